@@ -1,0 +1,44 @@
+"""Contrastive dimension reduction: what varies in the foreground and not in the background."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+from ._version import __version__
+from .estimators import (
+    CPCA,
+    PCPCA,
+    PPCA,
+    gamma_limits,
+    load,
+    loss_by_components,
+    reconstruction_loss,
+    which_solver,
+)
+
+__all__ = [
+    "CPCA",
+    "PCPCA",
+    "PPCA",
+    "__version__",
+    "datasets",
+    "gamma_limits",
+    "load",
+    "loss_by_components",
+    "plots",
+    "reconstruction_loss",
+    "which_solver",
+]
+
+_LAZY = ("datasets", "plots")  # loaded on first use
+
+
+def __getattr__(name: str) -> Any:
+    if name in _LAZY:
+        return importlib.import_module(f"{__name__}.{name}")
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted(__all__)

@@ -1,0 +1,71 @@
+"""Plain helpers on arrays: types, numerical noise, blocks of rows, threads, memory."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from threadpoolctl import threadpool_info, threadpool_limits
+
+Array = npt.NDArray[np.floating[Any]]
+Rows = Any  # a 2-D ndarray (memmap included) or a scipy CSR matrix; rows are samples
+
+T = TypeVar("T")
+R = TypeVar("R")
+Map = Callable[[Callable[[T], R], Iterable[T]], Iterable[R]]
+
+EPS = float(np.finfo(np.float64).eps)
+
+# Below this many stored values, starting threads costs more than it saves.
+PARALLEL_MIN_VALUES = 1_000_000
+
+
+def is_sparse(rows: Rows) -> bool:
+    """Whether `rows` is a scipy sparse container."""
+    return bool(sp.issparse(rows))
+
+
+def stored_values(rows: Rows) -> int:
+    """How many values `rows` holds in memory."""
+    return int(rows.nnz if is_sparse(rows) else rows.size)
+
+
+def row_slices(n_rows: int, block: int) -> Iterator[slice]:
+    """Consecutive slices of at most `block` rows that cover `n_rows` rows."""
+    for start in range(0, n_rows, block):
+        yield slice(start, min(start + block, n_rows))
+
+
+def worker_count() -> int:
+    """Threads we may use: what the BLAS was given, so that a user's limit on it binds us too."""
+    blas = [pool["num_threads"] for pool in threadpool_info() if pool["user_api"] == "blas"]
+    cores: int = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return int(max(1, min([cores, 8, *blas])))
+
+
+@contextlib.contextmanager
+def thread_map(workers: int) -> Iterator[Map[Any, Any]]:
+    """A `map` over `workers` threads, the BLAS being held to one thread meanwhile.
+
+    An OpenBLAS pool of several threads spins after each call and takes the cores away from ours:
+    the sparse products below ran twice as fast with it silenced.
+    """
+    if workers == 1:
+        yield map
+        return
+    with threadpool_limits(1, user_api="blas"), ThreadPoolExecutor(workers) as pool:
+        yield pool.map
+
+
+def available_memory() -> int:
+    """Bytes of free physical memory; a cautious 2 GiB where the system does not say."""
+    try:
+        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, OSError, ValueError):
+        return 2 * 2**30

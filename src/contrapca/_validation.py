@@ -1,0 +1,199 @@
+"""What users give, checked: tables, groups, labels, numbers, seeds."""
+
+from __future__ import annotations
+
+import numbers
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_array
+
+from ._array import Rows
+from .exceptions import ContrastWarning, GroupError
+
+# Groups whose means are further apart than this many pooled sd have hardly had the same treatment.
+MAX_MEAN_DISTANCE = 10.0
+
+
+@dataclass(frozen=True)
+class Groups:
+    """Checked rows of both groups; `background` is None where there is none."""
+
+    foreground: Rows
+    background: Rows | None
+
+
+def check_rows(table: Any, name: str, *, min_rows: int = 2) -> Rows:
+    """A 2-D float32 or float64 ndarray (a view where possible) or CSR matrix; finiteness is checked later."""
+    try:
+        return check_array(
+            table,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=min_rows,
+            estimator=name,
+        )
+    except (TypeError, ValueError) as error:
+        columns = _unconvertible_columns(table)
+        if not columns:
+            raise
+        raise type(error)(
+            f"{error}. Columns that are not numbers: {columns}. Drop or encode them; only numeric columns can be used."
+        ) from error
+
+
+def _unconvertible_columns(table: Any) -> str:
+    """The names (or numbers) of columns that do not convert to float; empty for numeric tables."""
+    if getattr(table, "ndim", 2) != 2 or not hasattr(table, "shape") or hasattr(table, "nnz"):
+        return ""
+    names = feature_names(table)
+    bad = []
+    for j in range(table.shape[1]):
+        column = table[:, j] if isinstance(table, np.ndarray) else np.asarray(table)[:, j]
+        try:
+            np.asarray(column).astype(np.float64)
+        except (TypeError, ValueError):
+            bad.append(str(names[j] if names else j))
+    return ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
+
+
+def feature_names(table: Any) -> list[str] | None:
+    """Column names of a data frame, None where there are none or they are not all text."""
+    columns = getattr(table, "columns", None)
+    names = None if columns is None else list(columns)
+    return names if names and all(isinstance(name, str) for name in names) else None
+
+
+def split_groups(
+    X: Any, y: Any, background: Any, background_label: Any, *, name: str, needs_background: bool
+) -> Groups:
+    """Foreground and background rows from what `fit` was given.
+
+    Either `background` is a table of its own, or `background_label` says which rows of `X` it is,
+    by `y`. A `y` without `background_label` is ignored, as scikit-learn's transformers do.
+    """
+    if y is not None and np.ndim(y) > 1:
+        raise GroupError(
+            f"y has shape {np.shape(y)}, but y holds one group label for each row. To pass the background "
+            "table, write fit(X, background=Y)."
+        )
+    if background is not None:
+        if background_label is not None and y is not None:
+            raise GroupError(
+                "Both background= and y with background_label= were given: use one of them to say what the "
+                "background is."
+            )
+        return _two_tables(X, background, name)
+    rows = check_rows(X, name)
+    if background_label is not None:
+        if y is None:
+            raise GroupError(
+                f"background_label={background_label!r} needs y: one label for each row of X. "
+                "Or pass the background table as background=."
+            )
+        is_background = label_mask(y, background_label, rows.shape[0])
+        _check_both_present(is_background, y, background_label)
+        return Groups(rows[~is_background], rows[is_background])
+    if needs_background:
+        raise GroupError(
+            f"{name} contrasts two groups and was given one. Pass the background table as fit(X, background=Y), "
+            "or construct with background_label= and pass the group of each row as y. "
+            "Without a background use PPCA or gamma=0."
+        )
+    return Groups(rows, None)
+
+
+def _two_tables(X: Any, background: Any, name: str) -> Groups:
+    left, right = feature_names(X), feature_names(background)
+    foreground, rows = check_rows(X, name), check_rows(background, f"{name} as background")
+    if foreground.shape[1] != rows.shape[1]:
+        raise GroupError(
+            f"The foreground has {foreground.shape[1]} features and the background {rows.shape[1]}: both need "
+            "the same columns. (Rows are samples; transpose tables that have samples as columns.)"
+        )
+    if left and right and left != right:
+        first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
+        if set(left) == set(right):
+            way_out = "They are the same names in another order: use background[X.columns]."
+        else:
+            way_out = "Select the same columns, in the same order, in both."
+        raise GroupError(
+            f"The feature names of foreground and background differ, first in column {first}: "
+            f"{left[first]!r} and {right[first]!r}. {way_out}"
+        )
+    return Groups(foreground, rows)
+
+
+def label_mask(y: Any, label: Any, n_rows: int) -> npt.NDArray[np.bool_]:
+    """Which rows carry the background label, shape (n,)."""
+    labels = np.ravel(np.asarray(y))
+    if labels.size != n_rows:
+        raise GroupError(f"y has {labels.size} labels for {n_rows} rows: it needs one for each row.")
+    return np.broadcast_to(np.asarray(labels == label, dtype=bool), labels.shape)
+
+
+def _check_both_present(is_background: npt.NDArray[np.bool_], y: Any, label: Any) -> None:
+    count = int(is_background.sum())
+    if count == 0:
+        found = ", ".join(repr(value) for value in np.unique(np.ravel(np.asarray(y)).astype(str))[:10])
+        raise GroupError(f"No row has the background label {label!r}. Labels in y, as text: {found}.")
+    if count == is_background.size:
+        raise GroupError(f"All {count} rows have the background label {label!r}: no foreground is left.")
+    if count == 1 or count == is_background.size - 1:
+        raise GroupError(
+            f"The background has {count} and the foreground {is_background.size - count} rows: "
+            "each group needs 2 or more."
+        )
+
+
+def check_n_components(n_components: Any, n_features: int) -> int:
+    """d as an int with 1 <= d < D."""
+    if not isinstance(n_components, numbers.Integral) or isinstance(n_components, bool):
+        raise TypeError(f"n_components={n_components!r} must be a whole number, 1 or more.")
+    if not 1 <= int(n_components) < n_features:
+        raise ValueError(
+            f"n_components={n_components} is not possible with n_features={n_features}: it must be at least 1 and "
+            f"less than the number of features, as the model needs noise directions besides its components."
+        )
+    return int(n_components)
+
+
+def check_gamma(gamma: Any) -> float | None:
+    """gamma' as a float, or None for "auto"."""
+    if isinstance(gamma, str) and gamma == "auto":
+        return None
+    if not isinstance(gamma, numbers.Real) or isinstance(gamma, bool):
+        raise TypeError(f"gamma={gamma!r} must be 'auto' or a number, 0 or more.")
+    if not 0 <= float(gamma) < np.inf:
+        raise ValueError(f"gamma={gamma} must be 'auto' or a finite number, 0 or more (0: no contrast).")
+    return float(gamma)
+
+
+def check_option(value: Any, name: str, allowed: tuple[Any, ...]) -> None:
+    """Refuse a value that is not one of `allowed`."""
+    if not any(value is option or (isinstance(option, str) and value == option) for option in allowed):
+        raise ValueError(f"{name}={value!r} is not known. Use one of {', '.join(map(repr, allowed))}.")
+
+
+def warn_distant_means(distance: npt.NDArray[np.floating[Any]]) -> None:
+    """Warn where the groups' means differ by very many pooled sd, as after a step that saw one group only."""
+    far = int(np.sum(distance > MAX_MEAN_DISTANCE))
+    if far:
+        warnings.warn(
+            f"In {far} of {distance.size} features the means of foreground and background differ by more than "
+            f"{MAX_MEAN_DISTANCE:.0f} pooled standard deviations. Were both groups prepared in the same way? In a "
+            "Pipeline a background= table does not pass through the earlier steps: use background_label= and y there.",
+            ContrastWarning,
+            stacklevel=4,
+        )
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A NumPy Generator from None, a seed, a Generator or scikit-learn's RandomState."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(random_state)

@@ -1,0 +1,5 @@
+"""The version, read from the installed distribution."""
+
+from importlib.metadata import version
+
+__version__ = version("contrapca")

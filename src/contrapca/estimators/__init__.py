@@ -1,0 +1,18 @@
+"""scikit-learn estimators: they wire the numerics, and hold none."""
+
+from ._functions import gamma_limits, loss_by_components, reconstruction_loss, which_solver
+from ._persistence import load
+from .cpca import CPCA
+from .pcpca import PCPCA
+from .ppca import PPCA
+
+__all__ = [
+    "CPCA",
+    "PCPCA",
+    "PPCA",
+    "gamma_limits",
+    "load",
+    "loss_by_components",
+    "reconstruction_loss",
+    "which_solver",
+]

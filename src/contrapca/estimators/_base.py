@@ -1,0 +1,237 @@
+"""What PPCA, CPCA and PCPCA share: fitting, mapping rows, features, saving."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Self
+
+import numpy as np
+import scipy.sparse as sp
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
+
+from .._array import Array, Rows, is_sparse, row_slices
+from .._table import Table
+from .._validation import check_n_components, check_option, split_groups
+from ..gaussian import centred_product
+from ..solvers import SolverChoice
+from ._fit import Collected, Fit, Method, collect, fit_contrast
+from ._persistence import save_model
+
+ROW_BLOCK_BYTES = 16 * 2**20
+
+
+class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators; not public."""
+
+    n_components: int
+    scale: bool | str
+    solver: str
+    background_label: Any = None
+
+    # Both None without a background.
+    background_mean_: Array | None
+    background_scale_: Array | None
+
+    # ------------------------------------------------------------------ fit
+
+    def _fit(self, X: Any, y: Any, background: Any, method: Method, gamma: float | None) -> Self:
+        """Compute everything first and set attributes last, so that a failure leaves nothing behind."""
+        check_option(self.scale, "scale", (False, "group", "pooled"))
+        groups = split_groups(
+            X, y, background, self.background_label, name=type(self).__name__, needs_background=gamma != 0
+        )
+        d = check_n_components(self.n_components, groups.foreground.shape[1])
+        fit = fit_contrast(collect(groups, d, self.scale, self.solver), method, d, gamma)
+        validate_data(self, X, skip_check_array=True)
+        self._adopt(fit, groups.foreground.dtype)
+        return self
+
+    def _adopt(self, fit: Fit, dtype: np.dtype[Any]) -> None:
+        """Set the fitted attributes; arrays in the float type of the foreground."""
+
+        def cast(array: Array | None) -> Array | None:
+            return None if array is None else array.astype(dtype)
+
+        data = fit.collected
+        self.components_ = fit.components.T.astype(dtype)
+        self.eigenvalues_ = cast(fit.eigenvalues)
+        self.mean_ = data.means[0].astype(dtype)
+        self.background_mean_ = cast(data.means[1])
+        self.scale_ = data.scales[0].astype(dtype)
+        self.background_scale_ = cast(data.scales[1])
+        self.feature_variance_ = cast(data.variances[0])
+        self.background_feature_variance_ = cast(data.variances[1])
+        self.explained_variance_ = cast(fit.variances[0])
+        self.explained_variance_ratio_ = cast(fit.variances[0] / fit.totals[0])
+        self.n_effective_ = fit.n_effective
+        self.n_iter_ = fit.n_iter
+        self.solver_: SolverChoice = fit.solver
+        self._objective = fit.objective
+        self._collected: Collected | None = data
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "components_")
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    # ------------------------------------------------------------------ rows to latents and back
+
+    def _decoder(self) -> Array:
+        """B of shape (D, d): a row is mean + B z in scaled units."""
+        return self.components_.T
+
+    def _encoder(self) -> Array:
+        """P of shape (D, d): the latent of a row is (x - mean) P in scaled units."""
+        return self.components_.T
+
+    def _rows(self, X: Any) -> Rows:
+        """New rows, checked against those seen in fit."""
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+
+    def _map_rows(self, function: Callable[[Rows], Array], rows: Rows, scale: Array) -> Array:
+        """`function` over blocks of the rows divided by `scale`; results stacked."""
+        divisor = scale.astype(rows.dtype)
+        plain = bool(np.all(divisor == 1))
+        bytes_per_row = 12 * rows.nnz / rows.shape[0] if is_sparse(rows) else 8 * rows.shape[1]
+        results = []
+        for part in row_slices(rows.shape[0], int(1 + ROW_BLOCK_BYTES / (1 + bytes_per_row))):
+            block = rows[part]
+            if not plain:
+                block = block @ sp.diags_array(1 / divisor) if is_sparse(rows) else block / divisor
+            results.append(function(block))
+        return np.concatenate(results)
+
+    def transform(self, X: Any, *, center: str = "foreground") -> Array:
+        """Latent coordinates of each row.
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, D)
+        center : {"foreground", "background"}
+            "foreground" subtracts `mean_` and divides by `scale_`, as suits foreground and new rows.
+            "background" treats the rows as background rows, as fit did: `background_mean_`, `background_scale_`.
+
+        Returns
+        -------
+        Z : ndarray of shape (n, d), in the float type of `X`
+        """
+        rows = self._rows(X)
+        check_option(center, "center", ("foreground", "background"))
+        mean, scale = self.mean_, self.scale_
+        if center == "background":
+            if self.background_mean_ is None or self.background_scale_ is None:
+                raise ValueError("center='background' needs a model that was fitted with a background.")
+            mean, scale = self.background_mean_, self.background_scale_
+        P, origin = self._encoder(), mean / scale
+        return self._map_rows(lambda block: centred_product(block, origin, P), rows, scale)
+
+    def fit_transform(self, X: Any, y: Any = None, *, background: Any = None) -> Array:
+        """Fit, then transform all rows of `X` in their order (background rows among them included).
+
+        Parameters
+        ----------
+        X, y, background
+            As for `fit`.
+
+        Returns
+        -------
+        Z : ndarray of shape (n, d)
+        """
+        given = {} if background is None else {"background": background}
+        return self.fit(X, y, **given).transform(X)  # type: ignore[no-any-return, attr-defined]
+
+    def inverse_transform(self, Z: Any) -> Array:
+        """Rows that the latents stand for: mean + W z (CPCA: mean + V z), in original units.
+
+        Parameters
+        ----------
+        Z : array-like of shape (n, d)
+
+        Returns
+        -------
+        X : ndarray of shape (n, D)
+        """
+        check_is_fitted(self)
+        latents = check_array(Z, dtype=[np.float64, np.float32], estimator=type(self).__name__)
+        d = self.components_.shape[0]
+        if latents.shape[1] != d:
+            raise ValueError(f"Z has {latents.shape[1]} columns, but the model has {d} components.")
+        decoder = (self._decoder() * self.scale_[:, None]).astype(latents.dtype)
+        return latents @ decoder.T + self.mean_.astype(latents.dtype)
+
+    # ------------------------------------------------------------------ results
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.components_.shape[0])
+
+    def objective(self) -> float:
+        """The value that `fit` maximised, at its maximum.
+
+        PPCA: the log-likelihood of the rows. PCPCA: the relative log-likelihood
+        log p(X) - gamma_raw log p(Y). CPCA: tr V'C V = n times the sum of `eigenvalues_`.
+        In scaled units where `scale` is set.
+        """
+        check_is_fitted(self)
+        return self._objective
+
+    def feature_table(self) -> Table:
+        """Every feature's part in the components.
+
+        Returns
+        -------
+        Table
+            Columns: `feature`, `loading_0`, ... (rows of W; of V for CPCA), `foreground_variance` and, with a
+            background, `background_variance` (original units), and `rank`, 1 for the largest sum of squared loadings.
+        """
+        check_is_fitted(self)
+        loadings = self._decoder()
+        names = getattr(self, "feature_names_in_", np.array([f"x{j}" for j in range(self.n_features_in_)]))
+        columns: dict[str, Any] = {"feature": names}
+        columns |= {f"loading_{k}": loadings[:, k] for k in range(loadings.shape[1])}
+        columns["foreground_variance"] = self.feature_variance_
+        if self.background_feature_variance_ is not None:
+            columns["background_variance"] = self.background_feature_variance_
+        order = np.argsort(-np.sum(loadings**2, axis=1), kind="stable")
+        rank = np.empty(order.size, dtype=int)
+        rank[order] = np.arange(1, order.size + 1)
+        return Table(columns | {"rank": rank})
+
+    # ------------------------------------------------------------------ saving
+
+    def _resolve(self) -> None:
+        """Compute what is left until asked for, while the moments it needs are still here."""
+
+    def _moments(self) -> Collected:
+        """The moments kept by fit; rows among them must be what they were then."""
+        assert self._collected is not None
+        if self._collected.rows_changed():
+            raise ValueError(
+                "The rows were changed in place after fit, so this can no longer be computed from them. Fit again."
+            )
+        return self._collected
+
+    def __getstate__(self) -> dict[str, Any]:
+        """Without the moments, which may hold the user's rows; what depends on them is computed first."""
+        if self.__dict__.get("_collected") is not None:
+            self._resolve()
+        return {**super().__getstate__(), **({"_collected": None} if hasattr(self, "_collected") else {})}
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to a file that `contrapca.load` reads (npz and JSON, no pickle).
+
+        Parameters
+        ----------
+        path : str or path-like
+            Written atomically; an existing file is replaced.
+        """
+        check_is_fitted(self)
+        if self._collected is not None:
+            self._resolve()
+        save_model(self, path)

@@ -1,0 +1,77 @@
+"""What CPCA and PCPCA share: a background, and gamma with its limit."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from sklearn.utils.validation import check_is_fitted
+
+from .._array import Array
+from .._validation import check_gamma
+from ..solvers import cpca_limit, pcpca_limit
+from ._base import ContrastEstimator
+from ._fit import Fit, Method
+
+
+class ContrastiveEstimator(ContrastEstimator):
+    """Base of CPCA and PCPCA; not public."""
+
+    gamma: float | str
+    _method: Method
+
+    def fit(self, X: Any, y: Any = None, *, background: Any = None) -> Any:
+        """Fit to a foreground and a background.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, D)
+            The foreground (cases), rows are samples; with `background_label`, both groups stacked.
+        y : array-like of shape (n,), optional
+            The group of each row. Rows with `y == background_label` are the background. Ignored without
+            `background_label`.
+        background : array-like, data frame or sparse matrix of shape (m, D), optional
+            The background (controls) as a table of its own. In a Pipeline it would bypass the earlier steps: use
+            `background_label` there. Not needed for gamma=0.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, background, self._method, check_gamma(self.gamma))
+
+    def _adopt(self, fit: Fit, dtype: np.dtype[Any]) -> None:
+        super()._adopt(fit, dtype)
+        along = fit.variances[1]
+        self.background_variance_: Array | None = None if along is None else along.astype(dtype)
+        self.background_variance_ratio_: Array | None = None if along is None else (along / fit.totals[1]).astype(dtype)
+        self._loss = fit.reconstruction_loss
+        self.gamma_ = fit.gamma
+        self.gamma_raw_ = fit.gamma / fit.collected.pair.ratio
+        self._gamma_max: float | None = None if along is not None else math.nan
+
+    def reconstruction_loss(self) -> float:
+        """CPCA's geometric objective at the fit (the paper's Theorem 1), in scaled units.
+
+        Mean squared distance of foreground rows from the components' subspace, less gamma times that
+        of background rows.
+        """
+        check_is_fitted(self)
+        return self._loss
+
+    @property
+    def gamma_max_(self) -> float:
+        """The exact limit of gamma for these data and n_components; nan without a background.
+
+        Computed when first asked for, from moments that fit kept.
+        """
+        check_is_fitted(self)
+        if self._gamma_max is None:
+            limit = pcpca_limit if self._method == "pcpca" else cpca_limit
+            self._gamma_max = limit(self._moments().pair, self.components_.shape[0])
+        return self._gamma_max
+
+    def _resolve(self) -> None:
+        super()._resolve()
+        _ = self.gamma_max_

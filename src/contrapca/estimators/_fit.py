@@ -1,0 +1,188 @@
+"""From checked rows to everything an estimator reports, as plain values."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, replace
+from typing import Literal
+
+import numpy as np
+
+from .._array import Array, is_sparse
+from .._validation import Groups, warn_distant_means
+from ..exceptions import InfeasibleGammaError, RankError
+from ..gaussian import LatentGaussian
+from ..moments import Contrast, Moments, Pair, RowScatter, accumulate, reduce_rows, row_moments
+from ..moments._moments import deviation_or_one
+from ..objective import contrastive_variance, reconstruction_loss, relative_log_likelihood
+from ..solvers import (
+    Solution,
+    SolverChoice,
+    Status,
+    canonical_signs,
+    cpca_limit,
+    pcpca_limit,
+    select_solver,
+    solve_cpca,
+    solve_pcpca,
+    top_eigenpairs,
+)
+
+Method = Literal["pcpca", "cpca"]
+
+# Part of the exact PCPCA limit that gamma="auto" takes; evidence in docs/math.md, "How strong a contrast".
+AUTO_FRACTION = 0.9
+# Below this limit, with more variance in the background, the groups were probably exchanged.
+TINY_LIMIT = 0.1
+
+
+@dataclass(frozen=True)
+class Collected:
+    """Both groups' moments in model units, how they were scaled, and the solver they are stored for."""
+
+    pair: Pair
+    means: tuple[Array, Array | None]  # (D,) of foreground and background, in original units
+    variances: tuple[Array, Array | None]  # (D,) likewise
+    scales: tuple[Array, Array | None]  # (D,) what the rows were divided by
+    choice: SolverChoice
+
+    def rows_changed(self) -> bool:
+        """Whether rows that are kept by reference have other means than when they were read."""
+        groups = [group for group in (self.pair.foreground, self.pair.background) if group is not None]
+        scatters = [group.scatter for group in groups]
+        return any(isinstance(scatter, RowScatter) and scatter.rows_changed() for scatter in scatters)
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A solved contrast; arrays in model (scaled) units and float64."""
+
+    collected: Collected
+    gamma: float
+    components: Array  # (D, d), orthonormal columns
+    lengths: Array  # (d,)
+    sigma2: float
+    eigenvalues: Array  # of C / n
+    objective: float
+    reconstruction_loss: float
+    variances: tuple[Array, Array | None]  # (d,) along each component, ddof 0
+    totals: tuple[float, float]  # tr cov of foreground and background (nan without)
+    n_effective: float
+    n_iter: int
+    solver: SolverChoice
+
+
+def collect(groups: Groups, d: int, scale: bool | str, solver: str) -> Collected:
+    """Read the rows once, scale the moments, and bring them into the solver's coordinates."""
+    tables = [groups.foreground] + ([] if groups.background is None else [groups.background])
+    choice = select_solver(
+        sum(table.shape[0] for table in tables), tables[0].shape[1], any(map(is_sparse, tables)), solver
+    )
+    read = accumulate if choice.name == "eigh" else row_moments
+    moments = [read(table) for table in tables]
+    means = [group.mean for group in moments]
+    variances = [group.scatter.diagonal() / group.weight for group in moments]
+    if len(moments) == 2:
+        warn_distant_means(np.abs(means[0] - means[1]) / _pooled_deviation(moments))
+    if scale == "group":
+        scales = [group.standard_deviation() for group in moments]
+    elif scale == "pooled":
+        scales = [_pooled_deviation(moments)] * len(moments)
+    else:
+        scales = [np.ones(means[0].size)] * len(moments)
+    if scale:
+        moments = [group.scaled(divisor) for group, divisor in zip(moments, scales, strict=True)]
+    basis = None
+    if choice.name == "dual":
+        moments, basis = reduce_rows(moments, d)
+    pair = Pair(moments[0], moments[1] if len(moments) == 2 else None, basis)
+    return Collected(pair, _two(means), _two(variances), _two(scales), choice)
+
+
+def _two(arrays: list[Array]) -> tuple[Array, Array | None]:
+    return arrays[0], arrays[1] if len(arrays) == 2 else None
+
+
+def _pooled_deviation(moments: list[Moments]) -> Array:
+    """Within-group sd over all groups (ddof 0), 1 for features constant within each."""
+    weight = sum(group.weight for group in moments)
+    variance = np.sum([group.scatter.diagonal() for group in moments], axis=0) / weight
+    largest = np.max([np.abs(group.mean) for group in moments], axis=0)
+    return deviation_or_one(variance, largest, weight)
+
+
+def fit_contrast(collected: Collected, method: Method, d: int, gamma: float | None) -> Fit:
+    """Solve the contrast at `gamma` (None: choose it), or raise with the exact limit."""
+    pair = collected.pair
+    if gamma is None:
+        limit = pcpca_limit(pair, d)
+        if limit == 0:
+            raise RankError(d)
+        gamma = AUTO_FRACTION * limit
+    contrast = pair.contrast(gamma)
+    spectrum = top_eigenpairs(contrast, d)
+    solution = solve_pcpca(contrast, spectrum.values) if method == "pcpca" else solve_cpca(contrast, spectrum.values)
+    if solution.status is not Status.OK:
+        raise infeasible(pair, method, d, gamma)
+    n = pair.foreground.weight
+    U = spectrum.vectors
+    choice = collected.choice
+    return Fit(
+        collected=collected,
+        gamma=gamma,
+        components=canonical_signs(pair.lift(U)),
+        lengths=solution.lengths,
+        sigma2=solution.sigma2,
+        eigenvalues=spectrum.values / n,
+        objective=_objective(contrast, U, solution, method),
+        reconstruction_loss=reconstruction_loss(contrast, U),
+        variances=(_variances(pair.foreground, U), _variances(pair.background, U) if pair.background else None),
+        totals=(_total(pair.foreground), _total(pair.background) if pair.background else math.nan),
+        n_effective=contrast.N,
+        n_iter=spectrum.n_iter,
+        solver=replace(choice, reason=f"{choice.reason}; {spectrum.note}") if spectrum.note else choice,
+    )
+
+
+def _objective(contrast: Contrast, U: Array, solution: Solution, method: Method) -> float:
+    if method == "cpca":
+        return contrastive_variance(contrast, U)
+    return relative_log_likelihood(contrast, U * solution.lengths, solution.sigma2)
+
+
+def _variances(group: Moments, U: Array) -> Array:
+    """v'cov v along each column of U, shape (d,)."""
+    return np.sum(U * group.scatter.matmat(U), axis=0) / group.weight
+
+
+def _total(group: Moments) -> float:
+    """tr cov."""
+    return group.scatter.trace / group.weight
+
+
+def infeasible(pair: Pair, method: Method, d: int, gamma: float) -> ValueError:
+    """Why there is no solution at `gamma`: the foreground's rank, or the exact limit."""
+    if pair.background is None:
+        return RankError(d)
+    limit = pcpca_limit(pair, d) if method == "pcpca" else cpca_limit(pair, d)
+    if limit == 0:
+        return RankError(d)
+    if gamma < limit * (1 - 1e-9):  # feasible in exact arithmetic, but not in this one
+        return ValueError(
+            f"gamma={gamma:.6g} is below its limit ({limit:.6g}), but so strong a contrast that rounding errors hide "
+            "the foreground. Use a smaller gamma."
+        )
+    exchanged = _total(pair.background) > _total(pair.foreground) and limit < TINY_LIMIT
+    return InfeasibleGammaError(method, gamma, limit, d, exchanged)
+
+
+def background_model(collected: Collected, d: int) -> LatentGaussian:
+    """PPCA of the background alone with d components, in the background's scaled units."""
+    pair = collected.pair
+    assert pair.background is not None
+    contrast = pair.background_alone()
+    spectrum = top_eigenpairs(contrast, d)
+    solution = solve_pcpca(contrast, spectrum.values)
+    if solution.status is not Status.OK:
+        raise RankError(d, "background")
+    return LatentGaussian(pair.background.mean, pair.lift(spectrum.vectors * solution.lengths), solution.sigma2)

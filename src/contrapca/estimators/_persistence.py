@@ -1,0 +1,168 @@
+"""Models to files and back: an explicit list of what belongs to which estimator."""
+
+from __future__ import annotations
+
+import math
+import numbers
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._version import __version__
+from ..exceptions import ModelFileError
+from ..gaussian import LatentGaussian
+from ..io import read_archive, write_archive
+from ..solvers import SolverChoice
+
+if TYPE_CHECKING:
+    from ._base import ContrastEstimator
+
+FORMAT, FORMAT_VERSION = "contrapca-model", 1
+
+# Arrays by name with their shape in terms of d and D. `background_...` are absent without a background.
+COMMON = {
+    "components_": "dD",
+    "eigenvalues_": "d",
+    "mean_": "D",
+    "scale_": "D",
+    "feature_variance_": "D",
+    "explained_variance_": "d",
+    "explained_variance_ratio_": "d",
+}
+BACKGROUND = {
+    "background_mean_": "D",
+    "background_scale_": "D",
+    "background_feature_variance_": "D",
+}
+CONTRASTIVE = BACKGROUND | {"background_variance_": "d", "background_variance_ratio_": "d"}
+ARRAYS = {
+    "PPCA": COMMON | {"loadings_": "Dd"},
+    "CPCA": COMMON | CONTRASTIVE,
+    "PCPCA": COMMON | CONTRASTIVE | {"loadings_": "Dd"},
+}
+COMMON_NUMBERS = ["n_effective_", "n_iter_", "_objective"]
+GAMMA_NUMBERS = ["gamma_", "gamma_raw_", "_gamma_max", "_loss"]
+NUMBERS = {
+    "PPCA": [*COMMON_NUMBERS, "noise_variance_"],
+    "CPCA": COMMON_NUMBERS + GAMMA_NUMBERS,
+    "PCPCA": [*COMMON_NUMBERS, *GAMMA_NUMBERS, "noise_variance_"],
+}
+MODELS = {"PPCA": ["model_"], "CPCA": [], "PCPCA": ["model_", "_background_model"]}
+MODEL_ARRAYS = {"mean": "D", "W": "Dd"}
+
+
+def save_model(model: ContrastEstimator, path: Any) -> None:
+    """Write a fitted estimator whose postponed results are resolved."""
+    kind = type(model).__name__
+    if kind not in ARRAYS:
+        raise TypeError(f"{kind} cannot be saved: only {', '.join(ARRAYS)} can.")
+    arrays = {name: value for name in ARRAYS[kind] if (value := getattr(model, name)) is not None}
+    gaussians = {name: value for name in MODELS[kind] if (value := getattr(model, name)) is not None}
+    for name, gaussian in gaussians.items():
+        arrays |= {f"{name}.{part}": getattr(gaussian, part) for part in MODEL_ARRAYS}
+    if hasattr(model, "feature_names_in_"):
+        arrays["feature_names_in_"] = np.asarray(model.feature_names_in_, dtype=np.str_)
+    header = {
+        "format": FORMAT,
+        "version": FORMAT_VERSION,
+        "written_by": f"contrapca {__version__}",
+        "estimator": kind,
+        "parameters": {name: _plain(name, value) for name, value in model.get_params(deep=False).items()},
+        "numbers": {name: getattr(model, name) for name in NUMBERS[kind]}
+        | {f"{name}.sigma2": gaussian.sigma2 for name, gaussian in gaussians.items()},
+        "solver": {"name": model.solver_.name, "reason": model.solver_.reason},
+    }
+    write_archive(path, header, arrays)
+
+
+def _plain(name: str, value: Any) -> Any:
+    """A parameter as JSON can hold it."""
+    if isinstance(value, np.generic):
+        value = value.item()
+    if value is None or isinstance(value, str | bool | int | float):
+        return value
+    raise TypeError(f"{name}={value!r} cannot be saved: only text, numbers and None can.")
+
+
+def load(path: Any) -> Any:
+    """Read a model that `save` wrote.
+
+    Parameters
+    ----------
+    path : str or path-like
+
+    Returns
+    -------
+    PPCA, CPCA or PCPCA
+        Fitted; it transforms, scores and samples as the saved one did.
+
+    Raises
+    ------
+    ModelFileError
+        If the file is not such a model, is damaged, or was written by a newer version.
+    """
+    from . import CPCA, PCPCA, PPCA
+
+    header, arrays = read_archive(path)
+    if header.get("format") != FORMAT:
+        raise ModelFileError(f"{str(path)!r} is not a contrapca model: its format is {header.get('format')!r}.")
+    if header.get("version") != FORMAT_VERSION:
+        raise ModelFileError(
+            f"{str(path)!r} has format version {header.get('version')!r}; this contrapca {__version__} reads "
+            f"version {FORMAT_VERSION}. Update contrapca, or save the model again with this version."
+        )
+    classes = {"PPCA": PPCA, "CPCA": CPCA, "PCPCA": PCPCA}
+    try:
+        kind = header["estimator"]
+        model = classes[kind](**header["parameters"])
+        _restore(model, kind, header, arrays)
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{str(path)!r} does not describe a model: {error}. It may be damaged.") from error
+    return model
+
+
+def _restore(model: Any, kind: str, header: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Set the fitted attributes, each checked for its shape and for being finite."""
+    d, D = arrays["components_"].shape
+    sizes = {"d": d, "D": D}
+
+    def array(name: str, shape: str) -> Any:
+        value = arrays[name]
+        expected = tuple(sizes[letter] for letter in shape)
+        if value.dtype.kind != "f" or value.shape != expected or not np.isfinite(value).all():
+            raise ValueError(f"{name} is not a finite array of shape {expected}")
+        return value
+
+    def number(name: str) -> float:
+        value = header["numbers"][name]
+        if not isinstance(value, numbers.Real) or isinstance(value, bool):
+            raise ValueError(f"{name} is not a number")
+        return value  # type: ignore[return-value]
+
+    with_background = "background_mean_" in arrays
+    for name, shape in ARRAYS[kind].items():
+        absent = name.startswith("background_") and not with_background
+        setattr(model, name, None if absent else array(name, shape))
+    for name in BACKGROUND:  # PPCA has them too, always without a value
+        model.__dict__.setdefault(name, None)
+    for name in NUMBERS[kind]:
+        setattr(model, name, number(name))
+    for name in MODELS[kind]:
+        gaussian = None
+        if name == "model_" or f"{name}.W" in arrays:
+            parts = {part: array(f"{name}.{part}", shape) for part, shape in MODEL_ARRAYS.items()}
+            gaussian = LatentGaussian(**parts, sigma2=number(f"{name}.sigma2"))
+            if not 0 < gaussian.sigma2 < math.inf:
+                raise ValueError(f"{name}.sigma2 is not positive")
+        setattr(model, name, gaussian)
+    if not 1 <= d < D or np.any(model.scale_ <= 0):
+        raise ValueError("its sizes or scales are impossible")
+    solver = header["solver"]
+    model.solver_ = SolverChoice(str(solver["name"]), str(solver["reason"]))  # type: ignore[arg-type]
+    model.n_features_in_ = D
+    if "feature_names_in_" in arrays:
+        names = arrays["feature_names_in_"]
+        if names.dtype.kind != "U" or names.shape != (D,):
+            raise ValueError("feature_names_in_ is not one text for each feature")
+        model.feature_names_in_ = names.astype(object)
+    model._collected = None

@@ -1,0 +1,87 @@
+"""Errors and warnings, with the sentences users read.
+
+Every sentence names what was given, what is allowed and what to do.
+"""
+
+from __future__ import annotations
+
+import math
+
+
+class ContrastWarning(UserWarning):
+    """Something about the data that probably is not what the user meant."""
+
+
+class GroupError(ValueError):
+    """Foreground and background cannot be told apart, or do not fit together."""
+
+
+class RankError(ValueError):
+    """A group does not vary in more than `n_components` directions."""
+
+    def __init__(self, n_components: int, group: str = "foreground"):
+        consequence = {
+            "foreground": "so nothing is left for the noise variance and no gamma is feasible, not even 0",
+            "background": "so it has no PPCA to compare rows with",
+        }[group]
+        super().__init__(
+            f"The {group} varies in at most n_components={n_components} directions, {consequence}. "
+            f"Use a smaller n_components or more {group} rows."
+        )
+        self._arguments = (n_components, group)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self._arguments
+
+
+class InfeasibleGammaError(ValueError):
+    """`gamma` is at or above its exact limit.
+
+    Attributes
+    ----------
+    gamma, limit : float
+        What was asked for and the exact limit, both in gamma' units.
+    """
+
+    def __init__(self, method: str, gamma: float, limit: float, n_components: int, exchanged: bool):
+        self.gamma, self.limit = gamma, limit
+        what = {
+            "pcpca": "the relative likelihood has no maximum (the noise variance would not be positive)",
+            "cpca": f"C has fewer than {n_components} positive eigenvalues",
+        }[method]
+        message = (
+            f"gamma={gamma:.6g} is too strong a contrast: from the limit {format_gamma(limit)} on, {what} "
+            f"with n_components={n_components}. Use a gamma in [0, {format_gamma(limit)}), gamma='auto', "
+            "or fewer components."
+        )
+        if exchanged:
+            message += (
+                " The background varies more than the foreground and the limit is tiny: were the two groups exchanged?"
+            )
+        super().__init__(message)
+        self._arguments = (method, gamma, limit, n_components, exchanged)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self._arguments
+
+
+class SolverError(RuntimeError):
+    """An eigensolver failed and no other one fits into memory."""
+
+
+class ModelFileError(ValueError):
+    """A file is not a model that this version of contrapca can read."""
+
+
+class MissingExtraError(ImportError):
+    """An optional library is needed and not installed."""
+
+    def __init__(self, library: str, extra: str):
+        super().__init__(f'This needs {library}. Install it with: pip install "contrapca[{extra}]"')
+
+
+def format_gamma(value: float) -> str:
+    """A value of gamma to four digits: at least four decimals and four significant digits."""
+    if value == 0 or not math.isfinite(value):
+        return f"{value:g}"
+    return f"{value:.{max(4, 3 - math.floor(math.log10(abs(value))))}f}"

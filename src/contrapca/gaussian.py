@@ -1,0 +1,100 @@
+"""The fitted model as a distribution: x = mean + W z + noise, z ~ N(0, I), noise ~ N(0, sigma2 I).
+
+The only place that holds F6: with M = sigma2 I_d + W'W and A = W W' + sigma2 I_D,
+log|A| = (D - d) log sigma2 + log|M|, A^-1 = (I - W M^-1 W') / sigma2 and
+z | x ~ N(M^-1 W'(x - mean), sigma2 M^-1). Nothing D x D is formed unless it is asked for.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+import scipy.linalg
+
+from ._array import Array, Rows, is_sparse
+
+
+@dataclass(frozen=True)
+class LatentGaussian:
+    """N(mean, W W' + sigma2 I).
+
+    Attributes
+    ----------
+    mean : ndarray of shape (D,)
+    W : ndarray of shape (D, d)
+    sigma2 : float, positive
+    """
+
+    mean: Array
+    W: Array
+    sigma2: float
+
+    @property
+    def M(self) -> Array:
+        """sigma2 I_d + W'W, shape (d, d)."""
+        return self.sigma2 * np.eye(self.W.shape[1]) + self.W.T @ self.W
+
+    def log_determinant(self) -> float:
+        """log|A|."""
+        D, d = self.W.shape
+        return float((D - d) * np.log(self.sigma2) + np.linalg.slogdet(self.M)[1])
+
+    def projection(self) -> Array:
+        """P = W M^-1, shape (D, d): the latent mean of a row x is (x - mean) P."""
+        return scipy.linalg.solve(self.M, self.W.T, assume_a="pos").T
+
+    def latent_mean(self, X: Rows) -> Array:
+        """E[z | x] for each row, shape (n, d), in the float type of `X`."""
+        return centred_product(X, self.mean, self.projection())
+
+    def latent_covariance(self, n: int, dtype: npt.DTypeLike = np.float64) -> Array:
+        """Covariance sigma2 M^-1 of z | x for each of `n` rows, shape (n, d, d): one matrix, repeated by reference."""
+        covariance = (self.sigma2 * np.linalg.inv(self.M)).astype(dtype)
+        return np.broadcast_to(covariance, (n, *covariance.shape))
+
+    def log_prob(self, X: Rows) -> Array:
+        """log N(x; mean, A) for each row, shape (n,).
+
+        The quadratic form is |x - mean - W z|^2 / sigma2 + |z|^2 with z = E[z | x]: a sum of squares,
+        which does not cancel when sigma2 is small.
+        """
+        D, _ = self.W.shape
+        Z = self.latent_mean(X)
+        if is_sparse(X):
+            # The residual would be dense: expand its square instead.
+            square = X.multiply(X).sum(axis=1) - 2 * (X @ self.mean) + self.mean @ self.mean
+            cross = np.einsum("ij,ij->i", Z, centred_product(X, self.mean, self.W))
+            residual = np.maximum(np.ravel(square) - 2 * cross + np.sum((Z @ self.W.T) ** 2, axis=1), 0.0)
+        else:
+            R = X - self.mean - Z @ self.W.T
+            residual = np.einsum("ij,ij->i", R, R)
+        quadratic = residual / self.sigma2 + np.einsum("ij,ij->i", Z, Z)
+        return -0.5 * (D * np.log(2 * np.pi) + self.log_determinant() + quadratic)
+
+    def sample(self, n: int, generator: np.random.Generator) -> Array:
+        """`n` new rows, shape (n, D)."""
+        D, d = self.W.shape
+        noise = np.sqrt(self.sigma2) * generator.standard_normal((n, D))
+        return self.mean + generator.standard_normal((n, d)) @ self.W.T + noise
+
+    def covariance(self) -> Array:
+        """A, shape (D, D)."""
+        A = self.W @ self.W.T
+        A.flat[:: A.shape[0] + 1] += self.sigma2
+        return A
+
+    def precision(self) -> Array:
+        """A^-1, shape (D, D)."""
+        inverse = -self.projection() @ self.W.T / self.sigma2
+        inverse.flat[:: inverse.shape[0] + 1] += 1 / self.sigma2
+        return inverse
+
+
+def centred_product(X: Rows, mean: Array, P: Array) -> Array:
+    """(X - mean) P for dense or sparse rows, shape (n, d), in the float type of `X`."""
+    P = P.astype(X.dtype, copy=False)
+    if is_sparse(X):
+        return X @ P - (mean @ P).astype(X.dtype, copy=False)
+    return (X - mean.astype(X.dtype, copy=False)) @ P

@@ -1,0 +1,87 @@
+"""Files: archives of arrays with a JSON header, and atomic writing. Never pickle."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import tempfile
+import zipfile
+from collections.abc import Iterator, Mapping
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .exceptions import ModelFileError
+
+HEADER = "header"  # the archive's member that holds the JSON text, as bytes
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary file that appears under `path` complete or not at all."""
+    target = Path(path)
+    handle, temporary = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
+    try:
+        with os.fdopen(handle, "wb") as file:
+            yield file
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)  # mkstemp's files are for their owner only
+        os.replace(temporary, target)
+    except BaseException:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(temporary)
+        raise
+
+
+def write_archive(
+    path: str | os.PathLike[str], header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]
+) -> None:
+    """Write arrays and a JSON header as an uncompressed npz file."""
+    text = json.dumps(header, allow_nan=True).encode()
+    with atomic_write(path) as file:
+        np.savez(file, **{HEADER: np.frombuffer(text, dtype=np.uint8)}, **arrays)  # type: ignore[arg-type]
+
+
+def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:
+    """Read what `write_archive` wrote; anything else gives a ModelFileError.
+
+    Only stored (uncompressed) members of plain numbers or text are read, and each must be as long as
+    it says, so that a small file cannot ask for much memory and no object is ever unpickled.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            arrays = {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in archive.infolist()}
+        header = json.loads(arrays.pop(HEADER).tobytes().decode())
+        if not isinstance(header, dict):
+            raise ValueError("its header is not a JSON object")
+    except FileNotFoundError:
+        raise
+    except (OSError, ValueError, KeyError, EOFError, RuntimeError, RecursionError, zipfile.BadZipFile) as error:
+        reason = "it has no header" if isinstance(error, KeyError) else str(error)
+        raise ModelFileError(
+            f"{os.fspath(path)!r} is not a readable contrapca file: {reason}. "
+            "It may be damaged, incomplete or of another kind."
+        ) from error
+    return header, arrays
+
+
+def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.NDArray[Any]:
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+        raise ValueError(f"its member {info.filename!r} is compressed")
+    content = io.BytesIO(archive.read(info))  # also checks the member's CRC
+    version = np.lib.format.read_magic(content)
+    read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in read_header:
+        raise ValueError(f"its member {info.filename!r} has the unknown array format {version}")
+    shape, _, dtype = read_header[version](content)
+    if dtype.kind not in "fiuUb":
+        raise ValueError(f"its member {info.filename!r} holds {dtype} instead of numbers or text")
+    if dtype.itemsize * int(np.prod(shape, dtype=object)) != len(content.getbuffer()) - content.tell():
+        raise ValueError(f"its member {info.filename!r} is not as long as it says")
+    content.seek(0)
+    return np.lib.format.read_array(content, allow_pickle=False)

@@ -1,0 +1,103 @@
+"""The one place where rows become a scatter matrix."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+
+from .._array import PARALLEL_MIN_VALUES, Array, Rows, is_sparse, row_slices, stored_values, thread_map, worker_count
+from ._moments import DenseScatter, Moments, check_finite, finite_column_means
+
+# Each thread holds a scatter of its own; past this many features the BLAS uses the cores well alone.
+PARALLEL_MAX_FEATURES = 2000
+MAX_BUFFER_BYTES = 64 * 2**20
+
+
+def accumulate(rows: Rows) -> Moments:
+    """Mean and scatter matrix of `rows`, one pass, float64 whatever the input's type.
+
+    Dense rows are centred block by block before they are multiplied (F8): centring afterwards
+    cancels, in float32 up to 30 % of the result at mean 100 and sd 1. Sparse rows are multiplied
+    as they are and centred afterwards, since centring would fill them.
+
+    Parameters
+    ----------
+    rows : (n, D) ndarray or CSR
+
+    Returns
+    -------
+    Moments with a DenseScatter
+    """
+    if is_sparse(rows):
+        return _accumulate_sparse(rows)
+    n, D = rows.shape
+    parallel = stored_values(rows) >= PARALLEL_MIN_VALUES and D <= PARALLEL_MAX_FEATURES
+    workers = worker_count() if parallel else 1
+    edges = np.linspace(0, n, workers + 1).astype(int)
+    with thread_map(workers) as map_:
+        parts = list(map_(_accumulate_dense, [rows[a:b] for a, b in pairwise(edges)]))
+    total = parts[0]
+    for part in parts[1:]:
+        total = _merge(total, part)
+    weight, mean, scatter = total
+    check_finite(mean, rows)
+    return Moments(weight, mean, DenseScatter(scatter))
+
+
+def _block_rows(D: int) -> int:
+    """Rows per block: a block in cache, yet enough of them that adding up (D, D) products is cheap."""
+    return int(max(256, min(np.clip(2 * D, 512, 4096), MAX_BUFFER_BYTES // (8 * D))))
+
+
+@np.errstate(invalid="ignore", over="ignore")  # NaN and infinity are found in the mean, and refused there
+def _accumulate_dense(rows: Array) -> tuple[float, Array, Array]:
+    """(n, mean, scatter) of dense rows by Chan's rule, block after block.
+
+    Merging a block (b rows, mean m_b) into a running (a rows, mean m_a) adds to the scatter the
+    block's own centred scatter and (ab / (a + b)) (m_b - m_a)(m_b - m_a)'. The second term enters
+    as one more row of the block, so that one product B'B does both.
+    """
+    n, D = rows.shape
+    size = min(_block_rows(D), n)
+    column_major = rows.flags.f_contiguous and not rows.flags.c_contiguous
+    buffer = np.empty((size + 1, D), order="F" if column_major else "C")
+    ones = np.ones(size)
+    product = np.empty((D, D))
+    scatter, mean, count = np.zeros((D, D)), np.zeros(D), 0
+    for part in row_slices(n, size):
+        block = rows[part]
+        b = block.shape[0]
+        centred = buffer[:b]
+        if block.dtype != np.float64:
+            centred[...] = block  # so that the mean, too, is summed in float64
+            block = centred
+        block_mean = ones[:b] @ block / b
+        np.subtract(block, block_mean, out=centred)
+        shift = block_mean - mean
+        buffer[b] = np.sqrt(count * b / (count + b)) * shift
+        stacked = buffer[: b + 1]
+        # numpy, not scipy.linalg.blas: its product releases the GIL and is symmetric (syrk) as well.
+        np.matmul(stacked.T, stacked, out=product)
+        scatter += product
+        mean += shift * (b / (count + b))
+        count += b
+    return float(count), mean, scatter
+
+
+def _merge(left: tuple[float, Array, Array], right: tuple[float, Array, Array]) -> tuple[float, Array, Array]:
+    """Chan's rule for two sets of moments; the left scatter is overwritten."""
+    (a, mean_a, scatter), (b, mean_b, scatter_b) = left, right
+    shift = mean_b - mean_a
+    scatter += scatter_b
+    scatter += (a * b / (a + b)) * np.outer(shift, shift)
+    return a + b, mean_a + shift * (b / (a + b)), scatter
+
+
+def _accumulate_sparse(rows: Rows) -> Moments:
+    """S = X'X - n mean mean'; the product of sparse matrices keeps the rows sparse."""
+    values = rows.astype(np.float64, copy=False)
+    mean = finite_column_means(values)
+    scatter = (values.T @ values).toarray()
+    scatter -= values.shape[0] * np.outer(mean, mean)
+    return Moments(float(values.shape[0]), mean, DenseScatter(scatter))

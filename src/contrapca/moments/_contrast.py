@@ -1,0 +1,112 @@
+"""The contrast of groups: all that the objective and its solvers need to know of the rows (F1, F5)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._array import Array, Map
+from ._moments import DenseScatter, Moments
+from ._reduced import Basis
+
+
+@dataclass(frozen=True)
+class Contrast:
+    """C = sum_k c_k S_k and N = sum_k c_k n_k over groups k (F1).
+
+    Attributes
+    ----------
+    terms : tuple of (coefficient, Moments)
+        (1, foreground) and (-gamma_raw, background).
+    n_features : int
+        D, which exceeds the size of the matrices when these are in reduced coordinates.
+    """
+
+    terms: tuple[tuple[float, Moments], ...]
+    n_features: int
+
+    @property
+    def N(self) -> float:
+        """Effective number of rows, n - gamma_raw m."""
+        return float(sum(c * group.weight for c, group in self.terms))
+
+    @property
+    def trace(self) -> float:
+        """tr C."""
+        return sum(c * group.scatter.trace for c, group in self.terms)
+
+    @property
+    def magnitude(self) -> float:
+        """sum_k |c_k| tr S_k: what rounding errors of tr C and of eigenvalues of C are relative to."""
+        return sum(abs(c) * group.scatter.trace for c, group in self.terms)
+
+    @property
+    def size(self) -> int:
+        """Order of C as it is stored."""
+        scatter = self.terms[0][1].scatter
+        return scatter.matrix.shape[0] if isinstance(scatter, DenseScatter) else self.n_features
+
+    @property
+    def is_dense(self) -> bool:
+        """Whether C can be had as a matrix at the cost of adding the groups' matrices."""
+        return all(isinstance(group.scatter, DenseScatter) for _, group in self.terms)
+
+    def matmat(self, V: Array, map_: Map = map) -> Array:
+        """C V, shape of V."""
+        total = np.zeros(V.shape)
+        for c, group in self.terms:
+            if c != 0:
+                total += c * group.scatter.matmat(V, map_)
+        return total
+
+    def dense(self) -> Array:
+        """C, a new array."""
+        total = np.zeros((self.size, self.size), order="F")
+        for c, group in self.terms:
+            if c != 0:
+                total += c * group.scatter.dense()
+        return total
+
+
+@dataclass(frozen=True)
+class Pair:
+    """The two groups as moments in common coordinates.
+
+    Attributes
+    ----------
+    foreground : Moments
+    background : Moments or None
+    basis : Basis or None
+        What the coordinates of the scatter matrices refer to; None: the features themselves.
+    """
+
+    foreground: Moments
+    background: Moments | None
+    basis: Basis | None = None
+
+    @property
+    def n_features(self) -> int:
+        """D."""
+        return self.foreground.mean.size
+
+    @property
+    def ratio(self) -> float:
+        """m / n: gamma' = gamma_raw * ratio. 1 without a background."""
+        return self.background.weight / self.foreground.weight if self.background else 1.0
+
+    def contrast(self, gamma: float) -> Contrast:
+        """The contrast at gamma' = `gamma`."""
+        terms = [(1.0, self.foreground)]
+        if self.background is not None:
+            terms.append((-gamma / self.ratio, self.background))
+        return Contrast(tuple(terms), self.n_features)
+
+    def background_alone(self) -> Contrast:
+        """The background as a contrast with nothing to contrast with: its PPCA."""
+        assert self.background is not None
+        return Contrast(((1.0, self.background),), self.n_features)
+
+    def lift(self, U: Array) -> Array:
+        """Vectors in R^D from vectors in the coordinates of the scatter matrices."""
+        return U if self.basis is None else self.basis.lift(U)

@@ -1,0 +1,111 @@
+"""The moments of one group of rows, whatever holds its scatter matrix."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Protocol
+
+import numpy as np
+
+from .._array import EPS, Array, Map, Rows, is_sparse
+
+
+class Scatter(Protocol):
+    """A centred scatter matrix S = sum_i (x_i - mean)(x_i - mean)', a sum and not a mean.
+
+    The storage varies (a matrix, or the rows themselves), the mathematics does not.
+    """
+
+    @property
+    def trace(self) -> float:
+        """tr S."""
+
+    def diagonal(self) -> Array:
+        """diag(S), shape (D,)."""
+
+    def matmat(self, V: Array, map_: Map = map) -> Array:
+        """S V for V of shape (D, k); `map_` may spread the work over threads."""
+
+    def dense(self) -> Array:
+        """S itself, shape (D, D)."""
+
+    def scaled(self, divisor: Array) -> Scatter:
+        """The scatter of the rows divided by `divisor`, shape (D,)."""
+
+
+@dataclass(frozen=True)
+class DenseScatter:
+    """A scatter matrix held as a symmetric (D, D) array."""
+
+    matrix: Array
+
+    @property
+    def trace(self) -> float:
+        return float(np.trace(self.matrix))
+
+    def diagonal(self) -> Array:
+        return np.diagonal(self.matrix)
+
+    def matmat(self, V: Array, map_: Map = map) -> Array:
+        return self.matrix @ V
+
+    def dense(self) -> Array:
+        return self.matrix
+
+    def scaled(self, divisor: Array) -> DenseScatter:
+        return DenseScatter(self.matrix / divisor[:, None] / divisor)
+
+
+@dataclass(frozen=True)
+class Moments:
+    """Sum of weights, mean and centred scatter of one group of rows.
+
+    Attributes
+    ----------
+    weight : float
+        Sum of the row weights; the number of rows when rows are not weighted.
+    mean : ndarray of shape (D,)
+    scatter : Scatter
+    """
+
+    weight: float
+    mean: Array
+    scatter: Scatter
+
+    def standard_deviation(self) -> Array:
+        """Per-feature sd (ddof 0), with 1 for features that are constant up to rounding."""
+        return deviation_or_one(self.scatter.diagonal() / self.weight, self.mean, self.weight)
+
+    def scaled(self, divisor: Array) -> Moments:
+        """The moments of the rows divided by `divisor`, shape (D,)."""
+        return Moments(self.weight, self.mean / divisor, self.scatter.scaled(divisor))
+
+
+def deviation_or_one(variance: Array, mean: Array, weight: float) -> Array:
+    """sqrt(variance), but 1 where the variance is no more than the rounding of the mean."""
+    noise = (weight * EPS * np.abs(mean)) ** 2
+    return np.where(variance > noise, np.sqrt(np.maximum(variance, 0.0)), 1.0)
+
+
+def finite_column_means(rows: Rows) -> Array:
+    """Column means in float64, shape (D,); NaN and infinity are refused."""
+    with np.errstate(invalid="ignore", over="ignore"):
+        mean = np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel() / rows.shape[0]
+    check_finite(mean, rows)
+    return mean
+
+
+def check_finite(mean: Array, rows: Rows) -> None:
+    """Refuse NaN and infinity: one bad value spoils its column's mean, so no pass of its own is needed."""
+    bad = np.flatnonzero(~np.isfinite(mean))
+    if not bad.size:
+        return
+    column = rows[:, [bad[0]]]
+    values = column.data if is_sparse(rows) else column
+    where = f"in {bad.size} of {mean.size} features (the first is feature number {bad[0]})"
+    if np.isnan(values).any():
+        raise ValueError(
+            f"Input contains NaN {where}. Missing values are not supported yet: drop those rows or fill "
+            "the values first, for example with sklearn.impute.SimpleImputer."
+        )
+    raise ValueError(f"Input contains infinity or values too large to be summed {where}. Remove or rescale them.")

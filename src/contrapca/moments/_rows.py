@@ -1,0 +1,123 @@
+"""A scatter matrix that is never formed: the rows themselves, centred and scaled implicitly."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cached_property
+from itertools import pairwise
+
+import numpy as np
+import scipy.sparse as sp
+
+from .._array import PARALLEL_MIN_VALUES, Array, Map, Rows, is_sparse, row_slices, stored_values, worker_count
+from ._accumulate import accumulate
+from ._moments import Moments, finite_column_means
+
+BLOCK_BYTES = 4 * 2**20  # of centred rows at a time: stays in cache
+
+
+def row_moments(rows: Rows) -> Moments:
+    """Mean and implicit scatter of `rows` ((n, D) ndarray or CSR), which are kept, not copied."""
+    mean = finite_column_means(rows)
+    return Moments(float(rows.shape[0]), mean, RowScatter(rows, mean, np.ones(rows.shape[1])))
+
+
+@dataclass(frozen=True)
+class RowScatter:
+    """S of the rows (rows - mean) / divisor, applied as (rows)'(rows V)."""
+
+    rows: Rows
+    mean: Array
+    divisor: Array
+
+    def scaled(self, divisor: Array) -> RowScatter:
+        return replace(self, divisor=self.divisor * divisor)
+
+    @cached_property
+    def _diagonal(self) -> Array:
+        total = np.zeros(self.mean.size)
+        if is_sparse(self.rows):
+            # Two passes over what is stored: sum_i (x_ij - mean_j)^2, where x_ij = 0 is not stored.
+            stored = np.bincount(self.rows.indices, minlength=self.mean.size)
+            for part in row_slices(self.rows.nnz, 2**20):
+                columns = self.rows.indices[part]
+                deviation = self.rows.data[part] - self.mean[columns]
+                total += np.bincount(columns, deviation**2, minlength=self.mean.size)
+            total += (self.rows.shape[0] - stored) * self.mean**2
+        else:
+            for part in row_slices(self.rows.shape[0], self._block_rows):
+                total += ((self.rows[part] - self.mean) ** 2).sum(axis=0)
+        return total / self.divisor**2
+
+    def diagonal(self) -> Array:
+        return self._diagonal
+
+    @property
+    def trace(self) -> float:
+        return float(self._diagonal.sum())
+
+    @property
+    def _block_rows(self) -> int:
+        return max(1, BLOCK_BYTES // (8 * self.mean.size))
+
+    @cached_property
+    def _parts(self) -> list[Rows]:
+        """The rows in as many shares of equal work as there are threads; views, not copies."""
+        n = self.rows.shape[0]
+        workers = worker_count() if stored_values(self.rows) >= PARALLEL_MIN_VALUES else 1
+        if not is_sparse(self.rows):
+            edges = np.linspace(0, n, workers + 1).astype(int)
+            return [self.rows[a:b] for a, b in pairwise(edges)]
+        indptr = self.rows.indptr
+        edges = np.searchsorted(indptr, np.linspace(0, indptr[-1], workers + 1))
+        edges[0], edges[-1] = 0, n
+        return [self._sparse_view(a, b) for a, b in pairwise(edges)]
+
+    def _sparse_view(self, start: int, stop: int) -> Rows:
+        indptr = self.rows.indptr
+        inside = slice(indptr[start], indptr[stop])
+        parts = (self.rows.data[inside], self.rows.indices[inside], indptr[start : stop + 1] - indptr[start])
+        return sp.csr_array(parts, shape=(stop - start, self.mean.size), copy=False)
+
+    def matmat(self, V: Array, map_: Map = map) -> Array:
+        scaled = V / self.divisor[:, None]
+        offset = self.mean @ scaled
+
+        def share(rows: Rows) -> Array:
+            if is_sparse(rows):
+                projected = rows @ scaled - offset
+                return rows.T @ projected - np.outer(self.mean, projected.sum(axis=0))
+            product = np.zeros(scaled.shape)
+            for part in row_slices(rows.shape[0], self._block_rows):
+                centred = rows[part] - self.mean
+                product += centred.T @ (centred @ scaled)
+            return product
+
+        products = list(map_(share, self._parts))
+        return sum(products[1:], products[0]) / self.divisor[:, None]
+
+    def dense(self) -> Array:
+        return accumulate(self.rows).scatter.scaled(self.divisor).dense()
+
+    def rows_changed(self) -> bool:
+        """Whether the rows' means are no longer those they were read with."""
+        return not np.array_equal(finite_column_means(self.rows), self.mean)
+
+    def centred(self) -> Array:
+        """The centred, scaled rows as a dense float64 array, shape (n, D)."""
+        return (self.rows - self.mean) / self.divisor
+
+    def spectrum_matrix(self) -> Array:
+        """The smaller of S and the Gram matrix of the centred rows: the same non-zero eigenvalues."""
+        n, D = self.rows.shape
+        if n >= D:
+            return self.dense()
+        if not is_sparse(self.rows):
+            centred = self.centred()
+            return centred @ centred.T
+        values = self.rows.astype(np.float64, copy=False) @ sp.diags_array(1 / self.divisor)
+        gram = (values @ values.T).toarray()
+        # Centre both sides: (I - 11'/n) G (I - 11'/n).
+        gram -= gram.mean(axis=0)
+        gram -= gram.mean(axis=1)[:, None]
+        return gram

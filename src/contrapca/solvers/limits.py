@@ -1,0 +1,201 @@
+"""How strong a contrast may be: exact limits of gamma (F3) and the sufficient bounds (F4).
+
+Everything here is in gamma' units, that is with covariances S / rows in place of scatters.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, fields
+
+import numpy as np
+import scipy.linalg
+
+from .._array import EPS, Array
+from ..exceptions import format_gamma
+from ..moments import DenseScatter, Moments, Pair, RowScatter
+from ._select import MAX_DENSE
+from ._spectral import LOOSE, TIGHT, top_eigenpairs
+from .closed_form import rounding_level
+
+MAX_STEPS = 100  # the iterations take 4-10 steps; a bound only so that nothing can hang
+STANDSTILL = 1e-13  # relative change of gamma below which a step counts as none
+NEAR = 1e-2  # relative change of gamma from which on steps are worth an exact eigensolve
+
+
+def pcpca_limit(pair: Pair, d: int) -> float:
+    """The exact limit of gamma' for PCPCA: feasible below it, infeasible from it on (F3).
+
+    f(gamma') = tr C - sum_{i<=d} lambda_i is concave. Newton's step from the right, written as a
+    ratio of traces so that nothing cancels, is gamma' <- tr(Q'cov_X Q) / tr(Q'cov_Y Q) with Q the
+    D - d bottom eigenvectors of C(gamma'): it decreases to the root, and starting at gamma' = 1,
+    where N = 0, it never moves if f is positive there. Any Q gives an upper bound whose error is of
+    second order in Q's, so iterative eigensolvers may be loose until the steps become small.
+
+    Returns
+    -------
+    float in [0, 1]
+        0 where the foreground's rank is at most d.
+    """
+    assert pair.background is not None
+    gamma, start = 1.0, None
+    tol = TIGHT if pair.contrast(gamma).is_dense else LOOSE
+    for _ in range(MAX_STEPS):
+        spectrum = top_eigenpairs(pair.contrast(gamma), d, start=start, tol=tol)
+        start = spectrum.vectors
+        foreground = _variance_outside(pair.foreground, start)
+        background = _variance_outside(pair.background, start)
+        if foreground <= 0:
+            return 0.0
+        proposal = min(gamma, foreground / background if background > 0 else math.inf)
+        change = 1 - proposal / gamma
+        gamma = proposal
+        if change <= STANDSTILL and tol <= TIGHT:
+            break
+        if change <= NEAR:
+            tol = TIGHT
+    return gamma
+
+
+def _variance_outside(group: Moments, U: Array) -> float:
+    """tr(Q'cov Q) = (tr S - tr(U'S U)) / rows with Q orthogonal to U; 0 where it is only rounding."""
+    total = group.scatter.trace
+    outside = total - float(np.sum(U * group.scatter.matmat(U)))
+    return outside / group.weight if outside > 4 * EPS * U.shape[0] * total else 0.0
+
+
+def cpca_limit(pair: Pair, d: int) -> float:
+    """The exact limit of gamma' for CPCA: below it C has d positive eigenvalues.
+
+    By Courant and Fischer it is the largest, over d-dimensional subspaces, of the smallest ratio
+    v'cov_X v / v'cov_Y v inside the subspace, so every subspace gives a lower bound. From gamma' = 0 on, the
+    bound of the top d eigenvectors of C(gamma') is the next gamma': it increases, and near the
+    limit it is Newton's step on lambda_d. Directions in which neither group varies never enter, unlike in
+    a test of the sign of lambda_d.
+
+    Returns
+    -------
+    float in [0, inf]
+        inf where the background leaves d directions of the foreground free.
+    """
+    assert pair.background is not None
+    gamma = 0.0
+    contrast = pair.contrast(gamma)
+    spectrum = top_eigenpairs(contrast, d)
+    if spectrum.values[-1] <= rounding_level(contrast):
+        return 0.0
+    for _ in range(MAX_STEPS):
+        U = spectrum.vectors
+        within = [U.T @ group.scatter.matmat(U) / group.weight for group in (pair.foreground, pair.background)]
+        reciprocal = scipy.linalg.eigh(within[1], within[0], eigvals_only=True)[-1]
+        proposal = 1 / reciprocal if reciprocal > 0 else math.inf
+        weakest = np.linalg.eigvalsh(within[0])[0] * pair.foreground.weight
+        if proposal == math.inf or rounding_level(pair.contrast(proposal)) >= weakest:
+            return math.inf  # so strong a contrast drowns the foreground in rounding errors
+        if proposal <= gamma * (1 + STANDSTILL):
+            return gamma
+        gamma = proposal
+        contrast = pair.contrast(gamma)
+        spectrum = top_eigenpairs(contrast, d, start=U)
+        if spectrum.values[-1] <= rounding_level(contrast):
+            return gamma
+    return gamma
+
+
+@dataclass(frozen=True)
+class GammaLimits:
+    """Limits and bounds of gamma, all in gamma' units; `raw` has them in the paper's raw units.
+
+    Attributes
+    ----------
+    pcpca : float
+        Exact limit of PCPCA, at most 1.
+    cpca : float
+        Exact limit of CPCA; may be inf.
+    positive_definite : float
+        Below it C is positive definite (sufficient): mu_D / rho_1.
+    leading_positive : float
+        Below it the first d eigenvalues of C are positive (sufficient; the paper's Theorem 2).
+    noise_positive : float
+        Below it sigma2 > 0 (sufficient; the paper's remark): sum_{i>d} mu_i / ((D - d) rho_1).
+    noise_positive_sharp : float
+        Likewise and sharper: sum_{i>d} mu_i / sum_{i<=D-d} rho_i.
+    n_components : int
+    ratio : float
+        m / n, so that gamma_raw = gamma' / ratio.
+
+    The sufficient bounds are nan where the spectra they need are too large to compute (both rows
+    and features above 8000).
+    """
+
+    pcpca: float
+    cpca: float
+    positive_definite: float
+    leading_positive: float
+    noise_positive: float
+    noise_positive_sharp: float
+    n_components: int
+    ratio: float
+
+    @property
+    def gamma(self) -> dict[str, float]:
+        """Every limit by name, in gamma' units."""
+        names = [field.name for field in fields(self)]
+        return {name: getattr(self, name) for name in names if name not in ("n_components", "ratio")}
+
+    @property
+    def raw(self) -> dict[str, float]:
+        """Every limit by name, as gamma_raw = gamma' n / m."""
+        return {name: value / self.ratio for name, value in self.gamma.items()}
+
+    def __str__(self) -> str:
+        lines = [f"{f'n_components={self.n_components}':<22}{'gamma':>12}{'raw':>12}"]
+        for name, value in self.gamma.items():
+            lines.append(f"{name:<22}{format_gamma(value):>12}{format_gamma(self.raw[name]):>12}")
+        return "\n".join(lines)
+
+
+def all_limits(pair: Pair, d: int) -> GammaLimits:
+    """Exact limits and sufficient bounds of a pair of groups."""
+    assert pair.background is not None
+    bounds = _sufficient_bounds(_spectrum(pair.foreground), _spectrum(pair.background), d)
+    return GammaLimits(pcpca_limit(pair, d), cpca_limit(pair, d), *bounds, n_components=d, ratio=pair.ratio)
+
+
+def _spectrum(group: Moments) -> Array | None:
+    """All D eigenvalues of the covariance, descending, rounding errors as zeros; None if too dear."""
+    scatter, D = group.scatter, group.mean.size
+    if isinstance(scatter, DenseScatter):
+        matrix = scatter.matrix
+    else:
+        assert isinstance(scatter, RowScatter)
+        if min(scatter.rows.shape) > MAX_DENSE:
+            return None
+        matrix = scatter.spectrum_matrix()
+    values = np.zeros(D)
+    found = scipy.linalg.eigvalsh(matrix)[::-1][:D] / group.weight
+    values[: found.size] = found
+    values[values <= 4 * EPS * D * values[0]] = 0.0
+    return values
+
+
+def _sufficient_bounds(mu: Array | None, rho: Array | None, d: int) -> tuple[float, float, float, float]:
+    """The bounds of F4 from the spectra mu of cov_X and rho of cov_Y."""
+    if mu is None or rho is None:
+        return (math.nan,) * 4
+    D = mu.size
+    tail = float(mu[d:].sum())
+    weyl = [ratio for j in range(D - d + 1) if (ratio := _ratio(mu[d - 1 + j], rho[j])) is not None]
+    return (
+        _ratio(mu[-1], rho[0]) or 0.0,
+        max(weyl, default=0.0),
+        min(1.0, _ratio(tail, (D - d) * rho[0]) or 0.0),
+        min(1.0, _ratio(tail, float(rho[: D - d].sum())) or 0.0),
+    )
+
+
+def _ratio(numerator: float, denominator: float) -> float | None:
+    """numerator / denominator with x / 0 = inf and None, to be skipped, for 0 / 0."""
+    if denominator > 0:
+        return float(numerator / denominator)
+    return math.inf if numerator > 0 else None
