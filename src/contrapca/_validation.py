@@ -76,9 +76,10 @@ def split_groups(
     Either `background` is a table of its own, or `background_label` says which rows of `X` it is,
     by `y`. A `y` without `background_label` is ignored, as scikit-learn's transformers do.
     """
-    if y is not None and np.ndim(y) > 1:
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    if len(shape) > 1:
         raise GroupError(
-            f"y has shape {np.shape(y)}, but y holds one group label for each row. To pass the background "
+            f"y has shape {shape}, but y holds one group label for each row. To pass the background "
             "table, write fit(X, background=Y)."
         )
     if background is not None:

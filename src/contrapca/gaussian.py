@@ -55,23 +55,24 @@ class LatentGaussian:
         return np.broadcast_to(covariance, (n, *covariance.shape))
 
     def log_prob(self, X: Rows) -> Array:
-        """log N(x; mean, A) for each row, shape (n,).
+        """log N(x; mean, A) for each row, shape (n,), in the float type of `X`.
 
         The quadratic form is |x - mean - W z|^2 / sigma2 + |z|^2 with z = E[z | x]: a sum of squares,
         which does not cancel when sigma2 is small.
         """
-        D, _ = self.W.shape
+        D = self.W.shape[0]
         Z = self.latent_mean(X)
         if is_sparse(X):
             # The residual would be dense: expand its square instead.
-            square = X.multiply(X).sum(axis=1) - 2 * (X @ self.mean) + self.mean @ self.mean
+            square = np.ravel(X.multiply(X).sum(axis=1)) - 2 * (X @ self.mean) + self.mean @ self.mean
             cross = np.einsum("ij,ij->i", Z, centred_product(X, self.mean, self.W))
-            residual = np.maximum(np.ravel(square) - 2 * cross + np.sum((Z @ self.W.T) ** 2, axis=1), 0.0)
+            inside = np.einsum("ij,jk,ik->i", Z, self.W.T @ self.W, Z)
+            residual = np.maximum(square - 2 * cross + inside, 0.0)
         else:
             R = X - self.mean - Z @ self.W.T
             residual = np.einsum("ij,ij->i", R, R)
         quadratic = residual / self.sigma2 + np.einsum("ij,ij->i", Z, Z)
-        return -0.5 * (D * np.log(2 * np.pi) + self.log_determinant() + quadratic)
+        return (-0.5 * (D * np.log(2 * np.pi) + self.log_determinant() + quadratic)).astype(X.dtype)
 
     def sample(self, n: int, generator: np.random.Generator) -> Array:
         """`n` new rows, shape (n, D)."""

@@ -9,7 +9,7 @@ from .gaussian import LatentGaussian
 from .moments import Contrast
 
 
-def relative_log_likelihood(contrast: Contrast, W: Array, sigma2: float) -> float:
+def relative_log_likelihood(contrast: Contrast, W: Array, CW: Array, sigma2: float) -> float:
     """log p(X | W, sigma2) - gamma_raw log p(Y | W, sigma2), each group about its own mean (F5).
 
     l = -N/2 (D log 2 pi + log|A|) - tr(A^-1 C) / 2, with A = W W' + sigma2 I.
@@ -17,26 +17,26 @@ def relative_log_likelihood(contrast: Contrast, W: Array, sigma2: float) -> floa
     Parameters
     ----------
     contrast : Contrast
-    W : (size, d) ndarray, in the coordinates of the contrast
+    W, CW : (size, d) ndarray
+        Loadings in the coordinates of the contrast, and C times them.
     sigma2 : float, positive
     """
-    size = W.shape[0]
+    size, D = W.shape[0], contrast.n_features
     model = LatentGaussian(np.zeros(size), W, sigma2)
     # Coordinates outside the reduced ones, if any, add log sigma2 each.
-    log_determinant = model.log_determinant() + (contrast.n_features - size) * np.log(sigma2)
-    inner = np.sum(model.projection() * contrast.matmat(W))  # tr(M^-1 W'C W)
-    quadratic = (contrast.trace - inner) / sigma2  # tr(A^-1 C)
-    return float(-0.5 * contrast.N * (contrast.n_features * np.log(2 * np.pi) + log_determinant) - 0.5 * quadratic)
+    log_determinant = model.log_determinant() + (D - size) * np.log(sigma2)
+    quadratic = (contrast.trace - np.sum(model.projection() * CW)) / sigma2  # tr(A^-1 C), A^-1 as in F6
+    return float(-0.5 * contrast.N * (D * np.log(2 * np.pi) + log_determinant) - 0.5 * quadratic)
 
 
-def contrastive_variance(contrast: Contrast, V: Array) -> float:
+def contrastive_variance(V: Array, CV: Array) -> float:
     """tr V'C V, CPCA's objective, for V with orthonormal columns, shape (size, d)."""
-    return float(np.sum(V * contrast.matmat(V)))
+    return float(np.sum(V * CV))
 
 
-def reconstruction_loss(contrast: Contrast, V: Array) -> float:
+def reconstruction_loss(contrast: Contrast, V: Array, CV: Array) -> float:
     """CPCA's geometric objective (Theorem 1 of the paper), for V with orthonormal columns.
 
     (1/n) sum |x - V V'x|^2 - gamma' (1/m) sum |y - V V'y|^2 = (tr C - tr V'C V) / n.
     """
-    return (contrast.trace - contrastive_variance(contrast, V)) / contrast.terms[0][1].weight
+    return (contrast.trace - contrastive_variance(V, CV)) / contrast.terms[0][1].weight

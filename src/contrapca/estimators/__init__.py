@@ -1,5 +1,6 @@
 """scikit-learn estimators: they wire the numerics, and hold none."""
 
+from ._fit import AUTO_FRACTION
 from ._functions import gamma_limits, loss_by_components, reconstruction_loss, which_solver
 from ._persistence import load
 from .cpca import CPCA
@@ -7,6 +8,7 @@ from .pcpca import PCPCA
 from .ppca import PPCA
 
 __all__ = [
+    "AUTO_FRACTION",
     "CPCA",
     "PCPCA",
     "PPCA",

@@ -12,16 +12,16 @@ from .._array import Array, is_sparse
 from .._validation import Groups, warn_distant_means
 from ..exceptions import InfeasibleGammaError, RankError
 from ..gaussian import LatentGaussian
-from ..moments import Contrast, Moments, Pair, RowScatter, accumulate, reduce_rows, row_moments
+from ..moments import Moments, Pair, RowScatter, accumulate, reduce_rows, row_moments
 from ..moments._moments import deviation_or_one
 from ..objective import contrastive_variance, reconstruction_loss, relative_log_likelihood
 from ..solvers import (
-    Solution,
     SolverChoice,
     Status,
     canonical_signs,
     cpca_limit,
     pcpca_limit,
+    pcpca_limit_and_vectors,
     select_solver,
     solve_cpca,
     solve_pcpca,
@@ -31,7 +31,7 @@ from ..solvers import (
 Method = Literal["pcpca", "cpca"]
 
 # Part of the exact PCPCA limit that gamma="auto" takes; evidence in docs/math.md, "How strong a contrast".
-AUTO_FRACTION = 0.9
+AUTO_FRACTION = 0.97
 # Below this limit, with more variance in the background, the groups were probably exchanged.
 TINY_LIMIT = 0.1
 
@@ -113,19 +113,27 @@ def _pooled_deviation(moments: list[Moments]) -> Array:
 
 def fit_contrast(collected: Collected, method: Method, d: int, gamma: float | None) -> Fit:
     """Solve the contrast at `gamma` (None: choose it), or raise with the exact limit."""
-    pair = collected.pair
+    pair, start = collected.pair, None
     if gamma is None:
-        limit = pcpca_limit(pair, d)
+        limit, start = pcpca_limit_and_vectors(pair, d)
         if limit == 0:
             raise RankError(d)
         gamma = AUTO_FRACTION * limit
     contrast = pair.contrast(gamma)
-    spectrum = top_eigenpairs(contrast, d)
-    solution = solve_pcpca(contrast, spectrum.values) if method == "pcpca" else solve_cpca(contrast, spectrum.values)
+    spectrum = top_eigenpairs(contrast, d, start=start)
+    values, U = spectrum.values, spectrum.vectors
+    solution = solve_pcpca(contrast, values) if method == "pcpca" else solve_cpca(contrast, values)
     if solution.status is not Status.OK:
         raise infeasible(pair, method, d, gamma)
-    n = pair.foreground.weight
-    U = spectrum.vectors
+    if method == "pcpca":
+        W = U * solution.lengths
+        objective = relative_log_likelihood(contrast, W, W * values, solution.sigma2)
+    else:
+        objective = contrastive_variance(U, U * values)
+    along = [
+        np.sum(U * image, axis=0) / group.weight  # u'cov u
+        for image, (_, group) in zip(spectrum.images, contrast.terms, strict=True)
+    ]
     choice = collected.choice
     return Fit(
         collected=collected,
@@ -133,26 +141,15 @@ def fit_contrast(collected: Collected, method: Method, d: int, gamma: float | No
         components=canonical_signs(pair.lift(U)),
         lengths=solution.lengths,
         sigma2=solution.sigma2,
-        eigenvalues=spectrum.values / n,
-        objective=_objective(contrast, U, solution, method),
-        reconstruction_loss=reconstruction_loss(contrast, U),
-        variances=(_variances(pair.foreground, U), _variances(pair.background, U) if pair.background else None),
+        eigenvalues=values / pair.foreground.weight,
+        objective=objective,
+        reconstruction_loss=reconstruction_loss(contrast, U, U * values),
+        variances=_two(along),
         totals=(_total(pair.foreground), _total(pair.background) if pair.background else math.nan),
         n_effective=contrast.N,
         n_iter=spectrum.n_iter,
         solver=replace(choice, reason=f"{choice.reason}; {spectrum.note}") if spectrum.note else choice,
     )
-
-
-def _objective(contrast: Contrast, U: Array, solution: Solution, method: Method) -> float:
-    if method == "cpca":
-        return contrastive_variance(contrast, U)
-    return relative_log_likelihood(contrast, U * solution.lengths, solution.sigma2)
-
-
-def _variances(group: Moments, U: Array) -> Array:
-    """v'cov v along each column of U, shape (d,)."""
-    return np.sum(U * group.scatter.matmat(U), axis=0) / group.weight
 
 
 def _total(group: Moments) -> float:

@@ -93,7 +93,8 @@ def reconstruction_loss(X: Any, components: Any, *, background: Any, gamma: floa
     pair = _collect(X, background, V.shape[1], False, "lanczos", "reconstruction_loss").pair
     if V.shape[0] != pair.n_features:
         raise ValueError(f"components have {V.shape[0]} features, the tables {pair.n_features}.")
-    return contrast_loss(pair.contrast(_fixed_gamma(gamma)), V)
+    contrast = pair.contrast(_fixed_gamma(gamma))
+    return contrast_loss(contrast, V, contrast.matmat(V))
 
 
 def loss_by_components(X: Any, *, background: Any, gamma: float, max_components: int) -> Array:

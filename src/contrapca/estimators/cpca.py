@@ -18,7 +18,7 @@ class CPCA(ContrastiveEstimator):
     n_components : int, default 2
         Number of directions d, 1 <= d < D.
     gamma : float or "auto", default "auto"
-        Strength of the contrast (elsewhere called alpha), 0 or more; 0 is PCA of the foreground. "auto" takes 0.9 of
+        Strength of the contrast (elsewhere called alpha), 0 or more; 0 is PCA of the foreground. "auto" takes 0.97 of
         PCPCA's exact limit, which makes the two methods agree on the directions.
     background_label : optional
         Rows with `y == background_label` are the background, for stacked data in pipelines and searches.

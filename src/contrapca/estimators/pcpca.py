@@ -28,7 +28,7 @@ class PCPCA(LikelihoodEstimator, ContrastiveEstimator):
         Number of latent dimensions d, 1 <= d < D.
     gamma : float or "auto", default "auto"
         Strength of the contrast, in [0, `gamma_max_`) and so below 1: the paper's gamma' = gamma_raw m / n. 0 is PPCA
-        of the foreground. "auto" takes 0.9 of the exact limit, a robust choice for finding directions; for densities,
+        of the foreground. "auto" takes 0.97 of the exact limit, a robust choice for finding directions; for densities,
         sampling and imputation use at most half the limit.
     background_label : optional
         Rows with `y == background_label` are the background, for stacked data in pipelines and searches.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._array import Array, Map
+from .._array import EPS, Array, Map
 from ._moments import DenseScatter, Moments
 from ._reduced import Basis
 
@@ -37,9 +37,9 @@ class Contrast:
         return sum(c * group.scatter.trace for c, group in self.terms)
 
     @property
-    def magnitude(self) -> float:
-        """sum_k |c_k| tr S_k: what rounding errors of tr C and of eigenvalues of C are relative to."""
-        return sum(abs(c) * group.scatter.trace for c, group in self.terms)
+    def rounding(self) -> float:
+        """What eigenvalues and traces of C can be off by: a few ulp of sum_k |c_k| tr S_k for each feature."""
+        return 4 * EPS * self.size * sum(abs(c) * group.scatter.trace for c, group in self.terms)
 
     @property
     def size(self) -> int:
@@ -52,13 +52,29 @@ class Contrast:
         """Whether C can be had as a matrix at the cost of adding the groups' matrices."""
         return all(isinstance(group.scatter, DenseScatter) for _, group in self.terms)
 
+    def images(self, V: Array, map_: Map = map, *, skip_zero: bool = False) -> list[Array]:
+        """S_k V of every group, each of the shape of V; `map_` may spread the work over threads.
+
+        With `skip_zero`, groups that do not count (coefficient 0) are left at zero.
+        """
+        calls = [
+            (k, call)
+            for k, (c, group) in enumerate(self.terms)
+            if c != 0 or not skip_zero
+            for call in group.scatter.products(V)
+        ]
+        images: list[Array] = [np.zeros(V.shape) for _ in self.terms]
+        for (k, _), product in zip(calls, map_(lambda item: item[1](), calls), strict=True):
+            images[k] += product
+        return images
+
+    def combine(self, images: list[Array]) -> Array:
+        """C V from the groups' images S_k V."""
+        return np.sum([c * image for (c, _), image in zip(self.terms, images, strict=True)], axis=0)
+
     def matmat(self, V: Array, map_: Map = map) -> Array:
         """C V, shape of V."""
-        total = np.zeros(V.shape)
-        for c, group in self.terms:
-            if c != 0:
-                total += c * group.scatter.matmat(V, map_)
-        return total
+        return self.combine(self.images(V, map_, skip_zero=True))
 
     def dense(self) -> Array:
         """C, a new array."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Protocol
 
 import numpy as np
 
-from .._array import EPS, Array, Map, Rows, is_sparse
+from .._array import EPS, Array, Rows, is_sparse
 
 
 class Scatter(Protocol):
@@ -23,8 +24,8 @@ class Scatter(Protocol):
     def diagonal(self) -> Array:
         """diag(S), shape (D,)."""
 
-    def matmat(self, V: Array, map_: Map = map) -> Array:
-        """S V for V of shape (D, k); `map_` may spread the work over threads."""
+    def products(self, V: Array) -> list[Callable[[], Array]]:
+        """Calls that return summands of S V, for V of shape (D, k); threads may share them."""
 
     def dense(self) -> Array:
         """S itself, shape (D, D)."""
@@ -46,8 +47,8 @@ class DenseScatter:
     def diagonal(self) -> Array:
         return np.diagonal(self.matrix)
 
-    def matmat(self, V: Array, map_: Map = map) -> Array:
-        return self.matrix @ V
+    def products(self, V: Array) -> list[Callable[[], Array]]:
+        return [lambda: self.matrix @ V]
 
     def dense(self) -> Array:
         return self.matrix

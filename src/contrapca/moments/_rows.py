@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import pairwise
 
 import numpy as np
 import scipy.sparse as sp
 
-from .._array import PARALLEL_MIN_VALUES, Array, Map, Rows, is_sparse, row_slices, stored_values, worker_count
+from .._array import PARALLEL_MIN_VALUES, Array, Rows, is_sparse, row_slices, stored_values, worker_count
 from ._accumulate import accumulate
 from ._moments import Moments, finite_column_means
 
@@ -79,22 +80,22 @@ class RowScatter:
         parts = (self.rows.data[inside], self.rows.indices[inside], indptr[start : stop + 1] - indptr[start])
         return sp.csr_array(parts, shape=(stop - start, self.mean.size), copy=False)
 
-    def matmat(self, V: Array, map_: Map = map) -> Array:
+    def products(self, V: Array) -> list[Callable[[], Array]]:
         scaled = V / self.divisor[:, None]
         offset = self.mean @ scaled
 
         def share(rows: Rows) -> Array:
             if is_sparse(rows):
                 projected = rows @ scaled - offset
-                return rows.T @ projected - np.outer(self.mean, projected.sum(axis=0))
-            product = np.zeros(scaled.shape)
-            for part in row_slices(rows.shape[0], self._block_rows):
-                centred = rows[part] - self.mean
-                product += centred.T @ (centred @ scaled)
-            return product
+                product = rows.T @ projected - np.outer(self.mean, projected.sum(axis=0))
+            else:
+                product = np.zeros(scaled.shape)
+                for part in row_slices(rows.shape[0], self._block_rows):
+                    centred = rows[part] - self.mean
+                    product += centred.T @ (centred @ scaled)
+            return product / self.divisor[:, None]
 
-        products = list(map_(share, self._parts))
-        return sum(products[1:], products[0]) / self.divisor[:, None]
+        return [partial(share, rows) for rows in self._parts]
 
     def dense(self) -> Array:
         return accumulate(self.rows).scatter.scaled(self.divisor).dense()

@@ -4,7 +4,7 @@ from ._select import SolverChoice, select_solver
 from ._solution import Solution, Status
 from ._spectral import Spectrum, canonical_signs, top_eigenpairs
 from .closed_form import solve_cpca, solve_pcpca
-from .limits import GammaLimits, all_limits, cpca_limit, pcpca_limit
+from .limits import GammaLimits, all_limits, cpca_limit, pcpca_limit, pcpca_limit_and_vectors
 
 __all__ = [
     "GammaLimits",
@@ -16,6 +16,7 @@ __all__ = [
     "canonical_signs",
     "cpca_limit",
     "pcpca_limit",
+    "pcpca_limit_and_vectors",
     "select_solver",
     "solve_cpca",
     "solve_pcpca",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import scipy.linalg
@@ -13,9 +13,9 @@ from .._array import Array, available_memory, thread_map, worker_count
 from ..exceptions import SolverError
 from ..moments import Contrast
 
-TIGHT = 1e-12  # relative accuracy of eigenvalues that are kept
-LOOSE = 1e-3  # of those that only steer a Newton step
-ROUGH = 1e-1  # of one that only has to stand out
+# Relative accuracy asked of eigenvalues: of those that are kept, of those whose vectors enter a result only to
+# second order, of those that only steer a Newton step, and of one that only has to stand out.
+TIGHT, SECOND_ORDER, LOOSE, ROUGH = 1e-12, 1e-7, 1e-3, 1e-1
 RESIDUAL_BOUND = 1e-9  # of |C u - lambda u| relative to the largest |lambda|, for results that are kept
 
 
@@ -30,6 +30,8 @@ class Spectrum:
     ----------
     values : ndarray of shape (d,), descending
     vectors : ndarray of shape (size, d), orthonormal columns
+    images : list of ndarray of shape (size, d)
+        S_k times the vectors, for every group k of the contrast.
     n_iter : int
         Products with C that an iterative solver made; 1 for a direct one.
     note : str
@@ -38,6 +40,7 @@ class Spectrum:
 
     values: Array
     vectors: Array
+    images: list[Array]
     n_iter: int = 1
     note: str = ""
 
@@ -57,7 +60,7 @@ def top_eigenpairs(contrast: Contrast, d: int, *, start: Array | None = None, to
         Accuracy asked of an iterative solver.
     """
     if contrast.is_dense:
-        return _direct(contrast.dense(), d)
+        return _direct(contrast, d)
     try:
         return _lanczos(contrast, d, start, tol)
     except _Unconverged as failure:
@@ -67,15 +70,17 @@ def top_eigenpairs(contrast: Contrast, d: int, *, start: Array | None = None, to
                 f"The Lanczos solver failed ({failure}), and a dense one would need {needed / 2**30:.1f} GiB, "
                 "more than is free. Use fewer features or components, or scale the features (scale='pooled')."
             ) from failure
-        direct = _direct(contrast.dense(), d)
-        return Spectrum(direct.values, direct.vectors, note=f"Lanczos failed ({failure}), solved densely instead")
+        note = f"Lanczos failed ({failure}), solved densely instead"
+        return replace(_direct(contrast, d), note=note)
 
 
-def _direct(C: Array, d: int) -> Spectrum:
-    """Partial eigendecomposition of a dense symmetric matrix, which is overwritten."""
-    size = C.shape[0]
-    values, vectors = scipy.linalg.eigh(C, subset_by_index=[size - d, size - 1], overwrite_a=True, check_finite=False)
-    return Spectrum(values[::-1], vectors[:, ::-1])
+def _direct(contrast: Contrast, d: int) -> Spectrum:
+    """Partial eigendecomposition of C as a dense matrix."""
+    C = contrast.dense()
+    last = C.shape[0] - 1
+    values, vectors = scipy.linalg.eigh(C, subset_by_index=[last - d + 1, last], overwrite_a=True, check_finite=False)
+    values, vectors = values[::-1], vectors[:, ::-1]
+    return Spectrum(values, vectors, contrast.images(vectors))
 
 
 class _Unconverged(Exception):
@@ -98,16 +103,20 @@ def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float) -> Spe
 
         for _ in range(2):
             values, vectors = _largest(apply, v0, d, tol)
-            if tol > TIGHT:
+            images = contrast.images(vectors, map_)
+            if tol > SECOND_ORDER:
                 break
-            _check_residuals(apply, values, vectors)
-            missed = _missed_direction(apply, values, vectors, noise)
+            allowed = contrast.rounding + max(RESIDUAL_BOUND, 10 * tol) * np.abs(values).max()
+            worst = np.linalg.norm(contrast.combine(images) - vectors * values, axis=0).max()
+            if not worst <= allowed:  # Ritz values that have not converged understate the largest ones
+                raise _Unconverged(f"residual {worst:.1e} where {allowed:.1e} is allowed")
+            missed = _missed_direction(apply, values, vectors, noise, allowed)
             if missed is None:
                 break
             v0 = np.column_stack([vectors, missed]).sum(axis=1)
         else:
             raise _Unconverged("it keeps missing a repeated eigenvalue")
-    return Spectrum(values, vectors, products)
+    return Spectrum(values, vectors, images, products)
 
 
 def _largest(apply: Apply, v0: Array, d: int, tol: float) -> tuple[Array, Array]:
@@ -123,32 +132,24 @@ def _largest(apply: Apply, v0: Array, d: int, tol: float) -> tuple[Array, Array]
     return values[::-1], vectors[:, ::-1]
 
 
-def _check_residuals(apply: Apply, values: Array, vectors: Array) -> None:
-    """Refuse eigenpairs with |C u - lambda u| above the bound: Ritz values understate the largest ones."""
-    residuals = np.linalg.norm(apply(vectors) - vectors * values, axis=0)
-    worst = residuals.max() / np.abs(values).max()
-    if not worst <= RESIDUAL_BOUND:
-        raise _Unconverged(f"relative residual {worst:.1e}")
-
-
-def _missed_direction(apply: Apply, values: Array, vectors: Array, v0: Array) -> Array | None:
+def _missed_direction(apply: Apply, values: Array, vectors: Array, v0: Array, allowed: float) -> Array | None:
     """A direction of larger C than the last eigenvalue found, orthogonal to all found; None if there is none.
 
     One starting vector sees one copy of a repeated eigenvalue, so Lanczos can miss the others. The
     largest eigenvalue of C with the found directions pushed to the bottom, even a rough one, tells.
     """
-    largest = np.abs(values).max()
+    bottom = 2 * np.abs(values).max() + allowed
 
     def deflated(v: Array) -> Array:
         inside = vectors.T @ v
         image = apply(v - vectors @ inside).ravel()
-        return image - vectors @ (vectors.T @ image + 2 * largest * inside)
+        return image - vectors @ (vectors.T @ image + bottom * inside)
 
     try:
         rest, directions = _largest(deflated, v0, 1, ROUGH)
     except _Unconverged:
         return None  # nothing stands out
-    return directions if rest[0] > values[-1] + RESIDUAL_BOUND * largest else None
+    return directions if rest[0] > values[-1] + allowed else None
 
 
 def canonical_signs(vectors: Array) -> Array:

@@ -12,12 +12,7 @@ from ._solution import Solution, Status
 def noise_sum(contrast: Contrast, values: Array) -> float:
     """f = tr C - sum_{i<=d} lambda_i, as 0 where it is no more than rounding (F3)."""
     f = contrast.trace - float(values.sum())
-    return f if f > rounding_level(contrast) else min(f, 0.0)
-
-
-def rounding_level(contrast: Contrast) -> float:
-    """What eigenvalues and traces of C can be off by: a few ulp of the groups' traces for each feature."""
-    return 4 * EPS * contrast.size * contrast.magnitude
+    return f if f > contrast.rounding else min(f, 0.0)
 
 
 def solve_pcpca(contrast: Contrast, values: Array) -> Solution:
@@ -43,5 +38,5 @@ def solve_pcpca(contrast: Contrast, values: Array) -> Solution:
 
 def solve_cpca(contrast: Contrast, values: Array) -> Solution:
     """Unit vectors, if all d eigenvalues are positive beyond rounding."""
-    positive = values[-1] > rounding_level(contrast)
+    positive = values[-1] > contrast.rounding
     return Solution(Status.OK if positive else Status.NOT_POSITIVE, np.ones(values.size), 0.0)

@@ -15,52 +15,60 @@ from .._array import EPS, Array
 from ..exceptions import format_gamma
 from ..moments import DenseScatter, Moments, Pair, RowScatter
 from ._select import MAX_DENSE
-from ._spectral import LOOSE, TIGHT, top_eigenpairs
-from .closed_form import rounding_level
+from ._spectral import LOOSE, SECOND_ORDER, top_eigenpairs
 
 MAX_STEPS = 100  # the iterations take 4-10 steps; a bound only so that nothing can hang
-STANDSTILL = 1e-13  # relative change of gamma below which a step counts as none
-NEAR = 1e-2  # relative change of gamma from which on steps are worth an exact eigensolve
+# Relative change of gamma after which an iteration ends (the steps converge quadratically, so that the next
+# change would be below rounding), and from which on steps are worth exact eigenvectors.
+STANDSTILL, NEAR = 1e-10, 1e-2
 
 
 def pcpca_limit(pair: Pair, d: int) -> float:
     """The exact limit of gamma' for PCPCA: feasible below it, infeasible from it on (F3).
-
-    f(gamma') = tr C - sum_{i<=d} lambda_i is concave. Newton's step from the right, written as a
-    ratio of traces so that nothing cancels, is gamma' <- tr(Q'cov_X Q) / tr(Q'cov_Y Q) with Q the
-    D - d bottom eigenvectors of C(gamma'): it decreases to the root, and starting at gamma' = 1,
-    where N = 0, it never moves if f is positive there. Any Q gives an upper bound whose error is of
-    second order in Q's, so iterative eigensolvers may be loose until the steps become small.
 
     Returns
     -------
     float in [0, 1]
         0 where the foreground's rank is at most d.
     """
+    return pcpca_limit_and_vectors(pair, d)[0]
+
+
+def pcpca_limit_and_vectors(pair: Pair, d: int) -> tuple[float, Array]:
+    """`pcpca_limit`, and the top eigenvectors of C near it, shape (size, d).
+
+    f(gamma') = tr C - sum_{i<=d} lambda_i is concave. Newton's step from the right, written as a
+    ratio of traces so that nothing cancels, is gamma' <- tr(Q'cov_X Q) / tr(Q'cov_Y Q) with Q the
+    D - d bottom eigenvectors of C(gamma'): it decreases to the root, and starting at gamma' = 1,
+    where N = 0, it never moves if f is positive there. Any Q gives an upper bound whose error is of
+    second order in Q's, so iterative eigensolvers may be loose until the steps become small.
+    """
     assert pair.background is not None
-    gamma, start = 1.0, None
-    tol = TIGHT if pair.contrast(gamma).is_dense else LOOSE
+    gamma, tol = 1.0, LOOSE
+    vectors: Array | None = None
     for _ in range(MAX_STEPS):
-        spectrum = top_eigenpairs(pair.contrast(gamma), d, start=start, tol=tol)
-        start = spectrum.vectors
-        foreground = _variance_outside(pair.foreground, start)
-        background = _variance_outside(pair.background, start)
+        contrast = pair.contrast(gamma)
+        spectrum = top_eigenpairs(contrast, d, start=vectors, tol=tol)
+        vectors = spectrum.vectors
+        foreground = _variance_outside(pair.foreground, vectors, spectrum.images[0])
+        background = _variance_outside(pair.background, vectors, spectrum.images[1])
         if foreground <= 0:
-            return 0.0
+            return 0.0, vectors
         proposal = min(gamma, foreground / background if background > 0 else math.inf)
         change = 1 - proposal / gamma
         gamma = proposal
-        if change <= STANDSTILL and tol <= TIGHT:
+        if change <= STANDSTILL and (contrast.is_dense or tol < LOOSE):
             break
         if change <= NEAR:
-            tol = TIGHT
-    return gamma
+            tol = SECOND_ORDER
+    assert vectors is not None
+    return gamma, vectors
 
 
-def _variance_outside(group: Moments, U: Array) -> float:
+def _variance_outside(group: Moments, U: Array, SU: Array) -> float:
     """tr(Q'cov Q) = (tr S - tr(U'S U)) / rows with Q orthogonal to U; 0 where it is only rounding."""
     total = group.scatter.trace
-    outside = total - float(np.sum(U * group.scatter.matmat(U)))
+    outside = total - float(np.sum(U * SU))
     return outside / group.weight if outside > 4 * EPS * U.shape[0] * total else 0.0
 
 
@@ -82,22 +90,25 @@ def cpca_limit(pair: Pair, d: int) -> float:
     gamma = 0.0
     contrast = pair.contrast(gamma)
     spectrum = top_eigenpairs(contrast, d)
-    if spectrum.values[-1] <= rounding_level(contrast):
+    if spectrum.values[-1] <= contrast.rounding:
         return 0.0
     for _ in range(MAX_STEPS):
         U = spectrum.vectors
-        within = [U.T @ group.scatter.matmat(U) / group.weight for group in (pair.foreground, pair.background)]
+        within = [
+            U.T @ image / group.weight
+            for image, group in zip(spectrum.images, (pair.foreground, pair.background), strict=True)
+        ]
         reciprocal = scipy.linalg.eigh(within[1], within[0], eigvals_only=True)[-1]
         proposal = 1 / reciprocal if reciprocal > 0 else math.inf
         weakest = np.linalg.eigvalsh(within[0])[0] * pair.foreground.weight
-        if proposal == math.inf or rounding_level(pair.contrast(proposal)) >= weakest:
+        if proposal == math.inf or pair.contrast(proposal).rounding >= weakest:
             return math.inf  # so strong a contrast drowns the foreground in rounding errors
         if proposal <= gamma * (1 + STANDSTILL):
             return gamma
         gamma = proposal
         contrast = pair.contrast(gamma)
         spectrum = top_eigenpairs(contrast, d, start=U)
-        if spectrum.values[-1] <= rounding_level(contrast):
+        if spectrum.values[-1] <= contrast.rounding:
             return gamma
     return gamma
 

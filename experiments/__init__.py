@@ -1,0 +1,1 @@
+"""The paper and our own choices, experiment by experiment."""

@@ -1,0 +1,250 @@
+"""Which part of the exact limit should ``gamma="auto"`` take?
+
+PCPCA is fitted at several fractions of the exact limit of gamma' (F3) to labelled real data and to simulations with a
+planted foreground-only subspace. The first table says how well the components show what they should, and ends with the
+regret of each fraction (best over the fractions minus value); the second says what the same fits are worth as
+densities. Run as ``CONTRAPCA_DATA=... python -m experiments.gamma_fraction``; without it only simulations run.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import os
+import time
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.metrics import silhouette_score
+
+from contrapca import PCPCA, gamma_limits
+
+Floats = NDArray[np.float64]
+Labels = NDArray[Any]
+
+FRACTIONS = (0.0, 0.25, 0.5, 0.7, 0.8, 0.85, 0.9, 0.95, 0.97, 0.99)
+NUISANCE_DIM = 3
+HELD_OUT_ROWS = 1000
+DIGIT_ROWS = 2000
+DIGIT_SEEDS = 5
+SILHOUETTE_ROWS = 1500
+
+
+@dataclass(frozen=True)
+class Row:
+    """One line of a table: a value at each fraction, and the limit they are fractions of."""
+
+    name: str
+    limit: float
+    values: Floats  # (len(FRACTIONS),)
+
+
+@dataclass(frozen=True)
+class Labelled:
+    """Real foreground and background, with the classes that good components of the foreground separate."""
+
+    name: str
+    foreground: Floats  # (n, D)
+    background: Floats  # (m, D)
+    labels: Labels  # (n,)
+    n_components: int
+    shown: slice  # the components on which the silhouette is taken
+
+
+def mouse(folder: Path) -> Labelled:
+    """Mouse proteins: shocked saline mice of both genotypes against unshocked controls; NaN filled with 0."""
+    with (folder / "mouse_protein" / "Data_Cortex_Nuclear.csv").open(encoding="utf-8-sig", newline="") as file:
+        records = list(csv.DictReader(file))
+    proteins = list(records[0])[1:78]
+    table = np.array([[float(record[protein] or 0) for protein in proteins] for record in records])
+    keys = ("Genotype", "Treatment", "Behavior")
+    genotype, treatment, behavior = (np.array([record[key] for record in records]) for key in keys)
+    cases = (behavior == "S/C") & (treatment == "Saline")
+    controls = (behavior == "C/S") & (treatment == "Saline") & (genotype == "Control")
+    return Labelled("mouse proteins, d=2", table[cases], table[controls], genotype[cases], 2, slice(0, 2))
+
+
+def cells(folder: Path) -> Iterator[Labelled]:
+    """Bone-marrow cells of two patients (stand-in foreground) against a healthy donor, log(1 + count)."""
+    with np.load(folder / "zheng_bmmc" / "zheng500.npz") as file:
+        before, after, healthy = (np.log1p(file[key]) for key in ("aml027_pre", "aml035_post", "healthy1"))
+    labels = np.repeat([0, 1], [len(before), len(after)])
+    foreground = np.vstack([before, after])
+    yield Labelled("zheng500 stand-in, d=10, comp. 3-4", foreground, healthy, labels, 10, slice(2, 4))
+    yield Labelled("zheng500 stand-in, d=2", foreground, healthy, labels, 2, slice(0, 2))
+
+
+def digits(folder: Path, seed: int) -> Labelled:
+    """Zeros and ones, faint on grass, against grass from other photographs."""
+    rng = np.random.default_rng(seed)
+    with np.load(folder / "corrupted_mnist" / "mnist01.npz") as file:
+        images, labels = file["train_images"][:DIGIT_ROWS], file["train_labels"][:DIGIT_ROWS]
+    with np.load(folder / "corrupted_mnist" / "grass700.npz") as file:
+        grass = rng.permutation(file["images"])  # one crop from each photograph
+    foreground = 0.25 * images + patches(grass[::2], rng)
+    background = patches(grass[1::2], rng)
+    flat = (DIGIT_ROWS, -1)
+    return Labelled("digits on grass, d=2", foreground.reshape(flat), background.reshape(flat), labels, 2, slice(0, 2))
+
+
+def patches(photographs: NDArray[np.uint8], rng: np.random.Generator, size: int = 28) -> Floats:
+    """Random square patches, shape (DIGIT_ROWS, size, size)."""
+    corners = rng.integers(0, photographs.shape[1] - size + 1, size=(DIGIT_ROWS, 2))
+    chosen = rng.integers(0, len(photographs), size=DIGIT_ROWS)
+    found = [photographs[i, r : r + size, c : c + size] for i, (r, c) in zip(chosen, corners, strict=True)]
+    return np.array(found, dtype=np.float64)
+
+
+def separation(sets: Sequence[Labelled]) -> tuple[Row, Row]:
+    """Silhouette of the labels, each group standardised by itself, averaged over data sets of one kind.
+
+    First on latents of unit variance, then on whitened ones. Only the latter depends on the shown components' span
+    alone: the former may fall where two eigenvalues cross and their components mix.
+    """
+    values = np.empty((len(sets), 2, len(FRACTIONS)))
+    limits = np.empty(len(sets))
+    for s, data in enumerate(sets):
+        d, X, Y = data.n_components, data.foreground, data.background
+        limits[s] = gamma_limits(X, background=Y, n_components=d, scale="group").pcpca
+        rows = np.random.default_rng(0).permutation(len(X))[:SILHOUETTE_ROWS]
+        for i, fraction in enumerate(FRACTIONS):
+            model = PCPCA(d, gamma=fraction * limits[s], scale="group").fit(X, background=Y)
+            Z = model.transform(X)[:, data.shown]
+            Z = Z - Z.mean(axis=0)
+            for j, latents in enumerate((Z / Z.std(axis=0), np.linalg.svd(Z, full_matrices=False)[0])):
+                values[s, j, i] = silhouette_score(latents[rows], data.labels[rows])
+    name, limit, (scaled, whitened) = sets[0].name, float(limits.mean()), values.mean(axis=0)
+    return Row(name, limit, scaled), Row(f"{name}, whitened", limit, whitened)
+
+
+@dataclass(frozen=True)
+class Planted:
+    """Gaussian groups with unit noise, shared nuisance directions and a subspace only the foreground varies in.
+
+    Variances are those added to the noise; `planted` counts the dimensions to be found.
+    """
+
+    name: str
+    planted: int
+    n_components: int
+    D: int = 50
+    n: int = 200
+    m: int = 200
+    nuisance: float = 25.0
+    background_nuisance: float | None = None  # as `nuisance` unless told
+    signal: float = 4.0
+
+    def draw(self, seed: int) -> tuple[Floats, Floats, Floats, Floats]:
+        """Foreground (n, D), background (m, D), held-out foreground and the planted subspace (D, planted)."""
+        rng = np.random.default_rng(seed)
+        axes = np.linalg.qr(rng.normal(size=(self.D, NUISANCE_DIM + self.planted)))[0]
+        other = self.nuisance if self.background_nuisance is None else self.background_nuisance
+        ours = np.sqrt([self.nuisance] * NUISANCE_DIM + [self.signal] * self.planted)
+        theirs = np.sqrt([other] * NUISANCE_DIM + [0.0] * self.planted)
+
+        def rows(count: int, deviations: Floats) -> Floats:
+            latent = rng.normal(size=(count, deviations.size)) * deviations
+            return np.asarray(latent @ axes.T + rng.normal(size=(count, self.D)))
+
+        return rows(self.n, ours), rows(self.m, theirs), rows(HELD_OUT_ROWS, ours), axes[:, NUISANCE_DIM:]
+
+
+def settings() -> Iterator[Planted]:
+    """The main settings, most of them with one and with two planted dimensions (k)."""
+    for k in (1, 2):
+        yield Planted(f"D=50, n=m=200, k={k}", k, k)
+        yield Planted(f"n=100, m=400, k={k}", k, k, n=100, m=400)
+        yield Planted(f"n=400, m=100, k={k}", k, k, n=400, m=100)
+        yield Planted(f"wide: D=500, n=m=100, k={k}", k, k, D=500, n=100, m=100)
+        yield Planted(f"nuisance 100, k={k}", k, k, nuisance=100.0)
+        yield Planted(f"weak signal 2, k={k}", k, k, signal=2.0)
+        yield Planted(f"background nuisance 15, k={k}", k, k, background_nuisance=15.0)
+    yield Planted("d too large: d=4, k=1", 1, 4)
+
+
+def further_settings() -> Iterator[Planted]:
+    """Easier ones, where the planted direction can be found, then ones in which a contrast can only harm."""
+    yield Planted("n=m=2000, k=1", 1, 1, n=2000, m=2000)
+    yield Planted("signal 10, k=1", 1, 1, signal=10.0)
+    yield Planted("nuisance 9, k=1", 1, 1, nuisance=9.0)
+    yield Planted("background nuisance 22, k=1", 1, 1, background_nuisance=22.0)
+    yield Planted("no nuisance, signal 2, k=1", 1, 1, nuisance=0.0, signal=2.0)
+    yield Planted("no nuisance, m=30, k=1", 1, 1, nuisance=0.0, m=30)
+    yield Planted("no nuisance, n=m=40, k=1", 1, 1, nuisance=0.0, n=40, m=40)
+
+
+def simulate(setting: Planted, seeds: int) -> tuple[Row, Row, float]:
+    """Fit at every fraction, averaged over seeds: directions found, density, and the former's largest standard error.
+
+    Directions: mean squared cosine of the angles between planted subspace and components (1: found, d / D: by chance).
+    Density: held-out foreground log-likelihood per row, less that at gamma = 0.
+    """
+    found, density = np.empty((2, seeds, len(FRACTIONS)))
+    limits = np.empty(seeds)
+    for seed in range(seeds):
+        X, Y, held_out, truth = setting.draw(seed)
+        limits[seed] = gamma_limits(X, background=Y, n_components=setting.n_components).pcpca
+        for i, fraction in enumerate(FRACTIONS):
+            model = PCPCA(setting.n_components, gamma=fraction * limits[seed]).fit(X, background=Y)
+            found[seed, i] = np.sum((model.components_ @ truth) ** 2) / setting.planted
+            density[seed, i] = model.score(held_out)
+    limit = float(limits.mean())
+    relative = (density - density[:, :1]).mean(axis=0)
+    error = float(found.std(axis=0, ddof=1).max() / np.sqrt(seeds))
+    return Row(setting.name, limit, found.mean(axis=0)), Row(setting.name, limit, relative), error
+
+
+def table(title: str, rows: Sequence[Row], digits: int) -> Iterator[str]:
+    """Markdown lines, the best value of each row in bold."""
+    yield f"| {title} | limit | " + " | ".join(f"{fraction:g}" for fraction in FRACTIONS) + " |"
+    yield "|---|" + "---:|" * (1 + len(FRACTIONS))
+    for row in rows:
+        written = [f"{value:.{digits}f}" for value in row.values]
+        best = written[int(np.argmax(row.values))]
+        yield f"| {row.name} | {row.limit:.3f} | " + " | ".join(f"**{t}**" if t == best else t for t in written) + " |"
+
+
+def regret_lines(groups: dict[str, Sequence[Row]]) -> Iterator[str]:
+    """Worst and mean regret of each fraction over each group of rows, as further lines of a table."""
+    for name, rows in groups.items():
+        if rows:
+            values = np.array([row.values for row in rows])
+            lost = values.max(axis=1, keepdims=True) - values
+            for kind, regret in (("worst", lost.max(axis=0)), ("mean", lost.mean(axis=0))):
+                yield f"| *{kind} regret, {name}* | | " + " | ".join(f"{value:.3f}" for value in regret) + " |"
+
+
+def main() -> None:
+    """Print both tables."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--seeds", type=int, default=20, help="simulated data sets per setting")
+    seeds = parser.parse_args().seeds
+    start = time.perf_counter()
+    labelled: list[tuple[Row, Row]] = []
+    if "CONTRAPCA_DATA" in os.environ:
+        folder = Path(os.environ["CONTRAPCA_DATA"])
+        grass = [digits(folder, seed) for seed in range(DIGIT_SEEDS)]
+        labelled = [separation(sets) for sets in ([mouse(folder)], *([data] for data in cells(folder)), grass)]
+    simulated = [simulate(setting, seeds) for setting in settings()]
+    further = [simulate(setting, seeds) for setting in further_settings()]
+    found, density, errors = zip(*simulated, *further, strict=True)
+    groups: dict[str, Sequence[Row]] = {
+        "real": [scaled for scaled, _ in labelled],
+        "real, whitened": [whitened for _, whitened in labelled],
+        "main simulations": found[: len(simulated)],
+        "further simulations": found[len(simulated) :],
+    }
+    groups["all"] = [row for rows in groups.values() for row in rows]
+    print(*table("directions, by fraction of the limit", groups["all"], 3), *regret_lines(groups), sep="\n")
+    print(f"\nReal: silhouette (digits: mean of {DIGIT_SEEDS} draws of grass). Simulated: mean squared cosine over")
+    print(f"{seeds} seeds, standard error at most {max(errors):.3f}. Limits are means over seeds.\n")
+    print(*table("held-out log-likelihood per row, less that at 0", density, 2), sep="\n")
+    print(f"\n{time.perf_counter() - start:.0f} s")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,89 @@
+"""Scatter plots of latents."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._array import Array
+from .._optional import require
+from ..io import atomic_write
+
+# Okabe and Ito's palette, distinguishable with any colour vision; its grey is kept for the background.
+COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
+BACKGROUND_COLOUR = "#9A9A9A"
+
+
+def latents(
+    foreground: Array,
+    background: Array | None = None,
+    *,
+    labels: Any = None,
+    title: str = "",
+    axis_labels: Sequence[str] = ("component 1", "component 2"),
+    ax: Any = None,
+) -> Any:
+    """Two latent dimensions of the foreground, over those of the background.
+
+    Parameters
+    ----------
+    foreground : ndarray of shape (n, 2)
+    background : ndarray of shape (m, 2), optional
+    labels : array-like of shape (n,), optional
+        Colours the foreground rows.
+    title : str
+    axis_labels : two str
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    if ax is None:
+        ax = require("matplotlib.pyplot", extra="plot").gca()
+    if background is not None:
+        ax.scatter(
+            *background.T, s=14, marker="x", linewidths=0.7, color=BACKGROUND_COLOUR, label="controls (background)"
+        )
+    groups = np.zeros(len(foreground), dtype=int) if labels is None else np.asarray(labels)
+    for k, group in enumerate(np.unique(groups)):
+        name = "cases (foreground)" if labels is None else str(group)
+        ax.scatter(
+            *foreground[groups == group].T, s=14, alpha=0.8, linewidths=0, color=COLOURS[k % len(COLOURS)], label=name
+        )
+    ax.set(title=title, xlabel=axis_labels[0], ylabel=axis_labels[1])
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def side_by_side(panels: Sequence[dict[str, Any]], *, caption: str = "") -> Any:
+    """Several `latents` plots in a row with one legend.
+
+    Parameters
+    ----------
+    panels : sequence of dict
+        Keyword arguments of `latents`, one dict for each panel.
+    caption : str
+
+    Returns
+    -------
+    figure : matplotlib Figure
+    """
+    figure = require("matplotlib.figure", extra="plot").Figure(figsize=(4.6 * len(panels), 4.6), layout="constrained")
+    axes = figure.subplots(1, len(panels), squeeze=False)[0]
+    for ax, panel in zip(axes, panels, strict=True):
+        latents(**panel, ax=ax)
+    handles, names = axes[-1].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
+    if caption:
+        figure.suptitle(caption)
+    return figure
+
+
+def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 110) -> None:
+    """Write a figure as PNG, complete or not at all."""
+    with atomic_write(path) as file:
+        figure.savefig(file, format="png", dpi=dpi)

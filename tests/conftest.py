@@ -1,0 +1,86 @@
+"""Shared fixtures, and the rule that in CI nothing may be skipped."""
+
+from __future__ import annotations
+
+import csv
+import importlib
+import os
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+REQUIRE_ALL = os.environ.get("CONTRAPCA_REQUIRE_ALL") == "1"
+
+
+def _installed(library: str) -> bool:
+    return importlib.util.find_spec(library) is not None
+
+
+# Without hypothesis (the core-only job) its modules cannot even be imported.
+collect_ignore_glob = [] if REQUIRE_ALL or _installed("hypothesis") else ["*_properties.py", "strategies.py"]
+
+if _installed("hypothesis"):
+    from hypothesis import settings
+
+    settings.register_profile("contrapca", deadline=None, derandomize=True, print_blob=True)
+    settings.load_profile("contrapca")
+
+
+def skip(reason: str) -> None:
+    """Skip the test, or fail where everything is required."""
+    (pytest.fail if REQUIRE_ALL else pytest.skip)(reason)
+
+
+@pytest.fixture
+def need():
+    """Import a library that the core does not need, or skip."""
+
+    def importer(library: str):
+        if not _installed(library.partition(".")[0]):
+            skip(f"{library} is not installed")
+        return importlib.import_module(library)
+
+    return importer
+
+
+@pytest.fixture(scope="session")
+def data_folder() -> Path:
+    folder = os.environ.get("CONTRAPCA_DATA")
+    if not folder or not Path(folder).is_dir():
+        skip("CONTRAPCA_DATA does not name a folder with the real data")
+    return Path(folder)
+
+
+@pytest.fixture(scope="session")
+def mouse(data_folder):
+    """Mouse proteins as the reference prepares them: (foreground, background, genotype, feature names)."""
+    with (data_folder / "mouse_protein" / "Data_Cortex_Nuclear.csv").open(encoding="utf-8-sig", newline="") as file:
+        header, *rows = csv.reader(file)
+    values = np.array([[float(cell) if cell else 0.0 for cell in row[1:78]] for row in rows])
+    genotype, treatment, behaviour = np.array([row[78:81] for row in rows]).T
+    foreground = (behaviour == "S/C") & (treatment == "Saline")
+    background = (behaviour == "C/S") & (treatment == "Saline") & (genotype == "Control")
+
+    def standardised(table):
+        return (table - table.mean(axis=0)) / table.std(axis=0)
+
+    return standardised(values[foreground]), standardised(values[background]), genotype[foreground], header[1:78]
+
+
+def make_groups(n, m, D, seed=0, signal=3.0, nuisance=5.0):
+    """Foreground with a planted direction, both groups with a nuisance direction; (X, Y)."""
+    rng = np.random.default_rng(seed)
+    directions = np.linalg.qr(rng.standard_normal((D, 3)))[0]
+    X, Y = rng.standard_normal((n, D)), rng.standard_normal((m, D))
+    X += nuisance * np.outer(rng.standard_normal(n), directions[:, 0]) + rng.standard_normal(D)
+    Y += nuisance * np.outer(rng.standard_normal(m), directions[:, 0]) + rng.standard_normal(D)
+    X += signal * np.outer(rng.standard_normal(n), directions[:, 1])
+    X += 0.7 * signal * np.outer(rng.standard_normal(n), directions[:, 2])
+    return X, Y
+
+
+@pytest.fixture(scope="session")
+def groups():
+    """One ordinary pair of tables: 150 + 120 rows, 12 features."""
+    return make_groups(150, 120, 12)

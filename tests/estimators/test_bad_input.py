@@ -1,0 +1,179 @@
+"""Bad input: a clear error, and nothing half-fitted."""
+
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.exceptions import NotFittedError
+from sklearn.utils.validation import check_is_fitted
+
+from contrapca import CPCA, PCPCA, PPCA, gamma_limits
+from contrapca.exceptions import GroupError, InfeasibleGammaError, RankError
+
+rng = np.random.default_rng(0)
+X, Y = rng.standard_normal((30, 6)), rng.standard_normal((25, 6))
+LABELS = np.repeat([0, 1], [20, 10])
+
+
+def with_value(table, value):
+    table = table.copy()
+    table[2, 3] = value
+    return table
+
+
+def low_rank(table, rank):
+    return table[:, :rank] @ rng.standard_normal((rank, 6))
+
+
+# name: (estimator, arguments of fit, keywords of fit, error, what the message says)
+CASES = {
+    "NaN in X": (PCPCA(), (with_value(X, np.nan),), {"background": Y}, ValueError, r"NaN.*not supported yet"),
+    "NaN in background": (PCPCA(), (X,), {"background": with_value(Y, np.nan)}, ValueError, "NaN"),
+    "inf in X": (CPCA(), (with_value(X, np.inf),), {"background": Y}, ValueError, "infinity"),
+    "inf in wide X": (PPCA(), (with_value(X[:4], -np.inf),), {}, ValueError, "infinity"),
+    "NaN in sparse X": (PPCA(solver="lanczos"), (sp.csr_array(with_value(X, np.nan)),), {}, ValueError, "NaN"),
+    "other feature counts": (PCPCA(), (X,), {"background": Y[:, :5]}, GroupError, r"6 features .* background 5"),
+    "2-D y": (PCPCA(), (X, Y), {}, GroupError, r"fit\(X, background=Y\)"),
+    "2-D y for PPCA": (PPCA(), (X, Y), {}, GroupError, r"fit\(X, background=Y\)"),
+    "no background": (PCPCA(), (X,), {}, GroupError, r"background=.*background_label=.*PPCA"),
+    "no background, y ignored": (CPCA(gamma=0.5), (X, LABELS[:30]), {}, GroupError, "background_label="),
+    "label without y": (PCPCA(background_label=1), (X,), {}, GroupError, "needs y"),
+    "both kinds of background": (PCPCA(background_label=1), (X, LABELS), {"background": Y}, GroupError, "Both"),
+    "y too short": (PCPCA(background_label=1), (X, LABELS[:9]), {}, GroupError, "9 labels for 30 rows"),
+    "no row with the label": (PCPCA(background_label=7), (X, LABELS), {}, GroupError, r"No row .* 7.*'0', '1'"),
+    "label of another type": (PCPCA(background_label="a"), (X, LABELS), {}, GroupError, "No row"),
+    "all rows with the label": (PCPCA(background_label=1), (X, np.ones(30)), {}, GroupError, "All 30 rows"),
+    "one background row": (PCPCA(background_label=1), (X, np.arange(30)), {}, GroupError, "background has 1"),
+    "one foreground row": (PCPCA(), (X[:1],), {"background": Y}, ValueError, "1 sample"),
+    "one row of background": (PCPCA(), (X,), {"background": Y[:1]}, ValueError, "1 sample.*background"),
+    "n_components = D": (PCPCA(6), (X,), {"background": Y}, ValueError, "n_components=6.*n_features=6"),
+    "n_components = 0": (CPCA(0), (X,), {"background": Y}, ValueError, "n_components=0"),
+    "n_components = -1": (PPCA(-1), (X,), {}, ValueError, "n_components=-1"),
+    "n_components not whole": (PPCA(1.5), (X,), {}, TypeError, "whole number"),
+    "rank = n_components": (PCPCA(2, gamma=0.3), (low_rank(X, 2),), {"background": Y}, RankError, "at most n_comp"),
+    "rank < n_components": (PCPCA(4), (low_rank(X, 2),), {"background": Y}, RankError, "smaller n_components"),
+    "rank too low, gamma = 0": (PPCA(2), (low_rank(X, 2),), {}, RankError, "no gamma is feasible"),
+    "rank too low for CPCA": (CPCA(3, gamma=0.1), (low_rank(X, 2),), {"background": Y}, RankError, "directions"),
+    "constant foreground": (PPCA(1), (np.ones((5, 4)),), {}, RankError, "directions"),
+    "two rows, two components": (PPCA(2), (X[:2],), {}, RankError, "directions"),
+    "gamma negative": (PCPCA(gamma=-0.1), (X,), {"background": Y}, ValueError, "0 or more"),
+    "gamma NaN": (PCPCA(gamma=np.nan), (X,), {"background": Y}, ValueError, "nan"),
+    "gamma inf": (CPCA(gamma=np.inf), (X,), {"background": Y}, ValueError, "finite"),
+    "gamma text": (CPCA(gamma="strong"), (X,), {"background": Y}, TypeError, "'auto' or a number"),
+    "gamma too large": (PCPCA(gamma=1.0), (X,), {"background": Y}, InfeasibleGammaError, "too strong"),
+    "complex": (PCPCA(), (X + 1j,), {"background": Y}, ValueError, "Complex"),
+    "complex background": (PCPCA(), (X,), {"background": Y * 1j}, ValueError, "Complex"),
+    "text": (PCPCA(), (with_value(X.astype(object), "a"),), {"background": Y}, ValueError, "not numbers: 3"),
+    "objects": (PCPCA(), (with_value(X.astype(object), {}),), {"background": Y}, TypeError, "not numbers: 3"),
+    "1-D X": (PCPCA(), (X[0],), {"background": Y}, ValueError, "1D array"),
+    "scale unknown": (PCPCA(scale="both"), (X,), {"background": Y}, ValueError, "scale='both'.*'pooled'"),
+    "scale True": (PCPCA(scale=True), (X,), {"background": Y}, ValueError, "scale=True"),
+    "solver unknown": (PCPCA(solver="svd"), (X,), {"background": Y}, ValueError, "solver='svd'"),
+}
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_refused_and_left_unfitted(name):
+    estimator, arguments, keywords, error, message = CASES[name]
+    with pytest.raises(error, match=f"(?s){message}"):
+        estimator.fit(*arguments, **keywords)
+    assert not [key for key in vars(estimator) if key.endswith("_")]
+    with pytest.raises(NotFittedError):
+        check_is_fitted(estimator)
+
+
+def test_the_message_has_the_exact_limit_to_four_digits():
+    limit = gamma_limits(X, background=Y, n_components=2).pcpca
+    with pytest.raises(InfeasibleGammaError, match=re.escape(f"{limit:.4f}")):
+        PCPCA(2, gamma=1.2).fit(X, background=Y)
+
+
+def test_a_failed_refit_keeps_the_old_fit():
+    model = PCPCA(2, gamma=0.1).fit(X, background=Y)
+    before = {name: value for name, value in vars(model).items()}
+    with pytest.raises(InfeasibleGammaError):
+        model.set_params(gamma=5.0).fit(X[:, :5], background=Y[:, :5])
+    after = dict(vars(model), gamma=0.1)
+    assert after.keys() == before.keys()
+    assert all(after[name] is before[name] or after[name] == before[name] for name in before)
+
+
+USES = ["transform", "inverse_transform", "score", "score_samples", "latent_posterior", "contrast_score"]
+
+
+@pytest.mark.parametrize("method", USES)
+def test_use_before_fit(method):
+    with pytest.raises(NotFittedError):
+        getattr(PCPCA(), method)(X)
+
+
+@pytest.mark.parametrize(
+    "method", ["objective", "sample", "feature_table", "get_covariance", "get_precision", "reconstruction_loss"]
+)
+def test_results_before_fit(method):
+    with pytest.raises(NotFittedError):
+        getattr(PCPCA(), method)()
+    assert not hasattr(PCPCA(), "gamma_max_")
+
+
+def test_save_before_fit(tmp_path):
+    with pytest.raises(NotFittedError):
+        PCPCA().save(tmp_path / "model.npz")
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("method", ["transform", "score", "score_samples", "latent_posterior", "contrast_score"])
+def test_new_rows_are_checked(method):
+    model = PCPCA(2, gamma=0.1).fit(X, background=Y)
+    with pytest.raises(ValueError, match="5 features, but PCPCA is expecting 6"):
+        getattr(model, method)(X[:, :5])
+    with pytest.raises(ValueError, match="NaN"):
+        getattr(model, method)(with_value(X, np.nan))
+
+
+def test_other_arguments_of_methods():
+    model = PCPCA(2, gamma=0.1, background_label=1).fit(X, LABELS)
+    with pytest.raises(ValueError, match="3 columns, but the model has 2"):
+        model.inverse_transform(np.ones((4, 3)))
+    with pytest.raises(ValueError, match="center='middle'"):
+        model.transform(X, center="middle")
+    with pytest.raises(ValueError, match="n_samples=0"):
+        model.sample(0)
+    with pytest.raises(ValueError, match="nothing to score"):
+        model.score(X, np.ones(30))
+    alone = PCPCA(2, gamma=0).fit(X)
+    assert np.isnan(alone.gamma_max_)
+    with pytest.raises(ValueError, match="fitted with a background"):
+        alone.transform(X, center="background")
+    with pytest.raises(ValueError, match="without a background"):
+        alone.contrast_score(X)
+    flat = PCPCA(2, gamma=0.1).fit(X, background=np.outer(np.arange(9.0), np.ones(6)))
+    with pytest.raises(RankError, match="no PPCA to compare"):
+        flat.contrast_score(X)
+
+
+def test_names_are_checked(need):
+    pd = need("pandas")
+    names = list("abcdef")
+    left, right = pd.DataFrame(X, columns=names), pd.DataFrame(Y, columns=names)
+    with pytest.raises(GroupError, match=r"first in column 0: 'a' and 'f'.*another order"):
+        PCPCA().fit(left, background=right[names[::-1]])
+    with pytest.raises(GroupError, match=r"first in column 2: 'c' and 'z'.*same columns"):
+        PCPCA().fit(left, background=right.rename(columns={"c": "z"}))
+    model = PCPCA().fit(left, background=right)
+    with pytest.raises(ValueError, match="same order"):
+        model.transform(left[names[::-1]])
+    with pytest.raises(ValueError, match="feature names"):
+        model.transform(left.rename(columns={"a": "q"}))
+    with pytest.raises(ValueError, match="not numbers: c"):
+        PCPCA().fit(left.assign(c="text"), background=right)
+
+
+def test_changed_rows_are_noticed():
+    """With Lanczos the limit is computed late, from the user's own rows: they must still be the same."""
+    rows = X.copy()
+    model = PCPCA(2, gamma=0.1, solver="lanczos").fit(rows, background=Y)
+    rows[0, 0] += 1
+    with pytest.raises(ValueError, match="changed in place"):
+        _ = model.gamma_max_

@@ -1,0 +1,275 @@
+"""What may be given: frames, sparse, memmap, float32, stacked groups; and what comes back."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from conftest import make_groups
+from sklearn.base import clone
+from sklearn.model_selection import GridSearchCV
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from contrapca import CPCA, PCPCA, PPCA, exceptions
+
+METHODS = ["transform", "score_samples", "contrast_score"]
+
+
+@pytest.fixture
+def sparse_groups():
+    X = sp.random(80, 600, density=0.08, random_state=0, format="csr")
+    Y = sp.random(60, 600, density=0.08, random_state=1, format="csr")
+    return X, Y
+
+
+@pytest.mark.parametrize("convert", [sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix])
+@pytest.mark.parametrize("solver", ["auto", "eigh"])
+@pytest.mark.parametrize("scale", [False, "group", "pooled"])
+def test_sparse_equals_dense(sparse_groups, convert, solver, scale):
+    X, Y = sparse_groups
+    kind = {"n_components": 2, "gamma": 0.3, "scale": scale}
+    dense = PCPCA(**kind).fit(X.toarray(), background=Y.toarray())
+    sparse = PCPCA(**kind, solver=solver).fit(convert(X), background=convert(Y))
+    np.testing.assert_allclose(sparse.loadings_, dense.loadings_, atol=1e-8)
+    assert sparse.gamma_max_ == pytest.approx(dense.gamma_max_, rel=1e-8)
+    for method in METHODS:
+        found = getattr(sparse, method)(convert(X))
+        np.testing.assert_allclose(found, getattr(dense, method)(X.toarray()), rtol=1e-7, atol=1e-7)
+
+
+@pytest.mark.parametrize("solver", ["auto", "lanczos", "eigh"])
+def test_sparse_rows_are_never_densified(sparse_groups, solver, monkeypatch):
+    X, Y = sparse_groups
+    rows = {X.shape[0], Y.shape[0]}
+
+    def guarded(original):
+        def densify(self, *args, **kwargs):
+            assert self.shape[0] not in rows or self.shape[1] != 600, "a table of rows was made dense"
+            return original(self, *args, **kwargs)
+
+        return densify
+
+    for kind in (sp.csr_array, sp.csr_matrix, sp.csc_array, sp.csc_matrix):
+        for name in ("toarray", "todense"):
+            monkeypatch.setattr(kind, name, guarded(getattr(kind, name)))
+    model = PCPCA(n_components=2, solver=solver, scale="group").fit(X, background=Y)
+    for method in METHODS:
+        assert np.isfinite(getattr(model, method)(X)).all()
+    with pytest.raises(AssertionError, match="made dense"):  # the guard works
+        X.toarray()
+
+
+def test_one_group_sparse(sparse_groups):
+    X, Y = sparse_groups
+    mixed = PCPCA(n_components=2, gamma=0.3).fit(X, background=Y.toarray())
+    both = PCPCA(n_components=2, gamma=0.3).fit(X, background=Y)
+    np.testing.assert_allclose(mixed.loadings_, both.loadings_, atol=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["eigh", "dual", "lanczos"])
+@pytest.mark.parametrize("estimator", [PCPCA, CPCA])
+def test_float32_in_float32_out(groups, solver, estimator):
+    X, Y = (table.astype(np.float32) for table in groups)
+    single = estimator(n_components=2, gamma=0.3, solver=solver).fit(X, background=Y)
+    double = estimator(n_components=2, gamma=0.3, solver=solver).fit(*groups[:1], background=groups[1])
+    arrays = [name for name, value in vars(single).items() if isinstance(value, np.ndarray)]
+    assert {getattr(single, name).dtype for name in arrays} == {np.dtype(np.float32)}
+    np.testing.assert_allclose(single.components_, double.components_, atol=1e-5)
+    Z = single.transform(X)
+    assert Z.dtype == np.float32
+    np.testing.assert_allclose(Z, double.transform(groups[0]), atol=1e-4)
+    assert single.inverse_transform(Z).dtype == np.float32
+    if estimator is PCPCA:
+        assert single.sample(3, random_state=0).dtype == np.float32
+        assert single.score_samples(X).dtype == np.float32
+        np.testing.assert_allclose(single.score_samples(X), double.score_samples(groups[0]), rtol=1e-4)
+
+
+def test_memmap(groups, tmp_path):
+    X, Y = groups
+    for name, table in (("x", X), ("y", Y)):
+        np.save(tmp_path / f"{name}.npy", table)
+    on_disk = [np.load(tmp_path / f"{name}.npy", mmap_mode="r") for name in "xy"]
+    model = PCPCA(n_components=2).fit(on_disk[0], background=on_disk[1])
+    plain = PCPCA(n_components=2).fit(X, background=Y)
+    np.testing.assert_array_equal(model.loadings_, plain.loadings_)
+    np.testing.assert_array_equal(model.transform(on_disk[0]), plain.transform(X))
+
+
+@pytest.mark.parametrize("solver", ["eigh", "dual", "lanczos"])
+@pytest.mark.parametrize("estimator", [PCPCA, CPCA, PPCA])
+def test_a_mean_of_a_million_changes_nothing(groups, solver, estimator):
+    X, Y = groups
+    X, Y = X / X.std(axis=0), Y / Y.std(axis=0)
+    given = {"background": Y} if estimator is not PPCA else {}
+    far = {"background": Y + 1e6} if estimator is not PPCA else {}
+    kind = {} if estimator is PPCA else {"gamma": 0.3}
+    near = estimator(n_components=2, solver=solver, **kind).fit(X, **given)
+    shifted = estimator(n_components=2, solver=solver, **kind).fit(X + 1e6, **far)
+    np.testing.assert_allclose(shifted.components_, near.components_, atol=1e-6)
+    np.testing.assert_allclose(shifted.transform(X + 1e6), near.transform(X), atol=1e-6)
+
+
+def test_row_blocks_change_nothing(groups, monkeypatch):
+    from contrapca.estimators import _base
+
+    X, Y = groups
+    model = PCPCA(n_components=2, scale="group").fit(X, background=Y)
+    whole = [getattr(model, method)(X) for method in METHODS]
+    monkeypatch.setattr(_base, "ROW_BLOCK_BYTES", 700)
+    for method, expected in zip(METHODS, whole, strict=True):
+        np.testing.assert_allclose(getattr(model, method)(X), expected, rtol=1e-10, atol=1e-10)
+
+
+# ---------------------------------------------------------------- stacked groups
+
+
+def stacked(groups, seed=0):
+    X, Y = groups
+    order = np.random.default_rng(seed).permutation(len(X) + len(Y))
+    return np.vstack([X, Y])[order], np.repeat(["case", "control"], [len(X), len(Y)])[order]
+
+
+def test_background_label_equals_background(groups):
+    X, Y = groups
+    rows, labels = stacked(groups)
+    left = PCPCA(n_components=2, gamma=0.3, background_label="control").fit(rows, labels)
+    right = PCPCA(n_components=2, gamma=0.3).fit(X, background=Y)
+    np.testing.assert_allclose(left.loadings_, right.loadings_, atol=1e-10)
+    assert left.score(rows, labels) == pytest.approx(right.score(X), rel=1e-10)
+    assert left.score(rows) == pytest.approx(right.score_samples(rows).mean(), rel=1e-10)
+
+
+def test_fit_transform_of_stacked_rows_keeps_their_order(groups):
+    rows, labels = stacked(groups)
+    model = PCPCA(n_components=2, background_label="control")
+    Z = model.fit_transform(rows, labels)
+    assert Z.shape == (len(rows), 2)
+    np.testing.assert_array_equal(Z, model.transform(rows))
+
+
+@pytest.mark.parametrize("kind", ["list", "bool", "int", "series", "categorical"])
+def test_kinds_of_labels(groups, kind, need):
+    rows, labels = stacked(groups)
+    is_control = labels == "control"
+    label, y = {
+        "list": lambda: ("control", list(labels)),
+        "bool": lambda: (True, is_control),
+        "int": lambda: (1, is_control.astype(int)),
+        "series": lambda: ("control", need("pandas").Series(labels, index=np.arange(len(labels))[::-1])),
+        "categorical": lambda: ("control", need("pandas").Categorical(labels)),
+    }[kind]()
+    model = CPCA(n_components=2, gamma=0.3, background_label=label).fit(rows, y)
+    expected = CPCA(n_components=2, gamma=0.3).fit(rows[~is_control], background=rows[is_control])
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e-12)
+
+
+def test_in_a_pipeline_and_a_grid_search(groups):
+    rows, labels = stacked(groups)
+    pipeline = make_pipeline(StandardScaler(), PCPCA(n_components=2, background_label="control"))
+    search = GridSearchCV(pipeline, {"pcpca__gamma": [0.0, 0.2, 0.4]}, cv=3).fit(rows, labels)
+    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    best = search.best_estimator_
+    scaled = StandardScaler().fit_transform(rows)
+    direct = PCPCA(n_components=2, gamma=search.best_params_["pcpca__gamma"])
+    direct.fit(scaled[labels == "case"], background=scaled[labels == "control"])
+    np.testing.assert_allclose(best[-1].loadings_, direct.loadings_, atol=1e-9)
+    assert best.transform(rows).shape == (len(rows), 2)
+    assert search.best_params_["pcpca__gamma"] == 0.0  # score falls as gamma grows: it cannot choose gamma
+
+
+def test_a_background_that_bypasses_the_pipeline_is_noticed(groups):
+    X, Y = groups
+    far = 100 + 0.1 * Y
+    pipeline = make_pipeline(StandardScaler(), PCPCA(n_components=1, gamma=0.1))
+    with pytest.warns(exceptions.ContrastWarning, match=r"12 of 12 features.*background_label"):
+        pipeline.fit(X, pcpca__background=far)
+
+
+# ---------------------------------------------------------------- data frames
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames_in_and_out(groups, library, need):
+    frames = need(library)
+    names = [f"gene{j}" for j in range(12)]
+    X, Y = (frames.DataFrame(dict(zip(names, table.T, strict=True))) for table in groups)
+    model = PCPCA(n_components=2, gamma=0.3).fit(X, background=Y)
+    assert list(model.feature_names_in_) == names
+    assert list(model.get_feature_names_out()) == ["pcpca0", "pcpca1"]
+    assert list(model.feature_table()["feature"]) == names
+    plain = PCPCA(n_components=2, gamma=0.3).fit(groups[0], background=groups[1])
+    np.testing.assert_allclose(model.loadings_, plain.loadings_, atol=1e-12)
+    out = model.set_output(transform=library).transform(X)
+    assert isinstance(out, frames.DataFrame)
+    assert list(out.columns) == ["pcpca0", "pcpca1"]
+    np.testing.assert_allclose(out.to_numpy(), plain.transform(groups[0]), atol=1e-12)
+    both = clone(model).set_output(transform=library).fit_transform(X, background=Y)
+    assert isinstance(both, frames.DataFrame)
+
+
+def test_pandas_index_is_kept(groups, need):
+    pd = need("pandas")
+    X = pd.DataFrame(groups[0], index=[f"row{i}" for i in range(len(groups[0]))]).rename(columns=str)
+    out = PPCA(n_components=2).set_output(transform="pandas").fit_transform(X)
+    assert list(out.index) == list(X.index)
+
+
+# ---------------------------------------------------------------- scale
+
+
+@pytest.mark.parametrize("solver", ["eigh", "dual", "lanczos"])
+def test_scale_group_equals_scaling_by_hand(groups, solver):
+    X, Y = groups
+    X, Y = X * np.linspace(1, 20, 12), Y * np.linspace(20, 1, 12)
+    model = PCPCA(n_components=2, gamma=0.3, scale="group", solver=solver).fit(X, background=Y)
+    sx, sy = X.std(axis=0), Y.std(axis=0)
+    by_hand = PCPCA(n_components=2, gamma=0.3).fit(X / sx, background=Y / sy)
+    np.testing.assert_allclose(model.loadings_, by_hand.loadings_, atol=1e-8)
+    np.testing.assert_allclose(model.scale_, sx)
+    np.testing.assert_allclose(model.background_scale_, sy)
+    np.testing.assert_allclose(model.transform(X), by_hand.transform(X / sx), atol=1e-8)
+    np.testing.assert_allclose(
+        model.transform(Y, center="background"), by_hand.transform(Y / sy, center="background"), atol=1e-8
+    )
+    np.testing.assert_allclose(model.score_samples(X), by_hand.score_samples(X / sx) - np.log(sx).sum(), rtol=1e-8)
+    np.testing.assert_allclose(model.get_covariance(), by_hand.get_covariance() * np.outer(sx, sx), rtol=1e-8)
+    np.testing.assert_allclose(model.get_precision() @ model.get_covariance(), np.eye(12), atol=1e-8)
+    np.testing.assert_allclose(model.inverse_transform([[1.0, 2.0]]), by_hand.inverse_transform([[1.0, 2.0]]) * sx)
+    np.testing.assert_allclose(model.sample(4, random_state=0), by_hand.sample(4, random_state=0) * sx, atol=1e-6)
+    expected = model.score_samples(Y) - (PPCA(n_components=2).fit(Y / sy).score_samples(Y / sy) - np.log(sy).sum())
+    np.testing.assert_allclose(model.contrast_score(Y), expected, atol=1e-7)
+
+
+def test_scale_pooled_divides_both_groups_alike(groups):
+    X, Y = groups
+    pooled = np.sqrt((X.var(axis=0) * len(X) + Y.var(axis=0) * len(Y)) / (len(X) + len(Y)))
+    model = CPCA(n_components=2, gamma=0.3, scale="pooled").fit(X, background=Y)
+    by_hand = CPCA(n_components=2, gamma=0.3).fit(X / pooled, background=Y / pooled)
+    np.testing.assert_allclose(model.components_, by_hand.components_, atol=1e-10)
+    np.testing.assert_allclose(model.scale_, pooled)
+    np.testing.assert_allclose(model.background_scale_, pooled)
+
+
+def test_constant_features_keep_their_units(groups):
+    X, Y = (table.copy() for table in groups)
+    X[:, 3] = Y[:, 3] = 7.7
+    model = PCPCA(n_components=2, gamma=0.3, scale="group").fit(X, background=Y)
+    assert model.scale_[3] == model.background_scale_[3] == 1
+    assert np.isfinite(model.score_samples(X)).all()
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+def test_threads_change_neither_signs_nor_values(threads):
+    from threadpoolctl import threadpool_limits
+
+    X, Y = make_groups(3000, 2500, 200)  # large enough for our own threads too
+    results = []
+    for limit in (1, threads):
+        with threadpool_limits(limit):
+            for solver in ("eigh", "lanczos"):
+                results.append(PCPCA(n_components=3, gamma=0.3, solver=solver).fit(X, background=Y))
+            results.append(PCPCA(n_components=3, gamma=0.3).fit(X[:40], background=Y[:40]))
+    for left, right in zip(results[:3], results[3:], strict=True):
+        np.testing.assert_array_equal(np.sign(left.components_), np.sign(right.components_))
+        np.testing.assert_allclose(left.components_, right.components_, atol=1e-8)
+        np.testing.assert_allclose(left.loadings_, right.loadings_, atol=1e-8)

@@ -1,0 +1,99 @@
+"""Slow, obvious formulas that every fast path is compared with. NumPy only; nothing of contrapca."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def scatter(X):
+    R = np.asarray(X, dtype=np.float64)
+    R = R - R.mean(axis=0)
+    return R.T @ R
+
+
+def contrast_matrix(X, Y, gamma):
+    """C = S_X - gamma_raw S_Y with gamma_raw = gamma' n / m."""
+    return scatter(X) - gamma * len(X) / len(Y) * scatter(Y)
+
+
+def pcpca(X, Y, gamma, d):
+    """(W, sigma2, eigenvalues of C, eigenvectors) by a full eigendecomposition; the paper's Theorem 3."""
+    n, D = X.shape
+    C = contrast_matrix(X, Y, gamma) if Y is not None else scatter(X)
+    N = n * (1 - gamma)
+    values, U = np.linalg.eigh(C)
+    values, U = values[::-1], U[:, ::-1]
+    sigma2 = values[d:].sum() / (N * (D - d))
+    W = U[:, :d] * np.sqrt(values[:d] / N - sigma2)
+    return W, sigma2, values, U
+
+
+def gaussian_log_density(R, A):
+    """log N(r; 0, A) for each row, by an explicit inverse and determinant."""
+    D = A.shape[0]
+    quadratic = np.einsum("ij,jk,ik->i", R, np.linalg.inv(A), R)
+    return -0.5 * (D * np.log(2 * np.pi) + np.linalg.slogdet(A)[1] + quadratic)
+
+
+def relative_log_likelihood(X, Y, gamma, W, sigma2):
+    """log p(X) - gamma_raw log p(Y), row by row."""
+    A = W @ W.T + sigma2 * np.eye(len(W))
+    value = gaussian_log_density(X - X.mean(axis=0), A).sum()
+    if Y is not None:
+        value -= gamma * len(X) / len(Y) * gaussian_log_density(Y - Y.mean(axis=0), A).sum()
+    return value
+
+
+def noise_sum(X, Y, gamma, d):
+    """f(gamma') = sum of all but the d largest eigenvalues of C."""
+    return np.linalg.eigvalsh(contrast_matrix(X, Y, gamma))[: X.shape[1] - d].sum()
+
+
+def pcpca_limit(X, Y, d, steps=80):
+    """The root of the concave f on (0, 1] by bisection; 1 if f is positive at 1, 0 if it is nowhere positive."""
+    level = 1e-12 * X.shape[1] * (np.trace(scatter(X)) + len(X) / len(Y) * np.trace(scatter(Y)))
+    if noise_sum(X, Y, 1.0, d) > level:
+        return 1.0
+    if noise_sum(X, Y, 0.0, d) <= level:
+        return 0.0
+    low, high = 0.0, 1.0
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (middle, high) if noise_sum(X, Y, middle, d) > 0 else (low, middle)
+    return low
+
+
+def cpca_limit(X, Y, d):
+    """The d-th largest generalised eigenvalue of (cov_X, cov_Y), off their common null space."""
+    cov_x, cov_y = scatter(X) / len(X), scatter(Y) / len(Y)
+    values, V = np.linalg.eigh(cov_x / np.trace(cov_x) + cov_y / np.trace(cov_y))
+    kept = values > 1e-11 * values[-1]
+    root = V[:, kept] / np.sqrt(values[kept])
+    shares, _ = np.linalg.eigh(root.T @ cov_y @ root / np.trace(cov_y))  # in [0, 1]: the background's part
+    if kept.sum() < d or shares[d - 1] > 1 - 1e-11:
+        return 0.0
+    if shares[d - 1] < 1e-11:
+        return np.inf
+    return (1 - shares[d - 1]) / shares[d - 1] * np.trace(cov_x) / np.trace(cov_y)
+
+
+def reconstruction_loss(X, Y, gamma, V):
+    """The paper's Theorem 1, with distances written out."""
+
+    def mean_square_distance(T):
+        R = T - T.mean(axis=0)
+        return np.mean(np.sum((R - R @ V @ V.T) ** 2, axis=1))
+
+    return mean_square_distance(X) - gamma * mean_square_distance(Y)
+
+
+def latent_posterior(X, mean, W, sigma2):
+    """Mean and covariance of z | x by conditioning the joint Gaussian of (z, x)."""
+    A = W @ W.T + sigma2 * np.eye(len(W))
+    gain = W.T @ np.linalg.inv(A)
+    return (X - mean) @ gain.T, np.eye(W.shape[1]) - gain @ W
+
+
+def same_subspace(A, B, atol):
+    """Whether the columns of A and of B (orthonormal) span the same space: equal projectors."""
+    np.testing.assert_allclose(A @ A.T, B @ B.T, atol=atol)

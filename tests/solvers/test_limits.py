@@ -1,0 +1,116 @@
+"""Exact limits and sufficient bounds of gamma on ordinary data."""
+
+import math
+
+import numpy as np
+import oracles
+import pytest
+import scipy.sparse as sp
+
+from contrapca import CPCA, PCPCA, gamma_limits
+from contrapca.exceptions import InfeasibleGammaError
+from contrapca.moments import Pair, row_moments
+from contrapca.solvers import limits, pcpca_limit
+
+
+@pytest.mark.parametrize("solver", ["eigh", "dual", "lanczos"])
+@pytest.mark.parametrize("d", [1, 2, 5])
+def test_exact_limits_equal_the_oracles(groups, solver, d):
+    X, Y = groups
+    found = gamma_limits(X, background=Y, n_components=d, solver=solver)
+    assert found.pcpca == pytest.approx(oracles.pcpca_limit(X, Y, d), rel=1e-9)
+    assert found.cpca == pytest.approx(oracles.cpca_limit(X, Y, d), rel=1e-8)
+
+
+@pytest.mark.parametrize("shape", [(6, 5, 40), (30, 4, 40), (4, 30, 40)])
+@pytest.mark.parametrize("solver", ["eigh", "dual", "lanczos"])
+def test_exact_limits_of_wide_tables(shape, solver):
+    n, m, D = shape
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((n, D)), rng.standard_normal((m, D))
+    found = gamma_limits(X, background=Y, n_components=2, solver=solver)
+    assert found.pcpca == pytest.approx(oracles.pcpca_limit(X, Y, 2), rel=1e-9)
+    assert found.cpca == math.inf
+
+
+def test_sparse_tables_give_the_same():
+    X, Y = (sp.random(60, 700, density=0.05, random_state=seed, format="csr") for seed in (0, 1))
+    found = gamma_limits(X, background=Y, n_components=3)
+    dense = gamma_limits(X.toarray(), background=Y.toarray(), n_components=3)
+    for name, value in dense.gamma.items():
+        assert found.gamma[name] == pytest.approx(value, rel=1e-8, abs=1e-9), name
+
+
+@pytest.mark.parametrize("d", [1, 3, 10])
+def test_sufficient_bounds_are_the_formulas_and_suffice(groups, d):
+    X, Y = groups
+    D = X.shape[1]
+    mu = np.linalg.eigvalsh(oracles.scatter(X) / len(X))[::-1]
+    rho = np.linalg.eigvalsh(oracles.scatter(Y) / len(Y))[::-1]
+    found = gamma_limits(X, background=Y, n_components=d)
+    assert found.positive_definite == pytest.approx(mu[-1] / rho[0])
+    assert found.leading_positive == pytest.approx(max(mu[d - 1 + j] / rho[j] for j in range(D - d + 1)))
+    assert found.noise_positive == pytest.approx(mu[d:].sum() / ((D - d) * rho[0]))
+    assert found.noise_positive_sharp == pytest.approx(min(1, mu[d:].sum() / rho[: D - d].sum()))
+    assert found.noise_positive <= found.noise_positive_sharp <= found.pcpca
+    assert found.leading_positive <= found.cpca
+    assert np.linalg.eigvalsh(oracles.contrast_matrix(X, Y, 0.999 * found.positive_definite))[0] > 0
+
+
+def test_raw_values_and_printing(groups):
+    X, Y = groups
+    found = gamma_limits(X, background=Y, n_components=2)
+    assert found.raw["pcpca"] == pytest.approx(found.pcpca * len(X) / len(Y))
+    text = str(found)
+    assert f"{found.pcpca:.4f}" in text
+    assert f"{found.raw['pcpca']:.4f}" in text
+    assert len(text.splitlines()) == 7
+
+
+def test_bounds_too_dear_are_nan(groups, monkeypatch):
+    X, Y = groups
+    monkeypatch.setattr(limits, "MAX_DENSE", 5)
+    found = gamma_limits(X, background=Y, n_components=2, solver="lanczos")
+    assert math.isnan(found.noise_positive)
+    assert found.pcpca == pytest.approx(oracles.pcpca_limit(X, Y, 2), rel=1e-9)
+
+
+def test_background_without_variance_beyond_the_components():
+    """tr(Q'S_Y Q) = 0: nothing bounds gamma but N > 0."""
+    rng = np.random.default_rng(0)
+    X = rng.standard_normal((30, 5))
+    Y = np.zeros((30, 5))
+    Y[:, 0] = rng.standard_normal(30) * 0.1
+    assert pcpca_limit(Pair(row_moments(X), row_moments(Y)), 2) == 1.0
+    assert gamma_limits(X, background=np.ones((4, 5)), n_components=1).cpca == math.inf
+
+
+@pytest.mark.parametrize("estimator", [PCPCA, CPCA])
+def test_both_sides_of_the_limit(groups, estimator):
+    X, Y = groups
+    limit = estimator(n_components=2, gamma=0.1).fit(X, background=Y).gamma_max_
+    estimator(n_components=2, gamma=0.999 * limit).fit(X, background=Y)
+    with pytest.raises(InfeasibleGammaError, match=f"{limit:.4f}") as error:
+        estimator(n_components=2, gamma=1.001 * limit).fit(X, background=Y)
+    assert error.value.limit == pytest.approx(limit)
+    assert error.value.gamma == pytest.approx(1.001 * limit)
+
+
+def test_exchanged_groups_are_suspected():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((50, 6)), rng.standard_normal((60, 6)) * 5
+    with pytest.raises(InfeasibleGammaError, match="exchanged"):
+        PCPCA(n_components=2, gamma=0.5).fit(X, background=Y)
+    with pytest.raises(InfeasibleGammaError) as error:
+        PCPCA(n_components=2, gamma=1.5).fit(Y, background=X)
+    assert "exchanged" not in str(error.value)
+
+
+def test_cpca_beyond_rounding():
+    """An infinite limit does not make every finite gamma computable; the error says so."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((20, 8)), rng.standard_normal((3, 8))
+    model = CPCA(n_components=2, gamma=100.0).fit(X, background=Y)
+    assert model.gamma_max_ == math.inf
+    with pytest.raises(ValueError, match="rounding"):
+        CPCA(n_components=2, gamma=1e17).fit(X, background=Y)

@@ -1,0 +1,120 @@
+"""Eigensolvers against a full dense decomposition; their checks and their fallback."""
+
+import numpy as np
+import oracles
+import pytest
+import scipy.sparse as sp
+from scipy.sparse.linalg import ArpackNoConvergence
+
+from contrapca.exceptions import SolverError
+from contrapca.moments import Pair, accumulate, row_moments
+from contrapca.solvers import _spectral, canonical_signs, top_eigenpairs
+
+
+def pair_of(X, Y, read=row_moments):
+    return Pair(read(X), read(Y))
+
+
+@pytest.mark.parametrize("read", [accumulate, row_moments])
+@pytest.mark.parametrize("gamma", [0.0, 0.5, 3.0])
+def test_equal_to_dense_oracle(groups, read, gamma):
+    X, Y = groups
+    spectrum = top_eigenpairs(pair_of(X, Y, read).contrast(gamma), 3)
+    values, U = np.linalg.eigh(oracles.contrast_matrix(X, Y, gamma))
+    np.testing.assert_allclose(spectrum.values, values[::-1][:3], rtol=1e-9)
+    oracles.same_subspace(spectrum.vectors, U[:, ::-1][:, :3], 1e-8)
+    for image, table in zip(spectrum.images, (X, Y), strict=True):
+        np.testing.assert_allclose(image, oracles.scatter(table) @ spectrum.vectors, atol=1e-8)
+
+
+def test_largest_algebraic_not_largest_magnitude():
+    """A strong contrast: the eigenvalues of largest magnitude are negative, and of no use."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((40, 6)), rng.standard_normal((40, 6)) * [10, 8, 1, 1, 1, 1]
+    for read in (accumulate, row_moments):
+        spectrum = top_eigenpairs(pair_of(X, Y, read).contrast(0.9), 2)
+        assert np.abs(spectrum.vectors[:2]).max() < 0.2
+
+
+@pytest.mark.parametrize("copies", [2, 4, 7])
+def test_lanczos_finds_repeated_eigenvalues(copies):
+    """Rows +-s_j e_j have the eigenvalues 2 s_j^2; single-vector Lanczos sees one copy of each by itself."""
+    scale = np.concatenate([np.full(copies, 5.0), np.linspace(1, 2, 300)])
+    rows = sp.csr_array(np.vstack([np.diag(scale), -np.diag(scale)]))
+    spectrum = top_eigenpairs(pair_of(rows, rows).contrast(0.25), copies + 1)
+    expected = 0.75 * 2 * np.sort(scale)[::-1][: copies + 1] ** 2
+    np.testing.assert_allclose(spectrum.values, expected, rtol=1e-9)
+
+
+def test_a_missed_copy_is_noticed(monkeypatch):
+    """Give the search a start without the second copy: what it missed must be found and used."""
+    scale = np.concatenate([[5.0, 5.0], np.linspace(1, 2, 60)])
+    rows = sp.csr_array(np.vstack([np.diag(scale), -np.diag(scale)]))
+    original, starts = _spectral._largest, []
+
+    def blind_at_first(apply, v0, d, tol):
+        starts.append(v0)
+        if len(starts) > 1:
+            return original(apply, v0, d, tol)
+        values, vectors = np.linalg.eigh(np.diag(2 * scale**2))
+        order = np.argsort(-values)[[0, 2]]  # as if the second copy had been missed
+        return values[order], vectors[:, order]
+
+    monkeypatch.setattr(_spectral, "_largest", blind_at_first)
+    spectrum = top_eigenpairs(pair_of(rows, rows).contrast(0.0), 2)
+    np.testing.assert_allclose(spectrum.values, [50, 50], rtol=1e-9)
+    assert len(starts) > 2
+
+
+def failing(*args, **kwargs):
+    raise ArpackNoConvergence("no convergence (planted)", np.zeros(0), np.zeros((0, 0)))
+
+
+def test_arpack_failure_falls_back_to_dense(groups, monkeypatch):
+    X, Y = groups
+    expected = top_eigenpairs(pair_of(X, Y, accumulate).contrast(0.3), 2)
+    monkeypatch.setattr(_spectral, "eigsh", failing)
+    spectrum = top_eigenpairs(pair_of(X, Y).contrast(0.3), 2)
+    np.testing.assert_allclose(spectrum.values, expected.values, rtol=1e-12)
+    assert "planted" in spectrum.note
+    assert "dense" in spectrum.note
+
+
+def test_arpack_failure_without_memory_raises(groups, monkeypatch):
+    X, Y = groups
+    monkeypatch.setattr(_spectral, "eigsh", failing)
+    monkeypatch.setattr(_spectral, "available_memory", lambda: 1000)
+    with pytest.raises(SolverError, match=r"planted.*GiB.*fewer features"):
+        top_eigenpairs(pair_of(X, Y).contrast(0.3), 2)
+
+
+def test_bad_residuals_fall_back(groups, monkeypatch):
+    X, Y = groups
+    eigsh = _spectral.eigsh
+
+    def inexact(*args, **kwargs):
+        values, vectors = eigsh(*args, **kwargs)
+        return values, vectors + 1e-4
+
+    monkeypatch.setattr(_spectral, "eigsh", inexact)
+    spectrum = top_eigenpairs(pair_of(X, Y).contrast(0.3), 2)
+    assert "residual" in spectrum.note
+    np.testing.assert_allclose(spectrum.values, top_eigenpairs(pair_of(X, Y, accumulate).contrast(0.3), 2).values)
+
+
+def test_warm_start_gives_the_same_and_saves_products():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((300, 400)) * np.linspace(3, 1, 400), rng.standard_normal((200, 400))
+    pair = pair_of(X, Y)
+    near = top_eigenpairs(pair.contrast(0.30), 3).vectors
+    cold = top_eigenpairs(pair.contrast(0.31), 3, tol=1e-3)
+    warm = top_eigenpairs(pair.contrast(0.31), 3, tol=1e-3, start=near)
+    np.testing.assert_allclose(warm.values, cold.values, rtol=1e-3)
+    assert warm.n_iter < cold.n_iter
+
+
+def test_canonical_signs():
+    vectors = np.array([[-3.0, 1.0, -2.0], [1.0, -1.0, 2.0 * (1 + 1e-9)], [2.0, 0.0, 0.0]])
+    signed = canonical_signs(vectors)
+    np.testing.assert_array_equal(np.sign(signed[0]), [1, 1, 1])  # ties go to the first entry, rounding or not
+    np.testing.assert_array_equal(canonical_signs(-vectors), signed)
