@@ -28,6 +28,11 @@ class Groups:
 
 def check_rows(table: Any, name: str, *, min_rows: int = 2) -> Rows:
     """A 2-D float32 or float64 ndarray (a view where possible) or CSR matrix; finiteness is checked later."""
+    if getattr(getattr(table, "dtype", None), "kind", "") == "c":
+        raise ValueError(
+            f"Complex data not supported: the table's type is {table.dtype}. Pass real numbers, for example real and "
+            "imaginary parts as columns of their own."
+        )
     try:
         return check_array(
             table,
@@ -140,7 +145,7 @@ def label_mask(y: Any, label: Any, n_rows: int) -> npt.NDArray[np.bool_]:
 def _check_both_present(is_background: npt.NDArray[np.bool_], y: Any, label: Any) -> None:
     count = int(is_background.sum())
     if count == 0:
-        found = ", ".join(repr(value) for value in np.unique(np.ravel(np.asarray(y)).astype(str))[:10])
+        found = ", ".join(repr(str(value)) for value in np.unique(np.ravel(np.asarray(y)).astype(str))[:10])
         raise GroupError(f"No row has the background label {label!r}. Labels in y, as text: {found}.")
     if count == is_background.size:
         raise GroupError(f"All {count} rows have the background label {label!r}: no foreground is left.")

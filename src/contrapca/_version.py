@@ -1,5 +1,3 @@
-"""The version, read from the installed distribution."""
+"""The version; the package's metadata take it from here."""
 
-from importlib.metadata import version
-
-__version__ = version("contrapca")
+__version__ = "0.1.0"

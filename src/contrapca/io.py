@@ -61,7 +61,7 @@ def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str
             raise ValueError("its header is not a JSON object")
     except FileNotFoundError:
         raise
-    except (OSError, ValueError, KeyError, EOFError, RuntimeError, RecursionError, zipfile.BadZipFile) as error:
+    except Exception as error:  # damaged files make the parsers of zip, npy and JSON raise nearly anything
         reason = "it has no header" if isinstance(error, KeyError) else str(error)
         raise ModelFileError(
             f"{os.fspath(path)!r} is not a readable contrapca file: {reason}. "

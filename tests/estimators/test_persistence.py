@@ -194,8 +194,9 @@ DAMAGE = {
     "names of numbers": lambda path: rewrite(path, {"feature_names_in_.npy": npy(np.zeros(8))}),
     "not an array": lambda path: rewrite(path, {"mean_.npy": b"not an array"}),
     "claims to be huge": lambda path: rewrite(
-        path, {"mean_.npy": npy(np.zeros(8)).replace(b"(8,), }      ", b"(800000000,)")}
+        path, {"mean_.npy": npy(np.zeros(8)).replace(b"(8,), }        ", b"(800000000,), }")}
     ),
+    "array header not closed": lambda path: rewrite(path, {"mean_.npy": npy(np.zeros(8)).replace(b"}", b" ")}),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
 }
 
