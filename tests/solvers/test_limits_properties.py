@@ -16,7 +16,7 @@ SOLVERS = st.sampled_from(["eigh", "dual", "lanczos"])
 pytestmark = pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(case=tables(), solver=SOLVERS)
 def test_pcpca_limit_separates_feasible_from_infeasible(case, solver):
     X, Y, d = case.X, case.Y, case.d
@@ -40,7 +40,7 @@ def test_pcpca_limit_separates_feasible_from_infeasible(case, solver):
     assert error.value.limit == pytest.approx(limit, rel=1e-9)
 
 
-@settings(max_examples=150)
+@settings(max_examples=300)
 @given(case=tables(), solver=SOLVERS)
 def test_cpca_limit_separates_feasible_from_infeasible(case, solver):
     X, Y, d = case.X, case.Y, case.d
@@ -57,7 +57,7 @@ def test_cpca_limit_separates_feasible_from_infeasible(case, solver):
             CPCA(d, gamma=1.001 * limit, solver=solver).fit(X, background=Y)
 
 
-@settings(max_examples=100)
+@settings(max_examples=300)
 @given(case=tables(), fraction=st.floats(0, 0.98), solver=SOLVERS)
 def test_every_solver_equals_the_dense_oracle(case, fraction, solver):
     X, Y, d = case.X, case.Y, case.d

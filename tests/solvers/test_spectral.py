@@ -63,7 +63,7 @@ def test_a_missed_copy_is_noticed(monkeypatch):
     monkeypatch.setattr(_spectral, "_largest", blind_at_first)
     spectrum = top_eigenpairs(pair_of(rows, rows).contrast(0.0), 2)
     np.testing.assert_allclose(spectrum.values, [50, 50], rtol=1e-9)
-    assert len(starts) > 2
+    assert len(starts) == 2
 
 
 def failing(*args, **kwargs):

@@ -52,6 +52,11 @@ class Contrast:
         """Whether C can be had as a matrix at the cost of adding the groups' matrices."""
         return all(isinstance(group.scatter, DenseScatter) for _, group in self.terms)
 
+    @property
+    def shares(self) -> int:
+        """How many threads are of use in products with C."""
+        return max(group.scatter.shares for _, group in self.terms)
+
     def images(self, V: Array, map_: Map = map, *, skip_zero: bool = False) -> list[Array]:
         """S_k V of every group, each of the shape of V; `map_` may spread the work over threads.
 

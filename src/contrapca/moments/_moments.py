@@ -27,6 +27,10 @@ class Scatter(Protocol):
     def products(self, V: Array) -> list[Callable[[], Array]]:
         """Calls that return summands of S V, for V of shape (D, k); threads may share them."""
 
+    @property
+    def shares(self) -> int:
+        """Into how many calls `products` splits the work: as many threads are of use."""
+
     def dense(self) -> Array:
         """S itself, shape (D, D)."""
 
@@ -49,6 +53,10 @@ class DenseScatter:
 
     def products(self, V: Array) -> list[Callable[[], Array]]:
         return [lambda: self.matrix @ V]
+
+    @property
+    def shares(self) -> int:
+        return 1
 
     def dense(self) -> Array:
         return self.matrix

@@ -97,6 +97,10 @@ class RowScatter:
 
         return [partial(share, rows) for rows in self._parts]
 
+    @property
+    def shares(self) -> int:
+        return len(self._parts)
+
     def dense(self) -> Array:
         return accumulate(self.rows).scatter.scaled(self.divisor).dense()
 

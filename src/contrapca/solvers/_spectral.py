@@ -9,13 +9,15 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from .._array import Array, available_memory, thread_map, worker_count
+from .._array import Array, available_memory, thread_map
 from ..exceptions import SolverError
 from ..moments import Contrast
 
 # Relative accuracy asked of eigenvalues: of those that are kept, of those whose vectors enter a result only to
-# second order, of those that only steer a Newton step, and of one that only has to stand out.
-TIGHT, SECOND_ORDER, LOOSE, ROUGH = 1e-12, 1e-7, 1e-3, 1e-1
+# second order, and of those that only steer a Newton step.
+TIGHT, SECOND_ORDER, LOOSE = 1e-12, 1e-7, 1e-3
+GUARD_STEPS = 12  # of the search for a missed eigenvalue
+MAX_RESTARTS = 200  # ARPACK's own bound, 10 D, is no bound for a large D
 RESIDUAL_BOUND = 1e-9  # of |C u - lambda u| relative to the largest |lambda|, for results that are kept
 
 
@@ -92,9 +94,9 @@ def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float) -> Spe
     D = contrast.n_features
     products = 0
     # A fixed start makes results reproducible.
-    noise = np.random.default_rng(0).standard_normal(D)
+    noise, other = np.random.default_rng(0).standard_normal((2, D))
     v0 = noise if start is None else start.sum(axis=1) + 1e-3 * noise / np.sqrt(D)
-    with thread_map(worker_count()) as map_:
+    with thread_map(contrast.shares) as map_:
 
         def apply(V: Array) -> Array:
             nonlocal products
@@ -110,7 +112,7 @@ def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float) -> Spe
             worst = np.linalg.norm(contrast.combine(images) - vectors * values, axis=0).max()
             if not worst <= allowed:  # Ritz values that have not converged understate the largest ones
                 raise _Unconverged(f"residual {worst:.1e} where {allowed:.1e} is allowed")
-            missed = _missed_direction(apply, values, vectors, noise, allowed)
+            missed = _missed_direction(apply, values, vectors, other, allowed)
             if missed is None:
                 break
             v0 = np.column_stack([vectors, missed]).sum(axis=1)
@@ -126,30 +128,40 @@ def _largest(apply: Apply, v0: Array, d: int, tol: float) -> tuple[Array, Array]
     # More Lanczos vectors than ARPACK's own 2 d + 1 save restarts on clustered spectra.
     ncv = min(D, max(3 * d, d + 20))
     try:
-        values, vectors = eigsh(operator, d, which="LA", v0=v0, ncv=ncv, tol=tol)
+        values, vectors = eigsh(operator, d, which="LA", v0=v0, ncv=ncv, tol=tol, maxiter=MAX_RESTARTS)
     except ArpackError as error:  # no convergence included
         raise _Unconverged(str(error).strip()) from error
-    return values[::-1], vectors[:, ::-1]
+    return values[::-1].copy(), np.ascontiguousarray(vectors[:, ::-1])  # strided views are slow to multiply with
 
 
 def _missed_direction(apply: Apply, values: Array, vectors: Array, v0: Array, allowed: float) -> Array | None:
-    """A direction of larger C than the last eigenvalue found, orthogonal to all found; None if there is none.
+    """A direction of larger C than the last eigenvalue found, orthogonal to all found; None if none shows up.
 
-    One starting vector sees one copy of a repeated eigenvalue, so Lanczos can miss the others. The
-    largest eigenvalue of C with the found directions pushed to the bottom, even a rough one, tells.
+    One starting vector sees one copy of a repeated eigenvalue, so Lanczos can miss the others. A few steps from
+    another start, orthogonal to all that was found, bring a missed one up: a Ritz value never exceeds the largest
+    eigenvalue that is left.
     """
-    bottom = 2 * np.abs(values).max() + allowed
 
-    def deflated(v: Array) -> Array:
-        inside = vectors.T @ v
-        image = apply(v - vectors @ inside).ravel()
-        return image - vectors @ (vectors.T @ image + bottom * inside)
+    def outside(v: Array) -> Array:
+        return v - vectors @ (vectors.T @ v)
 
-    try:
-        rest, directions = _largest(deflated, v0, 1, ROUGH)
-    except _Unconverged:
-        return None  # nothing stands out
-    return directions if rest[0] > values[-1] + allowed else None
+    basis = np.empty((v0.size, GUARD_STEPS), order="F")
+    images = np.empty_like(basis)
+    v = outside(v0)
+    for k in range(GUARD_STEPS):
+        length = np.linalg.norm(v)
+        if length <= 1e-10 * np.linalg.norm(v0):
+            basis, images = basis[:, :k], images[:, :k]  # nothing new is left
+            break
+        basis[:, k] = v / length
+        images[:, k] = outside(apply(basis[:, k]).ravel())
+        v = images[:, k]
+        for _ in range(2):  # once is not enough in floating point
+            v = v - basis[:, : k + 1] @ (basis[:, : k + 1].T @ v)
+    if basis.shape[1] == 0:
+        return None
+    ritz, coordinates = np.linalg.eigh(basis.T @ images)
+    return basis @ coordinates[:, -1] if ritz[-1] > values[-1] + allowed else None
 
 
 def canonical_signs(vectors: Array) -> Array:

@@ -20,7 +20,7 @@ from ._spectral import LOOSE, SECOND_ORDER, top_eigenpairs
 MAX_STEPS = 100  # the iterations take 4-10 steps; a bound only so that nothing can hang
 # Relative change of gamma after which an iteration ends (the steps converge quadratically, so that the next
 # change would be below rounding), and from which on steps are worth exact eigenvectors.
-STANDSTILL, NEAR = 1e-10, 1e-2
+STANDSTILL, NEAR = 1e-9, 1e-2
 
 
 def pcpca_limit(pair: Pair, d: int) -> float:
