@@ -1,0 +1,1 @@
+"""Ours against peers, on the same data, in one process and one run; see `python -m benchmarks --help`."""

@@ -1,0 +1,107 @@
+"""Interleaved timings, peak memory, and the table they are printed in."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+from threadpoolctl import threadpool_info
+
+Call = Callable[[], object]
+
+
+@dataclass(frozen=True)
+class Bound:
+    """A figure that must hold: time (of `ours`) / time (of `peer`) at most `ratio`."""
+
+    ours: str
+    peer: str
+    ratio: float
+
+
+@dataclass(frozen=True)
+class Case:
+    """Calls to be compared on the same data.
+
+    Attributes
+    ----------
+    name : str
+    calls : dict from name to call
+    reference : list of str
+        Ratios are to the fastest of these.
+    bounds : list of Bound
+    """
+
+    name: str
+    calls: dict[str, Call]
+    reference: list[str]
+    bounds: list[Bound] = field(default_factory=list)
+
+
+def run(case: Case, rounds: int) -> Iterator[str]:
+    """Time a case, every call once a round, and yield the lines of its table."""
+    seconds: dict[str, list[float]] = {name: [] for name in case.calls}
+    for turn in range(rounds):
+        for name, call in case.calls.items():
+            print(f"\r{case.name}: round {turn + 1} of {rounds}, {name:<40}", end="", file=sys.stderr, flush=True)
+            start = time.perf_counter()
+            call()
+            seconds[name].append(time.perf_counter() - start)
+    print("\r" + " " * 110 + "\r", end="", file=sys.stderr, flush=True)
+    best = {name: min(times) for name, times in seconds.items()}
+    fastest = min(best[name] for name in case.reference)
+    yield f"| **{case.name}** | | | |"
+    for name, times in seconds.items():
+        yield f"| {name} | {best[name]:.3f} | {max(times) / min(times):.1f} | {best[name] / fastest:.2f} |"
+    for bound in case.bounds:
+        ratio = best[bound.ours] / (fastest if bound.peer == "fastest PCA" else best[bound.peer])
+        verdict = "ok" if ratio <= bound.ratio else "MISSED"
+        yield f"| bound: {bound.ours} / {bound.peer} at most {bound.ratio:.3g} | | | {ratio:.3g}, {verdict} |"
+
+
+HEADER = ["| | minimum, s | max / min | ratio to the fastest exact PCA |", "|---|---:|---:|---:|"]
+
+
+def environment(rounds: int) -> str:
+    """What the timings were taken with."""
+    pools = {f"{pool['internal_api']} {pool['version']}: {pool['num_threads']} threads" for pool in threadpool_info()}
+    versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}"
+    versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}"
+    return f"{rounds} interleaved rounds; {'; '.join(sorted(pools))}; {versions}"
+
+
+def peak_extra_memory(call: Call) -> float:
+    """MB by which the resident set exceeds its size before the call, at its highest (Linux)."""
+    statm, page = Path("/proc/self/statm"), 4096
+
+    def resident() -> int:
+        return int(statm.read_text().split()[1]) * page
+
+    before, highest, done = resident(), 0, threading.Event()
+
+    def watch() -> None:
+        nonlocal highest
+        while not done.wait(0.002):
+            highest = max(highest, resident())
+
+    watcher = threading.Thread(target=watch)
+    watcher.start()
+    try:
+        call()
+    finally:
+        done.set()
+        watcher.join()
+    return (max(highest, resident()) - before) / 1e6
+
+
+def import_seconds(module: str) -> float:
+    """How long a fresh interpreter takes to import `module`."""
+    code = f"import time; start = time.perf_counter(); import {module}; print(time.perf_counter() - start)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    return float(done.stdout)
