@@ -1,11 +1,11 @@
 """LatentGaussian against explicit inverses, determinants and scipy."""
 
 import numpy as np
-import oracles
 import pytest
 import scipy.sparse as sp
 import scipy.stats
 
+import oracles
 from contrapca.gaussian import LatentGaussian
 
 rng = np.random.default_rng(0)

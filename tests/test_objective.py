@@ -1,9 +1,9 @@
 """The objective against the sum over rows, and the solution as its maximum."""
 
 import numpy as np
-import oracles
 import pytest
 
+import oracles
 from contrapca import PCPCA, loss_by_components, reconstruction_loss
 from contrapca.moments import Pair, accumulate, reduce_rows, row_moments
 from contrapca.objective import relative_log_likelihood

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
 from typing import Any, TypeVar
 
 import numpy as np
@@ -64,8 +66,7 @@ def thread_map(workers: int) -> Iterator[Map[Any, Any]]:
 
 
 def available_memory() -> int:
-    """Bytes of free physical memory; a cautious 2 GiB where the system does not say."""
-    try:
-        return os.sysconf("SC_AVPHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, OSError, ValueError):
-        return 2 * 2**30
+    """Bytes of memory that can be had without swapping; a cautious 2 GiB where the system (not Linux) does not say."""
+    meminfo = Path("/proc/meminfo")
+    found = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(), re.M) if meminfo.exists() else None
+    return int(found[1]) * 1024 if found else 2 * 2**30

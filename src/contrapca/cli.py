@@ -6,6 +6,7 @@ import argparse
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -13,6 +14,9 @@ from ._array import Array
 from ._table import Table
 from ._version import __version__
 from .io import atomic_write
+
+if TYPE_CHECKING:
+    from . import PCPCA
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -56,9 +60,8 @@ def demo(folder: Path, seed: int) -> None:
 
     after = models["after (PCPCA)"]
     print(f"gamma = {after.gamma_:.4f}, {AUTO_FRACTION} of its exact limit {after.gamma_max_:.4f} for 2 components.")
-    top = after.feature_table().sorted_by("rank").head(5)
-    names = ", ".join(data.feature_names[int(name[1:])] for name in top["feature"])
-    print(f"Features with the largest loadings: {names}.\n")
+    strongest = np.argsort(after.feature_table()["rank"])[:5]
+    print(f"Features with the largest loadings: {', '.join(data.feature_names[j] for j in strongest)}.\n")
 
     folder.mkdir(parents=True, exist_ok=True)
     panels = [_panel(name, model, X, Y, data.labels) for name, model in models.items()]
@@ -68,24 +71,27 @@ def demo(folder: Path, seed: int) -> None:
     print(f"Latents: {folder / 'latents.csv'}\nPicture: {folder / 'before_after.png'}")
 
 
-def _summary(models: dict, X: Array, labels: Array) -> Table:  # type: ignore[type-arg]
+def _summary(models: dict[str, PCPCA], X: Array, labels: Array) -> Table:
     """One row for each model: what its two components hold, and how well they show the subgroups."""
     from sklearn.metrics import silhouette_score
 
     fitted = list(models.values())
+    control_variance = [model.background_variance_.sum() for model in fitted if model.background_variance_ is not None]
     separation = [silhouette_score(model.transform(X), labels) for model in fitted]
     return Table(
         {
             "": np.array(list(models)),
             "gamma": np.array([model.gamma_ for model in fitted]),
             "case variance": np.array([model.explained_variance_.sum() for model in fitted]),
-            "control variance": np.array([model.background_variance_.sum() for model in fitted]),
+            "control variance": np.array(control_variance),
             "subgroup separation": np.array(separation),
         }
     )
 
 
-def _panel(name: str, model, X: Array, Y: Array, labels: Array) -> dict:  # type: ignore[no-untyped-def, type-arg]
+def _panel(name: str, model: PCPCA, X: Array, Y: Array, labels: Array) -> dict[str, Any]:
+    """Arguments of `plots.latents` for one model."""
+    assert model.background_variance_ratio_ is not None
     shares = zip(model.explained_variance_ratio_, model.background_variance_ratio_, strict=True)
     return {
         "foreground": model.transform(X),
@@ -98,7 +104,7 @@ def _panel(name: str, model, X: Array, Y: Array, labels: Array) -> dict:  # type
     }
 
 
-def _latent_table(model, X: Array, Y: Array, labels: Array) -> Table:  # type: ignore[no-untyped-def]
+def _latent_table(model: PCPCA, X: Array, Y: Array, labels: Array) -> Table:
     """Latents of all rows, the controls about their own mean."""
     Z = np.vstack([model.transform(X), model.transform(Y, center="background")])
     return Table(

@@ -1,11 +1,11 @@
 """How PPCA, CPCA and PCPCA relate, to each other, to scikit-learn's PCA and to the dense oracle."""
 
 import numpy as np
-import oracles
 import pytest
-from conftest import make_groups
 from sklearn.decomposition import PCA
 
+import oracles
+from conftest import make_groups
 from contrapca import CPCA, PCPCA, PPCA
 from contrapca.datasets import make_hidden_clusters
 

@@ -3,12 +3,12 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
-from conftest import make_groups
 from sklearn.base import clone
 from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
+from conftest import make_groups
 from contrapca import CPCA, PCPCA, PPCA, exceptions
 
 METHODS = ["transform", "score_samples", "contrast_score"]

@@ -8,10 +8,10 @@ import zipfile
 
 import numpy as np
 import pytest
-from conftest import make_groups
 from sklearn.base import clone
 
 import contrapca
+from conftest import make_groups
 from contrapca import CPCA, PCPCA, PPCA
 from contrapca.exceptions import ModelFileError
 

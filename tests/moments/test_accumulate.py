@@ -1,10 +1,10 @@
 """Moments from rows: against the obvious formula, in every storage and float type."""
 
 import numpy as np
-import oracles
 import pytest
 import scipy.sparse as sp
 
+import oracles
 from contrapca.moments import _accumulate, accumulate, row_moments
 
 

@@ -1,10 +1,10 @@
 """Contrasts of groups, in full and in reduced coordinates."""
 
 import numpy as np
-import oracles
 import pytest
 import scipy.sparse as sp
 
+import oracles
 from contrapca.moments import Pair, accumulate, reduce_rows, row_moments
 
 

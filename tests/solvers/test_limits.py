@@ -3,10 +3,10 @@
 import math
 
 import numpy as np
-import oracles
 import pytest
 import scipy.sparse as sp
 
+import oracles
 from contrapca import CPCA, PCPCA, gamma_limits
 from contrapca.exceptions import InfeasibleGammaError
 from contrapca.moments import Pair, row_moments

@@ -3,14 +3,14 @@
 import math
 
 import numpy as np
-import oracles
 import pytest
 from hypothesis import assume, event, given, settings
 from hypothesis import strategies as st
-from strategies import tables
 
+import oracles
 from contrapca import CPCA, PCPCA, gamma_limits
 from contrapca.exceptions import InfeasibleGammaError, RankError
+from strategies import tables
 
 SOLVERS = st.sampled_from(["eigh", "dual", "lanczos"])
 pytestmark = pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")

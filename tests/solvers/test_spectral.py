@@ -1,11 +1,11 @@
 """Eigensolvers against a full dense decomposition; their checks and their fallback."""
 
 import numpy as np
-import oracles
 import pytest
 import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackNoConvergence
 
+import oracles
 from contrapca.exceptions import SolverError
 from contrapca.moments import Pair, accumulate, row_moments
 from contrapca.solvers import _spectral, canonical_signs, top_eigenpairs

@@ -55,15 +55,15 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
         data = fit.collected
         self.components_ = fit.components.T.astype(dtype)
-        self.eigenvalues_ = cast(fit.eigenvalues)
+        self.eigenvalues_ = fit.eigenvalues.astype(dtype)
         self.mean_ = data.means[0].astype(dtype)
         self.background_mean_ = cast(data.means[1])
         self.scale_ = data.scales[0].astype(dtype)
         self.background_scale_ = cast(data.scales[1])
-        self.feature_variance_ = cast(data.variances[0])
+        self.feature_variance_ = data.variances[0].astype(dtype)
         self.background_feature_variance_ = cast(data.variances[1])
-        self.explained_variance_ = cast(fit.variances[0])
-        self.explained_variance_ratio_ = cast(fit.variances[0] / fit.totals[0])
+        self.explained_variance_ = fit.variances[0].astype(dtype)
+        self.explained_variance_ratio_ = (fit.variances[0] / fit.totals[0]).astype(dtype)
         self.n_effective_ = fit.n_effective
         self.n_iter_ = fit.n_iter
         self.solver_: SolverChoice = fit.solver

@@ -12,8 +12,7 @@ from .._array import Array, is_sparse
 from .._validation import Groups, warn_distant_means
 from ..exceptions import InfeasibleGammaError, RankError
 from ..gaussian import LatentGaussian
-from ..moments import Moments, Pair, RowScatter, accumulate, reduce_rows, row_moments
-from ..moments._moments import deviation_or_one
+from ..moments import Pair, RowScatter, accumulate, pooled_deviation, reduce_rows, row_moments
 from ..objective import contrastive_variance, reconstruction_loss, relative_log_likelihood
 from ..solvers import (
     SolverChoice,
@@ -83,11 +82,11 @@ def collect(groups: Groups, d: int, scale: bool | str, solver: str) -> Collected
     means = [group.mean for group in moments]
     variances = [group.scatter.diagonal() / group.weight for group in moments]
     if len(moments) == 2:
-        warn_distant_means(np.abs(means[0] - means[1]) / _pooled_deviation(moments))
+        warn_distant_means(np.abs(means[0] - means[1]) / pooled_deviation(moments))
     if scale == "group":
         scales = [group.standard_deviation() for group in moments]
     elif scale == "pooled":
-        scales = [_pooled_deviation(moments)] * len(moments)
+        scales = [pooled_deviation(moments)] * len(moments)
     else:
         scales = [np.ones(means[0].size)] * len(moments)
     if scale:
@@ -101,14 +100,6 @@ def collect(groups: Groups, d: int, scale: bool | str, solver: str) -> Collected
 
 def _two(arrays: list[Array]) -> tuple[Array, Array | None]:
     return arrays[0], arrays[1] if len(arrays) == 2 else None
-
-
-def _pooled_deviation(moments: list[Moments]) -> Array:
-    """Within-group sd over all groups (ddof 0), 1 for features constant within each."""
-    weight = sum(group.weight for group in moments)
-    variance = np.sum([group.scatter.diagonal() for group in moments], axis=0) / weight
-    largest = np.max([np.abs(group.mean) for group in moments], axis=0)
-    return deviation_or_one(variance, largest, weight)
 
 
 def fit_contrast(collected: Collected, method: Method, d: int, gamma: float | None) -> Fit:
@@ -145,16 +136,11 @@ def fit_contrast(collected: Collected, method: Method, d: int, gamma: float | No
         objective=objective,
         reconstruction_loss=reconstruction_loss(contrast, U, U * values),
         variances=_two(along),
-        totals=(_total(pair.foreground), _total(pair.background) if pair.background else math.nan),
+        totals=(pair.foreground.total_variance(), pair.background.total_variance() if pair.background else math.nan),
         n_effective=contrast.N,
         n_iter=spectrum.n_iter,
         solver=replace(choice, reason=f"{choice.reason}; {spectrum.note}") if spectrum.note else choice,
     )
-
-
-def _total(group: Moments) -> float:
-    """tr cov."""
-    return group.scatter.trace / group.weight
 
 
 def infeasible(pair: Pair, method: Method, d: int, gamma: float) -> ValueError:
@@ -169,7 +155,7 @@ def infeasible(pair: Pair, method: Method, d: int, gamma: float) -> ValueError:
             f"gamma={gamma:.6g} is below its limit ({limit:.6g}), but so strong a contrast that rounding errors hide "
             "the foreground. Use a smaller gamma."
         )
-    exchanged = _total(pair.background) > _total(pair.foreground) and limit < TINY_LIMIT
+    exchanged = pair.background.total_variance() > pair.foreground.total_variance() and limit < TINY_LIMIT
     return InfeasibleGammaError(method, gamma, limit, d, exchanged)
 
 

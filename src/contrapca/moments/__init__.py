@@ -2,7 +2,7 @@
 
 from ._accumulate import accumulate
 from ._contrast import Contrast, Pair
-from ._moments import DenseScatter, Moments
+from ._moments import DenseScatter, Moments, pooled_deviation
 from ._reduced import reduce_rows
 from ._rows import RowScatter, row_moments
 
@@ -13,6 +13,7 @@ __all__ = [
     "Pair",
     "RowScatter",
     "accumulate",
+    "pooled_deviation",
     "reduce_rows",
     "row_moments",
 ]

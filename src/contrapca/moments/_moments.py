@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -83,17 +83,23 @@ class Moments:
 
     def standard_deviation(self) -> Array:
         """Per-feature sd (ddof 0), with 1 for features that are constant up to rounding."""
-        return deviation_or_one(self.scatter.diagonal() / self.weight, self.mean, self.weight)
+        return pooled_deviation([self])
+
+    def total_variance(self) -> float:
+        """tr cov."""
+        return self.scatter.trace / self.weight
 
     def scaled(self, divisor: Array) -> Moments:
         """The moments of the rows divided by `divisor`, shape (D,)."""
         return Moments(self.weight, self.mean / divisor, self.scatter.scaled(divisor))
 
 
-def deviation_or_one(variance: Array, mean: Array, weight: float) -> Array:
-    """sqrt(variance), but 1 where the variance is no more than the rounding of the mean."""
-    noise = (weight * EPS * np.abs(mean)) ** 2
-    return np.where(variance > noise, np.sqrt(np.maximum(variance, 0.0)), 1.0)
+def pooled_deviation(groups: Sequence[Moments]) -> Array:
+    """Per-feature sd within the groups (ddof 0), 1 for features constant in each up to rounding, shape (D,)."""
+    weight = sum(group.weight for group in groups)
+    variance = np.sum([group.scatter.diagonal() for group in groups], axis=0) / weight
+    rounding = weight * EPS * np.max([np.abs(group.mean) for group in groups], axis=0)
+    return np.where(variance > rounding**2, np.sqrt(np.maximum(variance, 0.0)), 1.0)
 
 
 def finite_column_means(rows: Rows) -> Array:

@@ -18,7 +18,9 @@ BLOCK_BYTES = 4 * 2**20  # of centred rows at a time: stays in cache
 
 
 def row_moments(rows: Rows) -> Moments:
-    """Mean and implicit scatter of `rows` ((n, D) ndarray or CSR), which are kept, not copied."""
+    """Mean and implicit scatter of `rows` ((n, D) ndarray or CSR), which are kept; only sparse float32 is copied."""
+    if is_sparse(rows):
+        rows = rows.astype(np.float64, copy=False)  # products would convert it anew each time
     mean = finite_column_means(rows)
     return Moments(float(rows.shape[0]), mean, RowScatter(rows, mean, np.ones(rows.shape[1])))
 
