@@ -21,24 +21,50 @@ def test_contrast_is_the_weighted_difference(groups, read):
     np.testing.assert_allclose(contrast.combine(contrast.images(V)), C[:, :3], atol=1e-9)
 
 
+def explicit_basis(basis):
+    """Q from Z' = Q R."""
+    return basis.rows.T @ np.linalg.pinv(basis.R)
+
+
 @pytest.mark.parametrize(("n", "m", "D"), [(5, 4, 30), (8, 6, 9), (20, 3, 12), (4, 4, 8)])
-def test_reduced_coordinates_hold_the_same_matrices(n, m, D):
+@pytest.mark.parametrize("repeated", [False, True])
+def test_reduced_coordinates_hold_the_same_matrices(n, m, D, repeated):
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((n, D)) + 2, rng.standard_normal((m, D))
+    if repeated:
+        X[-1] = X[0]
     moments, basis = reduce_rows([row_moments(X), row_moments(Y)], 2)
-    size = moments[0].scatter.dense().shape[0]
-    assert size == min(D, n + m + 2)
-    Q = basis.lift(np.eye(size))
-    np.testing.assert_allclose(Q.T @ Q, np.eye(size), atol=1e-12)
+    rank = np.linalg.matrix_rank(np.vstack([X - X.mean(axis=0), Y - Y.mean(axis=0)]))
+    assert basis.R.shape[0] == min(D, rank + 2)
+    Q = explicit_basis(basis)
+    np.testing.assert_allclose((Q.T @ Q)[:rank, :rank], np.eye(rank), atol=1e-11)
     for group, table in zip(moments, (X, Y), strict=True):
         np.testing.assert_allclose(Q @ group.scatter.dense() @ Q.T, oracles.scatter(table), atol=1e-11)
+
+
+@pytest.mark.parametrize("nearly", [0.0, 1e-9])
+def test_lifted_eigenvectors(nearly):
+    """Eigenvectors in R^D are exact, even where rows are nearly the same."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((9, 40)), rng.standard_normal((7, 40))
+    X[1] = X[0] + nearly * rng.standard_normal(40)
+    reduced, basis = reduce_rows([row_moments(X), row_moments(Y)], 3)
+    pair = Pair(*reduced, basis)
+    for contrast, C in [
+        (pair.contrast(0.4), oracles.contrast_matrix(X, Y, 0.4)),
+        (pair.background_alone(), oracles.scatter(Y)),
+    ]:
+        values, U = np.linalg.eigh(contrast.dense())
+        V = pair.lift(contrast, U[:, -3:], values[-3:])
+        np.testing.assert_allclose(V.T @ V, np.eye(3), atol=1e-12)
+        np.testing.assert_allclose(C @ V, V * values[-3:], atol=1e-12 * np.trace(oracles.scatter(X)))
 
 
 def test_scaled_rows_are_reduced_scaled():
     rng = np.random.default_rng(0)
     X, divisor = rng.standard_normal((4, 9)), np.linspace(0.5, 2, 9)
     (moments,), basis = reduce_rows([row_moments(X).scaled(divisor)], 1)
-    Q = basis.lift(np.eye(5))
+    Q = explicit_basis(basis)
     np.testing.assert_allclose(Q @ moments.scatter.dense() @ Q.T, oracles.scatter(X / divisor), atol=1e-11)
 
 

@@ -129,7 +129,7 @@ def fit_contrast(collected: Collected, method: Method, d: int, gamma: float | No
     return Fit(
         collected=collected,
         gamma=gamma,
-        components=canonical_signs(pair.lift(U)),
+        components=canonical_signs(pair.lift(contrast, U, values)),
         lengths=solution.lengths,
         sigma2=solution.sigma2,
         eigenvalues=values / pair.foreground.weight,
@@ -168,4 +168,5 @@ def background_model(collected: Collected, d: int) -> LatentGaussian:
     solution = solve_pcpca(contrast, spectrum.values)
     if solution.status is not Status.OK:
         raise RankError(d, "background")
-    return LatentGaussian(pair.background.mean, pair.lift(spectrum.vectors * solution.lengths), solution.sigma2)
+    U = pair.lift(contrast, spectrum.vectors, spectrum.values)
+    return LatentGaussian(pair.background.mean, U * solution.lengths, solution.sigma2)

@@ -128,6 +128,10 @@ class Pair:
         assert self.background is not None
         return Contrast(((1.0, self.background),), self.n_features)
 
-    def lift(self, U: Array) -> Array:
-        """Vectors in R^D from vectors in the coordinates of the scatter matrices."""
-        return U if self.basis is None else self.basis.lift(U)
+    def lift(self, contrast: Contrast, U: Array, values: Array) -> Array:
+        """Eigenvectors of a contrast of these groups in R^D, from those in the coordinates of the scatter matrices."""
+        if self.basis is None:
+            return U
+        groups = [group for group in (self.foreground, self.background) if group is not None]
+        weights = [sum(c for c, other in contrast.terms if other is group) for group in groups]
+        return self.basis.lift(U, values, np.repeat(weights, [int(group.weight) for group in groups]))

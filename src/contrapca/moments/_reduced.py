@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-import scipy.linalg
-from scipy.linalg.lapack import dormqr
+from scipy.linalg.lapack import dpstrf
 
 from .._array import Array
 from ._moments import DenseScatter, Moments
@@ -15,28 +14,35 @@ from ._rows import RowScatter
 
 @dataclass(frozen=True)
 class Basis:
-    """An orthonormal basis Q of R^D, its first columns spanning the rows; kept as Householder vectors."""
+    """An orthonormal basis Q of the span of the rows, known through Z' = Q R and never formed.
 
-    reflectors: Array  # (D, min(D, n + m))
-    tau: Array
+    Attributes
+    ----------
+    rows : ndarray of shape (k, D)
+        Z: the centred, scaled rows of all groups, one group after the other.
+    R : ndarray of shape (size, k)
+    """
 
-    def lift(self, U: Array) -> Array:
-        """Q U for coordinates U of shape (k, d), k <= D: vectors in R^D, shape (D, d)."""
-        padded = np.zeros((self.reflectors.shape[0], U.shape[1]), order="F")
-        padded[: U.shape[0]] = U
-        lifted, _, info = dormqr("L", "N", self.reflectors, self.tau, padded, 64 * U.shape[1], overwrite_c=1)
-        if info != 0:  # pragma: no cover - LAPACK reports only malformed arguments here
-            raise RuntimeError(f"LAPACK dormqr refused argument {-info}.")
-        return lifted
+    rows: Array
+    R: Array
+
+    def lift(self, U: Array, values: Array, weights: Array) -> Array:
+        """Eigenvectors Q U in R^D, shape (D, d), of C = Z'diag(weights) Z, from those of R diag(weights) R'.
+
+        As U = R diag(weights) R'U / values, Q U = Z'(diag(weights) R'U / values): no system is solved, so that
+        nothing is lost where the rows are nearly dependent. The `values` must not be 0.
+        """
+        return self.rows.T @ (weights[:, None] * (self.R.T @ U) / values)
 
 
 def reduce_rows(groups: list[Moments], n_null: int) -> tuple[list[Moments], Basis]:
-    """Scatter matrices in the basis of a thin QR of all centred rows, [X; Y]' = Q R.
+    """Scatter matrices in an orthonormal basis of the span of all centred rows, Z' = Q R.
 
-    S_X = Q (R_X R_X') Q', where R_X are the columns of R that belong to X: one QR serves every
-    contrast of the groups. `n_null` further coordinates are directions orthogonal to all rows;
-    their zeros are eigenvalues of the full matrix that the small one would lack, and up to
-    n_components of them can be among its largest.
+    S_X = Q (R_X R_X') Q', where R_X are the columns of R that belong to X: one R serves every contrast of the
+    groups. R is a pivoted Cholesky factor of the Gram matrix Z Z', which is all that products of the rows tell, and
+    several times cheaper than a QR of Z'. `n_null` further coordinates stand for directions orthogonal to all rows;
+    their zeros are eigenvalues of the full matrix that the small one would lack, and up to n_components of them
+    can be among its largest.
 
     Parameters
     ----------
@@ -45,28 +51,22 @@ def reduce_rows(groups: list[Moments], n_null: int) -> tuple[list[Moments], Basi
 
     Returns
     -------
-    groups : list of Moments with a DenseScatter of size min(D, rows + n_null); means stay (D,)
+    groups : list of Moments with a DenseScatter of size min(D, rank + n_null); means stay (D,)
     basis : Basis
     """
-    scatters = [group.scatter for group in groups]
     counts = [int(group.weight) for group in groups]
+    edges = np.cumsum([0, *counts])
     D = groups[0].mean.size
-    stacked = np.empty((sum(counts), D))
-    start = 0
-    for scatter, count in zip(scatters, counts, strict=True):
-        assert isinstance(scatter, RowScatter)
-        np.subtract(scatter.rows, scatter.mean, out=stacked[start : start + count])
-        stacked[start : start + count] /= scatter.divisor
-        start += count
-    # `stacked` is C-ordered, so its transpose is what LAPACK works on in place.
-    (reflectors, tau), R = scipy.linalg.qr(stacked.T, mode="raw", overwrite_a=True, check_finite=False)
-    k = R.shape[0]
-    size = min(D, k + n_null)
-    reduced, start = [], 0
-    for group, count in zip(groups, counts, strict=True):
-        columns = R[:, start : start + count]
-        matrix = np.zeros((size, size))
-        matrix[:k, :k] = columns @ columns.T
-        reduced.append(Moments(group.weight, group.mean, DenseScatter(matrix)))
-        start += count
-    return reduced, Basis(reflectors[:, : tau.size], tau)
+    rows = np.empty((edges[-1], D))
+    for k, group in enumerate(groups):
+        assert isinstance(group.scatter, RowScatter)
+        group.scatter.centred(out=rows[edges[k] : edges[k + 1]])
+    factor, pivots, rank, _ = dpstrf(rows @ rows.T)
+    rank = min(rank, D)
+    R = np.zeros((min(D, rank + n_null), edges[-1]))
+    R[:rank, pivots - 1] = np.triu(factor)[:rank]
+    reduced = []
+    for k, group in enumerate(groups):
+        columns = R[:, edges[k] : edges[k + 1]]
+        reduced.append(Moments(group.weight, group.mean, DenseScatter(columns @ columns.T)))
+    return reduced, Basis(rows, R)

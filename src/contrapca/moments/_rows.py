@@ -110,9 +110,10 @@ class RowScatter:
         """Whether the rows' means are no longer those they were read with."""
         return not np.array_equal(finite_column_means(self.rows), self.mean)
 
-    def centred(self) -> Array:
-        """The centred, scaled rows as a dense float64 array, shape (n, D)."""
-        return (self.rows - self.mean) / self.divisor
+    def centred(self, out: Array | None = None) -> Array:
+        """The centred, scaled rows (of a dense table) in float64, shape (n, D)."""
+        centred = np.subtract(self.rows, self.mean, out=out)
+        return np.divide(centred, self.divisor, out=centred)
 
     def spectrum_matrix(self) -> Array:
         """The smaller of S and the Gram matrix of the centred rows: the same non-zero eigenvalues."""
