@@ -23,9 +23,9 @@ def test_in_reduced_coordinates():
     X, Y = rng.standard_normal((6, 30)), rng.standard_normal((5, 30))
     (x, y), basis = reduce_rows([row_moments(X), row_moments(Y)], 1)
     contrast = Pair(x, y, basis).contrast(0.3)
-    W = rng.standard_normal((len(basis.R), 1))
+    W = rng.standard_normal((basis.R.shape[1], 1))
     W[-1] = 0  # the coordinate that stands for directions outside the rows' span
-    Q = basis.rows.T @ np.linalg.pinv(basis.R)
+    Q = basis.rows.T @ np.linalg.pinv(basis.R).T
     value = relative_log_likelihood(contrast, W, contrast.matmat(W), 0.5)
     assert value == pytest.approx(oracles.relative_log_likelihood(X, Y, 0.3, Q @ W, 0.5), rel=1e-11)
 

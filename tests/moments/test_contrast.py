@@ -22,8 +22,8 @@ def test_contrast_is_the_weighted_difference(groups, read):
 
 
 def explicit_basis(basis):
-    """Q from Z' = Q R."""
-    return basis.rows.T @ np.linalg.pinv(basis.R)
+    """Q from Z = R Q'."""
+    return basis.rows.T @ np.linalg.pinv(basis.R).T
 
 
 @pytest.mark.parametrize(("n", "m", "D"), [(5, 4, 30), (8, 6, 9), (20, 3, 12), (4, 4, 8)])
@@ -35,7 +35,7 @@ def test_reduced_coordinates_hold_the_same_matrices(n, m, D, repeated):
         X[-1] = X[0]
     moments, basis = reduce_rows([row_moments(X), row_moments(Y)], 2)
     rank = np.linalg.matrix_rank(np.vstack([X - X.mean(axis=0), Y - Y.mean(axis=0)]))
-    assert basis.R.shape[0] == min(D, rank + 2)
+    assert basis.R.shape[1] == min(D, rank + 2)
     Q = explicit_basis(basis)
     np.testing.assert_allclose((Q.T @ Q)[:rank, :rank], np.eye(rank), atol=1e-11)
     for group, table in zip(moments, (X, Y), strict=True):

@@ -14,33 +14,34 @@ from ._rows import RowScatter
 
 @dataclass(frozen=True)
 class Basis:
-    """An orthonormal basis Q of the span of the rows, known through Z' = Q R and never formed.
+    """An orthonormal basis Q of the span of the rows, known through Z = R Q' and never formed.
 
     Attributes
     ----------
     rows : ndarray of shape (k, D)
         Z: the centred, scaled rows of all groups, one group after the other.
-    R : ndarray of shape (size, k)
+    R : ndarray of shape (k, size)
+        Their coordinates.
     """
 
     rows: Array
     R: Array
 
     def lift(self, U: Array, values: Array, weights: Array) -> Array:
-        """Eigenvectors Q U in R^D, shape (D, d), of C = Z'diag(weights) Z, from those of R diag(weights) R'.
+        """Eigenvectors Q U in R^D, shape (D, d), of C = Z'diag(weights) Z, from those of R'diag(weights) R.
 
-        As U = R diag(weights) R'U / values, Q U = Z'(diag(weights) R'U / values): no system is solved, so that
+        As U = R'diag(weights) R U / values, Q U = Z'(diag(weights) R U / values): no system is solved, so that
         nothing is lost where the rows are nearly dependent. The `values` must not be 0.
         """
-        return self.rows.T @ (weights[:, None] * (self.R.T @ U) / values)
+        return ((weights[:, None] * (self.R @ U) / values).T @ self.rows).T
 
 
 def reduce_rows(groups: list[Moments], n_null: int) -> tuple[list[Moments], Basis]:
-    """Scatter matrices in an orthonormal basis of the span of all centred rows, Z' = Q R.
+    """Scatter matrices in an orthonormal basis of the span of all centred rows, Z = R Q'.
 
-    S_X = Q (R_X R_X') Q', where R_X are the columns of R that belong to X: one R serves every contrast of the
-    groups. R is a pivoted Cholesky factor of the Gram matrix Z Z', which is all that products of the rows tell, and
-    several times cheaper than a QR of Z'. `n_null` further coordinates stand for directions orthogonal to all rows;
+    S_X = Q (R_X'R_X) Q', where R_X are the rows of R that belong to X: one R serves every contrast of the
+    groups. R is a pivoted Cholesky factor of the Gram matrix Z Z' = R R', which is all that products of the rows tell,
+    and several times cheaper than a QR of Z'. `n_null` further coordinates stand for directions orthogonal to all rows;
     their zeros are eigenvalues of the full matrix that the small one would lack, and up to n_components of them
     can be among its largest.
 
@@ -63,10 +64,10 @@ def reduce_rows(groups: list[Moments], n_null: int) -> tuple[list[Moments], Basi
         group.scatter.centred(out=rows[edges[k] : edges[k + 1]])
     factor, pivots, rank, _ = dpstrf(rows @ rows.T)
     rank = min(rank, D)
-    R = np.zeros((min(D, rank + n_null), edges[-1]))
-    R[:rank, pivots - 1] = np.triu(factor)[:rank]
+    R = np.zeros((edges[-1], min(D, rank + n_null)))
+    R[pivots - 1, :rank] = np.tril(factor.T)[:, :rank]
     reduced = []
     for k, group in enumerate(groups):
-        columns = R[:, edges[k] : edges[k + 1]]
-        reduced.append(Moments(group.weight, group.mean, DenseScatter(columns @ columns.T)))
+        own = R[edges[k] : edges[k + 1]]
+        reduced.append(Moments(group.weight, group.mean, DenseScatter(own.T @ own)))
     return reduced, Basis(rows, R)

@@ -49,7 +49,8 @@ class RowScatter:
             total += (self.rows.shape[0] - stored) * self.mean**2
         else:
             for part in row_slices(self.rows.shape[0], self._block_rows):
-                total += ((self.rows[part] - self.mean) ** 2).sum(axis=0)
+                centred = self.rows[part] - self.mean
+                total += np.einsum("ij,ij->j", centred, centred)
         return total / self.divisor**2
 
     def diagonal(self) -> Array:
