@@ -82,12 +82,12 @@ class Contrast:
         return self.combine(self.images(V, map_, skip_zero=True))
 
     def dense(self) -> Array:
-        """C, a new array."""
-        total = np.zeros((self.size, self.size), order="F")
-        for c, group in self.terms:
-            if c != 0:
-                total += c * group.scatter.dense()
-        return total
+        """C, a new array, in the order that LAPACK can overwrite."""
+        (c, group), *others = [(c, group) for c, group in self.terms if c != 0]
+        total = c * group.scatter.dense()
+        for c, group in others:
+            total += c * group.scatter.dense()
+        return total.T  # symmetric: transposing only changes the order
 
 
 @dataclass(frozen=True)
