@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import oracles
 from contrapca import CPCA, PCPCA, gamma_limits
-from contrapca.exceptions import InfeasibleGammaError
+from contrapca.exceptions import InfeasibleGammaError, RankError
 from contrapca.moments import Pair, row_moments
 from contrapca.solvers import limits, pcpca_limit
 
@@ -83,6 +83,24 @@ def test_background_without_variance_beyond_the_components():
     Y[:, 0] = rng.standard_normal(30) * 0.1
     assert pcpca_limit(Pair(row_moments(X), row_moments(Y)), 2) == 1.0
     assert gamma_limits(X, background=np.ones((4, 5)), n_components=1).cpca == math.inf
+
+
+@pytest.mark.parametrize("solver", ["eigh", "dual", "lanczos"])
+@pytest.mark.parametrize("size", [0.3, 3.0])
+def test_foreground_and_background_of_one_direction(solver, size):
+    """f is 0 up to the ratio of the variances and negative beyond: no gamma is feasible, wherever Newton stops."""
+    line = np.random.default_rng(0).standard_normal(20)[:, None] * [1.0, 1.0, 0.5]
+    assert gamma_limits(line, background=size * line[:15], n_components=1, solver=solver).pcpca == 0
+    with pytest.raises(RankError):
+        PCPCA(n_components=1, solver=solver).fit(line, background=size * line[:15])
+
+
+def test_lanczos_is_reproducible(groups):
+    """Also where it meets an invariant subspace and goes on from a random vector."""
+    rows = np.vstack([np.diag([3.0, 3, 3, 1, 1, 1]), -np.diag([3.0, 3, 3, 1, 1, 1])])
+    fits = [PCPCA(n_components=2, gamma=0, solver="lanczos").fit(rows) for _ in range(3)]
+    for fit in fits[1:]:
+        np.testing.assert_array_equal(fit.components_, fits[0].components_)
 
 
 @pytest.mark.parametrize("estimator", [PCPCA, CPCA])

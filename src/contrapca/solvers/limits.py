@@ -13,14 +13,16 @@ import scipy.linalg
 
 from .._array import EPS, Array
 from ..exceptions import format_gamma
-from ..moments import DenseScatter, Moments, Pair, RowScatter
+from ..moments import Contrast, DenseScatter, Moments, Pair, RowScatter
 from ._select import MAX_DENSE
 from ._spectral import LOOSE, SECOND_ORDER, top_eigenpairs
+from .closed_form import noise_sum
 
 MAX_STEPS = 100  # the iterations take 4-10 steps; a bound only so that nothing can hang
 # Relative change of gamma after which an iteration ends (the steps converge quadratically, so that the next
 # change would be below rounding), and from which on steps are worth exact eigenvectors.
 STANDSTILL, NEAR = 1e-9, 1e-2
+CLEARLY = 1e-6  # relative size of a singular value that no rounding can explain
 
 
 def pcpca_limit(pair: Pair, d: int) -> float:
@@ -46,6 +48,9 @@ def pcpca_limit_and_vectors(pair: Pair, d: int) -> tuple[float, Array]:
     assert pair.background is not None
     gamma, tol = 1.0, LOOSE
     vectors: Array | None = None
+    if not _rank_exceeds(pair.foreground, d):
+        # f is nowhere positive, but may be 0 up to some gamma', where Newton would stop.
+        return 0.0, np.zeros((pair.contrast(gamma).size, d))
     for _ in range(MAX_STEPS):
         contrast = pair.contrast(gamma)
         spectrum = top_eigenpairs(contrast, d, start=vectors, tol=tol)
@@ -63,6 +68,17 @@ def pcpca_limit_and_vectors(pair: Pair, d: int) -> tuple[float, Array]:
             tol = SECOND_ORDER
     assert vectors is not None
     return gamma, vectors
+
+
+def _rank_exceeds(group: Moments, d: int) -> bool:
+    """Whether the scatter has more than d eigenvalues beyond rounding."""
+    contrast = Contrast(((1.0, group),), group.mean.size)
+    # Products with d + 1 random vectors are as independent as the rank allows: a clear yes is cheap.
+    (images,) = contrast.images(np.random.default_rng(0).standard_normal((contrast.size, d + 1)))
+    strengths = np.linalg.svd(images, compute_uv=False)
+    if strengths[-1] > CLEARLY * strengths[0]:
+        return True
+    return noise_sum(contrast, top_eigenpairs(contrast, d, tol=SECOND_ORDER).values) > 0
 
 
 def _variance_outside(group: Moments, U: Array, SU: Array) -> float:
