@@ -72,7 +72,6 @@ def environment(rounds: int) -> str:
     """What the timings were taken with."""
     pools = {f"{pool['internal_api']} {pool['version']}: {pool['num_threads']} threads" for pool in threadpool_info()}
     versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}"
-    versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}"
     return f"{rounds} interleaved rounds; {'; '.join(sorted(pools))}; {versions}"
 
 

@@ -87,6 +87,25 @@ def reconstruction_loss(X, Y, gamma, V):
     return mean_square_distance(X) - gamma * mean_square_distance(Y)
 
 
+def least_losses(X, Y, gamma, d_max):
+    """The Corollary: tail sums of a full spectrum, for 0, ..., d_max components."""
+    values = np.linalg.eigvalsh(contrast_matrix(X, Y, gamma))[::-1] / len(X)
+    return np.array([values[d:].sum() for d in range(d_max + 1)])
+
+
+def sufficient_bounds(X, Y, d):
+    """The paper's bounds on gamma' and the sharper one, from full spectra without zeros."""
+    D = X.shape[1]
+    mu = np.linalg.eigvalsh(scatter(X) / len(X))[::-1]
+    rho = np.linalg.eigvalsh(scatter(Y) / len(Y))[::-1]
+    return {
+        "positive_definite": mu[-1] / rho[0],
+        "leading_positive": max(mu[d - 1 + j] / rho[j] for j in range(D - d + 1)),
+        "noise_positive": min(1, mu[d:].sum() / ((D - d) * rho[0])),
+        "noise_positive_sharp": min(1, mu[d:].sum() / rho[: D - d].sum()),
+    }
+
+
 def latent_posterior(X, mean, W, sigma2):
     """Mean and covariance of z | x by conditioning the joint Gaussian of (z, x)."""
     A = W @ W.T + sigma2 * np.eye(len(W))

@@ -41,7 +41,9 @@ def imported(path: Path):
     """(layer, None) for imports inside the package, (None, library) for others."""
     package = ["contrapca", *path.relative_to(ROOT).parts[:-1]]
     for node in ast.walk(ast.parse(path.read_text())):
-        if isinstance(node, ast.Import):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "require":
+            yield None, node.args[0].value.partition(".")[0]  # an optional library, imported late
+        elif isinstance(node, ast.Import):
             yield from ((None, alias.name.partition(".")[0]) for alias in node.names)
         elif isinstance(node, ast.ImportFrom):
             if node.level == 0:

@@ -8,8 +8,8 @@ from types import ModuleType
 from .exceptions import MissingExtraError
 
 
-def require(library: str, *, extra: str) -> ModuleType:
-    """Import `library`, or say which extra of contrapca brings it."""
+def require(library: str, *, extra: str | None) -> ModuleType:
+    """Import `library`, or say which extra of contrapca brings it (None: none does)."""
     try:
         return importlib.import_module(library)
     except ModuleNotFoundError as error:

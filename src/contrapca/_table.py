@@ -14,7 +14,7 @@ import numpy.typing as npt
 from ._optional import require
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Table:
     """Named columns of equal length.
 
@@ -42,7 +42,7 @@ class Table:
 
     def to_frame(self) -> Any:
         """A pandas DataFrame."""
-        return require("pandas", extra="test").DataFrame(dict(self.columns))
+        return require("pandas", extra=None).DataFrame(dict(self.columns))
 
     def to_csv(self) -> str:
         """The table as text, numbers in full precision."""
@@ -52,7 +52,7 @@ class Table:
         writer.writerows(zip(*(column.tolist() for column in self.columns.values()), strict=True))
         return text.getvalue()
 
-    def __str__(self) -> str:
+    def __repr__(self) -> str:
         cells = [[name, *map(_format, column)] for name, column in self.columns.items()]
         widths = [max(map(len, column)) for column in cells]
         rows = zip(*cells, strict=True)

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array
 
-from ._array import Rows
+from ._array import Rows, is_sparse
 from .exceptions import ContrastWarning, GroupError
 
 # Groups whose means are further apart than this many pooled sd have hardly had the same treatment.
@@ -34,7 +34,7 @@ def check_rows(table: Any, name: str, *, min_rows: int = 2) -> Rows:
             "imaginary parts as columns of their own."
         )
     try:
-        return check_array(
+        rows = check_array(
             table,
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
@@ -49,28 +49,35 @@ def check_rows(table: Any, name: str, *, min_rows: int = 2) -> Rows:
         raise type(error)(
             f"{error}. Columns that are not numbers: {columns}. Drop or encode them; only numeric columns can be used."
         ) from error
+    return canonical(rows)
+
+
+def canonical(rows: Rows) -> Rows:
+    """The rows with every stored entry of a sparse matrix stored once; scipy also allows sums of several."""
+    if is_sparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
 
 
 def _unconvertible_columns(table: Any) -> str:
     """The names (or numbers) of columns that do not convert to float; empty for numeric tables."""
-    if getattr(table, "ndim", 2) != 2 or not hasattr(table, "shape") or hasattr(table, "nnz"):
+    if getattr(table, "ndim", 2) != 2 or not hasattr(table, "shape") or is_sparse(table):
         return ""
-    names = feature_names(table)
+    names = column_names(table)
     bad = []
-    for j in range(table.shape[1]):
-        column = table[:, j] if isinstance(table, np.ndarray) else np.asarray(table)[:, j]
+    for j, column in enumerate(np.asarray(table).T):
         try:
-            np.asarray(column).astype(np.float64)
+            column.astype(np.float64)
         except (TypeError, ValueError):
             bad.append(str(names[j] if names else j))
     return ", ".join(bad[:5]) + (f" and {len(bad) - 5} more" if len(bad) > 5 else "")
 
 
-def feature_names(table: Any) -> list[str] | None:
-    """Column names of a data frame, None where there are none or they are not all text."""
+def column_names(table: Any) -> list[Any] | None:
+    """Column names of a data frame, text or not; None for other tables."""
     columns = getattr(table, "columns", None)
-    names = None if columns is None else list(columns)
-    return names if names and all(isinstance(name, str) for name in names) else None
+    return None if columns is None else list(columns)
 
 
 def split_groups(
@@ -114,14 +121,14 @@ def split_groups(
 
 
 def _two_tables(X: Any, background: Any, name: str) -> Groups:
-    left, right = feature_names(X), feature_names(background)
+    left, right = column_names(X), column_names(background)
     foreground, rows = check_rows(X, name), check_rows(background, f"{name} as background")
     if foreground.shape[1] != rows.shape[1]:
         raise GroupError(
             f"The foreground has {foreground.shape[1]} features and the background {rows.shape[1]}: both need "
             "the same columns. (Rows are samples; transpose tables that have samples as columns.)"
         )
-    if left and right and left != right:
+    if left is not None and right is not None and left != right:
         first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
         if set(left) == set(right):
             way_out = "They are the same names in another order: use background[X.columns]."
@@ -136,17 +143,30 @@ def _two_tables(X: Any, background: Any, name: str) -> Groups:
 
 def label_mask(y: Any, label: Any, n_rows: int) -> npt.NDArray[np.bool_]:
     """Which rows carry the background label, shape (n,)."""
+    if np.ndim(label) != 0:
+        raise GroupError(f"background_label={label!r} must be one label, as it stands in y.")
     labels = np.ravel(np.asarray(y))
     if labels.size != n_rows:
         raise GroupError(f"y has {labels.size} labels for {n_rows} rows: it needs one for each row.")
+    missing = sum(map(_is_missing, labels.tolist()))
+    if missing:
+        raise GroupError(f"{missing} of {n_rows} labels in y are missing: drop those rows, or say what group they are.")
     return np.broadcast_to(np.asarray(labels == label, dtype=bool), labels.shape)
+
+
+def _is_missing(label: Any) -> bool:
+    """None, NaN, NaT and the like: what does not equal itself, or will not say whether it does."""
+    try:
+        return label is None or bool(label != label)
+    except TypeError:
+        return True
 
 
 def _check_both_present(is_background: npt.NDArray[np.bool_], y: Any, label: Any) -> None:
     count = int(is_background.sum())
     if count == 0:
-        found = ", ".join(repr(str(value)) for value in np.unique(np.ravel(np.asarray(y)).astype(str))[:10])
-        raise GroupError(f"No row has the background label {label!r}. Labels in y, as text: {found}.")
+        found = ", ".join(map(repr, list(dict.fromkeys(np.ravel(np.asarray(y)).tolist()))[:10]))
+        raise GroupError(f"No row has the background label {label!r}. Labels in y: {found}.")
     if count == is_background.size:
         raise GroupError(f"All {count} rows have the background label {label!r}: no foreground is left.")
     if count == 1 or count == is_background.size - 1:
@@ -194,7 +214,7 @@ def warn_distant_means(distance: npt.NDArray[np.floating[Any]]) -> None:
             f"{MAX_MEAN_DISTANCE:.0f} pooled standard deviations. Were both groups prepared in the same way? In a "
             "Pipeline a background= table does not pass through the earlier steps: use background_label= and y there.",
             ContrastWarning,
-            stacklevel=4,
+            stacklevel=5,
         )
 
 

@@ -21,17 +21,22 @@ class RankError(ValueError):
 
     def __init__(self, n_components: int, group: str = "foreground"):
         consequence = {
-            "foreground": "so nothing is left for the noise variance and no gamma is feasible, not even 0",
+            "foreground": "so nothing is left to tell components from noise, whatever gamma",
             "background": "so it has no PPCA to compare rows with",
         }[group]
         super().__init__(
-            f"The {group} varies in at most n_components={n_components} directions, {consequence}. "
-            f"Use a smaller n_components or more {group} rows."
+            f"The {group} varies in at most n_components={n_components} directions (beyond rounding), {consequence}. "
+            f"Use a smaller n_components or more {group} rows; if a few features are many orders of magnitude larger "
+            "than the others, use scale='pooled'."
         )
         self._arguments = (n_components, group)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._arguments
+
+
+class UnavailableError(ValueError, AttributeError):
+    """A fitted attribute that these data do not have; hasattr() is then False."""
 
 
 class InfeasibleGammaError(ValueError):
@@ -45,12 +50,14 @@ class InfeasibleGammaError(ValueError):
 
     def __init__(self, method: str, gamma: float, limit: float, n_components: int, exchanged: bool):
         self.gamma, self.limit = gamma, limit
-        what = {
-            "pcpca": "the relative likelihood has no maximum (the noise variance would not be positive)",
-            "cpca": f"C has fewer than {n_components} positive eigenvalues",
-        }[method]
+        if method == "cpca":
+            reason = f"C has fewer than {n_components} positive eigenvalues"
+        elif limit >= 1:
+            reason = "the background outweighs all foreground rows (N = n (1 - gamma) is not positive)"
+        else:
+            reason = "the relative likelihood has no maximum (the noise variance would not be positive)"
         message = (
-            f"gamma={gamma:.6g} is too strong a contrast: from the limit {format_gamma(limit)} on, {what} "
+            f"gamma={gamma:.6g} is too strong a contrast: from the limit {format_gamma(limit)} on, {reason} "
             f"with n_components={n_components}. Use a gamma in [0, {format_gamma(limit)}), gamma='auto', "
             "or fewer components."
         )
@@ -73,11 +80,21 @@ class ModelFileError(ValueError):
     """A file is not a model that this version of contrapca can read."""
 
 
+class RowsChangedError(ValueError):
+    """Rows that a model still needs are not what they were in fit."""
+
+    def __init__(self) -> None:
+        super().__init__(
+            "The rows were changed in place after fit, so this can no longer be computed from them. Fit again."
+        )
+
+
 class MissingExtraError(ImportError):
     """An optional library is needed and not installed."""
 
-    def __init__(self, library: str, extra: str):
-        super().__init__(f'This needs {library}. Install it with: pip install "contrapca[{extra}]"')
+    def __init__(self, library: str, extra: str | None):
+        what = library if extra is None else f'"contrapca[{extra}]"'
+        super().__init__(f"This needs {library}. Install it with: pip install {what}")
 
 
 def format_gamma(value: float) -> str:

@@ -39,4 +39,12 @@ def reconstruction_loss(contrast: Contrast, V: Array, CV: Array) -> float:
 
     (1/n) sum |x - V V'x|^2 - gamma' (1/m) sum |y - V V'y|^2 = (tr C - tr V'C V) / n.
     """
-    return (contrast.trace - contrastive_variance(V, CV)) / contrast.terms[0][1].weight
+    return float(least_losses(contrast, np.array([contrastive_variance(V, CV)]))[-1])
+
+
+def least_losses(contrast: Contrast, values: Array) -> Array:
+    """(tr C - sum_{i<=k} values_i) / n for k = 0, 1, ..., shape (len(values) + 1,).
+
+    For the largest eigenvalues of C these are the least reconstruction losses with k components (the Corollary).
+    """
+    return (contrast.trace - np.concatenate([[0.0], np.cumsum(values)])) / contrast.terms[0][1].weight

@@ -1,6 +1,10 @@
 """Bad input: a clear error, and nothing half-fitted."""
 
+import copy
+import inspect
+import pickle
 import re
+import time
 
 import numpy as np
 import pytest
@@ -9,7 +13,7 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from contrapca import CPCA, PCPCA, PPCA, gamma_limits
-from contrapca.exceptions import GroupError, InfeasibleGammaError, RankError
+from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, RankError, RowsChangedError
 
 rng = np.random.default_rng(0)
 X, Y = rng.standard_normal((30, 6)), rng.standard_normal((25, 6))
@@ -29,20 +33,30 @@ def low_rank(table, rank):
 # name: (estimator, arguments of fit, keywords of fit, error, what the message says)
 CASES = {
     "NaN in X": (PCPCA(), (with_value(X, np.nan),), {"background": Y}, ValueError, r"NaN.*not supported yet"),
-    "NaN in background": (PCPCA(), (X,), {"background": with_value(Y, np.nan)}, ValueError, "NaN"),
+    "NaN in background": (PCPCA(), (X,), {"background": with_value(Y, np.nan)}, ValueError, "NaN.*background"),
     "inf in X": (CPCA(), (with_value(X, np.inf),), {"background": Y}, ValueError, "infinity"),
     "inf in wide X": (PPCA(), (with_value(X[:4], -np.inf),), {}, ValueError, "infinity"),
     "NaN in sparse X": (PPCA(solver="lanczos"), (sp.csr_array(with_value(X, np.nan)),), {}, ValueError, "NaN"),
     "other feature counts": (PCPCA(), (X,), {"background": Y[:, :5]}, GroupError, r"6 features .* background 5"),
     "2-D y": (PCPCA(), (X, Y), {}, GroupError, r"fit\(X, background=Y\)"),
-    "2-D y for PPCA": (PPCA(), (X, Y), {}, GroupError, r"fit\(X, background=Y\)"),
     "no background": (PCPCA(), (X,), {}, GroupError, r"background=.*background_label=.*PPCA"),
     "no background, y ignored": (CPCA(gamma=0.5), (X, LABELS[:30]), {}, GroupError, "background_label="),
     "label without y": (PCPCA(background_label=1), (X,), {}, GroupError, "needs y"),
     "both kinds of background": (PCPCA(background_label=1), (X, LABELS), {"background": Y}, GroupError, "Both"),
     "y too short": (PCPCA(background_label=1), (X, LABELS[:9]), {}, GroupError, "9 labels for 30 rows"),
-    "no row with the label": (PCPCA(background_label=7), (X, LABELS), {}, GroupError, r"No row .* 7.*'0', '1'"),
-    "label of another type": (PCPCA(background_label="a"), (X, LABELS), {}, GroupError, "No row"),
+    "no row with the label": (PCPCA(background_label=7), (X, LABELS), {}, GroupError, r"No row .* 7.*: 0, 1\."),
+    "label of another type": (PCPCA(background_label="1"), (X, LABELS), {}, GroupError, r"label '1'.*: 0, 1\."),
+    "a list as label": (PCPCA(background_label=[1] * 30), (X, LABELS), {}, GroupError, "must be one label"),
+    "missing labels": (
+        PCPCA(background_label=1),
+        (X, [None, np.nan, *LABELS[2:]]),
+        {},
+        GroupError,
+        "2 of 30 .* missing",
+    ),
+    "missing float labels": (PCPCA(background_label=1), (X, [np.nan, *LABELS[1:]]), {}, GroupError, "1 of 30 labels"),
+    "too large to square": (PCPCA(gamma=0.1), (X * 1e160,), {"background": Y}, ValueError, "too large.*foreground"),
+    "too large, wide": (PCPCA(), (X[:2],), {"background": Y[:2] * 1e160}, ValueError, "too large.*background"),
     "all rows with the label": (PCPCA(background_label=1), (X, np.ones(30)), {}, GroupError, "All 30 rows"),
     "one background row": (PCPCA(background_label=1), (X, np.arange(30)), {}, GroupError, "background has 1"),
     "one foreground row": (PCPCA(), (X[:1],), {"background": Y}, ValueError, "1 sample"),
@@ -53,7 +67,8 @@ CASES = {
     "n_components not whole": (PPCA(1.5), (X,), {}, TypeError, "whole number"),
     "rank = n_components": (PCPCA(2, gamma=0.3), (low_rank(X, 2),), {"background": Y}, RankError, "at most n_comp"),
     "rank < n_components": (PCPCA(4), (low_rank(X, 2),), {"background": Y}, RankError, "smaller n_components"),
-    "rank too low, gamma = 0": (PPCA(2), (low_rank(X, 2),), {}, RankError, "no gamma is feasible"),
+    "rank too low, gamma = 0": (PPCA(2), (low_rank(X, 2),), {}, RankError, "whatever gamma"),
+    "rank = n_components for CPCA": (CPCA(2, gamma=0.1), (low_rank(X, 2),), {"background": Y}, RankError, "direct"),
     "rank too low for CPCA": (CPCA(3, gamma=0.1), (low_rank(X, 2),), {"background": Y}, RankError, "directions"),
     "constant foreground": (PPCA(1), (np.ones((5, 4)),), {}, RankError, "directions"),
     "two rows, two components": (PPCA(2), (X[:2],), {}, RankError, "directions"),
@@ -159,6 +174,9 @@ def test_names_are_checked(need):
     left, right = pd.DataFrame(X, columns=names), pd.DataFrame(Y, columns=names)
     with pytest.raises(GroupError, match=r"first in column 0: 'a' and 'f'.*another order"):
         PCPCA().fit(left, background=right[names[::-1]])
+    numbered = pd.DataFrame(X), pd.DataFrame(Y)[[5, 4, 3, 2, 1, 0]]
+    with pytest.raises(GroupError, match=r"first in column 0: 0 and 5"):
+        PCPCA().fit(numbered[0], background=numbered[1])
     with pytest.raises(GroupError, match=r"first in column 2: 'c' and 'z'.*same columns"):
         PCPCA().fit(left, background=right.rename(columns={"c": "z"}))
     model = PCPCA().fit(left, background=right)
@@ -170,10 +188,52 @@ def test_names_are_checked(need):
         PCPCA().fit(left.assign(c="text"), background=right)
 
 
-def test_changed_rows_are_noticed():
+@pytest.mark.parametrize("convert", [np.array, sp.csr_array])
+def test_changed_rows_are_noticed(convert, tmp_path):
     """With Lanczos the limit is computed late, from the user's own rows: they must still be the same."""
-    rows = X.copy()
+    rows = convert(X)
     model = PCPCA(2, gamma=0.1, solver="lanczos").fit(rows, background=Y)
-    rows[0, 0] += 1
-    with pytest.raises(ValueError, match="changed in place"):
+    values = rows.data if sp.issparse(rows) else rows
+    values[:] = values[::-1].copy()  # the same values, and for dense rows the same means
+    with pytest.raises(RowsChangedError, match="changed in place"):
         _ = model.gamma_max_
+    with pytest.raises(RowsChangedError):
+        model.save(tmp_path / "model.npz")
+    for copied in (copy.deepcopy(model), pickle.loads(pickle.dumps(model))):  # still possible
+        np.testing.assert_array_equal(copied.transform(X), model.transform(X))
+        for late in ("gamma_max_", "background_model_"):
+            with pytest.raises(RowsChangedError):
+                getattr(copied, late)
+
+
+def test_attributes_that_do_not_exist_can_be_asked_for():
+    alone = PCPCA(2, gamma=0).fit(X)
+    flat = PCPCA(2, gamma=0.1).fit(X, background=0.1 * np.outer(np.arange(9.0), np.ones(6)))
+    for model in (alone, flat, PCPCA()):
+        assert not hasattr(model, "background_model_")
+        inspect.getmembers(model)
+    assert PCPCA(2, gamma=0.1).fit(X, background=Y).background_model_.sigma2 > 0
+
+
+def test_limit_of_one_names_the_rows():
+    with pytest.raises(InfeasibleGammaError, match="outweighs"):
+        PCPCA(1, gamma=1.0).fit(X, background=0.1 * Y)
+
+
+def test_ppca_ignores_y():
+    """As a step before a regression on several targets, for example."""
+    np.testing.assert_array_equal(PPCA(2).fit(X, Y).components_, PPCA(2).fit(X).components_)
+
+
+def test_one_text_column_among_many_is_named_quickly(need):
+    frame = need("pandas").DataFrame(rng.standard_normal((20, 3000))).rename(columns=str).assign(note="text")
+    start = time.perf_counter()
+    with pytest.raises(ValueError, match="not numbers: note"):
+        PPCA(2).fit(frame)
+    assert time.perf_counter() - start < 60  # one conversion for each column took many minutes
+
+
+def test_warning_points_at_the_users_line():
+    with pytest.warns(ContrastWarning) as caught:
+        PCPCA(1, gamma=0.1).fit(X, background=Y + 100)
+    assert caught[0].filename == __file__

@@ -101,6 +101,16 @@ def test_feature_names_survive(tmp_path, need):
         loaded.transform(frame[names[::-1]])
 
 
+def test_only_our_own_classes_are_saved(tmp_path):
+    subclass = type("PCPCA", (PCPCA,), {})
+    with pytest.raises(TypeError, match="contrapca's own"):
+        subclass(2, gamma=0.1).fit(X, background=Y).save(tmp_path / "model.npz")
+    with pytest.warns(RuntimeWarning, match="overflow"):
+        large = PCPCA(2, gamma=0.1).fit((X * 1e25).astype(np.float32), background=(Y * 1e25).astype(np.float32))
+    with pytest.raises(ValueError, match="overflowed"):
+        large.save(tmp_path / "model.npz")
+
+
 def test_parameters_that_json_cannot_hold(tmp_path):
     model = PCPCA(2, background_label=("a", "b"), gamma=0.1).fit(X, background=Y)
     with pytest.raises(TypeError, match="background_label"):

@@ -6,6 +6,7 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackNoConvergence
 
 import oracles
+from contrapca import CPCA
 from contrapca.exceptions import SolverError
 from contrapca.moments import Pair, accumulate, row_moments
 from contrapca.solvers import _spectral, canonical_signs, top_eigenpairs
@@ -64,6 +65,30 @@ def test_a_missed_copy_is_noticed(monkeypatch):
     spectrum = top_eigenpairs(pair_of(rows, rows).contrast(0.0), 2)
     np.testing.assert_allclose(spectrum.values, [50, 50], rtol=1e-9)
     assert len(starts) == 2
+
+
+@pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
+def test_repeated_eigenvalues_that_lapack_loses():
+    """On this matrix LAPACK's partial eigensolver (dsyevr) returns no eigenvalue at all, and no error."""
+    rng = np.random.default_rng(0)
+    X = np.vstack([np.eye(9), -np.eye(9)])
+    rng.standard_normal((22, 9))
+    Y = rng.standard_normal((2, 7)) @ rng.standard_normal((7, 9))
+    for gamma in np.linspace(0.05, 0.5, 40):
+        for solver in ("eigh", "dual", "lanczos"):
+            model = CPCA(n_components=3, gamma=gamma, solver=solver).fit(X, background=Y)
+            np.testing.assert_allclose(model.eigenvalues_, 2 / 18, rtol=1e-9)
+            assert model.components_.shape == (3, 9)
+
+
+def test_partial_result_is_completed(groups, monkeypatch):
+    X, Y = groups
+    contrast = pair_of(X, Y, accumulate).contrast(0.3)
+    expected = top_eigenpairs(contrast, 2)
+    monkeypatch.setattr(_spectral.scipy.linalg, "eigh", lambda *args, **kwargs: (np.zeros(0), np.zeros((12, 0))))
+    found = top_eigenpairs(contrast, 2)
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
+    oracles.same_subspace(found.vectors, expected.vectors, 1e-10)
 
 
 def failing(*args, **kwargs):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable
 from typing import Any, Self
 
@@ -12,8 +13,10 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._array import Array, Rows, is_sparse, row_slices
 from .._table import Table
-from .._validation import check_n_components, check_option, split_groups
+from .._validation import canonical, check_n_components, check_option, split_groups
+from ..exceptions import RowsChangedError
 from ..gaussian import centred_product
+from ..moments import finite_column_means
 from ..solvers import SolverChoice
 from ._fit import Collected, Fit, Method, collect, fit_contrast
 from ._persistence import save_model
@@ -63,12 +66,14 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.feature_variance_ = data.variances[0].astype(dtype)
         self.background_feature_variance_ = cast(data.variances[1])
         self.explained_variance_ = fit.variances[0].astype(dtype)
-        self.explained_variance_ratio_ = (fit.variances[0] / fit.totals[0]).astype(dtype)
+        self.explained_variance_ratio_ = fit.shares(0).astype(dtype)
         self.n_effective_ = fit.n_effective
         self.n_iter_ = fit.n_iter
         self.solver_: SolverChoice = fit.solver
         self._objective = fit.objective
         self._collected: Collected | None = data
+        for scatter in data.watched_rows():
+            _ = scatter.fingerprint  # of the rows as they are now
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "components_")
@@ -92,7 +97,11 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _rows(self, X: Any) -> Rows:
         """New rows, checked against those seen in fit."""
         check_is_fitted(self)
-        return validate_data(self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32])
+        rows = validate_data(
+            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
+        )
+        finite_column_means(rows)
+        return canonical(rows)
 
     def _map_rows(self, function: Callable[[Rows], Array], rows: Rows, scale: Array) -> Array:
         """`function` over blocks of the rows divided by `scale`; results stacked."""
@@ -121,6 +130,10 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         -------
         Z : ndarray of shape (n, d), in the float type of `X`
         """
+        return self._latents(X, center)
+
+    def _latents(self, X: Any, center: str) -> Array:
+        """`transform` without its wrapper for data frames."""
         rows = self._rows(X)
         check_option(center, "center", ("foreground", "background"))
         mean, scale = self.mean_, self.scale_
@@ -210,18 +223,17 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def _moments(self) -> Collected:
         """The moments kept by fit; rows among them must be what they were then."""
-        assert self._collected is not None
-        if self._collected.rows_changed():
-            raise ValueError(
-                "The rows were changed in place after fit, so this can no longer be computed from them. Fit again."
-            )
+        if self._collected is None or any(scatter.rows_changed() for scatter in self._collected.watched_rows()):
+            raise RowsChangedError
         return self._collected
 
     def __getstate__(self) -> dict[str, Any]:
-        """Without the moments, which may hold the user's rows; what depends on them is computed first."""
-        if self.__dict__.get("_collected") is not None:
+        """Without the moments, which may hold the user's rows; what depends on them is computed first, if it can be."""
+        if self.__dict__.get("_collected") is None:
+            return super().__getstate__()
+        with contextlib.suppress(RowsChangedError):
             self._resolve()
-        return {**super().__getstate__(), **({"_collected": None} if hasattr(self, "_collected") else {})}
+        return {**super().__getstate__(), "_collected": None}
 
     def save(self, path: Any) -> None:
         """Write the fitted model to a file that `contrapca.load` reads (npz and JSON, no pickle).

@@ -45,7 +45,7 @@ class ContrastiveEstimator(ContrastEstimator):
         super()._adopt(fit, dtype)
         along = fit.variances[1]
         self.background_variance_: Array | None = None if along is None else along.astype(dtype)
-        self.background_variance_ratio_: Array | None = None if along is None else (along / fit.totals[1]).astype(dtype)
+        self.background_variance_ratio_: Array | None = None if along is None else fit.shares(1).astype(dtype)
         self._loss = fit.reconstruction_loss
         self.gamma_ = fit.gamma
         self.gamma_raw_ = fit.gamma / fit.collected.pair.ratio

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
 
-from .._array import Array, is_sparse
+from .._array import Array, Rows, is_sparse
 from .._validation import Groups, warn_distant_means
 from ..exceptions import InfeasibleGammaError, RankError
 from ..gaussian import LatentGaussian
-from ..moments import Pair, RowScatter, accumulate, pooled_deviation, reduce_rows, row_moments
+from ..moments import Moments, Pair, RowScatter, accumulate, pooled_deviation, reduce_rows, row_moments
 from ..objective import contrastive_variance, reconstruction_loss, relative_log_likelihood
 from ..solvers import (
     SolverChoice,
-    Status,
     canonical_signs,
     cpca_limit,
     pcpca_limit,
     pcpca_limit_and_vectors,
+    rank_exceeds,
     select_solver,
     solve_cpca,
     solve_pcpca,
@@ -45,11 +46,10 @@ class Collected:
     scales: tuple[Array, Array | None]  # (D,) what the rows were divided by
     choice: SolverChoice
 
-    def rows_changed(self) -> bool:
-        """Whether rows that are kept by reference have other means than when they were read."""
+    def watched_rows(self) -> list[RowScatter]:
+        """The groups whose rows are kept by reference and must not change."""
         groups = [group for group in (self.pair.foreground, self.pair.background) if group is not None]
-        scatters = [group.scatter for group in groups]
-        return any(isinstance(scatter, RowScatter) and scatter.rows_changed() for scatter in scatters)
+        return [group.scatter for group in groups if isinstance(group.scatter, RowScatter)]
 
 
 @dataclass(frozen=True)
@@ -70,6 +70,12 @@ class Fit:
     n_iter: int
     solver: SolverChoice
 
+    def shares(self, group: int) -> Array:
+        """Of the foreground's (0) or the background's (1) variance, along each component; 0 of no variance."""
+        along, total = self.variances[group], self.totals[group]
+        assert along is not None
+        return along / total if total > 0 else np.zeros_like(along)
+
 
 def collect(groups: Groups, d: int, scale: bool | str, solver: str) -> Collected:
     """Read the rows once, scale the moments, and bring them into the solver's coordinates."""
@@ -78,7 +84,7 @@ def collect(groups: Groups, d: int, scale: bool | str, solver: str) -> Collected
         sum(table.shape[0] for table in tables), tables[0].shape[1], any(map(is_sparse, tables)), solver
     )
     read = accumulate if choice.name == "eigh" else row_moments
-    moments = [read(table) for table in tables]
+    moments = [_read(read, table, name) for table, name in zip(tables, ("foreground", "background"), strict=False)]
     means = [group.mean for group in moments]
     variances = [group.scatter.diagonal() / group.weight for group in moments]
     if len(moments) == 2:
@@ -98,6 +104,17 @@ def collect(groups: Groups, d: int, scale: bool | str, solver: str) -> Collected
     return Collected(pair, _two(means), _two(variances), _two(scales), choice)
 
 
+def _read(read: Callable[[Rows], Moments], table: Rows, name: str) -> Moments:
+    """Moments of one group; errors say which."""
+    try:
+        moments = read(table)
+        if not np.isfinite(moments.scatter.trace):
+            raise ValueError("Input contains values too large to be squared: rescale them.")
+    except ValueError as error:
+        raise ValueError(f"{error} (In the {name}.)") from error
+    return moments
+
+
 def _two(arrays: list[Array]) -> tuple[Array, Array | None]:
     return arrays[0], arrays[1] if len(arrays) == 2 else None
 
@@ -105,6 +122,8 @@ def _two(arrays: list[Array]) -> tuple[Array, Array | None]:
 def fit_contrast(collected: Collected, method: Method, d: int, gamma: float | None) -> Fit:
     """Solve the contrast at `gamma` (None: choose it), or raise with the exact limit."""
     pair, start = collected.pair, None
+    if method == "cpca" and not rank_exceeds(pair.foreground, d):  # PCPCA's feasibility includes it
+        raise RankError(d)
     if gamma is None:
         limit, start = pcpca_limit_and_vectors(pair, d)
         if limit == 0:
@@ -114,17 +133,13 @@ def fit_contrast(collected: Collected, method: Method, d: int, gamma: float | No
     spectrum = top_eigenpairs(contrast, d, start=start)
     values, U = spectrum.values, spectrum.vectors
     solution = solve_pcpca(contrast, values) if method == "pcpca" else solve_cpca(contrast, values)
-    if solution.status is not Status.OK:
+    if not solution.feasible:
         raise infeasible(pair, method, d, gamma)
     if method == "pcpca":
         W = U * solution.lengths
         objective = relative_log_likelihood(contrast, W, W * values, solution.sigma2)
     else:
         objective = contrastive_variance(U, U * values)
-    along = [
-        np.sum(U * image, axis=0) / group.weight  # u'cov u
-        for image, (_, group) in zip(spectrum.images, contrast.terms, strict=True)
-    ]
     choice = collected.choice
     return Fit(
         collected=collected,
@@ -135,7 +150,7 @@ def fit_contrast(collected: Collected, method: Method, d: int, gamma: float | No
         eigenvalues=values / pair.foreground.weight,
         objective=objective,
         reconstruction_loss=reconstruction_loss(contrast, U, U * values),
-        variances=_two(along),
+        variances=_two(spectrum.variances(contrast)),
         totals=(pair.foreground.total_variance(), pair.background.total_variance() if pair.background else math.nan),
         n_effective=contrast.N,
         n_iter=spectrum.n_iter,
@@ -166,7 +181,7 @@ def background_model(collected: Collected, d: int) -> LatentGaussian:
     contrast = pair.background_alone()
     spectrum = top_eigenpairs(contrast, d)
     solution = solve_pcpca(contrast, spectrum.values)
-    if solution.status is not Status.OK:
+    if not solution.feasible:
         raise RankError(d, "background")
     U = pair.lift(contrast, spectrum.vectors, spectrum.values)
     return LatentGaussian(pair.background.mean, U * solution.lengths, solution.sigma2)

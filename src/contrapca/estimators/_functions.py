@@ -8,7 +8,8 @@ import numpy as np
 from sklearn.utils.validation import check_array
 
 from .._array import Array, is_sparse
-from .._validation import check_gamma, check_n_components, check_option, check_rows, split_groups
+from .._validation import check_gamma, check_n_components, check_option, split_groups
+from ..objective import least_losses
 from ..objective import reconstruction_loss as contrast_loss
 from ..solvers import GammaLimits, SolverChoice, all_limits, select_solver, top_eigenpairs
 from ._fit import Collected, collect
@@ -67,7 +68,8 @@ def which_solver(X: Any, *, background: Any = None) -> SolverChoice:
     >>> print(which_solver(np.zeros((20, 500)), background=np.zeros((30, 500))))
     dual: more features (500) than rows (50): the problem reduces to order 50
     """
-    tables = [check_rows(table, "which_solver") for table in (X, background) if table is not None]
+    groups = split_groups(X, None, background, None, name="which_solver", needs_background=False)
+    tables = [table for table in (groups.foreground, groups.background) if table is not None]
     return select_solver(sum(table.shape[0] for table in tables), tables[0].shape[1], any(map(is_sparse, tables)))
 
 
@@ -90,7 +92,7 @@ def reconstruction_loss(X: Any, components: Any, *, background: Any, gamma: floa
     V = check_array(components, dtype=np.float64).T
     if not np.allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-6):
         raise ValueError("components must have orthonormal rows, as components_ of a fitted estimator do.")
-    pair = _collect(X, background, V.shape[1], False, "lanczos", "reconstruction_loss").pair
+    pair = _collect(X, background, 1, False, "lanczos", "reconstruction_loss").pair
     if V.shape[0] != pair.n_features:
         raise ValueError(f"components have {V.shape[0]} features, the tables {pair.n_features}.")
     contrast = pair.contrast(_fixed_gamma(gamma))
@@ -116,8 +118,7 @@ def loss_by_components(X: Any, *, background: Any, gamma: float, max_components:
     """
     pair = _collect(X, background, max_components, False, "auto", "loss_by_components").pair
     contrast = pair.contrast(_fixed_gamma(gamma))
-    eigenvalues = top_eigenpairs(contrast, max_components).values
-    return (contrast.trace - np.concatenate([[0.0], np.cumsum(eigenvalues)])) / pair.foreground.weight
+    return least_losses(contrast, top_eigenpairs(contrast, max_components).values)
 
 
 def _fixed_gamma(gamma: Any) -> float:

@@ -55,8 +55,8 @@ class LikelihoodEstimator(ContrastEstimator):
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the foreground rows.
 
-        It falls as gamma grows, because a contrast gives up likelihood on purpose: it compares models
-        of one gamma, it cannot choose gamma.
+        On the rows of the fit it falls as gamma grows, and mostly on new ones too, because a contrast gives up
+        likelihood on purpose: it compares models of one gamma, it cannot choose gamma.
 
         Parameters
         ----------
@@ -68,7 +68,10 @@ class LikelihoodEstimator(ContrastEstimator):
         if y is not None and self.background_label is not None:
             log_likelihood = log_likelihood[~label_mask(y, self.background_label, log_likelihood.size)]
             if log_likelihood.size == 0:
-                raise ValueError(f"All rows have the background label {self.background_label!r}: nothing to score.")
+                raise ValueError(
+                    f"All rows have the background label {self.background_label!r}: nothing to score. "
+                    "In cross-validation use a splitter that mixes the groups, such as StratifiedKFold."
+                )
         return float(np.mean(log_likelihood))
 
     def latent_posterior(self, X: Any) -> tuple[Array, Array]:
@@ -85,8 +88,7 @@ class LikelihoodEstimator(ContrastEstimator):
         covariance : ndarray of shape (n, d, d), read-only
             sigma2 M^-1, the same for all complete rows.
         """
-        rows = self._rows(X)
-        mean = self._map_rows(self.model_.latent_mean, rows, self.scale_)
+        mean = self._latents(X, center="foreground")
         return mean, self.model_.latent_covariance(mean.shape[0], mean.dtype)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:

@@ -54,9 +54,12 @@ MODEL_ARRAYS = {"mean": "D", "W": "Dd"}
 def save_model(model: ContrastEstimator, path: Any) -> None:
     """Write a fitted estimator whose postponed results are resolved."""
     kind = type(model).__name__
-    if kind not in ARRAYS:
-        raise TypeError(f"{kind} cannot be saved: only {', '.join(ARRAYS)} can.")
+    if _classes().get(kind) is not type(model):
+        raise TypeError(f"{type(model)} cannot be saved: only contrapca's own {', '.join(ARRAYS)} can.")
     arrays = {name: value for name in ARRAYS[kind] if (value := getattr(model, name)) is not None}
+    overflowed = [name for name, value in arrays.items() if not np.isfinite(value).all()]
+    if overflowed:
+        raise ValueError(f"{', '.join(overflowed)} overflowed, so the model cannot be saved: rescale the data.")
     gaussians = {name: value for name in MODELS[kind] if (value := getattr(model, name)) is not None}
     for name, gaussian in gaussians.items():
         arrays |= {f"{name}.{part}": getattr(gaussian, part) for part in MODEL_ARRAYS}
@@ -73,6 +76,12 @@ def save_model(model: ContrastEstimator, path: Any) -> None:
         "solver": {"name": model.solver_.name, "reason": model.solver_.reason},
     }
     write_archive(path, header, arrays)
+
+
+def _classes() -> dict[str, type]:
+    from . import CPCA, PCPCA, PPCA  # late: they import this module
+
+    return {"PPCA": PPCA, "CPCA": CPCA, "PCPCA": PCPCA}
 
 
 def _plain(name: str, value: Any) -> Any:
@@ -101,8 +110,6 @@ def load(path: Any) -> Any:
     ModelFileError
         If the file is not such a model, is damaged, or was written by a newer version.
     """
-    from . import CPCA, PCPCA, PPCA
-
     header, arrays = read_archive(path)
     if header.get("format") != FORMAT:
         raise ModelFileError(f"{str(path)!r} is not a contrapca model: its format is {header.get('format')!r}.")
@@ -111,10 +118,9 @@ def load(path: Any) -> Any:
             f"{str(path)!r} has format version {header.get('version')!r}; this contrapca {__version__} reads "
             f"version {FORMAT_VERSION}. Update contrapca, or save the model again with this version."
         )
-    classes = {"PPCA": PPCA, "CPCA": CPCA, "PCPCA": PCPCA}
     try:
         kind = header["estimator"]
-        model = classes[kind](**header["parameters"])
+        model = _classes()[kind](**header["parameters"])
         _restore(model, kind, header, arrays)
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{str(path)!r} does not describe a model: {error}. It may be damaged.") from error

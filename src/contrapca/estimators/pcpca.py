@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._array import Array
-from ..exceptions import RankError
+from ..exceptions import GroupError, RankError, UnavailableError
 from ..gaussian import LatentGaussian
 from ._contrastive import ContrastiveEstimator
 from ._fit import Fit, background_model
@@ -105,19 +105,25 @@ class PCPCA(LikelihoodEstimator, ContrastiveEstimator):
     def background_model_(self) -> LatentGaussian:
         """PPCA of the background with the same number of components, computed when first asked for."""
         check_is_fitted(self)
+        try:
+            return self._background()
+        except (GroupError, RankError) as error:
+            raise UnavailableError(str(error)) from error
+
+    def _background(self) -> LatentGaussian:
+        if self.background_mean_ is None:
+            raise GroupError("This model was fitted without a background: there is nothing to compare with.")
         if self._background_model is None:
-            if self.background_mean_ is None:
-                raise ValueError("This model was fitted without a background: there is nothing to compare with.")
-            if self._collected is None:  # pickled or saved, which computes it unless it does not exist
-                raise RankError(self.components_.shape[0], "background")
-            self._background_model = background_model(self._moments(), self.components_.shape[0])
+            d = self.components_.shape[0]
+            if self._collected is None and self._gamma_max is not None:  # copied or saved, and still there is none
+                raise RankError(d, "background")
+            self._background_model = background_model(self._moments(), d)
         return self._background_model
 
     def _resolve(self) -> None:
         super()._resolve()
-        if self.background_mean_ is not None:
-            with contextlib.suppress(RankError):
-                _ = self.background_model_
+        with contextlib.suppress(GroupError, RankError):
+            self._background()
 
     def contrast_score(self, X: Any) -> Array:
         """How much better the foreground model explains each row than the background does.
@@ -133,7 +139,8 @@ class PCPCA(LikelihoodEstimator, ContrastiveEstimator):
         -------
         log_ratio : ndarray of shape (n,)
         """
-        model = self.background_model_
+        check_is_fitted(self)
+        model = self._background()
         assert self.background_scale_ is not None
         background = self._map_rows(model.log_prob, self._rows(X), self.background_scale_)
         return self.score_samples(X) - background - self._log_jacobian(self.background_scale_)

@@ -69,4 +69,4 @@ class PPCA(LikelihoodEstimator):
         -------
         self
         """
-        return self._fit(X, y, None, "pcpca", 0.0)
+        return self._fit(X, None, None, "pcpca", 0.0)

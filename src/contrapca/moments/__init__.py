@@ -1,10 +1,9 @@
 """Rows in, sufficient statistics out: means, scatter matrices and their contrast."""
 
-from ._accumulate import accumulate
 from ._contrast import Contrast, Pair
-from ._moments import DenseScatter, Moments, pooled_deviation
+from ._moments import DenseScatter, Moments, finite_column_means, pooled_deviation
 from ._reduced import reduce_rows
-from ._rows import RowScatter, row_moments
+from ._rows import RowScatter, accumulate, row_moments
 
 __all__ = [
     "Contrast",
@@ -13,6 +12,7 @@ __all__ = [
     "Pair",
     "RowScatter",
     "accumulate",
+    "finite_column_means",
     "pooled_deviation",
     "reduce_rows",
     "row_moments",

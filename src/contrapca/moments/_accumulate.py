@@ -1,4 +1,4 @@
-"""The one place where rows become a scatter matrix."""
+"""Dense rows to a scatter matrix."""
 
 from __future__ import annotations
 
@@ -6,37 +6,34 @@ from itertools import pairwise
 
 import numpy as np
 
-from .._array import PARALLEL_MIN_VALUES, Array, Rows, is_sparse, row_slices, stored_values, thread_map, worker_count
-from ._moments import DenseScatter, Moments, check_finite, finite_column_means
+from .._array import PARALLEL_MIN_VALUES, Array, row_slices, stored_values, thread_map, worker_count
+from ._moments import DenseScatter, Moments, check_finite
 
 # Each thread holds a scatter of its own; past this many features the BLAS uses the cores well alone.
 PARALLEL_MAX_FEATURES = 2000
 MAX_BUFFER_BYTES = 64 * 2**20
 
 
-def accumulate(rows: Rows) -> Moments:
-    """Mean and scatter matrix of `rows`, one pass, float64 whatever the input's type.
+def accumulate_dense(rows: Array) -> Moments:
+    """Mean and scatter matrix of dense rows, one pass, float64 whatever the input's type.
 
-    Dense rows are centred block by block before they are multiplied (F8): centring afterwards
-    cancels, in float32 up to 30 % of the result at mean 100 and sd 1. Sparse rows are multiplied
-    as they are and centred afterwards, since centring would fill them.
+    The rows are centred block by block before they are multiplied (F8): centring afterwards cancels, in float32
+    up to 30 % of the result at mean 100 and sd 1.
 
     Parameters
     ----------
-    rows : (n, D) ndarray or CSR
+    rows : (n, D) ndarray
 
     Returns
     -------
     Moments with a DenseScatter
     """
-    if is_sparse(rows):
-        return _accumulate_sparse(rows)
     n, D = rows.shape
     parallel = stored_values(rows) >= PARALLEL_MIN_VALUES and D <= PARALLEL_MAX_FEATURES
     workers = worker_count() if parallel else 1
     edges = np.linspace(0, n, workers + 1).astype(int)
     with thread_map(workers) as map_:
-        parts = list(map_(_accumulate_dense, [rows[a:b] for a, b in pairwise(edges)]))
+        parts = list(map_(_accumulate_blocks, [rows[a:b] for a, b in pairwise(edges)]))
     total = parts[0]
     for part in parts[1:]:
         total = _merge(total, part)
@@ -51,7 +48,7 @@ def _block_rows(D: int) -> int:
 
 
 @np.errstate(invalid="ignore", over="ignore")  # NaN and infinity are found in the mean, and refused there
-def _accumulate_dense(rows: Array) -> tuple[float, Array, Array]:
+def _accumulate_blocks(rows: Array) -> tuple[float, Array, Array]:
     """(n, mean, scatter) of dense rows by Chan's rule, block after block.
 
     Merging a block (b rows, mean m_b) into a running (a rows, mean m_a) adds to the scatter the
@@ -92,12 +89,3 @@ def _merge(left: tuple[float, Array, Array], right: tuple[float, Array, Array]) 
     scatter += scatter_b
     scatter += (a * b / (a + b)) * np.outer(shift, shift)
     return a + b, mean_a + shift * (b / (a + b)), scatter
-
-
-def _accumulate_sparse(rows: Rows) -> Moments:
-    """S = X'X - n mean mean'; the product of sparse matrices keeps the rows sparse."""
-    values = rows.astype(np.float64, copy=False)
-    mean = finite_column_means(values)
-    scatter = (values.T @ values).toarray()
-    scatter -= values.shape[0] * np.outer(mean, mean)
-    return Moments(float(values.shape[0]), mean, DenseScatter(scatter))

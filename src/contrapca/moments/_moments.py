@@ -86,8 +86,13 @@ class Moments:
         return pooled_deviation([self])
 
     def total_variance(self) -> float:
-        """tr cov."""
-        return self.scatter.trace / self.weight
+        """tr cov, 0 where it is only rounding."""
+        total = self.scatter.trace / self.weight
+        return total if total > self.mean.size * self.rounding_variance() else 0.0
+
+    def rounding_variance(self) -> float:
+        """The variance that rounding of the mean can give a constant feature, at most."""
+        return float((self.weight * EPS * np.abs(self.mean).max()) ** 2)
 
     def scaled(self, divisor: Array) -> Moments:
         """The moments of the rows divided by `divisor`, shape (D,)."""

@@ -11,6 +11,9 @@ from .._array import Array
 from ._moments import DenseScatter, Moments
 from ._rows import RowScatter
 
+# Of the squared distance of a row from the span of the others, relative to its length: below it is only rounding.
+RANK_TOLERANCE = 1e-13
+
 
 @dataclass(frozen=True)
 class Basis:
@@ -31,9 +34,12 @@ class Basis:
         """Eigenvectors Q U in R^D, shape (D, d), of C = Z'diag(weights) Z, from those of R'diag(weights) R.
 
         As U = R'diag(weights) R U / values, Q U = Z'(diag(weights) R U / values): no system is solved, so that
-        nothing is lost where the rows are nearly dependent. The `values` must not be 0.
+        nearly dependent rows do no harm. Rounding leaves multiples of vectors of larger eigenvalues in those of smaller
+        ones, which orthonormalising in this order takes out. The `values`, descending, must not be 0.
         """
-        return ((weights[:, None] * (self.R @ U) / values).T @ self.rows).T
+        lifted = ((weights[:, None] * (self.R @ U) / values).T @ self.rows).T
+        orthonormal, triangle = np.linalg.qr(lifted)
+        return orthonormal * np.sign(np.diagonal(triangle))
 
 
 def reduce_rows(groups: list[Moments], n_null: int) -> tuple[list[Moments], Basis]:
@@ -62,10 +68,17 @@ def reduce_rows(groups: list[Moments], n_null: int) -> tuple[list[Moments], Basi
     for k, group in enumerate(groups):
         assert isinstance(group.scatter, RowScatter)
         group.scatter.centred(out=rows[edges[k] : edges[k + 1]])
-    factor, pivots, rank, _ = dpstrf(rows @ rows.T)
+    # Rows of unit length: what counts as dependent is then relative to each row, not to the largest of either group.
+    lengths = np.linalg.norm(rows, axis=1)
+    lengths[lengths == 0] = 1.0
+    gram = rows @ rows.T
+    gram /= lengths
+    gram /= lengths[:, None]
+    factor, pivots, rank, _ = dpstrf(gram, tol=RANK_TOLERANCE)
     rank = min(rank, D)
     R = np.zeros((edges[-1], min(D, rank + n_null)))
     R[pivots - 1, :rank] = np.tril(factor.T)[:, :rank]
+    R *= lengths[:, None]
     reduced = []
     for k, group in enumerate(groups):
         own = R[edges[k] : edges[k + 1]]

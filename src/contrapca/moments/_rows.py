@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
@@ -11,10 +12,19 @@ import numpy as np
 import scipy.sparse as sp
 
 from .._array import PARALLEL_MIN_VALUES, Array, Rows, is_sparse, row_slices, stored_values, worker_count
-from ._accumulate import accumulate
-from ._moments import Moments, finite_column_means
+from ._accumulate import accumulate_dense
+from ._moments import DenseScatter, Moments, finite_column_means
 
 BLOCK_BYTES = 4 * 2**20  # of centred rows at a time: stays in cache
+MAX_CANCELLATION = 1e4  # of mean^2 / variance: how much larger than the result its summands may be
+
+
+def accumulate(rows: Rows) -> Moments:
+    """Mean and scatter matrix of `rows` ((n, D) ndarray or CSR): Moments with a DenseScatter."""
+    if not is_sparse(rows):
+        return accumulate_dense(rows)
+    moments = row_moments(rows)
+    return replace(moments, scatter=DenseScatter(moments.scatter.dense()))
 
 
 def row_moments(rows: Rows) -> Moments:
@@ -105,11 +115,26 @@ class RowScatter:
         return len(self._parts)
 
     def dense(self) -> Array:
-        return accumulate(self.rows).scatter.scaled(self.divisor).dense()
+        if not is_sparse(self.rows):
+            return accumulate_dense(self.rows).scatter.scaled(self.divisor).dense()
+        n, D = self.rows.shape
+        spread = np.maximum(self._diagonal * self.divisor**2 / n, np.finfo(float).tiny)
+        if np.max(self.mean**2 / spread) < MAX_CANCELLATION:
+            # Products of sparse matrices, centred afterwards: centring first would fill the rows.
+            matrix = (self.rows.T @ self.rows).toarray() - n * np.outer(self.mean, self.mean)
+            return matrix / self.divisor[:, None] / self.divisor
+        # That would cancel: multiply with the unit vectors instead, a few at a time, centred implicitly.
+        blocks = [sum(call() for call in self.products(np.eye(D)[:, part])) for part in row_slices(D, 32)]
+        return np.hstack(blocks)
+
+    @cached_property
+    def fingerprint(self) -> int:
+        """A checksum of the rows, as they are when it is first asked for."""
+        return _checksum(self.rows)
 
     def rows_changed(self) -> bool:
-        """Whether the rows' means are no longer those they were read with."""
-        return not np.array_equal(finite_column_means(self.rows), self.mean)
+        """Whether the rows are no longer what they were when the fingerprint was taken."""
+        return _checksum(self.rows) != self.fingerprint
 
     def centred(self, out: Array | None = None) -> Array:
         """The centred, scaled rows (of a dense table) in float64, shape (n, D)."""
@@ -130,3 +155,15 @@ class RowScatter:
         gram -= gram.mean(axis=0)
         gram -= gram.mean(axis=1)[:, None]
         return gram
+
+
+def _checksum(rows: Rows) -> int:
+    """CRC of all stored values, block by block."""
+    if is_sparse(rows):
+        parts = [rows.data, rows.indices, rows.indptr]
+    else:
+        parts = [rows[part] for part in row_slices(rows.shape[0], max(1, BLOCK_BYTES // (8 * rows.shape[1])))]
+    checksum = 0
+    for part in parts:
+        checksum = zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data, checksum)
+    return checksum

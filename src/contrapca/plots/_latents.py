@@ -59,14 +59,13 @@ def latents(
     return ax
 
 
-def side_by_side(panels: Sequence[dict[str, Any]], *, caption: str = "") -> Any:
+def side_by_side(panels: Sequence[dict[str, Any]]) -> Any:
     """Several `latents` plots in a row with one legend.
 
     Parameters
     ----------
     panels : sequence of dict
         Keyword arguments of `latents`, one dict for each panel.
-    caption : str
 
     Returns
     -------
@@ -77,9 +76,7 @@ def side_by_side(panels: Sequence[dict[str, Any]], *, caption: str = "") -> Any:
     for ax, panel in zip(axes, panels, strict=True):
         latents(**panel, ax=ax)
     handles, names = axes[-1].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=len(names), frameon=False)
-    if caption:
-        figure.suptitle(caption)
+    figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
     return figure
 
 

@@ -34,7 +34,7 @@ def select_solver(n_rows: int, n_features: int, sparse: bool, requested: str = "
     """The solver for `n_rows` rows (both groups together) of `n_features` features.
 
     - "eigh": partial eigendecomposition of the D x D contrast, rows read once.
-    - "dual": QR of the stacked rows, then a problem of the order of their number (F7).
+    - "dual": a factor of the stacked rows' Gram matrix, then a problem of the order of their number (F7).
     - "lanczos": products with the rows only; nothing of size D x D.
     """
     names = ("eigh", "dual", "lanczos")

@@ -50,6 +50,13 @@ class Spectrum:
     n_iter: int = 1
     note: str = ""
 
+    def variances(self, contrast: Contrast) -> list[Array]:
+        """u'cov_k u along each vector u, shape (d,), for every group k."""
+        return [
+            np.sum(self.vectors * image, axis=0) / group.weight
+            for image, (_, group) in zip(self.images, contrast.terms, strict=True)
+        ]
+
 
 def top_eigenpairs(contrast: Contrast, d: int, *, start: Array | None = None, tol: float = TIGHT) -> Spectrum:
     """The `d` largest algebraic eigenpairs of C.
@@ -82,10 +89,13 @@ def top_eigenpairs(contrast: Contrast, d: int, *, start: Array | None = None, to
 
 def _direct(contrast: Contrast, d: int) -> Spectrum:
     """Partial eigendecomposition of C as a dense matrix."""
-    C = contrast.dense()
-    last = C.shape[0] - 1
-    values, vectors = scipy.linalg.eigh(C, subset_by_index=[last - d + 1, last], overwrite_a=True, check_finite=False)
-    values, vectors = values[::-1], vectors[:, ::-1]
+    last = contrast.size - 1
+    values, vectors = scipy.linalg.eigh(
+        contrast.dense(), subset_by_index=[last - d + 1, last], overwrite_a=True, check_finite=False
+    )
+    if values.size < d:  # LAPACK's partial solver can lose repeated eigenvalues, without saying so
+        values, vectors = np.linalg.eigh(contrast.dense())
+    values, vectors = values[: -d - 1 : -1], vectors[:, : -d - 1 : -1]
     return Spectrum(values, vectors, contrast.images(vectors))
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from .._array import EPS, Array
 from ..moments import Contrast
-from ._solution import Solution, Status
+from ._solution import Solution
 
 
 def noise_sum(contrast: Contrast, values: Array) -> float:
@@ -27,16 +27,13 @@ def solve_pcpca(contrast: Contrast, values: Array) -> Solution:
         The largest algebraic eigenvalues of C, descending.
     """
     d, N, f = values.size, contrast.N, noise_sum(contrast, values)
-    if N <= EPS * contrast.terms[0][1].weight:
-        return Solution(Status.NO_ROWS_LEFT, np.zeros(d), 0.0)
-    if f <= 0:
-        return Solution(Status.NO_NOISE_LEFT, np.zeros(d), 0.0)
+    if N <= EPS * contrast.terms[0][1].weight or f <= 0:
+        return Solution(False, np.zeros(d), 0.0)
     sigma2 = f / (N * (contrast.n_features - d))
     # lambda_i / N >= sigma2 always, as sigma2 is the mean of smaller eigenvalues; equality may round below 0.
-    return Solution(Status.OK, np.sqrt(np.maximum(values / N - sigma2, 0.0)), sigma2)
+    return Solution(True, np.sqrt(np.maximum(values / N - sigma2, 0.0)), sigma2)
 
 
 def solve_cpca(contrast: Contrast, values: Array) -> Solution:
     """Unit vectors, if all d eigenvalues are positive beyond rounding."""
-    positive = values[-1] > contrast.rounding
-    return Solution(Status.OK if positive else Status.NOT_POSITIVE, np.ones(values.size), 0.0)
+    return Solution(bool(values[-1] > contrast.rounding), np.ones(values.size), 0.0)

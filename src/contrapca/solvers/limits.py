@@ -48,7 +48,7 @@ def pcpca_limit_and_vectors(pair: Pair, d: int) -> tuple[float, Array]:
     assert pair.background is not None
     gamma, tol = 1.0, LOOSE
     vectors: Array | None = None
-    if not _rank_exceeds(pair.foreground, d):
+    if not rank_exceeds(pair.foreground, d):
         # f is nowhere positive, but may be 0 up to some gamma', where Newton would stop.
         return 0.0, np.zeros((pair.contrast(gamma).size, d))
     for _ in range(MAX_STEPS):
@@ -70,7 +70,7 @@ def pcpca_limit_and_vectors(pair: Pair, d: int) -> tuple[float, Array]:
     return gamma, vectors
 
 
-def _rank_exceeds(group: Moments, d: int) -> bool:
+def rank_exceeds(group: Moments, d: int) -> bool:
     """Whether the scatter has more than d eigenvalues beyond rounding."""
     contrast = Contrast(((1.0, group),), group.mean.size)
     # Products with d + 1 random vectors are as independent as the rank allows: a clear yes is cheap.
@@ -202,7 +202,7 @@ def _spectrum(group: Moments) -> Array | None:
     values = np.zeros(D)
     found = scipy.linalg.eigvalsh(matrix)[::-1][:D] / group.weight
     values[: found.size] = found
-    values[values <= 4 * EPS * D * values[0]] = 0.0
+    values[values <= max(4 * EPS * D * values[0], group.rounding_variance())] = 0.0
     return values
 
 
