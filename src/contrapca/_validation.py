@@ -223,3 +223,13 @@ def generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**31))
     return np.random.default_rng(random_state)
+
+
+def like_table(values: npt.NDArray[Any], table: Any) -> Any:
+    """`values` as a data frame with the names (and index) of `table`, if that is one; else as they are."""
+    names = column_names(table)
+    if names is None:
+        return values
+    if hasattr(table, "index"):  # pandas
+        return type(table)(values, index=table.index, columns=names)
+    return type(table)(values, schema=names)  # polars

@@ -74,6 +74,23 @@ class LatentGaussian:
         quadratic = residual / self.sigma2 + np.einsum("ij,ij->i", Z, Z)
         return (-0.5 * (D * np.log(2 * np.pi) + self.log_determinant() + quadratic)).astype(X.dtype)
 
+    def condition(self, X: Array) -> Conditional:
+        """All features given the observed ones, for dense rows whose holes are NaN.
+
+        With o the observed features of a row and M = sigma2 I + W_o'W_o, z | x_o ~ N(M^-1 W_o'(x_o - mean_o),
+        sigma2 M^-1) (F9). Rows with the same holes share their M; all M are one product of masks with products of
+        loadings.
+        """
+        D, d = self.W.shape
+        observed = ~np.isnan(X)
+        packed, pattern = np.unique(np.packbits(observed, axis=1), axis=0, return_inverse=True)
+        masks = np.unpackbits(packed, axis=1, count=D).astype(np.float64)
+        products = (self.W[:, :, None] * self.W[:, None, :]).reshape(D, d * d)
+        M = (masks @ products).reshape(-1, d, d) + self.sigma2 * np.eye(d)
+        inverses, pattern = np.linalg.inv(M), pattern.reshape(-1)
+        centred = np.where(observed, X - self.mean, 0.0)
+        return Conditional(self, inverses, pattern, np.einsum("nij,nj->ni", inverses[pattern], centred @ self.W))
+
     def sample(self, n: int, generator: np.random.Generator) -> Array:
         """`n` new rows, shape (n, D)."""
         D, d = self.W.shape
@@ -91,6 +108,43 @@ class LatentGaussian:
         inverse = -self.projection() @ self.W.T / self.sigma2
         inverse.flat[:: inverse.shape[0] + 1] += 1 / self.sigma2
         return inverse
+
+
+@dataclass(frozen=True)
+class Conditional:
+    """The distribution of every feature of some rows given the observed ones (F11).
+
+    Attributes
+    ----------
+    model : LatentGaussian
+    inverses : ndarray of shape (P, d, d)
+        M^-1 of each of P patterns of holes.
+    pattern : ndarray of shape (n,)
+        Which of them each row has.
+    latent_mean : ndarray of shape (n, d)
+    """
+
+    model: LatentGaussian
+    inverses: Array
+    pattern: npt.NDArray[np.integer]
+    latent_mean: Array
+
+    def mean(self) -> Array:
+        """mean + W z, shape (n, D)."""
+        return self.model.mean + self.latent_mean @ self.model.W.T
+
+    def deviation(self) -> Array:
+        """Standard deviation of each unobserved feature, sqrt(sigma2 (1 + w_j'M^-1 w_j)), shape (n, D)."""
+        W = self.model.W
+        leverage = np.einsum("jk,pkl,jl->pj", W, self.inverses, W, optimize=True)
+        return np.sqrt(self.model.sigma2 * (1 + leverage))[self.pattern]
+
+    def draw(self, generator: np.random.Generator) -> Array:
+        """One draw of all features, shape (n, D); those of one row share its latent, as they should."""
+        sigma, (n, d) = np.sqrt(self.model.sigma2), self.latent_mean.shape
+        roots = np.linalg.cholesky(self.inverses)[self.pattern]
+        Z = self.latent_mean + sigma * np.einsum("nij,nj->ni", roots, generator.standard_normal((n, d)))
+        return self.model.mean + Z @ self.model.W.T + sigma * generator.standard_normal((n, self.model.mean.size))
 
 
 def centred_product(X: Rows, mean: Array, P: Array) -> Array:

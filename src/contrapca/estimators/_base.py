@@ -95,13 +95,14 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         return self.components_.T
 
     def _rows(self, X: Any) -> Rows:
-        """New rows, checked against those seen in fit."""
-        check_is_fitted(self)
-        rows = validate_data(
-            self, X, reset=False, accept_sparse="csr", dtype=[np.float64, np.float32], ensure_all_finite=False
-        )
+        """New rows, complete, checked against those seen in fit."""
+        rows = canonical(self._validated(X, accept_sparse="csr", ensure_all_finite=False))
         finite_column_means(rows)
-        return canonical(rows)
+        return rows
+
+    def _validated(self, X: Any, **checks: Any) -> Rows:
+        check_is_fitted(self)
+        return validate_data(self, X, reset=False, dtype=[np.float64, np.float32], **checks)
 
     def _map_rows(self, function: Callable[[Rows], Array], rows: Rows, scale: Array) -> Array:
         """`function` over blocks of the rows divided by `scale`; results stacked."""

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._array import Array
-from .._validation import generator, label_mask
-from ..gaussian import LatentGaussian
+from .._validation import generator, label_mask, like_table
+from ..gaussian import Conditional, LatentGaussian
 from ._base import ContrastEstimator
 from ._fit import Fit
 
@@ -108,6 +109,47 @@ class LikelihoodEstimator(ContrastEstimator):
             raise ValueError(f"n_samples={n_samples} must be 1 or more.")
         scaled = self.model_.sample(n_samples, generator(random_state))
         return (scaled * self.scale_).astype(self.components_.dtype)
+
+    def impute(self, X: Any, *, return_std: bool = False, n_draws: int | None = None, random_state: Any = None) -> Any:
+        """Rows with their missing values (NaN) filled in from the foreground model; observed values stay as they are.
+
+        Parameters
+        ----------
+        X : array-like or data frame of shape (n, D)
+            Rows with holes. A row without any value gets the mean.
+        return_std : bool, default False
+            Also return the standard deviation of each filled value (0 where observed).
+        n_draws : int, optional
+            Draw this many completed tables from the conditional distribution instead of filling in its mean: the
+            values filled into one row vary together, as multiple imputation needs.
+        random_state : None, int, Generator or RandomState
+            For `n_draws`.
+
+        Returns
+        -------
+        filled : ndarray or data frame like `X`
+            With `n_draws`, an ndarray of shape (n_draws, n, D), or a list of data frames.
+        std : ndarray or data frame, if `return_std`
+        """
+        rows = self._validated(X, ensure_all_finite="allow-nan")
+        if n_draws is not None and (n_draws < 1 or return_std):
+            raise ValueError(f"n_draws={n_draws} must be 1 or more, and goes without return_std.")
+        holes = np.isnan(rows)
+        if n_draws is None:
+            filled = self._fill(rows, lambda given: given.mean())
+            if not return_std:
+                return like_table(filled, X)
+            std = self._map_rows(lambda block: self.model_.condition(block).deviation(), rows, self.scale_)
+            return like_table(filled, X), like_table(np.where(holes, std * self.scale_, 0).astype(rows.dtype), X)
+        random = generator(random_state)
+        draws = [self._fill(rows, lambda given: given.draw(random)) for _ in range(n_draws)]
+        frames = [like_table(draw, X) for draw in draws]
+        return np.stack(draws) if isinstance(frames[0], np.ndarray) else frames
+
+    def _fill(self, rows: Array, values: Callable[[Conditional], Array]) -> Array:
+        """A copy of the rows with `values` of their conditional distribution in their holes."""
+        scaled = self._map_rows(lambda block: values(self.model_.condition(block)), rows, self.scale_)
+        return np.where(np.isnan(rows), (scaled * self.scale_).astype(rows.dtype), rows)
 
     def get_covariance(self) -> Array:
         """The model's covariance W W' + sigma2 I in original units, shape (D, D)."""

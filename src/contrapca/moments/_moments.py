@@ -125,7 +125,7 @@ def check_finite(mean: Array, rows: Rows) -> None:
     where = f"in {bad.size} of {mean.size} features (the first is feature number {bad[0]})"
     if np.isnan(values).any():
         raise ValueError(
-            f"Input contains NaN {where}. Missing values are not supported yet: drop those rows or fill "
-            "the values first, for example with sklearn.impute.SimpleImputer."
+            f"Input contains NaN {where}. Missing values are not supported yet, except by impute() of a fitted model: "
+            "drop those rows or fill the values first, for example with sklearn.impute.SimpleImputer."
         )
     raise ValueError(f"Input contains infinity or values too large to be summed {where}. Remove or rescale them.")
