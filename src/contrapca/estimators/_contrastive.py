@@ -18,8 +18,22 @@ from ._fit import Fit, Method
 class ContrastiveEstimator(ContrastEstimator):
     """Base of CPCA and PCPCA; not public."""
 
-    gamma: float | str
     _method: Method
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        gamma: float | str = "auto",
+        background_label: Any = None,
+        scale: bool | str = False,
+        solver: str = "auto",
+    ):
+        self.n_components = n_components
+        self.gamma = gamma
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver
 
     def fit(self, X: Any, y: Any = None, *, background: Any = None) -> Any:
         """Fit to a foreground and a background.

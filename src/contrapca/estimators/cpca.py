@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 from ._contrastive import ContrastiveEstimator
 
 
@@ -60,18 +58,3 @@ class CPCA(ContrastiveEstimator):
     """
 
     _method = "cpca"
-
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        gamma: float | str = "auto",
-        background_label: Any = None,
-        scale: bool | str = False,
-        solver: str = "auto",
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.background_label = background_label
-        self.scale = scale
-        self.solver = solver

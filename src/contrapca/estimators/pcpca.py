@@ -82,21 +82,6 @@ class PCPCA(LikelihoodEstimator, ContrastiveEstimator):
 
     _method = "pcpca"
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        gamma: float | str = "auto",
-        background_label: Any = None,
-        scale: bool | str = False,
-        solver: str = "auto",
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.background_label = background_label
-        self.scale = scale
-        self.solver = solver
-
     def _adopt(self, fit: Fit, dtype: np.dtype[Any]) -> None:
         super()._adopt(fit, dtype)
         self._background_model: LatentGaussian | None = None
