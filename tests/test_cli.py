@@ -23,7 +23,7 @@ def test_demo(tmp_path, capsys, need):
     with (folder / "latents.csv").open() as file:
         rows = list(csv.DictReader(file))
     assert [row["group"] for row in rows] == ["case"] * 400 + ["control"] * 400
-    latents = np.array([[float(row["latent_1"]), float(row["latent_2"])] for row in rows])
+    latents = np.array([[float(row["pcpca0"]), float(row["pcpca1"])] for row in rows])
     np.testing.assert_allclose(latents[400:].mean(axis=0), 0, atol=1e-12)  # controls about their own mean
     first = (folder / "latents.csv").read_bytes()
     assert cli.main(["demo", "--out", str(folder)]) == 0

@@ -29,11 +29,14 @@ class Table:
         return len(next(iter(self.columns.values()), ()))
 
     def __getitem__(self, name: str) -> npt.NDArray[Any]:
+        if name not in self.columns:
+            raise KeyError(f"There is no column {name!r}, only {', '.join(map(repr, self.columns))}.")
         return self.columns[name]
 
-    def sorted_by(self, name: str) -> Table:
-        """The rows in ascending order of one column."""
-        order = np.argsort(self.columns[name], kind="stable")
+    def sorted_by(self, name: str, *, descending: bool = False) -> Table:
+        """The rows in the order of one column."""
+        order = np.argsort(self[name], kind="stable")
+        order = order[::-1] if descending else order
         return Table({key: column[order] for key, column in self.columns.items()})
 
     def head(self, n: int = 10) -> Table:

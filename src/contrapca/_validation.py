@@ -24,9 +24,14 @@ class Groups:
 
     foreground: Rows
     background: Rows | None
+    names: list[str] | None = None  # of the features
+
+    def name(self, feature: int) -> str:
+        """A feature's name in quotes, or its column number."""
+        return repr(self.names[feature]) if self.names else f"column {feature}"
 
 
-def check_rows(table: Any, name: str, *, min_rows: int = 2) -> Rows:
+def check_rows(table: Any, name: str, group: str = "foreground") -> Rows:
     """A 2-D float32 or float64 ndarray (a view where possible) or CSR matrix; finiteness is checked later."""
     if getattr(getattr(table, "dtype", None), "kind", "") == "c":
         raise ValueError(
@@ -39,15 +44,16 @@ def check_rows(table: Any, name: str, *, min_rows: int = 2) -> Rows:
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
-            ensure_min_samples=min_rows,
-            estimator=name,
+            ensure_min_samples=2,
+            estimator=f"{name} ({group})",
         )
     except (TypeError, ValueError) as error:
         columns = _unconvertible_columns(table)
         if not columns:
             raise
         raise type(error)(
-            f"{error}. Columns that are not numbers: {columns}. Drop or encode them; only numeric columns can be used."
+            f"{error}. Columns of the {group} that are not numbers: {columns}. Drop or encode them; only numeric "
+            "columns can be used (of a pandas table: X.select_dtypes('number'))."
         ) from error
     return canonical(rows)
 
@@ -90,6 +96,8 @@ def split_groups(
     """
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) > 1:
+        if shape[1:] == (1,):
+            raise GroupError(f"y has shape {shape}: pass the labels as one column, y['name'] or y.ravel().")
         raise GroupError(
             f"y has shape {shape}, but y holds one group label for each row. To pass the background "
             "table, write fit(X, background=Y)."
@@ -110,35 +118,53 @@ def split_groups(
             )
         is_background = label_mask(y, background_label, rows.shape[0])
         _check_both_present(is_background, y, background_label)
-        return Groups(rows[~is_background], rows[is_background])
+        return Groups(rows[~is_background], rows[is_background], _text(column_names(X)))
     if needs_background:
         raise GroupError(
             f"{name} contrasts two groups and was given one. Pass the background table as fit(X, background=Y), "
             "or construct with background_label= and pass the group of each row as y. "
             "Without a background use PPCA or gamma=0."
         )
-    return Groups(rows, None)
+    return Groups(rows, None, _text(column_names(X)))
+
+
+def _text(names: list[Any] | None) -> list[str] | None:
+    return None if names is None else list(map(str, names))
 
 
 def _two_tables(X: Any, background: Any, name: str) -> Groups:
     left, right = column_names(X), column_names(background)
-    foreground, rows = check_rows(X, name), check_rows(background, f"{name} as background")
+    foreground, rows = check_rows(X, name), check_rows(background, name, "background")
+    if left is not None and right is not None and left != right:
+        raise GroupError(_how_names_differ(left, right))
     if foreground.shape[1] != rows.shape[1]:
         raise GroupError(
             f"The foreground has {foreground.shape[1]} features and the background {rows.shape[1]}: both need "
             "the same columns. (Rows are samples; transpose tables that have samples as columns.)"
         )
-    if left is not None and right is not None and left != right:
-        first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
-        if set(left) == set(right):
-            way_out = "They are the same names in another order: use background[X.columns]."
-        else:
-            way_out = "Select the same columns, in the same order, in both."
-        raise GroupError(
-            f"The feature names of foreground and background differ, first in column {first}: "
-            f"{left[first]!r} and {right[first]!r}. {way_out}"
+    return Groups(foreground, rows, _text(left))
+
+
+def _how_names_differ(left: list[Any], right: list[Any]) -> str:
+    """What sets the column names of foreground and background apart, and the way out."""
+    alone = [
+        f"{len(names)} only in the {group} (the first: {', '.join(map(repr, names[:3]))})"
+        for group, names in (
+            ("foreground", [name for name in left if name not in set(right)]),
+            ("background", [name for name in right if name not in set(left)]),
         )
-    return Groups(foreground, rows)
+        if names
+    ]
+    if alone:
+        return (
+            f"The feature names of foreground and background differ: {' and '.join(alone)}. Keep those that both have, "
+            "for example common = X.columns.intersection(background.columns)."
+        )
+    first = next(j for j, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
+    return (
+        f"The feature names of foreground and background are the same in another order, first in column {first}: "
+        f"{left[first]!r} and {right[first]!r}. Use background[X.columns]."
+    )
 
 
 def label_mask(y: Any, label: Any, n_rows: int) -> npt.NDArray[np.bool_]:
@@ -183,7 +209,7 @@ def check_n_components(n_components: Any, n_features: int) -> int:
     if not 1 <= int(n_components) < n_features:
         raise ValueError(
             f"n_components={n_components} is not possible with n_features={n_features}: it must be at least 1 and "
-            f"less than the number of features, as the model needs noise directions besides its components."
+            "less than the number of features."
         )
     return int(n_components)
 
@@ -205,14 +231,15 @@ def check_option(value: Any, name: str, allowed: tuple[Any, ...]) -> None:
         raise ValueError(f"{name}={value!r} is not known. Use one of {', '.join(map(repr, allowed))}.")
 
 
-def warn_distant_means(distance: npt.NDArray[np.floating[Any]]) -> None:
+def warn_distant_means(distance: npt.NDArray[np.floating[Any]], groups: Groups) -> None:
     """Warn where the groups' means differ by very many pooled sd, as after a step that saw one group only."""
-    far = int(np.sum(distance > MAX_MEAN_DISTANCE))
-    if far:
+    far = np.flatnonzero(distance > MAX_MEAN_DISTANCE)
+    if far.size:
         warnings.warn(
-            f"In {far} of {distance.size} features the means of foreground and background differ by more than "
-            f"{MAX_MEAN_DISTANCE:.0f} pooled standard deviations. Were both groups prepared in the same way? In a "
-            "Pipeline a background= table does not pass through the earlier steps: use background_label= and y there.",
+            f"In {far.size} of {distance.size} features (the first: {', '.join(map(groups.name, far[:3]))}) the means "
+            f"of foreground and background differ by more than {MAX_MEAN_DISTANCE:.0f} pooled standard deviations. "
+            "Were both groups prepared in the same way, and is none of these an identifier? In a Pipeline a "
+            "background= table does not pass through the earlier steps: use background_label= and y there.",
             ContrastWarning,
             stacklevel=5,
         )

@@ -99,7 +99,7 @@ def _panel(name: str, model: PCPCA, X: Array, Y: Array, labels: Array) -> dict[s
         "labels": np.array([f"case subgroup {label + 1}" for label in labels]),
         "title": f"{name}, gamma = {model.gamma_:.2f}",
         "axis_labels": [
-            f"component {k + 1} ({a:.0%} of case, {b:.0%} of control variance)" for k, (a, b) in enumerate(shares)
+            f"component {k} ({a:.0%} of case, {b:.0%} of control variance)" for k, (a, b) in enumerate(shares)
         ],
     }
 
@@ -111,7 +111,6 @@ def _latent_table(model: PCPCA, X: Array, Y: Array, labels: Array) -> Table:
         {
             "group": np.repeat(["case", "control"], [len(X), len(Y)]),
             "subgroup": np.concatenate([(labels + 1).astype(str), np.full(len(Y), "")]),
-            "latent_1": Z[:, 0],
-            "latent_2": Z[:, 1],
+            **dict(zip(model.get_feature_names_out(), Z.T, strict=True)),
         }
     )

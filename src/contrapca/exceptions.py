@@ -16,6 +16,23 @@ class GroupError(ValueError):
     """Foreground and background cannot be told apart, or do not fit together."""
 
 
+class NonFiniteError(ValueError):
+    """A table holds NaN or infinity.
+
+    Attributes
+    ----------
+    feature : int
+        The first column that does.
+    """
+
+    def __init__(self, message: str, feature: int):
+        self.feature = feature
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), (str(self), self.feature)
+
+
 class RankError(ValueError):
     """A group does not vary in more than `n_components` directions."""
 
@@ -51,7 +68,7 @@ class InfeasibleGammaError(ValueError):
     def __init__(self, method: str, gamma: float, limit: float, n_components: int, exchanged: bool):
         self.gamma, self.limit = gamma, limit
         if method == "cpca":
-            reason = f"C has fewer than {n_components} positive eigenvalues"
+            reason = f"cov(foreground) - gamma cov(background) has fewer than {n_components} positive eigenvalues"
         elif limit >= 1:
             reason = "the background outweighs all foreground rows (N = n (1 - gamma) is not positive)"
         else:
@@ -59,7 +76,7 @@ class InfeasibleGammaError(ValueError):
         message = (
             f"gamma={gamma:.6g} is too strong a contrast: from the limit {format_gamma(limit)} on, {reason} "
             f"with n_components={n_components}. Use a gamma in [0, {format_gamma(limit)}), gamma='auto', "
-            "or fewer components."
+            "or fewer components" + (", or CPCA, which allows stronger contrasts." if method == "pcpca" else ".")
         )
         if exchanged:
             message += (

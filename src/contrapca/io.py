@@ -24,6 +24,8 @@ HEADER = "header"  # the archive's member that holds the JSON text, as bytes
 def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
     """A binary file that appears under `path` complete or not at all."""
     target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write {target.name!r} into.")
     temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
     try:
         with temporary.open("xb") as file:

@@ -13,7 +13,14 @@ from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
 from contrapca import CPCA, PCPCA, PPCA, gamma_limits
-from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, RankError, RowsChangedError
+from contrapca.exceptions import (
+    ContrastWarning,
+    GroupError,
+    InfeasibleGammaError,
+    NonFiniteError,
+    RankError,
+    RowsChangedError,
+)
 
 rng = np.random.default_rng(0)
 X, Y = rng.standard_normal((30, 6)), rng.standard_normal((25, 6))
@@ -41,6 +48,7 @@ CASES = {
     "2-D y": (PCPCA(), (X, Y), {}, GroupError, r"fit\(X, background=Y\)"),
     "no background": (PCPCA(), (X,), {}, GroupError, r"background=.*background_label=.*PPCA"),
     "no background, y ignored": (CPCA(gamma=0.5), (X, LABELS[:30]), {}, GroupError, "background_label="),
+    "y as one column": (PCPCA(background_label=1), (X, LABELS[:, None]), {}, GroupError, r"\(30, 1\).*one column"),
     "label without y": (PCPCA(background_label=1), (X,), {}, GroupError, "needs y"),
     "both kinds of background": (PCPCA(background_label=1), (X, LABELS), {"background": Y}, GroupError, "Both"),
     "y too short": (PCPCA(background_label=1), (X, LABELS[:9]), {}, GroupError, "9 labels for 30 rows"),
@@ -172,20 +180,30 @@ def test_names_are_checked(need):
     pd = need("pandas")
     names = list("abcdef")
     left, right = pd.DataFrame(X, columns=names), pd.DataFrame(Y, columns=names)
-    with pytest.raises(GroupError, match=r"first in column 0: 'a' and 'f'.*another order"):
+    with pytest.raises(GroupError, match=r"another order, first in column 0: 'a' and 'f'.*background\[X.columns\]"):
         PCPCA().fit(left, background=right[names[::-1]])
     numbered = pd.DataFrame(X), pd.DataFrame(Y)[[5, 4, 3, 2, 1, 0]]
     with pytest.raises(GroupError, match=r"first in column 0: 0 and 5"):
         PCPCA().fit(numbered[0], background=numbered[1])
-    with pytest.raises(GroupError, match=r"first in column 2: 'c' and 'z'.*same columns"):
+    with pytest.raises(
+        GroupError, match=r"1 only in the foreground \(the first: 'c'\) and 1 only .* 'z'.*intersection"
+    ):
         PCPCA().fit(left, background=right.rename(columns={"c": "z"}))
     model = PCPCA().fit(left, background=right)
     with pytest.raises(ValueError, match="same order"):
         model.transform(left[names[::-1]])
     with pytest.raises(ValueError, match="feature names"):
         model.transform(left.rename(columns={"a": "q"}))
-    with pytest.raises(ValueError, match="not numbers: c"):
+    with pytest.raises(GroupError, match=r"1 only in the foreground \(the first: 'b'\)\. Keep"):
+        PCPCA().fit(left, background=right.drop(columns="b"))
+    with pytest.raises(ValueError, match="foreground that are not numbers: c"):
         PCPCA().fit(left.assign(c="text"), background=right)
+    with pytest.raises(ValueError, match="background that are not numbers: c"):
+        PCPCA().fit(left, background=right.assign(c="text"))
+    with pytest.raises(NonFiniteError, match=r"NaN.*In the background, 'd'"):
+        PCPCA().fit(left, background=pd.DataFrame(with_value(Y, np.nan), columns=names))
+    with pytest.warns(ContrastWarning, match="the first: 'e'"):
+        PCPCA(1, gamma=0.1).fit(left, background=right.assign(e=right.e + 1000))
 
 
 @pytest.mark.parametrize("convert", [np.array, sp.csr_array])

@@ -201,6 +201,10 @@ def test_feature_table(groups, need):
     np.testing.assert_allclose(table["background_variance"], Y.var(axis=0))
     assert "background_variance" not in PPCA(n_components=2).fit(X).feature_table().columns
     assert len(str(table).splitlines()) == 13
+    strongest = table.sorted_by("loading_0", descending=True)["feature"][0]
+    assert strongest == f"x{np.argmax(model.loadings_[:, 0])}"
+    with pytest.raises(KeyError, match=r"'loading'.*'loading_0', 'loading_1'"):
+        table.sorted_by("loading")
     frame = need("pandas") and table.to_frame()
     assert list(frame.columns) == list(table.columns)
     assert len(frame) == len(table) == 12

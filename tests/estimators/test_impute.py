@@ -125,7 +125,7 @@ def test_refused():
         model.impute(sp.csr_array(X))
     with pytest.raises(ValueError, match="n_draws=0"):
         model.impute(X, n_draws=0)
-    with pytest.raises(ValueError, match="without return_std"):
+    with pytest.raises(ValueError, match="return_std goes without"):
         model.impute(X, n_draws=2, return_std=True)
     with pytest.raises(ValueError, match="7 features"):
         model.impute(X[:, :7])

@@ -226,6 +226,11 @@ def test_the_damage_is_what_breaks_it(saved):
     assert contrapca.load(saved).gamma_ > 0
 
 
+def test_missing_folder(tmp_path):
+    with pytest.raises(FileNotFoundError, match=r"no folder '.*nowhere' to write 'model.npz'"):
+        MODELS["PPCA"]().save(tmp_path / "nowhere" / "model.npz")
+
+
 def test_missing_file(tmp_path):
     with pytest.raises(FileNotFoundError):
         contrapca.load(tmp_path / "none.npz")

@@ -79,7 +79,7 @@ def test_blocks_of_any_size_give_the_same(monkeypatch):
 def test_not_finite(read, value, word, sparse):
     X = np.random.default_rng(0).standard_normal((700, 5))
     X[3, 2] = value
-    with pytest.raises(ValueError, match=f"{word}.*feature number 2"):
+    with pytest.raises(ValueError, match=f"{word}.*column 2"):
         read(sp.csr_array(X) if sparse else X)
 
 

@@ -57,7 +57,7 @@ def make_hidden_clusters(
         foreground=rows(n_foreground) + centres,
         background=rows(n_background),
         labels=labels,
-        feature_names=[f"feature {j + 1}" for j in range(n_features)],
+        feature_names=[f"x{j}" for j in range(n_features)],
         plane=plane,
         description="Four clusters of cases, hidden under variation that cases and controls share.",
     )

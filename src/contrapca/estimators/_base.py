@@ -203,6 +203,7 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Table
             Columns: `feature`, `loading_0`, ... (rows of W; of V for CPCA), `foreground_variance` and, with a
             background, `background_variance` (original units), and `rank`, 1 for the largest sum of squared loadings.
+            `to_frame()` makes it a pandas DataFrame.
         """
         check_is_fitted(self)
         loadings = self._decoder()
@@ -242,7 +243,7 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         Parameters
         ----------
         path : str or path-like
-            Written atomically; an existing file is replaced.
+            Written atomically; an existing file is replaced. `set_output` settings are not part of it.
         """
         check_is_fitted(self)
         if self._collected is not None:

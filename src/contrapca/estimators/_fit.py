@@ -11,7 +11,7 @@ import numpy as np
 
 from .._array import Array, Rows, is_sparse
 from .._validation import Groups, warn_distant_means
-from ..exceptions import InfeasibleGammaError, RankError
+from ..exceptions import InfeasibleGammaError, NonFiniteError, RankError
 from ..gaussian import LatentGaussian
 from ..moments import Moments, Pair, RowScatter, accumulate, pooled_deviation, reduce_rows, row_moments
 from ..objective import contrastive_variance, reconstruction_loss, relative_log_likelihood
@@ -84,11 +84,11 @@ def collect(groups: Groups, d: int, scale: bool | str, solver: str) -> Collected
         sum(table.shape[0] for table in tables), tables[0].shape[1], any(map(is_sparse, tables)), solver
     )
     read = accumulate if choice.name == "eigh" else row_moments
-    moments = [_read(read, table, name) for table, name in zip(tables, ("foreground", "background"), strict=False)]
+    moments = [_read(read, k, groups) for k in range(len(tables))]
     means = [group.mean for group in moments]
     variances = [group.scatter.diagonal() / group.weight for group in moments]
     if len(moments) == 2:
-        warn_distant_means(np.abs(means[0] - means[1]) / pooled_deviation(moments))
+        warn_distant_means(np.abs(means[0] - means[1]) / pooled_deviation(moments), groups)
     if scale == "group":
         scales = [group.standard_deviation() for group in moments]
     elif scale == "pooled":
@@ -104,14 +104,15 @@ def collect(groups: Groups, d: int, scale: bool | str, solver: str) -> Collected
     return Collected(pair, _two(means), _two(variances), _two(scales), choice)
 
 
-def _read(read: Callable[[Rows], Moments], table: Rows, name: str) -> Moments:
-    """Moments of one group; errors say which."""
+def _read(read: Callable[[Rows], Moments], k: int, groups: Groups) -> Moments:
+    """Moments of one group; errors say which, and name the feature."""
+    name = ("foreground", "background")[k]
     try:
-        moments = read(table)
-        if not np.isfinite(moments.scatter.trace):
-            raise ValueError("Input contains values too large to be squared: rescale them.")
-    except ValueError as error:
-        raise ValueError(f"{error} (In the {name}.)") from error
+        moments = read((groups.foreground, groups.background)[k])
+    except NonFiniteError as error:
+        raise NonFiniteError(f"{error} (In the {name}, {groups.name(error.feature)}.)", error.feature) from error
+    if not np.isfinite(moments.scatter.trace):
+        raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {name}.)")
     return moments
 
 

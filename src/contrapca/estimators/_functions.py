@@ -22,7 +22,7 @@ def _collect(X: Any, background: Any, d: int, scale: bool | str, solver: str, na
 
 
 def gamma_limits(
-    X: Any, *, background: Any, n_components: int = 2, scale: bool | str = False, solver: str = "auto"
+    X: Any, background: Any, *, n_components: int = 2, scale: bool | str = False, solver: str = "auto"
 ) -> GammaLimits:
     """How strong a contrast these groups allow: exact limits and the sufficient bounds of the paper.
 
@@ -38,7 +38,9 @@ def gamma_limits(
     Returns
     -------
     GammaLimits
-        In gamma' units, with `raw` beside them; prints as a table.
+        In gamma' units, with `raw` beside them; prints as a table. `pcpca` and `cpca` are exact: fits succeed below and
+        fail from there on. The others are the paper's sufficient bounds: `positive_definite`, `leading_positive` (safe
+        for CPCA), `noise_positive` and the sharper `noise_positive_sharp` (safe for PCPCA).
 
     Examples
     --------

@@ -42,6 +42,8 @@ class LikelihoodEstimator(ContrastEstimator):
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under the foreground model N(mean, W W' + sigma2 I).
 
+        The stronger the contrast, the less of a density this is: use at most half the limit of gamma for it.
+
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, D)
@@ -95,6 +97,9 @@ class LikelihoodEstimator(ContrastEstimator):
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """New rows from the foreground model.
 
+        For realistic rows use a small gamma, at most half its limit: a strong contrast inflates the variance.
+        For a data frame: `pd.DataFrame(model.sample(10), columns=model.feature_names_in_)`.
+
         Parameters
         ----------
         n_samples : int
@@ -132,8 +137,10 @@ class LikelihoodEstimator(ContrastEstimator):
         std : ndarray or data frame, if `return_std`
         """
         rows = self._validated(X, ensure_all_finite="allow-nan")
-        if n_draws is not None and (n_draws < 1 or return_std):
-            raise ValueError(f"n_draws={n_draws} must be 1 or more, and goes without return_std.")
+        if n_draws is not None and n_draws < 1:
+            raise ValueError(f"n_draws={n_draws} must be 1 or more.")
+        if n_draws is not None and return_std:
+            raise ValueError("return_std goes without n_draws: the draws themselves show the spread.")
         holes = np.isnan(rows)
         if n_draws is None:
             filled = self._fill(rows, lambda given: given.mean())

@@ -29,7 +29,7 @@ class PCPCA(LikelihoodEstimator, ContrastiveEstimator):
     gamma : float or "auto", default "auto"
         Strength of the contrast, in [0, `gamma_max_`) and so below 1: the paper's gamma' = gamma_raw m / n. 0 is PPCA
         of the foreground. "auto" takes 0.97 of the exact limit, a robust choice for finding directions; for densities,
-        sampling and imputation use at most half the limit.
+        scores, sampling and imputation use at most half the limit.
     background_label : optional
         Rows with `y == background_label` are the background, for stacked data in pipelines and searches.
     scale : False, "group" or "pooled", default False
@@ -114,7 +114,9 @@ class PCPCA(LikelihoodEstimator, ContrastiveEstimator):
         """How much better the foreground model explains each row than the background does.
 
         The log-likelihood of the row under the fitted foreground model less that under a PPCA of the
-        background with the same number of components. Positive: more like the foreground.
+        background with the same number of components: the larger, the more like the foreground. A strong contrast gives
+        up likelihood of all rows alike, so that only the order of scores means something then; with gamma at most half
+        its limit, 0 is a sensible threshold too.
 
         Parameters
         ----------

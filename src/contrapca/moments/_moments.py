@@ -9,6 +9,7 @@ from typing import Protocol
 import numpy as np
 
 from .._array import EPS, Array, Rows, is_sparse
+from ..exceptions import NonFiniteError
 
 
 class Scatter(Protocol):
@@ -122,10 +123,12 @@ def check_finite(mean: Array, rows: Rows) -> None:
         return
     column = rows[:, [bad[0]]]
     values = column.data if is_sparse(rows) else column
-    where = f"in {bad.size} of {mean.size} features (the first is feature number {bad[0]})"
+    where = f"in {bad.size} of {mean.size} features (the first is column {bad[0]}, counted from 0)"
     if np.isnan(values).any():
-        raise ValueError(
+        message = (
             f"Input contains NaN {where}. Missing values are not supported yet, except by impute() of a fitted model: "
-            "drop those rows or fill the values first, for example with sklearn.impute.SimpleImputer."
+            "drop those rows or fill the values first, for example with impute() or sklearn.impute.SimpleImputer."
         )
-    raise ValueError(f"Input contains infinity or values too large to be summed {where}. Remove or rescale them.")
+    else:
+        message = f"Input contains infinity or values too large to be summed {where}. Remove or rescale them."
+    raise NonFiniteError(message, int(bad[0]))

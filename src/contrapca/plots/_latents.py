@@ -23,7 +23,7 @@ def latents(
     *,
     labels: Any = None,
     title: str = "",
-    axis_labels: Sequence[str] = ("component 1", "component 2"),
+    axis_labels: Sequence[str] = ("component 0", "component 1"),
     ax: Any = None,
 ) -> Any:
     """Two latent dimensions of the foreground, over those of the background.

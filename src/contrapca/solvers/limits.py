@@ -115,7 +115,7 @@ def cpca_limit(pair: Pair, d: int) -> float:
             for image, group in zip(spectrum.images, (pair.foreground, pair.background), strict=True)
         ]
         reciprocal = scipy.linalg.eigh(within[1], within[0], eigvals_only=True)[-1]
-        proposal = 1 / reciprocal if reciprocal > 0 else math.inf
+        proposal = 1 / float(reciprocal) if reciprocal > 0 else math.inf
         weakest = np.linalg.eigvalsh(within[0])[0] * pair.foreground.weight
         if proposal == math.inf or pair.contrast(proposal).rounding >= weakest:
             return math.inf  # so strong a contrast drowns the foreground in rounding errors
