@@ -26,6 +26,11 @@ class Groups:
     background: Rows | None
     names: list[str] | None = None  # of the features
 
+    @property
+    def tables(self) -> list[Rows]:
+        """The foreground and, if there is one, the background."""
+        return [self.foreground] + ([] if self.background is None else [self.background])
+
     def name(self, feature: int) -> str:
         """A feature's name in quotes, or its column number."""
         return repr(self.names[feature]) if self.names else f"column {feature}"
@@ -135,9 +140,10 @@ def _text(names: list[Any] | None) -> list[str] | None:
 def _two_tables(X: Any, background: Any, name: str) -> Groups:
     left, right = column_names(X), column_names(background)
     foreground, rows = check_rows(X, name), check_rows(background, name, "background")
-    if left is not None and right is not None and left != right:
+    same_width = foreground.shape[1] == rows.shape[1]  # repeated names can differ in their number alone
+    if left is not None and right is not None and left != right and (same_width or set(left) != set(right)):
         raise GroupError(_how_names_differ(left, right))
-    if foreground.shape[1] != rows.shape[1]:
+    if not same_width:
         raise GroupError(
             f"The foreground has {foreground.shape[1]} features and the background {rows.shape[1]}: both need "
             "the same columns. (Rows are samples; transpose tables that have samples as columns.)"
@@ -147,11 +153,12 @@ def _two_tables(X: Any, background: Any, name: str) -> Groups:
 
 def _how_names_differ(left: list[Any], right: list[Any]) -> str:
     """What sets the column names of foreground and background apart, and the way out."""
+    sets = set(left), set(right)
     alone = [
         f"{len(names)} only in the {group} (the first: {', '.join(map(repr, names[:3]))})"
         for group, names in (
-            ("foreground", [name for name in left if name not in set(right)]),
-            ("background", [name for name in right if name not in set(left)]),
+            ("foreground", [name for name in left if name not in sets[1]]),
+            ("background", [name for name in right if name not in sets[0]]),
         )
         if names
     ]
@@ -160,7 +167,7 @@ def _how_names_differ(left: list[Any], right: list[Any]) -> str:
             f"The feature names of foreground and background differ: {' and '.join(alone)}. Keep those that both have, "
             "for example common = X.columns.intersection(background.columns)."
         )
-    first = next(j for j, (a, b) in enumerate(zip(left, right, strict=False)) if a != b)
+    first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
     return (
         f"The feature names of foreground and background are the same in another order, first in column {first}: "
         f"{left[first]!r} and {right[first]!r}. Use background[X.columns]."

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import oracles
-from contrapca.moments import Pair, accumulate, reduce_rows, row_moments
+from contrapca.moments import Pair, accumulate, alone, reduce_rows, row_moments
 
 
 @pytest.mark.parametrize("read", [accumulate, row_moments])
@@ -52,7 +52,7 @@ def test_lifted_eigenvectors(nearly):
     pair = Pair(*reduced, basis)
     for contrast, C in [
         (pair.contrast(0.4), oracles.contrast_matrix(X, Y, 0.4)),
-        (pair.background_alone(), oracles.scatter(Y)),
+        (alone(pair.background), oracles.scatter(Y)),
     ]:
         values, U = np.linalg.eigh(contrast.dense())
         V = pair.lift(contrast, U[:, -3:], values[-3:])

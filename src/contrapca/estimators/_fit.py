@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from typing import Literal
@@ -13,7 +12,7 @@ from .._array import Array, Rows, is_sparse
 from .._validation import Groups, warn_distant_means
 from ..exceptions import InfeasibleGammaError, NonFiniteError, RankError
 from ..gaussian import LatentGaussian
-from ..moments import Moments, Pair, RowScatter, accumulate, pooled_deviation, reduce_rows, row_moments
+from ..moments import Moments, Pair, RowScatter, accumulate, alone, pooled_deviation, reduce_rows, row_moments
 from ..objective import contrastive_variance, reconstruction_loss, relative_log_likelihood
 from ..solvers import (
     SolverChoice,
@@ -48,8 +47,7 @@ class Collected:
 
     def watched_rows(self) -> list[RowScatter]:
         """The groups whose rows are kept by reference and must not change."""
-        groups = [group for group in (self.pair.foreground, self.pair.background) if group is not None]
-        return [group.scatter for group in groups if isinstance(group.scatter, RowScatter)]
+        return [group.scatter for group in self.pair.groups if isinstance(group.scatter, RowScatter)]
 
 
 @dataclass(frozen=True)
@@ -65,26 +63,29 @@ class Fit:
     objective: float
     reconstruction_loss: float
     variances: tuple[Array, Array | None]  # (d,) along each component, ddof 0
-    totals: tuple[float, float]  # tr cov of foreground and background (nan without)
     n_effective: float
     n_iter: int
     solver: SolverChoice
 
     def shares(self, group: int) -> Array:
         """Of the foreground's (0) or the background's (1) variance, along each component; 0 of no variance."""
-        along, total = self.variances[group], self.totals[group]
+        along, total = self.variances[group], self.collected.pair.groups[group].total_variance()
         assert along is not None
         return along / total if total > 0 else np.zeros_like(along)
 
 
+def choose_solver(groups: Groups, requested: str) -> SolverChoice:
+    """The solver for these tables."""
+    tables = groups.tables
+    n_rows, n_features = sum(table.shape[0] for table in tables), tables[0].shape[1]
+    return select_solver(n_rows, n_features, any(map(is_sparse, tables)), requested)
+
+
 def collect(groups: Groups, d: int, scale: bool | str, solver: str) -> Collected:
     """Read the rows once, scale the moments, and bring them into the solver's coordinates."""
-    tables = [groups.foreground] + ([] if groups.background is None else [groups.background])
-    choice = select_solver(
-        sum(table.shape[0] for table in tables), tables[0].shape[1], any(map(is_sparse, tables)), solver
-    )
+    choice = choose_solver(groups, solver)
     read = accumulate if choice.name == "eigh" else row_moments
-    moments = [_read(read, k, groups) for k in range(len(tables))]
+    moments = [_read(read, k, groups) for k in range(len(groups.tables))]
     means = [group.mean for group in moments]
     variances = [group.scatter.diagonal() / group.weight for group in moments]
     if len(moments) == 2:
@@ -108,7 +109,7 @@ def _read(read: Callable[[Rows], Moments], k: int, groups: Groups) -> Moments:
     """Moments of one group; errors say which, and name the feature."""
     name = ("foreground", "background")[k]
     try:
-        moments = read((groups.foreground, groups.background)[k])
+        moments = read(groups.tables[k])
     except NonFiniteError as error:
         raise NonFiniteError(f"{error} (In the {name}, {groups.name(error.feature)}.)", error.feature) from error
     if not np.isfinite(moments.scatter.trace):
@@ -152,7 +153,6 @@ def fit_contrast(collected: Collected, method: Method, d: int, gamma: float | No
         objective=objective,
         reconstruction_loss=reconstruction_loss(contrast, U, U * values),
         variances=_two(spectrum.variances(contrast)),
-        totals=(pair.foreground.total_variance(), pair.background.total_variance() if pair.background else math.nan),
         n_effective=contrast.N,
         n_iter=spectrum.n_iter,
         solver=replace(choice, reason=f"{choice.reason}; {spectrum.note}") if spectrum.note else choice,
@@ -179,7 +179,7 @@ def background_model(collected: Collected, d: int) -> LatentGaussian:
     """PPCA of the background alone with d components, in the background's scaled units."""
     pair = collected.pair
     assert pair.background is not None
-    contrast = pair.background_alone()
+    contrast = alone(pair.background)
     spectrum = top_eigenpairs(contrast, d)
     solution = solve_pcpca(contrast, spectrum.values)
     if not solution.feasible:

@@ -7,12 +7,12 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from .._array import Array, is_sparse
+from .._array import Array
 from .._validation import check_gamma, check_n_components, check_option, split_groups
 from ..objective import least_losses
 from ..objective import reconstruction_loss as contrast_loss
-from ..solvers import GammaLimits, SolverChoice, all_limits, select_solver, top_eigenpairs
-from ._fit import Collected, collect
+from ..solvers import GammaLimits, SolverChoice, all_limits, top_eigenpairs
+from ._fit import Collected, choose_solver, collect
 
 
 def _collect(X: Any, background: Any, d: int, scale: bool | str, solver: str, name: str) -> Collected:
@@ -71,8 +71,7 @@ def which_solver(X: Any, *, background: Any = None) -> SolverChoice:
     dual: more features (500) than rows (50): the problem reduces to order 50
     """
     groups = split_groups(X, None, background, None, name="which_solver", needs_background=False)
-    tables = [table for table in (groups.foreground, groups.background) if table is not None]
-    return select_solver(sum(table.shape[0] for table in tables), tables[0].shape[1], any(map(is_sparse, tables)))
+    return choose_solver(groups, "auto")
 
 
 def reconstruction_loss(X: Any, components: Any, *, background: Any, gamma: float) -> float:

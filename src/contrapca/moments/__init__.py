@@ -1,6 +1,6 @@
 """Rows in, sufficient statistics out: means, scatter matrices and their contrast."""
 
-from ._contrast import Contrast, Pair
+from ._contrast import Contrast, Pair, alone
 from ._moments import DenseScatter, Moments, finite_column_means, pooled_deviation
 from ._reduced import reduce_rows
 from ._rows import RowScatter, accumulate, row_moments
@@ -12,6 +12,7 @@ __all__ = [
     "Pair",
     "RowScatter",
     "accumulate",
+    "alone",
     "finite_column_means",
     "pooled_deviation",
     "reduce_rows",

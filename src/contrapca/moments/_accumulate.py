@@ -51,9 +51,8 @@ def _block_rows(D: int) -> int:
 def _accumulate_blocks(rows: Array) -> tuple[float, Array, Array]:
     """(n, mean, scatter) of dense rows by Chan's rule, block after block.
 
-    Merging a block (b rows, mean m_b) into a running (a rows, mean m_a) adds to the scatter the
-    block's own centred scatter and (ab / (a + b)) (m_b - m_a)(m_b - m_a)'. The second term enters
-    as one more row of the block, so that one product B'B does both.
+    What a block adds to the scatter besides its own is row row' of `_chan`: as one more row of the centred
+    block, so that one product B'B does both.
     """
     n, D = rows.shape
     size = min(_block_rows(D), n)
@@ -61,7 +60,8 @@ def _accumulate_blocks(rows: Array) -> tuple[float, Array, Array]:
     buffer = np.empty((size + 1, D), order="F" if column_major else "C")
     ones = np.ones(size)
     product = np.empty((D, D))
-    scatter, mean, count = np.zeros((D, D)), np.zeros(D), 0
+    scatter, count = np.zeros((D, D)), 0
+    mean: Array = np.zeros(D)
     for part in row_slices(n, size):
         block = rows[part]
         b = block.shape[0]
@@ -71,21 +71,28 @@ def _accumulate_blocks(rows: Array) -> tuple[float, Array, Array]:
             block = centred
         block_mean = ones[:b] @ block / b
         np.subtract(block, block_mean, out=centred)
-        shift = block_mean - mean
-        buffer[b] = np.sqrt(count * b / (count + b)) * shift
+        buffer[b], mean = _chan(count, mean, b, block_mean)
         stacked = buffer[: b + 1]
         # numpy, not scipy.linalg.blas: its product releases the GIL and is symmetric (syrk) as well.
         np.matmul(stacked.T, stacked, out=product)
         scatter += product
-        mean += shift * (b / (count + b))
         count += b
     return float(count), mean, scatter
 
 
 def _merge(left: tuple[float, Array, Array], right: tuple[float, Array, Array]) -> tuple[float, Array, Array]:
-    """Chan's rule for two sets of moments; the left scatter is overwritten."""
+    """Two sets of moments as one; the left scatter is overwritten."""
     (a, mean_a, scatter), (b, mean_b, scatter_b) = left, right
-    shift = mean_b - mean_a
+    row, mean = _chan(a, mean_a, b, mean_b)
     scatter += scatter_b
-    scatter += (a * b / (a + b)) * np.outer(shift, shift)
-    return a + b, mean_a + shift * (b / (a + b)), scatter
+    scatter += np.outer(row, row)
+    return a + b, mean, scatter
+
+
+def _chan(a: float, mean_a: Array, b: float, mean_b: Array) -> tuple[Array, Array]:
+    """Chan's rule for a rows about mean_a and b rows about mean_b: (row, mean).
+
+    The scatter of all about their common mean is the sum of the two scatters and of row row'.
+    """
+    shift = mean_b - mean_a
+    return np.sqrt(a * b / (a + b)) * shift, mean_a + shift * (b / (a + b))

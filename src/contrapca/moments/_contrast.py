@@ -90,6 +90,11 @@ class Contrast:
         return total.T  # symmetric: transposing only changes the order
 
 
+def alone(group: Moments) -> Contrast:
+    """One group as a contrast with nothing to contrast with: C is its scatter, N its number of rows."""
+    return Contrast(((1.0, group),), group.mean.size)
+
+
 @dataclass(frozen=True)
 class Pair:
     """The two groups as moments in common coordinates.
@@ -105,6 +110,11 @@ class Pair:
     foreground: Moments
     background: Moments | None
     basis: Basis | None = None
+
+    @property
+    def groups(self) -> list[Moments]:
+        """The foreground and, if there is one, the background."""
+        return [self.foreground] + ([] if self.background is None else [self.background])
 
     @property
     def n_features(self) -> int:
@@ -123,15 +133,9 @@ class Pair:
             terms.append((-gamma / self.ratio, self.background))
         return Contrast(tuple(terms), self.n_features)
 
-    def background_alone(self) -> Contrast:
-        """The background as a contrast with nothing to contrast with: its PPCA."""
-        assert self.background is not None
-        return Contrast(((1.0, self.background),), self.n_features)
-
     def lift(self, contrast: Contrast, U: Array, values: Array) -> Array:
         """Eigenvectors of a contrast of these groups in R^D, from those in the coordinates of the scatter matrices."""
         if self.basis is None:
             return U
-        groups = [group for group in (self.foreground, self.background) if group is not None]
-        weights = [sum(c for c, other in contrast.terms if other is group) for group in groups]
-        return self.basis.lift(U, values, np.repeat(weights, [int(group.weight) for group in groups]))
+        weights = [sum(c for c, other in contrast.terms if other is group) for group in self.groups]
+        return self.basis.lift(U, values, np.repeat(weights, [int(group.weight) for group in self.groups]))

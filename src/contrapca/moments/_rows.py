@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from functools import cached_property, partial
 from itertools import pairwise
@@ -58,7 +58,7 @@ class RowScatter:
                 total += np.bincount(columns, deviation**2, minlength=self.mean.size)
             total += (self.rows.shape[0] - stored) * self.mean**2
         else:
-            for part in row_slices(self.rows.shape[0], self._block_rows):
+            for part in _blocks(self.rows):
                 centred = self.rows[part] - self.mean
                 total += np.einsum("ij,ij->j", centred, centred)
         return total / self.divisor**2
@@ -69,10 +69,6 @@ class RowScatter:
     @property
     def trace(self) -> float:
         return float(self._diagonal.sum())
-
-    @property
-    def _block_rows(self) -> int:
-        return max(1, BLOCK_BYTES // (8 * self.mean.size))
 
     @cached_property
     def _parts(self) -> list[Rows]:
@@ -103,7 +99,7 @@ class RowScatter:
                 product = rows.T @ projected - np.outer(self.mean, projected.sum(axis=0))
             else:
                 product = np.zeros(scaled.shape)
-                for part in row_slices(rows.shape[0], self._block_rows):
+                for part in _blocks(rows):
                     centred = rows[part] - self.mean
                     product += centred.T @ (centred @ scaled)
             return product / self.divisor[:, None]
@@ -149,7 +145,7 @@ class RowScatter:
         if not is_sparse(self.rows):
             centred = self.centred()
             return centred @ centred.T
-        values = self.rows.astype(np.float64, copy=False) @ sp.diags_array(1 / self.divisor)
+        values = self.rows @ sp.diags_array(1 / self.divisor)
         gram = (values @ values.T).toarray()
         # Centre both sides: (I - 11'/n) G (I - 11'/n).
         gram -= gram.mean(axis=0)
@@ -157,12 +153,14 @@ class RowScatter:
         return gram
 
 
+def _blocks(rows: Array) -> Iterator[slice]:
+    """Slices of dense rows that stay in cache."""
+    return row_slices(rows.shape[0], max(1, BLOCK_BYTES // (8 * rows.shape[1])))
+
+
 def _checksum(rows: Rows) -> int:
     """CRC of all stored values, block by block."""
-    if is_sparse(rows):
-        parts = [rows.data, rows.indices, rows.indptr]
-    else:
-        parts = [rows[part] for part in row_slices(rows.shape[0], max(1, BLOCK_BYTES // (8 * rows.shape[1])))]
+    parts = [rows.data, rows.indices, rows.indptr] if is_sparse(rows) else [rows[part] for part in _blocks(rows)]
     checksum = 0
     for part in parts:
         checksum = zlib.crc32(np.ascontiguousarray(part).view(np.uint8).data, checksum)

@@ -13,7 +13,7 @@ import scipy.linalg
 
 from .._array import EPS, Array
 from ..exceptions import format_gamma
-from ..moments import Contrast, DenseScatter, Moments, Pair, RowScatter
+from ..moments import DenseScatter, Moments, Pair, RowScatter, alone
 from ._select import MAX_DENSE
 from ._spectral import LOOSE, SECOND_ORDER, top_eigenpairs
 from .closed_form import noise_sum
@@ -55,8 +55,10 @@ def pcpca_limit_and_vectors(pair: Pair, d: int) -> tuple[float, Array]:
         contrast = pair.contrast(gamma)
         spectrum = top_eigenpairs(contrast, d, start=vectors, tol=tol)
         vectors = spectrum.vectors
-        foreground = _variance_outside(pair.foreground, vectors, spectrum.images[0])
-        background = _variance_outside(pair.background, vectors, spectrum.images[1])
+        foreground, background = (
+            _variance_outside(group, along)
+            for group, along in zip(pair.groups, spectrum.variances(contrast), strict=True)
+        )
         if foreground <= 0:
             return 0.0, vectors
         proposal = min(gamma, foreground / background if background > 0 else math.inf)
@@ -72,7 +74,7 @@ def pcpca_limit_and_vectors(pair: Pair, d: int) -> tuple[float, Array]:
 
 def rank_exceeds(group: Moments, d: int) -> bool:
     """Whether the scatter has more than d eigenvalues beyond rounding."""
-    contrast = Contrast(((1.0, group),), group.mean.size)
+    contrast = alone(group)
     # Products with d + 1 random vectors are as independent as the rank allows: a clear yes is cheap.
     (images,) = contrast.images(np.random.default_rng(0).standard_normal((contrast.size, d + 1)))
     strengths = np.linalg.svd(images, compute_uv=False)
@@ -81,11 +83,10 @@ def rank_exceeds(group: Moments, d: int) -> bool:
     return noise_sum(contrast, top_eigenpairs(contrast, d, tol=SECOND_ORDER).values) > 0
 
 
-def _variance_outside(group: Moments, U: Array, SU: Array) -> float:
-    """tr(Q'cov Q) = (tr S - tr(U'S U)) / rows with Q orthogonal to U; 0 where it is only rounding."""
-    total = group.scatter.trace
-    outside = total - float(np.sum(U * SU))
-    return outside / group.weight if outside > 4 * EPS * U.shape[0] * total else 0.0
+def _variance_outside(group: Moments, along: Array) -> float:
+    """tr(Q'cov Q) = tr cov - tr(U'cov U), Q orthogonal to U, from u'cov u `along` U; 0 where it is only rounding."""
+    outside = group.scatter.trace / group.weight - float(along.sum())
+    return outside if outside > alone(group).rounding / group.weight else 0.0
 
 
 def cpca_limit(pair: Pair, d: int) -> float:
@@ -110,10 +111,7 @@ def cpca_limit(pair: Pair, d: int) -> float:
         return 0.0
     for _ in range(MAX_STEPS):
         U = spectrum.vectors
-        within = [
-            U.T @ image / group.weight
-            for image, group in zip(spectrum.images, (pair.foreground, pair.background), strict=True)
-        ]
+        within = [U.T @ image / group.weight for image, group in zip(spectrum.images, pair.groups, strict=True)]
         reciprocal = scipy.linalg.eigh(within[1], within[0], eigvals_only=True)[-1]
         proposal = 1 / float(reciprocal) if reciprocal > 0 else math.inf
         weakest = np.linalg.eigvalsh(within[0])[0] * pair.foreground.weight
