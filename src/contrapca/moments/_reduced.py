@@ -69,9 +69,9 @@ def reduce_rows(groups: list[Moments], n_null: int) -> tuple[list[Moments], Basi
         assert isinstance(group.scatter, RowScatter)
         group.scatter.centred(out=rows[edges[k] : edges[k + 1]])
     # Rows of unit length: what counts as dependent is then relative to each row, not to the largest of either group.
-    lengths = np.linalg.norm(rows, axis=1)
-    lengths[lengths == 0] = 1.0
     gram = rows @ rows.T
+    lengths = np.sqrt(np.diagonal(gram))
+    lengths[lengths == 0] = 1.0
     gram /= lengths
     gram /= lengths[:, None]
     factor, pivots, rank, _ = dpstrf(gram, tol=RANK_TOLERANCE)

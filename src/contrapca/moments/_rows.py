@@ -135,7 +135,7 @@ class RowScatter:
     def centred(self, out: Array | None = None) -> Array:
         """The centred, scaled rows (of a dense table) in float64, shape (n, D)."""
         centred = np.subtract(self.rows, self.mean, out=out)
-        return np.divide(centred, self.divisor, out=centred)
+        return centred if np.all(self.divisor == 1) else np.divide(centred, self.divisor, out=centred)
 
     def spectrum_matrix(self) -> Array:
         """The smaller of S and the Gram matrix of the centred rows: the same non-zero eigenvalues."""
