@@ -53,10 +53,10 @@ def test_a_missed_copy_is_noticed(monkeypatch):
     rows = sp.csr_array(np.vstack([np.diag(scale), -np.diag(scale)]))
     original, starts = _spectral._largest, []
 
-    def blind_at_first(apply, v0, d, tol):
+    def blind_at_first(apply, v0, *settings):
         starts.append(v0)
         if len(starts) > 1:
-            return original(apply, v0, d, tol)
+            return original(apply, v0, *settings)
         values, vectors = np.linalg.eigh(np.diag(2 * scale**2))
         order = np.argsort(-values)[[0, 2]]  # as if the second copy had been missed
         return values[order], vectors[:, order]
@@ -89,6 +89,34 @@ def test_partial_result_is_completed(groups, monkeypatch):
     found = top_eigenpairs(contrast, 2)
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
     oracles.same_subspace(found.vectors, expected.vectors, 1e-10)
+
+
+@pytest.mark.parametrize("kind", ["plain", "tied", "flat"])
+def test_iterating_on_a_matrix_equals_the_direct_solver(kind):
+    """From MIN_ITERATED_ORDER on, few vectors of a matrix come from Lanczos: the same, repeated ones included."""
+    rng = np.random.default_rng(0)
+    order = _spectral.MIN_ITERATED_ORDER + 50
+    if kind == "plain":
+        X, Y = rng.standard_normal((2, 700, order)) * (1 + 9 / (1 + np.arange(order)))
+    else:  # covariances that are multiples of the identity, but for two equal larger eigenvalues of the tied one
+        X = Y = np.vstack([np.eye(order), -np.eye(order)])
+        if kind == "tied":
+            X = X * np.where(np.arange(order) < 2, 5.0, 1.0)
+    contrast = pair_of(X, Y, accumulate).contrast(0.3)
+    found, expected = top_eigenpairs(contrast, 2), _spectral._direct(contrast, 2)
+    np.testing.assert_allclose(found.values, expected.values, rtol=1e-11)
+    np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(2), atol=1e-12)
+    assert kind == "flat" or found.n_iter > 1
+    if kind != "flat":  # there every direction will do
+        oracles.same_subspace(found.vectors, expected.vectors, 1e-8)
+
+
+def test_a_slow_iteration_on_a_matrix_is_given_up(monkeypatch):
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 1000, _spectral.MIN_ITERATED_ORDER))
+    contrast = pair_of(X, Y, accumulate).contrast(0.3)
+    monkeypatch.setattr(_spectral, "eigsh", failing)
+    assert top_eigenpairs(contrast, 2).n_iter == 1
 
 
 def failing(*args, **kwargs):

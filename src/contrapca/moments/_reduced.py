@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpstrf
 
 from .._array import Array
@@ -69,15 +70,16 @@ def reduce_rows(groups: list[Moments], n_null: int) -> tuple[list[Moments], Basi
         assert isinstance(group.scatter, RowScatter)
         group.scatter.centred(out=rows[edges[k] : edges[k + 1]])
     # Rows of unit length: what counts as dependent is then relative to each row, not to the largest of either group.
-    gram = rows @ rows.T
+    # BLAS and LAPACK are SciPy's here: NumPy brings threads of its own, which would still spin while SciPy's factorise.
+    gram = dsyrk(1.0, rows.T, trans=1, lower=1)  # the lower triangle
     lengths = np.sqrt(np.diagonal(gram))
     lengths[lengths == 0] = 1.0
     gram /= lengths
     gram /= lengths[:, None]
-    factor, pivots, rank, _ = dpstrf(gram, tol=RANK_TOLERANCE)
+    factor, pivots, rank, _ = dpstrf(gram, tol=RANK_TOLERANCE, lower=1, overwrite_a=1)
     rank = min(rank, D)
     R = np.zeros((edges[-1], min(D, rank + n_null)))
-    R[pivots - 1, :rank] = np.tril(factor.T)[:, :rank]
+    R[pivots - 1, :rank] = np.tril(factor)[:, :rank]
     R *= lengths[:, None]
     reduced = []
     for k, group in enumerate(groups):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import inspect
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -20,6 +21,9 @@ from ..moments import Contrast
 TIGHT, SECOND_ORDER, LOOSE = 1e-12, 1e-7, 1e-3
 GUARD_STEPS = 12  # of the search for a missed eigenvalue
 MAX_RESTARTS = 200  # ARPACK's own bound, 10 D, is no bound for a large D
+# For a matrix that is at hand, Lanczos is worth a try from this order on, for few vectors and for as many restarts as
+# cost no more than the direct solver: 20 products each, of which order / 10 make one direct solution.
+MIN_ITERATED_ORDER, MAX_ITERATED_SHARE, RESTARTS_PER_ORDER = 500, 1 / 50, 1 / 200
 RESIDUAL_BOUND = 1e-9  # of |C u - lambda u| relative to the largest |lambda|, for results that are kept
 
 # Where Lanczos finds an invariant subspace it goes on from a random vector: seeded, where scipy (1.17) lets us.
@@ -70,9 +74,12 @@ def top_eigenpairs(contrast: Contrast, d: int, *, start: Array | None = None, to
     start : (size, k) ndarray, optional
         Vectors near the wanted ones, to warm-start an iterative solver.
     tol : float
-        Accuracy asked of an iterative solver.
+        Accuracy asked of an iterative solver where C is not a matrix; where it is, results are always tight.
     """
     if contrast.is_dense:
+        if contrast.size >= MIN_ITERATED_ORDER and d <= MAX_ITERATED_SHARE * contrast.size:
+            with contextlib.suppress(_Unconverged):
+                return _lanczos(contrast, d, start, TIGHT, max_restarts=int(RESTARTS_PER_ORDER * contrast.size))
         return _direct(contrast, d)
     try:
         return _lanczos(contrast, d, start, tol)
@@ -103,9 +110,10 @@ class _Unconverged(Exception):
     """Why an iterative solver's result cannot be used."""
 
 
-def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float) -> Spectrum:
+def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float, max_restarts: int = MAX_RESTARTS) -> Spectrum:
     """Implicitly restarted Lanczos (ARPACK), its residuals checked and missed eigenvalues looked for."""
-    D = contrast.n_features
+    D = contrast.size
+    matrix = contrast.dense() if contrast.is_dense else None
     products = 0
     # A fixed start makes results reproducible.
     noise, other = np.random.default_rng(0).standard_normal((2, D))
@@ -115,10 +123,11 @@ def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float) -> Spe
         def apply(V: Array) -> Array:
             nonlocal products
             products += 1
-            return contrast.matmat(V.reshape(D, -1), map_)
+            V = V.reshape(D, -1)
+            return contrast.matmat(V, map_) if matrix is None else matrix @ V
 
         for _ in range(2):
-            values, vectors = _largest(apply, v0, d, tol)
+            values, vectors = _largest(apply, v0, d, tol, max_restarts)
             images = contrast.images(vectors, map_)
             if tol > SECOND_ORDER:
                 break
@@ -135,14 +144,14 @@ def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float) -> Spe
     return Spectrum(values, vectors, images, products)
 
 
-def _largest(apply: Apply, v0: Array, d: int, tol: float) -> tuple[Array, Array]:
+def _largest(apply: Apply, v0: Array, d: int, tol: float, max_restarts: int) -> tuple[Array, Array]:
     """The d largest algebraic eigenpairs of the operator, descending."""
     D = v0.size
     operator = LinearOperator((D, D), matvec=apply, dtype=np.float64)
     # More Lanczos vectors than ARPACK's own 2 d + 1 save restarts on clustered spectra.
     ncv = min(D, max(3 * d, d + 20))
     try:
-        values, vectors = eigsh(operator, d, which="LA", v0=v0, ncv=ncv, tol=tol, maxiter=MAX_RESTARTS, **SEEDED)
+        values, vectors = eigsh(operator, d, which="LA", v0=v0, ncv=ncv, tol=tol, maxiter=max_restarts, **SEEDED)
     except ArpackError as error:  # no convergence included
         raise _Unconverged(str(error).strip()) from error
     return values[::-1].copy(), np.ascontiguousarray(vectors[:, ::-1])  # strided views are slow to multiply with
