@@ -23,14 +23,16 @@ class NonFiniteError(ValueError):
     ----------
     feature : int
         The first column that does.
+    missing : bool
+        Whether that column holds NaN.
     """
 
-    def __init__(self, message: str, feature: int):
-        self.feature = feature
+    def __init__(self, message: str, feature: int, missing: bool = False):
+        self.feature, self.missing = feature, missing
         super().__init__(message)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (str(self), self.feature)
+        return type(self), (str(self), self.feature, self.missing)
 
 
 class RankError(ValueError):
@@ -87,6 +89,36 @@ class InfeasibleGammaError(ValueError):
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._arguments
+
+
+class UnboundedError(InfeasibleGammaError):
+    """With these missing values the objective has no maximum at `gamma`.
+
+    Attributes
+    ----------
+    gamma : float
+        What was asked for, in gamma' units.
+    limit : float
+        An upper bound of what can work; nan where there is no contrast.
+    works : float or None
+        A gamma that was tried and works; None where none was found.
+    """
+
+    def __init__(self, gamma: float, limit: float, works: float | None, n_components: int, reason: str):
+        self.gamma, self.limit, self.works = gamma, limit, works
+        message = (
+            f"The objective has no maximum at gamma={gamma:.6g} with n_components={n_components} and these missing values: "
+            f"{reason}. "
+        )
+        if works is not None:
+            message += (
+                f"gamma={format_gamma(works)} works (it was tried; from {format_gamma(limit)} on nothing does). Use that, "
+                "gamma='auto', or fewer components."
+            )
+        else:
+            message += "Use fewer components, or rows and features with more observed values."
+        ValueError.__init__(self, message)
+        self._arguments = (gamma, limit, works, n_components, reason)  # type: ignore[assignment]
 
 
 class SolverError(RuntimeError):

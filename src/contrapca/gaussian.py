@@ -8,6 +8,7 @@ z | x ~ N(M^-1 W'(x - mean), sigma2 M^-1). Nothing D x D is formed unless it is 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import lru_cache
 
 import numpy as np
 import numpy.typing as npt
@@ -81,15 +82,14 @@ class LatentGaussian:
         sigma2 M^-1) (F9). Rows with the same holes share their M; all M are one product of masks with products of
         loadings.
         """
-        D, d = self.W.shape
         observed = ~np.isnan(X)
         packed, pattern = np.unique(np.packbits(observed, axis=1), axis=0, return_inverse=True)
-        masks = np.unpackbits(packed, axis=1, count=D).astype(np.float64)
-        products = (self.W[:, :, None] * self.W[:, None, :]).reshape(D, d * d)
-        M = (masks @ products).reshape(-1, d, d) + self.sigma2 * np.eye(d)
-        inverses, pattern = np.linalg.inv(M), pattern.reshape(-1)
-        centred = np.where(observed, X - self.mean, 0.0)
-        return Conditional(self, inverses, pattern, np.einsum("nij,nj->ni", inverses[pattern], centred @ self.W))
+        masks = np.unpackbits(packed, axis=1, count=self.W.shape[0]).astype(np.float64)
+        inverses, log_determinants = masked_inverses(self.W, self.sigma2, masks)
+        centred, pattern = np.where(observed, X - self.mean, 0.0), pattern.reshape(-1)
+        inverses = inverses.transpose(2, 0, 1)
+        latent_mean = np.einsum("nij,nj->ni", inverses[pattern], centred @ self.W)
+        return Conditional(self, centred, masks, inverses, log_determinants, pattern, latent_mean)
 
     def sample(self, n: int, generator: np.random.Generator) -> Array:
         """`n` new rows, shape (n, D)."""
@@ -117,21 +117,46 @@ class Conditional:
     Attributes
     ----------
     model : LatentGaussian
+    centred : ndarray of shape (n, D)
+        Deviations from the mean, 0 where missing.
+    masks : ndarray of shape (P, D)
+        P patterns of holes: 1 for values, 0 for holes.
     inverses : ndarray of shape (P, d, d)
-        M^-1 of each of P patterns of holes.
+        M^-1 of each pattern.
+    log_determinants : ndarray of shape (P,)
+        log|M| of each pattern.
     pattern : ndarray of shape (n,)
         Which of them each row has.
     latent_mean : ndarray of shape (n, d)
     """
 
     model: LatentGaussian
+    centred: Array
+    masks: Array
     inverses: Array
+    log_determinants: Array
     pattern: npt.NDArray[np.integer]
     latent_mean: Array
 
     def mean(self) -> Array:
         """mean + W z, shape (n, D)."""
         return self.model.mean + self.latent_mean @ self.model.W.T
+
+    def latent_covariance(self) -> Array:
+        """sigma2 M^-1 of each row, shape (n, d, d)."""
+        return (self.model.sigma2 * self.inverses)[self.pattern]
+
+    def log_prob(self) -> Array:
+        """log N(x_o; mean_o, A_o) of the observed values of each row, shape (n,); 0 of a row without any.
+
+        The quadratic form is |x_o - mean_o - W_o z|^2 / sigma2 + |z|^2, as for complete rows.
+        """
+        sigma2, d, Z = self.model.sigma2, self.latent_mean.shape[1], self.latent_mean
+        values = self.masks.sum(axis=1)
+        constant = values * np.log(2 * np.pi) + (values - d) * np.log(sigma2) + self.log_determinants
+        R = self.centred - (Z @ self.model.W.T) * self.masks[self.pattern]
+        quadratic = np.einsum("ij,ij->i", R, R) / sigma2 + np.einsum("ij,ij->i", Z, Z)
+        return -0.5 * (constant[self.pattern] + quadratic)
 
     def deviation(self) -> Array:
         """Standard deviation of each unobserved feature, sqrt(sigma2 (1 + w_j'M^-1 w_j)), shape (n, D)."""
@@ -145,6 +170,58 @@ class Conditional:
         roots = np.linalg.cholesky(self.inverses)[self.pattern]
         Z = self.latent_mean + sigma * np.einsum("nij,nj->ni", roots, generator.standard_normal((n, d)))
         return self.model.mean + Z @ self.model.W.T + sigma * generator.standard_normal((n, self.model.mean.size))
+
+
+def masked_inverses(W: Array, sigma2: float, masks: Array) -> tuple[Array, Array]:
+    """M^-1 and log|M| of M = sigma2 I + W_o'W_o for each pattern o of observed features (F9).
+
+    All M are one product of the masks with products of loadings; nothing of size D x D.
+
+    Parameters
+    ----------
+    W : (D, d) ndarray
+    sigma2 : float, positive
+    masks : (P, D) ndarray of 1 and 0
+
+    Returns
+    -------
+    inverses : ndarray of shape (d, d, P)
+        Patterns last: the loops below run over d and are vectors over the patterns, several times faster than LAPACK
+        called matrix by matrix.
+    log_determinants : ndarray of shape (P,)
+    """
+    d, P = W.shape[1], masks.shape[0]
+    root = unpack(packed_products(W.T, W.T) @ masks.T, d)
+    np.einsum("iip->ip", root)[...] += sigma2
+    for k in range(d):  # Cholesky's factor, in the lower triangle
+        root[k:, k] /= np.sqrt(root[k, k])
+        root[k + 1 :, k + 1 :] -= root[k + 1 :, None, k] * root[None, k + 1 :, k]
+    inverse_root = np.zeros((d, d, P))
+    for i in range(d):  # by forward substitution
+        inverse_root[i, i] = 1 / root[i, i]
+        inverse_root[i, :i] = np.einsum("kp,kjp->jp", root[i, :i], inverse_root[:i, :i]) * -inverse_root[i, i]
+    inverses = np.einsum("kip,kjp->ijp", inverse_root, inverse_root)
+    return inverses, 2 * np.log(np.einsum("iip->ip", root)).sum(axis=0)
+
+
+def packed_products(A: Array, B: Array) -> Array:
+    """a_i b_j for i <= j of each column of A and B (d, n), shape (d (d + 1) / 2, n): of a symmetric product, its triangle."""
+    upper, right, _ = triangle(A.shape[0])
+    return A[upper] * B[right]
+
+
+def unpack(packed: Array, d: int) -> Array:
+    """Symmetric matrices from their upper triangles, shape (d, d, n)."""
+    return packed[triangle(d)[2]]
+
+
+@lru_cache
+def triangle(d: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
+    """Rows and columns of the upper triangle of a (d, d) matrix, and where in it each entry of the matrix stands."""
+    upper, right = np.triu_indices(d)
+    position = np.empty((d, d), dtype=np.intp)
+    position[upper, right] = position[right, upper] = np.arange(upper.size)
+    return upper, right, position
 
 
 def centred_product(X: Rows, mean: Array, P: Array) -> Array:

@@ -1,19 +1,25 @@
 """Rows in, sufficient statistics out: means, scatter matrices and their contrast."""
 
 from ._contrast import Contrast, Pair, alone
-from ._moments import DenseScatter, Moments, finite_column_means, pooled_deviation
+from ._masked import MaskedGroup, MaskedPair, MaskedRows, observe
+from ._moments import DenseScatter, Moments, finite_column_means, has_holes, pooled_deviation
 from ._reduced import reduce_rows
 from ._rows import RowScatter, accumulate, row_moments
 
 __all__ = [
     "Contrast",
     "DenseScatter",
+    "MaskedGroup",
+    "MaskedPair",
+    "MaskedRows",
     "Moments",
     "Pair",
     "RowScatter",
     "accumulate",
     "alone",
     "finite_column_means",
+    "has_holes",
+    "observe",
     "pooled_deviation",
     "reduce_rows",
     "row_moments",

@@ -122,13 +122,25 @@ def check_finite(mean: Array, rows: Rows) -> None:
     if not bad.size:
         return
     column = rows[:, [bad[0]]]
-    values = column.data if is_sparse(rows) else column
+    missing = bool(np.isnan(column.data if is_sparse(rows) else column).any())
     where = f"in {bad.size} of {mean.size} features (the first is column {bad[0]}, counted from 0)"
-    if np.isnan(values).any():
+    if missing:
         message = (
-            f"Input contains NaN {where}. Missing values are not supported yet, except by impute() of a fitted model: "
-            "drop those rows or fill the values first, for example with impute() or sklearn.impute.SimpleImputer."
+            f"Input contains NaN {where}. Only PPCA and PCPCA take missing values, in tables that are not sparse: use one "
+            "of them, or fill the values first, for example with their impute()."
         )
     else:
         message = f"Input contains infinity or values too large to be summed {where}. Remove or rescale them."
-    raise NonFiniteError(message, int(bad[0]))
+    raise NonFiniteError(message, int(bad[0]), missing)
+
+
+def has_holes(rows: Rows) -> bool:
+    """Whether dense rows have missing values (NaN); infinity, and NaN in sparse rows, are refused."""
+    try:
+        finite_column_means(rows)
+    except NonFiniteError as error:
+        if not error.missing or is_sparse(rows):
+            raise
+        check_finite(np.where(np.isinf(rows).any(axis=0), np.inf, 0.0), np.where(np.isnan(rows), 0.0, rows))
+        return True
+    return False

@@ -1,0 +1,241 @@
+"""The maximum of the relative likelihood of observed values, by gradients (F9), or the proof that there is none (F10)."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+import numpy as np
+import scipy.optimize
+
+from .._array import Array, calm_blas
+from ..moments import MaskedPair
+from ..objective import Evaluation, observed_log_likelihood
+
+Status = Literal["converged", "budget", "stalled", "unbounded"]
+Algorithm = Literal["lbfgs", "adam"]
+Report = Callable[[int, float, float], None]  # iteration, objective, relative gradient
+
+MEMORY = 20  # pairs of steps that L-BFGS keeps
+# sigma2 below this part of the mean variance, and loadings above this multiple of it, are on their way to 0 and infinity.
+VANISHING, RUNAWAY = 1e-10, 1e6
+LOG_RANGE = (math.log(VANISHING) - 1, 30.0)  # of log sigma2, for trial points far off
+LOOSEST = 1e-4  # the largest residual at which rounding may end the iteration
+CERTAIN = 1e-9  # relative to its summands, how negative a difference must be not to be rounding
+# Adam as in the paper's code, which is for standardised data: step size, decay of the first and second moment, floor of
+# the denominator, floor of sigma2. Here variables are in units of the mean variance, whatever the data's.
+STEP, DECAY, DECAY_SQUARE, DENOMINATOR, SIGMA2_FLOOR = 0.01, 0.9, 0.999, 1e-8, 1e-4
+
+
+@dataclass(frozen=True)
+class GradientSolution:
+    """Where a gradient solver ended.
+
+    Attributes
+    ----------
+    status : {"converged", "budget", "stalled", "unbounded"}
+        "budget": out of iterations; "stalled": no step improves any more, though the criteria are far from met.
+    reason : str
+        For "unbounded": what runs off.
+    W : ndarray of shape (D, d)
+    sigma2 : float
+    objective : float
+    residual : float
+        The largest of relative gradient, last relative change of the objective and relative error of F10's identity.
+    history : ndarray of shape (n_iter + 1,)
+        The objective after each iteration.
+    """
+
+    status: Status
+    reason: str
+    W: Array
+    sigma2: float
+    objective: float
+    residual: float
+    history: Array
+
+    @property
+    def n_iter(self) -> int:
+        """Iterations made."""
+        return self.history.size - 1
+
+
+class _Unbounded(Exception):
+    """Proof, or overwhelming evidence, that the objective has no maximum."""
+
+
+class _Problem:
+    """The objective in units in which its variables are of order one, watched for F10's certificate."""
+
+    def __init__(self, pair: MaskedPair, gamma: float, shape: tuple[int, int]):
+        self.terms, self.shape = pair.terms(gamma), shape
+        self.cells = sum(c * group.cells for c, group in self.terms)  # sum D_i - gamma_raw sum E_j
+        self.variance = float(pair.foreground.squares.sum() / pair.foreground.cells)
+        margin = min(
+            float(np.min(sum(c * group.observed for c, group in self.terms) / pair.foreground.observed)), 1.0  # type: ignore[arg-type]
+        )
+        self.largest = RUNAWAY * float(pair.foreground.variances.sum()) / margin
+        self.key: bytes = b""
+
+    def pack(self, W: Array, sigma2: float) -> Array:
+        """(W, log sigma2) as one vector, in units of the mean variance."""
+        return np.append(W.ravel() / np.sqrt(self.variance), np.log(sigma2 / self.variance))
+
+    def unpack(self, theta: Array) -> tuple[Array, float]:
+        """W and sigma2 from the vector."""
+        return np.sqrt(self.variance) * theta[:-1].reshape(self.shape), self.variance * float(np.exp(theta[-1]))
+
+    def at(self, theta: Array) -> Evaluation:
+        """The objective at a point; the last one is remembered."""
+        key = theta.tobytes()
+        if key != self.key:
+            W, sigma2 = self.unpack(theta)
+            self.evaluation = observed_log_likelihood(self.terms, W, sigma2)
+            self.key = key
+            difference, size = self._quadratic()
+            if difference <= -CERTAIN * size:
+                raise _Unbounded("the noise variance goes to 0")
+        return self.evaluation
+
+    def watch(self, theta: Array) -> None:
+        """Refuse an iterate (not a mere trial point) that has run off."""
+        W, sigma2 = self.unpack(theta)
+        if sigma2 < VANISHING * self.variance:
+            raise _Unbounded("the noise variance goes to 0")
+        if not np.vdot(W, W) < self.largest:
+            raise _Unbounded("the loadings go to infinity")
+
+    def _quadratic(self) -> tuple[float, float]:
+        """sum x'A^-1 x - gamma_raw sum y'A^-1 y, and the sum of both."""
+        parts = [c * q for (c, _), q in zip(self.terms, self.evaluation.quadratics, strict=True)]
+        return sum(parts), sum(map(abs, parts))
+
+    def loss(self, theta: Array) -> tuple[float, Array]:
+        """What is minimised, -l / cells, with its gradient in theta."""
+        evaluation = self.at(theta)
+        _, sigma2 = self.unpack(theta)
+        gradient = np.append(np.sqrt(self.variance) * evaluation.gradient_W.ravel(), sigma2 * evaluation.gradient_sigma2)
+        return -evaluation.value / self.cells, -gradient / self.cells
+
+    def residuals(self, theta: Array) -> tuple[float, float]:
+        """Relative gradient, and relative error of the identity that holds at every maximum (F10).
+
+        There sum x'A^-1 x - gamma_raw sum y'A^-1 y = sum D_i - gamma_raw sum E_j: the derivative along A -> s A.
+        """
+        evaluation = self.at(theta)
+        W, sigma2 = self.unpack(theta)
+        size = max(float(np.linalg.norm(W)), np.sqrt(sigma2))
+        slope = max(size * float(np.linalg.norm(evaluation.gradient_W)), sigma2 * abs(evaluation.gradient_sigma2))
+        return slope / self.cells, abs(self._quadratic()[0] / self.cells - 1)
+
+
+def maximise(
+    pair: MaskedPair,
+    gamma: float,
+    W: Array,
+    sigma2: float,
+    *,
+    algorithm: Algorithm = "lbfgs",
+    tol: float = 1e-6,
+    max_iter: int = 1000,
+    report: Report | None = None,
+) -> GradientSolution:
+    """Maximise the relative log-likelihood of the observed values over (W, log sigma2), from a start.
+
+    Parameters
+    ----------
+    pair : MaskedPair
+    gamma : float
+        gamma', with sum D_i > gamma_raw sum E_j.
+    W : (D, d) ndarray
+    sigma2 : float, positive
+    algorithm : {"lbfgs", "adam"}
+    tol : float
+        Converged when relative gradient, relative change of the objective and relative error of F10's identity are
+        all at most this.
+    max_iter : int
+    report : callable, optional
+        Called with iteration, objective and relative gradient; has no influence.
+    """
+    problem = _Problem(pair, gamma, W.shape)  # type: ignore[arg-type]
+    theta = problem.pack(W, sigma2)
+    trace = _Trace(problem, theta, tol, report)
+    status: Status
+    reason = ""
+    try:
+        with calm_blas(pair.multiplications(W.shape[1])):
+            trace.add(theta)
+            run = _lbfgs if algorithm == "lbfgs" else _adam
+            status = run(problem, theta, trace, max_iter)
+    except _Unbounded as proof:
+        status, reason = "unbounded", str(proof)
+    best, value = trace.last
+    return GradientSolution(status, reason, *problem.unpack(best), value, trace.residual, np.array(trace.values))
+
+
+class _Trace:
+    """What happened so far, and whether it is enough."""
+
+    def __init__(self, problem: _Problem, start: Array, tol: float, report: Report | None):
+        self.problem, self.tol, self.report = problem, tol, report
+        self.values: list[float] = []
+        self.residual = np.inf
+        self.last: tuple[Array, float] = (start, -np.inf)
+
+    def add(self, theta: Array) -> bool:
+        """Note an iterate; whether it satisfies all criteria."""
+        self.problem.watch(theta)
+        value = self.problem.at(theta).value
+        change = abs(value - self.last[1]) / self.problem.cells if self.values else np.inf
+        self.values.append(value)
+        self.last = theta.copy(), value
+        gradient, identity = self.problem.residuals(theta)
+        self.residual = max(gradient, change, identity)
+        if self.report is not None:
+            self.report(len(self.values) - 1, value, gradient)
+        return self.residual <= self.tol
+
+
+def _lbfgs(problem: _Problem, theta: Array, trace: _Trace, max_iter: int) -> Status:
+    """SciPy's L-BFGS, its own stopping rules silenced; started afresh once when no step improves any more."""
+
+    def callback(intermediate_result: scipy.optimize.OptimizeResult) -> None:
+        if trace.add(intermediate_result.x):
+            raise StopIteration
+
+    bounds = [(None, None)] * (theta.size - 1) + [LOG_RANGE]
+    for _ in range(2):
+        left = max_iter - len(trace.values) + 1
+        if left <= 0:
+            break
+        options = {"maxcor": MEMORY, "maxiter": left, "maxfun": 20 * left, "ftol": 0.0, "gtol": 0.0}
+        scipy.optimize.minimize(
+            problem.loss, theta, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options
+        )
+        if trace.residual <= trace.tol:
+            return "converged"
+        theta = trace.last[0]
+    if len(trace.values) > max_iter:
+        return "budget"
+    # No step improves the objective any more: that is the maximum as far as floating point can tell, unless it is not.
+    return "converged" if trace.residual <= LOOSEST else "stalled"
+
+
+def _adam(problem: _Problem, theta: Array, trace: _Trace, max_iter: int) -> Status:
+    """The paper's procedure: Adam on (W, sigma2) with a fixed step size, for comparison."""
+    x = np.append(theta[:-1], np.exp(theta[-1]))
+    first, second = np.zeros(x.size), np.zeros(x.size)
+    for step in range(1, max_iter + 1):
+        gradient = -problem.loss(theta)[1]
+        gradient[-1] /= x[-1]  # to sigma2 from log sigma2
+        first = DECAY * first + (1 - DECAY) * gradient
+        second = DECAY_SQUARE * second + (1 - DECAY_SQUARE) * gradient**2
+        scaled = first / (1 - DECAY**step) / (np.sqrt(second / (1 - DECAY_SQUARE**step)) + DENOMINATOR)
+        x = x + STEP * scaled
+        x[-1] = max(x[-1], SIGMA2_FLOOR)
+        theta = np.append(x[:-1], np.log(x[-1]))
+        if trace.add(theta):
+            return "converged"
+    return "budget"
