@@ -13,7 +13,7 @@ ROOT = Path(contrapca.__file__).parent
 
 # From the bottom up; modules of one set do not import each other unless they share a folder.
 LAYERS = [
-    {"_array", "exceptions", "_version"},
+    {"_array", "_progress", "exceptions", "_version"},
     {"_optional", "io"},
     {"_table", "_validation"},
     {"moments", "gaussian"},

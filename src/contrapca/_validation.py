@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_array
 
 from ._array import Rows, is_sparse
-from .exceptions import ContrastWarning, GroupError
+from .exceptions import GroupError, warn
 
 # Groups whose means are further apart than this many pooled sd have hardly had the same treatment.
 MAX_MEAN_DISTANCE = 10.0
@@ -221,6 +220,12 @@ def check_n_components(n_components: Any, n_features: int) -> int:
     return int(n_components)
 
 
+def check_count(value: Any, name: str) -> None:
+    """Refuse what is not a whole number, 1 or more."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
+        raise ValueError(f"{name}={value!r} must be a whole number, 1 or more.")
+
+
 def check_gamma(gamma: Any) -> float | None:
     """gamma' as a float, or None for "auto"."""
     if isinstance(gamma, str) and gamma == "auto":
@@ -242,13 +247,11 @@ def warn_distant_means(distance: npt.NDArray[np.floating[Any]], groups: Groups) 
     """Warn where the groups' means differ by very many pooled sd, as after a step that saw one group only."""
     far = np.flatnonzero(distance > MAX_MEAN_DISTANCE)
     if far.size:
-        warnings.warn(
+        warn(
             f"In {far.size} of {distance.size} features (the first: {', '.join(map(groups.name, far[:3]))}) the means "
             f"of foreground and background differ by more than {MAX_MEAN_DISTANCE:.0f} pooled standard deviations. "
             "Were both groups prepared in the same way, and is none of these an identifier? In a Pipeline a "
-            "background= table does not pass through the earlier steps: use background_label= and y there.",
-            ContrastWarning,
-            stacklevel=5,
+            "background= table does not pass through the earlier steps: use background_label= and y there."
         )
 
 

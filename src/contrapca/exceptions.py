@@ -6,6 +6,9 @@ Every sentence names what was given, what is allowed and what to do.
 from __future__ import annotations
 
 import math
+import sys
+import warnings
+from pathlib import Path
 
 
 class ContrastWarning(UserWarning):
@@ -107,13 +110,13 @@ class UnboundedError(InfeasibleGammaError):
     def __init__(self, gamma: float, limit: float, works: float | None, n_components: int, reason: str):
         self.gamma, self.limit, self.works = gamma, limit, works
         message = (
-            f"The objective has no maximum at gamma={gamma:.6g} with n_components={n_components} and these missing values: "
-            f"{reason}. "
+            f"The objective has no maximum at gamma={gamma:.6g} with n_components={n_components} and these missing "
+            f"values: {reason}. "
         )
         if works is not None:
             message += (
-                f"gamma={format_gamma(works)} works (it was tried; from {format_gamma(limit)} on nothing does). Use that, "
-                "gamma='auto', or fewer components."
+                f"gamma={format_gamma(works)} works (it was tried; from {format_gamma(limit)} on nothing does). Use "
+                "that, gamma='auto', or fewer components."
             )
         else:
             message += "Use fewer components, or rows and features with more observed values."
@@ -151,3 +154,12 @@ def format_gamma(value: float) -> str:
     if value == 0 or not math.isfinite(value):
         return f"{value:g}"
     return f"{value:.{max(4, 3 - math.floor(math.log10(abs(value))))}f}"
+
+
+def warn(message: str, category: type[Warning] = ContrastWarning) -> None:
+    """Warn at the line of the user's that called into this package, however deep inside we are."""
+    package = str(Path(__file__).parent)
+    level, frame = 1, sys._getframe(0)
+    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

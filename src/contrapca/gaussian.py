@@ -142,6 +142,10 @@ class Conditional:
         """mean + W z, shape (n, D)."""
         return self.model.mean + self.latent_mean @ self.model.W.T
 
+    def latents(self) -> Array:
+        """E[z | x_o] of each row, shape (n, d)."""
+        return self.latent_mean
+
     def latent_covariance(self) -> Array:
         """sigma2 M^-1 of each row, shape (n, d, d)."""
         return (self.model.sigma2 * self.inverses)[self.pattern]
@@ -205,7 +209,7 @@ def masked_inverses(W: Array, sigma2: float, masks: Array) -> tuple[Array, Array
 
 
 def packed_products(A: Array, B: Array) -> Array:
-    """a_i b_j for i <= j of each column of A and B (d, n), shape (d (d + 1) / 2, n): of a symmetric product, its triangle."""
+    """a_i b_j for i <= j of each column of A and B (d, n), shape (d (d + 1) / 2, n)."""
     upper, right, _ = triangle(A.shape[0])
     return A[upper] * B[right]
 

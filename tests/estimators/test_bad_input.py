@@ -39,8 +39,8 @@ def low_rank(table, rank):
 
 # name: (estimator, arguments of fit, keywords of fit, error, what the message says)
 CASES = {
-    "NaN in X": (PCPCA(), (with_value(X, np.nan),), {"background": Y}, ValueError, r"NaN.*not supported yet"),
-    "NaN in background": (PCPCA(), (X,), {"background": with_value(Y, np.nan)}, ValueError, "NaN.*background"),
+    "NaN in X": (CPCA(), (with_value(X, np.nan),), {"background": Y}, ValueError, "NaN.*PPCA and PCPCA.*foreground"),
+    "NaN in background": (CPCA(), (X,), {"background": with_value(Y, np.nan)}, ValueError, "NaN.*background"),
     "inf in X": (CPCA(), (with_value(X, np.inf),), {"background": Y}, ValueError, "infinity"),
     "inf in wide X": (PPCA(), (with_value(X[:4], -np.inf),), {}, ValueError, "infinity"),
     "NaN in sparse X": (PPCA(solver="lanczos"), (sp.csr_array(with_value(X, np.nan)),), {}, ValueError, "NaN"),
@@ -151,8 +151,19 @@ def test_new_rows_are_checked(method):
     model = PCPCA(2, gamma=0.1).fit(X, background=Y)
     with pytest.raises(ValueError, match="5 features, but PCPCA is expecting 6"):
         getattr(model, method)(X[:, :5])
+    with pytest.raises(ValueError, match="infinity"):
+        getattr(model, method)(with_value(X, np.inf))
+    holes = with_value(X, np.inf)
+    holes[4, 3] = np.nan  # in the same column
+    with pytest.raises(ValueError, match="infinity"):
+        getattr(model, method)(holes)
     with pytest.raises(ValueError, match="NaN"):
-        getattr(model, method)(with_value(X, np.nan))
+        getattr(model, method)(sp.csr_array(with_value(X, np.nan)))
+
+
+def test_cpca_transforms_no_holes():
+    with pytest.raises(ValueError, match="NaN"):
+        CPCA(2, gamma=0.1).fit(X, background=Y).transform(with_value(X, np.nan))
 
 
 def test_other_arguments_of_methods():
@@ -201,7 +212,7 @@ def test_names_are_checked(need):
     with pytest.raises(ValueError, match="background that are not numbers: c"):
         PCPCA().fit(left, background=right.assign(c="text"))
     with pytest.raises(NonFiniteError, match=r"NaN.*In the background, 'd'"):
-        PCPCA().fit(left, background=pd.DataFrame(with_value(Y, np.nan), columns=names))
+        CPCA().fit(left, background=pd.DataFrame(with_value(Y, np.nan), columns=names))
     with pytest.warns(ContrastWarning, match="the first: 'e'"):
         PCPCA(1, gamma=0.1).fit(left, background=right.assign(e=right.e + 1000))
 

@@ -33,7 +33,7 @@ MODELS = {
 def assert_same(left, right):
     assert type(left) is type(right)
     assert left.get_params() == right.get_params()
-    skipped = {"_collected", "model_", "_background_model"}
+    skipped = {"_source", "model_", "_background_model"}
     assert vars(left).keys() == vars(right).keys()
     for name in vars(left).keys() - skipped:
         a, b = getattr(left, name), getattr(right, name)

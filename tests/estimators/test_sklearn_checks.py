@@ -23,4 +23,5 @@ def test_all_checks(estimator):
     assert others <= SKIPPED
     assert len(results) == len(list(estimator_checks_generator(estimator)))
     assert len(passed) == len(results) - len(others)
-    assert len(passed) >= 46  # of scikit-learn 1.9; other versions have a few more or less
+    # Of scikit-learn 1.9; other versions have a few more or less. Estimators that take NaN are spared one check.
+    assert len(passed) >= (46 if isinstance(estimator, CPCA) else 45)

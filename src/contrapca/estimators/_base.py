@@ -13,12 +13,12 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._array import Array, Rows, is_sparse, row_slices
 from .._table import Table
-from .._validation import canonical, check_n_components, check_option, split_groups
+from .._validation import Groups, canonical, check_n_components, check_option, split_groups
 from ..exceptions import RowsChangedError
 from ..gaussian import centred_product
 from ..moments import finite_column_means
 from ..solvers import SolverChoice
-from ._fit import Collected, Fit, Method, collect, fit_contrast
+from ._fit import Fit, Method, Source, collect, fit_contrast
 from ._persistence import save_model
 
 ROW_BLOCK_BYTES = 16 * 2**20
@@ -45,10 +45,14 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             X, y, background, self.background_label, name=type(self).__name__, needs_background=gamma != 0
         )
         d = check_n_components(self.n_components, groups.foreground.shape[1])
-        fit = fit_contrast(collect(groups, d, self.scale, self.solver), method, d, gamma)
+        fit = self._solve(groups, d, method, gamma)
         validate_data(self, X, skip_check_array=True)
         self._adopt(fit, groups.foreground.dtype)
         return self
+
+    def _solve(self, groups: Groups, d: int, method: Method, gamma: float | None) -> Fit:
+        """From checked rows to the solution."""
+        return fit_contrast(collect(groups, d, self.scale, self.solver), method, d, gamma)
 
     def _adopt(self, fit: Fit, dtype: np.dtype[Any]) -> None:
         """Set the fitted attributes; arrays in the float type of the foreground."""
@@ -56,7 +60,7 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         def cast(array: Array | None) -> Array | None:
             return None if array is None else array.astype(dtype)
 
-        data = fit.collected
+        data = fit.source
         self.components_ = fit.components.T.astype(dtype)
         self.eigenvalues_ = fit.eigenvalues.astype(dtype)
         self.mean_ = data.means[0].astype(dtype)
@@ -71,7 +75,7 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         self.n_iter_ = fit.n_iter
         self.solver_: SolverChoice = fit.solver
         self._objective = fit.objective
-        self._collected: Collected | None = data
+        self._source: Source | None = data
         for scatter in data.watched_rows():
             _ = scatter.fingerprint  # of the rows as they are now
 
@@ -88,10 +92,6 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def _decoder(self) -> Array:
         """B of shape (D, d): a row is mean + B z in scaled units."""
-        return self.components_.T
-
-    def _encoder(self) -> Array:
-        """P of shape (D, d): the latent of a row is (x - mean) P in scaled units."""
         return self.components_.T
 
     def _rows(self, X: Any) -> Rows:
@@ -136,14 +136,18 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _latents(self, X: Any, center: str) -> Array:
         """`transform` without its wrapper for data frames."""
         rows = self._rows(X)
+        mean, scale = self._origin(center)
+        origin, V = mean / scale, self._decoder()
+        return self._map_rows(lambda block: centred_product(block, origin, V), rows, scale)
+
+    def _origin(self, center: str) -> tuple[Array, Array]:
+        """Mean and scale of the group that rows are treated as."""
         check_option(center, "center", ("foreground", "background"))
-        mean, scale = self.mean_, self.scale_
-        if center == "background":
-            if self.background_mean_ is None or self.background_scale_ is None:
-                raise ValueError("center='background' needs a model that was fitted with a background.")
-            mean, scale = self.background_mean_, self.background_scale_
-        P, origin = self._encoder(), mean / scale
-        return self._map_rows(lambda block: centred_product(block, origin, P), rows, scale)
+        if center == "foreground":
+            return self.mean_, self.scale_
+        if self.background_mean_ is None or self.background_scale_ is None:
+            raise ValueError("center='background' needs a model that was fitted with a background.")
+        return self.background_mean_, self.background_scale_
 
     def fit_transform(self, X: Any, y: Any = None, *, background: Any = None) -> Array:
         """Fit, then transform all rows of `X` in their order (background rows among them included).
@@ -223,19 +227,19 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
     def _resolve(self) -> None:
         """Compute what is left until asked for, while the moments it needs are still here."""
 
-    def _moments(self) -> Collected:
-        """The moments kept by fit; rows among them must be what they were then."""
-        if self._collected is None or any(scatter.rows_changed() for scatter in self._collected.watched_rows()):
+    def _kept(self) -> Source:
+        """What fit kept of the data; rows among it must be what they were then."""
+        if self._source is None or any(scatter.rows_changed() for scatter in self._source.watched_rows()):
             raise RowsChangedError
-        return self._collected
+        return self._source
 
     def __getstate__(self) -> dict[str, Any]:
         """Without the moments, which may hold the user's rows; what depends on them is computed first, if it can be."""
-        if self.__dict__.get("_collected") is None:
+        if self.__dict__.get("_source") is None:
             return super().__getstate__()
         with contextlib.suppress(RowsChangedError):
             self._resolve()
-        return {**super().__getstate__(), "_collected": None}
+        return {**super().__getstate__(), "_source": None}
 
     def save(self, path: Any) -> None:
         """Write the fitted model to a file that `contrapca.load` reads (npz and JSON, no pickle).
@@ -246,6 +250,6 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             Written atomically; an existing file is replaced. `set_output` settings are not part of it.
         """
         check_is_fitted(self)
-        if self._collected is not None:
+        if self._source is not None:
             self._resolve()
         save_model(self, path)

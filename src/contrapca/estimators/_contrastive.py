@@ -10,7 +10,6 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._array import Array
 from .._validation import check_gamma
-from ..solvers import cpca_limit, pcpca_limit
 from ._base import ContrastEstimator
 from ._fit import Fit, Method
 
@@ -41,7 +40,8 @@ class ContrastiveEstimator(ContrastEstimator):
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n, D)
-            The foreground (cases), rows are samples; with `background_label`, both groups stacked.
+            The foreground (cases), rows are samples; with `background_label`, both groups stacked. PCPCA takes missing
+            values (NaN) in both groups.
         y : array-like of shape (n,), optional
             The group of each row. Rows with `y == background_label` are the background. Ignored without
             `background_label`.
@@ -62,7 +62,7 @@ class ContrastiveEstimator(ContrastEstimator):
         self.background_variance_ratio_: Array | None = None if along is None else fit.shares(1).astype(dtype)
         self._loss = fit.reconstruction_loss
         self.gamma_ = fit.gamma
-        self.gamma_raw_ = fit.gamma / fit.collected.pair.ratio
+        self.gamma_raw_ = fit.gamma / fit.source.ratio
         self._gamma_max: float | None = None if along is not None else math.nan
 
     def reconstruction_loss(self) -> float:
@@ -82,8 +82,7 @@ class ContrastiveEstimator(ContrastEstimator):
         """
         check_is_fitted(self)
         if self._gamma_max is None:
-            limit = pcpca_limit if self._method == "pcpca" else cpca_limit
-            self._gamma_max = limit(self._moments().pair, self.components_.shape[0])
+            self._gamma_max = self._kept().limit(self._method, self.components_.shape[0])
         return self._gamma_max
 
     def _resolve(self) -> None:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import Literal
 
 import numpy as np
@@ -27,6 +28,7 @@ from ..solvers import (
     top_eigenpairs,
 )
 
+GROUPS = ("foreground", "background")
 Method = Literal["pcpca", "cpca"]
 
 # Part of the exact PCPCA limit that gamma="auto" takes; evidence in docs/math.md, "How strong a contrast".
@@ -36,25 +38,80 @@ TINY_LIMIT = 0.1
 
 
 @dataclass(frozen=True)
-class Collected:
-    """Both groups' moments in model units, how they were scaled, and the solver they are stored for."""
+class Source(ABC):
+    """What a fit was made of, kept for results that are computed when first asked for."""
 
-    pair: Pair
     means: tuple[Array, Array | None]  # (D,) of foreground and background, in original units
     variances: tuple[Array, Array | None]  # (D,) likewise
     scales: tuple[Array, Array | None]  # (D,) what the rows were divided by
-    choice: SolverChoice
 
+    @property
+    @abstractmethod
+    def ratio(self) -> float:
+        """m / n."""
+
+    @property
+    @abstractmethod
+    def model_mean(self) -> Array:
+        """The foreground's mean in model units, shape (D,)."""
+
+    @abstractmethod
+    def total_variance(self, group: int) -> float:
+        """Sum of the features' variances of the foreground (0) or the background (1), in model units."""
+
+    @abstractmethod
     def watched_rows(self) -> list[RowScatter]:
         """The groups whose rows are kept by reference and must not change."""
+
+    @abstractmethod
+    def limit(self, method: Method, d: int) -> float:
+        """The exact limit of gamma', or an upper bound of it where values are missing."""
+
+    @abstractmethod
+    def background_model(self, d: int) -> LatentGaussian:
+        """PPCA of the background alone with d components, in the background's scaled units."""
+
+
+@dataclass(frozen=True)
+class Collected(Source):
+    """Both groups' moments in model units, and the solver they are stored for."""
+
+    pair: Pair
+    choice: SolverChoice
+
+    @property
+    def ratio(self) -> float:
+        return self.pair.ratio
+
+    @property
+    def model_mean(self) -> Array:
+        return self.pair.foreground.mean
+
+    def total_variance(self, group: int) -> float:
+        return self.pair.groups[group].total_variance()
+
+    def watched_rows(self) -> list[RowScatter]:
         return [group.scatter for group in self.pair.groups if isinstance(group.scatter, RowScatter)]
+
+    def limit(self, method: Method, d: int) -> float:
+        return pcpca_limit(self.pair, d) if method == "pcpca" else cpca_limit(self.pair, d)
+
+    def background_model(self, d: int) -> LatentGaussian:
+        assert self.pair.background is not None
+        contrast = alone(self.pair.background)
+        spectrum = top_eigenpairs(contrast, d)
+        solution = solve_pcpca(contrast, spectrum.values)
+        if not solution.feasible:
+            raise RankError(d, "background")
+        U = self.pair.lift(contrast, spectrum.vectors, spectrum.values)
+        return LatentGaussian(self.pair.background.mean, U * solution.lengths, solution.sigma2)
 
 
 @dataclass(frozen=True)
 class Fit:
     """A solved contrast; arrays in model (scaled) units and float64."""
 
-    collected: Collected
+    source: Source
     gamma: float
     components: Array  # (D, d), orthonormal columns
     lengths: Array  # (d,)
@@ -66,10 +123,14 @@ class Fit:
     n_effective: float
     n_iter: int
     solver: SolverChoice
+    # Of gradient solvers only:
+    history: Array | None = None  # (n_iter + 1,) the objective after each iteration
+    init_objectives: Array | None = None  # (n_init,) the objective that each start reached
+    gamma_search: list[dict[str, float | str]] = field(default_factory=list)  # how "auto" found gamma
 
     def shares(self, group: int) -> Array:
         """Of the foreground's (0) or the background's (1) variance, along each component; 0 of no variance."""
-        along, total = self.variances[group], self.collected.pair.groups[group].total_variance()
+        along, total = self.variances[group], self.source.total_variance(group)
         assert along is not None
         return along / total if total > 0 else np.zeros_like(along)
 
@@ -88,36 +149,45 @@ def collect(groups: Groups, d: int, scale: bool | str, solver: str) -> Collected
     moments = [_read(read, k, groups) for k in range(len(groups.tables))]
     means = [group.mean for group in moments]
     variances = [group.scatter.diagonal() / group.weight for group in moments]
+    pooled = pooled_deviation(moments)
     if len(moments) == 2:
-        warn_distant_means(np.abs(means[0] - means[1]) / pooled_deviation(moments), groups)
-    if scale == "group":
-        scales = [group.standard_deviation() for group in moments]
-    elif scale == "pooled":
-        scales = [pooled_deviation(moments)] * len(moments)
-    else:
-        scales = [np.ones(means[0].size)] * len(moments)
+        warn_distant_means(np.abs(means[0] - means[1]) / pooled, groups)
+    scales = divisors(scale, [group.standard_deviation() for group in moments], pooled)
     if scale:
         moments = [group.scaled(divisor) for group, divisor in zip(moments, scales, strict=True)]
     basis = None
     if choice.name == "dual":
         moments, basis = reduce_rows(moments, d)
     pair = Pair(moments[0], moments[1] if len(moments) == 2 else None, basis)
-    return Collected(pair, _two(means), _two(variances), _two(scales), choice)
+    return Collected(two(means), two(variances), two(scales), pair, choice)
+
+
+def divisors(scale: bool | str, own: list[Array], pooled: Array) -> list[Array]:
+    """What the rows of each group are divided by, from the groups' own and the pooled standard deviations."""
+    if scale == "group":
+        return own
+    return [pooled if scale == "pooled" else np.ones(pooled.size)] * len(own)
 
 
 def _read(read: Callable[[Rows], Moments], k: int, groups: Groups) -> Moments:
     """Moments of one group; errors say which, and name the feature."""
-    name = ("foreground", "background")[k]
     try:
         moments = read(groups.tables[k])
     except NonFiniteError as error:
-        raise NonFiniteError(f"{error} (In the {name}, {groups.name(error.feature)}.)", error.feature) from error
+        raise in_group(error, k, groups) from error
     if not np.isfinite(moments.scatter.trace):
-        raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {name}.)")
+        raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {GROUPS[k]}.)")
     return moments
 
 
-def _two(arrays: list[Array]) -> tuple[Array, Array | None]:
+def in_group(error: NonFiniteError, k: int, groups: Groups) -> NonFiniteError:
+    """The same error, saying in which group, and naming the feature."""
+    message = f"{error} (In the {GROUPS[k]}, {groups.name(error.feature)}.)"
+    return NonFiniteError(message, error.feature, error.missing)
+
+
+def two(arrays: list[Array]) -> tuple[Array, Array | None]:
+    """The foreground's and the background's, None without a background."""
     return arrays[0], arrays[1] if len(arrays) == 2 else None
 
 
@@ -144,7 +214,7 @@ def fit_contrast(collected: Collected, method: Method, d: int, gamma: float | No
         objective = contrastive_variance(U, U * values)
     choice = collected.choice
     return Fit(
-        collected=collected,
+        source=collected,
         gamma=gamma,
         components=canonical_signs(pair.lift(contrast, U, values)),
         lengths=solution.lengths,
@@ -152,7 +222,7 @@ def fit_contrast(collected: Collected, method: Method, d: int, gamma: float | No
         eigenvalues=values / pair.foreground.weight,
         objective=objective,
         reconstruction_loss=reconstruction_loss(contrast, U, U * values),
-        variances=_two(spectrum.variances(contrast)),
+        variances=two(spectrum.variances(contrast)),
         n_effective=contrast.N,
         n_iter=spectrum.n_iter,
         solver=replace(choice, reason=f"{choice.reason}; {spectrum.note}") if spectrum.note else choice,
@@ -173,16 +243,3 @@ def infeasible(pair: Pair, method: Method, d: int, gamma: float) -> ValueError:
         )
     exchanged = pair.background.total_variance() > pair.foreground.total_variance() and limit < TINY_LIMIT
     return InfeasibleGammaError(method, gamma, limit, d, exchanged)
-
-
-def background_model(collected: Collected, d: int) -> LatentGaussian:
-    """PPCA of the background alone with d components, in the background's scaled units."""
-    pair = collected.pair
-    assert pair.background is not None
-    contrast = alone(pair.background)
-    spectrum = top_eigenpairs(contrast, d)
-    solution = solve_pcpca(contrast, spectrum.values)
-    if not solution.feasible:
-        raise RankError(d, "background")
-    U = pair.lift(contrast, spectrum.vectors, spectrum.values)
-    return LatentGaussian(pair.background.mean, U * solution.lengths, solution.sigma2)

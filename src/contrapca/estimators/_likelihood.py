@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._array import Array
-from .._validation import generator, label_mask, like_table
+from .._array import Array, Rows, is_sparse
+from .._validation import Groups, canonical, check_count, check_option, generator, label_mask, like_table
+from ..exceptions import NonFiniteError
 from ..gaussian import Conditional, LatentGaussian
+from ..moments import has_holes
 from ._base import ContrastEstimator
-from ._fit import Fit
+from ._fit import Fit, Method
+from ._missing import Settings, fit_observed
+
+GRADIENT_SOLVERS = ("lbfgs", "adam")
 
 
 class LikelihoodEstimator(ContrastEstimator):
@@ -22,22 +28,74 @@ class LikelihoodEstimator(ContrastEstimator):
     returns original units.
     """
 
+    mean: str
+    n_init: int
+    max_iter: int
+    tol: float
+    random_state: Any
+    verbose: int
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = True
+        return tags
+
+    def _solve(self, groups: Groups, d: int, method: Method, gamma: float | None) -> Fit:
+        """In closed form if the rows are complete, else (or if asked for) by gradients."""
+        check_option(self.solver, "solver", ("auto", "eigh", "dual", "lanczos", *GRADIENT_SOLVERS))
+        check_option(self.mean, "mean", ("observed", "gls"))
+        check_count(self.n_init, "n_init")
+        check_count(self.max_iter, "max_iter")
+        if self.solver not in GRADIENT_SOLVERS:
+            try:
+                return super()._solve(groups, d, method, gamma)
+            except NonFiniteError as error:
+                if not error.missing or any(map(is_sparse, groups.tables)):
+                    raise
+                if self.solver != "auto":
+                    raise ValueError(
+                        f"solver={self.solver!r} is for complete rows, but values are missing. Use solver='auto', or "
+                        "fill them first."
+                    ) from error
+        elif any(map(is_sparse, groups.tables)):
+            raise ValueError(f"solver={self.solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
+        algorithm = "adam" if self.solver == "adam" else "lbfgs"
+        settings = Settings(
+            algorithm, self.mean, self.n_init, self.max_iter, self.tol, self.random_state, int(self.verbose)
+        )
+        return fit_observed(groups, d, gamma, self.scale, settings)
+
     def _adopt(self, fit: Fit, dtype: np.dtype[Any]) -> None:
         super()._adopt(fit, dtype)
+        values = np.array([fit.objective])
+        self.objective_history_ = values if fit.history is None else fit.history
+        self.init_objectives_ = values if fit.init_objectives is None else fit.init_objectives
         W = fit.components * fit.lengths
-        self.model_ = LatentGaussian(fit.collected.pair.foreground.mean, W, fit.sigma2)
+        self.model_ = LatentGaussian(fit.source.model_mean, W, fit.sigma2)
         self.loadings_ = W.astype(dtype)
         self.noise_variance_ = fit.sigma2
 
     def _decoder(self) -> Array:
         return self.loadings_
 
-    def _encoder(self) -> Array:
-        return self.model_.projection()
+    def _rows(self, X: Any) -> Rows:
+        rows = canonical(self._validated(X, accept_sparse="csr", ensure_all_finite=False))
+        has_holes(rows)  # refuses infinity
+        return rows
 
-    def _log_jacobian(self, scale: Array) -> float:
-        """log |dx_scaled / dx| for rows divided by `scale`."""
-        return -float(np.sum(np.log(scale.astype(np.float64))))
+    def _latents(self, X: Any, center: str) -> Array:
+        rows = self._rows(X)
+        mean, scale = self._origin(center)
+        model = replace(self.model_, mean=mean.astype(np.float64) / scale)
+        return self._map_rows(lambda block: _apply(model.latent_mean, Conditional.latents, model, block), rows, scale)
+
+    def _log_density(self, model: LatentGaussian, rows: Rows, scale: Array) -> Array:
+        """log p of the observed values of each row in original units, `model` being in units of `scale`."""
+        density = self._map_rows(lambda block: _apply(model.log_prob, Conditional.log_prob, model, block), rows, scale)
+        jacobian = np.log(scale.astype(np.float64))  # of what is observed
+        if is_sparse(rows) or not np.any(jacobian):
+            return density - density.dtype.type(jacobian.sum())
+        return density - (~np.isnan(rows) @ jacobian).astype(density.dtype)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under the foreground model N(mean, W W' + sigma2 I).
@@ -51,9 +109,10 @@ class LikelihoodEstimator(ContrastEstimator):
         Returns
         -------
         log_likelihood : ndarray of shape (n,), in original units
+            Of the observed values of each row; 0 of a row without any.
         """
         rows = self._rows(X)
-        return self._map_rows(self.model_.log_prob, rows, self.scale_) + self._log_jacobian(self.scale_)
+        return self._log_density(self.model_, rows, self.scale_)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the foreground rows.
@@ -88,11 +147,16 @@ class LikelihoodEstimator(ContrastEstimator):
         -------
         mean : ndarray of shape (n, d)
             Equal to `transform(X)`.
-        covariance : ndarray of shape (n, d, d), read-only
-            sigma2 M^-1, the same for all complete rows.
+        covariance : ndarray of shape (n, d, d), read-only where all rows are complete
+            sigma2 M^-1, the same for all complete rows; wider for rows with missing values, and the identity for a row
+            without any value.
         """
-        mean = self._latents(X, center="foreground")
-        return mean, self.model_.latent_covariance(mean.shape[0], mean.dtype)
+        rows = self._rows(X)
+        mean = self._latents(rows, center="foreground")
+        if is_sparse(rows) or not np.isnan(rows).any():
+            return mean, self.model_.latent_covariance(mean.shape[0], mean.dtype)
+        covariance = self._map_rows(lambda block: self.model_.condition(block).latent_covariance(), rows, self.scale_)
+        return mean, covariance.astype(mean.dtype)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """New rows from the foreground model.
@@ -171,3 +235,12 @@ class LikelihoodEstimator(ContrastEstimator):
     def _fitted_scale(self) -> Array:
         check_is_fitted(self)
         return self.scale_.astype(np.float64)
+
+
+def _apply(
+    complete: Callable[[Rows], Array], observed: Callable[[Conditional], Array], model: LatentGaussian, block: Rows
+) -> Array:
+    """A function of complete rows, or its counterpart for rows with holes, in the float type of the rows."""
+    if is_sparse(block) or not np.isnan(block).any():
+        return complete(block)
+    return observed(model.condition(block)).astype(block.dtype)

@@ -17,7 +17,7 @@ from ..solvers import SolverChoice
 if TYPE_CHECKING:
     from ._base import ContrastEstimator
 
-FORMAT, FORMAT_VERSION = "contrapca-model", 1
+FORMAT, FORMAT_VERSION = "contrapca-model", 2
 
 # Arrays by name with their shape in terms of d and D. `background_...` are absent without a background.
 COMMON = {
@@ -34,11 +34,12 @@ BACKGROUND = {
     "background_scale_": "D",
     "background_feature_variance_": "D",
 }
+LIKELIHOOD = {"loadings_": "Dd", "objective_history_": "*", "init_objectives_": "*"}  # *: any length
 CONTRASTIVE = BACKGROUND | {"background_variance_": "d", "background_variance_ratio_": "d"}
 ARRAYS = {
-    "PPCA": COMMON | {"loadings_": "Dd"},
+    "PPCA": COMMON | LIKELIHOOD,
     "CPCA": COMMON | CONTRASTIVE,
-    "PCPCA": COMMON | CONTRASTIVE | {"loadings_": "Dd"},
+    "PCPCA": COMMON | CONTRASTIVE | LIKELIHOOD,
 }
 COMMON_NUMBERS = ["n_effective_", "n_iter_", "_objective"]
 GAMMA_NUMBERS = ["gamma_", "gamma_raw_", "_gamma_max", "_loss"]
@@ -75,6 +76,8 @@ def save_model(model: ContrastEstimator, path: Any) -> None:
         | {f"{name}.sigma2": gaussian.sigma2 for name, gaussian in gaussians.items()},
         "solver": {"name": model.solver_.name, "reason": model.solver_.reason},
     }
+    if kind == "PCPCA":
+        header["gamma_search"] = model.gamma_search_  # type: ignore[attr-defined]
     write_archive(path, header, arrays)
 
 
@@ -134,7 +137,7 @@ def _restore(model: Any, kind: str, header: dict[str, Any], arrays: dict[str, An
 
     def array(name: str, shape: str) -> Any:
         value = arrays[name]
-        expected = tuple(sizes[letter] for letter in shape)
+        expected = (value.size,) if shape == "*" else tuple(sizes[letter] for letter in shape)
         if value.dtype.kind != "f" or value.shape != expected or not np.isfinite(value).all():
             raise ValueError(f"{name} is not a finite array of shape {expected}")
         return value
@@ -166,9 +169,13 @@ def _restore(model: Any, kind: str, header: dict[str, Any], arrays: dict[str, An
     solver = header["solver"]
     model.solver_ = SolverChoice(str(solver["name"]), str(solver["reason"]))  # type: ignore[arg-type]
     model.n_features_in_ = D
+    if kind == "PCPCA":
+        model.gamma_search_ = [
+            {"gamma": float(step["gamma"]), "outcome": str(step["outcome"])} for step in header["gamma_search"]
+        ]
     if "feature_names_in_" in arrays:
         names = arrays["feature_names_in_"]
         if names.dtype.kind != "U" or names.shape != (D,):
             raise ValueError("feature_names_in_ is not one text for each feature")
         model.feature_names_in_ = names.astype(object)
-    model._collected = None
+    model._source = None

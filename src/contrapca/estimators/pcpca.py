@@ -12,7 +12,7 @@ from .._array import Array
 from ..exceptions import GroupError, RankError, UnavailableError
 from ..gaussian import LatentGaussian
 from ._contrastive import ContrastiveEstimator
-from ._fit import Fit, background_model
+from ._fit import Fit
 from ._likelihood import LikelihoodEstimator
 
 
@@ -20,7 +20,8 @@ class PCPCA(LikelihoodEstimator, ContrastiveEstimator):
     """Probabilistic contrastive principal component analysis (Li, Jones and Engelhardt).
 
     Maximises the relative likelihood p(X | W, sigma2) / p(Y | W, sigma2)^gamma_raw of foreground X and background Y,
-    in closed form: the fitted model describes what varies in the foreground and not in the background.
+    in closed form, or by gradients where values are missing (NaN): the fitted model describes what varies in the
+    foreground and not in the background.
 
     Parameters
     ----------
@@ -29,14 +30,32 @@ class PCPCA(LikelihoodEstimator, ContrastiveEstimator):
     gamma : float or "auto", default "auto"
         Strength of the contrast, in [0, `gamma_max_`) and so below 1: the paper's gamma' = gamma_raw m / n. 0 is PPCA
         of the foreground. "auto" takes 0.97 of the exact limit, a robust choice for finding directions; for densities,
-        scores, sampling and imputation use at most half the limit.
+        scores, sampling and imputation use at most half the limit. With missing values only an upper bound of the limit
+        is known: "auto" takes 0.97 of it, and less until the fit converges (`gamma_search_`).
     background_label : optional
         Rows with `y == background_label` are the background, for stacked data in pipelines and searches.
     scale : False, "group" or "pooled", default False
         "group" divides each group by its own standard deviations (new rows by the foreground's), "pooled" all rows by
         the within-group ones.
-    solver : {"auto", "eigh", "dual", "lanczos"}, default "auto"
-        How the eigenvectors are found; `contrapca.which_solver` tells what "auto" picks.
+    solver : {"auto", "eigh", "dual", "lanczos", "lbfgs", "adam"}, default "auto"
+        For complete rows how the eigenvectors are found; `contrapca.which_solver` tells what "auto" picks. With missing
+        values "auto" is "lbfgs". "adam" is the paper's own procedure (step size 0.01, decays 0.9 and 0.999), for
+        comparison.
+    mean : {"observed", "gls"}, default "observed"
+        With missing values: each group's mean of what is observed, right where values are missing completely at random,
+        or its generalised-least-squares mean given the model, right also where holes depend on observed values.
+    n_init : int, default 1
+        With missing values: starts of the solver, the first from moments of what is observed, the others random. The
+        best is kept.
+    max_iter : int, default 1000
+        Iterations of each start; a ConvergenceWarning where they do not suffice.
+    tol : float, default 1e-6
+        Bound of the relative gradient, of the relative change of the objective, and of the relative error of an
+        identity that holds at the maximum; all three must hold.
+    random_state : None, int, Generator or RandomState
+        For the random starts.
+    verbose : int, default 0
+        1 shows the progress of gradient solvers on standard error.
 
     Attributes
     ----------
@@ -55,12 +74,18 @@ class PCPCA(LikelihoodEstimator, ContrastiveEstimator):
     gamma_, gamma_raw_ : float
         What was used, and the same in the paper's raw units, gamma n / m.
     gamma_max_ : float
-        The exact limit: from it on the relative likelihood has no maximum.
+        The exact limit: from it on the relative likelihood has no maximum. With missing values an upper bound of it.
     n_effective_ : float
         N = n (1 - gamma).
     solver_ : SolverChoice
         Which solver ran and why.
     n_iter_ : int
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
+        The objective after each iteration of a gradient solver; of a closed form its value alone.
+    init_objectives_ : ndarray of shape (n_init,)
+        What each start reached: their spread tells whether there are several local maxima.
+    gamma_search_ : list of dict
+        With missing values and gamma="auto": every gamma that was tried, and the outcome. Else empty.
     model_ : LatentGaussian
         The fitted foreground distribution, in scaled units.
     background_model_ : LatentGaussian
@@ -82,8 +107,32 @@ class PCPCA(LikelihoodEstimator, ContrastiveEstimator):
 
     _method = "pcpca"
 
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        gamma: float | str = "auto",
+        background_label: Any = None,
+        scale: bool | str = False,
+        solver: str = "auto",
+        mean: str = "observed",
+        n_init: int = 1,
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        super().__init__(n_components, gamma=gamma, background_label=background_label, scale=scale, solver=solver)
+        self.mean = mean
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.verbose = verbose
+
     def _adopt(self, fit: Fit, dtype: np.dtype[Any]) -> None:
         super()._adopt(fit, dtype)
+        self.gamma_search_ = fit.gamma_search
         self._background_model: LatentGaussian | None = None
 
     @property
@@ -100,9 +149,9 @@ class PCPCA(LikelihoodEstimator, ContrastiveEstimator):
             raise GroupError("This model was fitted without a background: there is nothing to compare with.")
         if self._background_model is None:
             d = self.components_.shape[0]
-            if self._collected is None and self._gamma_max is not None:  # copied or saved, and still there is none
+            if self._source is None and self._gamma_max is not None:  # copied or saved, and still there is none
                 raise RankError(d, "background")
-            self._background_model = background_model(self._moments(), d)
+            self._background_model = self._kept().background_model(d)
         return self._background_model
 
     def _resolve(self) -> None:
@@ -129,5 +178,4 @@ class PCPCA(LikelihoodEstimator, ContrastiveEstimator):
         check_is_fitted(self)
         model = self._background()
         assert self.background_scale_ is not None
-        background = self._map_rows(model.log_prob, self._rows(X), self.background_scale_)
-        return self.score_samples(X) - background - self._log_jacobian(self.background_scale_)
+        return self.score_samples(X) - self._log_density(model, self._rows(X), self.background_scale_)

@@ -93,14 +93,15 @@ class MaskedGroup:
 
     def counts(self) -> tuple[Array, Array]:
         """(values, rows): how many rows have how many observed values, shape (k,) each."""
-        values, rows = [], []
+        values: list[Array] = []
+        rows: list[Array] = []
         if self.complete is not None:
-            values.append([self.mean.size])
-            rows.append([self.complete.weight])
+            values.append(np.array([float(self.mean.size)]))
+            rows.append(np.array([self.complete.weight]))
         if self.rows is not None:
             values.append(self.rows.observed)
-            rows.append(self.rows.counts)
-        return np.concatenate(values).astype(float), np.concatenate(rows).astype(float)
+            rows.append(self.rows.counts.astype(float))
+        return np.concatenate(values), np.concatenate(rows)
 
     def scaled(self, divisor: Array) -> MaskedGroup:
         """The group in units of `divisor`, shape (D,)."""
@@ -202,9 +203,7 @@ def _by_pattern(values: Array, holes: npt.NDArray[np.bool_]) -> MaskedRows | Non
     """Rows sorted by their pattern of holes."""
     if values.shape[0] == 0:
         return None
-    packed, pattern, counts = np.unique(
-        np.packbits(~holes, axis=1), axis=0, return_inverse=True, return_counts=True
-    )
+    packed, pattern, counts = np.unique(np.packbits(~holes, axis=1), axis=0, return_inverse=True, return_counts=True)
     masks = np.unpackbits(packed, axis=1, count=values.shape[1]).astype(np.float64)
     order = np.argsort(pattern.reshape(-1), kind="stable")
     return MaskedRows(values[order], masks, counts)

@@ -126,8 +126,8 @@ def check_finite(mean: Array, rows: Rows) -> None:
     where = f"in {bad.size} of {mean.size} features (the first is column {bad[0]}, counted from 0)"
     if missing:
         message = (
-            f"Input contains NaN {where}. Only PPCA and PCPCA take missing values, in tables that are not sparse: use one "
-            "of them, or fill the values first, for example with their impute()."
+            f"Input contains NaN {where}. Only PPCA and PCPCA take missing values, in tables that are not sparse: use "
+            "one of them, or fill the values first, for example with their impute()."
         )
     else:
         message = f"Input contains infinity or values too large to be summed {where}. Remove or rescale them."

@@ -4,18 +4,30 @@ from ._select import SolverChoice, select_solver
 from ._solution import Solution
 from ._spectral import Spectrum, canonical_signs, top_eigenpairs
 from .closed_form import solve_cpca, solve_pcpca
+from .gradient import GradientSolution, maximise
 from .limits import GammaLimits, all_limits, cpca_limit, pcpca_limit, pcpca_limit_and_vectors, rank_exceeds
+from .missing_limits import count_bound, observed_bound
+from .observed import expected_variances, gls_mean
+from .start import observed_start, random_start
 
 __all__ = [
     "GammaLimits",
+    "GradientSolution",
     "Solution",
     "SolverChoice",
     "Spectrum",
     "all_limits",
     "canonical_signs",
+    "count_bound",
     "cpca_limit",
+    "expected_variances",
+    "gls_mean",
+    "maximise",
+    "observed_bound",
+    "observed_start",
     "pcpca_limit",
     "pcpca_limit_and_vectors",
+    "random_start",
     "rank_exceeds",
     "select_solver",
     "solve_cpca",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-SolverName = Literal["eigh", "dual", "lanczos"]
+SolverName = Literal["eigh", "dual", "lanczos", "lbfgs", "adam"]
 
 # Up to this order a dense eigenproblem is a matter of seconds to a minute and some 1.5 GiB.
 MAX_DENSE = 8000
@@ -19,7 +19,7 @@ class SolverChoice:
 
     Attributes
     ----------
-    name : {"eigh", "dual", "lanczos"}
+    name : {"eigh", "dual", "lanczos", "lbfgs", "adam"}
     reason : str
     """
 

@@ -1,11 +1,11 @@
-"""The maximum of the relative likelihood of observed values, by gradients (F9), or the proof that there is none (F10)."""
+"""The maximum of the likelihood of observed values by gradients (F9), or the proof that there is none (F10)."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Literal
+from typing import Any, Literal
 
 import numpy as np
 import scipy.optimize
@@ -19,7 +19,7 @@ Algorithm = Literal["lbfgs", "adam"]
 Report = Callable[[int, float, float], None]  # iteration, objective, relative gradient
 
 MEMORY = 20  # pairs of steps that L-BFGS keeps
-# sigma2 below this part of the mean variance, and loadings above this multiple of it, are on their way to 0 and infinity.
+# sigma2 below this part of the mean variance is on its way to 0, loadings above this multiple of it to infinity.
 VANISHING, RUNAWAY = 1e-10, 1e6
 LOG_RANGE = (math.log(VANISHING) - 1, 30.0)  # of log sigma2, for trial points far off
 LOOSEST = 1e-4  # the largest residual at which rounding may end the iteration
@@ -74,7 +74,8 @@ class _Problem:
         self.cells = sum(c * group.cells for c, group in self.terms)  # sum D_i - gamma_raw sum E_j
         self.variance = float(pair.foreground.squares.sum() / pair.foreground.cells)
         margin = min(
-            float(np.min(sum(c * group.observed for c, group in self.terms) / pair.foreground.observed)), 1.0  # type: ignore[arg-type]
+            float(np.min(sum(c * group.observed for c, group in self.terms) / pair.foreground.observed)),
+            1.0,  # type: ignore[arg-type]
         )
         self.largest = RUNAWAY * float(pair.foreground.variances.sum()) / margin
         self.key: bytes = b""
@@ -116,7 +117,9 @@ class _Problem:
         """What is minimised, -l / cells, with its gradient in theta."""
         evaluation = self.at(theta)
         _, sigma2 = self.unpack(theta)
-        gradient = np.append(np.sqrt(self.variance) * evaluation.gradient_W.ravel(), sigma2 * evaluation.gradient_sigma2)
+        gradient = np.append(
+            np.sqrt(self.variance) * evaluation.gradient_W.ravel(), sigma2 * evaluation.gradient_sigma2
+        )
         return -evaluation.value / self.cells, -gradient / self.cells
 
     def residuals(self, theta: Array) -> tuple[float, float]:
@@ -205,12 +208,12 @@ def _lbfgs(problem: _Problem, theta: Array, trace: _Trace, max_iter: int) -> Sta
         if trace.add(intermediate_result.x):
             raise StopIteration
 
-    bounds = [(None, None)] * (theta.size - 1) + [LOG_RANGE]
+    bounds: Any = [(None, None)] * (theta.size - 1) + [LOG_RANGE]
     for _ in range(2):
         left = max_iter - len(trace.values) + 1
         if left <= 0:
             break
-        options = {"maxcor": MEMORY, "maxiter": left, "maxfun": 20 * left, "ftol": 0.0, "gtol": 0.0}
+        options: Any = {"maxcor": MEMORY, "maxiter": left, "maxfun": 20 * left, "ftol": 0.0, "gtol": 0.0}
         scipy.optimize.minimize(
             problem.loss, theta, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options
         )

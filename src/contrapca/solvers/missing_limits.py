@@ -28,7 +28,8 @@ def count_bound(pair: MaskedPair, d: int) -> tuple[float, str]:
     """The bound that the numbers of observed values alone give, and what it comes from.
 
     (1) sum_i D_i > gamma_raw sum_j E_j, or sigma2 -> infinity. (3) W -> infinity along a feature k unless
-    n_k > gamma_raw m_k, and along generic loadings of k <= d columns unless sum_i min(k, D_i) > gamma_raw sum_j min(k, E_j).
+    n_k > gamma_raw m_k, and along generic loadings of k <= d columns unless sum_i min(k, D_i) > gamma_raw
+    sum_j min(k, E_j).
     """
     assert pair.background is not None
     foreground, background = pair.foreground, pair.background

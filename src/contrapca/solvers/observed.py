@@ -53,7 +53,7 @@ def gls_mean(group: MaskedGroup, W: Array, sigma2: float) -> Array:
 
 
 def expected_variances(group: MaskedGroup, U: Array, W: Array, sigma2: float) -> Array:
-    """E[(u'(x - mean))^2 | observed values] under the model, averaged over the rows, for each column u of U, shape (d,).
+    """E[(u'(x - mean))^2 | observed values] under the model, averaged over rows, for each column u of U, shape (d,).
 
     For complete rows that is the variance itself. For others the unobserved part is Gaussian given the observed one
     (F11): mean u_h'W_h z, variance sigma2 (u_h'W_h M^-1 W_h'u_h + |u_h|^2), h being the holes.
