@@ -53,19 +53,27 @@ def data_folder() -> Path:
 
 
 @pytest.fixture(scope="session")
-def mouse(data_folder):
-    """Mouse proteins as the reference prepares them: (foreground, background, genotype, feature names)."""
+def mouse_raw(data_folder):
+    """Mouse proteins as in the file, NaN where missing: (foreground, background, genotype, feature names)."""
     with (data_folder / "mouse_protein" / "Data_Cortex_Nuclear.csv").open(encoding="utf-8-sig", newline="") as file:
         header, *rows = csv.reader(file)
-    values = np.array([[float(cell) if cell else 0.0 for cell in row[1:78]] for row in rows])
+    values = np.array([[float(cell) if cell else np.nan for cell in row[1:78]] for row in rows])
     genotype, treatment, behaviour = np.array([row[78:81] for row in rows]).T
     foreground = (behaviour == "S/C") & (treatment == "Saline")
     background = (behaviour == "C/S") & (treatment == "Saline") & (genotype == "Control")
+    return values[foreground], values[background], genotype[foreground], header[1:78]
+
+
+@pytest.fixture(scope="session")
+def mouse(mouse_raw):
+    """The same as the reference prepares them: missing values as 0, then standardised."""
+    X, Y, genotype, names = mouse_raw
 
     def standardised(table):
+        table = np.nan_to_num(table)
         return (table - table.mean(axis=0)) / table.std(axis=0)
 
-    return standardised(values[foreground]), standardised(values[background]), genotype[foreground], header[1:78]
+    return standardised(X), standardised(Y), genotype, names
 
 
 def make_groups(n, m, D, seed=0, signal=3.0, nuisance=5.0):

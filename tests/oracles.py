@@ -116,3 +116,97 @@ def latent_posterior(X, mean, W, sigma2):
 def same_subspace(A, B, atol):
     """Whether the columns of A and of B (orthonormal) span the same space: equal projectors."""
     np.testing.assert_allclose(A @ A.T, B @ B.T, atol=atol)
+
+
+# ---------------------------------------------------------------------- missing values
+
+
+def indicator(row):
+    """L of shape (D_i, D): L x are the observed values of x."""
+    return np.eye(row.size)[~np.isnan(row)]
+
+
+def observed_log_likelihood(X, Y, gamma_raw, W, sigma2, mean_x=None, mean_y=None):
+    """log p(X_observed) - gamma_raw log p(Y_observed), row by row with explicit indicator matrices."""
+    A = W @ W.T + sigma2 * np.eye(len(W))
+
+    def total(table, mean):
+        mean = np.nanmean(table, axis=0) if mean is None else mean
+        value = 0.0
+        for row in table:
+            L = indicator(row)
+            if len(L):
+                value += gaussian_log_density((L @ (np.nan_to_num(row) - mean))[None], L @ A @ L.T)[0]
+        return value
+
+    return total(X, mean_x) - (0.0 if Y is None else gamma_raw * total(Y, mean_y))
+
+
+def finite_differences(function, x, step=1e-5):
+    """Gradient of a scalar function of an array by central differences."""
+    gradient = np.empty_like(x)
+    for index in np.ndindex(x.shape):
+        up, down = x.copy(), x.copy()
+        up[index] += step
+        down[index] -= step
+        gradient[index] = (function(up) - function(down)) / (2 * step)
+    return gradient
+
+
+def quadratic(table, W, sigma2):
+    """sum x_o'A_o^-1 x_o about the observed means."""
+    A, mean = W @ W.T + sigma2 * np.eye(len(W)), np.nanmean(table, axis=0)
+    total = 0.0
+    for row in table:
+        L = indicator(row)
+        x = L @ (np.nan_to_num(row) - mean)
+        total += x @ np.linalg.solve(L @ A @ L.T, x) if len(L) else 0.0
+    return total
+
+
+def gls_mean(table, W, sigma2):
+    """(sum L'A_i^-1 L)^-1 sum L'A_i^-1 x, written out."""
+    A = W @ W.T + sigma2 * np.eye(len(W))
+    left, right = 0.0, 0.0
+    for row in table:
+        L = indicator(row)
+        weight = L.T @ np.linalg.inv(L @ A @ L.T) @ L
+        left, right = left + weight, right + weight @ np.nan_to_num(row)
+    return np.linalg.solve(left, right)
+
+
+def ppca_em(X, d, steps=2000, seed=0):
+    """PPCA with missing values by the EM algorithm of Tipping and Bishop, about the observed means; (W, sigma2)."""
+    D = X.shape[1]
+    R = X - np.nanmean(X, axis=0)
+    rng = np.random.default_rng(seed)
+    W, sigma2 = rng.standard_normal((D, d)), 1.0
+    for _ in range(steps):
+        right, left = np.zeros((D, d)), np.zeros((D, d, d))
+        moments = []
+        for row in R:
+            o = ~np.isnan(row)
+            inverse = np.linalg.inv(sigma2 * np.eye(d) + W[o].T @ W[o])
+            z = inverse @ W[o].T @ row[o]
+            zz = sigma2 * inverse + np.outer(z, z)
+            moments.append((o, z, zz))
+            right[o] += np.outer(row[o], z)
+            left[o] += zz
+        W = np.stack([np.linalg.solve(left[j], right[j]) for j in range(D)])
+        residual = 0.0
+        for row, (o, z, zz) in zip(R, moments, strict=True):
+            residual += row[o] @ row[o] - 2 * row[o] @ W[o] @ z + np.sum((W[o].T @ W[o]) * zz)
+        sigma2 = residual / np.sum(~np.isnan(X))
+    return W, sigma2
+
+
+def expected_variances(X, U, W, sigma2):
+    """Mean over rows of E[(u'x)^2 | observed], by conditioning A explicitly; x about the observed means."""
+    A, total = W @ W.T + sigma2 * np.eye(len(W)), 0.0
+    for row in X - np.nanmean(X, axis=0):
+        o = ~np.isnan(row)
+        gain = A[:, o] @ np.linalg.inv(A[np.ix_(o, o)])
+        mean, covariance = gain @ row[o], A - gain @ A[o]
+        mean[o] = row[o]
+        total += (U.T @ mean) ** 2 + np.diag(U.T @ covariance @ U)
+    return total / len(X)

@@ -40,3 +40,37 @@ def _group(draw, rng, rows, D):
     elif kind == "uneven":
         table *= np.logspace(0, 2, D)
     return table
+
+
+@dataclass(frozen=True)
+class MaskedCase:
+    X: np.ndarray
+    Y: np.ndarray
+    d: int
+    gamma_raw: float
+    W: np.ndarray
+    sigma2: float
+
+
+@st.composite
+def masked_tables(draw):
+    """Groups with holes, shared patterns and complete rows among them, and a point to evaluate the objective at."""
+    D, d = draw(st.integers(2, 6)), draw(st.integers(1, 3))
+    rng = np.random.default_rng(draw(st.integers(0, 2**32 - 1)))
+    tables = [_with_holes(draw, rng, draw(st.integers(3, 14)), D) for _ in range(2)]
+    W = draw(st.sampled_from([0.3, 1.0, 3.0])) * rng.standard_normal((D, d))
+    return MaskedCase(*tables, d, draw(st.sampled_from([0.0, 0.3, 1.5])), W, draw(st.sampled_from([0.2, 1.0, 4.0])))
+
+
+def _with_holes(draw, rng, rows, D):
+    table = rng.standard_normal((rows, D)) + rng.standard_normal(D)
+    kind = draw(st.sampled_from(["random", "few patterns", "half complete", "complete"]))
+    holes = rng.random((rows, D)) < draw(st.sampled_from([0.1, 0.5]))
+    if kind == "few patterns":
+        holes = holes[rng.integers(0, 2, rows)]
+    elif kind == "half complete":
+        holes[: rows // 2 + 1] = False
+    elif kind == "complete":
+        holes[:] = False
+    holes[0] = False  # every feature is observed at least once
+    return np.where(holes, np.nan, table)

@@ -77,6 +77,8 @@ def _unconvertible_columns(table: Any) -> str:
     names = column_names(table)
     bad = []
     for j, column in enumerate(np.asarray(table).T):
+        if column.dtype == object:
+            column = np.array([np.nan if _is_missing(value) else value for value in column], dtype=object)
         try:
             column.astype(np.float64)
         except (TypeError, ValueError):

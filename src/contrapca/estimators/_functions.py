@@ -7,12 +7,14 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_array
 
-from .._array import Array
+from .._array import Array, is_sparse
 from .._validation import check_gamma, check_n_components, check_option, split_groups
+from ..exceptions import NonFiniteError
 from ..objective import least_losses
 from ..objective import reconstruction_loss as contrast_loss
 from ..solvers import GammaLimits, SolverChoice, all_limits, top_eigenpairs
 from ._fit import Collected, choose_solver, collect
+from ._missing import observed_limits
 
 
 def _collect(X: Any, background: Any, d: int, scale: bool | str, solver: str, name: str) -> Collected:
@@ -40,7 +42,8 @@ def gamma_limits(
     GammaLimits
         In gamma' units, with `raw` beside them; prints as a table. `pcpca` and `cpca` are exact: fits succeed below and
         fail from there on. The others are the paper's sufficient bounds: `positive_definite`, `leading_positive` (safe
-        for CPCA), `noise_positive` and the sharper `noise_positive_sharp` (safe for PCPCA).
+        for CPCA), `noise_positive` and the sharper `noise_positive_sharp` (safe for PCPCA). With missing values `pcpca`
+        is only an upper bound, from which on fits certainly fail (`is_bound` is True), and the others are nan.
 
     Examples
     --------
@@ -51,7 +54,13 @@ def gamma_limits(
     >>> limits.noise_positive <= limits.noise_positive_sharp <= limits.pcpca <= 1
     True
     """
-    return all_limits(_collect(X, background, n_components, scale, solver, "gamma_limits").pair, n_components)
+    try:
+        return all_limits(_collect(X, background, n_components, scale, solver, "gamma_limits").pair, n_components)
+    except NonFiniteError as error:
+        groups = split_groups(X, None, background, None, name="gamma_limits", needs_background=True)
+        if not error.missing or any(map(is_sparse, groups.tables)):
+            raise
+    return observed_limits(groups, n_components, scale)
 
 
 def which_solver(X: Any, *, background: Any = None) -> SolverChoice:

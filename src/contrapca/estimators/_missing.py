@@ -16,6 +16,7 @@ from ..exceptions import GroupError, NonFiniteError, RankError, UnboundedError, 
 from ..gaussian import LatentGaussian
 from ..moments import MaskedGroup, MaskedPair, RowScatter, observe
 from ..solvers import (
+    GammaLimits,
     GradientSolution,
     SolverChoice,
     canonical_signs,
@@ -26,6 +27,7 @@ from ..solvers import (
     observed_bound,
     observed_start,
     random_start,
+    unbounded_elsewhere,
 )
 from ._fit import AUTO_FRACTION, GROUPS, Fit, Method, Source, divisors, in_group, two
 
@@ -95,6 +97,13 @@ def observe_groups(groups: Groups, scale: bool | str, settings: Settings) -> Obs
         masked = [group.scaled(divisor) for group, divisor in zip(masked, scales, strict=True)]
     pair = MaskedPair(masked[0], masked[1] if len(masked) == 2 else None)
     return Observed(two(means), two(variances), two(scales), pair, settings)
+
+
+def observed_limits(groups: Groups, d: int, scale: bool | str) -> GammaLimits:
+    """The upper bound of PCPCA's limit; nothing else is known of groups with holes."""
+    pair = observe_groups(groups, scale, Settings("lbfgs", "observed", 1, 1, 1.0, None, 0)).pair
+    bound, nan = observed_bound(pair, d, generator(0)), np.nan
+    return GammaLimits(bound, nan, nan, nan, nan, nan, n_components=d, ratio=pair.ratio, is_bound=True)
 
 
 def _observe(k: int, groups: Groups) -> MaskedGroup:
@@ -182,6 +191,8 @@ def _attempt(data: Observed, d: int, gamma: float) -> Fit | str:
                 break
         means = [group.mean * scale for group, scale in zip(pair.groups, data.scales, strict=False)]  # type: ignore[operator]
         data = replace(data, pair=pair, means=two(means))
+    if len(pair.terms(gamma)) == 2 and unbounded_elsewhere(pair, gamma, best.W):
+        return "the noise variance goes to 0 (the fit itself ended at a mere local maximum)"
     if best.status != "converged":
         _warn_not_converged(best, settings)
     objectives = np.array([solution.objective for solution in solutions])

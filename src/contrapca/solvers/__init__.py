@@ -6,7 +6,7 @@ from ._spectral import Spectrum, canonical_signs, top_eigenpairs
 from .closed_form import solve_cpca, solve_pcpca
 from .gradient import GradientSolution, maximise
 from .limits import GammaLimits, all_limits, cpca_limit, pcpca_limit, pcpca_limit_and_vectors, rank_exceeds
-from .missing_limits import count_bound, observed_bound
+from .missing_limits import count_bound, observed_bound, unbounded_elsewhere
 from .observed import expected_variances, gls_mean
 from .start import observed_start, random_start
 
@@ -33,4 +33,5 @@ __all__ = [
     "solve_cpca",
     "solve_pcpca",
     "top_eigenpairs",
+    "unbounded_elsewhere",
 ]

@@ -148,6 +148,8 @@ class GammaLimits:
     n_components : int
     ratio : float
         m / n, so that gamma_raw = gamma' / ratio.
+    is_bound : bool
+        Whether `pcpca` is only an upper bound of the limit, and the others are unknown (nan), as values are missing.
 
     The sufficient bounds are nan where the spectra they need are too large to compute (both rows
     and features above 8000).
@@ -161,12 +163,13 @@ class GammaLimits:
     noise_positive_sharp: float
     n_components: int
     ratio: float
+    is_bound: bool = False
 
     @property
     def gamma(self) -> dict[str, float]:
         """Every limit by name, in gamma' units."""
         names = [field.name for field in fields(self)]
-        return {name: getattr(self, name) for name in names if name not in ("n_components", "ratio")}
+        return {name: getattr(self, name) for name in names if name not in ("n_components", "ratio", "is_bound")}
 
     @property
     def raw(self) -> dict[str, float]:
@@ -176,7 +179,8 @@ class GammaLimits:
     def __str__(self) -> str:
         lines = [f"{f'n_components={self.n_components}':<22}{'gamma':>12}{'raw':>12}"]
         for name, value in self.gamma.items():
-            lines.append(f"{name:<22}{format_gamma(value):>12}{format_gamma(self.raw[name]):>12}")
+            mark = " (upper bound: values are missing)" if self.is_bound and name == "pcpca" else ""
+            lines.append(f"{name:<22}{format_gamma(value):>12}{format_gamma(self.raw[name]):>12}{mark}")
         return "\n".join(lines)
 
 

@@ -21,7 +21,8 @@ from .start import observed_start, random_start
 PROBE_NOISE = 1e-3
 MAX_STEPS, STEP_ITERATIONS = 8, 60
 STANDSTILL = 1e-3  # relative change of the bound after which a search ends
-RANDOM_STARTS = 2
+RANDOM_STARTS, PROBES = 6, 2  # of the bound, and of a fit's check for something better than a local maximum
+CERTAIN = 1e-9  # relative to gamma, by how much a ratio must be smaller not to be rounding
 
 
 def count_bound(pair: MaskedPair, d: int) -> tuple[float, str]:
@@ -67,6 +68,17 @@ def observed_bound(pair: MaskedPair, d: int, generator: np.random.Generator) -> 
                 break
             bound = ratio
     return bound
+
+
+def unbounded_elsewhere(pair: MaskedPair, gamma: float, W: Array) -> bool:
+    """Whether a direction is found that proves the objective unbounded (F10), although W is a local maximum.
+
+    One step of the search for the bound, from W and from random starts (of a fixed seed).
+    """
+    random = np.random.default_rng(0)
+    starts = [W, *(random_start(pair, W.shape[1], random)[0] for _ in range(PROBES))]
+    with calm_blas(pair.multiplications(W.shape[1])):
+        return any(_least_quadratic(pair, gamma, start)[1] < gamma * (1 - CERTAIN) for start in starts)
 
 
 def _least_quadratic(pair: MaskedPair, gamma: float, W: Array) -> tuple[Array, float]:

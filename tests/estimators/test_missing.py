@@ -1,0 +1,408 @@
+"""Tables with holes: fit, transform, score, gamma."""
+
+import copy
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.metrics import silhouette_score
+
+import oracles
+from conftest import make_groups
+from contrapca import CPCA, PCPCA, PPCA, gamma_limits, load
+from contrapca._validation import Groups
+from contrapca.estimators import _missing
+from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError, UnboundedError
+
+X, Y = make_groups(150, 120, 8)
+
+
+def masked(table, fraction=0.3, seed=0):
+    return np.where(np.random.default_rng(seed).random(table.shape) < fraction, np.nan, table)
+
+
+XM, YM = masked(X), masked(Y, seed=1)
+SETTINGS = _missing.Settings("lbfgs", "observed", 1, 1000, 1e-6, None, 0)
+
+
+@pytest.fixture(scope="module")
+def model():
+    return PCPCA(2, gamma=0.3).fit(XM, background=YM)
+
+
+def test_fit_notices(model):
+    assert model.solver_.name == "lbfgs"
+    assert "missing" in model.solver_.reason
+    assert model.n_iter_ == model.objective_history_.size - 1 > 3
+    np.testing.assert_allclose(model.mean_, np.nanmean(XM, axis=0))
+    np.testing.assert_allclose(model.background_mean_, np.nanmean(YM, axis=0))
+    np.testing.assert_allclose(model.feature_variance_, np.nanvar(XM, axis=0))
+    W, raw = model.loadings_, model.gamma_raw_
+    value = oracles.observed_log_likelihood(XM, YM, raw, W, model.noise_variance_)
+    assert model.objective() == pytest.approx(value, rel=1e-9)
+    assert model.objective_history_[-1] == model.objective()
+    assert raw == pytest.approx(0.3 * 150 / 120)
+    np.testing.assert_allclose(W.T @ W, np.diag(np.diag(W.T @ W)), atol=1e-9)  # components are principal axes
+    expected = oracles.expected_variances(XM, model.components_.T, W, model.noise_variance_)
+    np.testing.assert_allclose(model.explained_variance_, expected)
+    np.testing.assert_allclose(model.eigenvalues_, model.explained_variance_ - 0.3 * model.background_variance_)
+
+
+@pytest.mark.parametrize("scale", [False, "group", "pooled"])
+def test_gradients_on_complete_rows_give_the_closed_form(scale):
+    closed = PCPCA(2, gamma=0.4, scale=scale).fit(X, background=Y)
+    by_gradient = PCPCA(2, gamma=0.4, scale=scale, solver="lbfgs", tol=1e-9).fit(X, background=Y)
+    assert by_gradient.solver_.name == "lbfgs"
+    for name in ("loadings_", "noise_variance_", "components_", "explained_variance_", "background_variance_"):
+        np.testing.assert_allclose(getattr(by_gradient, name), getattr(closed, name), rtol=1e-5, atol=1e-6)
+    np.testing.assert_allclose(by_gradient.get_covariance(), closed.get_covariance(), rtol=1e-6, atol=1e-6)
+    assert by_gradient.objective() == pytest.approx(closed.objective(), rel=1e-10)
+    assert by_gradient.reconstruction_loss() == pytest.approx(closed.reconstruction_loss(), rel=1e-5)
+    np.testing.assert_allclose(by_gradient.score_samples(X), closed.score_samples(X), rtol=1e-5)
+    np.testing.assert_allclose(by_gradient.scale_, closed.scale_, rtol=1e-12)
+
+
+@pytest.mark.parametrize("scale", ["group", "pooled"])
+def test_scaling_by_what_is_observed(scale):
+    """Equal to scaling by hand, in original units."""
+    units = np.linspace(1, 20, 8)
+    found = PCPCA(2, gamma=0.3, scale=scale).fit(XM * units, background=YM * units)
+    own = [np.nanstd(table, axis=0) for table in (XM, YM)]
+    if scale == "pooled":
+        R = np.vstack([XM - np.nanmean(XM, axis=0), YM - np.nanmean(YM, axis=0)])
+        own = [np.sqrt(np.nanmean(R**2, axis=0))] * 2
+    by_hand = PCPCA(2, gamma=0.3).fit(XM / own[0], background=YM / own[1])
+    np.testing.assert_allclose(found.loadings_, by_hand.loadings_, atol=1e-4)
+    jacobian = -(~np.isnan(XM) @ np.log(own[0] * units))
+    np.testing.assert_allclose(
+        found.score_samples(XM * units), by_hand.score_samples(XM / own[0]) + jacobian, rtol=1e-4
+    )
+
+
+def test_rows_with_holes_against_conditioning(model):
+    """transform, latent_posterior, score_samples of rows with holes, from the explicit joint Gaussian."""
+    W, mean, A = model.loadings_, model.mean_, model.get_covariance()
+    rows = XM[:20]
+    Z, covariance = model.latent_posterior(rows)
+    np.testing.assert_allclose(model.transform(rows), Z)
+    log_density = model.score_samples(rows)
+    for row, z, cov, density in zip(rows, Z, covariance, log_density, strict=True):
+        o = ~np.isnan(row)
+        gain = W[o].T @ np.linalg.inv(A[np.ix_(o, o)])
+        np.testing.assert_allclose(z, gain @ (row - mean)[o], rtol=1e-8, atol=1e-10)
+        np.testing.assert_allclose(cov, np.eye(2) - gain @ W[o], rtol=1e-8, atol=1e-10)
+        expected = oracles.gaussian_log_density((row - mean)[o][None], A[np.ix_(o, o)])[0]
+        assert density == pytest.approx(expected, rel=1e-9)
+    complete = model.latent_posterior(X)[1]
+    np.testing.assert_allclose(model.latent_posterior(np.vstack([XM[:1], X]))[1][1:], complete, rtol=1e-8, atol=1e-12)
+    background = model.transform(YM, center="background")
+    np.testing.assert_allclose(background, model.transform(YM - model.background_mean_ + model.mean_), atol=1e-10)
+    ratio = model.contrast_score(XM)
+    assert ratio.shape == (150,)
+    assert ratio.mean() > model.contrast_score(YM).mean()
+
+
+def test_a_row_without_values(model):
+    empty = np.full((1, 8), np.nan)
+    mean, covariance = model.latent_posterior(empty)
+    np.testing.assert_array_equal(mean, np.zeros((1, 2)))
+    np.testing.assert_allclose(covariance[0], np.eye(2))
+    np.testing.assert_allclose(model.impute(empty)[0], model.mean_)
+    assert model.score_samples(empty)[0] == pytest.approx(0, abs=1e-12)
+    with pytest.warns(ContrastWarning, match="1 of the 151 foreground rows have no observed value") as caught:
+        found = PCPCA(2, gamma=0.3).fit(np.vstack([XM, empty]), background=YM)
+    assert caught[0].filename == __file__
+    np.testing.assert_allclose(found.loadings_, model.loadings_, atol=1e-10)
+
+
+def test_holes_in_one_group_only():
+    for left, right in ((XM, Y), (X, YM)):
+        found = PCPCA(2, gamma=0.3).fit(left, background=right)
+        assert found.solver_.name == "lbfgs"
+    found = PPCA(2).fit(XM)
+    assert found.score(XM) == pytest.approx(found.objective() / 150)
+    stacked = PCPCA(2, gamma=0.3, background_label=1).fit(np.vstack([XM, YM]), np.repeat([0, 1], [150, 120]))
+    np.testing.assert_allclose(stacked.loadings_, PCPCA(2, gamma=0.3).fit(XM, background=YM).loadings_)
+    assert stacked.transform(np.vstack([XM, YM])).shape == (270, 2)
+
+
+def test_starts():
+    one = PCPCA(2, gamma=0.3).fit(XM, background=YM)
+    assert one.init_objectives_.shape == (1,)
+    several = PCPCA(2, gamma=0.3, n_init=4, random_state=0).fit(XM, background=YM)
+    assert several.init_objectives_.shape == (4,)
+    assert several.objective() == several.init_objectives_.max()
+    again = PCPCA(2, gamma=0.3, n_init=4, random_state=0).fit(XM, background=YM)
+    np.testing.assert_array_equal(again.init_objectives_, several.init_objectives_)
+    np.testing.assert_array_equal(again.loadings_, several.loadings_)
+    other = PCPCA(2, gamma=0.3, n_init=4, random_state=1).fit(XM, background=YM)
+    assert not np.array_equal(other.init_objectives_, several.init_objectives_)
+
+
+def test_the_best_start_is_kept(monkeypatch):
+    """A start that is stopped early, first or last, does not win."""
+    real, calls = _missing.maximise, []
+
+    def lame_at_first(*args, **options):
+        calls.append(options)
+        return real(*args, **(options | {"max_iter": 1} if len(calls) == 1 else options))
+
+    monkeypatch.setattr(_missing, "maximise", lame_at_first)
+    found = PCPCA(2, gamma=0.3, n_init=3, random_state=0).fit(XM, background=YM)
+    assert len(calls) == 3
+    assert found.objective() == found.init_objectives_[1:].max() > found.init_objectives_[0] + 1
+
+
+def test_budget_and_progress(capsys):
+    with pytest.warns(ConvergenceWarning, match=r"2 iterations \(budget\).*max_iter") as caught:
+        PCPCA(2, gamma=0.3, max_iter=2).fit(XM, background=YM)
+    assert caught[0].filename == __file__
+    with pytest.warns(ConvergenceWarning, match="Adam"):
+        adam = PCPCA(2, gamma=0.3, solver="adam", max_iter=30).fit(XM, background=YM)
+    assert adam.solver_.name == "adam"
+    assert adam.n_iter_ == 30
+    assert capsys.readouterr().err == ""
+    quiet = PCPCA(2, gamma=0.3).fit(XM, background=YM)
+    loud = PCPCA(2, gamma=0.3, verbose=1).fit(XM, background=YM)
+    shown = capsys.readouterr().err
+    assert "gamma=0.3" in shown
+    assert "objective" in shown
+    assert "done" in shown
+    np.testing.assert_array_equal(loud.loadings_, quiet.loadings_)
+
+
+# ---------------------------------------------------------------------- gamma
+
+
+def test_unbounded_names_a_gamma_that_works():
+    with pytest.raises(UnboundedError, match=r"no maximum at gamma=0.9 .*n_components=4.* works") as caught:
+        PCPCA(4, gamma=0.9).fit(XM, background=YM)
+    error = caught.value
+    assert isinstance(error, InfeasibleGammaError)
+    assert 0 < error.works < error.limit < 0.9
+    found = PCPCA(4, gamma=error.works).fit(XM, background=YM)
+    assert found.gamma_ == error.works
+    assert found.noise_variance_ > 0
+    twin = copy.copy(error)
+    assert (twin.works, str(twin)) == (error.works, str(error))
+
+
+def test_counts_are_checked_before_the_fit(monkeypatch):
+    left = XM.copy()
+    left[5:, 3] = np.nan
+    bound = 5 / np.count_nonzero(~np.isnan(YM[:, 3])) * 120 / 150
+    with pytest.raises(UnboundedError, match="how often feature 3 was observed") as caught:
+        PCPCA(2, gamma=0.5).fit(left, background=YM)
+    assert caught.value.works < caught.value.limit <= bound
+    monkeypatch.setattr(_missing, "maximise", lambda *args, **options: pytest.fail("a fit was begun"))
+    assert "feature 3" in _missing._attempt(_missing.observe_groups(Groups(left, YM), False, SETTINGS), 2, bound)
+
+
+def test_auto_and_its_record():
+    found = PCPCA(2).fit(XM, background=YM)
+    limits = gamma_limits(XM, YM, n_components=2)
+    assert limits.is_bound
+    assert found.gamma_max_ == limits.pcpca
+    assert "upper bound" in str(limits).splitlines()[1]
+    assert np.isnan(limits.cpca)
+    first, *steps = found.gamma_search_
+    assert first == {"gamma": limits.pcpca, "outcome": "upper bound"}
+    assert steps[0]["gamma"] == pytest.approx(0.97 * limits.pcpca)
+    assert steps[-1] == {"gamma": found.gamma_, "outcome": "converged"}
+    assert PCPCA(2, gamma=0.1).fit(XM, background=YM).gamma_search_ == []
+    assert not gamma_limits(X, Y, n_components=2).is_bound
+    assert PCPCA(2).fit(X, background=Y).gamma_search_ == []
+
+
+def test_auto_backtracks(monkeypatch):
+    real, gammas = _missing._attempt, []
+
+    def fails_twice(data, d, gamma):
+        gammas.append(gamma)
+        return "planted" if len(gammas) < 3 else real(data, d, gamma)
+
+    monkeypatch.setattr(_missing, "_attempt", fails_twice)
+    found = PCPCA(2).fit(XM, background=YM)
+    assert [step["outcome"] for step in found.gamma_search_] == ["upper bound", "planted", "planted", "converged"]
+    assert gammas == sorted(gammas, reverse=True)
+    assert found.gamma_ == gammas[-1]
+
+
+def test_auto_gives_up_where_nothing_works(monkeypatch):
+    monkeypatch.setattr(_missing, "_attempt", lambda *args: "planted")
+    with pytest.raises(UnboundedError, match=r"planted.*fewer components"):
+        PCPCA(2).fit(XM, background=YM)
+
+
+def test_too_many_components_for_one_group():
+    plane = X[:, :2] @ Y[:2]
+    with pytest.raises(UnboundedError, match=r"gamma=0.*noise variance goes to 0.*fewer components"):
+        PPCA(2, solver="lbfgs").fit(plane)
+
+
+# ---------------------------------------------------------------------- means
+
+
+def test_gls_means_are_a_fixed_point():
+    found = PCPCA(2, gamma=0.3, mean="gls").fit(XM, background=YM)
+    for table, mean in ((XM, found.mean_), (YM, found.background_mean_)):
+        expected = oracles.gls_mean(table, found.loadings_, found.noise_variance_)
+        np.testing.assert_allclose(mean, expected, atol=1e-3)
+        assert np.abs(mean - np.nanmean(table, axis=0)).max() > 0.01
+    value = oracles.observed_log_likelihood(
+        XM, YM, found.gamma_raw_, found.loadings_, found.noise_variance_, found.mean_, found.background_mean_
+    )
+    assert found.objective() == pytest.approx(value, rel=1e-8)
+    scaled = PCPCA(2, gamma=0.3, mean="gls", scale="pooled").fit(XM * 100, background=YM * 100)
+    assert np.abs(scaled.mean_ - 100 * found.mean_).max() < 40  # in original units
+
+
+def test_gls_means_are_unbiased_where_holes_depend_on_values():
+    """Feature 1 is hidden where feature 0, which is observed, is large: missing at random, not completely so."""
+    rng = np.random.default_rng(0)
+    n = 4000
+    truth = np.array([1.0, 2.0, 3.0, 4.0])
+    W = np.array([[2.0], [2.0], [1.0], [1.0]])
+    table = truth + rng.standard_normal((n, 1)) @ W.T + 0.5 * rng.standard_normal((n, 4))
+    table[table[:, 0] > truth[0], 1] = np.nan
+    observed, gls = PPCA(1).fit(table).mean_, PPCA(1, mean="gls").fit(table).mean_
+    # Regression on feature 0, exact for this mechanism, has a standard error of about sd / sqrt(n / 2).
+    tolerance = 4 * np.sqrt(W[1, 0] ** 2 + 0.25) / np.sqrt(n / 2)
+    assert abs(gls[1] - truth[1]) < tolerance
+    assert abs(observed[1] - truth[1]) > 5 * tolerance  # the control: the plain mean is off by far more
+    np.testing.assert_allclose(gls[[0, 2, 3]], truth[[0, 2, 3]], atol=tolerance)
+
+
+# ---------------------------------------------------------------------- manners
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_frames(library, need):
+    frames = need(library)
+    names = [f"g{j}" for j in range(8)]
+    left, right = (frames.DataFrame(dict(zip(names, table.T, strict=True))) for table in (XM, YM))
+    found = PCPCA(2, gamma=0.3).fit(left, background=right)
+    np.testing.assert_allclose(found.loadings_, PCPCA(2, gamma=0.3).fit(XM, background=YM).loadings_)
+    assert list(found.impute(left).columns) == names
+    if library == "pandas":
+        whole = frames.DataFrame({"a": frames.array([1, 2, None, 4, 7, 1], dtype="Int64"), "b": [1.0, 2, 2, 1, 3, 5]})
+        whole["c"] = [1, None, 3, 2, 2, 8]
+        assert PPCA(1).fit(whole.astype(object).where(whole.notna(), None)).n_iter_ > 1  # None counts as missing
+        assert PPCA(1).fit(whole).transform(whole).shape == (6, 1)
+        with pytest.raises(ValueError, match="foreground that are not numbers: b"):
+            PPCA(1).fit(whole.assign(b=list("abcdef")))
+
+
+def test_float32(model):
+    found = PCPCA(2, gamma=0.3).fit(XM.astype(np.float32), background=YM.astype(np.float32))
+    assert found.loadings_.dtype == found.transform(XM.astype(np.float32)).dtype == np.float32
+    assert found.score_samples(XM.astype(np.float32)).dtype == np.float32
+    np.testing.assert_allclose(found.loadings_, model.loadings_, atol=1e-4)
+
+
+def test_saved_copied_cloned(model, tmp_path):
+    search = PCPCA(2, n_init=2, random_state=3).fit(XM, background=YM)
+    search.save(tmp_path / "m.npz")
+    for twin in (load(tmp_path / "m.npz"), copy.deepcopy(search)):
+        np.testing.assert_array_equal(twin.transform(XM), search.transform(XM))
+        np.testing.assert_array_equal(twin.objective_history_, search.objective_history_)
+        np.testing.assert_array_equal(twin.init_objectives_, search.init_objectives_)
+        assert twin.gamma_search_ == search.gamma_search_
+        assert twin.gamma_max_ == search.gamma_max_
+        np.testing.assert_array_equal(twin.contrast_score(XM), search.contrast_score(XM))
+        assert twin.get_params() == search.get_params()
+    assert not hasattr(clone(search), "components_")
+
+
+def test_interrupted(monkeypatch):
+    """Ctrl-C leaves nothing half-made."""
+
+    def interrupt(*args, **options):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr("contrapca.solvers.gradient.observed_log_likelihood", interrupt)
+    unfitted = PCPCA(2, gamma=0.3, verbose=1)
+    with pytest.raises(KeyboardInterrupt):
+        unfitted.fit(XM, background=YM)
+    assert not [name for name in vars(unfitted) if name.endswith("_")]
+
+
+def hollow(table, **cells):
+    table = table.copy()
+    if "column" in cells:
+        table[:, cells["column"]] = np.nan
+    return table
+
+
+# name: (estimator, foreground, background, error, what the message says)
+REFUSED = {
+    "a feature never observed": (PCPCA(), hollow(XM, column=3), YM, GroupError, "no observed value in the foreground"),
+    "nor in the background": (PCPCA(), XM, hollow(YM, column=3), GroupError, "in the background.*column 3.*Drop"),
+    "an empty group": (PCPCA(), np.full((9, 8), np.nan), YM, GroupError, "9 of the 9 foreground rows"),
+    "an empty background": (PCPCA(), XM, np.full((9, 8), np.nan), GroupError, "9 of the 9 background rows"),
+    "infinity": (PCPCA(), np.where(np.isnan(XM), XM, np.inf), YM, NonFiniteError, "infinity.*foreground"),
+    "sparse": (PCPCA(), sp.csr_array(np.nan_to_num(XM)), sp.csr_array(YM), NonFiniteError, "NaN.*not sparse"),
+    "sparse, lbfgs": (PCPCA(solver="lbfgs"), sp.csr_array(X), sp.csr_array(Y), ValueError, "toarray"),
+    "closed form": (PCPCA(solver="eigh"), XM, YM, ValueError, "solver='eigh' is for complete rows.*'auto'"),
+    "CPCA": (CPCA(), XM, YM, NonFiniteError, "PPCA and PCPCA"),
+    "mean": (PCPCA(mean="median"), XM, YM, ValueError, "mean='median'.*'gls'"),
+    "n_init": (PCPCA(n_init=0), XM, YM, ValueError, "n_init=0"),
+    "max_iter": (PCPCA(max_iter=1.5), XM, YM, ValueError, "max_iter=1.5"),
+    "constant": (PCPCA(), np.where(np.isnan(XM), XM, 1.0), YM, ValueError, "varies in at most"),
+}
+
+
+@pytest.mark.parametrize("name", REFUSED)
+def test_refused(name):
+    estimator, left, right, error, message = REFUSED[name]
+    with pytest.raises(error, match=f"(?s){message}"):
+        estimator.fit(left, background=right)
+    assert not [key for key in vars(estimator) if key.endswith("_")]
+
+
+# ---------------------------------------------------------------------- the real data
+
+
+@pytest.fixture(scope="module")
+def mouse_holes(mouse_raw):
+    """Mouse proteins with the file's own missing values, standardised by what is observed."""
+    X, Y, genotype, _ = mouse_raw
+
+    def standardised(table):
+        return (table - np.nanmean(table, axis=0)) / np.nanstd(table, axis=0)
+
+    return standardised(X), standardised(Y), genotype
+
+
+def test_mouse_own_holes(mouse_holes):
+    X, Y, genotype = mouse_holes
+    assert np.isnan(X).sum() == 324
+    found = PCPCA(2, gamma=0.5).fit(X, background=Y)
+    Z = found.transform(X)
+    assert np.isfinite(Z).all()
+    assert silhouette_score(Z, genotype) > 0.3
+    filled = found.impute(X)
+    np.testing.assert_array_equal(filled[~np.isnan(X)], X[~np.isnan(X)])
+
+
+def test_mouse_with_more_holes(mouse):
+    """gamma_raw 0.4: mean silhouette over masks, on fully observed rows, above 0.30 for up to half hidden."""
+    X, Y, genotype, _ = mouse
+    for fraction in (0.1, 0.3, 0.5):
+        scores = []
+        for seed in range(6):
+            holes = [masked(table, fraction, 2 * seed + k) for k, table in enumerate((X, Y))]
+            found = PCPCA(2, gamma=0.4 * len(Y) / len(X)).fit(holes[0], background=holes[1])
+            scores.append(silhouette_score(found.transform(X), genotype))
+        assert np.mean(scores) > 0.30
+
+
+@pytest.mark.parametrize(("fraction", "raw"), [(0.3, 0.9), (0.5, 0.45)])
+def test_mouse_unbounded(mouse, fraction, raw):
+    X, Y, _, _ = mouse
+    holes = [masked(table, fraction, k) for k, table in enumerate((X, Y))]
+    with pytest.raises(UnboundedError, match=r"noise variance goes to 0.*works") as caught:
+        PCPCA(10, gamma=raw * len(Y) / len(X)).fit(holes[0], background=holes[1])
+    assert PCPCA(10, gamma=caught.value.works).fit(holes[0], background=holes[1]).noise_variance_ > 0

@@ -1,0 +1,70 @@
+"""Groups with holes: what is kept of them."""
+
+import numpy as np
+import pytest
+
+import oracles
+from contrapca.exceptions import NonFiniteError
+from contrapca.moments import MaskedPair, observe
+from contrapca.objective import observed_log_likelihood
+
+rng = np.random.default_rng(0)
+
+
+def holes(rows, D, fraction=0.3, complete=0):
+    table = rng.standard_normal((rows, D)) * np.linspace(1, 3, D) + 5
+    mask = rng.random((rows, D)) < fraction
+    mask[:complete] = False
+    return np.where(mask, np.nan, table)
+
+
+@pytest.mark.parametrize("complete", [0, 3, 30])
+def test_observe(complete):
+    table = holes(40, 6, complete=complete)
+    table[-1] = np.nan
+    group, empty = observe(table)
+    assert empty == 1
+    assert group.weight == 39
+    np.testing.assert_allclose(group.mean, np.nanmean(table, axis=0))
+    np.testing.assert_allclose(group.variances, np.nanvar(table, axis=0))
+    np.testing.assert_array_equal(group.observed, (~np.isnan(table)).sum(axis=0))
+    full = np.count_nonzero(~np.isnan(table).any(axis=1))
+    assert (group.complete is None) == (full <= 6)  # moments pay once the rows outnumber the features
+    values, rows = group.counts()
+    assert rows.sum() == 39
+    assert values @ rows == group.cells == (~np.isnan(table)).sum()
+
+
+def test_patterns_are_shared():
+    table = holes(60, 5)[rng.integers(0, 4, 60)] + rng.standard_normal((60, 5))
+    group, _ = observe(table)
+    assert group.rows.masks.shape[0] <= 4
+    assert group.rows.counts.sum() == 60
+
+
+@pytest.mark.parametrize("complete", [0, 30])
+def test_scaled_and_about_another_mean(complete):
+    """Against rows that were scaled and shifted by hand, through the objective."""
+    table, divisor, mean = holes(50, 4, complete=complete), np.array([1.0, 2, 3, 4]), np.array([1.0, 0, 2, 1])
+    W, sigma2 = rng.standard_normal((4, 2)), 0.7
+    group = observe(table)[0].scaled(divisor).about(mean)
+    found = observed_log_likelihood([(1.0, group)], W, sigma2).value
+    expected = oracles.observed_log_likelihood(table / divisor, None, 0, W, sigma2, mean_x=mean)
+    assert found == pytest.approx(expected, rel=1e-10)
+    np.testing.assert_allclose(group.squares, np.nansum((table / divisor - mean) ** 2, axis=0))
+
+
+def test_terms_and_ratio():
+    X, Y = observe(holes(30, 4))[0], observe(holes(60, 4))[0]
+    pair = MaskedPair(X, Y)
+    assert pair.ratio == 2
+    assert [c for c, _ in pair.terms(0.5)] == [1.0, -0.25]
+    assert len(pair.terms(0.0)) == 1
+    assert len(MaskedPair(X, None).terms(0.0)) == 1
+
+
+def test_infinity_is_refused():
+    table = holes(10, 3)
+    table[1, 2] = np.inf
+    with pytest.raises(NonFiniteError, match="column 2"):
+        observe(table)
