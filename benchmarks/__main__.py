@@ -9,9 +9,10 @@ import warnings
 
 from contrapca import PCPCA
 
-from . import closed_form, timing
+from . import closed_form, missing, timing
 
-PARTS = [*closed_form.CASES, "import", "memory"]
+PARTS = [*closed_form.CASES, "import", "missing", "memory"]
+MEMORY = closed_form.MEMORY | {"2,000 + 2,000 x 2,000, 30% missing, d = 5": (missing.large, 5, 0.3, 1500)}
 
 
 def main() -> None:
@@ -22,7 +23,7 @@ def main() -> None:
     parser.add_argument("--memory-of", help=argparse.SUPPRESS)  # how the memory part calls itself in a fresh process
     options = parser.parse_args()
     if options.memory_of:
-        make, d, gamma, _ = closed_form.MEMORY[options.memory_of]
+        make, d, gamma, _ = MEMORY[options.memory_of]
         X, Y = make()
         print(timing.peak_extra_memory(lambda: PCPCA(d, gamma=gamma).fit(X, background=Y)))
         return
@@ -33,6 +34,10 @@ def main() -> None:
             print(*timing.run(make_case(), options.rounds), sep="\n", flush=True)
     if "import" in options.only:
         print(*_imports(options.rounds), sep="\n", flush=True)
+    if "missing" in options.only:
+        print("")
+        for line in missing.lines(options.rounds):
+            print(line, flush=True)
     if "memory" in options.only:
         print("", "| peak extra memory | MB |", "|---|---:|", *_memory(), sep="\n", flush=True)
 
@@ -42,7 +47,7 @@ def _imports(rounds: int) -> list[str]:
     seconds = [[timing.import_seconds(module) for module in modules] for _ in range(rounds)]
     best = [min(times) for times in zip(*seconds, strict=True)]
     ratio = best[0] / best[1]
-    spread = [max(times) / min(times) for times in zip(*seconds, strict=True)]
+    spread = [timing.spread(list(times)) for times in zip(*seconds, strict=True)]
     return [
         "| **import, in fresh interpreters** | | | |",
         f"| import contrapca | {best[0]:.3f} | {spread[0]:.1f} | {ratio:.2f} |",
@@ -53,7 +58,7 @@ def _imports(rounds: int) -> list[str]:
 
 def _memory() -> list[str]:
     lines = []
-    for name, (_, _, _, bound) in closed_form.MEMORY.items():
+    for name, (_, _, _, bound) in MEMORY.items():
         command = [sys.executable, "-m", "benchmarks", "--memory-of", name]
         peak = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
         lines.append(f"| {name} (bound {bound:.0f}) | {peak:.0f}, {'ok' if peak < bound else 'MISSED'} |")

@@ -58,11 +58,16 @@ def run(case: Case, rounds: int) -> Iterator[str]:
     fastest = min(best[name] for name in case.reference)
     yield f"| **{case.name}** | | | |"
     for name, times in seconds.items():
-        yield f"| {name} | {best[name]:.3f} | {max(times) / min(times):.1f} | {best[name] / fastest:.2f} |"
+        yield f"| {name} | {best[name]:.3f} | {spread(times):.1f} | {best[name] / fastest:.2f} |"
     for bound in case.bounds:
         ratio = best[bound.ours] / (fastest if bound.peer == "fastest PCA" else best[bound.peer])
         verdict = "ok" if ratio <= bound.ratio else "MISSED"
         yield f"| bound: {bound.ours} / {bound.peer} at most {bound.ratio:.3g} | | | {ratio:.3g}, {verdict} |"
+
+
+def spread(times: list[float]) -> float:
+    """Slowest over fastest."""
+    return max(times) / min(times)
 
 
 HEADER = ["| | minimum, s | max / min | ratio to the fastest exact PCA |", "|---|---:|---:|---:|"]

@@ -61,3 +61,104 @@ def test_without_matplotlib_the_extra_is_named(tmp_path):
     assert done.returncode == 1
     assert 'pip install "contrapca[plot]"' in done.stderr
     assert "Traceback" not in done.stderr
+
+
+# ---------------------------------------------------------------------- impute
+
+
+def write(path, text):
+    path.write_text(text)
+    return str(path)
+
+
+@pytest.fixture
+def two_files(tmp_path):
+    """Cases with holes, an identifier and a reordered background, as text."""
+    rng = np.random.default_rng(0)
+    tables = {}
+    for name, rows, columns in (("cases", 60, ["a", "b", "c", "d"]), ("controls", 50, ["d", "c", "b", "a"])):
+        values = {column: rng.standard_normal(rows) for column in "abcd"}
+        values["b"] = 2 * values["a"] + 0.1 * rng.standard_normal(rows)
+        lines = [",".join(["id", *columns])]
+        for i in range(rows):
+            hole = rng.integers(0, 6)
+            cells = [f"{values[column][i]:.4f}" for column in columns]
+            if hole < 4:
+                cells[hole] = ["", "NA", "nan", "."][i % 4]
+            lines.append(",".join([f"{name} {i}", *cells]))
+        tables[name] = write(tmp_path / f"{name}.csv", "\n".join(lines) + "\n")
+    return tables
+
+
+def read(path, separator=","):
+    with open(path, newline="") as file:  # noqa: PTH123
+        return list(csv.reader(file, delimiter=separator))
+
+
+@pytest.mark.parametrize("with_background", [True, False])
+def test_impute(two_files, tmp_path, capsys, with_background):
+    out = tmp_path / "filled.csv"
+    background = ["--background", two_files["controls"]] if with_background else []
+    assert cli.main(["impute", two_files["cases"], *background, "-o", str(out)]) == 0
+    before, after = read(two_files["cases"]), read(out)
+    assert before[0] == after[0] == ["id", "a", "b", "c", "d"]
+    filled = 0
+    for old, new in zip(before[1:], after[1:], strict=True):
+        for old_cell, new_cell in zip(old, new, strict=True):
+            if old_cell in ("", "NA", "nan", "."):
+                float(new_cell)
+                filled += 1
+            else:
+                assert new_cell == old_cell  # as it was written
+    shown = capsys.readouterr().out
+    assert f"{filled} of 240 values" in shown
+    assert "kept as text: id" in shown
+    assert ("PCPCA" in shown) == with_background
+    a, b = np.array([[float(row[1]), float(row[2])] for row in after[1:]]).T
+    assert np.corrcoef(a, b)[0, 1] > 0.9  # what one tells about the other was used
+
+
+def test_impute_takes_gamma_and_other_separators(two_files, tmp_path, capsys):
+    text = "\n".join("\t".join(row) for row in read(two_files["cases"]))
+    path = write(tmp_path / "cases.tsv", text)
+    out = tmp_path / "filled.tsv"
+    arguments = ["impute", path, "--background", two_files["controls"], "--gamma", "0.1", "--components", "1"]
+    assert cli.main([*arguments, "-o", str(out)]) == 0
+    assert "1 components, gamma = 0.1000" in capsys.readouterr().out
+    assert all(len(row) == 5 for row in read(out, "\t"))
+    numbers = write(tmp_path / "bare.csv", "1,2,3\n2,,4\n3,5,5\n4,7,7\n5,9,8.5\n")  # no header
+    assert cli.main(["impute", numbers, "--components", "1", "-o", str(tmp_path / "bare_filled.csv")]) == 0
+    assert read(tmp_path / "bare_filled.csv")[0] == ["1", "2", "3"]
+    assert len(read(tmp_path / "bare_filled.csv")) == 5
+
+
+def test_impute_refuses(two_files, tmp_path, capsys):
+    cases, out = two_files["cases"], str(tmp_path / "out.csv")
+
+    def says(*arguments, code=1):
+        assert cli.main(["impute", *arguments]) == code
+        message = capsys.readouterr().err
+        assert message.count("\n") == 1
+        assert "Traceback" not in message
+        return message
+
+    assert "exists" in says(cases, "-o", write(tmp_path / "there.csv", "x"))
+    assert (tmp_path / "there.csv").read_text() == "x"
+    assert cli.main(["impute", cases, "-o", str(tmp_path / "there.csv"), "--force"]) == 0
+    capsys.readouterr()
+    assert "No such file" in says(str(tmp_path / "nothing.csv"), "-o", out)
+    assert "more than --components=7" in says(cases, "-o", out, "--components", "7")
+    other = write(tmp_path / "other.csv", "id,a,b,c\n1,2,3,4\n2,2,3,5\n")
+    assert "lacks 1 numeric columns" in says(cases, "--background", other, "-o", out)
+    text = write(tmp_path / "text.csv", "a,b,c,d\n1,2,3,x\n2,2,3,y\n")
+    assert "do not hold numbers: 'd'" in says(cases, "--background", text, "-o", out)
+    ragged = write(tmp_path / "ragged.csv", "a,b\n1,2\n1,2,3\n")
+    assert "Row 3" in says(ragged, "-o", out)
+    assert "more than one column named 'a'" in says(write(tmp_path / "twice.csv", "a,a\n1,2\n"), "-o", out)
+    assert "has 1 rows" in says(write(tmp_path / "short.csv", "a,b\n"), "-o", out)
+    (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00\x01")
+    assert "not a text file" in says(str(tmp_path / "binary.csv"), "-o", out)
+    strong = says(cases, "--background", two_files["controls"], "--gamma", "0.99", "-o", out)
+    assert "gamma=0.99" in strong
+    assert "works" in strong
+    assert not (tmp_path / "out.csv").exists()

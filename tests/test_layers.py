@@ -15,7 +15,7 @@ ROOT = Path(contrapca.__file__).parent
 LAYERS = [
     {"_array", "_progress", "exceptions", "_version"},
     {"_optional", "io"},
-    {"_table", "_validation"},
+    {"_table", "_textfile", "_validation"},
     {"moments", "gaussian"},
     {"objective"},
     {"solvers"},

@@ -1,4 +1,4 @@
-"""The command line: `contrapca demo`."""
+"""The command line: `contrapca demo` and `contrapca impute`."""
 
 from __future__ import annotations
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from ._array import Array
 from ._table import Table
+from ._textfile import TextTable, read_text_table
 from ._version import __version__
 from .io import atomic_write
 
@@ -33,6 +34,27 @@ def main(arguments: Sequence[str] | None = None) -> int:
     demo_parser.add_argument("--out", type=Path, default=Path("contrapca-demo"), help="folder (default: %(default)s)")
     demo_parser.add_argument("--seed", type=int, default=0, help="seed of the made-up data (default: %(default)s)")
     demo_parser.set_defaults(run=lambda options: demo(options.out, options.seed))
+    impute_parser = commands.add_parser(
+        "impute",
+        help="fill the missing values of a table of cases",
+        description="Fill the missing values of a text table (CSV, TSV; empty cells, NA, NaN and so on) from a model "
+        "of its rows, contrasted with a background if one is given. Columns that are not numeric are kept as they are.",
+    )
+    impute_parser.add_argument("cases", type=Path, help="the table to be filled")
+    impute_parser.add_argument("--background", type=Path, help="a table of controls with the same numeric columns")
+    impute_parser.add_argument("-o", "--output", type=Path, required=True, help="the file to be written")
+    impute_parser.add_argument(
+        "--components", type=int, default=2, help="dimensions of the model (default: %(default)s)"
+    )
+    impute_parser.add_argument(
+        "--gamma", type=float, help="strength of the contrast (default: half of what these tables allow at most)"
+    )
+    impute_parser.add_argument("--force", action="store_true", help="replace the output if it exists")
+    impute_parser.set_defaults(
+        run=lambda options: impute(
+            options.cases, options.background, options.output, options.components, options.gamma, options.force
+        )
+    )
     options = parser.parse_args(arguments)
     try:
         options.run(options)
@@ -69,6 +91,80 @@ def demo(folder: Path, seed: int) -> None:
     with atomic_write(folder / "latents.csv") as file:
         file.write(_latent_table(after, X, Y, data.labels).to_csv().encode())
     print(f"Latents: {folder / 'latents.csv'}\nPicture: {folder / 'before_after.png'}")
+
+
+def impute(
+    cases: Path, background: Path | None, output: Path, components: int, gamma: float | None, force: bool
+) -> None:
+    """Fill the holes of a text table and say how much was filled."""
+    from . import PCPCA, PPCA, gamma_limits
+
+    if output.exists() and not force:
+        raise FileExistsError(f"{str(output)!r} exists. Choose another --output, or add --force to replace it.")
+    table = read_text_table(cases)
+    names = table.numeric()
+    if len(names) <= components:
+        raise ValueError(
+            f"{str(cases)!r} has {len(names)} numeric columns: more than --components={components} are needed."
+        )
+    X = table.values(names)
+    skipped = [name for name in table.header if name not in names]
+    print(
+        f"{cases}: {len(X)} rows, {len(names)} numeric columns"
+        + (f"; kept as text: {', '.join(skipped)}" * bool(skipped))
+    )
+    if background is None:
+        model: PPCA | PCPCA = PPCA(components).fit(X)
+        print(f"Model: PPCA with {components} components.\n")
+    else:
+        Y = _same_columns(read_text_table(background), names, cases)
+        how = "as asked for"
+        if gamma is None:
+            limits = gamma_limits(X, Y, n_components=components)
+            gamma = 0.5 * limits.pcpca
+            how = f"half of {'the upper bound' if limits.is_bound else 'its limit'} {limits.pcpca:.4f}"
+        print(f"{background}: {len(Y)} rows")
+        model = PCPCA(components, gamma=gamma).fit(X, background=Y)
+        print(f"Model: PCPCA with {components} components, gamma = {gamma:.4f} ({how}).\n")
+    filled, std = model.impute(X, return_std=True)
+    table.write_filled(output, names, filled)
+    print(_filled_table(names, X, filled, std), "\n")
+    print(f"{np.isnan(X).sum()} of {X.size} values ({np.isnan(X).mean():.1%}) were missing and are filled in: {output}")
+
+
+def _same_columns(table: TextTable, names: list[str], cases: Path) -> Array:
+    """The background's values in the columns of the cases."""
+    lacking = [name for name in names if name not in table.header]
+    if lacking:
+        raise ValueError(
+            f"{table.path!r} lacks {len(lacking)} numeric columns of {str(cases)!r}, the first: "
+            f"{', '.join(map(repr, lacking[:5]))}."
+        )
+    numeric = set(table.numeric())
+    text = [name for name in names if name not in numeric]
+    if text:
+        raise ValueError(f"Columns of {table.path!r} that do not hold numbers: {', '.join(map(repr, text[:5]))}.")
+    return table.values(names)
+
+
+def _filled_table(names: list[str], X: Array, filled: Array, std: Array) -> Table:
+    """What was filled into each column, those with the most missing values first, at most 15 of them."""
+    holes = np.isnan(X)
+    missing = holes.sum(axis=0)
+    order = [j for j in np.argsort(-missing, kind="stable") if missing[j]][:15]
+
+    def mean(values: Array) -> Array:
+        return np.array([values[holes[:, j], j].mean() for j in order])
+
+    columns = {
+        "column": np.array([names[j] for j in order]),
+        "missing": missing[order],
+        "share": missing[order] / len(X),
+        "observed mean": np.array([np.nanmean(X[:, j]) for j in order]),
+        "filled mean": mean(filled),
+        "filled sd": mean(std),
+    }
+    return Table(columns)
 
 
 def _summary(models: dict[str, PCPCA], X: Array, labels: Array) -> Table:

@@ -132,6 +132,10 @@ class ModelFileError(ValueError):
     """A file is not a model that this version of contrapca can read."""
 
 
+class TableFileError(ValueError):
+    """A file does not hold a table that can be used."""
+
+
 class RowsChangedError(ValueError):
     """Rows that a model still needs are not what they were in fit."""
 

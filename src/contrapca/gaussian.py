@@ -198,13 +198,17 @@ def masked_inverses(W: Array, sigma2: float, masks: Array) -> tuple[Array, Array
     root = unpack(packed_products(W.T, W.T) @ masks.T, d)
     np.einsum("iip->ip", root)[...] += sigma2
     for k in range(d):  # Cholesky's factor, in the lower triangle
-        root[k:, k] /= np.sqrt(root[k, k])
-        root[k + 1 :, k + 1 :] -= root[k + 1 :, None, k] * root[None, k + 1 :, k]
+        column = root[k:, k]
+        column -= np.einsum("jp,ijp->ip", root[k, :k], root[k:, :k])
+        column /= np.sqrt(column[0])
     inverse_root = np.zeros((d, d, P))
     for i in range(d):  # by forward substitution
         inverse_root[i, i] = 1 / root[i, i]
         inverse_root[i, :i] = np.einsum("kp,kjp->jp", root[i, :i], inverse_root[:i, :i]) * -inverse_root[i, i]
-    inverses = np.einsum("kip,kjp->ijp", inverse_root, inverse_root)
+    inverses = np.empty((d, d, P))
+    for i in range(d):
+        product = np.einsum("kp,kjp->jp", inverse_root[i:, i], inverse_root[i:, : i + 1])
+        inverses[i, : i + 1] = inverses[: i + 1, i] = product
     return inverses, 2 * np.log(np.einsum("iip->ip", root)).sum(axis=0)
 
 

@@ -78,6 +78,22 @@ def test_coverage():
     assert covered(wrong) > 0.93
 
 
+def test_coverage_of_the_holes_of_the_fit():
+    """The same for a model fitted to the rows with holes; with sigma2 doubled the intervals must not fit."""
+    rng = np.random.default_rng(0)
+    rows = rng.standard_normal((3000, 2)) @ rng.standard_normal((2, 8)) + 0.7 * rng.standard_normal((3000, 8)) + 3
+    hidden, holes = with_holes(rows)
+    model = PPCA(2).fit(hidden)
+
+    def covered(fitted):
+        filled, std = fitted.impute(hidden, return_std=True)
+        return np.mean(np.abs(filled - rows)[holes] < 1.6449 * std[holes])
+
+    assert covered(model) == pytest.approx(0.9, abs=0.02)
+    model.model_ = type(model.model_)(model.model_.mean, model.model_.W, 2 * model.model_.sigma2)
+    assert covered(model) > 0.93
+
+
 def test_imputation_beats_the_mean():
     model = PPCA(3).fit(X[:200])
     hidden, holes = with_holes(X[200:])

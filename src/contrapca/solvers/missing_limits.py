@@ -19,9 +19,12 @@ from .start import observed_start, random_start
 # The search for directions that the background has and the foreground lacks fixes sigma2 at this part of the mean
 # variance: any W then gives a bound, and it is the loadings relative to sigma that matter.
 PROBE_NOISE = 1e-3
-MAX_STEPS, STEP_ITERATIONS = 8, 60
+MAX_STEPS, STEP_ITERATIONS, STEP_TOLERANCE = 8, 60, 1e-6
 STANDSTILL = 1e-3  # relative change of the bound after which a search ends
 RANDOM_STARTS, PROBES = 6, 2  # of the bound, and of a fit's check for something better than a local maximum
+# A few iterations tell whether the least ratio is anywhere near gamma; below this multiple of gamma a fit is checked
+# thoroughly, from random starts too.
+GLANCE, SUSPICIOUS = 10, 3.0
 CERTAIN = 1e-9  # relative to gamma, by how much a ratio must be smaller not to be rounding
 
 
@@ -73,15 +76,20 @@ def observed_bound(pair: MaskedPair, d: int, generator: np.random.Generator) -> 
 def unbounded_elsewhere(pair: MaskedPair, gamma: float, W: Array) -> bool:
     """Whether a direction is found that proves the objective unbounded (F10), although W is a local maximum.
 
-    One step of the search for the bound, from W and from random starts (of a fixed seed).
+    One step of the search for the bound, from W and, where that comes near gamma, from random starts (of a fixed seed).
     """
-    random = np.random.default_rng(0)
-    starts = [W, *(random_start(pair, W.shape[1], random)[0] for _ in range(PROBES))]
     with calm_blas(pair.multiplications(W.shape[1])):
-        return any(_least_quadratic(pair, gamma, start)[1] < gamma * (1 - CERTAIN) for start in starts)
+        W, ratio = _least_quadratic(pair, gamma, W, GLANCE)
+        if ratio < SUSPICIOUS * gamma:  # else no other minimum is likely to be so much lower
+            random = np.random.default_rng(0)
+            for start in [W, *(random_start(pair, W.shape[1], random)[0] for _ in range(PROBES))]:
+                ratio = min(ratio, _least_quadratic(pair, gamma, start)[1])
+    return ratio < gamma * (1 - CERTAIN)
 
 
-def _least_quadratic(pair: MaskedPair, gamma: float, W: Array) -> tuple[Array, float]:
+def _least_quadratic(
+    pair: MaskedPair, gamma: float, W: Array, iterations: int = STEP_ITERATIONS
+) -> tuple[Array, float]:
     """W that makes q_X - gamma_raw q_Y small, and the ratio q_X / q_Y there, in gamma' units."""
     variance = float(pair.foreground.squares.sum() / pair.foreground.cells)
     unit, sigma2 = math.sqrt(variance), PROBE_NOISE * variance
@@ -93,7 +101,11 @@ def _least_quadratic(pair: MaskedPair, gamma: float, W: Array) -> tuple[Array, f
         return -factor * evaluation.value, -factor * unit * evaluation.gradient_W.ravel()
 
     found = scipy.optimize.minimize(
-        loss, W.ravel() / unit, jac=True, method="L-BFGS-B", options={"maxiter": STEP_ITERATIONS, "maxcor": 20}
+        loss,
+        W.ravel() / unit,
+        jac=True,
+        method="L-BFGS-B",
+        options={"maxiter": iterations, "maxcor": 20, "ftol": STEP_TOLERANCE},
     )
     best = unit * found.x.reshape(W.shape)
     q_x, q_y = observed_log_likelihood(pair.terms(gamma), best, sigma2, determinants=False).quadratics
