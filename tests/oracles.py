@@ -210,3 +210,48 @@ def expected_variances(X, U, W, sigma2):
         mean[o] = row[o]
         total += (U.T @ mean) ** 2 + np.diag(U.T @ covariance @ U)
     return total / len(X)
+
+
+# ---------------------------------------------------------------------- posteriors
+
+
+def gibbs_log_density(W, sigma2, N, C, w=1.0):
+    """w l(W, sigma2) of F5, with explicit inverse and determinant."""
+    D = len(C)
+    A = W @ W.T + sigma2 * np.eye(D)
+    return -0.5 * w * (N * (D * np.log(2 * np.pi) + np.linalg.slogdet(A)[1]) + np.trace(np.linalg.solve(A, C)))
+
+
+def gibbs_moments_2d(N, C, w=1.0, size=250, angles=100):
+    """E[sigma2], E[A_11], E[A_12], E[A_22] for D = 2, d = 1 and a flat prior in (W, sigma2), by quadrature.
+
+    W = r (cos t, sin t): the area element is r dr dt. Radius and sigma2 on grids of r^2 and log sigma2.
+    """
+    values = np.linalg.eigvalsh(C)
+    scale = values[1] / N
+    log_s = np.linspace(np.log(scale * 1e-5), np.log(scale * 300), size)
+    log_u = np.linspace(np.log(scale * 1e-6), np.log(scale * 3000), size)  # u = r^2, r dr = du / 2
+    t = (np.arange(angles) + 0.5) * np.pi / angles
+    s, u = np.exp(log_s)[:, None, None], np.exp(log_u)[None, :, None]
+    x = np.stack([np.cos(t), np.sin(t)])
+    q = np.einsum("it,ij,jt->t", x, C, x)[None, None]  # x'C x
+    quadratic = (np.trace(C) - u / (s + u) * q) / s
+    log_density = -0.5 * w * (N * (np.log(s) + np.log(s + u)) + quadratic) + np.log(s) + np.log(u)
+    mass = np.exp(log_density - log_density.max())
+    mass /= mass.sum()
+    entries = [s + u * x[0] ** 2, u * x[0] * x[1], s + u * x[1] ** 2]
+    return np.array([(mass * s).sum(), *((mass * entry).sum() for entry in entries)])
+
+
+def bingham_second_moments(values, sign=1.0, size=801):
+    """E[x_i^2] of density exp(sign x'diag(values) x) on the circle or the sphere, by quadrature."""
+    values = np.asarray(values)
+    if values.size == 2:
+        t = np.linspace(0, 2 * np.pi, 20001)[:-1]
+        x, area = np.stack([np.cos(t), np.sin(t)], axis=-1), 1.0
+    else:
+        t, p = np.meshgrid(np.linspace(0, np.pi, size), np.linspace(0, 2 * np.pi, size)[:-1], indexing="ij")
+        x, area = np.stack([np.sin(t) * np.cos(p), np.sin(t) * np.sin(p), np.cos(t)], axis=-1), np.sin(t)
+    mass = np.exp(sign * (x**2 @ values)) * area
+    mass /= mass.sum()
+    return (mass[..., None] * x**2).sum(axis=tuple(range(x.ndim - 1)))

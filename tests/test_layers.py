@@ -19,6 +19,7 @@ LAYERS = [
     {"moments", "gaussian"},
     {"objective"},
     {"solvers"},
+    {"posterior"},
     {"datasets"},
     {"estimators"},
     {"plots"},
@@ -26,7 +27,14 @@ LAYERS = [
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 SKLEARN_ALLOWED = {"_validation", "estimators", "datasets", "cli"}
-ONE_FILE_ONLY = {"matplotlib": "plots", "pandas": "_table", "threadpoolctl": "_array"}
+ONE_FILE_ONLY = {
+    "arviz": "posterior",
+    "matplotlib": "plots",
+    "numba": "posterior",
+    "nutpie": "posterior",
+    "pandas": "_table",
+    "threadpoolctl": "_array",
+}
 
 
 def modules():

@@ -10,24 +10,31 @@ from .estimators import (
     CPCA,
     PCPCA,
     PPCA,
+    calibrate_learning_rate,
     gamma_limits,
     load,
     loss_by_components,
     reconstruction_loss,
     which_solver,
 )
+from .posterior import ContrastPosterior, divergence, risk, risk_minimizer
 
 __all__ = [
     "CPCA",
     "PCPCA",
     "PPCA",
+    "ContrastPosterior",
     "__version__",
+    "calibrate_learning_rate",
     "datasets",
+    "divergence",
     "gamma_limits",
     "load",
     "loss_by_components",
     "plots",
     "reconstruction_loss",
+    "risk",
+    "risk_minimizer",
     "which_solver",
 ]
 

@@ -124,6 +124,10 @@ class UnboundedError(InfeasibleGammaError):
         self._arguments = (gamma, limit, works, n_components, reason)  # type: ignore[assignment]
 
 
+class ImproperPosteriorError(ValueError):
+    """The Gibbs posterior that was asked for has infinite mass."""
+
+
 class SolverError(RuntimeError):
     """An eigensolver failed and no other one fits into memory."""
 

@@ -3,6 +3,7 @@
 from ._fit import AUTO_FRACTION
 from ._functions import gamma_limits, loss_by_components, reconstruction_loss, which_solver
 from ._persistence import load
+from ._uncertainty import calibrate_learning_rate
 from .cpca import CPCA
 from .pcpca import PCPCA
 from .ppca import PPCA
@@ -12,6 +13,7 @@ __all__ = [
     "CPCA",
     "PCPCA",
     "PPCA",
+    "calibrate_learning_rate",
     "gamma_limits",
     "load",
     "loss_by_components",

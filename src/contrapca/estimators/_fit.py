@@ -16,6 +16,7 @@ from ..gaussian import LatentGaussian
 from ..moments import Moments, Pair, RowScatter, accumulate, alone, pooled_deviation, reduce_rows, row_moments
 from ..objective import contrastive_variance, reconstruction_loss, relative_log_likelihood
 from ..solvers import (
+    MAX_DENSE,
     SolverChoice,
     canonical_signs,
     cpca_limit,
@@ -68,6 +69,10 @@ class Source(ABC):
         """The exact limit of gamma', or an upper bound of it where values are missing."""
 
     @abstractmethod
+    def feature_contrast(self, gamma: float) -> tuple[float, Array]:
+        """(N, C) at gamma', C of shape (D, D), in model units; refused where values are missing or D is too large."""
+
+    @abstractmethod
     def background_model(self, d: int) -> LatentGaussian:
         """PPCA of the background alone with d components, in the background's scaled units."""
 
@@ -95,6 +100,15 @@ class Collected(Source):
 
     def limit(self, method: Method, d: int) -> float:
         return pcpca_limit(self.pair, d) if method == "pcpca" else cpca_limit(self.pair, d)
+
+    def feature_contrast(self, gamma: float) -> tuple[float, Array]:
+        if self.pair.n_features > MAX_DENSE:
+            raise ValueError(
+                f"With {self.pair.n_features} features C is too large (at most {MAX_DENSE}). Use bootstrap(), or fewer "
+                "features."
+            )
+        contrast = self.pair.contrast(gamma)
+        return contrast.N, self.pair.feature_matrix(contrast)
 
     def background_model(self, d: int) -> LatentGaussian:
         assert self.pair.background is not None

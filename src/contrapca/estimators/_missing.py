@@ -74,6 +74,12 @@ class Observed(Source):
     def limit(self, method: Method, d: int) -> float:
         return observed_bound(self.pair, d, generator(0))
 
+    def feature_contrast(self, gamma: float) -> tuple[float, Array]:
+        raise ValueError(
+            "posterior() needs complete rows, and this model was fitted to rows with missing values. Use "
+            "bootstrap(X, background=Y), which takes them."
+        )
+
     def background_model(self, d: int) -> LatentGaussian:
         assert self.pair.background is not None
         pair = MaskedPair(self.pair.background, None)

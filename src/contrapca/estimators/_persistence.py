@@ -12,6 +12,7 @@ from .._version import __version__
 from ..exceptions import ModelFileError
 from ..gaussian import LatentGaussian
 from ..io import read_archive, write_archive
+from ..posterior import POSTERIOR_FORMAT, restore_posterior
 from ..solvers import SolverChoice
 
 if TYPE_CHECKING:
@@ -97,7 +98,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def load(path: Any) -> Any:
-    """Read a model that `save` wrote.
+    """Read a model, or the draws of a posterior, that `save` wrote.
 
     Parameters
     ----------
@@ -105,8 +106,8 @@ def load(path: Any) -> Any:
 
     Returns
     -------
-    PPCA, CPCA or PCPCA
-        Fitted; it transforms, scores and samples as the saved one did.
+    PPCA, CPCA, PCPCA or ContrastPosterior
+        A model is fitted; it transforms, scores and samples as the saved one did.
 
     Raises
     ------
@@ -114,6 +115,8 @@ def load(path: Any) -> Any:
         If the file is not such a model, is damaged, or was written by a newer version.
     """
     header, arrays = read_archive(path)
+    if header.get("format") == POSTERIOR_FORMAT:
+        return restore_posterior(path, header, arrays)
     if header.get("format") != FORMAT:
         raise ModelFileError(f"{str(path)!r} is not a contrapca model: its format is {header.get('format')!r}.")
     if header.get("version") != FORMAT_VERSION:

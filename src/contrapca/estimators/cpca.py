@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from ._contrastive import ContrastiveEstimator
+from ._uncertainty import DirectionPosterior
 
 
-class CPCA(ContrastiveEstimator):
+class CPCA(DirectionPosterior, ContrastiveEstimator):
     """Contrastive principal component analysis (Abid et al. 2018).
 
     Maximises tr V'(cov_X - gamma cov_Y) V over V with orthonormal columns: much variance in the

@@ -14,9 +14,10 @@ from ..gaussian import LatentGaussian
 from ._contrastive import ContrastiveEstimator
 from ._fit import Fit
 from ._likelihood import LikelihoodEstimator
+from ._uncertainty import LikelihoodPosterior
 
 
-class PCPCA(LikelihoodEstimator, ContrastiveEstimator):
+class PCPCA(LikelihoodPosterior, LikelihoodEstimator, ContrastiveEstimator):
     """Probabilistic contrastive principal component analysis (Li, Jones and Engelhardt).
 
     Maximises the relative likelihood p(X | W, sigma2) / p(Y | W, sigma2)^gamma_raw of foreground X and background Y,

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any, Self
 
 from ._likelihood import LikelihoodEstimator
+from ._uncertainty import LikelihoodPosterior
 
 
-class PPCA(LikelihoodEstimator):
+class PPCA(LikelihoodPosterior, LikelihoodEstimator):
     """Probabilistic principal component analysis (Tipping and Bishop 1999).
 
     Maximises p(X | W, sigma2) for rows x = mean + W z + noise, in closed form, or by gradients where values are missing

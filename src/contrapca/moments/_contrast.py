@@ -133,9 +133,19 @@ class Pair:
             terms.append((-gamma / self.ratio, self.background))
         return Contrast(tuple(terms), self.n_features)
 
+    def feature_matrix(self, contrast: Contrast) -> Array:
+        """C of a contrast of these groups in the coordinates of the features, shape (D, D)."""
+        if self.basis is None:
+            return contrast.dense()
+        return self.basis.rows.T @ (self._row_weights(contrast)[:, None] * self.basis.rows)
+
     def lift(self, contrast: Contrast, U: Array, values: Array) -> Array:
         """Eigenvectors of a contrast of these groups in R^D, from those in the coordinates of the scatter matrices."""
         if self.basis is None:
             return U
+        return self.basis.lift(U, values, self._row_weights(contrast))
+
+    def _row_weights(self, contrast: Contrast) -> Array:
+        """The coefficient of each row in C."""
         weights = [sum(c for c, other in contrast.terms if other is group) for group in self.groups]
-        return self.basis.lift(U, values, np.repeat(weights, [int(group.weight) for group in self.groups]))
+        return np.repeat(weights, [int(group.weight) for group in self.groups])

@@ -1,6 +1,6 @@
 """From a contrast to its solution."""
 
-from ._select import SolverChoice, select_solver
+from ._select import MAX_DENSE, SolverChoice, select_solver
 from ._solution import Solution
 from ._spectral import Spectrum, canonical_signs, top_eigenpairs
 from .closed_form import solve_cpca, solve_pcpca
@@ -11,6 +11,7 @@ from .observed import expected_variances, gls_mean
 from .start import observed_start, random_start
 
 __all__ = [
+    "MAX_DENSE",
     "GammaLimits",
     "GradientSolution",
     "Solution",
