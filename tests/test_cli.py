@@ -112,7 +112,7 @@ def test_impute(two_files, tmp_path, capsys, with_background):
                 assert new_cell == old_cell  # as it was written
     shown = capsys.readouterr().out
     assert f"{filled} of 240 values" in shown
-    assert "kept as text: id" in shown
+    assert "left alone: id" in shown
     assert ("PCPCA" in shown) == with_background
     a, b = np.array([[float(row[1]), float(row[2])] for row in after[1:]]).T
     assert np.corrcoef(a, b)[0, 1] > 0.9  # what one tells about the other was used
@@ -153,12 +153,49 @@ def test_impute_refuses(two_files, tmp_path, capsys):
     text = write(tmp_path / "text.csv", "a,b,c,d\n1,2,3,x\n2,2,3,y\n")
     assert "do not hold numbers: 'd'" in says(cases, "--background", text, "-o", out)
     ragged = write(tmp_path / "ragged.csv", "a,b\n1,2\n1,2,3\n")
-    assert "Row 3" in says(ragged, "-o", out)
+    assert "Line 3" in says(ragged, "-o", out)
     assert "more than one column named 'a'" in says(write(tmp_path / "twice.csv", "a,a\n1,2\n"), "-o", out)
     assert "has 1 rows" in says(write(tmp_path / "short.csv", "a,b\n"), "-o", out)
     (tmp_path / "binary.csv").write_bytes(b"\xff\xfe\x00\x01")
     assert "not a text file" in says(str(tmp_path / "binary.csv"), "-o", out)
+    assert "nothing to contrast with" in says(cases, "--gamma", "0.1", "-o", out)
+    assert "is a folder" in says(cases, "-o", str(tmp_path), "--force")
+    assert "no column 'zz'" in says(cases, "-o", out, "--ignore", "zz")
+    comma = write(tmp_path / "comma.csv", "a;b;c\n1,5;2,5;1\n2,5;3,5;2\n")
+    assert "decimal commas" in says(comma, "-o", out)
+    assert "Line 2" in says(write(tmp_path / "long.csv", "a,b\n" + "x" * 200_000 + ",1\n"), "-o", out)
     strong = says(cases, "--background", two_files["controls"], "--gamma", "0.99", "-o", out)
     assert "gamma=0.99" in strong
     assert "works" in strong
     assert not (tmp_path / "out.csv").exists()
+
+
+def test_impute_leaves_identifiers_alone(tmp_path, capsys):
+    rng = np.random.default_rng(0)
+    values = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 5))
+    lines = [",plate,a,b,c,never,code"]
+    for i, row in enumerate(values):
+        cells = [f"{x:.3f}" for x in row[:3]]
+        cells[i % 3] = ["#N/A", "<NA>", "-nan"][i % 3]
+        lines.append(",".join([str(i), str(100 + i), *cells, "", f"3_{i}"]))
+    path, out = write(tmp_path / "t.csv", "\n".join(lines)), tmp_path / "o.csv"
+    assert cli.main(["impute", path, "--ignore", "plate", "--components", "1", "-o", str(out)]) == 0
+    shown = capsys.readouterr().out
+    assert "left alone: (no name), plate, never, code" in shown
+    assert "cannot be filled: never" in shown
+    before, after = read(path), read(out)
+    for column in (0, 1, 5, 6):
+        assert [row[column] for row in before] == [row[column] for row in after]
+    assert all(np.isfinite([float(cell) for cell in row[2:5]]).all() for row in after[1:])
+    years = write(tmp_path / "years.csv", "2019,2020,2021\n" + "\n".join(f"{i},{i * 2},{i**2}" for i in range(9)))
+    assert cli.main(["impute", years, "--components", "1", "-o", str(tmp_path / "y.csv")]) == 0
+    assert "10 rows, 3 numeric columns (no header)" in capsys.readouterr().out
+
+
+@pytest.mark.filterwarnings("default::contrapca.exceptions.ContrastWarning")
+def test_warnings_are_sentences(tmp_path, capsys):
+    rows = "\n".join(f"{i},{i**2 % 7},{i * 3 % 5}" for i in range(20)) + "\n,,\n"
+    path = write(tmp_path / "t.csv", "a,b,c\n" + rows)
+    assert cli.main(["impute", path, "--components", "1", "-o", str(tmp_path / "o.csv")]) == 0
+    message = capsys.readouterr().err
+    assert message == "contrapca: warning: 1 of the 21 foreground rows have no observed value; they are ignored.\n"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import io
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -15,7 +16,8 @@ from .exceptions import TableFileError
 from .io import atomic_write
 
 SEPARATORS = (",", "\t", ";", "|")
-MISSING = {"", "na", "n/a", "nan", "null", "none", ".", "?"}  # in any case
+MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", ".", "?"}  # in any case
+DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 
 
 @dataclass(frozen=True)
@@ -40,8 +42,15 @@ class TextTable:
     cells: list[list[str]]
 
     def numeric(self) -> list[str]:
-        """Names of the columns that hold numbers and missing values only, and at least one number."""
-        return [name for j, name in enumerate(self.header) if self._is_numeric(j)]
+        """Names of the columns that hold numbers and missing values only, and at least one number.
+
+        A column without a name is taken for an index, as tools write it in front of the others.
+        """
+        return [name for j, name in enumerate(self.header) if name and self._is_numeric(j)]
+
+    def empty(self) -> list[str]:
+        """Names of the columns without any value."""
+        return [name for j, name in enumerate(self.header) if all(_is_missing(row[j]) for row in self.cells)]
 
     def _is_numeric(self, j: int) -> bool:
         values = [row[j] for row in self.cells if not _is_missing(row[j])]
@@ -72,29 +81,35 @@ class TextTable:
             file.write(text.getvalue().encode())
 
 
-def read_text_table(path: str | Path) -> TextTable:
-    """Read a text file; its separator, and whether it has a header, are found from its first lines."""
+def read_text_table(path: str | Path, *, header: bool | None = None) -> TextTable:
+    """Read a text file; its separator is found from its first line, and whether that is a header, unless told."""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise TableFileError(f"{str(path)!r} is not a text file in UTF-8. Save it as CSV in UTF-8 first.") from error
     first = text.partition("\n")[0]
     separator = max(SEPARATORS, key=first.count)
-    rows = [row for row in csv.reader(io.StringIO(text), delimiter=separator) if row]
+    reader = csv.reader(io.StringIO(text), delimiter=separator)
+    try:
+        numbered = [(reader.line_num, row) for row in reader if row]
+    except csv.Error as error:
+        raise TableFileError(f"Line {reader.line_num} of {str(path)!r} cannot be read: {error}.") from error
+    rows = [row for _, row in numbered]
     if len(rows) < 2:
         raise TableFileError(f"{str(path)!r} has {len(rows)} rows: a header and rows of values are needed.")
-    has_header = any(_number(cell) is None and not _is_missing(cell) for cell in rows[0])
-    header = [cell.strip() for cell in rows[0]] if has_header else [f"column{j}" for j in range(len(rows[0]))]
-    repeated = sorted({name for name in header if header.count(name) > 1})
+    if separator != "," and any(DECIMAL_COMMA.fullmatch(cell) for row in rows[1:] for cell in row):
+        raise TableFileError(f"{str(path)!r} has decimal commas. Write numbers with a point: 1.5, not 1,5.")
+    has_header = header
+    if has_header is None:
+        has_header = any(_number(cell) is None and not _is_missing(cell) for cell in rows[0])
+    names = [cell.strip() for cell in rows[0]] if has_header else [f"column{j}" for j in range(len(rows[0]))]
+    repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise TableFileError(f"{str(path)!r} has more than one column named {', '.join(map(repr, repeated[:3]))}.")
-    cells = rows[1:] if has_header else rows
-    for number, row in enumerate(cells, start=2 if has_header else 1):
-        if len(row) != len(header):
-            raise TableFileError(
-                f"Row {number} of {str(path)!r} has {len(row)} cells where {len(header)} are expected."
-            )
-    return TextTable(str(path), separator, header, has_header, cells)
+    for number, row in numbered:
+        if len(row) != len(names):
+            raise TableFileError(f"Line {number} of {str(path)!r} has {len(row)} cells where {len(names)} belong.")
+    return TextTable(str(path), separator, names, has_header, rows[1:] if has_header else rows)
 
 
 def _is_missing(cell: str) -> bool:
@@ -103,6 +118,6 @@ def _is_missing(cell: str) -> bool:
 
 def _number(cell: str) -> float | None:
     try:
-        return float(cell)
+        return None if "_" in cell else float(cell)  # Python would read 3_1 as 31
     except ValueError:
         return None

@@ -42,6 +42,7 @@ def check_rows(table: Any, name: str, group: str = "foreground") -> Rows:
             f"Complex data not supported: the table's type is {table.dtype}. Pass real numbers, for example real and "
             "imaginary parts as columns of their own."
         )
+    table = without_mask(table)
     try:
         rows = check_array(
             table,
@@ -60,6 +61,16 @@ def check_rows(table: Any, name: str, group: str = "foreground") -> Rows:
             "columns can be used (of a pandas table: X.select_dtypes('number'))."
         ) from error
     return canonical(rows)
+
+
+def without_mask(table: Any) -> Any:
+    """NumPy's masked arrays, and objects that may be missing (None, pandas' NA), with NaN in their place."""
+    if isinstance(table, np.ma.MaskedArray):
+        kind = np.promote_types(table.dtype, np.float32)
+        return np.where(np.ma.getmaskarray(table), kind.type(np.nan), table.data.astype(kind))
+    if isinstance(table, np.ndarray) and table.dtype == object:
+        return np.where(np.vectorize(_is_missing, otypes=[bool])(table), np.nan, table)
+    return table
 
 
 def canonical(rows: Rows) -> Rows:
@@ -226,6 +237,12 @@ def check_count(value: Any, name: str) -> None:
     """Refuse what is not a whole number, 1 or more."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
         raise ValueError(f"{name}={value!r} must be a whole number, 1 or more.")
+
+
+def check_positive(value: Any, name: str) -> None:
+    """Refuse what is not a finite number above 0."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
+        raise ValueError(f"{name}={value!r} must be a finite number above 0.")
 
 
 def check_gamma(gamma: Any) -> float | None:

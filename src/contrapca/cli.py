@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import sys
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,6 +15,7 @@ from ._array import Array
 from ._table import Table
 from ._textfile import TextTable, read_text_table
 from ._version import __version__
+from .exceptions import UnboundedError
 from .io import atomic_write
 
 if TYPE_CHECKING:
@@ -49,15 +51,17 @@ def main(arguments: Sequence[str] | None = None) -> int:
     impute_parser.add_argument(
         "--gamma", type=float, help="strength of the contrast (default: half of what these tables allow at most)"
     )
-    impute_parser.add_argument("--force", action="store_true", help="replace the output if it exists")
-    impute_parser.set_defaults(
-        run=lambda options: impute(
-            options.cases, options.background, options.output, options.components, options.gamma, options.force
-        )
+    impute_parser.add_argument(
+        "--ignore", nargs="+", default=[], metavar="COLUMN", help="numeric columns to leave alone"
     )
+    impute_parser.add_argument("--no-header", action="store_true", help="the first line holds values, not names")
+    impute_parser.add_argument("--force", action="store_true", help="replace the output if it exists")
+    impute_parser.set_defaults(run=impute)
     options = parser.parse_args(arguments)
     try:
-        options.run(options)
+        with warnings.catch_warnings():
+            warnings.showwarning = lambda message, *_, **__: print(f"contrapca: warning: {message}", file=sys.stderr)
+            options.run(options)
     except (OSError, ValueError, ImportError) as error:
         print(f"contrapca: {error}", file=sys.stderr)
         return 1
@@ -93,43 +97,63 @@ def demo(folder: Path, seed: int) -> None:
     print(f"Latents: {folder / 'latents.csv'}\nPicture: {folder / 'before_after.png'}")
 
 
-def impute(
-    cases: Path, background: Path | None, output: Path, components: int, gamma: float | None, force: bool
-) -> None:
+def impute(options: argparse.Namespace) -> None:
     """Fill the holes of a text table and say how much was filled."""
-    from . import PCPCA, PPCA, gamma_limits
+    from . import PPCA
 
-    if output.exists() and not force:
+    output, components = options.output, options.components
+    if output.is_dir():
+        raise IsADirectoryError(f"{str(output)!r} is a folder. Name a file as --output.")
+    if output.exists() and not options.force:
         raise FileExistsError(f"{str(output)!r} exists. Choose another --output, or add --force to replace it.")
-    table = read_text_table(cases)
-    names = table.numeric()
+    if options.gamma is not None and options.background is None:
+        raise ValueError("--gamma needs --background: without controls there is nothing to contrast with.")
+    header = False if options.no_header else None
+    table = read_text_table(options.cases, header=header)
+    unknown = [name for name in options.ignore if name not in table.header]
+    if unknown:
+        raise ValueError(f"--ignore: {str(options.cases)!r} has no column {', '.join(map(repr, unknown))}.")
+    names = [name for name in table.numeric() if name not in options.ignore]
     if len(names) <= components:
         raise ValueError(
-            f"{str(cases)!r} has {len(names)} numeric columns: more than --components={components} are needed."
+            f"{str(options.cases)!r} has {len(names)} numeric columns: more than --components={components} are needed."
         )
     X = table.values(names)
-    skipped = [name for name in table.header if name not in names]
+    kept = [name or "(no name)" for name in table.header if name not in names] or ["none"]
+    first = "the first line holds names" if table.has_header else "no header"
     print(
-        f"{cases}: {len(X)} rows, {len(names)} numeric columns"
-        + (f"; kept as text: {', '.join(skipped)}" * bool(skipped))
+        f"{options.cases}: {len(X)} rows, {len(names)} numeric columns ({first}); left alone: {', '.join(kept) or 'none'}"
     )
-    if background is None:
-        model: PPCA | PCPCA = PPCA(components).fit(X)
+    if table.empty():
+        print(f"Columns without any value, which cannot be filled: {', '.join(table.empty())}")
+    if options.background is None:
+        model: Any = PPCA(components).fit(X)
         print(f"Model: PPCA with {components} components.\n")
     else:
-        Y = _same_columns(read_text_table(background), names, cases)
-        how = "as asked for"
-        if gamma is None:
-            limits = gamma_limits(X, Y, n_components=components)
-            gamma = 0.5 * limits.pcpca
-            how = f"half of {'the upper bound' if limits.is_bound else 'its limit'} {limits.pcpca:.4f}"
-        print(f"{background}: {len(Y)} rows")
-        model = PCPCA(components, gamma=gamma).fit(X, background=Y)
-        print(f"Model: PCPCA with {components} components, gamma = {gamma:.4f} ({how}).\n")
+        Y = _same_columns(read_text_table(options.background, header=header), names, options.cases)
+        print(f"{options.background}: {len(Y)} rows")
+        model, how = _contrasted(X, Y, components, options.gamma)
+        print(f"Model: PCPCA with {components} components, gamma = {model.gamma_:.4f} ({how}).\n")
     filled, std = model.impute(X, return_std=True)
     table.write_filled(output, names, filled)
     print(_filled_table(names, X, filled, std), "\n")
     print(f"{np.isnan(X).sum()} of {X.size} values ({np.isnan(X).mean():.1%}) were missing and are filled in: {output}")
+
+
+def _contrasted(X: Array, Y: Array, components: int, gamma: float | None) -> tuple[PCPCA, str]:
+    """A fitted PCPCA, at half of the largest gamma unless told, and how gamma was chosen."""
+    from . import PCPCA, gamma_limits
+
+    if gamma is not None:
+        return PCPCA(components, gamma=gamma).fit(X, background=Y), "as asked for"
+    limits = gamma_limits(X, Y, n_components=components)
+    what = "the upper bound" if limits.is_bound else "its limit"
+    try:
+        return PCPCA(components, gamma=0.5 * limits.pcpca).fit(X, background=Y), f"half of {what} {limits.pcpca:.4f}"
+    except UnboundedError as error:
+        if error.works is None:
+            raise
+        return PCPCA(components, gamma=error.works).fit(X, background=Y), "as large as works"
 
 
 def _same_columns(table: TextTable, names: list[str], cases: Path) -> Array:

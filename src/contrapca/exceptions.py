@@ -6,6 +6,7 @@ Every sentence names what was given, what is allowed and what to do.
 from __future__ import annotations
 
 import math
+import re
 import sys
 import warnings
 from pathlib import Path
@@ -109,10 +110,8 @@ class UnboundedError(InfeasibleGammaError):
 
     def __init__(self, gamma: float, limit: float, works: float | None, n_components: int, reason: str):
         self.gamma, self.limit, self.works = gamma, limit, works
-        message = (
-            f"The objective has no maximum at gamma={gamma:.6g} with n_components={n_components} and these missing "
-            f"values: {reason}. "
-        )
+        at = "" if math.isnan(limit) else f" at gamma={gamma:.6g}"
+        message = f"The objective has no maximum{at} with n_components={n_components} and these rows: {reason}. "
         if works is not None:
             message += (
                 f"gamma={format_gamma(works)} works (it was tried; from {format_gamma(limit)} on nothing does). Use "
@@ -166,8 +165,9 @@ def format_gamma(value: float) -> str:
 
 def warn(message: str, category: type[Warning] = ContrastWarning) -> None:
     """Warn at the line of the user's that called into this package, however deep inside we are."""
-    package = str(Path(__file__).parent)
+    pattern = rf"^{re.escape(str(Path(__file__).parent))}|[/\\\\]sklearn[/\\\\]"
     level, frame = 1, sys._getframe(0)
-    while frame.f_back is not None and frame.f_code.co_filename.startswith(package):
+    # scikit-learn wraps our methods (set_output), so that its frames are skipped as well.
+    while frame.f_back is not None and re.search(pattern, frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)

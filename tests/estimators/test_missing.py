@@ -193,11 +193,28 @@ def test_counts_are_checked_before_the_fit(monkeypatch):
     left = XM.copy()
     left[5:, 3] = np.nan
     bound = 5 / np.count_nonzero(~np.isnan(YM[:, 3])) * 120 / 150
-    with pytest.raises(UnboundedError, match="how often feature 3 was observed") as caught:
+    with pytest.raises(UnboundedError, match="how often column 3 was observed") as caught:
         PCPCA(2, gamma=0.5).fit(left, background=YM)
     assert caught.value.works < caught.value.limit <= bound
     monkeypatch.setattr(_missing, "maximise", lambda *args, **options: pytest.fail("a fit was begun"))
-    assert "feature 3" in _missing._attempt(_missing.observe_groups(Groups(left, YM), False, SETTINGS), 2, bound)
+    groups = Groups(left, YM, list("abcdefgh"))
+    attempt = _missing._attempt(_missing.observe_groups(groups, False, SETTINGS), groups, 2, bound)
+    assert "how often 'd' was observed" in attempt.reason
+
+
+def test_a_local_maximum_of_an_unbounded_objective_is_no_result():
+    """Few values, many holes: fits above the bound end at local maxima, which are found out."""
+    left, right = make_groups(60, 50, 7)
+    left, right = masked(left, 0.6, 0), masked(2 * right, 0.6, 1)
+    bound = gamma_limits(left, right, n_components=2).pcpca
+    found = _missing.maximise(
+        pair := _missing.observe_groups(Groups(left, right), False, SETTINGS).pair,
+        1.02 * bound,
+        *_missing.observed_start(pair, 1.02 * bound, 2),
+    )
+    assert found.status == "converged"
+    with pytest.raises(UnboundedError, match="mere local maximum"):
+        PCPCA(2, gamma=1.02 * bound).fit(left, background=right)
 
 
 def test_auto_and_its_record():
@@ -219,9 +236,9 @@ def test_auto_and_its_record():
 def test_auto_backtracks(monkeypatch):
     real, gammas = _missing._attempt, []
 
-    def fails_twice(data, d, gamma):
+    def fails_twice(data, groups, d, gamma, limit):
         gammas.append(gamma)
-        return "planted" if len(gammas) < 3 else real(data, d, gamma)
+        return _missing.Attempt(None, "planted") if len(gammas) < 3 else real(data, groups, d, gamma, limit)
 
     monkeypatch.setattr(_missing, "_attempt", fails_twice)
     found = PCPCA(2).fit(XM, background=YM)
@@ -231,14 +248,63 @@ def test_auto_backtracks(monkeypatch):
 
 
 def test_auto_gives_up_where_nothing_works(monkeypatch):
-    monkeypatch.setattr(_missing, "_attempt", lambda *args: "planted")
+    monkeypatch.setattr(_missing, "_attempt", lambda *args: _missing.Attempt(None, "planted"))
     with pytest.raises(UnboundedError, match=r"planted.*fewer components"):
         PCPCA(2).fit(XM, background=YM)
+    with pytest.raises(UnboundedError, match=r"gamma=0\.4 .*planted.*fewer components"):
+        PCPCA(2, gamma=0.4).fit(XM, background=YM)
+
+
+def test_too_few_iterations_are_not_a_missing_maximum():
+    with pytest.warns(ConvergenceWarning, match="max_iter"):
+        found = PCPCA(2, max_iter=3).fit(XM, background=YM)
+    assert {step["outcome"] for step in found.gamma_search_[1:]} == {"did not converge"}
+
+
+def test_shares_of_variance():
+    """Expected variances along components are parts of expected totals: no share above 1, no negative loss."""
+    for seed in range(6):
+        left, right = (masked(table[:60], 0.5, 2 * seed + k) for k, table in enumerate((X, Y)))
+        found = PCPCA(2, gamma=0.1).fit(left, background=right)
+        for shares in (found.explained_variance_ratio_, found.background_variance_ratio_):
+            assert 0 < shares.sum() < 1
+    assert model_loss(found) == pytest.approx(found.reconstruction_loss())
+
+
+def model_loss(found):
+    totals = [
+        e.sum() / r.sum()
+        for e, r in (
+            (found.explained_variance_, found.explained_variance_ratio_),
+            (found.background_variance_, found.background_variance_ratio_),
+        )
+    ]
+    outside = [totals[0] - found.explained_variance_.sum(), totals[1] - found.background_variance_.sum()]
+    return outside[0] - found.gamma_ * outside[1]
+
+
+def test_constant_features_are_not_scaled_by_rounding():
+    left = XM.copy()
+    left[:, 2] = np.where(np.isnan(left[:, 2]), np.nan, 0.1)
+    for scale in ("group", "pooled"):
+        found = PPCA(2, scale=scale).fit(left)
+        assert found.scale_[2] == 1
+    with pytest.raises(ValueError, match="varies in at most"):
+        PPCA(2).fit(np.where(np.isnan(XM), np.nan, 0.1))
+
+
+def test_masked_arrays():
+    hidden = np.ma.array(np.where(np.isnan(XM), -999.0, XM), mask=np.isnan(XM))
+    found = PPCA(2).fit(hidden)
+    np.testing.assert_allclose(found.loadings_, PPCA(2).fit(XM).loadings_)
+    np.testing.assert_allclose(found.transform(hidden), found.transform(XM))
+    integers = np.ma.array(np.arange(40).reshape(10, 4) % 7, mask=np.eye(10, 4, dtype=bool))
+    assert PPCA(1).fit(integers).n_iter_ > 1
 
 
 def test_too_many_components_for_one_group():
     plane = X[:, :2] @ Y[:2]
-    with pytest.raises(UnboundedError, match=r"gamma=0.*noise variance goes to 0.*fewer components"):
+    with pytest.raises(UnboundedError, match=r"no maximum with n_components=2.*noise variance goes to 0.*fewer"):
         PPCA(2, solver="lbfgs").fit(plane)
 
 
@@ -256,7 +322,9 @@ def test_gls_means_are_a_fixed_point():
     )
     assert found.objective() == pytest.approx(value, rel=1e-8)
     scaled = PCPCA(2, gamma=0.3, mean="gls", scale="pooled").fit(XM * 100, background=YM * 100)
-    assert np.abs(scaled.mean_ - 100 * found.mean_).max() < 40  # in original units
+    for table, mean in ((XM * 100, scaled.mean_), (YM * 100, scaled.background_mean_)):  # in original units
+        expected = oracles.gls_mean(table / scaled.scale_, scaled.loadings_, scaled.noise_variance_) * scaled.scale_
+        np.testing.assert_allclose(mean, expected, atol=0.1)
 
 
 def test_gls_means_are_unbiased_where_holes_depend_on_values():
@@ -306,6 +374,7 @@ def test_frames(library, need):
         whole["c"] = [1, None, 3, 2, 2, 8]
         assert PPCA(1).fit(whole.astype(object).where(whole.notna(), None)).n_iter_ > 1  # None counts as missing
         assert PPCA(1).fit(whole).transform(whole).shape == (6, 1)
+        assert PPCA(1).fit(whole.to_numpy(dtype=object)).n_iter_ > 1  # pandas' NA among objects
         with pytest.raises(ValueError, match="foreground that are not numbers: b"):
             PPCA(1).fit(whole.assign(b=list("abcdef")))
 
@@ -365,6 +434,8 @@ REFUSED = {
     "mean": (PCPCA(mean="median"), XM, YM, ValueError, "mean='median'.*'gls'"),
     "n_init": (PCPCA(n_init=0), XM, YM, ValueError, "n_init=0"),
     "max_iter": (PCPCA(max_iter=1.5), XM, YM, ValueError, "max_iter=1.5"),
+    "tol": (PCPCA(tol=0), XM, YM, ValueError, "tol=0"),
+    "overflow": (PPCA(), XM * 1e200, None, ValueError, "too large to be squared.*foreground"),
     "constant": (PCPCA(), np.where(np.isnan(XM), XM, 1.0), YM, ValueError, "varies in at most"),
 }
 
@@ -373,7 +444,7 @@ REFUSED = {
 def test_refused(name):
     estimator, left, right, error, message = REFUSED[name]
     with pytest.raises(error, match=f"(?s){message}"):
-        estimator.fit(left, background=right)
+        estimator.fit(left, **({} if right is None else {"background": right}))
     assert not [key for key in vars(estimator) if key.endswith("_")]
 
 

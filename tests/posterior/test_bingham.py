@@ -35,14 +35,14 @@ def test_vectors_far_from_the_top_are_rare():
 @pytest.mark.parametrize("values", [[3.0, 1.0, 0.0], [40.0, 20.0, 0.0]])
 def test_frames(values):
     """D = 3, d = 2: the projector is I - x x' with x a Bingham vector of the negative values."""
-    sweeps = 20_000
+    sweeps = 6000
     V = sample_frames(np.array(values), 2, sweeps, 100, np.random.default_rng(0))
     np.testing.assert_allclose(np.swapaxes(V, 1, 2) @ V, np.broadcast_to(np.eye(2), (sweeps, 2, 2)), atol=1e-10)
     projector = np.sum(V**2, axis=2)
     effective = diagnostics.ess_mean(projector[None])
     expected = 1 - oracles.bingham_second_moments(values, sign=-1)
     assert np.abs(scores(projector, expected, effective)).max() < 4.5
-    off = 1 - oracles.bingham_second_moments(np.array(values) * 1.2, sign=-1)
+    off = 1 - oracles.bingham_second_moments(np.array(values) * 1.4, sign=-1)
     assert np.abs(scores(projector, off, effective)).max() > 6
 
 
@@ -98,4 +98,4 @@ def test_wide_tables():
     assert wide.solver_.name == "dual"
     _, values, Q = wide._eigenbasis()
     np.testing.assert_allclose(Q @ (values[:, None] * Q.T), oracles.contrast_matrix(X, Y, 0.5), atol=1e-9)
-    assert wide.posterior(draws=200, random_state=0, progress=False).loadings.shape == (4, 200, 40, 1)
+    assert wide.posterior(random_state=0, progress=False).loadings.shape == (4, 1000, 40, 1)

@@ -66,11 +66,11 @@ def test_summary():
     np.testing.assert_allclose(table["lower"], np.quantile(flat, 0.1, axis=0))
     np.testing.assert_allclose(table["upper"], np.quantile(flat, 0.9, axis=0))
     assert table["excludes_zero"].tolist() == ((table["lower"] > 0) | (table["upper"] < 0)).tolist()
-    with pytest.raises(ValueError, match="probability=1.5"):
+    with pytest.raises(ValueError, match=r"probability=1\.5"):
         posterior.summary(1.5)
 
 
-@pytest.mark.parametrize("rho", [0.0, 0.9, -0.5])
+@pytest.mark.parametrize("rho", [0.0, 0.5, 0.9])
 def test_diagnostics_against_arviz(rho, need):
     arviz = need("arviz")
     rng = np.random.default_rng(0)
@@ -199,7 +199,7 @@ def test_bootstrap_with_holes():
     rng = np.random.default_rng(2)
     refit = PCPCA(2, gamma=0.3).fit(holes[rng.integers(0, 150, 150)], background=Y[rng.integers(0, 120, 120)])
     np.testing.assert_allclose(found.loadings[0, 0], align(refit.loadings_, model.loadings_), atol=1e-3)
-    with pytest.raises(ValueError, match="complete rows.*bootstrap"):
+    with pytest.raises(ValueError, match=r"complete rows.*bootstrap"):
         model.posterior()
     with pytest.raises(ValueError, match="CPCA takes no missing values"):
         CPCA(2, gamma=0.3).fit(X, background=Y).bootstrap(holes, background=Y, progress=False)
@@ -239,7 +239,7 @@ def test_bootstrap_inputs(tmp_path):
 
 
 def test_calibrated_regions_cover():
-    """CPCA, d = 1: a 90 % region (angle to the estimate below the draws' quantile) covers the truth about that often."""
+    """CPCA, d = 1: a 90 % region (angle to the estimate below the draws' quantile) covers the truth that often."""
     D, n, repeats = 4, 120, 60
     rng = np.random.default_rng(0)
     deviations = np.array([2.0, 1.3, 1.0, 1.0])
@@ -251,7 +251,7 @@ def test_calibrated_regions_cover():
         rate = calibrate_learning_rate(model, left, background=right, n=100, draws=200, **options)
         angle = np.arccos(min(1.0, abs(model.components_[0] @ truth)))
         for seen, w in ((hits, rate), (naive, 10 * rate)):
-            draws = model.posterior(draws=250, learning_rate=w, **options).angles()
+            draws = model.posterior(draws=1000, learning_rate=w, **options).angles()
             seen.append(angle <= np.quantile(draws, 0.9))
     tolerance = 3 * np.sqrt(0.9 * 0.1 / repeats)
     assert abs(np.mean(hits) - 0.9) < tolerance

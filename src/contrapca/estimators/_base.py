@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._array import Array, Rows, is_sparse, row_slices
 from .._table import Table
-from .._validation import Groups, canonical, check_n_components, check_option, split_groups
+from .._validation import Groups, canonical, check_n_components, check_option, split_groups, without_mask
 from ..exceptions import RowsChangedError
 from ..gaussian import centred_product
 from ..moments import finite_column_means
@@ -102,6 +102,7 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
 
     def _validated(self, X: Any, **checks: Any) -> Rows:
         check_is_fitted(self)
+        X = without_mask(X)
         return validate_data(self, X, reset=False, dtype=[np.float64, np.float32], **checks)
 
     def _map_rows(self, function: Callable[[Rows], Array], rows: Rows, scale: Array) -> Array:

@@ -63,7 +63,7 @@ class ContrastiveEstimator(ContrastEstimator):
         self._loss = fit.reconstruction_loss
         self.gamma_ = fit.gamma
         self.gamma_raw_ = fit.gamma / fit.source.ratio
-        self._gamma_max: float | None = None if along is not None else math.nan
+        self._gamma_max: float | None = fit.limit if along is not None else math.nan
 
     def reconstruction_loss(self) -> float:
         """CPCA's geometric objective at the fit (the paper's Theorem 1), in scaled units.
@@ -78,7 +78,7 @@ class ContrastiveEstimator(ContrastEstimator):
     def gamma_max_(self) -> float:
         """The exact limit of gamma for these data and n_components; nan without a background.
 
-        Computed when first asked for, from moments that fit kept.
+        With missing values only an upper bound of it. Computed when first asked for, from moments that fit kept.
         """
         check_is_fitted(self)
         if self._gamma_max is None:

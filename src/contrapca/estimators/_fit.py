@@ -140,6 +140,7 @@ class Fit:
     # Of gradient solvers only:
     history: Array | None = None  # (n_iter + 1,) the objective after each iteration
     init_objectives: Array | None = None  # (n_init,) the objective that each start reached
+    limit: float | None = None  # of gamma, where it was computed on the way
     gamma_search: list[dict[str, float | str]] = field(default_factory=list)  # how "auto" found gamma
 
     def shares(self, group: int) -> Array:

@@ -10,7 +10,16 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._array import Array, Rows, is_sparse
-from .._validation import Groups, canonical, check_count, check_option, generator, label_mask, like_table
+from .._validation import (
+    Groups,
+    canonical,
+    check_count,
+    check_option,
+    check_positive,
+    generator,
+    label_mask,
+    like_table,
+)
 from ..exceptions import NonFiniteError
 from ..gaussian import Conditional, LatentGaussian
 from ..moments import has_holes
@@ -46,6 +55,7 @@ class LikelihoodEstimator(ContrastEstimator):
         check_option(self.mean, "mean", ("observed", "gls"))
         check_count(self.n_init, "n_init")
         check_count(self.max_iter, "max_iter")
+        check_positive(self.tol, "tol")
         if self.solver not in GRADIENT_SOLVERS:
             try:
                 return super()._solve(groups, d, method, gamma)
@@ -201,8 +211,8 @@ class LikelihoodEstimator(ContrastEstimator):
         std : ndarray or data frame, if `return_std`
         """
         rows = self._validated(X, ensure_all_finite="allow-nan")
-        if n_draws is not None and n_draws < 1:
-            raise ValueError(f"n_draws={n_draws} must be 1 or more.")
+        if n_draws is not None:
+            check_count(n_draws, "n_draws")
         if n_draws is not None and return_std:
             raise ValueError("return_std goes without n_draws: the draws themselves show the spread.")
         holes = np.isnan(rows)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -14,20 +13,21 @@ from .._progress import Progress
 from .._validation import Groups, generator, warn_distant_means
 from ..exceptions import GroupError, NonFiniteError, RankError, UnboundedError, warn
 from ..gaussian import LatentGaussian
-from ..moments import MaskedGroup, MaskedPair, RowScatter, observe
+from ..moments import MaskedGroup, MaskedPair, RowScatter, observe, pooled_observed_deviation
 from ..solvers import (
     GammaLimits,
     GradientSolution,
     SolverChoice,
     canonical_signs,
+    comes_near_the_bound,
     count_bound,
+    expected_total_variance,
     expected_variances,
     gls_mean,
     maximise,
     observed_bound,
     observed_start,
     random_start,
-    unbounded_elsewhere,
 )
 from ._fit import AUTO_FRACTION, GROUPS, Fit, Method, Source, divisors, in_group, two
 
@@ -35,6 +35,9 @@ from ._fit import AUTO_FRACTION, GROUPS, Fit, Method, Source, divisors, in_group
 BACKTRACK, MAX_ATTEMPTS = 0.85, 25
 # Rounds of fitting and estimating the means anew (mean="gls"), and the change, in sd, that ends them.
 MEAN_ROUNDS, MEAN_CHANGE = 100, 1e-5
+
+
+Step = dict[str, float | str]  # of the search: a gamma and its outcome
 
 
 @dataclass(frozen=True)
@@ -56,6 +59,7 @@ class Observed(Source):
 
     pair: MaskedPair
     settings: Settings
+    totals: tuple[float, ...] = ()  # of the variance of each group, expected under the fitted model
 
     @property
     def ratio(self) -> float:
@@ -66,7 +70,7 @@ class Observed(Source):
         return self.pair.foreground.mean
 
     def total_variance(self, group: int) -> float:
-        return float(self.pair.groups[group].variances.sum())
+        return self.totals[group]
 
     def watched_rows(self) -> list[RowScatter]:
         return []
@@ -83,7 +87,9 @@ class Observed(Source):
     def background_model(self, d: int) -> LatentGaussian:
         assert self.pair.background is not None
         pair = MaskedPair(self.pair.background, None)
-        solution = maximise(pair, 0.0, *observed_start(pair, 0.0, d), max_iter=self.settings.max_iter)
+        solution = maximise(
+            pair, 0.0, *observed_start(pair, 0.0, d), tol=self.settings.tol, max_iter=self.settings.max_iter
+        )
         if solution.status == "unbounded":
             raise RankError(d, "background")
         return LatentGaussian(self.pair.background.mean, solution.W, solution.sigma2)
@@ -92,9 +98,8 @@ class Observed(Source):
 def observe_groups(groups: Groups, scale: bool | str, settings: Settings) -> Observed:
     """Read the rows once: their observed values about the observed means, scaled."""
     masked = [_observe(k, groups) for k in range(len(groups.tables))]
-    own = [np.sqrt(np.where(group.squares > 0, group.variances, 1.0)) for group in masked]
-    squares, counts = sum(group.squares for group in masked), sum(group.observed for group in masked)
-    pooled = np.sqrt(np.where(squares > 0, squares / counts, 1.0))
+    own = [group.deviations() for group in masked]
+    pooled = pooled_observed_deviation(masked)
     if len(masked) == 2:
         warn_distant_means(np.abs(masked[0].mean - masked[1].mean) / pooled, groups)
     scales = divisors(scale, own, pooled)
@@ -134,48 +139,66 @@ def _observe(k: int, groups: Groups) -> MaskedGroup:
     return group
 
 
+@dataclass(frozen=True)
+class Attempt:
+    """A fit at one gamma, or the reason why there is none; `solution` where the fit did not converge."""
+
+    fit: Fit | None
+    reason: str = ""
+    unconverged: GradientSolution | None = None
+
+
 def fit_observed(groups: Groups, d: int, gamma: float | None, scale: bool | str, settings: Settings) -> Fit:
     """Fit by gradients at `gamma` (None: find one that works), or raise and name one that does."""
     data = observe_groups(groups, scale, settings)
-    if not data.pair.foreground.squares.sum() > 0:
+    if data.pair.foreground.mean_variance <= data.pair.foreground.rounding_variance():
         raise RankError(d)
     if gamma is None:
-        return _search(data, d, _bound(data, d), [])
-    attempt = _attempt(data, d, gamma)
-    if isinstance(attempt, Fit):
-        return attempt
-    bound = _bound(data, d)
-    works = None if gamma == 0 else _search(data, d, min(bound, gamma), []).gamma
-    raise UnboundedError(gamma, bound, works, d, attempt)
+        bound = data.limit("pcpca", d)
+        found, steps = _search(data, groups, d, bound)
+        if found.fit is None:
+            raise UnboundedError(AUTO_FRACTION * bound, bound, None, d, found.reason)
+        record: list[Step] = [{"gamma": bound, "outcome": "upper bound"}, *steps]
+        return replace(_warned(found, settings), gamma_search=record)
+    attempt = _attempt(data, groups, d, gamma)
+    if attempt.fit is not None:
+        return _warned(attempt, settings)
+    if data.pair.background is None or gamma == 0:
+        raise UnboundedError(gamma, np.nan, None, d, attempt.reason)
+    bound = data.limit("pcpca", d)
+    found, _ = _search(data, groups, d, bound)
+    works = found.fit.gamma if found.fit is not None and found.unconverged is None else None
+    raise UnboundedError(gamma, bound, works, d, attempt.reason)
 
 
-def _bound(data: Observed, d: int) -> float:
-    return np.nan if data.pair.background is None else data.limit("pcpca", d)
+def _search(data: Observed, groups: Groups, d: int, bound: float) -> tuple[Attempt, list[Step]]:
+    """The attempt at the largest gamma tried that converges, from a fraction of the bound downwards, and all outcomes.
 
-
-def _search(data: Observed, d: int, bound: float, search: list[dict[str, float | str]]) -> Fit:
-    """A fit at the largest gamma tried that works, from a fraction of the bound downwards."""
-    gamma, reason = AUTO_FRACTION * bound, ""
+    Where none converges, the first that did not, but has a fit; else the last.
+    """
+    gamma, fallback = AUTO_FRACTION * bound, None
+    steps: list[Step] = []
     for _ in range(MAX_ATTEMPTS):
-        with warnings.catch_warnings(record=True) as caught:
-            warnings.simplefilter("always", ConvergenceWarning)
-            attempt = _attempt(data, d, gamma)
-        if isinstance(attempt, Fit) and not caught:
-            search.append({"gamma": gamma, "outcome": "converged"})
-            return replace(attempt, gamma_search=[{"gamma": bound, "outcome": "upper bound"}, *search])
-        reason = attempt if isinstance(attempt, str) else "the fit did not converge"
-        search.append({"gamma": gamma, "outcome": reason})
+        attempt = _attempt(data, groups, d, gamma, bound)
+        if attempt.fit is not None and attempt.unconverged is None:
+            return attempt, [*steps, {"gamma": gamma, "outcome": "converged"}]
+        if attempt.fit is not None:
+            fallback = fallback or attempt
+        steps.append({"gamma": gamma, "outcome": attempt.reason or "did not converge"})
         gamma *= BACKTRACK
-    raise UnboundedError(gamma, bound, None, d, reason)
+    return fallback or attempt, steps
 
 
-def _attempt(data: Observed, d: int, gamma: float) -> Fit | str:
-    """The fit at one gamma, or the reason why there is none."""
+def _attempt(data: Observed, groups: Groups, d: int, gamma: float, limit: float | None = None) -> Attempt:
+    """The fit at one gamma, or the reason why there is none; `limit` is the bound of gamma, if it is known."""
     pair, settings = data.pair, data.settings
     if pair.background is not None and gamma > 0:
-        bound, reason = count_bound(pair, d)
+        bound, feature = count_bound(pair, d)
         if gamma >= bound:
-            return f"{reason} allows gamma below {bound:.4g} only"
+            what = (
+                "the number of observed values" if feature is None else f"how often {groups.name(feature)} was observed"
+            )
+            return Attempt(None, f"{what} allows gamma below {bound:.4g} only")
     random = generator(settings.random_state)
     starts = [observed_start(pair, gamma, d)]
     starts += [random_start(pair, d, random) for _ in range(settings.n_init - 1)]
@@ -183,26 +206,36 @@ def _attempt(data: Observed, d: int, gamma: float) -> Fit | str:
     solutions = [_run(pair, gamma, start, settings, f"{label}, start {k + 1}") for k, start in enumerate(starts)]
     for solution in solutions:
         if solution.status == "unbounded":
-            return solution.reason
+            return Attempt(None, solution.reason)
     best = max(solutions, key=lambda solution: solution.objective)
-    histories = [best.history]
+    histories, settled = [best.history], True
     if settings.mean == "gls":
         for _ in range(MEAN_ROUNDS):
             pair, change = _with_gls_means(pair, best)
             best = _run(pair, gamma, (best.W, best.sigma2), settings, f"{label}, means")
             if best.status == "unbounded":
-                return best.reason
+                return Attempt(None, best.reason)
             histories.append(best.history[1:])
-            if change <= MEAN_CHANGE:
+            settled = change <= MEAN_CHANGE
+            if settled:
                 break
         means = [group.mean * scale for group, scale in zip(pair.groups, data.scales, strict=False)]  # type: ignore[operator]
         data = replace(data, pair=pair, means=two(means))
-    if len(pair.terms(gamma)) == 2 and unbounded_elsewhere(pair, gamma, best.W):
-        return "the noise variance goes to 0 (the fit itself ended at a mere local maximum)"
-    if best.status != "converged":
-        _warn_not_converged(best, settings)
+    if limit is None and len(pair.terms(gamma)) == 2 and comes_near_the_bound(pair, gamma, best.W):
+        limit = data.limit("pcpca", d)
+    if limit is not None and gamma >= limit:
+        return Attempt(None, "the noise variance goes to 0 (the fit itself ended at a mere local maximum)")
     objectives = np.array([solution.objective for solution in solutions])
-    return _result(data, gamma, best, np.concatenate(histories), objectives)
+    fit = replace(_result(data, gamma, best, np.concatenate(histories), objectives), limit=limit)
+    return Attempt(fit, unconverged=None if best.status == "converged" and settled else best)
+
+
+def _warned(attempt: Attempt, settings: Settings) -> Fit:
+    """The fit of an attempt, with a warning where it did not converge."""
+    assert attempt.fit is not None
+    if attempt.unconverged is not None:
+        _warn_not_converged(attempt.unconverged, settings)
+    return attempt.fit
 
 
 def _run(
@@ -248,6 +281,8 @@ def _result(data: Observed, gamma: float, solution: GradientSolution, history: A
     U = canonical_signs(U)
     pair = data.pair
     along = [expected_variances(group, U, solution.W, solution.sigma2) for group in pair.groups]
+    totals = tuple(expected_total_variance(group, solution.W, solution.sigma2) for group in pair.groups)
+    data = replace(data, totals=totals)
     outside = [data.total_variance(k) - float(variance.sum()) for k, variance in enumerate(along)]
     complete = all(np.all(group.observed == group.weight) for group in pair.groups)
     name = data.settings.algorithm

@@ -94,7 +94,9 @@ def _plain(name: str, value: Any) -> Any:
         value = value.item()
     if value is None or isinstance(value, str | bool | int | float):
         return value
-    raise TypeError(f"{name}={value!r} cannot be saved: only text, numbers and None can.")
+    raise TypeError(
+        f"{name}={value!r} cannot be saved: only text, numbers and None can. Use set_params({name}=None) before save."
+    )
 
 
 def load(path: Any) -> Any:

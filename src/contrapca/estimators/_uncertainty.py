@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
@@ -10,7 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._array import Array, is_sparse
 from .._progress import Progress
 from .._validation import check_count, check_rows, generator, split_groups
-from ..exceptions import NonFiniteError, warn
+from ..exceptions import ContrastWarning, NonFiniteError, warn
 from ..moments import has_holes
 from ..posterior import (
     ContrastPosterior,
@@ -313,7 +314,11 @@ def calibrate_learning_rate(
     wanted = float(np.mean(np.sin(refits.angles()) ** 2))
     rate = wide = _first_rate(model)
     for _ in range(rounds):
-        posterior = model.posterior(draws=draws, tune=draws, learning_rate=rate, random_state=random, progress=progress)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ContrastWarning)  # few draws are enough for a mean
+            posterior = model.posterior(
+                draws=draws, tune=draws, learning_rate=rate, random_state=random, progress=progress
+            )
         wide = rate * float(np.mean(np.sin(posterior.angles()) ** 2)) / wanted
         rate = max(wide, _least_rate(model))
     if rate > wide:

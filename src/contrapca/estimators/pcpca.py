@@ -52,7 +52,7 @@ class PCPCA(LikelihoodPosterior, LikelihoodEstimator, ContrastiveEstimator):
         Iterations of each start; a ConvergenceWarning where they do not suffice.
     tol : float, default 1e-6
         Bound of the relative gradient, of the relative change of the objective, and of the relative error of an
-        identity that holds at the maximum; all three must hold.
+        identity that holds at the maximum; all three must hold, or at least to 1e-4 where rounding ends all progress.
     random_state : None, int, Generator or RandomState
         For the random starts.
     verbose : int, default 0

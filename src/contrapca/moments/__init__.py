@@ -1,7 +1,7 @@
 """Rows in, sufficient statistics out: means, scatter matrices and their contrast."""
 
 from ._contrast import Contrast, Pair, alone
-from ._masked import MaskedGroup, MaskedPair, MaskedRows, observe
+from ._masked import MaskedGroup, MaskedPair, MaskedRows, observe, pooled_observed_deviation
 from ._moments import DenseScatter, Moments, finite_column_means, has_holes, pooled_deviation
 from ._reduced import reduce_rows
 from ._rows import RowScatter, accumulate, row_moments
@@ -21,6 +21,7 @@ __all__ = [
     "has_holes",
     "observe",
     "pooled_deviation",
+    "pooled_observed_deviation",
     "reduce_rows",
     "row_moments",
 ]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 
 import numpy as np
 import numpy.typing as npt
 
-from .._array import Array
+from .._array import EPS, Array
+from ..exceptions import NonFiniteError
 from ._accumulate import accumulate_dense
 from ._moments import DenseScatter, Moments, check_finite
 
@@ -91,6 +93,19 @@ class MaskedGroup:
         """Mean squared deviation of each feature from `mean`, shape (D,)."""
         return self.squares / self.observed
 
+    @property
+    def mean_variance(self) -> float:
+        """Mean squared deviation of all observed values."""
+        return float(self.squares.sum()) / self.cells
+
+    def rounding_variance(self) -> float:
+        """The variance that rounding of the mean can give a constant feature, at most."""
+        return float((self.weight * EPS * np.abs(self.mean).max()) ** 2)
+
+    def deviations(self) -> Array:
+        """Standard deviation of each feature, 1 for features that are constant up to rounding, shape (D,)."""
+        return pooled_observed_deviation([self])
+
     def counts(self) -> tuple[Array, Array]:
         """(values, rows): how many rows have how many observed values, shape (k,) each."""
         values: list[Array] = []
@@ -130,6 +145,14 @@ def _about(moments: Moments, centre: Array, old: Array, new: Array) -> Moments:
     before, after = centre - old, centre - new
     matrix = moments.scatter.dense() + moments.weight * (np.outer(after, after) - np.outer(before, before))
     return replace(moments, scatter=DenseScatter(matrix))
+
+
+def pooled_observed_deviation(groups: Sequence[MaskedGroup]) -> Array:
+    """Standard deviation of each feature's observed values within the groups, 1 where constant up to rounding, (D,)."""
+    counts = np.sum([group.observed for group in groups], axis=0)
+    variance = np.sum([group.squares for group in groups], axis=0) / np.maximum(counts, 1)
+    rounding = counts * EPS * np.max([np.abs(group.mean) for group in groups], axis=0)
+    return np.where(np.sqrt(variance) > rounding, np.sqrt(variance), 1.0)
 
 
 @dataclass(frozen=True)
@@ -187,7 +210,11 @@ def observe(rows: Array) -> tuple[MaskedGroup, int]:
     mean = sums / np.maximum(observed, 1)
     filled -= mean
     filled[holes] = 0.0
-    squares = np.einsum("ij,ij->j", filled, filled)
+    with np.errstate(over="ignore"):
+        squares = np.einsum("ij,ij->j", filled, filled)
+    if not np.isfinite(squares).all():
+        worst = int(np.argmin(np.isfinite(squares)))
+        raise NonFiniteError("Input contains values too large to be squared: rescale them.", worst)
     full = ~holes.any(axis=1)
     complete = None
     if np.count_nonzero(full) > D:

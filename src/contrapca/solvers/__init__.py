@@ -6,8 +6,8 @@ from ._spectral import Spectrum, canonical_signs, top_eigenpairs
 from .closed_form import solve_cpca, solve_pcpca
 from .gradient import GradientSolution, maximise
 from .limits import GammaLimits, all_limits, cpca_limit, pcpca_limit, pcpca_limit_and_vectors, rank_exceeds
-from .missing_limits import count_bound, observed_bound, unbounded_elsewhere
-from .observed import expected_variances, gls_mean
+from .missing_limits import comes_near_the_bound, count_bound, observed_bound
+from .observed import expected_total_variance, expected_variances, gls_mean
 from .start import observed_start, random_start
 
 __all__ = [
@@ -19,8 +19,10 @@ __all__ = [
     "Spectrum",
     "all_limits",
     "canonical_signs",
+    "comes_near_the_bound",
     "count_bound",
     "cpca_limit",
+    "expected_total_variance",
     "expected_variances",
     "gls_mean",
     "maximise",
@@ -34,5 +36,4 @@ __all__ = [
     "solve_cpca",
     "solve_pcpca",
     "top_eigenpairs",
-    "unbounded_elsewhere",
 ]

@@ -19,13 +19,13 @@ Algorithm = Literal["lbfgs", "adam"]
 Report = Callable[[int, float, float], None]  # iteration, objective, relative gradient
 
 MEMORY = 20  # pairs of steps that L-BFGS keeps
-# sigma2 below this part of the mean variance is on its way to 0, loadings above this multiple of it to infinity.
+# sigma2 below this part of the median variance is on its way to 0, loadings above this multiple of it to infinity.
 VANISHING, RUNAWAY = 1e-10, 1e6
 LOG_RANGE = (math.log(VANISHING) - 1, 30.0)  # of log sigma2, for trial points far off
 LOOSEST = 1e-4  # the largest residual at which rounding may end the iteration
 CERTAIN = 1e-9  # relative to its summands, how negative a difference must be not to be rounding
 # Adam as in the paper's code, which is for standardised data: step size, decay of the first and second moment, floor of
-# the denominator, floor of sigma2. Here variables are in units of the mean variance, whatever the data's.
+# the denominator, floor of sigma2. Here variables are in units of the features' variances, whatever the data's.
 STEP, DECAY, DECAY_SQUARE, DENOMINATOR, SIGMA2_FLOOR = 0.01, 0.9, 0.999, 1e-8, 1e-4
 
 
@@ -72,7 +72,9 @@ class _Problem:
     def __init__(self, pair: MaskedPair, gamma: float, shape: tuple[int, int]):
         self.terms, self.shape = pair.terms(gamma), shape
         self.cells = sum(c * group.cells for c, group in self.terms)  # sum D_i - gamma_raw sum E_j
-        self.variance = float(pair.foreground.squares.sum() / pair.foreground.cells)
+        self.variance = float(np.median(pair.foreground.variances)) or pair.foreground.mean_variance
+        # Rows of W in units of their feature's deviation: features in unequal units need not stall the solver.
+        self.units = np.sqrt(np.maximum(pair.foreground.variances, self.variance))[:, None]
         margin = min(
             float(np.min(sum(c * group.observed for c, group in self.terms) / pair.foreground.observed)),
             1.0,  # type: ignore[arg-type]
@@ -81,12 +83,12 @@ class _Problem:
         self.key: bytes = b""
 
     def pack(self, W: Array, sigma2: float) -> Array:
-        """(W, log sigma2) as one vector, in units of the mean variance."""
-        return np.append(W.ravel() / np.sqrt(self.variance), np.log(sigma2 / self.variance))
+        """(W, log sigma2) as one vector, in units of order one."""
+        return np.append((W / self.units).ravel(), np.log(sigma2 / self.variance))
 
     def unpack(self, theta: Array) -> tuple[Array, float]:
         """W and sigma2 from the vector."""
-        return np.sqrt(self.variance) * theta[:-1].reshape(self.shape), self.variance * float(np.exp(theta[-1]))
+        return self.units * theta[:-1].reshape(self.shape), self.variance * float(np.exp(theta[-1]))
 
     def at(self, theta: Array) -> Evaluation:
         """The objective at a point; the last one is remembered."""
@@ -104,7 +106,10 @@ class _Problem:
         """Refuse an iterate (not a mere trial point) that has run off."""
         W, sigma2 = self.unpack(theta)
         if sigma2 < VANISHING * self.variance:
-            raise _Unbounded("the noise variance goes to 0")
+            raise _Unbounded(
+                "the noise variance goes to 0, as far as floating point can tell (if the features have very unequal "
+                "units, scale='pooled' helps)"
+            )
         if not np.vdot(W, W) < self.largest:
             raise _Unbounded("the loadings go to infinity")
 
@@ -117,9 +122,7 @@ class _Problem:
         """What is minimised, -l / cells, with its gradient in theta."""
         evaluation = self.at(theta)
         _, sigma2 = self.unpack(theta)
-        gradient = np.append(
-            np.sqrt(self.variance) * evaluation.gradient_W.ravel(), sigma2 * evaluation.gradient_sigma2
-        )
+        gradient = np.append((self.units * evaluation.gradient_W).ravel(), sigma2 * evaluation.gradient_sigma2)
         return -evaluation.value / self.cells, -gradient / self.cells
 
     def residuals(self, theta: Array) -> tuple[float, float]:
@@ -128,9 +131,10 @@ class _Problem:
         There sum x'A^-1 x - gamma_raw sum y'A^-1 y = sum D_i - gamma_raw sum E_j: the derivative along A -> s A.
         """
         evaluation = self.at(theta)
-        W, sigma2 = self.unpack(theta)
-        size = max(float(np.linalg.norm(W)), np.sqrt(sigma2))
-        slope = max(size * float(np.linalg.norm(evaluation.gradient_W)), sigma2 * abs(evaluation.gradient_sigma2))
+        _, sigma2 = self.unpack(theta)
+        size = max(float(np.linalg.norm(theta[:-1])), np.sqrt(sigma2 / self.variance))
+        slope = size * float(np.linalg.norm(self.units * evaluation.gradient_W))
+        slope = max(slope, sigma2 * abs(evaluation.gradient_sigma2))
         return slope / self.cells, abs(self._quadratic()[0] / self.cells - 1)
 
 
@@ -169,9 +173,8 @@ def maximise(
     reason = ""
     try:
         with calm_blas(pair.multiplications(W.shape[1])):
-            trace.add(theta)
             run = _lbfgs if algorithm == "lbfgs" else _adam
-            status = run(problem, theta, trace, max_iter)
+            status = "converged" if trace.add(theta) else run(problem, theta, trace, max_iter)
     except _Unbounded as proof:
         status, reason = "unbounded", str(proof)
     best, value = trace.last
@@ -191,7 +194,7 @@ class _Trace:
         """Note an iterate; whether it satisfies all criteria."""
         self.problem.watch(theta)
         value = self.problem.at(theta).value
-        change = abs(value - self.last[1]) / self.problem.cells if self.values else np.inf
+        change = abs(value - self.last[1]) / self.problem.cells if self.values else 0.0
         self.values.append(value)
         self.last = theta.copy(), value
         gradient, identity = self.problem.residuals(theta)

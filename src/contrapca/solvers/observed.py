@@ -6,7 +6,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from .._array import Array
-from ..gaussian import LatentGaussian, masked_inverses
+from ..gaussian import LatentGaussian, masked_inverses, packed_products, triangle
 from ..moments import MaskedGroup
 
 CG_TOLERANCE, CG_STEPS = 1e-10, 1000
@@ -50,6 +50,27 @@ def gls_mean(group: MaskedGroup, W: Array, sigma2: float) -> Array:
     scaling = LinearOperator((D, D), matvec=lambda v: v.ravel() / group.observed, dtype=float)
     shift, _ = cg(system, right, rtol=CG_TOLERANCE, maxiter=CG_STEPS, M=scaling)
     return group.mean + shift
+
+
+def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> float:
+    """E[|x - mean|^2 | observed values] under the model, averaged over rows.
+
+    Observed squares count as they are. A hole adds w_j'E[z z'] w_j + sigma2; over the holes of a pattern the first is
+    the inner product of sum_j w_j w_j' and the sum of E[z z'] over its rows.
+    """
+    total = float(group.squares.sum())
+    if group.rows is not None:
+        rows, d = group.rows, W.shape[1]
+        inverses, _ = masked_inverses(W, sigma2, rows.masks)
+        Z = np.einsum("ijn,jn->in", rows.by_row(inverses), (rows.values @ W).T)
+        upper, right, _ = triangle(d)
+        second = rows.by_pattern(packed_products(Z, Z)) + sigma2 * rows.counts * inverses[upper, right]
+        loadings = packed_products(W.T, W.T)
+        missing = loadings.sum(axis=1)[:, None] - loadings @ rows.masks.T  # sum over holes of w_j w_j', packed
+        twice = np.where(upper == right, 1.0, 2.0)[:, None]  # entries off the diagonal stand for two
+        holes = rows.counts @ (group.mean.size - rows.observed)
+        total += float(np.sum(twice * second * missing)) + sigma2 * float(holes)
+    return total / group.weight
 
 
 def expected_variances(group: MaskedGroup, U: Array, W: Array, sigma2: float) -> Array:

@@ -11,7 +11,7 @@ from .._array import Array
 from ..moments import Contrast, MaskedGroup, MaskedPair, Moments
 from ._spectral import LOOSE, top_eigenpairs
 
-# Of the mean variance: the least noise variance and the least squared length of a loading to start from.
+# Of the median variance: the least noise variance and the least squared length of a loading to start from.
 LEAST_NOISE, LEAST_LENGTH = 0.05, 0.01
 
 
@@ -71,7 +71,7 @@ def observed_start(pair: MaskedPair, gamma: float, d: int) -> tuple[Array, float
         pair.n_features,
     )
     spectrum = top_eigenpairs(contrast, d, tol=LOOSE)
-    variance = float(pair.foreground.squares.sum() / pair.foreground.cells)
+    variance = float(np.median(pair.foreground.variances)) or pair.foreground.mean_variance
     sigma2 = (contrast.trace - float(spectrum.values.sum())) / (contrast.N * (pair.n_features - d))
     sigma2 = max(sigma2, LEAST_NOISE * variance)
     lengths = np.sqrt(np.maximum(spectrum.values / contrast.N - sigma2, LEAST_LENGTH * variance))
