@@ -9,9 +9,9 @@ import warnings
 
 from contrapca import PCPCA
 
-from . import closed_form, missing, timing
+from . import closed_form, missing, posterior, timing
 
-PARTS = [*closed_form.CASES, "import", "missing", "memory"]
+PARTS = [*closed_form.CASES, "import", "missing", "posterior", "memory"]
 MEMORY = closed_form.MEMORY | {"2,000 + 2,000 x 2,000, 30% missing, d = 5": (missing.large, 5, 0.3, 1500)}
 
 
@@ -37,6 +37,10 @@ def main() -> None:
     if "missing" in options.only:
         print("")
         for line in missing.lines(options.rounds):
+            print(line, flush=True)
+    if "posterior" in options.only:
+        print("")
+        for line in posterior.lines():
             print(line, flush=True)
     if "memory" in options.only:
         print("", "| peak extra memory | MB |", "|---|---:|", *_memory(), sep="\n", flush=True)

@@ -121,9 +121,7 @@ def impute(options: argparse.Namespace) -> None:
     X = table.values(names)
     kept = [name or "(no name)" for name in table.header if name not in names] or ["none"]
     first = "the first line holds names" if table.has_header else "no header"
-    print(
-        f"{options.cases}: {len(X)} rows, {len(names)} numeric columns ({first}); left alone: {', '.join(kept) or 'none'}"
-    )
+    print(f"{options.cases}: {len(X)} rows, {len(names)} numeric columns ({first}); left alone: {', '.join(kept)}")
     if table.empty():
         print(f"Columns without any value, which cannot be filled: {', '.join(table.empty())}")
     if options.background is None:

@@ -61,3 +61,47 @@ def make_hidden_clusters(
         plane=plane,
         description="Four clusters of cases, hidden under variation that cases and controls share.",
     )
+
+
+TOY_COVARIANCES = {
+    "estimates": (2.7, 2.6, 1.0),
+    "posterior": (4.0, 2.6, 1.5),
+}  # variance, covariance, distance of means
+
+
+def make_toy(
+    n_foreground: int = 200, n_background: int = 200, *, kind: str = "estimates", random_state: Any = None
+) -> Bunch:
+    """The paper's two-dimensional example: two subgroups of cases across an axis that both groups share.
+
+    All rows have the covariance (a b; b a); half the cases are centred at (c, -c), the others at (-c, c).
+
+    Parameters
+    ----------
+    n_foreground, n_background : int
+    kind : {"estimates", "posterior"}
+        The paper's values a, b, c for its figures of estimates (2.7, 2.6, 1) and of posteriors (4, 2.6, 1.5).
+    random_state : None, int, Generator or RandomState
+
+    Returns
+    -------
+    Bunch
+        `foreground`, `background` (tables), `labels` (subgroup of each foreground row), `feature_names`, `covariance`
+        (within each group), `plane` (2, 1; the axis that separates the subgroups), `description`.
+    """
+    if kind not in TOY_COVARIANCES:
+        raise ValueError(f"kind={kind!r} is not known. Use one of {', '.join(map(repr, TOY_COVARIANCES))}.")
+    variance, covariance, distance = TOY_COVARIANCES[kind]
+    rng = generator(random_state)
+    matrix = np.array([[variance, covariance], [covariance, variance]])
+    labels = np.arange(n_foreground) % 2
+    centres = distance * np.where(labels == 0, 1.0, -1.0)[:, None] * [1.0, -1.0]
+    return Bunch(
+        foreground=rng.multivariate_normal([0, 0], matrix, n_foreground) + centres,
+        background=rng.multivariate_normal([0, 0], matrix, n_background),
+        labels=labels,
+        feature_names=["x0", "x1"],
+        covariance=matrix,
+        plane=np.array([[1.0], [-1.0]]) / np.sqrt(2),
+        description="Two subgroups of cases across an axis of variation that cases and controls share.",
+    )

@@ -12,7 +12,7 @@ from .._optional import require
 numba = require("numba", extra="bayes")
 
 
-@numba.njit(cache=True)  # type: ignore[untyped-decorator]
+@numba.njit(cache=True, error_model="numpy")  # type: ignore[untyped-decorator]
 def log_density(x: Array, values: Array, N: float, w: float, sigma2_min: float, d: int) -> Any:
     """w l + log(sigma2 - sigma2_min) at x = (V, log(sigma2 - sigma2_min)), and its gradient; O(D d^2) (F12).
 
@@ -35,6 +35,8 @@ def log_density(x: Array, values: Array, N: float, w: float, sigma2_min: float, 
         for k in range(j):
             G[k, j], H[k, j] = G[j, k], H[j, k]
         G[j, j] += s  # G is M from here on
+    if not (np.isfinite(G.sum()) and s > 0 and np.isfinite(1 / s**2)):  # far off: a step that diverged
+        return -np.inf, np.zeros(x.size)
     inverse = np.linalg.inv(G)
     K = inverse @ H @ inverse
     q = (values.sum() - np.sum(H * inverse)) / s

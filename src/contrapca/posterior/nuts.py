@@ -56,7 +56,7 @@ def sample_nuts(
         def evaluate(x: Array) -> tuple[float, Array]:
             value, gradient = log_density(x, *arguments)
             if not np.isfinite(value):
-                raise ValueError("not finite")  # a divergence
+                raise _Diverged
             return value, gradient
 
         return evaluate
@@ -105,6 +105,12 @@ def sample_nuts(
     divergences = int(np.asarray(trace.sample_stats["diverging"]).sum())
     sigma2 = target.sigma2_min + np.exp(x[..., -1])
     return NutsDraws(x[..., :-1].reshape(chains, draws, D, d), sigma2, divergences)
+
+
+class _Diverged(ValueError):
+    """A trajectory left the region where the density can be computed; nutpie goes on after errors with this mark."""
+
+    is_recoverable = True
 
 
 def _is_finished(sampler: Any) -> bool:

@@ -1,0 +1,154 @@
+"""Pictures of draws: subspaces over the data, intervals of loadings, traces."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._array import Array
+from .._optional import require
+from ._latents import BACKGROUND_COLOUR, COLOURS
+
+if TYPE_CHECKING:
+    from ..posterior import ContrastPosterior
+
+
+def _axes(ax: Any) -> Any:
+    return require("matplotlib.pyplot", extra="plot").gca() if ax is None else ax
+
+
+def subspace_draws_data(posterior: ContrastPosterior, n_draws: int = 100) -> tuple[Array, Array]:
+    """Unit directions (n_draws, 2) of draws, evenly spread over all, and of the estimate (2,), in original units.
+
+    For two features and one component.
+    """
+    D, d = posterior.estimate.shape
+    if (D, d) != (2, 1):
+        raise ValueError(f"Lines can be drawn for 2 features and 1 component; here are {D} and {d}.")
+    flat = posterior.loadings.reshape(-1, 2)
+    chosen = flat[np.linspace(0, len(flat) - 1, min(n_draws, len(flat))).astype(int)] * posterior.scale
+    estimate = posterior.estimate[:, 0] * posterior.scale
+    return chosen / np.linalg.norm(chosen, axis=1, keepdims=True), estimate / np.linalg.norm(estimate)
+
+
+def subspace_draws(
+    posterior: ContrastPosterior, foreground: Any, background: Any = None, *, n_draws: int = 100, ax: Any = None
+) -> Any:
+    """Lines along drawn directions over two-dimensional data, the estimate on top.
+
+    Parameters
+    ----------
+    posterior : ContrastPosterior
+        Of 2 features and 1 component.
+    foreground : array-like of shape (n, 2)
+    background : array-like of shape (m, 2), optional
+    n_draws : int, default 100
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    draws, estimate = subspace_draws_data(posterior, n_draws)
+    ax = _axes(ax)
+    X = np.asarray(foreground)
+    if background is not None:
+        ax.scatter(
+            *np.asarray(background).T, s=14, marker="x", linewidths=0.7, color=BACKGROUND_COLOUR, label="controls"
+        )
+    ax.scatter(*X.T, s=14, linewidths=0, color=COLOURS[0], label="cases")
+    reach = 1.1 * np.abs(X - posterior.mean).max()
+    for k, direction in enumerate(draws):
+        ends = posterior.mean + reach * np.outer([-1, 1], direction)
+        ax.plot(*ends.T, color=COLOURS[1], alpha=0.12, linewidth=1, label="draws" if k == 0 else None)
+    ends = posterior.mean + reach * np.outer([-1, 1], estimate)
+    ax.plot(*ends.T, color="black", linewidth=1.8, label="estimate")
+    ax.set(aspect="equal", xlabel=posterior.feature_names[0], ylabel=posterior.feature_names[1])
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def loading_intervals_data(
+    posterior: ContrastPosterior, component: int = 0, n_features: int = 20, probability: float = 0.9
+) -> dict[str, Any]:
+    """The features with the largest loadings on a component: `feature`, `estimate`, `median`, `lower`, `upper`."""
+    d = posterior.estimate.shape[1]
+    if not 0 <= component < d:
+        raise ValueError(f"component={component} must be one of 0, ..., {d - 1}.")
+    draws = posterior.loadings.reshape(-1, *posterior.estimate.shape)[:, :, component]
+    order = np.argsort(-np.abs(posterior.estimate[:, component]), kind="stable")[:n_features]
+    lower, median, upper = np.quantile(draws[:, order], [(1 - probability) / 2, 0.5, (1 + probability) / 2], axis=0)
+    return {
+        "feature": [posterior.feature_names[j] for j in order],
+        "estimate": posterior.estimate[order, component],
+        "median": median,
+        "lower": lower,
+        "upper": upper,
+    }
+
+
+def loading_intervals(
+    posterior: ContrastPosterior,
+    component: int = 0,
+    *,
+    n_features: int = 20,
+    probability: float = 0.9,
+    ax: Any = None,
+) -> Any:
+    """Credible intervals of the largest loadings on one component (a forest plot).
+
+    Parameters
+    ----------
+    posterior : ContrastPosterior
+    component : int, default 0
+    n_features : int, default 20
+    probability : float, default 0.9
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    data = loading_intervals_data(posterior, component, n_features, probability)
+    ax = _axes(ax)
+    heights = np.arange(len(data["feature"]))[::-1]
+    ax.axvline(0, color=BACKGROUND_COLOUR, linewidth=1)
+    ax.hlines(heights, data["lower"], data["upper"], color=COLOURS[0], linewidth=2, label=f"{probability:.0%} interval")
+    ax.plot(data["median"], heights, "o", color=COLOURS[0], markersize=5, label="median")
+    ax.plot(data["estimate"], heights, "|", color="black", markersize=11, markeredgewidth=1.6, label="estimate")
+    ax.set_yticks(heights, data["feature"])
+    ax.set(xlabel=f"loading on component {component}", title=f"{posterior.kind} ({posterior.method})")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def trace_data(posterior: ContrastPosterior) -> tuple[str, Array]:
+    """An identified quantity over the draws, (name, (chains, draws)): sigma2, or the largest angle to the estimate."""
+    if posterior.sigma2 is not None:
+        return "noise variance", posterior.sigma2
+    return "largest angle to the estimate, radians", posterior.angles()[..., 0]
+
+
+def trace(posterior: ContrastPosterior, *, ax: Any = None) -> Any:
+    """An identified quantity in each chain, draw by draw: chains that mixed look alike.
+
+    Parameters
+    ----------
+    posterior : ContrastPosterior
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    name, chains = trace_data(posterior)
+    ax = _axes(ax)
+    for k, chain in enumerate(chains):
+        ax.plot(chain, color=COLOURS[k % len(COLOURS)], linewidth=0.6, alpha=0.8, label=f"chain {k + 1}")
+    ax.set(xlabel="draw", ylabel=name)
+    ax.legend(frameon=False, ncols=min(4, len(chains)))
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
