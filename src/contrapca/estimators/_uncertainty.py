@@ -208,8 +208,8 @@ class LikelihoodPosterior(UncertainEstimator):
 
         Its density is exp(learning_rate * objective) under a flat prior, a true posterior for gamma = 0. It depends on
         the rows through N and C alone, so that its cost does not grow with their number. It exists where learning_rate
-        times N = n (1 - gamma) exceeds D + d - 1; other requests are refused, with the way out. Where N is not much larger
-        than D, the flat prior draws W outwards: then trust directions (`angles`, `projector`) more than lengths.
+        times N = n (1 - gamma) exceeds D + d - 1; other requests are refused, with the way out. Where N is not much
+        larger than D, the flat prior draws W outwards: then trust directions (`angles`, `projector`) more than lengths.
 
         Parameters
         ----------
