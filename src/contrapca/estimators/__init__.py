@@ -4,19 +4,28 @@ from ._fit import AUTO_FRACTION
 from ._functions import gamma_limits, loss_by_components, reconstruction_loss, which_solver
 from ._persistence import load
 from ._uncertainty import calibrate_learning_rate
+from .components import ComponentTest, choose_components, remove_background
 from .cpca import CPCA
+from .path import ContrastPath, contrast_path
 from .pcpca import PCPCA
 from .ppca import PPCA
+from .search import GammaSearch
 
 __all__ = [
     "AUTO_FRACTION",
     "CPCA",
     "PCPCA",
     "PPCA",
+    "ComponentTest",
+    "ContrastPath",
+    "GammaSearch",
     "calibrate_learning_rate",
+    "choose_components",
+    "contrast_path",
     "gamma_limits",
     "load",
     "loss_by_components",
     "reconstruction_loss",
+    "remove_background",
     "which_solver",
 ]

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from ._base import ContrastEstimator
 
 FORMAT, FORMAT_VERSION = "contrapca-model", 2
+PATH_FORMAT = "contrapca-path"
 
 # Arrays by name with their shape in terms of d and D. `background_...` are absent without a background.
 COMMON = {
@@ -100,7 +101,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def load(path: Any) -> Any:
-    """Read a model, or the draws of a posterior, that `save` wrote.
+    """Read a model, a path or the draws of a posterior that `save` wrote.
 
     Parameters
     ----------
@@ -108,7 +109,7 @@ def load(path: Any) -> Any:
 
     Returns
     -------
-    PPCA, CPCA, PCPCA or ContrastPosterior
+    PPCA, CPCA, PCPCA, ContrastPath or ContrastPosterior
         A model is fitted; it transforms, scores and samples as the saved one did.
 
     Raises
@@ -119,6 +120,10 @@ def load(path: Any) -> Any:
     header, arrays = read_archive(path)
     if header.get("format") == POSTERIOR_FORMAT:
         return restore_posterior(path, header, arrays)
+    if header.get("format") == PATH_FORMAT:
+        from .path import restore_path  # late: it imports the estimators, which import this module
+
+        return restore_path(path, header, arrays)
     if header.get("format") != FORMAT:
         raise ModelFileError(f"{str(path)!r} is not a contrapca model: its format is {header.get('format')!r}.")
     if header.get("version") != FORMAT_VERSION:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpstrf
 
@@ -26,10 +28,22 @@ class Basis:
         Z: the centred, scaled rows of all groups, one group after the other.
     R : ndarray of shape (k, size)
         Their coordinates.
+    pivots : ndarray of shape (rank,)
+        Rows whose coordinates are a triangular matrix of full rank.
     """
 
     rows: Array
     R: Array
+    pivots: npt.NDArray[np.integer]
+
+    def vectors(self, V: Array) -> Array:
+        """Q V in R^D for any V of shape (size, k), from Q = Z_p'L^-T with L the pivots' triangular coordinates.
+
+        A system is solved, so that nearly dependent rows cost accuracy; eigenvectors are better served by `lift`.
+        """
+        rank = self.pivots.size
+        L = self.R[self.pivots, :rank]
+        return self.rows[self.pivots].T @ solve_triangular(L, V[:rank], lower=True, trans="T")
 
     def lift(self, U: Array, values: Array, weights: Array) -> Array:
         """Eigenvectors Q U in R^D, shape (D, d), of C = Z'diag(weights) Z, from those of R'diag(weights) R.
@@ -85,4 +99,4 @@ def reduce_rows(groups: list[Moments], n_null: int) -> tuple[list[Moments], Basi
     for k, group in enumerate(groups):
         own = R[edges[k] : edges[k + 1]]
         reduced.append(Moments(group.weight, group.mean, DenseScatter(own.T @ own)))
-    return reduced, Basis(rows, R)
+    return reduced, Basis(rows, R, pivots[:rank] - 1)

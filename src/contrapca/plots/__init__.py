@@ -1,5 +1,22 @@
 """Figures of finished data (matplotlib, extra "plot")."""
 
+from ._explore import (
+    biplot,
+    biplot_data,
+    ellipse_data,
+    gamma_panel,
+    gamma_panel_data,
+    latent_scatter,
+    latents_data,
+    loadings,
+    loadings_data,
+    path_curves,
+    path_curves_data,
+    samples,
+    samples_data,
+    scree,
+    scree_data,
+)
 from ._latents import latents, save_figure, side_by_side
 from ._posterior import (
     loading_intervals,
@@ -11,10 +28,25 @@ from ._posterior import (
 )
 
 __all__ = [
+    "biplot",
+    "biplot_data",
+    "ellipse_data",
+    "gamma_panel",
+    "gamma_panel_data",
+    "latent_scatter",
     "latents",
+    "latents_data",
     "loading_intervals",
     "loading_intervals_data",
+    "loadings",
+    "loadings_data",
+    "path_curves",
+    "path_curves_data",
+    "samples",
+    "samples_data",
     "save_figure",
+    "scree",
+    "scree_data",
     "side_by_side",
     "subspace_draws",
     "subspace_draws_data",

@@ -8,12 +8,14 @@ from .gradient import GradientSolution, maximise
 from .limits import GammaLimits, all_limits, cpca_limit, pcpca_limit, pcpca_limit_and_vectors, rank_exceeds
 from .missing_limits import comes_near_the_bound, count_bound, observed_bound
 from .observed import expected_total_variance, expected_variances, gls_mean
+from .path import PathSpectrum, solve_path
 from .start import observed_start, random_start
 
 __all__ = [
     "MAX_DENSE",
     "GammaLimits",
     "GradientSolution",
+    "PathSpectrum",
     "Solution",
     "SolverChoice",
     "Spectrum",
@@ -34,6 +36,7 @@ __all__ = [
     "rank_exceeds",
     "select_solver",
     "solve_cpca",
+    "solve_path",
     "solve_pcpca",
     "top_eigenpairs",
 ]

@@ -1,0 +1,243 @@
+"""Pictures of contrasts: how they change with gamma, what they are made of.
+
+Every function draws data that a function of its own prepares (`..._data`), takes `ax` and returns it.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from .._array import Array
+from .._optional import require
+from ._latents import BACKGROUND_COLOUR, COLOURS, latents
+
+if TYPE_CHECKING:
+    from ..estimators import ContrastPath
+
+CHI2_95_TWO = 5.991464547107979  # the 95 % quantile of chi-squared with 2 degrees of freedom
+
+
+def _axes(ax: Any) -> Any:
+    return require("matplotlib.pyplot", extra="plot").gca() if ax is None else ax
+
+
+def _tidy(ax: Any) -> Any:
+    ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def ellipse_data(points: Any, n: int = 100) -> Array:
+    """The 95 % ellipse of a Gaussian with the points' mean and covariance, shape (n, 2)."""
+    points = np.asarray(points, dtype=np.float64)
+    values, U = np.linalg.eigh(np.cov(points.T))
+    t = np.linspace(0, 2 * np.pi, n)
+    circle = np.stack([np.cos(t), np.sin(t)], axis=-1)
+    return points.mean(axis=0) + circle * np.sqrt(CHI2_95_TWO * np.maximum(values, 0)) @ U.T
+
+
+def latents_data(model: Any, X: Any, background: Any = None, components: tuple[int, int] = (0, 1)) -> dict[str, Any]:
+    """Latents of both groups along two components, and axis labels with the shares of variance.
+
+    Background rows are centred by the background's mean.
+    """
+    i, j = components
+    shares, other = model.explained_variance_ratio_, getattr(model, "background_variance_ratio_", None)
+
+    def label(k: int) -> str:
+        text = f"component {k}\n({shares[k]:.0%} of foreground"
+        return text + (" variance)" if other is None else f", {other[k]:.0%} of background variance)")
+
+    return {
+        "foreground": np.asarray(model.transform(X))[:, [i, j]],
+        "background": None
+        if background is None
+        else np.asarray(model.transform(background, center="background"))[:, [i, j]],
+        "axis_labels": [label(i), label(j)],
+    }
+
+
+def latent_scatter(
+    model: Any,
+    X: Any,
+    background: Any = None,
+    *,
+    labels: Any = None,
+    components: tuple[int, int] = (0, 1),
+    ellipses: bool = True,
+    ax: Any = None,
+) -> Any:
+    """Latents of the foreground over those of the background, with 95 % ellipses of each class and of the background.
+
+    Parameters
+    ----------
+    model : fitted estimator with two or more components
+    X, background : tables
+    labels : array-like of shape (n,), optional
+        Classes of the foreground rows.
+    components : two int, default (0, 1)
+    ellipses : bool, default True
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    data = latents_data(model, X, background, components)
+    ax = latents(data["foreground"], data["background"], labels=labels, axis_labels=data["axis_labels"], ax=_axes(ax))
+    if ellipses:
+        classes = np.zeros(len(data["foreground"])) if labels is None else np.asarray(labels)
+        for k, value in enumerate(np.unique(classes)):
+            members = data["foreground"][classes == value]
+            if len(members) > 2:
+                ax.plot(*ellipse_data(members).T, color=COLOURS[k % len(COLOURS)], linewidth=1.2)
+        if data["background"] is not None:
+            ax.plot(*ellipse_data(data["background"]).T, color=BACKGROUND_COLOUR, linewidth=1.2, linestyle="--")
+    ax.legend(frameon=False)
+    return ax
+
+
+def gamma_panel_data(path: ContrastPath, X: Any, background: Any = None, k: int = 6) -> list[dict[str, Any]]:
+    """For `k` gammas, spread over the path, aligned latents of both groups: `gamma`, `foreground`, `background`."""
+    chosen = np.unique(np.linspace(0, len(path) - 1, min(k, len(path))).round().astype(int))
+    foreground = path.aligned(X)
+    other = None if background is None else path.aligned(background, center="background")
+    return [
+        {
+            "gamma": path.gammas[g],
+            "foreground": foreground[g][:, :2],
+            "background": None if other is None else other[g][:, :2],
+        }
+        for g in chosen
+    ]
+
+
+def gamma_panel(
+    path: ContrastPath, X: Any, background: Any = None, *, labels: Any = None, k: int = 6, figure: Any = None
+) -> Any:
+    """Small multiples: the same rows at `k` strengths of the contrast; returns the figure."""
+    panels = gamma_panel_data(path, X, background, k)
+    columns = min(3, len(panels))
+    if figure is None:
+        size = (3.6 * columns, 3.2 * -(-len(panels) // columns))
+        figure = require("matplotlib.pyplot", extra="plot").figure(figsize=size, layout="constrained")
+    axes = figure.subplots(-(-len(panels) // columns), columns, squeeze=False).ravel()
+    for ax, panel in zip(axes, panels, strict=False):
+        latents(panel["foreground"], panel["background"], labels=labels, title=f"gamma = {panel['gamma']:.3g}", ax=ax)
+    for ax in axes[len(panels) :]:
+        ax.set_visible(False)
+    return figure
+
+
+def path_curves_data(path: ContrastPath) -> dict[str, Any]:
+    """Shares of variance along the components, in all, at each gamma, and the limit."""
+    return {
+        "gamma": path.gammas,
+        "foreground": path.explained_variance.sum(axis=1) / path.totals[0],
+        "background": path.background_variance.sum(axis=1) / path.totals[1],
+        "limit": path.limit,
+    }
+
+
+def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
+    """How much of each group's variance the components hold as gamma grows; the limit is marked."""
+    data = path_curves_data(path)
+    ax = _axes(ax)
+    ax.plot(data["gamma"], data["foreground"], color=COLOURS[0], label="foreground")
+    ax.plot(data["gamma"], data["background"], color=BACKGROUND_COLOUR, linestyle="--", label="background")
+    if np.isfinite(data["limit"]):
+        ax.axvline(data["limit"], color=COLOURS[1], linewidth=1, label=f"limit {data['limit']:.3g}")
+    ax.set(xlabel="gamma", ylabel="share of variance along the components", ylim=(0, None))
+    ax.legend(frameon=False)
+    return _tidy(ax)
+
+
+def loadings_data(model: Any, component: int = 0, n_features: int = 15) -> dict[str, Any]:
+    """The largest loadings on a component: `feature` and `loading`, the largest magnitude first."""
+    table = model.feature_table()
+    loading = np.asarray(table[f"loading_{component}"])
+    order = np.argsort(-np.abs(loading), kind="stable")[:n_features]
+    return {"feature": [str(table["feature"][j]) for j in order], "loading": loading[order]}
+
+
+def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = None) -> Any:
+    """Bars of the largest loadings on one component, named."""
+    data = loadings_data(model, component, n_features)
+    ax = _axes(ax)
+    heights = np.arange(len(data["feature"]))[::-1]
+    colours = [COLOURS[0] if value >= 0 else COLOURS[1] for value in data["loading"]]
+    ax.barh(heights, data["loading"], color=colours)
+    ax.set_yticks(heights, data["feature"])
+    ax.axvline(0, color="black", linewidth=0.8)
+    ax.set(xlabel=f"loading on component {component}")
+    return _tidy(ax)
+
+
+def biplot_data(model: Any, X: Any, n_features: int = 8) -> dict[str, Any]:
+    """Latents on two components, and arrows of the features with the largest loadings, scaled to fit among them."""
+    Z = np.asarray(model.transform(X))[:, :2]
+    table = model.feature_table()
+    W = np.stack([np.asarray(table["loading_0"]), np.asarray(table["loading_1"])], axis=-1)
+    order = np.argsort(-np.sum(W**2, axis=1), kind="stable")[:n_features]
+    factor = 0.8 * np.abs(Z).max() / np.linalg.norm(W[order], axis=1).max()
+    return {"latents": Z, "feature": [str(table["feature"][j]) for j in order], "arrows": factor * W[order]}
+
+
+def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: Any = None) -> Any:
+    """Latents with arrows for the features that make them."""
+    data = biplot_data(model, X, n_features)
+    ax = latents(data["latents"], labels=labels, axis_labels=latents_data(model, X)["axis_labels"], ax=_axes(ax))
+    for name, arrow in zip(data["feature"], data["arrows"], strict=True):
+        ax.annotate("", arrow, (0, 0), arrowprops={"arrowstyle": "->", "color": "black", "linewidth": 1})
+        ax.annotate(name, 1.06 * arrow, ha="center", va="center", fontsize=8)
+    return ax
+
+
+def scree_data(path: ContrastPath, gamma: float) -> dict[str, Array]:
+    """Contrast eigenvalues and both groups' variances along the components, at the path's gamma nearest to `gamma`."""
+    g = int(np.argmin(np.abs(path.gammas - gamma)))
+    return {
+        "eigenvalue": path.eigenvalues[g],
+        "foreground": path.explained_variance[g],
+        "background": path.background_variance[g],
+    }
+
+
+def scree(path: ContrastPath, gamma: float, *, ax: Any = None) -> Any:
+    """Contrast eigenvalues, and foreground against background variance, component by component."""
+    data = scree_data(path, gamma)
+    ax = _axes(ax)
+    k = np.arange(data["eigenvalue"].size)
+    ax.bar(k - 0.2, data["foreground"], 0.4, color=COLOURS[0], label="foreground variance")
+    ax.bar(k + 0.2, data["background"], 0.4, color=BACKGROUND_COLOUR, label="background variance")
+    ax.plot(k, data["eigenvalue"], "o-", color="black", label="eigenvalue of the contrast")
+    ax.set_xticks(k, [str(j) for j in k])
+    ax.set(xlabel="component", ylabel="variance")
+    ax.legend(frameon=False)
+    return _tidy(ax)
+
+
+def samples_data(model: Any, n: int = 9, shape: tuple[int, int] | None = None, random_state: Any = 0) -> Array:
+    """`n` new rows of a model, (n, D), or as pictures (n, height, width) for a `shape`."""
+    rows = np.asarray(model.sample(n, random_state=random_state))
+    return rows if shape is None else rows.reshape(n, *shape)
+
+
+def samples(
+    model: Any, n: int = 9, *, shape: tuple[int, int] | None = None, random_state: Any = 0, ax: Any = None
+) -> Any:
+    """New rows of a model: as lines over the features, or, with a `shape`, as pictures side by side."""
+    data = samples_data(model, n, shape, random_state)
+    ax = _axes(ax)
+    if shape is None:
+        for k, row in enumerate(data):
+            ax.plot(row, color=COLOURS[k % len(COLOURS)], linewidth=0.8)
+        ax.set(xlabel="feature", ylabel="value")
+        return _tidy(ax)
+    columns = int(np.ceil(np.sqrt(n)))
+    padded = np.concatenate([data, np.full((-n % columns, *shape), np.nan)])
+    grid = padded.reshape(-1, columns, *shape).swapaxes(1, 2).reshape(-1, columns * shape[1])
+    ax.imshow(grid, cmap="gray")
+    ax.set_axis_off()
+    return ax
