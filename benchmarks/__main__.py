@@ -9,9 +9,9 @@ import warnings
 
 from contrapca import PCPCA
 
-from . import closed_form, missing, posterior, timing
+from . import closed_form, missing, path, posterior, timing
 
-PARTS = [*closed_form.CASES, "import", "missing", "posterior", "memory"]
+PARTS = [*closed_form.CASES, "import", "path", "missing", "posterior", "memory"]
 MEMORY = closed_form.MEMORY | {"2,000 + 2,000 x 2,000, 30% missing, d = 5": (missing.large, 5, 0.3, 1500)}
 
 
@@ -34,6 +34,10 @@ def main() -> None:
             print(*timing.run(make_case(), options.rounds), sep="\n", flush=True)
     if "import" in options.only:
         print(*_imports(options.rounds), sep="\n", flush=True)
+    if "path" in options.only:
+        print("")
+        for line in path.lines(options.rounds):
+            print(line, flush=True)
     if "missing" in options.only:
         print("")
         for line in missing.lines(options.rounds):

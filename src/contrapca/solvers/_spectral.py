@@ -62,7 +62,9 @@ class Spectrum:
         ]
 
 
-def top_eigenpairs(contrast: Contrast, d: int, *, start: Array | None = None, tol: float = TIGHT) -> Spectrum:
+def top_eigenpairs(
+    contrast: Contrast, d: int, *, start: Array | None = None, tol: float = TIGHT, iterate: bool = True
+) -> Spectrum:
     """The `d` largest algebraic eigenpairs of C.
 
     C is indefinite: "largest magnitude" or a randomised SVD would return background directions.
@@ -75,9 +77,11 @@ def top_eigenpairs(contrast: Contrast, d: int, *, start: Array | None = None, to
         Vectors near the wanted ones, to warm-start an iterative solver.
     tol : float
         Accuracy asked of an iterative solver where C is not a matrix; where it is, results are always tight.
+    iterate : bool, default True
+        Whether to try an iterative solver first where C is a matrix.
     """
     if contrast.is_dense:
-        if contrast.size >= MIN_ITERATED_ORDER and d <= MAX_ITERATED_SHARE * contrast.size:
+        if iterate and contrast.size >= MIN_ITERATED_ORDER and d <= MAX_ITERATED_SHARE * contrast.size:
             with contextlib.suppress(_Unconverged):
                 return _lanczos(contrast, d, start, TIGHT, max_restarts=int(RESTARTS_PER_ORDER * contrast.size))
         return _direct(contrast, d)

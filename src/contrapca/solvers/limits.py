@@ -46,15 +46,15 @@ def pcpca_limit_and_vectors(pair: Pair, d: int) -> tuple[float, Array]:
     second order in Q's, so iterative eigensolvers may be loose until the steps become small.
     """
     assert pair.background is not None
-    gamma, tol = 1.0, LOOSE
+    gamma, tol, iterate = 1.0, LOOSE, True
     vectors: Array | None = None
     if not rank_exceeds(pair.foreground, d):
         # f is nowhere positive, but may be 0 up to some gamma', where Newton would stop.
         return 0.0, np.zeros((pair.contrast(gamma).size, d))
     for _ in range(MAX_STEPS):
         contrast = pair.contrast(gamma)
-        spectrum = top_eigenpairs(contrast, d, start=vectors, tol=tol)
-        vectors = spectrum.vectors
+        spectrum = top_eigenpairs(contrast, d, start=vectors, tol=tol, iterate=iterate)
+        vectors, iterate = spectrum.vectors, spectrum.n_iter > 1  # given up once is given up for all
         foreground, background = (
             _variance_outside(group, along)
             for group, along in zip(pair.groups, spectrum.variances(contrast), strict=True)

@@ -20,6 +20,8 @@ from ..moments import Pair
 from ._spectral import top_eigenpairs
 
 TOLERANCE = 1e-9  # of residuals, relative to the largest |eigenvalue| of the path
+SPARE = 4  # eigenvectors beyond the first d that an exact solution of a matrix adds to the basis
+COARSE = 25  # gamma' that are looked at before all are
 FIRST_NODES, MORE_NODES = 5, 4  # exact solutions to begin with, and at most in each further round
 INDEPENDENT = 1e-9  # of a new direction's length outside the basis, below which it adds nothing
 
@@ -57,19 +59,21 @@ def solve_path(pair: Pair, gammas: Array, d: int) -> PathSpectrum:
     size = pair.contrast(0.0).size
     # One more eigenvalue than wanted, for the certificate, where there is one more.
     extra = 1 if d + 1 < size else 0
+    # A matrix gives a few more eigenvectors at no cost; they may come into the first d further on.
+    vectors = min(d + (SPARE if pair.contrast(0.0).is_dense else extra), size - 1)
     weights = [group.weight for group in groups]
     basis = np.empty((size, 0))
     images: list[Array] = [np.empty((size, 0)) for _ in groups]  # covariance times the basis
     sums = np.full((G, 2), np.nan)  # f_d and f_{d+1} where solved
     exact = np.zeros(G, dtype=bool)
-    start = None
+    start, iterate = None, True
     # Chebyshev's nodes, dense towards both ends.
     pending = sorted({round((G - 1) * (1 - np.cos(np.pi * k / (FIRST_NODES - 1))) / 2) for k in range(FIRST_NODES)})
     while pending:
         for g in pending:
             contrast = pair.contrast(gammas[g])
-            spectrum = top_eigenpairs(contrast, d + extra, start=start)
-            start = spectrum.vectors
+            spectrum = top_eigenpairs(contrast, vectors, start=start, iterate=iterate)
+            start, iterate = spectrum.vectors, spectrum.n_iter > 1  # given up once is given up for all
             new = _outside(basis, spectrum.vectors)
             images = [
                 np.hstack([old, image / weight])
@@ -77,11 +81,16 @@ def solve_path(pair: Pair, gammas: Array, d: int) -> PathSpectrum:
             ]
             basis = np.hstack([basis, new])
             total = spectrum.values / weights[0]
-            sums[g] = total[:d].sum(), total.sum() if extra else -np.inf
+            sums[g] = total[:d].sum(), total[: d + extra].sum()
             exact[g] = True
         with calm_blas(basis.shape[1] ** 3):
-            found = _ritz(basis, images, gammas, d)
-        pending = _next(found, gammas, sums, exact, extra)
+            # A look at some gamma' first: as long as these are not good enough, the others need not be computed.
+            some = np.unique(np.concatenate([np.flatnonzero(exact), np.arange(0, G, 1 + G // COARSE)]))
+            found = _ritz(basis, images, gammas[some], d)
+            pending = [int(some[k]) for k in _next(found, gammas[some], sums[some], exact[some], extra)]
+            if not pending:
+                found = _ritz(basis, images, gammas, d)
+                pending = _next(found, gammas, sums, exact, extra)
     return PathSpectrum(basis, *found[:3], exact, found[3])
 
 
