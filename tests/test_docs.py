@@ -17,7 +17,7 @@ DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/math.md"]
 def test_readme_examples_run(tmp_path, monkeypatch, need):
     need("nutpie")
     blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    assert len(blocks) == 4
+    assert len(blocks) == 5
     monkeypatch.chdir(tmp_path)
     names: dict = {}
     printed = io.StringIO()
@@ -27,7 +27,8 @@ def test_readme_examples_run(tmp_path, monkeypatch, need):
     assert names["latents"].shape == (400, 2)
     assert names["new_rows"].shape == (10, 30)
     assert not np.isnan(names["filled"]).any()
-    assert names["search"].best_params_["n_components"] == 5  # three shared directions and the plane
+    assert names["grid"].best_params_["n_components"] == 5  # three shared directions and the plane
+    assert names["search"].best_n_clusters_ == 4
     assert names["pipeline"].transform(names["rows"]).shape == (800, 2)
     assert "noise_positive_sharp" in printed.getvalue()
     assert contrapca.load(tmp_path / "model.npz").gamma_ > names["density"].gamma_
@@ -53,7 +54,7 @@ def test_math_names_things_that_exist():
     source = "\n".join(file.read_text() for file in (ROOT / "src").rglob("*.py"))
     names = set(re.findall(r"`(?:\w+\.)*(\w+)`", text))
     assert len(names) > 20
-    external = {"stats", "dsyrk", "name", "gamma_fraction", "missing_simulation", "posterior"}
+    external = {"stats", "dsyrk", "name", "gamma_fraction", "missing_simulation", "posterior", "choosing_gamma"}
     missing = {name for name in names - external if not re.search(rf"\b{name}\b", source)}
     assert not missing
     for test_file in re.findall(r"`(tests/[\w/]+\.py)`", text):
