@@ -7,8 +7,6 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.cluster import KMeans
-from sklearn.metrics import silhouette_score
 from sklearn.utils.validation import check_is_fitted
 
 from .._array import Array
@@ -164,6 +162,9 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self, path: ContrastPath, groups: Groups, labels: Any, random: np.random.Generator
     ) -> tuple[Array, int | None]:
         """Silhouette of labels or clusters at every gamma, on unit-variance latents."""
+        from sklearn.cluster import KMeans  # late: these two take long to import
+        from sklearn.metrics import silhouette_score
+
         rows = groups.foreground
         chosen = np.arange(rows.shape[0])
         if chosen.size > SILHOUETTE_ROWS:
