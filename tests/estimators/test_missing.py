@@ -198,7 +198,7 @@ def test_counts_are_checked_before_the_fit(monkeypatch):
     assert caught.value.works < caught.value.limit <= bound
     monkeypatch.setattr(_missing, "maximise", lambda *args, **options: pytest.fail("a fit was begun"))
     groups = Groups(left, YM, list("abcdefgh"))
-    attempt = _missing._attempt(_missing.observe_groups(groups, False, SETTINGS), groups, 2, bound)
+    attempt = _missing.attempt_fit(_missing.observe_groups(groups, False, SETTINGS), groups, 2, bound)
     assert "how often 'd' was observed" in attempt.reason
 
 
@@ -234,13 +234,13 @@ def test_auto_and_its_record():
 
 
 def test_auto_backtracks(monkeypatch):
-    real, gammas = _missing._attempt, []
+    real, gammas = _missing.attempt_fit, []
 
     def fails_twice(data, groups, d, gamma, limit):
         gammas.append(gamma)
         return _missing.Attempt(None, "planted") if len(gammas) < 3 else real(data, groups, d, gamma, limit)
 
-    monkeypatch.setattr(_missing, "_attempt", fails_twice)
+    monkeypatch.setattr(_missing, "attempt_fit", fails_twice)
     found = PCPCA(2).fit(XM, background=YM)
     assert [step["outcome"] for step in found.gamma_search_] == ["upper bound", "planted", "planted", "converged"]
     assert gammas == sorted(gammas, reverse=True)
@@ -248,7 +248,7 @@ def test_auto_backtracks(monkeypatch):
 
 
 def test_auto_gives_up_where_nothing_works(monkeypatch):
-    monkeypatch.setattr(_missing, "_attempt", lambda *args: _missing.Attempt(None, "planted"))
+    monkeypatch.setattr(_missing, "attempt_fit", lambda *args: _missing.Attempt(None, "planted"))
     with pytest.raises(UnboundedError, match=r"planted.*fewer components"):
         PCPCA(2).fit(XM, background=YM)
     with pytest.raises(UnboundedError, match=r"gamma=0\.4 .*planted.*fewer components"):

@@ -155,6 +155,8 @@ def test_missing_values():
     assert path.objective[1] == pytest.approx(fit.objective(), rel=1e-6)
     np.testing.assert_allclose(path.model(0.2).transform(holes), fit.transform(holes), atol=1e-4)
     np.testing.assert_allclose(path.latents(X)[1], fit.transform(X), atol=1e-4)
+    np.testing.assert_allclose(path.latents(holes)[1], fit.transform(holes), atol=1e-4)
+    assert len(contrast_path(holes, background=Y)) == 20
     with pytest.raises(ValueError, match="not one of this path's"):
         path.model(0.3)
     with pytest.raises(NonFiniteError):

@@ -73,6 +73,15 @@ def test_stacked_rows():
     assert stacked.best_gamma_ == plain.best_gamma_
 
 
+def test_search_with_missing_values():
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    search = GammaSearch("silhouette").fit(holes, background=Y, labels=LABELS)
+    assert search.best_score_ > 0.3
+    assert GammaSearch("limit").fit(holes, background=Y).best_gamma_ > 0
+    with pytest.raises(ValueError, match="'stability' needs complete rows"):
+        GammaSearch("stability").fit(holes, background=Y)
+
+
 def test_search_refuses():
     with pytest.raises(ValueError, match="criterion='best'"):
         GammaSearch("best").fit(X, background=Y)

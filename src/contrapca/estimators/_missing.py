@@ -160,7 +160,7 @@ def fit_observed(groups: Groups, d: int, gamma: float | None, scale: bool | str,
             raise UnboundedError(AUTO_FRACTION * bound, bound, None, d, found.reason)
         record: list[Step] = [{"gamma": bound, "outcome": "upper bound"}, *steps]
         return replace(_warned(found, settings), gamma_search=record)
-    attempt = _attempt(data, groups, d, gamma)
+    attempt = attempt_fit(data, groups, d, gamma)
     if attempt.fit is not None:
         return _warned(attempt, settings)
     if data.pair.background is None or gamma == 0:
@@ -179,7 +179,7 @@ def _search(data: Observed, groups: Groups, d: int, bound: float) -> tuple[Attem
     gamma, fallback = AUTO_FRACTION * bound, None
     steps: list[Step] = []
     for _ in range(MAX_ATTEMPTS):
-        attempt = _attempt(data, groups, d, gamma, bound)
+        attempt = attempt_fit(data, groups, d, gamma, bound)
         if attempt.fit is not None and attempt.unconverged is None:
             return attempt, [*steps, {"gamma": gamma, "outcome": "converged"}]
         if attempt.fit is not None:
@@ -189,8 +189,18 @@ def _search(data: Observed, groups: Groups, d: int, bound: float) -> tuple[Attem
     return fallback or attempt, steps
 
 
-def _attempt(data: Observed, groups: Groups, d: int, gamma: float, limit: float | None = None) -> Attempt:
-    """The fit at one gamma, or the reason why there is none; `limit` is the bound of gamma, if it is known."""
+def attempt_fit(
+    data: Observed,
+    groups: Groups,
+    d: int,
+    gamma: float,
+    limit: float | None = None,
+    start: tuple[Array, float] | None = None,
+) -> Attempt:
+    """The fit at one gamma, or the reason why there is none.
+
+    `limit` is the bound of gamma, if it is known; `start` replaces the first start, estimated moments.
+    """
     pair, settings = data.pair, data.settings
     if pair.background is not None and gamma > 0:
         bound, feature = count_bound(pair, d)
@@ -200,7 +210,7 @@ def _attempt(data: Observed, groups: Groups, d: int, gamma: float, limit: float 
             )
             return Attempt(None, f"{what} allows gamma below {bound:.4g} only")
     random = generator(settings.random_state)
-    starts = [observed_start(pair, gamma, d)]
+    starts = [start or observed_start(pair, gamma, d)]
     starts += [random_start(pair, d, random) for _ in range(settings.n_init - 1)]
     label = "PPCA" if pair.background is None else f"gamma={gamma:.4g}"
     solutions = [_run(pair, gamma, start, settings, f"{label}, start {k + 1}") for k, start in enumerate(starts)]

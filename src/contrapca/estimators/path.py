@@ -11,13 +11,14 @@ from .._array import Array
 from .._table import Table
 from .._validation import check_count, check_n_components, check_option, split_groups
 from .._version import __version__
-from ..exceptions import InfeasibleGammaError, ModelFileError, NonFiniteError, RankError
+from ..exceptions import InfeasibleGammaError, ModelFileError, NonFiniteError, RankError, UnboundedError
+from ..gaussian import LatentGaussian
 from ..io import write_archive
 from ..objective import contrastive_variance, relative_log_likelihood
 from ..posterior import align
 from ..solvers import PathSpectrum, canonical_signs, cpca_limit, pcpca_limit, solve_path, solve_pcpca
 from ._fit import Collected, Fit, Source, collect, fit_contrast
-from ._missing import Settings, fit_observed, observe_groups
+from ._missing import Settings, attempt_fit, observe_groups
 from ._persistence import PATH_FORMAT
 from .cpca import CPCA
 from .pcpca import PCPCA
@@ -116,7 +117,8 @@ class ContrastPath:
 
         Parameters
         ----------
-        X : array-like of shape (n, D), complete
+        X : array-like of shape (n, D)
+            Missing values are for PCPCA only.
         center : {"foreground", "background"}
             Which group the rows are treated as.
         """
@@ -124,8 +126,13 @@ class ContrastPath:
         foreground = center == "foreground"
         mean, scale = (self.mean, self.scale) if foreground else (self.background_mean, self.background_scale)
         rows = np.asarray(X.toarray() if hasattr(X, "toarray") else X, dtype=np.float64)
-        if rows.ndim != 2 or rows.shape[1] != mean.size or not np.isfinite(rows).all():
+        holes = np.isnan(rows).any() and self.method == "pcpca"
+        if rows.ndim != 2 or rows.shape[1] != mean.size or not (holes or np.isfinite(rows).all()):
             raise ValueError(f"X must be a finite table with {mean.size} columns; it has shape {rows.shape}.")
+        if holes:
+            loadings = np.einsum("Dk,gkd->gDd", self.basis, self.coordinates * self.lengths[:, None, :])
+            models = [LatentGaussian(mean / scale, W, float(s)) for W, s in zip(loadings, self.sigma2, strict=True)]
+            return np.stack([model.condition(rows / scale).latents() for model in models])
         inside = ((rows - mean) / scale) @ self.basis
         along = np.einsum("nk,gkd->gnd", inside, self.coordinates)
         if self.method == "cpca":
@@ -376,7 +383,13 @@ def _observed_path(groups: Any, d: int, gammas: Any, scale: bool | str, names: l
     data = observe_groups(groups, scale, settings)
     limit = data.limit("pcpca", d)
     grid = _grid(gammas, limit, "pcpca", d) if gammas is not None else default_grid(0.97 * limit, 20)
-    fits = [fit_observed(groups, d, float(gamma), scale, settings) for gamma in grid]
+    fits: list[Fit] = []
+    for gamma in grid:  # each from the solution before
+        start = (fits[-1].components * fits[-1].lengths, fits[-1].sigma2) if fits else None
+        attempt = attempt_fit(data, groups, d, float(gamma), limit, start)
+        if attempt.fit is None:
+            raise UnboundedError(float(gamma), limit, fits[-1].gamma if fits else None, d, attempt.reason)
+        fits.append(attempt.fit)
     stacked = np.hstack([fit.components for fit in fits])
     basis, triangle = np.linalg.qr(stacked) if stacked.shape[1] <= stacked.shape[0] else (np.eye(len(stacked)), stacked)
     coordinates = triangle.reshape(triangle.shape[0], grid.size, d).transpose(1, 0, 2)

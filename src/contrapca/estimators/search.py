@@ -13,7 +13,7 @@ from .._array import Array
 from .._table import Table
 from .._validation import Groups, check_count, check_option, generator, split_groups
 from ..exceptions import GroupError
-from ..moments import Pair, accumulate
+from ..moments import Pair, accumulate, has_holes
 from ..objective import relative_log_likelihood
 from ..solvers import pcpca_limit, solve_path, solve_pcpca
 from ._fit import AUTO_FRACTION
@@ -111,6 +111,10 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("criterion='heldout' needs a likelihood, which CPCA has not: use method='pcpca'.")
         check_count(self.n_splits, "n_splits")
         groups = split_groups(X, y, background, self.background_label, name="GammaSearch", needs_background=True)
+        if self.criterion in ("stability", "heldout") and sum(map(has_holes, groups.tables)):
+            raise ValueError(
+                f"criterion={self.criterion!r} needs complete rows; use 'limit' or 'silhouette', or impute first."
+            )
         gammas = self.gammas
         if self.criterion == "limit" and gammas is None:
             gammas = self._limit_grid(groups)
