@@ -40,6 +40,7 @@ def test_data(path, model):
     assert len(panels) == 5
     assert panels[0]["gamma"] == 0
     assert panels[-1]["foreground"].shape == (120, 2)
+    assert "% of foreground" in panels[0]["axis_labels"][0]
     curves = plots.path_curves_data(path)
     assert np.all((curves["foreground"] > 0) & (curves["foreground"] < 1))
     assert curves["limit"] == path.limit
@@ -53,6 +54,17 @@ def test_data(path, model):
     np.testing.assert_allclose(bars["eigenvalue"], bars["foreground"] - path.gammas[10] * bars["background"], atol=1e-8)
     assert plots.samples_data(model, 4).shape == (4, 12)
     assert plots.samples_data(model, 4, (3, 4)).shape == (4, 3, 4)
+
+
+def test_refused(path):
+    one = contrast_path(X, background=Y, n_components=1)
+    for call in (lambda: plots.gamma_panel_data(one, X), lambda: plots.biplot_data(one.model(0.2), X)):
+        with pytest.raises(ValueError, match="two components"):
+            call()
+    with pytest.raises(ValueError, match=r"components=\(0, 5\)"):
+        plots.latents_data(path.model(0.2), X, components=(0, 5))
+    with pytest.raises(ValueError, match="outside this path"):
+        plots.scree_data(path, 50.0)
 
 
 def test_figures(path, model, need):

@@ -24,6 +24,7 @@ class Groups:
     foreground: Rows
     background: Rows | None
     names: list[str] | None = None  # of the features
+    text_names: bool = True  # whether the table itself had them as text
 
     @property
     def tables(self) -> list[Rows]:
@@ -103,6 +104,21 @@ def column_names(table: Any) -> list[Any] | None:
     return None if columns is None else list(columns)
 
 
+def default_names(n_features: int) -> list[str]:
+    """x0, x1, ...: what features without names are called."""
+    return [f"x{j}" for j in range(n_features)]
+
+
+def check_names(table: Any, names: list[str]) -> None:
+    """Refuse a data frame whose columns are not the features that were fitted, in their order."""
+    found = _text(column_names(table))
+    if found is not None and found != names and names != default_names(len(names)):
+        raise ValueError(
+            f"The columns are not the {len(names)} features of the fit in their order ("
+            f"{', '.join(map(repr, names[:3]))}, ...): select them by name."
+        )
+
+
 def split_groups(
     X: Any, y: Any, background: Any, background_label: Any, *, name: str, needs_background: bool
 ) -> Groups:
@@ -135,18 +151,23 @@ def split_groups(
             )
         is_background = label_mask(y, background_label, rows.shape[0])
         _check_both_present(is_background, y, background_label)
-        return Groups(rows[~is_background], rows[is_background], _text(column_names(X)))
+        return Groups(rows[~is_background], rows[is_background], _text(column_names(X)), _are_text(X))
     if needs_background:
         raise GroupError(
             f"{name} contrasts two groups and was given one. Pass the background table as fit(X, background=Y), "
             "or construct with background_label= and pass the group of each row as y. "
             "Without a background use PPCA or gamma=0."
         )
-    return Groups(rows, None, _text(column_names(X)))
+    return Groups(rows, None, _text(column_names(X)), _are_text(X))
 
 
 def _text(names: list[Any] | None) -> list[str] | None:
     return None if names is None else list(map(str, names))
+
+
+def _are_text(table: Any) -> bool:
+    """Whether a data frame's column names are all text, as scikit-learn wants feature names."""
+    return all(isinstance(name, str) for name in column_names(table) or [])
 
 
 def _two_tables(X: Any, background: Any, name: str) -> Groups:
@@ -160,7 +181,7 @@ def _two_tables(X: Any, background: Any, name: str) -> Groups:
             f"The foreground has {foreground.shape[1]} features and the background {rows.shape[1]}: both need "
             "the same columns. (Rows are samples; transpose tables that have samples as columns.)"
         )
-    return Groups(foreground, rows, _text(left))
+    return Groups(foreground, rows, _text(left), _are_text(X))
 
 
 def _how_names_differ(left: list[Any], right: list[Any]) -> str:

@@ -7,7 +7,7 @@ import scipy.sparse as sp
 import oracles
 from conftest import make_groups
 from contrapca import CPCA, PCPCA, ContrastPath, contrast_path, gamma_limits, load
-from contrapca.exceptions import InfeasibleGammaError, ModelFileError, NonFiniteError, RankError
+from contrapca.exceptions import InfeasibleGammaError, ModelFileError, NonFiniteError, RankError, RowsChangedError
 from contrapca.moments import Pair, accumulate
 from contrapca.solvers import solve_path
 
@@ -192,3 +192,43 @@ def test_refused():
         contrast_path(X[:, :2] @ np.ones((2, 12)), background=Y)
     with pytest.raises(ValueError, match="12 columns"):
         contrast_path(X, background=Y).latents(X[:, :5])
+
+
+def test_models_are_what_the_path_was_made_of():
+    path = contrast_path(X.astype(np.float32), background=Y.astype(np.float32), scale="group")
+    model = path.model(0.2)
+    assert model.scale == "group"
+    assert model.components_.dtype == np.float32
+    assert not hasattr(model, "feature_names_in_")
+    refit = PCPCA(2, gamma=0.2, scale="group").fit(X, background=Y)
+    np.testing.assert_allclose(model.components_, refit.components_, atol=1e-5)
+    for bad in (-1.0, np.nan):
+        with pytest.raises(ValueError, match="gamma="):
+            path.model(bad)
+    assert "40 gammas" in repr(path)
+    assert path != contrast_path(X, background=Y)
+
+
+def test_changed_rows_are_noticed():
+    left = X.copy()
+    path = contrast_path(left, background=Y, solver="lanczos")
+    left[:, 3] *= 2
+    with pytest.raises(RowsChangedError):
+        path.model(0.2)
+
+
+def test_columns_in_another_order(need):
+    pd = need("pandas")
+    names = [f"g{j}" for j in range(12)]
+    left, right = pd.DataFrame(X, columns=names), pd.DataFrame(Y, columns=names)
+    path = contrast_path(left, background=right)
+    with pytest.raises(ValueError, match="in their order"):
+        path.latents(left[names[::-1]])
+    model = path.model(0.2)
+    with pytest.raises(ValueError, match="order"):
+        model.bootstrap(left[names[::-1]], background=right[names[::-1]], n=3, progress=False)
+    draws = model.bootstrap(left, background=right, n=3, random_state=0, progress=False)
+    with pytest.raises(ValueError, match="in their order"):
+        draws.latent_posterior(left[names[::-1]])
+    numbered = contrast_path(pd.DataFrame(X), background=pd.DataFrame(Y))
+    assert not hasattr(numbered.model(0.2), "feature_names_in_")

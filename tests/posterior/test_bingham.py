@@ -89,6 +89,21 @@ def test_posterior_of_cpca(groups):
         model.posterior(draws=20, tune=1, learning_rate=0.05, random_state=0, progress=False)
 
 
+@pytest.mark.parametrize("unit", [1e-3, 1e3, 1e5])
+@pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
+def test_any_units(groups, unit):
+    """The learning rate has a unit: draws are concentrated or spread, never wrong or endless."""
+    X, Y = groups
+    model = CPCA(2, gamma=0.5).fit(X * unit, background=Y * unit)
+    found = model.posterior(draws=20, tune=5, chains=1, random_state=0, progress=False)
+    gram = np.swapaxes(found.loadings, -1, -2) @ found.loadings
+    np.testing.assert_allclose(gram, np.broadcast_to(np.eye(2), gram.shape), atol=1e-9)
+    assert (found.angles().max() < 0.01) == (unit > 1)
+    for tune in (-5, 1.5):
+        with pytest.raises(ValueError, match="tune="):
+            model.posterior(tune=tune)
+
+
 def test_wide_tables():
     """More features than rows: C from the rows, its null space included."""
     rng = np.random.default_rng(0)

@@ -206,23 +206,26 @@ def test_bootstrap_with_holes():
 
 
 def test_bootstrap_near_the_limit():
-    limit = PCPCA(2).fit(X, background=Y).gamma_max_
-    model = PCPCA(2, gamma=0.995 * limit).fit(X, background=Y)
-    try:
-        found = model.bootstrap(X, background=Y, n=100, random_state=0, progress=False)
-    except ValueError as error:
-        assert "too close to its limit" in str(error)  # noqa: PT017
-    else:
-        assert 0 < found.failures < 100
-        assert found.loadings.shape[1] == 100 - found.failures
+    left, right = make_groups(60, 50, 6, seed=3)
+    limit = PCPCA(2).fit(left, background=right).gamma_max_
+    model = PCPCA(2, gamma=0.93 * limit).fit(left, background=right)
+    found = model.bootstrap(left, background=right, n=100, random_state=0, progress=False)
+    assert 0 < found.failures < 80
+    assert found.loadings.shape[1] == 100 - found.failures
+    few = PCPCA(2, gamma=0.3).fit(left[:4], background=right[:4] * 0.3)
+    with pytest.raises(ValueError, match="too few rows"):
+        few.bootstrap(left[:4], background=right[:4] * 0.3, n=100, random_state=0, progress=False)
 
 
 def test_bootstrap_inputs(tmp_path):
     model = PCPCA(2, gamma=0.3, background_label=1).fit(np.vstack([X, Y]), np.repeat([0, 1], [150, 120]))
     found = model.bootstrap(np.vstack([X, Y]), np.repeat([0, 1], [150, 120]), n=3, random_state=0, progress=False)
     assert found.loadings.shape == (1, 3, 6, 2)
-    with pytest.raises(ValueError, match="n=0"):
-        model.bootstrap(X, background=Y, n=0)
+    for n in (0, 1):
+        with pytest.raises(ValueError, match=f"n={n}"):
+            model.bootstrap(X, background=Y, n=n)
+    with pytest.raises(ValueError, match="without a background"):
+        PPCA(2).fit(X).bootstrap(X, background=Y)
     with pytest.raises(ValueError, match="5 features"):
         PPCA(2).fit(X).bootstrap(X[:, :5])
     model.save(tmp_path / "m.npz")

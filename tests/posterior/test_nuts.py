@@ -215,6 +215,7 @@ def test_cost_does_not_depend_on_rows():
     ("options", "message"),
     [
         ({"draws": 0}, "draws=0"),
+        ({"draws": 3}, "draws=3 must be 4 or more"),
         ({"chains": 0}, "chains=0"),
         ({"tune": 0}, "tune=0"),
         ({"learning_rate": -1}, "learning_rate=-1"),

@@ -2,11 +2,12 @@
 
 from ._fit import AUTO_FRACTION
 from ._functions import gamma_limits, loss_by_components, reconstruction_loss, which_solver
+from ._path_build import contrast_path
 from ._persistence import load
 from ._uncertainty import calibrate_learning_rate
 from .components import ComponentTest, choose_components, remove_background
 from .cpca import CPCA
-from .path import ContrastPath, contrast_path
+from .path import ContrastPath
 from .pcpca import PCPCA
 from .ppca import PPCA
 from .search import GammaSearch

@@ -6,14 +6,15 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._array import Array, is_sparse
 from .._progress import Progress
-from .._validation import check_count, check_rows, generator, split_groups
+from .._validation import check_count, check_positive, check_rows, generator, split_groups
 from ..exceptions import ContrastWarning, NonFiniteError, warn
 from ..moments import has_holes
 from ..posterior import (
+    MIN_DRAWS,
     ContrastPosterior,
     GibbsTarget,
     align,
@@ -99,6 +100,7 @@ class UncertainEstimator(ContrastEstimator):
         self, draws: int, tune: int, chains: int, learning_rate: float, random_state: Any, progress: bool
     ) -> ContrastPosterior:
         _check_sampling(draws, chains, learning_rate)
+        check_count(tune, "tune")
         _, values, Q = self._eigenbasis()
         random, d = generator(random_state), self.components_.shape[0]
         if d == 1:
@@ -153,16 +155,19 @@ class UncertainEstimator(ContrastEstimator):
         """
         check_is_fitted(self)
         check_count(n, "n")
+        if n < 2:
+            raise ValueError(f"n={n} must be 2 or more.")
+        validate_data(self, X, reset=False, skip_check_array=True)  # names and number of features
         contrastive = self.background_mean_ is not None
         if contrastive:
             groups = split_groups(
                 X, y, background, self.background_label, name=type(self).__name__, needs_background=True
             )
             tables = groups.tables
+        elif background is not None:
+            raise ValueError("This model was fitted without a background: pass none to bootstrap.")
         else:
             tables = [check_rows(X, type(self).__name__)]
-        if tables[0].shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {tables[0].shape[1]} features, but the model was fitted to {self.n_features_in_}.")
         scales = [self.scale_, self.background_scale_]
         rows = [
             (table.toarray() if is_sparse(table) else table).astype(np.float64) / scale
@@ -184,8 +189,8 @@ class UncertainEstimator(ContrastEstimator):
         succeeded = n - refits.failures
         if succeeded < min(MIN_SUCCEEDED, n):
             raise ValueError(
-                f"Only {succeeded} of {n} refits were feasible: gamma={self._gamma():.4g} is too close to its limit "
-                "for the bootstrap. Use a smaller gamma or fewer components."
+                f"Only {succeeded} of {n} refits were feasible: gamma={self._gamma():.4g} is too close to its limit, "
+                "or there are too few rows, for the bootstrap. Use a smaller gamma or fewer components."
             )
         sigma2 = None if method == "cpca" else refits.sigma2[None]
         return self._posterior(refits.loadings[None], sigma2, "bootstrap", method, failures=refits.failures)
@@ -270,8 +275,9 @@ class DirectionPosterior(UncertainEstimator):
 def _check_sampling(draws: int, chains: int, learning_rate: float) -> None:
     check_count(draws, "draws")
     check_count(chains, "chains")
-    if not 0 < learning_rate < np.inf:
-        raise ValueError(f"learning_rate={learning_rate} must be a positive number.")
+    if draws < MIN_DRAWS:
+        raise ValueError(f"draws={draws} must be {MIN_DRAWS} or more, for chains to be compared.")
+    check_positive(learning_rate, "learning_rate")
 
 
 def calibrate_learning_rate(
@@ -310,6 +316,8 @@ def calibrate_learning_rate(
     -------
     float
     """
+    check_count(rounds, "rounds")
+    model._eigenbasis()  # refuses models without data, before anything long
     random = generator(random_state)
     refits = model.bootstrap(X, y, background=background, n=n, random_state=random, progress=progress)
     wanted = float(np.mean(np.sin(refits.angles()) ** 2))

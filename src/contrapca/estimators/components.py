@@ -12,7 +12,7 @@ import scipy.linalg
 from .._array import Array, calm_blas, is_sparse
 from .._progress import Progress
 from .._table import Table
-from .._validation import check_count, check_option, generator, like_table, split_groups
+from .._validation import check_count, check_option, check_positive, generator, like_table, split_groups
 from ..moments import finite_column_means
 
 
@@ -67,12 +67,12 @@ def choose_components(
     Null hypothesis of step k: apart from k - 1 directions found before, the rows of both groups, each about its own
     mean, come from one distribution. Statistic: the largest eigenvalue of cov_X - cov_Y (gamma' = 1) of rows whitened
     by the covariance of all, in the space orthogonal to the directions found: the largest excess of variance along any
-    direction, relative to what both groups have there. Exchanged: the group labels of the centred rows. Under the null
-    hypothesis the rows are exchangeable, up to the centring, so that the rank of the observed statistic among those of
-    random labellings is uniform, and p = (1 + #{permuted >= observed}) / (1 + permutations). Steps end at the first p
-    above `level`, so that finding a dimension where there is none happens with probability `level`. Directions that
-    were removed are the best ones for the observed labels but not for permuted ones, which makes later steps
-    conservative.
+    direction, relative to what both groups have there. Exchanged: the group labels of Helmert contrasts of the rows, n
+    - 1 and m - 1 of them, which are free of the means. Under the null hypothesis these are exchangeable (exactly so
+    for Gaussian rows), so that the rank of the observed statistic among those of random labellings is uniform, and p =
+    (1 + #{permuted >= observed}) / (1 + permutations). Steps end at the first p above `level`, so that finding a
+    dimension where there is none happens with probability `level`. Directions that were removed are the best ones for
+    the observed labels but not for permuted ones, which makes later steps conservative.
 
     A background that varies more in some directions is no reason to reject: only excess of the foreground counts,
     though the null distribution is then too wide and the test conservative.
@@ -96,18 +96,22 @@ def choose_components(
     check_option(scale, "scale", (False, "group", "pooled"))
     check_count(max_components, "max_components")
     check_count(n_permutations, "n_permutations")
+    check_positive(level, "level")
     if not 1 / (1 + n_permutations) <= level < 1:
         raise ValueError(
             f"level={level} must be below 1 and at least 1 / (1 + n_permutations) = {1 / (1 + n_permutations):.3g}."
         )
     groups = split_groups(X, None, background, None, name="choose_components", needs_background=True)
     tables = [_centred(table) for table in groups.tables]
+    if tables[0].shape[1] < 2:
+        raise ValueError("The tables have 1 feature: directions can be told apart from 2 on.")
     if scale:
         own = [_deviation(table) for table in tables]
         pooled = _deviation(np.vstack(tables))
         tables = [
             table / (deviation if scale == "group" else pooled) for table, deviation in zip(tables, own, strict=True)
         ]
+    tables = [_contrasts(table) for table in tables]
     rows, is_foreground = np.vstack(tables), np.repeat([True, False], [len(table) for table in tables])
     basis = None
     if rows.shape[1] > rows.shape[0]:  # all that matters happens in the span of the rows
@@ -157,6 +161,16 @@ def _whitener(rows: Array) -> tuple[Array, Array]:
     return (U / np.sqrt(values)) @ U.T, (U * np.sqrt(values)) @ U.T
 
 
+def _contrasts(table: Array) -> Array:
+    """n - 1 orthonormal contrasts of n rows (Helmert's): the same scatter, free of the mean, exchangeable rows.
+
+    Row k is (x_1 + ... + x_k - k x_{k+1}) / sqrt(k (k + 1)). Rows about their mean would have one dimension less than
+    their number, which permuted groups have not; with few rows that alone would look like a difference.
+    """
+    k = np.arange(1, len(table))[:, None]
+    return (np.cumsum(table, axis=0)[:-1] - k * table[1:]) / np.sqrt(k * (k + 1))
+
+
 def _deviation(table: Array) -> Array:
     deviation = np.sqrt(np.mean(table**2, axis=0))
     return np.where(deviation > 0, deviation, 1.0)
@@ -199,8 +213,13 @@ def remove_background(X: Any, *, background: Any, n_directions: int = 2) -> Any:
     D = groups.foreground.shape[1]
     if n_directions >= D:
         raise ValueError(f"n_directions={n_directions} must be less than the number of features, {D}.")
-    deviations = _centred(groups.tables[1])
-    B = np.linalg.svd(deviations, full_matrices=False)[2][:n_directions].T
+    _, lengths, directions = np.linalg.svd(_centred(groups.tables[1]), full_matrices=False)
+    rank = int(np.count_nonzero(lengths > 1e-10 * max(lengths[0], np.finfo(float).tiny)))
+    if n_directions > rank:
+        raise ValueError(
+            f"n_directions={n_directions} is more than the background has: it varies in {rank} directions."
+        )
+    B = directions[:n_directions].T
     foreground = _centred(groups.foreground)
     table = groups.foreground.toarray() if is_sparse(groups.foreground) else groups.foreground
     return like_table((table - foreground @ B @ B.T).astype(table.dtype), X)

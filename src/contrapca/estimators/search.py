@@ -7,17 +7,18 @@ from typing import Any, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
-from sklearn.utils.validation import check_is_fitted
+from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._array import Array
+from .._array import Array, calm_blas
 from .._table import Table
-from .._validation import Groups, check_count, check_option, generator, split_groups
+from .._validation import Groups, check_count, check_n_components, check_option, generator, split_groups
 from ..exceptions import GroupError
 from ..moments import Pair, accumulate, has_holes
 from ..objective import relative_log_likelihood
 from ..solvers import pcpca_limit, solve_path, solve_pcpca
 from ._fit import AUTO_FRACTION
-from .path import ContrastPath, contrast_path
+from ._path_build import path_of_groups
+from .path import ContrastPath
 
 CRITERIA = ("limit", "silhouette", "stability", "heldout")
 SILHOUETTE_ROWS = 2000  # of larger foregrounds a seeded sample of this size is judged
@@ -111,56 +112,49 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             raise ValueError("criterion='heldout' needs a likelihood, which CPCA has not: use method='pcpca'.")
         check_count(self.n_splits, "n_splits")
         groups = split_groups(X, y, background, self.background_label, name="GammaSearch", needs_background=True)
+        smallest = min(table.shape[0] for table in groups.tables)
+        parts = {"stability": 2, "heldout": max(2, self.n_splits)}.get(self.criterion, 1)
+        if smallest < 2 * parts:
+            raise ValueError(
+                f"{smallest} rows in one group are too few for {parts} parts of 2 or more: lower n_splits."
+            )
         if self.criterion in ("stability", "heldout") and sum(map(has_holes, groups.tables)):
             raise ValueError(
                 f"criterion={self.criterion!r} needs complete rows; use 'limit' or 'silhouette', or impute first."
             )
+        d = check_n_components(self.n_components, groups.foreground.shape[1])
+        check_option(self.method, "method", ("pcpca", "cpca"))
+        check_option(self.scale, "scale", (False, "group", "pooled"))
+        limit = path_of_groups(groups, d, [0.0], "pcpca", self.scale).limit if self.criterion == "limit" else np.nan
         gammas = self.gammas
         if self.criterion == "limit" and gammas is None:
-            gammas = self._limit_grid(groups)
-        path = contrast_path(
-            self._named(X, groups, 0),
-            background=self._named(background, groups, 1),
-            n_components=self.n_components,
-            gammas=gammas,
-            method=self.method,
-            scale=self.scale,
-        )
+            gammas = AUTO_FRACTION * limit * np.linspace(0, 1, 11)
+        path = path_of_groups(groups, d, gammas, self.method, self.scale)
         random = generator(self.random_state)
         clusters = None
         if self.criterion == "limit":
-            scores = -np.abs(path.gammas - AUTO_FRACTION * self._pcpca_limit(path, groups))
+            scores = -np.abs(path.gammas - AUTO_FRACTION * limit)
         elif self.criterion == "silhouette":
             scores, clusters = self._silhouettes(path, groups, labels, random)
         else:
             measure = _stability if self.criterion == "stability" else _heldout
             scores = np.mean(list(measure(groups, path, self.n_splits, random)), axis=0)
         best = int(np.argmax(scores))
+        if not np.isfinite(scores[best]):
+            raise ValueError(f"No gamma has a finite {self.criterion}: every split is infeasible. Use smaller gammas.")
         self.path_ = path
         self.scores_ = scores
         self.best_n_clusters_ = clusters
         self.best_gamma_ = float(path.gammas[best])
         self.best_score_ = float(scores[best])
         self.best_estimator_ = path.model(self.best_gamma_)
-        self.n_features_in_ = groups.foreground.shape[1]
+        validate_data(self, X, skip_check_array=True)
         return self
 
-    def _named(self, table: Any, groups: Groups, k: int) -> Any:
-        """The table as given, if it is one group's; else the checked rows."""
-        return table if self.background_label is None else groups.tables[k]
-
-    def _limit_grid(self, groups: Groups) -> Array:
-        path = contrast_path(
-            groups.foreground,
-            background=groups.background,
-            n_components=self.n_components,
-            gammas=[0.0],
-            scale=self.scale,
-        )
-        return AUTO_FRACTION * path.limit * np.linspace(0, 1, 11)
-
-    def _pcpca_limit(self, path: ContrastPath, groups: Groups) -> float:
-        return path.limit if self.method == "pcpca" else float(self._limit_grid(groups)[-1]) / AUTO_FRACTION
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the latents, those of the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.get_feature_names_out()
 
     def _silhouettes(
         self, path: ContrastPath, groups: Groups, labels: Any, random: np.random.Generator
@@ -176,22 +170,28 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         latents = path.latents(rows[chosen])
         latents = latents / np.maximum(latents.std(axis=1, keepdims=True), np.finfo(float).tiny)
         if labels is not None:
-            classes = np.asarray(labels).ravel()
+            classes = np.asarray(labels).ravel().astype(str)
             if classes.size != rows.shape[0]:
                 raise GroupError(
                     f"labels has {classes.size} entries for {rows.shape[0]} foreground rows: one for each."
                 )
-            if np.unique(classes[chosen]).size < 2:
-                raise GroupError("labels must hold two classes or more.")
+            if not 1 < np.unique(classes[chosen]).size < chosen.size:
+                raise GroupError("labels must hold two classes or more, and fewer classes than rows.")
             return np.array([silhouette_score(Z, classes[chosen]) for Z in latents]), None
         seed = int(random.integers(2**31))
-        numbers = CLUSTERS if self.n_clusters is None else [self.n_clusters]
-        curves = [
-            [silhouette_score(Z, KMeans(k, n_init=3, random_state=seed).fit_predict(Z)) for Z in latents]
-            for k in numbers
-        ]
+        numbers = list(CLUSTERS)
+        if self.n_clusters is not None:
+            check_count(self.n_clusters, "n_clusters")
+            if not 1 < self.n_clusters < chosen.size:
+                raise ValueError(f"n_clusters={self.n_clusters} must be 2 or more, and less than the number of rows.")
+            numbers = [self.n_clusters]
+        with calm_blas(0):  # many small clusterings
+            curves = [
+                [silhouette_score(Z, KMeans(k, n_init=1, random_state=seed).fit_predict(Z)) for Z in latents]
+                for k in numbers
+            ]
         best = int(np.argmax(np.max(curves, axis=1)))
-        return np.array(curves[best]), list(numbers)[best]
+        return np.array(curves[best]), numbers[best]
 
     def curve(self) -> Table:
         """gamma and score, one row for each gamma of the path."""

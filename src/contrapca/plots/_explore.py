@@ -11,7 +11,8 @@ import numpy as np
 
 from .._array import Array
 from .._optional import require
-from ._latents import BACKGROUND_COLOUR, COLOURS, latents
+from .._validation import check_count
+from ._latents import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents
 
 if TYPE_CHECKING:
     from ..estimators import ContrastPath
@@ -19,8 +20,9 @@ if TYPE_CHECKING:
 CHI2_95_TWO = 5.991464547107979  # the 95 % quantile of chi-squared with 2 degrees of freedom
 
 
-def _axes(ax: Any) -> Any:
-    return require("matplotlib.pyplot", extra="plot").gca() if ax is None else ax
+def _two_components(d: int) -> None:
+    if d < 2:
+        raise ValueError("A scatter needs two components, and this has one: plot a histogram of its latents instead.")
 
 
 def _tidy(ax: Any) -> Any:
@@ -43,6 +45,9 @@ def latents_data(model: Any, X: Any, background: Any = None, components: tuple[i
     Background rows are centred by the background's mean.
     """
     i, j = components
+    d = len(model.explained_variance_ratio_)
+    if not (0 <= i < d and 0 <= j < d):
+        raise ValueError(f"components={components} are not among this model's {d}; a scatter needs two of them.")
     shares, other = model.explained_variance_ratio_, getattr(model, "background_variance_ratio_", None)
 
     def label(k: int) -> str:
@@ -85,7 +90,8 @@ def latent_scatter(
     ax : matplotlib Axes
     """
     data = latents_data(model, X, background, components)
-    ax = latents(data["foreground"], data["background"], labels=labels, axis_labels=data["axis_labels"], ax=_axes(ax))
+    ax = axes_or_current(ax)
+    latents(data["foreground"], data["background"], labels=labels, axis_labels=data["axis_labels"], ax=ax)
     if ellipses:
         classes = np.zeros(len(data["foreground"])) if labels is None else np.asarray(labels)
         for k, value in enumerate(np.unique(classes)):
@@ -100,12 +106,19 @@ def latent_scatter(
 
 def gamma_panel_data(path: ContrastPath, X: Any, background: Any = None, k: int = 6) -> list[dict[str, Any]]:
     """For `k` gammas, spread over the path, aligned latents of both groups: `gamma`, `foreground`, `background`."""
+    check_count(k, "k")
+    _two_components(path.n_components)
     chosen = np.unique(np.linspace(0, len(path) - 1, min(k, len(path))).round().astype(int))
     foreground = path.aligned(X)
     other = None if background is None else path.aligned(background, center="background")
+    shares = [path.explained_variance / path.totals[0], path.background_variance / path.totals[1]]
     return [
         {
             "gamma": path.gammas[g],
+            "axis_labels": [
+                f"component {j} ({shares[0][g, j]:.0%} of foreground,\n{shares[1][g, j]:.0%} of background variance)"
+                for j in (0, 1)
+            ],
             "foreground": foreground[g][:, :2],
             "background": None if other is None else other[g][:, :2],
         }
@@ -124,7 +137,8 @@ def gamma_panel(
         figure = require("matplotlib.pyplot", extra="plot").figure(figsize=size, layout="constrained")
     axes = figure.subplots(-(-len(panels) // columns), columns, squeeze=False).ravel()
     for ax, panel in zip(axes, panels, strict=False):
-        latents(panel["foreground"], panel["background"], labels=labels, title=f"gamma = {panel['gamma']:.3g}", ax=ax)
+        title, names = f"gamma = {panel['gamma']:.3g}", panel["axis_labels"]
+        latents(panel["foreground"], panel["background"], labels=labels, title=title, axis_labels=names, ax=ax)
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
     return figure
@@ -143,7 +157,7 @@ def path_curves_data(path: ContrastPath) -> dict[str, Any]:
 def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
     """How much of each group's variance the components hold as gamma grows; the limit is marked."""
     data = path_curves_data(path)
-    ax = _axes(ax)
+    ax = axes_or_current(ax)
     ax.plot(data["gamma"], data["foreground"], color=COLOURS[0], label="foreground")
     ax.plot(data["gamma"], data["background"], color=BACKGROUND_COLOUR, linestyle="--", label="background")
     if np.isfinite(data["limit"]):
@@ -164,7 +178,7 @@ def loadings_data(model: Any, component: int = 0, n_features: int = 15) -> dict[
 def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = None) -> Any:
     """Bars of the largest loadings on one component, named."""
     data = loadings_data(model, component, n_features)
-    ax = _axes(ax)
+    ax = axes_or_current(ax)
     heights = np.arange(len(data["feature"]))[::-1]
     colours = [COLOURS[0] if value >= 0 else COLOURS[1] for value in data["loading"]]
     ax.barh(heights, data["loading"], color=colours)
@@ -176,6 +190,8 @@ def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = 
 
 def biplot_data(model: Any, X: Any, n_features: int = 8) -> dict[str, Any]:
     """Latents on two components, and arrows of the features with the largest loadings, scaled to fit among them."""
+    check_count(n_features, "n_features")
+    _two_components(len(model.explained_variance_ratio_))
     Z = np.asarray(model.transform(X))[:, :2]
     table = model.feature_table()
     W = np.stack([np.asarray(table["loading_0"]), np.asarray(table["loading_1"])], axis=-1)
@@ -187,7 +203,8 @@ def biplot_data(model: Any, X: Any, n_features: int = 8) -> dict[str, Any]:
 def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: Any = None) -> Any:
     """Latents with arrows for the features that make them."""
     data = biplot_data(model, X, n_features)
-    ax = latents(data["latents"], labels=labels, axis_labels=latents_data(model, X)["axis_labels"], ax=_axes(ax))
+    ax = axes_or_current(ax)
+    latents(data["latents"], labels=labels, axis_labels=latents_data(model, X)["axis_labels"], ax=ax)
     for name, arrow in zip(data["feature"], data["arrows"], strict=True):
         ax.annotate("", arrow, (0, 0), arrowprops={"arrowstyle": "->", "color": "black", "linewidth": 1})
         ax.annotate(name, 1.06 * arrow, ha="center", va="center", fontsize=8)
@@ -196,6 +213,8 @@ def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: A
 
 def scree_data(path: ContrastPath, gamma: float) -> dict[str, Array]:
     """Contrast eigenvalues and both groups' variances along the components, at the path's gamma nearest to `gamma`."""
+    if not path.gammas[0] <= gamma <= path.gammas[-1]:
+        raise ValueError(f"gamma={gamma} is outside this path, {path.gammas[0]:.4g} to {path.gammas[-1]:.4g}.")
     g = int(np.argmin(np.abs(path.gammas - gamma)))
     return {
         "eigenvalue": path.eigenvalues[g],
@@ -207,7 +226,7 @@ def scree_data(path: ContrastPath, gamma: float) -> dict[str, Array]:
 def scree(path: ContrastPath, gamma: float, *, ax: Any = None) -> Any:
     """Contrast eigenvalues, and foreground against background variance, component by component."""
     data = scree_data(path, gamma)
-    ax = _axes(ax)
+    ax = axes_or_current(ax)
     k = np.arange(data["eigenvalue"].size)
     ax.bar(k - 0.2, data["foreground"], 0.4, color=COLOURS[0], label="foreground variance")
     ax.bar(k + 0.2, data["background"], 0.4, color=BACKGROUND_COLOUR, label="background variance")
@@ -229,7 +248,7 @@ def samples(
 ) -> Any:
     """New rows of a model: as lines over the features, or, with a `shape`, as pictures side by side."""
     data = samples_data(model, n, shape, random_state)
-    ax = _axes(ax)
+    ax = axes_or_current(ax)
     if shape is None:
         for k, row in enumerate(data):
             ax.plot(row, color=COLOURS[k % len(COLOURS)], linewidth=0.8)

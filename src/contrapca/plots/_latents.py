@@ -17,6 +17,11 @@ COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F
 BACKGROUND_COLOUR = "#9A9A9A"
 
 
+def axes_or_current(ax: Any) -> Any:
+    """The axes given, or matplotlib's current ones."""
+    return require("matplotlib.pyplot", extra="plot").gca() if ax is None else ax
+
+
 def latents(
     foreground: Array,
     background: Array | None = None,
@@ -42,8 +47,9 @@ def latents(
     -------
     ax : matplotlib Axes
     """
-    if ax is None:
-        ax = require("matplotlib.pyplot", extra="plot").gca()
+    ax = axes_or_current(ax)
+    if labels is not None and len(labels) != len(foreground):
+        raise ValueError(f"labels has {len(labels)} entries for {len(foreground)} rows: one for each.")
     if background is not None:
         ax.scatter(
             *background.T, s=14, marker="x", linewidths=0.7, color=BACKGROUND_COLOUR, label="controls (background)"

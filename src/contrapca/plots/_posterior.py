@@ -7,15 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._array import Array
-from .._optional import require
-from ._latents import BACKGROUND_COLOUR, COLOURS
+from ._latents import BACKGROUND_COLOUR, COLOURS, axes_or_current
 
 if TYPE_CHECKING:
     from ..posterior import ContrastPosterior
-
-
-def _axes(ax: Any) -> Any:
-    return require("matplotlib.pyplot", extra="plot").gca() if ax is None else ax
 
 
 def subspace_draws_data(posterior: ContrastPosterior, n_draws: int = 100) -> tuple[Array, Array]:
@@ -51,7 +46,7 @@ def subspace_draws(
     ax : matplotlib Axes
     """
     draws, estimate = subspace_draws_data(posterior, n_draws)
-    ax = _axes(ax)
+    ax = axes_or_current(ax)
     X = np.asarray(foreground)
     if background is not None:
         ax.scatter(
@@ -112,7 +107,7 @@ def loading_intervals(
     ax : matplotlib Axes
     """
     data = loading_intervals_data(posterior, component, n_features, probability)
-    ax = _axes(ax)
+    ax = axes_or_current(ax)
     heights = np.arange(len(data["feature"]))[::-1]
     ax.axvline(0, color=BACKGROUND_COLOUR, linewidth=1)
     ax.hlines(heights, data["lower"], data["upper"], color=COLOURS[0], linewidth=2, label=f"{probability:.0%} interval")
@@ -145,7 +140,7 @@ def trace(posterior: ContrastPosterior, *, ax: Any = None) -> Any:
     ax : matplotlib Axes
     """
     name, chains = trace_data(posterior)
-    ax = _axes(ax)
+    ax = axes_or_current(ax)
     for k, chain in enumerate(chains):
         ax.plot(chain, color=COLOURS[k % len(COLOURS)], linewidth=0.6, alpha=0.8, label=f"chain {k + 1}")
     ax.set(xlabel="draw", ylabel=name)

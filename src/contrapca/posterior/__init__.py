@@ -2,6 +2,7 @@
 
 from .bingham import sample_frames, sample_vectors
 from .bootstrap import Refits, bootstrap_observed, bootstrap_refits
+from .diagnostics import MIN_DRAWS
 from .draws import FORMAT as POSTERIOR_FORMAT
 from .draws import ContrastPosterior, align, restore_posterior
 from .nuts import sample_nuts
@@ -9,6 +10,7 @@ from .target import GibbsTarget
 from .theory import divergence, risk, risk_minimizer
 
 __all__ = [
+    "MIN_DRAWS",
     "POSTERIOR_FORMAT",
     "ContrastPosterior",
     "GibbsTarget",

@@ -16,9 +16,10 @@ from collections.abc import Callable
 import numpy as np
 import scipy.optimize
 
-from .._array import Array
+from .._array import EPS, Array
 
-BATCH = 8  # proposals at a time for one vector of a sweep
+BATCH, MAX_BATCHES = 8, 5000  # proposals at a time for one vector of a sweep, and how often at most
+TINY = float(np.finfo(np.float64).tiny)
 SHIFT_TOLERANCE = 0.01  # by which a shift may stay below the smallest eigenvalue: it lowers acceptance by exp of it
 
 
@@ -51,7 +52,7 @@ def _accept(y: Array, a: Array, omega: Array, b: float, q: int, generator: np.ra
     x = y / np.linalg.norm(y, axis=1, keepdims=True)
     square = x**2
     bound = -(q - b) / 2 + q / 2 * np.log(q / b)
-    log_ratio = -(square @ a) + q / 2 * np.log(square @ omega) - bound
+    log_ratio = -(square @ a) + q / 2 * np.log(np.maximum(square @ omega, TINY)) - bound
     return x[np.log(generator.random(x.shape[0])) < log_ratio]
 
 
@@ -92,17 +93,27 @@ def _column(values: Array, others: Array, current: Array, generator: np.random.G
 
     (Woodbury), so that y is a draw with covariance S, an unconstrained one projected, and a low-rank Gaussian.
     """
-    D, k = others.shape
-    q = D - k
     a = values.max() - values
     shift = _smallest_inside(a, others, float(current**2 @ a))
-    relative = a - shift
+    margin = EPS * (1 + shift)
+    while True:
+        try:
+            return _drawn(a - shift, others, generator)
+        except np.linalg.LinAlgError:  # rounding has put the shift above the smallest eigenvalue
+            shift, margin = shift - margin, 10 * margin
+
+
+def _drawn(relative: Array, others: Array, generator: np.random.Generator) -> Array:
+    """`_column` for A less its smallest eigenvalue inside."""
+    D, k = others.shape
+    q = D - k
     # The eigenvalues inside, the smallest of which is 0 now, interlace with all; they matter for efficiency only.
     inside = np.maximum(np.sort(relative)[k:], 0.0)
     inside[0] = 0.0
     b = _envelope(inside, q)
     omega = 1 + 2 * relative / b
-    plus = np.maximum(omega, 0.5)
+    # Mirrored, not merely raised: what is added and taken away again is then of the size of what remains.
+    plus = np.where(omega < 0.5, 1 - omega, omega)
     low = np.flatnonzero(omega < 0.5)
     gain = others / plus[:, None]
     small = np.linalg.cholesky(others.T @ gain)
@@ -114,7 +125,7 @@ def _column(values: Array, others: Array, current: Array, generator: np.random.G
         S_low[low, np.arange(low.size)] += 1 / plus[low]
         S_F = S_low * F  # S F, shape (D, r)
         addition = S_F @ np.linalg.inv(np.linalg.cholesky(np.eye(low.size) - F[:, None] * S_F[low])).T
-    while True:
+    for _ in range(MAX_BATCHES):
         y = generator.standard_normal((BATCH, D)) / np.sqrt(plus)
         y -= y @ others @ np.linalg.solve(small.T, half)
         if addition is not None:
@@ -124,6 +135,10 @@ def _column(values: Array, others: Array, current: Array, generator: np.random.G
             x = accepted[0]
             x = x - others @ (others.T @ x)  # rounding
             return x / np.linalg.norm(x)
+    raise ValueError(
+        "This posterior is so concentrated that floating point cannot draw from it. Use a smaller learning_rate: "
+        "calibrate_learning_rate finds one."
+    )
 
 
 def _smallest_inside(a: Array, others: Array, upper: float) -> float:
@@ -136,8 +151,10 @@ def _smallest_inside(a: Array, others: Array, upper: float) -> float:
     low, high = 0.0, upper
     while high - low > SHIFT_TOLERANCE:
         middle = (low + high) / 2
+        if not low < middle < high:  # as near as floating point comes
+            break
         difference = a - middle
-        difference[difference == 0] = np.finfo(float).tiny
+        difference[difference == 0] = TINY
         S = others.T @ (others / difference[:, None])
         positive = int(S[0, 0] > 0) if k == 1 else np.count_nonzero(np.linalg.eigvalsh(S) > 0)
         low, high = (low, middle) if np.count_nonzero(difference < 0) + positive > k else (middle, high)

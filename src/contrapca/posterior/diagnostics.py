@@ -9,7 +9,7 @@ import scipy.stats
 
 from .._array import Array
 
-MIN_DRAWS = 4  # per half chain
+MIN_DRAWS = 4  # of a chain: fewer cannot be split into halves that vary
 
 
 def rank_normalised(x: Array) -> Array:

@@ -7,9 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array
+from .._array import Array, is_sparse
 from .._optional import require
 from .._table import Table
+from .._validation import check_count, check_names, generator
 from .._version import __version__
 from ..exceptions import ModelFileError, warn
 from ..gaussian import LatentGaussian
@@ -38,7 +39,7 @@ def align(loadings: Array, estimate: Array) -> Array:
     return loadings @ (U @ Vt)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class ContrastPosterior:
     """Draws from a Gibbs posterior, or of the bootstrap, around a fitted model.
 
@@ -215,7 +216,8 @@ class ContrastPosterior:
         return means.mean(axis=0), np.einsum("kni,knj->nij", centred, centred) / chosen.size + within
 
     def _rows(self, X: Any) -> Array:
-        rows = np.asarray(X, dtype=np.float64)
+        check_names(X, self.feature_names)
+        rows = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
         D = self.mean.size
         if rows.ndim != 2 or rows.shape[1] != D or not np.isfinite(rows).all():
             raise ValueError(f"X must be a finite table with {D} columns; it has shape {rows.shape}.")
@@ -223,7 +225,8 @@ class ContrastPosterior:
 
     def sample(self, n: int, random_state: Any = None) -> Array:
         """Posterior predictive rows: each from a random draw of the parameters, shape (n, D), in original units."""
-        random = np.random.default_rng(random_state)
+        random = generator(random_state)
+        check_count(n, "n")
         D, d = self.estimate.shape
         loadings, sigma2 = self.loadings.reshape(-1, D, d), self._sigma2().ravel()
         draws = random.integers(0, sigma2.size, n)

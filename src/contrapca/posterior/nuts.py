@@ -100,8 +100,8 @@ def sample_nuts(
         bar.update(total, "draws")
         trace = sampler.wait()
     x = np.asarray(trace.posterior["x"])
-    if x.shape[:2] != (chains, draws) or not np.isfinite(x).all():
-        raise KeyboardInterrupt  # nutpie returns a short trace after an interrupt of its own
+    if x.shape[:2] != (chains, draws) or np.isnan(x).any():
+        raise KeyboardInterrupt  # nutpie returns a short trace, padded with NaN, after an interrupt of its own
     divergences = int(np.asarray(trace.sample_stats["diverging"]).sum())
     sigma2 = target.sigma2_min + np.exp(x[..., -1])
     return NutsDraws(x[..., :-1].reshape(chains, draws, D, d), sigma2, divergences)
