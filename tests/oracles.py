@@ -255,3 +255,10 @@ def bingham_second_moments(values, sign=1.0, size=801):
     mass = np.exp(sign * (x**2 @ values)) * area
     mass /= mass.sum()
     return (mass[..., None] * x**2).sum(axis=tuple(range(x.ndim - 1)))
+
+
+def clvm_log_likelihood(X, Y, S, W, sigma2):
+    """Both groups about their means, row by row."""
+    shared = S @ S.T + sigma2 * np.eye(len(S))
+    left = gaussian_log_density(X - X.mean(axis=0), shared + W @ W.T).sum()
+    return left + gaussian_log_density(Y - Y.mean(axis=0), shared).sum()

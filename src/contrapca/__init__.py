@@ -7,6 +7,7 @@ from typing import Any
 
 from ._version import __version__
 from .estimators import (
+    CLVM,
     CPCA,
     PCPCA,
     PPCA,
@@ -26,6 +27,7 @@ from .estimators import (
 from .posterior import ContrastPosterior, divergence, risk, risk_minimizer
 
 __all__ = [
+    "CLVM",
     "CPCA",
     "PCPCA",
     "PPCA",

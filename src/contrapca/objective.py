@@ -92,7 +92,7 @@ def observed_log_likelihood(
     for coefficient, group in terms:
         parts = []
         if group.complete is not None:
-            parts.append(_of_moments(group.complete, W, sigma2, float(determinants)))
+            parts.append(moments_log_likelihood(group.complete, W, sigma2, float(determinants)))
         if group.rows is not None:
             parts.append(_of_rows(group.rows, W, sigma2, float(determinants)))
         value += coefficient * sum(part[0] for part in parts)
@@ -128,8 +128,10 @@ def _of_rows(rows: MaskedRows, W: Array, sigma2: float, h: float) -> tuple[float
     return -0.5 * (h * float(rows.counts @ constant) + q), gradient_W, gradient_sigma2, q
 
 
-def _of_moments(moments: Moments, W: Array, sigma2: float, h: float) -> tuple[float, Array, float, float]:
-    """The same for complete rows, from their scatter S alone, with P = W M^-1 (F6).
+def moments_log_likelihood(
+    moments: Moments, W: Array, sigma2: float, h: float = 1.0
+) -> tuple[float, Array, float, float]:
+    """(l, dl/dW, dl/dsigma2, q) of complete rows from their scatter S alone, with P = W M^-1 (F6).
 
     q = tr(A^-1 S) = (tr S - tr W'S P) / sigma2, tr(A^-1 S A^-1) = (q - tr P'S P) / sigma2,
     dl/dW = A^-1 S P - h n P.

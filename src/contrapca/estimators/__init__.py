@@ -5,6 +5,7 @@ from ._functions import gamma_limits, loss_by_components, reconstruction_loss, w
 from ._path_build import contrast_path
 from ._persistence import load
 from ._uncertainty import calibrate_learning_rate
+from .clvm import CLVM
 from .components import ComponentTest, choose_components, remove_background
 from .cpca import CPCA
 from .path import ContrastPath
@@ -14,6 +15,7 @@ from .search import GammaSearch
 
 __all__ = [
     "AUTO_FRACTION",
+    "CLVM",
     "CPCA",
     "PCPCA",
     "PPCA",

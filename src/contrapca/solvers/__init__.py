@@ -4,6 +4,7 @@ from ._select import MAX_DENSE, SolverChoice, select_solver
 from ._solution import Solution
 from ._spectral import Spectrum, canonical_signs, top_eigenpairs
 from .closed_form import solve_cpca, solve_pcpca
+from .clvm import ClvmSolution, clvm_log_likelihood, solve_clvm
 from .gradient import GradientSolution, maximise
 from .limits import GammaLimits, all_limits, cpca_limit, pcpca_limit, pcpca_limit_and_vectors, rank_exceeds
 from .missing_limits import comes_near_the_bound, count_bound, observed_bound
@@ -13,6 +14,7 @@ from .start import observed_start, random_start
 
 __all__ = [
     "MAX_DENSE",
+    "ClvmSolution",
     "GammaLimits",
     "GradientSolution",
     "PathSpectrum",
@@ -21,6 +23,7 @@ __all__ = [
     "Spectrum",
     "all_limits",
     "canonical_signs",
+    "clvm_log_likelihood",
     "comes_near_the_bound",
     "count_bound",
     "cpca_limit",
@@ -35,6 +38,7 @@ __all__ = [
     "random_start",
     "rank_exceeds",
     "select_solver",
+    "solve_clvm",
     "solve_cpca",
     "solve_path",
     "solve_pcpca",

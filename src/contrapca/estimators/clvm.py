@@ -1,0 +1,167 @@
+"""The contrastive latent variable model."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._array import Array
+from .._validation import check_count, check_option, check_positive, generator, split_groups, without_mask
+from ..exceptions import warn
+from ..gaussian import LatentGaussian
+from ..moments import finite_column_means
+from ..solvers import MAX_DENSE, canonical_signs, solve_clvm
+from ._fit import collect
+
+
+class CLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Contrastive latent variable model (Severson, Ghosh and Ng 2019), by maximum likelihood.
+
+    Background rows are mean_Y + S t + noise, foreground rows mean_X + S t + W z + noise, with t, z and noise Gaussian:
+    S holds what both groups share, W what only the foreground has. Fitted to the two covariances, so that the cost does
+    not grow with the number of rows.
+
+    Parameters
+    ----------
+    n_shared : int, default 2
+        Shared dimensions k.
+    n_foreground : int, default 2
+        Dimensions of the foreground's own, d; k + d < D.
+    background_label : optional
+        As for PCPCA.
+    scale : False, "group" or "pooled", default False
+    tol : float, default 1e-6
+        Bound of the relative gradient.
+    max_iter : int, default 1000
+
+    Attributes
+    ----------
+    loadings_ : ndarray of shape (D, d)
+        W, foreground-specific, columns orthogonal and longest first, in scaled units.
+    shared_loadings_ : ndarray of shape (D, k)
+        S, likewise.
+    noise_variance_ : float
+    mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
+    model_, background_model_ : LatentGaussian
+        The fitted distributions of both groups, in scaled units; the foreground's has the loadings [S W].
+    objective_history_ : ndarray of shape (n_iter_ + 1,)
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> from contrapca import CLVM
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(random_state=0)
+    >>> model = CLVM(n_shared=3, n_foreground=2).fit(data.foreground, background=data.background)
+    >>> model.transform(data.foreground).shape
+    (400, 2)
+    """
+
+    def __init__(
+        self,
+        n_shared: int = 2,
+        n_foreground: int = 2,
+        *,
+        background_label: Any = None,
+        scale: bool | str = False,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+    ):
+        self.n_shared = n_shared
+        self.n_foreground = n_foreground
+        self.background_label = background_label
+        self.scale = scale
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any = None, *, background: Any = None) -> Self:
+        """Fit to a foreground and a background.
+
+        Parameters
+        ----------
+        X, y, background
+            As for PCPCA; complete rows.
+
+        Returns
+        -------
+        self
+        """
+        check_option(self.scale, "scale", (False, "group", "pooled"))
+        check_count(self.n_shared, "n_shared")
+        check_count(self.n_foreground, "n_foreground")
+        check_count(self.max_iter, "max_iter")
+        check_positive(self.tol, "tol")
+        groups = split_groups(X, y, background, self.background_label, name="CLVM", needs_background=True)
+        D, k, d = groups.foreground.shape[1], self.n_shared, self.n_foreground
+        if k + d >= D:
+            raise ValueError(f"n_shared + n_foreground = {k + d} must be less than the number of features, {D}.")
+        if D > MAX_DENSE:
+            raise ValueError(f"{D} features are more than CLVM can take ({MAX_DENSE}). Select some, or use PCPCA.")
+        data = collect(groups, d, self.scale, "eigh")
+        found = solve_clvm(data.pair, k, d, tol=self.tol, max_iter=self.max_iter)
+        validate_data(self, X, skip_check_array=True)
+        if found.residual > max(self.tol, 1e-4):
+            warn(
+                f"CLVM did not converge in {found.history.size - 1} iterations: the relative gradient is "
+                f"{found.residual:.1e}, where tol={self.tol:g} is asked for. Raise max_iter, or use scale='pooled'.",
+                ConvergenceWarning,
+            )
+        self.shared_loadings_, self.loadings_ = _principal(found.S), _principal(found.W)
+        self.noise_variance_ = found.sigma2
+        self.mean_, self.background_mean_ = data.means
+        self.scale_, self.background_scale_ = data.scales
+        together = np.hstack([self.shared_loadings_, self.loadings_])
+        self.model_ = LatentGaussian(data.pair.foreground.mean, together, found.sigma2)
+        assert data.pair.background is not None
+        self.background_model_ = LatentGaussian(data.pair.background.mean, self.shared_loadings_, found.sigma2)
+        self.objective_history_ = found.history
+        self.n_iter_ = found.history.size - 1
+        return self
+
+    @property
+    def _n_features_out(self) -> int:
+        return int(self.loadings_.shape[1])
+
+    def _rows(self, X: Any) -> Array:
+        check_is_fitted(self)
+        rows = validate_data(self, without_mask(X), reset=False, dtype=np.float64, ensure_all_finite=False)
+        finite_column_means(rows)
+        return rows
+
+    def transform(self, X: Any) -> Array:
+        """Foreground-specific latents E[z | x] of each row, shape (n, d)."""
+        return self.model_.latent_mean(self._rows(X) / self.scale_)[:, self.n_shared :]
+
+    def transform_shared(self, X: Any) -> Array:
+        """Shared latents E[t | x] of each row, taken as a foreground row, shape (n, k)."""
+        return self.model_.latent_mean(self._rows(X) / self.scale_)[:, : self.n_shared]
+
+    def score_samples(self, X: Any) -> Array:
+        """Log-likelihood of each row under the foreground model, in original units, shape (n,)."""
+        rows = self._rows(X)
+        return self.model_.log_prob(rows / self.scale_) - float(np.log(self.scale_).sum())
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood of the rows under the foreground model."""
+        return float(np.mean(self.score_samples(X)))
+
+    def objective(self) -> float:
+        """Log-likelihood of both groups at the fit, in scaled units."""
+        check_is_fitted(self)
+        return float(self.objective_history_[-1])
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
+        """New foreground rows, shape (n_samples, D), in original units."""
+        check_is_fitted(self)
+        check_count(n_samples, "n_samples")
+        return self.model_.sample(n_samples, generator(random_state)) * self.scale_
+
+
+def _principal(loadings: Array) -> Array:
+    """Loadings turned to their principal axes, the longest first, with canonical signs: only L L' is identified."""
+    U, lengths, _ = np.linalg.svd(loadings, full_matrices=False)
+    return canonical_signs(U) * lengths
