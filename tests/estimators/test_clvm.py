@@ -7,9 +7,10 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
 
 import oracles
-from contrapca import CLVM, PPCA
+from contrapca import CLVM, PPCA, load
 from contrapca.datasets import make_hidden_clusters
-from contrapca.exceptions import GroupError
+from contrapca.exceptions import GroupError, ModelFileError
+from contrapca.io import read_archive, write_archive
 from contrapca.moments import accumulate
 from contrapca.solvers import clvm_log_likelihood
 
@@ -122,3 +123,25 @@ def test_refused():
         CLVM(2, 1).fit(np.where(X > 8, np.nan, X), background=Y)
     with pytest.warns(ConvergenceWarning, match="max_iter"):
         CLVM(2, 1, max_iter=2).fit(X, background=Y)
+
+
+def test_files(model, tmp_path):
+    model.save(tmp_path / "clvm.npz")
+    twin = load(tmp_path / "clvm.npz")
+    assert twin.get_params() == model.get_params()
+    assert twin.n_iter_ == model.n_iter_
+    np.testing.assert_array_equal(twin.transform(X), model.transform(X))
+    np.testing.assert_array_equal(twin.score_samples(X), model.score_samples(X))
+    np.testing.assert_array_equal(twin.sample(3, random_state=0), model.sample(3, random_state=0))
+    header, arrays = read_archive(tmp_path / "clvm.npz")
+    for change, message in (
+        ({"version": 9}, "version 9"),
+        ({"noise_variance": -1}, "impossible"),
+        ({"parameters": {"x": 1}}, "does not describe"),
+    ):
+        write_archive(tmp_path / "bad.npz", header | change, arrays)
+        with pytest.raises(ModelFileError, match=message):
+            load(tmp_path / "bad.npz")
+    write_archive(tmp_path / "bad.npz", header, arrays | {"mean_": arrays["mean_"][:3]})
+    with pytest.raises(ModelFileError, match="mean_ is not a finite array"):
+        load(tmp_path / "bad.npz")

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from ._base import ContrastEstimator
 
 FORMAT, FORMAT_VERSION = "contrapca-model", 2
-PATH_FORMAT = "contrapca-path"
+PATH_FORMAT, CLVM_FORMAT = "contrapca-path", "contrapca-clvm"
 
 # Arrays by name with their shape in terms of d and D. `background_...` are absent without a background.
 COMMON = {
@@ -73,7 +73,7 @@ def save_model(model: ContrastEstimator, path: Any) -> None:
         "version": FORMAT_VERSION,
         "written_by": f"contrapca {__version__}",
         "estimator": kind,
-        "parameters": {name: _plain(name, value) for name, value in model.get_params(deep=False).items()},
+        "parameters": {name: plain_parameter(name, value) for name, value in model.get_params(deep=False).items()},
         "numbers": {name: getattr(model, name) for name in NUMBERS[kind]}
         | {f"{name}.sigma2": gaussian.sigma2 for name, gaussian in gaussians.items()},
         "solver": {"name": model.solver_.name, "reason": model.solver_.reason},
@@ -89,7 +89,7 @@ def _classes() -> dict[str, type]:
     return {"PPCA": PPCA, "CPCA": CPCA, "PCPCA": PCPCA}
 
 
-def _plain(name: str, value: Any) -> Any:
+def plain_parameter(name: str, value: Any) -> Any:
     """A parameter as JSON can hold it."""
     if isinstance(value, np.generic):
         value = value.item()
@@ -109,7 +109,7 @@ def load(path: Any) -> Any:
 
     Returns
     -------
-    PPCA, CPCA, PCPCA, ContrastPath or ContrastPosterior
+    PPCA, CPCA, PCPCA, CLVM, ContrastPath or ContrastPosterior
         A model is fitted; it transforms, scores and samples as the saved one did.
 
     Raises
@@ -124,6 +124,10 @@ def load(path: Any) -> Any:
         from .path import restore_path  # late: it imports the estimators, which import this module
 
         return restore_path(path, header, arrays)
+    if header.get("format") == CLVM_FORMAT:
+        from .clvm import restore_clvm
+
+        return restore_clvm(path, header, arrays)
     if header.get("format") != FORMAT:
         raise ModelFileError(f"{str(path)!r} is not a contrapca model: its format is {header.get('format')!r}.")
     if header.get("version") != FORMAT_VERSION:

@@ -11,11 +11,16 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._array import Array
 from .._validation import check_count, check_option, check_positive, generator, split_groups, without_mask
-from ..exceptions import warn
+from .._version import __version__
+from ..exceptions import ModelFileError, warn
 from ..gaussian import LatentGaussian
+from ..io import write_archive
 from ..moments import finite_column_means
 from ..solvers import MAX_DENSE, canonical_signs, solve_clvm
 from ._fit import collect
+from ._persistence import CLVM_FORMAT, plain_parameter
+
+FORMAT_VERSION = 1
 
 
 class CLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -111,16 +116,23 @@ class CLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
                 ConvergenceWarning,
             )
         self.shared_loadings_, self.loadings_ = _principal(found.S), _principal(found.W)
-        self.noise_variance_ = found.sigma2
         self.mean_, self.background_mean_ = data.means
         self.scale_, self.background_scale_ = data.scales
-        together = np.hstack([self.shared_loadings_, self.loadings_])
-        self.model_ = LatentGaussian(data.pair.foreground.mean, together, found.sigma2)
-        assert data.pair.background is not None
-        self.background_model_ = LatentGaussian(data.pair.background.mean, self.shared_loadings_, found.sigma2)
         self.objective_history_ = found.history
-        self.n_iter_ = found.history.size - 1
+        self._adopt(found.sigma2)
         return self
+
+    def _adopt(self, sigma2: float) -> None:
+        """Set what follows from the fitted arrays and the noise variance."""
+        assert self.background_mean_ is not None
+        assert self.background_scale_ is not None
+        self.noise_variance_ = sigma2
+        together = np.hstack([self.shared_loadings_, self.loadings_])
+        self.model_ = LatentGaussian(self.mean_ / self.scale_, together, sigma2)
+        self.background_model_ = LatentGaussian(
+            self.background_mean_ / self.background_scale_, self.shared_loadings_, sigma2
+        )
+        self.n_iter_ = self.objective_history_.size - 1
 
     @property
     def _n_features_out(self) -> int:
@@ -159,6 +171,57 @@ class CLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         check_is_fitted(self)
         check_count(n_samples, "n_samples")
         return self.model_.sample(n_samples, generator(random_state)) * self.scale_
+
+    def save(self, path: Any) -> None:
+        """Write the fitted model to a file that `contrapca.load` reads (npz and JSON, no pickle), atomically."""
+        check_is_fitted(self)
+        arrays = {name: getattr(self, name) for name in ARRAYS}
+        if hasattr(self, "feature_names_in_"):
+            arrays["feature_names_in_"] = np.asarray(self.feature_names_in_, dtype=np.str_)
+        header = {
+            "format": CLVM_FORMAT,
+            "version": FORMAT_VERSION,
+            "written_by": f"contrapca {__version__}",
+            "parameters": {name: plain_parameter(name, value) for name, value in self.get_params().items()},
+            "noise_variance": self.noise_variance_,
+        }
+        write_archive(path, header, arrays)
+
+
+ARRAYS = {
+    "shared_loadings_": "Dk",
+    "loadings_": "Dd",
+    "mean_": "D",
+    "scale_": "D",
+    "background_mean_": "D",
+    "background_scale_": "D",
+    "objective_history_": "*",
+}
+
+
+def restore_clvm(path: Any, header: dict[str, Any], arrays: dict[str, Any]) -> CLVM:
+    """A model from the parts of a file that `save` wrote, each checked."""
+    if header.get("version") != FORMAT_VERSION:
+        raise ModelFileError(f"{str(path)!r} has format version {header.get('version')!r}; {FORMAT_VERSION} is known.")
+    try:
+        model = CLVM(**header["parameters"])
+        D, k = arrays["shared_loadings_"].shape
+        sizes = {"D": D, "k": k, "d": arrays["loadings_"].shape[1]}
+        for name, shape in ARRAYS.items():
+            value = arrays[name]
+            expected = (value.size,) if shape == "*" else tuple(sizes[letter] for letter in shape)
+            if value.dtype.kind != "f" or value.shape != expected or not np.isfinite(value).all():
+                raise ValueError(f"{name} is not a finite array of shape {expected}")
+            setattr(model, name, value)
+        if not 0 < header["noise_variance"] < np.inf or k + sizes["d"] >= D or np.any(model.scale_ <= 0):
+            raise ValueError("its noise variance, sizes or scales are impossible")
+        if "feature_names_in_" in arrays:
+            model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
+        model.n_features_in_ = D
+        model._adopt(float(header["noise_variance"]))
+    except (KeyError, TypeError, ValueError) as error:
+        raise ModelFileError(f"{str(path)!r} does not describe a CLVM: {error}. It may be damaged.") from error
+    return model
 
 
 def _principal(loadings: Array) -> Array:
