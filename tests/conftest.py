@@ -32,7 +32,7 @@ def skip(reason: str) -> None:
     (pytest.fail if REQUIRE_ALL else pytest.skip)(reason)
 
 
-@pytest.fixture
+@pytest.fixture(scope="session")
 def need():
     """Import a library that the core does not need, or skip."""
 

@@ -15,7 +15,7 @@ from contrapca.posterior import GibbsTarget, diagnostics, nuts, sample_nuts
 C2 = np.array([[40.0, 12.0], [12.0, 15.0]])
 
 
-@pytest.fixture(autouse=True)
+@pytest.fixture(autouse=True, scope="module")
 def _engine(need):
     for library in ("numba", "nutpie", "arviz"):
         need(library)
@@ -48,7 +48,7 @@ def test_density_and_gradient(d, sigma2_min):
 
 
 @pytest.fixture(scope="module")
-def long_run():
+def long_run(_engine):
     return sample_nuts(target_of(C2, 30.0, 1), 10_000, 1000, 4, seed=1)
 
 
