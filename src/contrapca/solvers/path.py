@@ -10,12 +10,13 @@ values). Where that is not below the d-th Ritz value, gamma' is solved exactly.
 
 from __future__ import annotations
 
+import contextlib
 from dataclasses import dataclass
 
 import numpy as np
 import numpy.typing as npt
 
-from .._array import Array, calm_blas
+from .._array import Array, calm_blas, lapack_first
 from ..moments import Pair
 from ._spectral import top_eigenpairs
 
@@ -55,6 +56,11 @@ class PathSpectrum:
 
 def solve_path(pair: Pair, gammas: Array, d: int) -> PathSpectrum:
     """Eigenpairs along increasing `gammas`, shape (G,)."""
+    with lapack_first() if pair.contrast(0.0).is_dense else contextlib.nullcontext():
+        return _solve_path(pair, gammas, d)
+
+
+def _solve_path(pair: Pair, gammas: Array, d: int) -> PathSpectrum:
     G, groups = gammas.size, pair.groups
     size = pair.contrast(0.0).size
     # One more eigenvalue than wanted, for the certificate, where there is one more.
