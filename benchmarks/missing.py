@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import os
 import sys
 import time
@@ -16,6 +15,7 @@ from contrapca import PCPCA
 from contrapca.moments import MaskedPair, observe
 from contrapca.objective import observed_log_likelihood
 from contrapca.solvers import observed_start
+from experiments import gamma_fraction as experiments
 
 from .timing import spread
 
@@ -36,16 +36,10 @@ def two_models(n: int, D: int, d: int, rng: np.random.Generator) -> tuple[Any, A
     return X, Y
 
 
-def mouse() -> tuple[Any, Any]:
+def mouse() -> list[Any]:
     """Mouse proteins of CONTRAPCA_DATA, missing values of the file as 0, standardised."""
-    path = Path(os.environ["CONTRAPCA_DATA"]) / "mouse_protein" / "Data_Cortex_Nuclear.csv"
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        _, *rows = csv.reader(file)
-    values = np.array([[float(cell) if cell else 0.0 for cell in row[1:78]] for row in rows])
-    genotype, treatment, behaviour = np.array([row[78:81] for row in rows]).T
-    shocked = (behaviour == "S/C") & (treatment == "Saline")
-    control = (behaviour == "C/S") & (treatment == "Saline") & (genotype == "Control")
-    return tuple((table - table.mean(axis=0)) / table.std(axis=0) for table in (values[shocked], values[control]))  # type: ignore[return-value]
+    data = experiments.mouse(Path(os.environ["CONTRAPCA_DATA"]))
+    return [(table - table.mean(axis=0)) / table.std(axis=0) for table in (data.foreground, data.background)]
 
 
 def against_reference(name: str, X: Any, Y: Any, raw: float, steps: int, bound: float, rounds: int) -> str:

@@ -15,6 +15,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
+from ._version import __version__
 from .exceptions import ModelFileError
 
 HEADER = "header"  # the archive's member that holds the JSON text, as bytes
@@ -83,3 +84,30 @@ def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.NDArray
         raise ValueError(f"its member {info.filename!r} is not as long as it says")
     content.seek(0)
     return np.lib.format.read_array(content, allow_pickle=False)
+
+
+def checked_array(
+    arrays: Mapping[str, npt.NDArray[Any]], name: str, shape: tuple[int, ...], *, finite: bool = True
+) -> npt.NDArray[Any]:
+    """An array of floats of an archive, or a ValueError that names what it should be."""
+    value = arrays[name]
+    if value.dtype.kind != "f" or value.shape != shape or (finite and not np.isfinite(value).all()):
+        raise ValueError(f"{name} is not {'a finite' if finite else 'an'} array of shape {shape}")
+    return value
+
+
+def checked_names(arrays: Mapping[str, npt.NDArray[Any]], name: str, n_features: int) -> npt.NDArray[Any]:
+    """Feature names of an archive, one text each, or a ValueError."""
+    names = arrays[name]
+    if names.dtype.kind != "U" or names.shape != (n_features,):
+        raise ValueError(f"{name} is not one text for each feature")
+    return names
+
+
+def check_version(path: Any, header: Mapping[str, Any], known: int) -> None:
+    """Refuse a file of another version of its format."""
+    if header.get("version") != known:
+        raise ModelFileError(
+            f"{str(path)!r} has format version {header.get('version')!r}; this contrapca {__version__} reads version "
+            f"{known}. Update contrapca, or save again with this version."
+        )

@@ -102,6 +102,13 @@ def observed_log_likelihood(
     return Evaluation(value, gradient_W, gradient_sigma2, quadratics)
 
 
+def observed_latents(rows: MaskedRows, W: Array, sigma2: float) -> tuple[Array, Array, Array, Array]:
+    """M^-1 (d, d, P) and log|M| (P,) of each pattern, W_o'x_o and z = M^-1 W_o'x_o of each row, (d, n) both (F9)."""
+    inverses, log_determinants = masked_inverses(W, sigma2, rows.masks)
+    B = (rows.values @ W).T
+    return inverses, log_determinants, B, np.einsum("ijn,jn->in", rows.by_row(inverses), B)
+
+
 def _of_rows(rows: MaskedRows, W: Array, sigma2: float, h: float) -> tuple[float, Array, float, float]:
     """(l, dl/dW, dl/dsigma2, q) of masked rows, q = sum x_o'A_o^-1 x_o; `h` is 1, or 0 to leave determinants out.
 
@@ -111,9 +118,7 @@ def _of_rows(rows: MaskedRows, W: Array, sigma2: float, h: float) -> tuple[float
     values with (n, d)-sized arrays only.
     """
     d = W.shape[1]
-    inverses, log_determinants = masked_inverses(W, sigma2, rows.masks)
-    B = (rows.values @ W).T
-    Z = np.einsum("ijn,jn->in", rows.by_row(inverses), B)
+    inverses, log_determinants, B, Z = observed_latents(rows, W, sigma2)
     q = (rows.square - float(np.vdot(B, Z))) / sigma2
     length = float(np.vdot(Z, Z))
     spread = rows.by_pattern(packed_products(Z, Z)) / sigma2

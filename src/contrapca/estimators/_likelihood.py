@@ -23,6 +23,7 @@ from .._validation import (
 from ..exceptions import NonFiniteError
 from ..gaussian import Conditional, LatentGaussian
 from ..moments import has_holes
+from ..solvers import Algorithm
 from ._base import ContrastEstimator
 from ._fit import Fit, Method
 from ._missing import Settings, fit_observed
@@ -69,7 +70,7 @@ class LikelihoodEstimator(ContrastEstimator):
                     ) from error
         elif any(map(is_sparse, groups.tables)):
             raise ValueError(f"solver={self.solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
-        algorithm = "adam" if self.solver == "adam" else "lbfgs"
+        algorithm: Algorithm = "adam" if self.solver == "adam" else "lbfgs"
         settings = Settings(
             algorithm, self.mean, self.n_init, self.max_iter, self.tol, self.random_state, int(self.verbose)
         )

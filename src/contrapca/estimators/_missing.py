@@ -15,6 +15,7 @@ from ..exceptions import GroupError, NonFiniteError, RankError, UnboundedError, 
 from ..gaussian import LatentGaussian
 from ..moments import MaskedGroup, MaskedPair, RowScatter, observe, pooled_observed_deviation
 from ..solvers import (
+    Algorithm,
     GammaLimits,
     GradientSolution,
     SolverChoice,
@@ -44,13 +45,13 @@ Step = dict[str, float | str]  # of the search: a gamma and its outcome
 class Settings:
     """How a gradient solver is to run."""
 
-    algorithm: str  # "lbfgs" or "adam"
-    mean: str  # "observed" or "gls"
-    n_init: int
-    max_iter: int
-    tol: float
-    random_state: Any
-    verbose: int
+    algorithm: Algorithm = "lbfgs"
+    mean: str = "observed"  # or "gls"
+    n_init: int = 1
+    max_iter: int = 1000
+    tol: float = 1e-6
+    random_state: Any = None
+    verbose: int = 0
 
 
 @dataclass(frozen=True)
@@ -112,7 +113,7 @@ def observe_groups(groups: Groups, scale: bool | str, settings: Settings) -> Obs
 
 def observed_limits(groups: Groups, d: int, scale: bool | str) -> GammaLimits:
     """The upper bound of PCPCA's limit; nothing else is known of groups with holes."""
-    pair = observe_groups(groups, scale, Settings("lbfgs", "observed", 1, 1, 1.0, None, 0)).pair
+    pair = observe_groups(groups, scale, Settings()).pair
     bound, nan = observed_bound(pair, d, generator(0)), np.nan
     return GammaLimits(bound, nan, nan, nan, nan, nan, n_components=d, ratio=pair.ratio, is_bound=True)
 
@@ -257,7 +258,7 @@ def _run(
             pair,
             gamma,
             *start,
-            algorithm=settings.algorithm,  # type: ignore[arg-type]
+            algorithm=settings.algorithm,
             tol=settings.tol,
             max_iter=settings.max_iter,
             report=lambda k, value, slope: progress.update(k, f"objective {value:.6g}, gradient {slope:.1e}"),
@@ -308,7 +309,7 @@ def _result(data: Observed, gamma: float, solution: GradientSolution, history: A
         variances=two(along),
         n_effective=pair.foreground.weight * (1 - gamma if len(along) == 2 else 1),
         n_iter=history.size - 1,
-        solver=SolverChoice(name, "asked for" if complete else "values are missing: no closed form"),  # type: ignore[arg-type]
+        solver=SolverChoice(name, "asked for" if complete else "values are missing: no closed form"),
         history=history,
         init_objectives=objectives,
     )

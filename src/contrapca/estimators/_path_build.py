@@ -176,7 +176,7 @@ def _in_features(data: Collected, found: PathSpectrum) -> tuple[Array, Array]:
 
 def _observed_path(groups: Groups, d: int, gammas: Any, scale: bool | str) -> ContrastPath:
     """The path of rows with missing values: gradient fits."""
-    settings = Settings("lbfgs", "observed", 1, 1000, 1e-6, 0, 0)
+    settings = Settings(random_state=0)
     data = observe_groups(groups, scale, settings)
     limit = data.limit("pcpca", d)
     grid = _grid(gammas, limit, "pcpca", d) if gammas is not None else default_grid(0.97 * limit, 20)

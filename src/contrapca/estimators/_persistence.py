@@ -11,7 +11,7 @@ import numpy as np
 from .._version import __version__
 from ..exceptions import ModelFileError
 from ..gaussian import LatentGaussian
-from ..io import read_archive, write_archive
+from ..io import check_version, checked_array, checked_names, read_archive, write_archive
 from ..posterior import POSTERIOR_FORMAT, restore_posterior
 from ..solvers import SolverChoice
 
@@ -130,11 +130,7 @@ def load(path: Any) -> Any:
         return restore_clvm(path, header, arrays)
     if header.get("format") != FORMAT:
         raise ModelFileError(f"{str(path)!r} is not a contrapca model: its format is {header.get('format')!r}.")
-    if header.get("version") != FORMAT_VERSION:
-        raise ModelFileError(
-            f"{str(path)!r} has format version {header.get('version')!r}; this contrapca {__version__} reads "
-            f"version {FORMAT_VERSION}. Update contrapca, or save the model again with this version."
-        )
+    check_version(path, header, FORMAT_VERSION)
     try:
         kind = header["estimator"]
         model = _classes()[kind](**header["parameters"])
@@ -144,17 +140,18 @@ def load(path: Any) -> Any:
     return model
 
 
+def shape_of(value: Any, letters: str, sizes: dict[str, int]) -> tuple[int, ...]:
+    """The shape that letters stand for; "*" is one axis of any length."""
+    return (value.size,) if letters == "*" else tuple(sizes[letter] for letter in letters)
+
+
 def _restore(model: Any, kind: str, header: dict[str, Any], arrays: dict[str, Any]) -> None:
     """Set the fitted attributes, each checked for its shape and for being finite."""
     d, D = arrays["components_"].shape
     sizes = {"d": d, "D": D}
 
     def array(name: str, shape: str) -> Any:
-        value = arrays[name]
-        expected = (value.size,) if shape == "*" else tuple(sizes[letter] for letter in shape)
-        if value.dtype.kind != "f" or value.shape != expected or not np.isfinite(value).all():
-            raise ValueError(f"{name} is not a finite array of shape {expected}")
-        return value
+        return checked_array(arrays, name, shape_of(arrays[name], shape, sizes))
 
     def number(name: str) -> float:
         value = header["numbers"][name]
@@ -188,8 +185,5 @@ def _restore(model: Any, kind: str, header: dict[str, Any], arrays: dict[str, An
             {"gamma": float(step["gamma"]), "outcome": str(step["outcome"])} for step in header["gamma_search"]
         ]
     if "feature_names_in_" in arrays:
-        names = arrays["feature_names_in_"]
-        if names.dtype.kind != "U" or names.shape != (D,):
-            raise ValueError("feature_names_in_ is not one text for each feature")
-        model.feature_names_in_ = names.astype(object)
+        model.feature_names_in_ = checked_names(arrays, "feature_names_in_", D).astype(object)
     model._source = None

@@ -14,11 +14,11 @@ from .._validation import check_count, check_option, check_positive, generator, 
 from .._version import __version__
 from ..exceptions import ModelFileError, warn
 from ..gaussian import LatentGaussian
-from ..io import write_archive
+from ..io import check_version, checked_array, checked_names, write_archive
 from ..moments import finite_column_means
 from ..solvers import MAX_DENSE, canonical_signs, solve_clvm
 from ._fit import collect
-from ._persistence import CLVM_FORMAT, plain_parameter
+from ._persistence import CLVM_FORMAT, plain_parameter, shape_of
 
 FORMAT_VERSION = 1
 
@@ -201,22 +201,17 @@ ARRAYS = {
 
 def restore_clvm(path: Any, header: dict[str, Any], arrays: dict[str, Any]) -> CLVM:
     """A model from the parts of a file that `save` wrote, each checked."""
-    if header.get("version") != FORMAT_VERSION:
-        raise ModelFileError(f"{str(path)!r} has format version {header.get('version')!r}; {FORMAT_VERSION} is known.")
+    check_version(path, header, FORMAT_VERSION)
     try:
         model = CLVM(**header["parameters"])
         D, k = arrays["shared_loadings_"].shape
         sizes = {"D": D, "k": k, "d": arrays["loadings_"].shape[1]}
         for name, shape in ARRAYS.items():
-            value = arrays[name]
-            expected = (value.size,) if shape == "*" else tuple(sizes[letter] for letter in shape)
-            if value.dtype.kind != "f" or value.shape != expected or not np.isfinite(value).all():
-                raise ValueError(f"{name} is not a finite array of shape {expected}")
-            setattr(model, name, value)
+            setattr(model, name, checked_array(arrays, name, shape_of(arrays[name], shape, sizes)))
         if not 0 < header["noise_variance"] < np.inf or k + sizes["d"] >= D or np.any(model.scale_ <= 0):
             raise ValueError("its noise variance, sizes or scales are impossible")
         if "feature_names_in_" in arrays:
-            model.feature_names_in_ = arrays["feature_names_in_"].astype(object)
+            model.feature_names_in_ = checked_names(arrays, "feature_names_in_", D).astype(object)
         model.n_features_in_ = D
         model._adopt(float(header["noise_variance"]))
     except (KeyError, TypeError, ValueError) as error:

@@ -6,14 +6,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
-import scipy.linalg
 
 from .._array import Array, calm_blas, is_sparse
 from .._progress import Progress
 from .._table import Table
 from .._validation import check_count, check_option, check_positive, generator, like_table, split_groups
 from ..moments import finite_column_means
+from ..solvers import helmert_contrasts, largest_excess, whitening
 
 
 @dataclass(frozen=True)
@@ -111,13 +110,13 @@ def choose_components(
         tables = [
             table / (deviation if scale == "group" else pooled) for table, deviation in zip(tables, own, strict=True)
         ]
-    tables = [_contrasts(table) for table in tables]
+    tables = [helmert_contrasts(table) for table in tables]
     rows, is_foreground = np.vstack(tables), np.repeat([True, False], [len(table) for table in tables])
     basis = None
     if rows.shape[1] > rows.shape[0]:  # all that matters happens in the span of the rows
         basis, triangle = np.linalg.qr(rows.T)
         rows = triangle.T
-    whitener, colour = _whitener(rows)
+    whitener, colour = whitening(rows)
     rows = rows @ whitener
     random = generator(random_state)
     steps = min(max_components, rows.shape[1] - 1)
@@ -127,10 +126,10 @@ def choose_components(
         calm_blas(rows.shape[0] * rows.shape[1] ** 2),
     ):
         for step in range(steps):
-            observed, direction = _largest_excess(rows, is_foreground)
+            observed, direction = largest_excess(rows, is_foreground)
             larger = 0
             for k in range(n_permutations):
-                larger += _largest_excess(rows, random.permutation(is_foreground), vector=False)[0] >= observed
+                larger += largest_excess(rows, random.permutation(is_foreground), vector=False)[0] >= observed
                 bar.update(step * n_permutations + k + 1, f"dimension {step + 1}")
             p_values.append((1 + larger) / (1 + n_permutations))
             excess.append(observed)
@@ -149,44 +148,9 @@ def _centred(table: Any) -> Array:
     return (table.toarray() if is_sparse(table) else table).astype(np.float64) - mean
 
 
-def _whitener(rows: Array) -> tuple[Array, Array]:
-    """(C + t I)^(-1/2) and (C + t I)^(1/2), C the covariance of all rows, t its mean variance times D / rows.
-
-    C is the same for all labellings, so that whitening costs no validity; it keeps directions in which both groups vary
-    much, and their covariances differ much by chance, from drowning the others.
-    """
-    n, D = rows.shape
-    values, U = np.linalg.eigh(rows.T @ rows / n)
-    values = values + max(values.mean() * D / n, np.finfo(float).tiny)
-    return (U / np.sqrt(values)) @ U.T, (U * np.sqrt(values)) @ U.T
-
-
-def _contrasts(table: Array) -> Array:
-    """n - 1 orthonormal contrasts of n rows (Helmert's): the same scatter, free of the mean, exchangeable rows.
-
-    Row k is (x_1 + ... + x_k - k x_{k+1}) / sqrt(k (k + 1)). Rows about their mean would have one dimension less than
-    their number, which permuted groups have not; with few rows that alone would look like a difference.
-    """
-    k = np.arange(1, len(table))[:, None]
-    return (np.cumsum(table, axis=0)[:-1] - k * table[1:]) / np.sqrt(k * (k + 1))
-
-
 def _deviation(table: Array) -> Array:
     deviation = np.sqrt(np.mean(table**2, axis=0))
     return np.where(deviation > 0, deviation, 1.0)
-
-
-def _largest_excess(rows: Array, is_foreground: npt.NDArray[np.bool_], *, vector: bool = True) -> tuple[float, Array]:
-    """The largest eigenvalue of cov_X - cov_Y, and its vector if wanted."""
-    left, right = rows[is_foreground], rows[~is_foreground]
-    matrix = left.T @ left / len(left) - right.T @ right / len(right)
-    last = matrix.shape[0] - 1
-    if not vector:
-        return float(
-            scipy.linalg.eigh(matrix, eigvals_only=True, subset_by_index=[last, last], check_finite=False)[0]
-        ), matrix
-    values, vectors = np.linalg.eigh(matrix)
-    return float(values[-1]), vectors[:, -1]
 
 
 def remove_background(X: Any, *, background: Any, n_directions: int = 2) -> Any:

@@ -13,7 +13,7 @@ from .._validation import check_count, check_gamma, check_names, check_option, d
 from .._version import __version__
 from ..exceptions import ModelFileError, RowsChangedError
 from ..gaussian import LatentGaussian
-from ..io import write_archive
+from ..io import check_version, checked_array, checked_names, write_archive
 from ..posterior import align
 from ._fit import Collected, Fit, Source, fit_contrast
 from ._persistence import PATH_FORMAT
@@ -226,24 +226,21 @@ ARRAYS = [
 
 def restore_path(path: Any, header: dict[str, Any], arrays: dict[str, Any]) -> ContrastPath:
     """A path from the parts of a file that `save` wrote, each checked."""
-    if header.get("version") != FORMAT_VERSION:
-        raise ModelFileError(f"{str(path)!r} has format version {header.get('version')!r}; {FORMAT_VERSION} is known.")
+    check_version(path, header, FORMAT_VERSION)
     try:
         G, k, d = arrays["coordinates"].shape
         D = arrays["basis"].shape[0]
         shapes: dict[str, tuple[int, ...]] = {"basis": (D, k), "coordinates": (G, k, d), "totals": (2,)}
         shapes |= dict.fromkeys(("gammas", "sigma2", "objective"), (G,))
         shapes |= dict.fromkeys(("eigenvalues", "explained_variance", "background_variance", "lengths"), (G, d))
-        for name in ARRAYS:
-            expected = shapes.get(name, (D,))
-            if arrays[name].dtype.kind != "f" or arrays[name].shape != expected:
-                raise ValueError(f"{name} is not an array of shape {expected}")
-        names = arrays["feature_names"]
-        if names.dtype.kind != "U" or names.shape != (D,):
-            raise ValueError("feature_names is not one text for each feature")
+        # sigma2 is nan for CPCA
+        found: dict[str, Any] = {
+            name: checked_array(arrays, name, shapes.get(name, (D,)), finite=False) for name in ARRAYS
+        }
+        names = checked_names(arrays, "feature_names", D)
         limit = np.inf if header["limit"] is None else float(header["limit"])
         facts = {name: header[name] for name in FACTS} | {"limit": limit}
-        return ContrastPath(**{name: arrays[name] for name in ARRAYS}, **facts, feature_names=names.tolist())
+        return ContrastPath(**found, **facts, feature_names=names.tolist())
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{str(path)!r} does not describe a path: {error}. It may be damaged.") from error
 

@@ -9,6 +9,7 @@ import numpy as np
 from .._array import EPS, Array, Map
 from ._moments import DenseScatter, Moments
 from ._reduced import Basis
+from ._two import TwoGroups
 
 
 @dataclass(frozen=True)
@@ -96,7 +97,7 @@ def alone(group: Moments) -> Contrast:
 
 
 @dataclass(frozen=True)
-class Pair:
+class Pair(TwoGroups[Moments]):
     """The two groups as moments in common coordinates.
 
     Attributes
@@ -107,24 +108,7 @@ class Pair:
         What the coordinates of the scatter matrices refer to; None: the features themselves.
     """
 
-    foreground: Moments
-    background: Moments | None
     basis: Basis | None = None
-
-    @property
-    def groups(self) -> list[Moments]:
-        """The foreground and, if there is one, the background."""
-        return [self.foreground] + ([] if self.background is None else [self.background])
-
-    @property
-    def n_features(self) -> int:
-        """D."""
-        return self.foreground.mean.size
-
-    @property
-    def ratio(self) -> float:
-        """m / n: gamma' = gamma_raw * ratio. 1 without a background."""
-        return self.background.weight / self.foreground.weight if self.background else 1.0
 
     def contrast(self, gamma: float) -> Contrast:
         """The contrast at gamma' = `gamma`."""

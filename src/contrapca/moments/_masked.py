@@ -9,10 +9,11 @@ from functools import cached_property
 import numpy as np
 import numpy.typing as npt
 
-from .._array import EPS, Array
+from .._array import Array
 from ..exceptions import NonFiniteError
 from ._accumulate import accumulate_dense
-from ._moments import DenseScatter, Moments, check_finite
+from ._moments import DenseScatter, Moments, check_finite, deviation_beyond_rounding, rounding_variance
+from ._two import TwoGroups
 
 
 @dataclass(frozen=True)
@@ -100,7 +101,7 @@ class MaskedGroup:
 
     def rounding_variance(self) -> float:
         """The variance that rounding of the mean can give a constant feature, at most."""
-        return float((self.weight * EPS * np.abs(self.mean).max()) ** 2)
+        return rounding_variance(self.weight, self.mean)
 
     def deviations(self) -> Array:
         """Standard deviation of each feature, 1 for features that are constant up to rounding, shape (D,)."""
@@ -150,32 +151,13 @@ def _about(moments: Moments, centre: Array, old: Array, new: Array) -> Moments:
 def pooled_observed_deviation(groups: Sequence[MaskedGroup]) -> Array:
     """Standard deviation of each feature's observed values within the groups, 1 where constant up to rounding, (D,)."""
     counts = np.sum([group.observed for group in groups], axis=0)
-    variance = np.sum([group.squares for group in groups], axis=0) / np.maximum(counts, 1)
-    rounding = counts * EPS * np.max([np.abs(group.mean) for group in groups], axis=0)
-    return np.where(np.sqrt(variance) > rounding, np.sqrt(variance), 1.0)
+    squares = np.sum([group.squares for group in groups], axis=0)
+    return deviation_beyond_rounding(squares, np.maximum(counts, 1), [group.mean for group in groups])
 
 
 @dataclass(frozen=True)
-class MaskedPair:
+class MaskedPair(TwoGroups[MaskedGroup]):
     """Both groups with holes; the counterpart of `Pair`."""
-
-    foreground: MaskedGroup
-    background: MaskedGroup | None
-
-    @property
-    def groups(self) -> list[MaskedGroup]:
-        """The foreground and, if there is one, the background."""
-        return [self.foreground] + ([] if self.background is None else [self.background])
-
-    @property
-    def n_features(self) -> int:
-        """D."""
-        return self.foreground.mean.size
-
-    @property
-    def ratio(self) -> float:
-        """m / n: gamma' = gamma_raw * ratio. 1 without a background."""
-        return self.background.weight / self.foreground.weight if self.background else 1.0
 
     def multiplications(self, d: int) -> float:
         """Multiplications in the largest product of an evaluation of the objective with d components."""

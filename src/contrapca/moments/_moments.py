@@ -93,7 +93,7 @@ class Moments:
 
     def rounding_variance(self) -> float:
         """The variance that rounding of the mean can give a constant feature, at most."""
-        return float((self.weight * EPS * np.abs(self.mean).max()) ** 2)
+        return rounding_variance(self.weight, self.mean)
 
     def scaled(self, divisor: Array) -> Moments:
         """The moments of the rows divided by `divisor`, shape (D,)."""
@@ -103,9 +103,20 @@ class Moments:
 def pooled_deviation(groups: Sequence[Moments]) -> Array:
     """Per-feature sd within the groups (ddof 0), 1 for features constant in each up to rounding, shape (D,)."""
     weight = sum(group.weight for group in groups)
-    variance = np.sum([group.scatter.diagonal() for group in groups], axis=0) / weight
-    rounding = weight * EPS * np.max([np.abs(group.mean) for group in groups], axis=0)
+    squares = np.sum([group.scatter.diagonal() for group in groups], axis=0)
+    return deviation_beyond_rounding(squares, weight, [group.mean for group in groups])
+
+
+def deviation_beyond_rounding(squares: Array, counts: Array | float, means: Sequence[Array]) -> Array:
+    """Per-feature sd from sums of squares of `counts` values, 1 where rounding of the means explains it, (D,)."""
+    variance = squares / counts
+    rounding = counts * EPS * np.max(np.abs(means), axis=0)
     return np.where(variance > rounding**2, np.sqrt(np.maximum(variance, 0.0)), 1.0)
+
+
+def rounding_variance(weight: float, mean: Array) -> float:
+    """The variance that rounding of the mean can give a constant feature, at most."""
+    return float((weight * EPS * np.abs(mean).max()) ** 2)
 
 
 def finite_column_means(rows: Rows) -> Array:

@@ -14,11 +14,11 @@ from .._validation import check_count, check_names, generator
 from .._version import __version__
 from ..exceptions import ModelFileError, warn
 from ..gaussian import LatentGaussian
-from ..io import write_archive
+from ..io import check_version, checked_array, checked_names, write_archive
 from .diagnostics import ess_bulk, r_hat
 
 FORMAT, FORMAT_VERSION = "contrapca-posterior", 1
-ARRAYS = {"loadings": 4, "sigma2": 2, "estimate": 2, "mean": 1, "scale": 1}  # with their numbers of axes
+ARRAYS = ("loadings", "sigma2", "estimate", "mean", "scale")
 FACTS = {"kind": str, "method": str, "learning_rate": float, "divergences": int, "failures": int}
 MAX_R_HAT, MIN_ESS = 1.01, 400.0
 MAX_MATRIX = 30  # features up to which every entry of A and of the projector is watched
@@ -267,11 +267,7 @@ class ContrastPosterior:
 
 def restore_posterior(path: Any, header: dict[str, Any], arrays: dict[str, Any]) -> ContrastPosterior:
     """Draws from the parts of a file that `save` wrote, each checked."""
-    if header.get("version") != FORMAT_VERSION:
-        raise ModelFileError(
-            f"{str(path)!r} has format version {header.get('version')!r}; this contrapca {__version__} reads version "
-            f"{FORMAT_VERSION}. Update contrapca, or save the draws again with this version."
-        )
+    check_version(path, header, FORMAT_VERSION)
     try:
         facts = {name: kind(header[name]) for name, kind in FACTS.items()}
         chains, draws, D, d = arrays["loadings"].shape
@@ -283,17 +279,9 @@ def restore_posterior(path: Any, header: dict[str, Any], arrays: dict[str, Any])
             "scale": (D,),
         }
         found: dict[str, Any] = {"sigma2": None}
-        for name in arrays.keys() & ARRAYS.keys():
-            if (
-                arrays[name].dtype.kind != "f"
-                or arrays[name].shape != shapes[name]
-                or not np.isfinite(arrays[name]).all()
-            ):
-                raise ValueError(f"{name} is not a finite array of shape {shapes[name]}")
-            found[name] = arrays[name]
-        names = arrays["feature_names"]
-        if names.dtype.kind != "U" or names.shape != (D,):
-            raise ValueError("feature_names is not one text for each feature")
+        for name in arrays.keys() & shapes.keys():
+            found[name] = checked_array(arrays, name, shapes[name])
+        names = checked_names(arrays, "feature_names", D)
         return ContrastPosterior(**found, **facts, feature_names=names.tolist())
     except (KeyError, TypeError, ValueError) as error:
         raise ModelFileError(f"{str(path)!r} does not describe a posterior: {error}. It may be damaged.") from error

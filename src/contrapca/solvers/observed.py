@@ -8,6 +8,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 from .._array import Array
 from ..gaussian import LatentGaussian, masked_inverses, packed_products, triangle
 from ..moments import MaskedGroup
+from ..objective import observed_latents
 
 CG_TOLERANCE, CG_STEPS = 1e-10, 1000
 
@@ -61,8 +62,7 @@ def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> floa
     total = float(group.squares.sum())
     if group.rows is not None:
         rows, d = group.rows, W.shape[1]
-        inverses, _ = masked_inverses(W, sigma2, rows.masks)
-        Z = np.einsum("ijn,jn->in", rows.by_row(inverses), (rows.values @ W).T)
+        inverses, _, _, Z = observed_latents(rows, W, sigma2)
         upper, right, _ = triangle(d)
         second = rows.by_pattern(packed_products(Z, Z)) + sigma2 * rows.counts * inverses[upper, right]
         loadings = packed_products(W.T, W.T)
@@ -84,8 +84,7 @@ def expected_variances(group: MaskedGroup, U: Array, W: Array, sigma2: float) ->
         total += np.sum(U * (group.complete.scatter.dense() @ U), axis=0)
     if group.rows is not None:
         rows, d = group.rows, W.shape[1]
-        inverses, _ = masked_inverses(W, sigma2, rows.masks)
-        Z = np.einsum("ijn,jn->in", rows.by_row(inverses), (rows.values @ W).T)
+        inverses, _, _, Z = observed_latents(rows, W, sigma2)
         # G[p, k] = W_h'u_h of pattern p and direction k, shape (P, k, d): all less the observed part.
         products = (U[:, :, None] * W[:, None, :]).reshape(U.shape[0], -1)
         G = (products.sum(axis=0) - rows.masks @ products).reshape(-1, U.shape[1], d)
