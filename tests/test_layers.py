@@ -23,16 +23,19 @@ LAYERS = [
     {"datasets"},
     {"estimators"},
     {"plots"},
+    {"reporting"},
     {"cli"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 SKLEARN_ALLOWED = {"_validation", "estimators", "datasets", "cli"}
 ONE_FILE_ONLY = {
     "arviz": "posterior",
+    "jinja2": "reporting",
     "matplotlib": "plots",
     "numba": "posterior",
     "nutpie": "posterior",
     "pandas": "_table",
+    "plotly": "reporting",
     "threadpoolctl": "_array",
 }
 

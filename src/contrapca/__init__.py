@@ -47,15 +47,19 @@ __all__ = [
     "plots",
     "reconstruction_loss",
     "remove_background",
+    "report",
+    "reporting",
     "risk",
     "risk_minimizer",
     "which_solver",
 ]
 
-_LAZY = ("datasets", "plots")  # loaded on first use
+_LAZY = ("datasets", "plots", "reporting")  # loaded on first use
 
 
 def __getattr__(name: str) -> Any:
+    if name == "report":
+        return importlib.import_module(f"{__name__}.reporting").report
     if name in _LAZY:
         return importlib.import_module(f"{__name__}.{name}")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
