@@ -137,7 +137,11 @@ def _from_origin(source: Source) -> Arrays:
     form, target = source.forms[-1], cache_folder() / source.folder / source.forms[0].files[0]
     if not source.urls:
         raise DatasetError(_wanted(source, "it has no public origin"))
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"there is no folder to download it into ({error})"
+        raise DatasetError(f"{_wanted(source, reason)} Or let CONTRAPCA_CACHE name a folder to write to.") from error
     # The downloaded files are gone at the end, whatever happens.
     with tempfile.TemporaryDirectory(prefix=".download-", dir=target.parent) as folder:
         paths = [Path(folder) / name for name in form.files]
@@ -170,6 +174,7 @@ def download(url: str, path: Path) -> None:
         try:
             return _download_once(url, path)
         except urllib.error.HTTPError as error:
+            error.close()  # it holds the connection
             failure: OSError = error
             if error.code not in WORTH_ANOTHER_ATTEMPT:
                 break
