@@ -5,8 +5,10 @@ import dataclasses
 import gzip
 import importlib.resources
 import io
+import re
 import sys
 import tarfile
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -15,10 +17,12 @@ import scipy.sparse
 from sklearn.metrics import silhouette_score
 
 from conftest import skip
-from contrapca import PCPCA, gamma_limits
+from contrapca import PCPCA, datasets, gamma_limits
 from contrapca.datasets import _loaders, _parsers, load_corrupted_mnist, load_mouse_protein, load_zheng_bmmc
 from contrapca.datasets._fetch import locate
 from contrapca.exceptions import DatasetError, MissingExtraError
+
+PAGE = Path(__file__).parents[2] / "docs" / "datasets.md"
 
 
 def limit(data, d):
@@ -269,3 +273,24 @@ def test_too_few_digits_are_refused(from_origin, cache):
     from_origin("DIGITS", digits_arff(np.zeros((5, 28, 28), dtype=int), [0, 1, 0, 1, 0]))
     with pytest.raises(DatasetError, match="it has 5 zeros and ones instead of 10000"):
         _loaders.load_arrays(_loaders.DIGITS)
+
+
+def test_the_page_for_users_says_what_the_source_does():
+    page = PAGE.read_text()
+    for name in datasets.__all__:
+        assert f"`{name}`" in page
+    for source in (_loaders.MOUSE, _loaders.CELLS, _loaders.DIGITS, _loaders.PHOTOGRAPH, _loaders.GRASS700):
+        assert f"| `{source.folder}` |" in page
+        for url in source.urls:
+            address, sample = (_loaders._10X, url.split("/")[-2]) if source is _loaders.CELLS else (url, "")
+            assert f"<{address}>" in page
+            assert sample in page
+
+
+def test_the_page_s_example_runs(need):
+    need("PIL")
+    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
+    names: dict = {}
+    exec(compile(block, "docs/datasets.md", "exec"), names)
+    latents = names["latents"] / names["latents"].std(axis=0)
+    assert silhouette_score(latents, names["data"].labels) > 0.3
