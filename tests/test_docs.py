@@ -11,7 +11,7 @@ import pytest
 import contrapca
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/datasets.md", "docs/math.md"]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/math.md"]
 
 
 def test_readme_examples_run(tmp_path, monkeypatch, need):
