@@ -117,6 +117,13 @@ def test_offline_without_data_is_one_sentence(server, small, cache, tmp_path, mo
     assert files(tmp_path) == []
 
 
+def test_without_any_network_there_is_no_waiting(cache, monkeypatch):
+    monkeypatch.setenv("no_proxy", "*")
+    monkeypatch.setattr(_fetch.time, "sleep", lambda seconds: pytest.fail("waited"))
+    with pytest.raises(DatasetError, match=r"no-such-host\.invalid/small\.txt could not be downloaded"):
+        load_arrays(dataclasses.replace(SMALL, urls=("http://no-such-host.invalid/small.txt",)))
+
+
 def test_a_cache_that_cannot_be_written(server, small, cache):
     cache.write_text("a file where the folder should be")
     with pytest.raises(DatasetError, match=r"no folder to download it into .* let CONTRAPCA_CACHE name a folder"):

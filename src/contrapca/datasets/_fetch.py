@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
+import socket
 import sys
 import tempfile
 import time
@@ -182,6 +183,8 @@ def download(url: str, path: Path) -> None:
             failure = OSError(f"{type(error).__name__}: {error}")
         except OSError as error:  # also urllib's, time-outs and closed connections
             failure = error
+            if isinstance(getattr(error, "reason", None), socket.gaierror):
+                break  # no such name: there is no network
         if attempt < ATTEMPTS:
             time.sleep(BACKOFF * 2 ** (attempt - 1))
     raise failure
