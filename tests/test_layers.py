@@ -29,6 +29,7 @@ LAYERS = [
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 SKLEARN_ALLOWED = {"_validation", "estimators", "datasets", "cli"}
 ONE_FILE_ONLY = {
+    "PIL": "datasets",
     "arviz": "posterior",
     "jinja2": "reporting",
     "matplotlib": "plots",
