@@ -86,7 +86,7 @@ def which_solver(X: Any, *, background: Any = None) -> SolverChoice:
 def reconstruction_loss(X: Any, components: Any, *, background: Any, gamma: float) -> float:
     """CPCA's geometric objective (the paper's Theorem 1) for any orthonormal components.
 
-    (1/n) sum |x - V V'x|^2 - gamma (1/m) sum |y - V V'y|^2, each group about its own mean.
+    ``(1/n) sum |x - V V'x|^2 - gamma (1/m) sum |y - V V'y|^2``, each group about its own mean.
 
     Parameters
     ----------
