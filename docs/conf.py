@@ -1,4 +1,10 @@
-"""Sphinx: pages in Markdown (MyST), the reference from numpydoc docstrings. Nothing is fetched while building."""
+"""Sphinx: pages in Markdown (MyST), the reference from numpydoc docstrings.
+
+Nothing is fetched, neither while building nor while reading: formulas become MathML, which browsers draw themselves.
+"""
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
 
 import contrapca
 
@@ -13,6 +19,9 @@ exclude_patterns = ["_build"]
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3  # links such as math.md#how-strong-a-contrast
 
+smartquotes = False  # W' is a transpose
+html_math_renderer = "mathml"
+
 default_role = "py:obj"
 autodoc_typehints = "none"  # the docstrings name types and shapes
 autodoc_member_order = "bysource"
@@ -22,7 +31,7 @@ numpydoc_show_class_members = False  # autodoc lists them in full
 html_theme = "furo"
 html_title = f"contrapca {version}"
 html_static_path = ["_static"]
-html_css_files = ["tables.css"]
+html_css_files = ["wide.css"]
 
 
 def _is_not_ours(app, what, name, member, skip, options):
@@ -31,5 +40,14 @@ def _is_not_ours(app, what, name, member, skip, options):
     return True if not (getattr(function, "__module__", None) or "").startswith("contrapca") else None
 
 
+def _visit_math(translator, node):
+    """Write a formula as MathML, in a line of its own or in the text."""
+    is_block = isinstance(node, nodes.math_block)
+    formula = tex2mathml(node.astext(), as_block=is_block)
+    translator.body.append(f'<div class="math">{formula}</div>' if is_block else formula)
+    raise nodes.SkipNode
+
+
 def setup(app):
     app.connect("autodoc-skip-member", _is_not_ours)
+    app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
