@@ -97,7 +97,7 @@ def links(document):
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_lead_to_files(document):
     for link in links(document):
-        assert (ROOT / document).parent.joinpath(link).exists(), link
+        assert link.startswith("https://") or (ROOT / document).parent.joinpath(link).exists(), link
 
 
 def test_every_page_is_in_the_index():
