@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, calm_blas, is_sparse
+from .._array import Array, calm_threads, is_sparse
 from .._progress import Progress
 from .._table import Table
 from .._validation import check_count, check_option, check_positive, generator, like_table, split_groups
@@ -132,7 +132,7 @@ def choose_components(
     p_values, excess, directions = [], [], []
     with (
         Progress("permutations", steps * n_permutations, progress) as bar,
-        calm_blas(rows.shape[0] * rows.shape[1] ** 2),
+        calm_threads(rows.shape[0] * rows.shape[1] ** 2),
     ):
         for step in range(steps):
             observed, direction = largest_excess(rows, is_foreground)

@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._array import Array, calm_blas
+from .._array import Array, calm_threads
 from .._table import Table
 from .._validation import Groups, check_count, check_n_components, check_option, generator, split_groups
 from ..exceptions import GroupError
@@ -185,7 +185,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if not 1 < self.n_clusters < chosen.size:
                 raise ValueError(f"n_clusters={self.n_clusters} must be 2 or more, and less than the number of rows.")
             numbers = [self.n_clusters]
-        with calm_blas(0):  # many small clusterings
+        with calm_threads(0):  # many small clusterings
             curves = [
                 [silhouette_score(Z, KMeans(k, n_init=1, random_state=seed).fit_predict(Z)) for Z in latents]
                 for k in numbers

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .._array import Array, calm_blas
+from .._array import Array, calm_threads
 from ..gaussian import LatentGaussian
 from ..moments import Contrast, DenseScatter, MaskedPair, Moments, observe
 from ..solvers import maximise, solve_cpca, solve_pcpca, top_eigenpairs
@@ -55,7 +55,7 @@ def bootstrap_refits(
     coefficients = [1.0, -gamma * counts[0] / counts[-1]][: len(rows)]
     loadings, sigma2, failures = [], [], 0
     solve = solve_pcpca if method == "pcpca" else solve_cpca
-    with calm_blas(max(counts) * rows[0].shape[1] ** 2):
+    with calm_threads(max(counts) * rows[0].shape[1] ** 2):
         for k in range(n):
             moments = [_resampled(table, generator) for table in rows]
             contrast = Contrast(tuple(zip(coefficients, moments, strict=True)), D)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, calm_blas
+from .._array import Array, calm_threads
 from .._optional import require
 from .._progress import Progress
 from .target import GibbsTarget
@@ -78,7 +78,7 @@ def sample_nuts(
         make_initial_point_fn=lambda chain_seed: _start(target, chain_seed),
     )
     total = chains * (draws + tune)
-    with calm_blas(0), Progress("sampling", total, progress) as bar:
+    with calm_threads(0), Progress("sampling", total, progress) as bar:
         sampler = nutpie.sample(
             model,
             draws=draws,

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import scipy.optimize
 
-from .._array import Array, calm_blas
+from .._array import Array, calm_threads
 from ..moments import Moments, Pair, alone
 from ..objective import moments_log_likelihood
 from ._spectral import top_eigenpairs
@@ -98,7 +98,7 @@ def solve_clvm(pair: Pair, k: int, d: int, *, tol: float = 1e-6, max_iter: int =
     theta = np.append((start[0] / unit).ravel(), np.log(start[1] / variance))
     bounds: Any = [(None, None)] * (theta.size - 1) + [(np.log(LEAST_NOISE), np.log(MOST_NOISE))]
     options: Any = {"maxcor": 20, "maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": 0.0, "gtol": 0.0}
-    with calm_blas(D * D * (k + d)):
+    with calm_threads(D * D * (k + d)):
         history.append(-loss(theta)[0] * rows * D)
         found = scipy.optimize.minimize(
             loss, theta, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options

@@ -10,7 +10,7 @@ from typing import Any, Literal
 import numpy as np
 import scipy.optimize
 
-from .._array import Array, calm_blas
+from .._array import Array, calm_threads
 from ..moments import MaskedPair
 from ..objective import Evaluation, observed_log_likelihood
 
@@ -172,7 +172,7 @@ def maximise(
     status: Status
     reason = ""
     try:
-        with calm_blas(pair.multiplications(W.shape[1])):
+        with calm_threads(pair.multiplications(W.shape[1])):
             run = _lbfgs if algorithm == "lbfgs" else _adam
             status = "converged" if trace.add(theta) else run(problem, theta, trace, max_iter)
     except _Unbounded as proof:

@@ -11,7 +11,7 @@ import math
 import numpy as np
 import scipy.optimize
 
-from .._array import Array, calm_blas
+from .._array import Array, calm_threads
 from ..moments import MaskedPair
 from ..objective import observed_log_likelihood
 from .start import observed_start, random_start
@@ -57,7 +57,7 @@ def observed_bound(pair: MaskedPair, d: int, generator: np.random.Generator) -> 
     assert pair.background is not None
     bound, _ = count_bound(pair, d)
     start, fruitless = observed_start(pair, min(bound, 1.0) * 0.9, d)[0], 0
-    with calm_blas(pair.multiplications(d)):
+    with calm_threads(pair.multiplications(d)):
         for _ in range(MAX_STARTS):
             before = bound
             bound = _descend(pair, bound, start)
@@ -83,7 +83,7 @@ def comes_near_the_bound(pair: MaskedPair, gamma: float, W: Array) -> bool:
 
     A fit can be a local maximum of an objective that is unbounded elsewhere; far below the bound that is unlikely.
     """
-    with calm_blas(pair.multiplications(W.shape[1])):
+    with calm_threads(pair.multiplications(W.shape[1])):
         return _least_quadratic(pair, gamma, W, GLANCE)[1] < SUSPICIOUS * gamma
 
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 import numpy.typing as npt
 
-from .._array import Array, calm_blas, lapack_first
+from .._array import Array, calm_threads, lapack_first
 from ..moments import Pair
 from ._spectral import top_eigenpairs
 
@@ -89,7 +89,7 @@ def _solve_path(pair: Pair, gammas: Array, d: int) -> PathSpectrum:
             total = spectrum.values / weights[0]
             sums[g] = total[:d].sum(), total[: d + extra].sum()
             exact[g] = True
-        with calm_blas(basis.shape[1] ** 3):
+        with calm_threads(basis.shape[1] ** 3):
             # A look at some gamma' first: as long as these are not good enough, the others need not be computed.
             some = np.unique(np.concatenate([np.flatnonzero(exact), np.arange(0, G, 1 + G // COARSE)]))
             found = _ritz(basis, images, gammas[some], d)
