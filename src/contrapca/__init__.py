@@ -3,28 +3,30 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .estimators import (
-    CLVM,
-    CPCA,
-    PCPCA,
-    PPCA,
-    ComponentTest,
-    ContrastPath,
-    GammaSearch,
-    calibrate_learning_rate,
-    choose_components,
-    contrast_path,
-    gamma_limits,
-    load,
-    loss_by_components,
-    reconstruction_loss,
-    remove_background,
-    which_solver,
-)
-from .posterior import ContrastPosterior, divergence, risk, risk_minimizer
+
+if TYPE_CHECKING:
+    from .estimators import (
+        CLVM,
+        CPCA,
+        PCPCA,
+        PPCA,
+        ComponentTest,
+        ContrastPath,
+        GammaSearch,
+        calibrate_learning_rate,
+        choose_components,
+        contrast_path,
+        gamma_limits,
+        load,
+        loss_by_components,
+        reconstruction_loss,
+        remove_background,
+        which_solver,
+    )
+    from .posterior import ContrastPosterior, divergence, risk, risk_minimizer
 
 __all__ = [
     "CLVM",
@@ -52,13 +54,19 @@ __all__ = [
     "which_solver",
 ]
 
-_LAZY = ("datasets", "plots")  # loaded on first use
+# All names load on first use: scikit-learn takes a second, and `contrapca --help` needs none of it.
+_MODULES = ("datasets", "estimators", "exceptions", "plots", "posterior")
+_FROM_POSTERIOR = ("ContrastPosterior", "divergence", "risk", "risk_minimizer")
 
 
 def __getattr__(name: str) -> Any:
-    if name in _LAZY:
+    if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = "posterior" if name in _FROM_POSTERIOR else "estimators"
+    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    return value
 
 
 def __dir__() -> list[str]:
