@@ -15,7 +15,8 @@ ROOT = Path(contrapca.__file__).parent
 LAYERS = [
     {"_array", "_progress", "exceptions", "_version"},
     {"_optional", "io"},
-    {"_table", "_textfile", "_validation"},
+    {"_table", "_validation"},
+    {"tables"},
     {"moments", "gaussian"},
     {"objective"},
     {"solvers"},
@@ -24,15 +25,18 @@ LAYERS = [
     {"estimators"},
     {"plots"},
     {"cli"},
+    {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 SKLEARN_ALLOWED = {"_validation", "estimators", "datasets", "cli"}
 ONE_FILE_ONLY = {
+    "anndata": "tables",
     "arviz": "posterior",
     "matplotlib": "plots",
     "numba": "posterior",
     "nutpie": "posterior",
     "pandas": "_table",
+    "pyarrow": "tables",
     "threadpoolctl": "_array",
 }
 
