@@ -24,6 +24,7 @@ LAYERS = [
     {"datasets"},
     {"estimators"},
     {"plots"},
+    {"reporting"},
     {"cli"},
     {"__main__"},
 ]
@@ -32,10 +33,12 @@ SKLEARN_ALLOWED = {"_validation", "estimators", "datasets", "cli"}
 ONE_FILE_ONLY = {
     "anndata": "tables",
     "arviz": "posterior",
+    "jinja2": "reporting",
     "matplotlib": "plots",
     "numba": "posterior",
     "nutpie": "posterior",
     "pandas": "_table",
+    "plotly": "reporting",
     "pyarrow": "tables",
     "threadpoolctl": "_array",
 }

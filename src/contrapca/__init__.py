@@ -27,6 +27,7 @@ if TYPE_CHECKING:
         which_solver,
     )
     from .posterior import ContrastPosterior, divergence, risk, risk_minimizer
+    from .reporting import report
 
 __all__ = [
     "CLVM",
@@ -49,14 +50,18 @@ __all__ = [
     "plots",
     "reconstruction_loss",
     "remove_background",
+    "report",
+    "reporting",
     "risk",
     "risk_minimizer",
     "which_solver",
 ]
 
 # All names load on first use: scikit-learn takes a second, and `contrapca --help` needs none of it.
-_MODULES = ("datasets", "estimators", "exceptions", "plots", "posterior")
-_FROM_POSTERIOR = ("ContrastPosterior", "divergence", "risk", "risk_minimizer")
+_MODULES = ("datasets", "estimators", "exceptions", "plots", "posterior", "reporting")
+_HOMES = {"report": "reporting"} | dict.fromkeys(
+    ("ContrastPosterior", "divergence", "risk", "risk_minimizer"), "posterior"
+)  # of names that are not from `estimators`
 
 
 def __getattr__(name: str) -> Any:
@@ -64,8 +69,8 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = "posterior" if name in _FROM_POSTERIOR else "estimators"
-    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{home}"), name)
+    home = importlib.import_module(f"{__name__}.{_HOMES.get(name, 'estimators')}")
+    value = globals()[name] = getattr(home, name)
     return value
 
 

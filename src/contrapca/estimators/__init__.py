@@ -3,6 +3,7 @@
 from ._fit import AUTO_FRACTION
 from ._functions import gamma_limits, loss_by_components, reconstruction_loss, which_solver
 from ._path_build import contrast_path
+from ._path_through import has_holes, path_through
 from ._persistence import load
 from ._uncertainty import calibrate_learning_rate
 from .clvm import CLVM
@@ -26,8 +27,10 @@ __all__ = [
     "choose_components",
     "contrast_path",
     "gamma_limits",
+    "has_holes",
     "load",
     "loss_by_components",
+    "path_through",
     "reconstruction_loss",
     "remove_background",
     "which_solver",

@@ -7,15 +7,16 @@ from typing import Any
 import numpy as np
 
 from .._array import Array, is_sparse
+from .._progress import Progress
 from .._validation import Groups, check_n_components, check_option, default_names, split_groups
 from ..exceptions import InfeasibleGammaError, NonFiniteError, RankError, UnboundedError
 from ..objective import contrastive_variance, relative_log_likelihood
 from ..solvers import PathSpectrum, canonical_signs, cpca_limit, pcpca_limit, solve_path, solve_pcpca
-from ._fit import Collected, Fit, collect
+from ._fit import AUTO_FRACTION, Collected, Fit, collect
 from ._missing import Settings, attempt_fit, observe_groups
 from .path import ContrastPath
 
-DEFAULT_POINTS = 40
+DEFAULT_POINTS, OBSERVED_POINTS = 40, 20  # gammas of a path; fewer where each is a gradient fit
 # The default grid: limit * (1 - t^BEND) for t from 1 down to (almost) 0, so that points gather near the limit.
 BEND, CLOSEST = 1.7, 1e-3
 CPCA_LEAST, CPCA_LARGEST = 0.01, 1000.0  # of gamma above 0 in CPCA's default grid; its limit may be infinite
@@ -27,6 +28,17 @@ def default_grid(limit: float, points: int = DEFAULT_POINTS) -> Array:
     return limit * (1 - t**BEND)
 
 
+def default_observed_grid(bound: float, points: int = OBSERVED_POINTS) -> Array:
+    """`points` gammas below an upper bound of the limit, where values are missing."""
+    return default_grid(AUTO_FRACTION * bound, points)
+
+
+def default_cpca_grid(limit: float, points: int = DEFAULT_POINTS) -> Array:
+    """0 and `points` - 1 gammas in equal ratios up to (almost) the limit, or to 1000."""
+    top = (1 - CLOSEST) * min(limit, CPCA_LARGEST)
+    return np.concatenate([[0.0], np.geomspace(min(CPCA_LEAST, top / 10), top, points - 1)])
+
+
 def contrast_path(
     X: Any,
     *,
@@ -36,6 +48,7 @@ def contrast_path(
     method: str = "pcpca",
     scale: bool | str = False,
     solver: str = "auto",
+    progress: bool = False,
 ) -> ContrastPath:
     """Contrasts at many gammas: one pass over the rows, a few exact solutions, the others certified in their span.
 
@@ -51,6 +64,8 @@ def contrast_path(
     method : {"pcpca", "cpca"}, default "pcpca"
     scale, solver
         As for PCPCA.
+    progress : bool, default False
+        Show how far it is, where values are missing (complete tables take seconds).
 
     Returns
     -------
@@ -69,11 +84,17 @@ def contrast_path(
     check_option(scale, "scale", (False, "group", "pooled"))
     groups = split_groups(X, None, background, None, name="contrast_path", needs_background=True)
     d = check_n_components(n_components, groups.foreground.shape[1])
-    return path_of_groups(groups, d, gammas, method, scale, solver)
+    return path_of_groups(groups, d, gammas, method, scale, solver, progress)
 
 
 def path_of_groups(
-    groups: Groups, d: int, gammas: Any, method: str, scale: bool | str, solver: str = "auto"
+    groups: Groups,
+    d: int,
+    gammas: Any,
+    method: str,
+    scale: bool | str,
+    solver: str = "auto",
+    progress: bool = False,
 ) -> ContrastPath:
     """`contrast_path` of checked rows."""
     try:
@@ -81,7 +102,7 @@ def path_of_groups(
     except NonFiniteError as error:
         if not error.missing or method == "cpca" or any(map(is_sparse, groups.tables)):
             raise
-        return _observed_path(groups, d, gammas, scale)
+        return _observed_path(groups, d, gammas, scale, progress)
     limit = pcpca_limit(data.pair, d) if method == "pcpca" else cpca_limit(data.pair, d)
     if limit == 0:
         raise RankError(d)
@@ -92,10 +113,7 @@ def path_of_groups(
 def _grid(gammas: Any, limit: float, method: str, d: int) -> Array:
     """Checked gammas, increasing."""
     if gammas is None:
-        if method == "pcpca":
-            return default_grid(limit)
-        top = (1 - CLOSEST) * min(limit, CPCA_LARGEST)
-        return np.concatenate([[0.0], np.geomspace(min(CPCA_LEAST, top / 10), top, DEFAULT_POINTS - 1)])
+        return default_grid(limit) if method == "pcpca" else default_cpca_grid(limit)
     grid = np.unique(np.asarray(gammas, dtype=np.float64).ravel())
     if grid.size == 0 or not np.isfinite(grid).all() or grid[0] < 0:
         raise ValueError("gammas must be finite numbers, 0 or more, at least one.")
@@ -174,19 +192,21 @@ def _in_features(data: Collected, found: PathSpectrum) -> tuple[Array, Array]:
     return basis, coordinates * signs[:, None, :]
 
 
-def _observed_path(groups: Groups, d: int, gammas: Any, scale: bool | str) -> ContrastPath:
+def _observed_path(groups: Groups, d: int, gammas: Any, scale: bool | str, progress: bool) -> ContrastPath:
     """The path of rows with missing values: gradient fits."""
     settings = Settings(random_state=0)
     data = observe_groups(groups, scale, settings)
     limit = data.limit("pcpca", d)
-    grid = _grid(gammas, limit, "pcpca", d) if gammas is not None else default_grid(0.97 * limit, 20)
+    grid = _grid(gammas, limit, "pcpca", d) if gammas is not None else default_observed_grid(limit)
     fits: list[Fit] = []
-    for gamma in grid:  # each from the solution before
-        start = (fits[-1].components * fits[-1].lengths, fits[-1].sigma2) if fits else None
-        attempt = attempt_fit(data, groups, d, float(gamma), limit, start)
-        if attempt.fit is None:
-            raise UnboundedError(float(gamma), limit, fits[-1].gamma if fits else None, d, attempt.reason)
-        fits.append(attempt.fit)
+    with Progress("contrasts with missing values", grid.size, progress) as bar:
+        for gamma in grid:  # each from the solution before
+            bar.update(len(fits), f"gamma {gamma:.3g}")
+            start = (fits[-1].components * fits[-1].lengths, fits[-1].sigma2) if fits else None
+            attempt = attempt_fit(data, groups, d, float(gamma), limit, start)
+            if attempt.fit is None:
+                raise UnboundedError(float(gamma), limit, fits[-1].gamma if fits else None, d, attempt.reason)
+            fits.append(attempt.fit)
     stacked = np.hstack([fit.components for fit in fits])
     basis, triangle = np.linalg.qr(stacked) if stacked.shape[1] <= stacked.shape[0] else (np.eye(len(stacked)), stacked)
     coordinates = triangle.reshape(triangle.shape[0], grid.size, d).transpose(1, 0, 2)

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, is_sparse
+from .._array import Array, Rows, is_sparse
 from .._table import Table
 from .._validation import check_count, check_gamma, check_names, check_option, default_names
 from .._version import __version__
 from ..exceptions import ModelFileError, RowsChangedError
-from ..gaussian import LatentGaussian
+from ..gaussian import LatentGaussian, centred_product
 from ..io import check_version, checked_array, checked_names, write_archive
 from ..posterior import align
 from ._fit import Collected, Fit, Source, fit_contrast
@@ -129,33 +129,60 @@ class ContrastPath:
         center : {"foreground", "background"}
             Which group the rows are treated as.
         """
+        rows, mean, scale = self._rows(X, center)
+        if not is_sparse(rows) and np.isnan(rows).any():
+            models = [LatentGaussian(mean / scale, self.loadings(g), float(s)) for g, s in enumerate(self.sigma2)]
+            return np.stack([model.condition(rows / scale).latents() for model in models])
+        return np.einsum("nk,gkd->gnd", self._inside(rows, mean, scale), self.projections())
+
+    def _rows(self, X: Any, center: str) -> tuple[Rows, Array, Array]:
+        """Checked rows, and the mean and scale of the group they are treated as."""
         check_option(center, "center", ("foreground", "background"))
         foreground = center == "foreground"
         mean, scale = (self.mean, self.scale) if foreground else (self.background_mean, self.background_scale)
         check_names(X, self.feature_names if self.named else default_names(mean.size))
-        rows = np.asarray(X.toarray() if is_sparse(X) else X, dtype=np.float64)
-        holes = np.isnan(rows).any() and self.method == "pcpca"
-        if rows.ndim != 2 or rows.shape[1] != mean.size or not (holes or np.isfinite(rows).all()):
+        rows = X.astype(np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
+        values = rows.data if is_sparse(rows) else rows
+        may_be_missing = self.method == "pcpca" and not is_sparse(rows)
+        if rows.ndim != 2 or rows.shape[1] != mean.size or not np.isfinite(values[~np.isnan(values)]).all():
             raise ValueError(f"X must be a finite table with {mean.size} columns; it has shape {rows.shape}.")
-        if holes:
-            loadings = np.einsum("Dk,gkd->gDd", self.basis, self.coordinates * self.lengths[:, None, :])
-            models = [LatentGaussian(mean / scale, W, float(s)) for W, s in zip(loadings, self.sigma2, strict=True)]
-            return np.stack([model.condition(rows / scale).latents() for model in models])
-        inside = ((rows - mean) / scale) @ self.basis
-        along = np.einsum("nk,gkd->gnd", inside, self.coordinates)
-        if self.method == "cpca":
-            return along
-        return along * (self.lengths / (self.lengths**2 + self.sigma2[:, None]))[:, None, :]  # M^-1 W' is diagonal
+        if np.isnan(values).any() and not may_be_missing:
+            raise ValueError("X has missing values, which only paths of PCPCA, with dense tables, can use.")
+        return rows, mean, scale
 
-    def aligned(self, X: Any, *, center: str = "foreground") -> Array:
-        """`latents` turned, gamma by gamma, to lie as near as can be to those before: for display, shape (G, n, d)."""
-        turned = self.latents(X, center=center)
-        frames = self.coordinates.copy()
-        for g in range(1, len(self)):
-            frame = align(frames[g], frames[g - 1])
-            turned[g] = turned[g] @ (self.coordinates[g].T @ frame)
-            frames[g] = frame
-        return turned
+    def _inside(self, rows: Rows, mean: Array, scale: Array) -> Array:
+        return centred_product(rows, mean, self.basis / scale[:, None])
+
+    def inside(self, X: Any, *, center: str = "foreground") -> Array:
+        """Complete rows in the basis of all gammas, shape (n, k); times `projections()[g]` they are latents."""
+        return self._inside(*self._rows(X, center))
+
+    def projections(self) -> Array:
+        """From the basis to the latents of each gamma, shape (G, k, d): M^-1 W', or V' for CPCA."""
+        if self.method == "cpca":
+            return self.coordinates
+        return self.coordinates * (self.lengths / (self.lengths**2 + self.sigma2[:, None]))[:, None, :]  # M is diagonal
+
+    def loadings(self, index: int) -> Array:
+        """W (CPCA: V) at the gamma with this index, shape (D, d), in scaled units."""
+        return self.basis @ (self.coordinates[index] * self.lengths[index])
+
+    def turns(self, start: int = 0) -> Array:
+        """Rotations (and reflections) R_g, shape (G, d, d), that keep components still from gamma to gamma.
+
+        Each turns the components at a gamma as near as can be to those beside them (Procrustes), outwards from the
+        gamma with the index `start`, whose own is the identity: Z R and W R describe the same model as Z and W.
+        """
+        frames, turns = self.coordinates.copy(), np.empty((len(self), self.n_components, self.n_components))
+        turns[start] = np.eye(self.n_components)
+        for g in (*range(start + 1, len(self)), *range(start - 1, -1, -1)):
+            frames[g] = align(frames[g], frames[g - 1 if g > start else g + 1])
+            turns[g] = self.coordinates[g].T @ frames[g]
+        return turns
+
+    def aligned(self, X: Any, *, center: str = "foreground", start: int = 0) -> Array:
+        """`latents` turned by `turns(start)`: for display, shape (G, n, d)."""
+        return self.latents(X, center=center) @ self.turns(start)
 
     def affinity(self) -> Array:
         """Mean squared cosine of the principal angles between the subspaces of any two gammas, shape (G, G)."""

@@ -1,0 +1,5 @@
+"""One HTML file that shows a contrast: a summary as plain data first, then the page made from it."""
+
+from ._report import report, summarize
+
+__all__ = ["report", "summarize"]

@@ -1,0 +1,285 @@
+"""The report as data: the summary, the packed points, the page's text."""
+
+import base64
+import json
+import re
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from contrapca import CLVM, CPCA, PCPCA, PPCA, contrast_path, report
+from contrapca.datasets import make_hidden_clusters
+from contrapca.exceptions import ContrastWarning
+from contrapca.reporting import _points, summarize
+from contrapca.reporting._points import choose_points
+from contrapca.reporting._subject import examine
+
+NASTY = """<script>alert("x")</script> & 'quotes' </style>"""
+
+
+@pytest.fixture(scope="module")
+def data():
+    return make_hidden_clusters(120, 100, 12, random_state=0)
+
+
+@pytest.fixture(scope="module")
+def model(data):
+    return PCPCA(2).fit(data.foreground, background=data.background)
+
+
+def subject_of(thing, data, **given):
+    arguments = {"labels": None, "row_names": None, "background_row_names": None, "uncertainty": None, "gammas": None}
+    return examine(thing, data.foreground, data.background, **(arguments | given), progress=False)
+
+
+def unpacked(points, path):
+    """Coordinates at every gamma as the page computes them, (G, N, d), background first."""
+    inside = np.frombuffer(base64.b64decode(points["inside"]), "<f4" if points["bytes"] == 4 else "<f8")
+    maps = np.frombuffer(base64.b64decode(points["maps"]), "<f8").reshape(len(path), points["k"], path.n_components)
+    return inside.reshape(points["n"], points["k"]).astype(float) @ maps
+
+
+def both_aligned(path, X, Y, start):
+    return np.concatenate([path.aligned(Y, center="background", start=start), path.aligned(X, start=start)], axis=1)
+
+
+@pytest.mark.parametrize("kind", ["pcpca", "cpca", "ppca", "three components", "missing", "scaled", "path"])
+def test_points_are_the_aligned_latents(data, kind):
+    X, Y = data.foreground, data.background
+    if kind == "missing":
+        X = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
+    thing = {
+        "cpca": lambda: CPCA(2, gamma=2).fit(X, background=Y),
+        "ppca": lambda: PPCA(2).fit(X),
+        "three components": lambda: PCPCA(3, gamma=0.3).fit(X, background=Y),
+        "missing": lambda: PCPCA(2, gamma=0.3).fit(X, background=Y),
+        "scaled": lambda: PCPCA(2, scale="group").fit(X, background=Y),
+        "path": lambda: contrast_path(X, background=Y, gammas=[0, 0.2, 0.5]),
+    }.get(kind, lambda: PCPCA(2).fit(X, background=Y))()
+    subject = examine(thing, X, Y, None, None, None, None, None, False)
+    path, start = subject.path, subject.start
+    found, expected = unpacked(choose_points(subject), path), both_aligned(path, X, Y, start)
+    largest = np.abs(expected).max(axis=(1, 2), keepdims=True)
+    assert np.max(np.abs(found - expected) / largest) < 1e-6
+    if kind != "path":  # at its own gamma the picture is the model's
+        gamma = getattr(thing, "gamma_", 0.0)
+        assert path.gammas[start] == pytest.approx(gamma)
+        tolerance = 1e-3 if kind == "missing" else 1e-6  # two gradient fits
+        own = np.asarray(thing.transform(X))
+        assert np.abs(found[start, len(Y) :] - own).max() < tolerance * np.abs(own).max()
+
+
+def test_packing_uses_64_bits_where_32_are_too_coarse(data, model, monkeypatch):
+    subject = subject_of(model, data)
+    assert choose_points(subject)["bytes"] == 4
+    monkeypatch.setattr(_points, "PACKING_ERROR", 1e-9)
+    points = choose_points(subject)
+    expected = both_aligned(subject.path, data.foreground, data.background, subject.start)
+    assert points["bytes"] == 8
+    assert np.allclose(unpacked(points, subject.path), expected, rtol=0, atol=1e-12)
+
+
+def test_path_through_a_model_holds_its_gamma_once(data, model):
+    subject = subject_of(model, data)
+    assert np.sum(np.isclose(subject.path.gammas, model.gamma_)) == 1
+    assert len(subject.path) == 41
+    assert len(subject_of(model, data, gammas=7).path) == 8
+    strongest = PCPCA(2, gamma=0.0).fit(data.foreground, background=data.background)
+    assert len(subject_of(strongest, data).path) == 40  # 0 is one of the 40
+
+
+def test_summary_is_what_the_library_says(data):
+    model = PCPCA(2, gamma=0.5).fit(data.foreground, background=data.background)
+    bootstrap = model.bootstrap(data.foreground, background=data.background, n=30, random_state=0, progress=False)
+    summary = summarize(model, data.foreground, data.background, data.labels, uncertainty=bootstrap, sources=["a.csv"])
+    assert json.loads(json.dumps(summary, allow_nan=False)) == summary
+    assert summary["data"]["foreground"] == {"rows": 120, "missing_values": 0, "incomplete_rows": 0}
+    assert summary["data"]["labels"] == {"0": 30, "1": 30, "2": 30, "3": 30}
+    assert summary["model"]["gamma"] == pytest.approx(model.gamma_)
+    assert summary["model"]["limit"] == pytest.approx(model.gamma_max_)
+    assert summary["model"]["noise_variance"] == pytest.approx(model.noise_variance_)
+    assert summary["model"]["objective"] == pytest.approx(model.objective())
+    for k, entry in enumerate(summary["components"]):
+        assert entry["foreground_variance"] == pytest.approx(model.explained_variance_[k])
+        assert entry["background_share"] == pytest.approx(model.background_variance_ratio_[k])
+        top = entry["features"][0]
+        assert abs(top["loading"]) == pytest.approx(np.abs(model.loadings_[:, k]).max())
+        assert model.loadings_[int(top["feature"][1:]), k] == pytest.approx(top["loading"])
+    start = summary["loadings"]["steps"][summary["path"]["start"]]
+    assert summary["loadings"]["features"][start[1]["feature"][0]] == summary["components"][1]["features"][0]["feature"]
+    assert summary["uncertainty"]["draws"] + summary["uncertainty"]["failures"] == 30
+    assert summary["uncertainty"]["angle_median"] == pytest.approx(np.degrees(np.median(bootstrap.angles()[..., 0])))
+    assert "PCPCA(n_components=2, gamma=" in summary["code"]["python"]
+
+
+def test_the_code_of_a_report_makes_the_same_report(data, model, tmp_path, monkeypatch, need):
+    need("plotly")
+    need("jinja2")
+    monkeypatch.chdir(tmp_path)
+    summary = report(model, data.foreground, data.background, data.labels)
+    first = (tmp_path / "report.html").read_bytes()
+    names = {"cases": data.foreground, "controls": data.background, "labels": data.labels}
+    exec(summary["code"]["python"], names)
+    assert (tmp_path / "report.html").read_bytes() == first
+
+
+def test_missing_values_are_counted():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((60, 6)), rng.standard_normal((50, 6))
+    X[:5, 0] = np.nan
+    Y[3, :2] = np.nan
+    summary = summarize(contrast_path(X, background=Y, gammas=[0, 0.1]), X, Y)
+    assert summary["data"]["foreground"] == {"rows": 60, "missing_values": 5, "incomplete_rows": 5}
+    assert summary["data"]["background"] == {"rows": 50, "missing_values": 2, "incomplete_rows": 1}
+    assert summary["model"]["limit_is_bound"]
+
+
+def test_sparse_tables_need_no_dense_copy():
+    rng = np.random.default_rng(0)
+    X, Y = (sp.random_array((n, 30), density=0.2, random_state=rng, format="csr") for n in (80, 70))
+    path = contrast_path(X, background=Y, gammas=[0, 0.2])
+    subject = examine(path, X, Y, None, None, None, None, None, False)
+    dense = path.aligned(X.toarray(), start=subject.start)
+    assert np.allclose(unpacked(choose_points(subject), path)[:, 70:], dense, atol=1e-6 * np.abs(dense).max())
+
+
+def test_many_rows_are_sampled_and_that_is_said(data, model, monkeypatch):
+    monkeypatch.setattr(_points, "MAX_POINTS", 50)
+    monkeypatch.setattr("contrapca.reporting._cautions.MAX_POINTS", 50)
+    subject = subject_of(model, data)
+    points = choose_points(subject)
+    rows = np.frombuffer(base64.b64decode(points["rows"]), "<u4")
+    assert points["n"] == rows.size <= 50
+    assert points["n_background"] == 22  # in proportion: 100 of 220
+    assert np.unique(rows[22:]).size == rows.size - 22
+    found = unpacked(points, subject.path)[subject.start, 22:]
+    assert np.allclose(found, model.transform(data.foreground)[rows[22:]], atol=1e-5)
+    assert "random sample of 50 of 220 rows" in summarize(model, data.foreground, data.background)["cautions"][-1]
+
+
+def test_labels_become_classes_or_a_scale(data, model):
+    codes = [
+        choose_points(subject_of(model, data, labels=labels)) for labels in (np.arange(120) % 30, np.arange(120.0))
+    ]
+    assert all(points["values"] is not None for points in codes)
+    words = choose_points(subject_of(model, data, labels=[f"name {i % 40}" for i in range(120)]))
+    assert len(words["groups"]) == 21
+    assert words["groups"][-1]["name"] == "other labels"
+    assert sum(group["count"] for group in words["groups"][1:]) == 120
+    whole = choose_points(subject_of(model, data, labels=data.labels.astype(float)))
+    assert [group["name"] for group in whole["groups"]] == ["controls", "0", "1", "2", "3"]
+
+
+def test_text_from_users_is_escaped(data, tmp_path, need):
+    need("plotly")
+    need("jinja2")
+    pandas = need("pandas")
+    names = [NASTY, *(f"x{j}" for j in range(1, 12))]
+    X, Y = (pandas.DataFrame(table, columns=names) for table in (data.foreground, data.background))
+    model = PCPCA(2).fit(X, background=Y)
+    target = tmp_path / "report.html"
+    labels = [NASTY if i % 2 else "b" for i in range(120)]
+    given = {"row_names": [NASTY] * 120, "title": NASTY, "sources": [NASTY], "code": NASTY}
+    report(model, X, Y, labels, target, **given)
+    text = target.read_text()
+    assert "alert(" in text
+    assert '<script>alert("x")' not in text
+    assert len(re.findall(r"<script[ >]", text[: text.index('id="summary"')])) == 1
+
+
+def test_nothing_is_fetched_from_elsewhere(data, model, tmp_path, need):
+    need("plotly")
+    need("jinja2")
+    report(model, data.foreground, data.background, path=tmp_path / "report.html")
+    text = (tmp_path / "report.html").read_text()
+    page = text[: text.index('<script type="application/json" id="summary">')]
+    assert not re.findall(r"(?:src|href)=\"(?!data:|#)[^\"]*\"", page)
+    assert "default-src 'none'" in page.replace("&#39;", "'")
+
+
+class TestCautions:
+    def said(self, X, Y, model=None, **given):
+        model = PCPCA(2, gamma=0.3).fit(X, background=Y) if model is None else model
+        return " ".join(summarize(model, X, Y, **given)["cautions"])
+
+    def test_none_where_all_is_well(self):
+        data = make_hidden_clusters(400, 400, 30, random_state=0)
+        assert (
+            self.said(data.foreground, data.background, PCPCA(2).fit(data.foreground, background=data.background)) == ""
+        )
+
+    def test_exchanged_groups(self):
+        rng = np.random.default_rng(0)
+        X, Y = rng.standard_normal((80, 6)), 20 * rng.standard_normal((80, 6))
+        assert "exchanged" in self.said(X, Y, PCPCA(2, gamma=0).fit(X, background=Y))
+        assert "exchanged" not in self.said(Y, X, PCPCA(2, gamma=0).fit(Y, background=X))
+
+    def test_few_rows(self):
+        rng = np.random.default_rng(0)
+        X, Y = rng.standard_normal((20, 40)), rng.standard_normal((60, 40))
+        said = self.said(X, Y, PCPCA(2, gamma=0.1).fit(X, background=Y))
+        assert "fewer cases (20) than features (40)" in said
+        assert "fewer controls" not in said
+
+    def test_units(self, data):
+        X, Y = data.foreground.copy(), data.background.copy()
+        X[:, 3] *= 1000
+        Y[:, 3] *= 1000
+        said = self.said(X, Y)
+        assert "'x3' varies" in said
+        assert "almost only one feature, 'x3'" in said
+        scaled = PCPCA(2, gamma=0.3, scale="pooled").fit(X, background=Y)
+        assert "units" not in self.said(X, Y, scaled)
+
+    def test_an_outlier(self, data):
+        X = data.foreground.copy()
+        X[7] += 400
+        assert "One case, row 7, makes" in self.said(X, data.background)
+
+    def test_shared_components(self, data):
+        assert "may be something that both share" in self.said(
+            data.foreground, data.background, PCPCA(2, gamma=0).fit(data.foreground, background=data.background)
+        )
+
+    def test_unsettled_draws(self, data):
+        model = PCPCA(2, gamma=0.3).fit(data.foreground, background=data.background)
+        refits = model.bootstrap(data.foreground, background=data.background, n=20, random_state=0, progress=False)
+        short = type(refits)(**{**vars(refits), "kind": "gibbs", "divergences": 3})
+        assert "have not settled" in self.said(data.foreground, data.background, model, uncertainty=short)
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"labels": [1, 2]}, r"labels has shape \(2,\) for 120"),
+        ({"row_names": ["a"]}, "row_names has 1 names for 120 rows"),
+        ({"gammas": 0}, "gammas=0 must be a whole number"),
+    ],
+)
+def test_bad_input_is_named(data, model, change, message):
+    with pytest.raises(ValueError, match=message):
+        subject_of(model, data, **change)
+
+
+def test_other_tables_and_models_are_refused(data, model, tmp_path):
+    with pytest.raises(ValueError, match="not the table that the model was fitted to"):
+        report(model, data.foreground + 1, data.background, path=tmp_path / "report.html")
+    with pytest.raises(ValueError, match="X has 11 columns"):
+        report(model, data.foreground[:, 1:], data.background[:, 1:], path=tmp_path / "report.html")
+    with pytest.raises(TypeError, match="not CLVM"):
+        report(CLVM().fit(data.foreground, background=data.background), data.foreground, data.background)
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_path_with_holes_ends_where_solutions_do():
+    """The bound of gamma is not sharp in small tables with many holes: the slider ends earlier, and says so."""
+    rng = np.random.default_rng(3)
+    X, Y = rng.standard_normal((40, 8)), rng.standard_normal((40, 8))
+    X[rng.random(X.shape) < 0.5] = np.nan
+    Y[rng.random(Y.shape) < 0.5] = np.nan
+    model = PCPCA(3, gamma=0.01).fit(X, background=Y)
+    with pytest.warns(ContrastWarning, match="the path ends before"):
+        subject = examine(model, X, Y, None, None, None, None, 6, False)
+    assert subject.path.gammas[-1] < 0.95 * model.gamma_max_
+    assert subject.path.gammas[subject.start] == pytest.approx(0.01)
