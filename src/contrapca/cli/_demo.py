@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .. import PCPCA, datasets, plots
+from .. import report as write_report
 from .._array import Array
 from .._table import Table
 from ..exceptions import format_gamma
@@ -17,7 +18,14 @@ from ._fit import latent_columns
 from ._inputs import Group
 from ._outputs import check_outputs, staged, write_columns
 
-FILES = ("cases.csv", "controls.csv", "latents.csv", "before_after.png")
+FILES = {
+    "cases.csv": "Cases:",
+    "controls.csv": "Controls:",
+    "latents.csv": "Latents:",
+    "before_after.png": "Picture:",
+    "report.html": "Report:",
+}
+REPORT_COMMAND = "contrapca report cases.csv --background controls.csv --labels subgroup -o report.html"
 
 
 def demo(options: Namespace, console: Console) -> None:
@@ -40,6 +48,17 @@ def demo(options: Namespace, console: Console) -> None:
         write_columns(places["latents.csv"], latent_columns(after, cases, controls))
         panels = [_panel(name, model, X, Y, subgroups) for name, model in models.items()]
         plots.save_figure(plots.side_by_side(panels), places["before_after.png"])
+        write_report(
+            after,
+            X,
+            Y,
+            subgroups,
+            places["report.html"],
+            title="Demonstration: four hidden subgroups",
+            sources=["cases.csv", "controls.csv"],
+            code=REPORT_COMMAND,
+            progress=console.progress,
+        )
     comparison = _comparison(models, X, data.labels)
     strongest = after.feature_table().sorted_by("rank").head(5)["feature"].tolist()
     console.say(
@@ -51,10 +70,12 @@ def demo(options: Namespace, console: Console) -> None:
         f"gamma = {format_gamma(after.gamma_)}; its exact limit is {format_gamma(after.gamma_max_)} for 2 components.",
         f"Features with the largest loadings: {', '.join(strongest)}.",
         "",
-        *(
-            f"{what:<9} {file}"
-            for what, file in zip(("Cases:", "Controls:", "Latents:", "Picture:"), files, strict=True)
-        ),
+        *(f"{what:<9} {file}" for what, file in zip(FILES.values(), files, strict=True)),
+        "",
+        "The other commands take these tables, for example",
+        f"  contrapca fit {files[0]} --background {files[1]} --labels subgroup -o results",
+        "",
+        f"Now open the report in a browser: {files[-1]}",
     )
     written = {file.name: str(file) for file in files}
     console.summarise({"comparison": records(comparison), "gamma": after.gamma_, "written": written})

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .._array import Rows, is_sparse
 from ..exceptions import TableFileError, warn
-from ..tables import DataTable, align, listed, read_table, with_names
+from ..tables import DataTable, align, align_to, listed, read_table, with_names
 
 MAX_VALUES_LISTED = 10
 MAX_CATEGORIES = 20  # of labels that are whole numbers; with more they are a scale
@@ -98,8 +98,18 @@ class Inputs:
         }
 
 
-def read_inputs(options: Namespace, *, needs_background: bool = True) -> Inputs:
-    """Read the tables that the options name, and check them together."""
+def read_inputs(
+    options: Namespace, *, needs_background: bool = True, features: tuple[list[str] | None, int] | None = None
+) -> Inputs:
+    """Read the tables that the options name, and check them together.
+
+    Parameters
+    ----------
+    options : Namespace
+    needs_background : bool
+    features : (names or None, number), optional
+        Of a model whose features are to be used, in its order.
+    """
     if options.background is None and (needs_background or options.group is not None):
         how = "what stands in that column for controls" if options.group else "the table of controls"
         raise ValueError(f"--background is needed: {how}{' (and --group, in one table)' * (not options.group)}.")
@@ -117,25 +127,25 @@ def read_inputs(options: Namespace, *, needs_background: bool = True) -> Inputs:
     without = {*options.ignore, *(name for name in (options.group, label) if name is not None)}
     for given in tables:
         _check_mixed(given, without)
-    rows = np.arange(len(table))
-    if other is not None:
-        names, X, Y = align(table, other, without=without, common=options.common)
-        controls: Group | None = _group(other, Y, names, np.arange(len(other)), label)
+    if features is not None:
+        names, values = features[0], [align_to(*features, given, without=without) for given in tables]
+    elif other is not None:
+        names, *values = align(table, other, without=without, common=options.common)
     else:
-        names = [name for name in table.names if name not in without]
-        values = table.select(names)
-        names = names if table.named else None
-        X, controls = values, None
-        if options.group is not None:
-            is_control = _controls_mask(table, options.group, options.background)
-            rows, beside = np.flatnonzero(~is_control), np.flatnonzero(is_control)
-            X, controls = values[rows], _group(table, values[beside], names, beside, label)
-    cases = _group(table, X, names, rows, label)
-    used = set(names or table.names)
-    ignored = [*(name for name in _in_file_order(table) if name not in used or name in without)]
-    sources = [given.path for given in tables]
-    inputs = Inputs(names, cases, controls, table, rows, sources, ignored)
-    _check_values(inputs, options)
+        kept = [name for name in table.names if name not in without]
+        names, values = kept if table.named else None, [table.select(kept)]
+    rows, controls = np.arange(len(table)), None
+    if other is not None:
+        controls = _group(other, values[1], names, np.arange(len(other)), label)
+    elif options.group is not None:
+        is_control = _controls_mask(table, options.group, options.background)
+        rows, beside = np.flatnonzero(~is_control), np.flatnonzero(is_control)
+        controls = _group(table, values[0][beside], names, beside, label)
+    cases = _group(table, values[0] if controls is None or other else values[0][rows], names, rows, label)
+    used = set(names or table.names) - without
+    ignored = [name for name in _in_file_order(table) if name not in used]
+    inputs = Inputs(names, cases, controls, table, rows, [given.path for given in tables], ignored)
+    _check_values(inputs, None if features is not None else options.components)
     return inputs
 
 
@@ -196,8 +206,8 @@ def _check_mixed(table: DataTable, without: Iterable[str]) -> None:
             )
 
 
-def _check_values(inputs: Inputs, options: Namespace) -> None:
-    """Enough rows and features, nothing infinite; warn of identifiers."""
+def _check_values(inputs: Inputs, components: int | None) -> None:
+    """Enough rows, features for a new model with so many components, nothing infinite; warn of identifiers."""
     names = inputs.names
     groups = [("cases", inputs.cases, inputs.sources[0])]
     if inputs.controls is not None:
@@ -214,12 +224,12 @@ def _check_values(inputs: Inputs, options: Namespace) -> None:
                 f"The column {column} of {path!r} holds infinite values: correct them, or leave it out."
             )
     width = inputs.X.shape[1]
-    if width <= options.components:
+    if components is not None and width <= components:
         found = ", ".join(name for name in inputs.ignored if name)
         raise TableFileError(
             f"{inputs.sources[0]!r} has {width} numeric column{'s' * (width != 1)} to use"
             + (f" (not used: {found})" if found else "")
-            + f": more than --components {options.components} are needed."
+            + f": more than --components {components} are needed."
         )
     if names is not None and not is_sparse(inputs.X):
         suspects = [name for j, name in enumerate(names) if _is_identifier(name, inputs.X[:, j])]

@@ -152,7 +152,7 @@ def _sample(commands: Any) -> None:
         commands,
         "sample",
         "new rows from a saved model",
-        "Draw rows from the model's distribution of cases. For realistic rows fit with at most half the limit of gamma.",
+        "Draw rows from the model's distribution of cases. For realistic rows fit with at most half gamma's limit.",
     )
     _add_model(parser)
     parser.add_argument("-n", type=_count, default=100, metavar="NUMBER", help="how many (default: %(default)s)")
@@ -237,7 +237,12 @@ def _add_components(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_gammas(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--gammas", type=_count, metavar="NUMBER", help="how many values of gamma (default: 40)")
+    parser.add_argument(
+        "--gammas",
+        type=_several,
+        metavar="NUMBER",
+        help="how many values of gamma (default: 40; 20 with missing values)",
+    )
 
 
 def _add_model(parser: argparse.ArgumentParser) -> None:
@@ -264,6 +269,10 @@ def _add_force(parser: argparse.ArgumentParser) -> None:
 
 def _count(text: str) -> int:
     return _whole(text, 1)
+
+
+def _several(text: str) -> int:
+    return _whole(text, 2)
 
 
 def _seed(text: str) -> int:

@@ -43,12 +43,13 @@ def align(
     return names, cases.select(names), controls.select(names)
 
 
-def align_to(names: list[str] | None, n_features: int, table: DataTable) -> Rows:
+def align_to(names: list[str] | None, n_features: int, table: DataTable, *, without: Collection[str] = ()) -> Rows:
     """The values of a table in the columns of a model, by name, or by place where one of the two has no names."""
+    given = [name for name in table.names if name not in without]
     if names is None or not table.named:
-        _check_widths(table, len(table.names), "the model", n_features)
-        return table.values
-    present = set(table.names)
+        _check_widths(table, len(given), "the model", n_features)
+        return table.select(given)
+    present = set(given)
     _check_lacking(table, [name for name in names if name not in present], "the model", "all of them are needed")
     return table.select(names)
 
