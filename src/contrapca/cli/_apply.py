@@ -6,7 +6,7 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from .. import load
+from .. import CLVM, load
 from ..tables import align_to, read_table, with_names
 from ._console import Console
 from ._outputs import check_outputs, check_text_output, staged, write_columns
@@ -20,10 +20,9 @@ def transform(options: Namespace, console: Console) -> None:
     table = read_table(options.table, header=options.header)
     names = feature_names(model)
     rows = with_names(align_to(names, model.n_features_in_, table), names)
-    if not hasattr(model, "background_mean_") or options.center == "foreground":
-        latents = model.transform(rows)
-    else:
-        latents = model.transform(rows, center=options.center)
+    if options.center == "background" and isinstance(model, CLVM):
+        raise ValueError("--center background is not for CLVM: its latents are those of cases.")
+    latents = model.transform(rows) if isinstance(model, CLVM) else model.transform(rows, center=options.center)
     columns: dict[str, Any] = {"row": table.row_names or [str(i + 1) for i in range(len(table))]}
     columns |= dict(zip(model.get_feature_names_out(), latents.T, strict=True))
     with staged([options.output], force=options.force) as places:

@@ -58,6 +58,8 @@ class Inputs:
         The files.
     ignored : list of str
         Columns of the cases' file that are no features.
+    notes : list of str
+        What was decided while reading, in words.
     """
 
     names: list[str] | None
@@ -67,6 +69,7 @@ class Inputs:
     rows: npt.NDArray[np.intp]
     sources: list[str]
     ignored: list[str]
+    notes: list[str]
 
     @property
     def X(self) -> Rows:
@@ -80,9 +83,10 @@ class Inputs:
 
     def describe(self) -> list[str]:
         """What was read, in lines for people."""
-        notes = "".join(f"; {note}" for note in self.table.notes)
-        groups = f"{len(self.cases)} cases" + (f" and {len(self.controls)} controls" if self.controls else "")
-        lines = [f"{' and '.join(self.sources)}: {groups}, {self.X.shape[1]} features{notes}"]
+        groups = f"{len(self.cases)} cases"
+        if self.controls is not None:
+            groups += f" and {len(self.controls)} controls"
+        lines = ["; ".join([f"{' and '.join(self.sources)}: {groups}, {self.X.shape[1]} features", *self.notes])]
         if self.ignored:
             lines.append(f"Not used as features: {', '.join(name or '(no name)' for name in self.ignored)}")
         return lines
@@ -92,7 +96,7 @@ class Inputs:
         return {
             "sources": self.sources,
             "n_cases": len(self.cases),
-            "n_controls": len(self.controls) if self.controls else 0,
+            "n_controls": 0 if self.controls is None else len(self.controls),
             "n_features": self.X.shape[1],
             "not_features": self.ignored,
         }
@@ -141,10 +145,13 @@ def read_inputs(
         is_control = _controls_mask(table, options.group, options.background)
         rows, beside = np.flatnonzero(~is_control), np.flatnonzero(is_control)
         controls = _group(table, values[0][beside], names, beside, label)
-    cases = _group(table, values[0] if controls is None or other else values[0][rows], names, rows, label)
+    cases = _group(table, values[0] if options.group is None else values[0][rows], names, rows, label)
     used = set(names or table.names) - without
     ignored = [name for name in _in_file_order(table) if name not in used]
-    inputs = Inputs(names, cases, controls, table, rows, [given.path for given in tables], ignored)
+    notes = list(dict.fromkeys(note for given in tables for note in given.notes))
+    if other is not None and table.named != other.named:
+        notes.append("columns matched by their place, one file having no names")
+    inputs = Inputs(names, cases, controls, table, rows, [given.path for given in tables], ignored, notes)
     _check_values(inputs, None if features is not None else options.components)
     return inputs
 

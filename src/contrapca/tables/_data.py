@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from .._array import Array, Rows, is_sparse
 from ..exceptions import TableFileError
@@ -91,7 +92,7 @@ def with_names(values: Rows, names: list[str] | None) -> Rows:
     """The same rows with `columns`, which all of this package knows; as they are where there are no names."""
     if names is None:
         return values
-    named = values.copy() if is_sparse(values) else values.view(NamedArray)
+    named = sp.csr_array(values, copy=False) if is_sparse(values) else values.view(NamedArray)
     named.columns = names
     return named
 
