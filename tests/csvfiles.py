@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+from pathlib import Path
 
 import numpy as np
 
@@ -17,7 +18,7 @@ def write_csv(path, names, rows, separator=","):
 
 
 def read_csv(path, separator=","):
-    with path.open(newline="") as file:
+    with Path(path).open(newline="") as file:
         return list(csv.reader(file, delimiter=separator))
 
 

@@ -92,7 +92,7 @@ def with_names(values: Rows, names: list[str] | None) -> Rows:
     """The same rows with `columns`, which all of this package knows; as they are where there are no names."""
     if names is None:
         return values
-    named = sp.csr_array(values, copy=False) if is_sparse(values) else values.view(NamedArray)
+    named: Any = sp.csr_array(values, copy=False) if is_sparse(values) else values.view(NamedArray)
     named.columns = names
     return named
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import warnings
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -46,8 +46,8 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
 
 def read_npy(path: Path) -> DataTable:
     """One 2-D array of numbers."""
-    with _readable(path, "NumPy"):
-        array = np.load(path, allow_pickle=False)
+    with _readable(path, "NumPy"), path.open("rb") as file:
+        array = np.load(file, allow_pickle=False)
     return _unnamed(path, _numeric(path, array, "it holds"))
 
 
@@ -56,7 +56,7 @@ def read_npz(path: Path) -> DataTable:
 
     1-D arrays with one entry for each row become columns of text.
     """
-    with _readable(path, "NumPy"), np.load(path, allow_pickle=False) as archive:
+    with _readable(path, "NumPy"), path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         if set(archive.files) >= SPARSE_MEMBERS:
             return _unnamed(path, _numeric(path, sp.load_npz(path), "it holds"))
         if HEADER in archive.files:
@@ -134,21 +134,27 @@ def _gene_names(genes: list[list[str]]) -> list[str]:
 def read_parquet(path: Path) -> DataTable:
     """Columns of a Parquet file; the index that pandas stores with them becomes row names."""
     parquet = require("pyarrow.parquet", extra="parquet")
+    types = require("pyarrow.types", extra="parquet")
     with _readable(path, "Parquet"):
         table = parquet.read_table(path)
         stored = table.schema.pandas_metadata or {}
         index = [name for name in stored.get("index_columns", []) if isinstance(name, str)]
-        columns = {name: table.column(name).to_numpy() for name in table.column_names}
-    numbers = {name: column.astype(np.float64) for name, column in columns.items() if column.dtype.kind in "iuf"}
-    features = {name: column for name, column in numbers.items() if name not in index and not np.isnan(column).all()}
-    texts = {name: _as_text(column) for name, column in columns.items() if name not in numbers or name in index}
+        kinds = (types.is_integer, types.is_floating, types.is_decimal)
+        numbers, texts = {}, {}
+        for name in table.column_names:
+            column = table.column(name)
+            if name not in index and any(is_numeric(column.type) for is_numeric in kinds):
+                numbers[name] = column.cast("float64").to_numpy()
+            else:
+                texts[name] = _as_text(column.to_pylist())  # to_numpy() would give missing categories the last one
+    features = {name: column for name, column in numbers.items() if not np.isnan(column).all()}
     return DataTable(
         str(path),
         list(features),
         np.column_stack(list(features.values())) if features else np.empty((table.num_rows, 0)),
         texts={name: column for name, column in texts.items() if name not in index},
         row_names=texts[index[0]].tolist() if len(index) == 1 else None,
-        empty=[name for name in numbers if name not in features and name not in index],
+        empty=[name for name in numbers if name not in features],
     )
 
 
@@ -165,9 +171,9 @@ def read_h5ad(path: Path) -> DataTable:
     return DataTable(str(path), names, values, texts=texts, row_names=row_names)
 
 
-def _as_text(column: npt.NDArray[Any]) -> npt.NDArray[Any]:
+def _as_text(values: Iterable[Any]) -> npt.NDArray[Any]:
     """Values as text, empty where missing (None, NaN, NaT)."""
-    return np.array(["" if value is None or value != value else str(value) for value in column.tolist()], dtype=np.str_)
+    return np.array(["" if value is None or value != value else str(value) for value in values], dtype=np.str_)
 
 
 def _unnamed(path: Path, values: Rows, **parts: Any) -> DataTable:

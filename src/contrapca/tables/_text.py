@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import csv
 import gzip
 import io
@@ -155,8 +156,8 @@ def read_text(path: Path) -> str:
     """The text of a file, also of one compressed by gzip."""
     compressed = path.suffix.lower() == ".gz"
     try:
-        with gzip.open(path, "rb") if compressed else path.open("rb") as file:
-            text = io.TextIOWrapper(file, encoding="utf-8-sig").read()  # type: ignore[arg-type]
+        with gzip.open(path, "rt", encoding="utf-8-sig") if compressed else path.open(encoding="utf-8-sig") as file:
+            text = file.read()
     except UnicodeDecodeError as error:
         raise TableFileError(f"{str(path)!r} is not text in UTF-8: save it as CSV in UTF-8 first.") from error
     except (gzip.BadGzipFile, EOFError, zlib.error) as error:
@@ -173,14 +174,13 @@ def _reader(lines: Iterable[str], separator: str, strict: bool) -> Any:
 
 def _find_separator(sample: list[str]) -> str | None:
     """The first that gives all lines one number of cells (the header may be one short), else the most frequent."""
-    lengths = {}
     for separator in SEPARATORS:
-        lengths[separator] = [len(row) for row in _reader(sample, separator, strict=False)]
-        first, *others = lengths[separator]
-        if first > 1 and set(others or [first]) in ({first}, {first + 1}):
-            return separator
-    best = max(SEPARATORS[:-1], key=lambda separator: lengths[separator][0])
-    return best if lengths[best][0] > 1 else None
+        with contextlib.suppress(csv.Error):  # which is reported with its line later
+            first, *others = [len(row) for row in _reader(sample, separator, strict=False)]
+            if first > 1 and set(others or [first]) in ({first}, {first + 1}):
+                return separator
+    best = max(SEPARATORS[:-1], key=sample[0].count)
+    return best if best in sample[0] else None
 
 
 def _is_header(cells: list[str]) -> bool:
