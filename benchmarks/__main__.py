@@ -9,9 +9,9 @@ import warnings
 
 from contrapca import PCPCA
 
-from . import closed_form, missing, path, posterior, timing
+from . import closed_form, missing, path, posterior, report, timing
 
-PARTS = [*closed_form.CASES, "import", "path", "missing", "posterior", "memory"]
+PARTS = [*closed_form.CASES, "import", "path", "missing", "posterior", "report", "memory"]
 MEMORY = closed_form.MEMORY | {"2,000 + 2,000 x 2,000, 30% missing, d = 5": (missing.large, 5, 0.3, 1500)}
 
 
@@ -34,18 +34,17 @@ def main() -> None:
             print(*timing.run(make_case(), options.rounds), sep="\n", flush=True)
     if "import" in options.only:
         print(*_imports(options.rounds), sep="\n", flush=True)
-    if "path" in options.only:
-        print("")
-        for line in path.lines(options.rounds):
-            print(line, flush=True)
-    if "missing" in options.only:
-        print("")
-        for line in missing.lines(options.rounds):
-            print(line, flush=True)
-    if "posterior" in options.only:
-        print("")
-        for line in posterior.lines():
-            print(line, flush=True)
+    tables = {
+        "path": lambda: path.lines(options.rounds),
+        "missing": lambda: missing.lines(options.rounds),
+        "posterior": posterior.lines,
+        "report": lambda: report.lines(options.rounds),
+    }
+    for name, lines in tables.items():
+        if name in options.only:
+            print("")
+            for line in lines():
+                print(line, flush=True)
     if "memory" in options.only:
         print("", "| peak extra memory | MB |", "|---|---:|", *_memory(), sep="\n", flush=True)
 

@@ -32,6 +32,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 SKLEARN_ALLOWED = {"_validation", "estimators", "datasets", "cli"}
 ONE_FILE_ONLY = {
     "anndata": "tables",
+    "PIL": "datasets",
     "arviz": "posterior",
     "jinja2": "reporting",
     "matplotlib": "plots",

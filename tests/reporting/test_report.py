@@ -165,7 +165,7 @@ def test_labels_become_classes_or_a_scale(data, model):
     assert all(points["values"] is not None for points in codes)
     words = choose_points(subject_of(model, data, labels=[f"name {i % 40}" for i in range(120)]))
     assert len(words["groups"]) == 21
-    assert words["groups"][-1]["name"] == "other labels"
+    assert words["groups"][-1]["name"] == "all other labels"
     assert sum(group["count"] for group in words["groups"][1:]) == 120
     whole = choose_points(subject_of(model, data, labels=data.labels.astype(float)))
     assert [group["name"] for group in whole["groups"]] == ["controls", "0", "1", "2", "3"]

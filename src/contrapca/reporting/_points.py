@@ -18,32 +18,34 @@ SEED = 0  # of the sample that is drawn where there are more rows
 # Of the largest coordinate: what packing into 32 bits may cost before 64 are used.
 PACKING_ERROR = 3e-7
 SYMBOLS = ("circle", "diamond", "square", "triangle-up")
-OTHER = "other labels"
+OTHER = "all other labels"
 
 
 def choose_points(subject: Subject) -> dict[str, Any]:
     """Plain values for the page: which rows are drawn, their group, name and packed coordinates.
 
-    Coordinates at gamma g are `inside` (N, k) times `maps[g]` (k, d). Controls come first, so that cases lie over them.
+    Coordinates at gamma g are `inside` (N, k) times `maps[g]` (k, d). Points of a group stand together; controls come
+    first, so that cases lie over them.
     """
     tables = subject.tables
-    chosen = [_sample(table.shape[0], sum(t.shape[0] for t in tables)) for table in tables]
+    both = sum(table.shape[0] for table in tables)
+    chosen = [_sample(table.shape[0], both) for table in tables]
+    cases, order = _classes(subject.classes, chosen[0])
+    chosen[0] = chosen[0][order]
     inside, maps = _packed(subject, [table[rows] for table, rows in zip(tables, chosen, strict=True)])
-    groups, codes = _groups(subject, chosen)
     names = [
         None if given is None else [given[i] for i in rows]
         for given, rows in zip(subject.row_names, chosen, strict=True)
     ]
     values = None if subject.values is None else subject.values[chosen[0]]
     return {
-        "n": sum(map(len, chosen)),
+        "n": len(inside),
         "n_background": len(chosen[1]),
         "k": inside.shape[1],
         "inside": _base64(inside),
         "bytes": inside.dtype.itemsize,
         "maps": _base64(maps),
-        "groups": groups,
-        "codes": _base64(codes.astype(np.uint8)),
+        "groups": _legend(len(chosen[1]), cases),
         "rows": _base64(np.concatenate(chosen[::-1]).astype(np.uint32)),
         "names": {"foreground": names[0], "background": names[1]},
         "values": None if values is None else _base64(values.astype(np.float32)),
@@ -82,28 +84,27 @@ def _packed(subject: Subject, rows: list[Any]) -> tuple[Array, Array]:
     return packed if error.max() <= PACKING_ERROR else inside, maps
 
 
-def _groups(subject: Subject, chosen: list[npt.NDArray[np.intp]]) -> tuple[list[dict[str, Any]], npt.NDArray[np.int64]]:
-    """The entries of the legend, and for each drawn row, background first, which one it belongs to."""
-    classes = subject.classes
-    if classes is None:
-        names, of_row = ["cases"], np.zeros(len(chosen[0]), dtype=np.int64)
-    else:
-        names, of_row = _classes(classes[chosen[0]])
-    looks = [(COLOURS[k % len(COLOURS)], SYMBOLS[k // len(COLOURS) % len(SYMBOLS)]) for k in range(len(names))]
-    entries = [{"name": "controls", "colour": BACKGROUND_COLOUR, "symbol": SYMBOLS[0], "count": len(chosen[1])}]
-    entries += [
-        {"name": name, "colour": colour, "symbol": symbol, "count": int(np.sum(of_row == k))}
-        for k, (name, (colour, symbol)) in enumerate(zip(names, looks, strict=True))
-    ]
-    return entries, np.concatenate([np.zeros(len(chosen[1]), dtype=np.int64), of_row + 1])
+def _classes(labels: npt.NDArray[np.str_] | None, rows: npt.NDArray[np.intp]) -> tuple[dict[str, int], Any]:
+    """Names of at most 20 classes of cases with their numbers of rows, and the rows' order by class.
 
-
-def _classes(labels: npt.NDArray[np.str_]) -> tuple[list[str], npt.NDArray[np.int64]]:
-    """Names of at most 20 classes, the rarest ones together, and the class of each row."""
-    names, of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    The rarest of more classes are taken together.
+    """
+    if labels is None:
+        return {"cases": len(rows)}, slice(None)
+    names, of_row, counts = np.unique(labels[rows], return_inverse=True, return_counts=True)
     if names.size <= MAX_CLASSES:
-        return names.tolist(), of_row
+        return dict(zip(names.tolist(), counts.tolist(), strict=True)), np.argsort(of_row, kind="stable")
     frequent = np.sort(np.argsort(-counts, kind="stable")[: MAX_CLASSES - 1])
-    place = np.full(names.size, MAX_CLASSES - 1)
+    place = np.full(names.size, frequent.size)
     place[frequent] = np.arange(frequent.size)
-    return [*names[frequent].tolist(), OTHER], place[of_row]
+    found = dict(zip(names[frequent].tolist(), counts[frequent].tolist(), strict=True))
+    return found | {OTHER: int(len(rows) - counts[frequent].sum())}, np.argsort(place[of_row], kind="stable")
+
+
+def _legend(n_background: int, cases: dict[str, int]) -> list[dict[str, Any]]:
+    """One entry for each group of points, in the order of the points."""
+    entries = [{"name": "controls", "colour": BACKGROUND_COLOUR, "symbol": SYMBOLS[0], "count": n_background}]
+    for k, (name, count) in enumerate(cases.items()):
+        colour, symbol = COLOURS[k % len(COLOURS)], SYMBOLS[k // len(COLOURS) % len(SYMBOLS)]
+        entries.append({"name": name, "colour": colour, "symbol": symbol, "count": count})
+    return entries

@@ -8,8 +8,10 @@
   const bytes = (text) => Uint8Array.from(atob(text), (character) => character.charCodeAt(0));
   const inside = new (points.bytes === 4 ? Float32Array : Float64Array)(bytes(points.inside).buffer); // N x k
   const maps = new Float64Array(bytes(points.maps).buffer); // G x k x d
-  const codes = bytes(points.codes), rows = new Uint32Array(bytes(points.rows).buffer);
+  const rows = new Uint32Array(bytes(points.rows).buffer);
   const values = points.values && new Float32Array(bytes(points.values).buffer);
+  let first = 0;
+  const groups = points.groups.map((group) => ({ ...group, from: first, to: (first += group.count) })); // ranges of points
   const hidden = new Set();
   let step = path.start, axes = d > 1 ? [0, 1] : [0], timer = null;
 
@@ -20,24 +22,32 @@
     for (let i = 0, at = 0; i < N; i++) {
       let sum = 0;
       for (let j = 0; j < k; j++) sum += inside[at++] * column[j];
-      result[i] = hidden.has(codes[i]) ? NaN : sum;
+      result[i] = sum;
     }
     return result;
   }
 
   // With one component the height means nothing: groups in rows, points spread by a fixed pattern.
   function spread() {
-    return Float64Array.from({ length: N }, (_, i) => (hidden.has(codes[i]) ? NaN : codes[i] + ((i * 0.618034) % 1) * 0.7 - 0.35));
+    const result = new Float64Array(N);
+    groups.forEach(({ from, to }, height) => {
+      for (let i = from; i < to; i++) result[i] = height + ((i * 0.618034) % 1) * 0.7 - 0.35;
+    });
+    return result;
   }
 
   const position = (g) => [coordinate(g, axes[0]), d > 1 ? coordinate(g, axes[1]) : spread()];
+  const byGroup = (numbers) => groups.map(({ from, to }) => numbers.subarray(from, to));
 
+  // Of the groups that are shown, with a margin.
   function range(numbers) {
     let low = Infinity, high = -Infinity;
-    for (const value of numbers) {
-      if (value < low) low = value;
-      if (value > high) high = value;
-    }
+    groups.forEach(({ from, to }, code) => {
+      for (let i = from; i < to && !hidden.has(code); i++) {
+        if (numbers[i] < low) low = numbers[i];
+        if (numbers[i] > high) high = numbers[i];
+      }
+    });
     const margin = 0.05 * (high - low || 1);
     return low > high ? [-1, 1] : [low - margin, high + margin];
   }
@@ -59,24 +69,19 @@
     }
   }
 
-  function markers() {
-    const entries = Array.from(codes, (code) => points.groups[code]), symbols = entries.map((entry) => entry.symbol);
-    const marker = {
-      size: N > 5000 ? 4 : 6, opacity: 0.8, color: entries.map((entry) => entry.colour),
-      symbol: new Set(symbols).size > 1 ? symbols : symbols[0], // one for all is drawn much faster
-    };
-    if (!values) return marker;
-    // Controls first: they have no value and keep their own colour, so cases alone are on the scale.
+  // One colour and one symbol for each group: arrays of them would make every step of the slider slower.
+  const marker = ({ colour, symbol }, code) => ({ size: N > 5000 ? 4 : 6, opacity: 0.8, symbol, color: values && code > 0 ? scaled() : colour });
+
+  function scaled() {
     const finite = values.filter(Number.isFinite);
     const low = finite.reduce((a, b) => Math.min(a, b), Infinity), high = finite.reduce((a, b) => Math.max(a, b), -Infinity);
-    marker.color = Array.from(codes, (code, i) => (code === 0 ? points.groups[0].colour : onScale(values[i - points.n_background], low, high)));
-    return marker;
+    return Array.from(values, (value) => onScale(value, low, high));
   }
 
   // From blue through grey to orange: readable with any colour vision, on light and dark paper.
   const SCALE = [[0, 90, 181], [150, 150, 150], [230, 120, 0]];
   function onScale(value, low, high) {
-    if (!Number.isFinite(value)) return points.groups[0].colour;
+    if (!Number.isFinite(value)) return groups[0].colour;
     const t = 2 * (high > low ? (value - low) / (high - low) : 0.5), from = t < 1 ? 0 : 1;
     const mixed = SCALE[from].map((c, j) => Math.round(c + (t - from) * (SCALE[from + 1][j] - c)));
     return `rgb(${mixed.join(",")})`;
@@ -85,7 +90,9 @@
   function drawScatter() {
     const [x, y] = position(step);
     const vertical = d > 1 ? { title: axisTitle(axes[1]) } : { showticklabels: false, zeroline: false, showgrid: false };
-    return Plotly.newPlot("scatter", [{ type: hasWebGL() ? "scattergl" : "scatter", mode: "markers", x, y, marker: markers(), hoverinfo: "none" }], layout({
+    const type = hasWebGL() ? "scattergl" : "scatter", [xs, ys] = [byGroup(x), byGroup(y)];
+    const traces = groups.map((group, code) => ({ type, mode: "markers", x: xs[code], y: ys[code], marker: marker(group, code), hoverinfo: "none", visible: !hidden.has(code) }));
+    return Plotly.newPlot("scatter", traces, layout({
       xaxis: { ...axisLook(), title: axisTitle(axes[0]), range: range(x) },
       yaxis: { ...axisLook(), ...vertical, range: range(y) },
     }), config);
@@ -135,8 +142,8 @@
   }
 
   function movePoints() {
-    const [x, y] = position(step);
-    return Plotly.update("scatter", { x: [x], y: [y] }, { "xaxis.range": range(x), "yaxis.range": range(y) }, [0]);
+    const [x, y] = position(step), visible = groups.map((_, code) => !hidden.has(code));
+    return Plotly.update("scatter", { x: byGroup(x), y: byGroup(y), visible }, { "xaxis.range": range(x), "yaxis.range": range(y) });
   }
 
   function show(g) {
@@ -166,7 +173,7 @@
 
   const MARKS = { circle: "●", diamond: "◆", square: "■", "triangle-up": "▲" };
   function makeLegend() {
-    points.groups.forEach((group, code) => {
+    groups.forEach((group, code) => {
       const button = document.createElement("button"), mark = document.createElement("span");
       button.type = "button";
       button.className = "group";
@@ -193,10 +200,10 @@
   }
 
   function showTooltip(event) {
-    const point = event.points[0], tooltip = element("tooltip"), i = point.pointNumber, code = codes[i];
+    const point = event.points[0], tooltip = element("tooltip"), code = point.curveNumber, i = groups[code].from + point.pointNumber;
     const value = values && code > 0 ? [`label ${Number(values[i - points.n_background].toPrecision(4))}`] : [];
     const place = axes.map((axis, j) => `component ${axis}: ${Number([point.x, point.y][j].toPrecision(3))}`);
-    tooltip.textContent = [nameOf(i), points.groups[code].name, ...value, ...place].join("\n");
+    tooltip.textContent = [nameOf(i), groups[code].name, ...value, ...place].join("\n");
     tooltip.hidden = false;
     const box = element("scatter").getBoundingClientRect(), left = event.event.clientX - box.left, top = event.event.clientY - box.top;
     tooltip.style.left = `${Math.max(0, Math.min(left + 14, box.width - tooltip.offsetWidth - 4))}px`;
