@@ -1,7 +1,9 @@
-"""What the documents promise: examples run, links lead somewhere, functions exist."""
+"""What the documents promise: examples run and print what is shown, links lead somewhere, names and messages exist."""
 
+import ast
 import contextlib
 import io
+import math
 import re
 from pathlib import Path
 
@@ -9,49 +11,151 @@ import numpy as np
 import pytest
 
 import contrapca
+import contrapca.datasets
+import contrapca.exceptions
+import contrapca.plots
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", "docs/math.md"]
+PAGES = sorted(
+    str(path.relative_to(ROOT))
+    for path in (ROOT / "docs").rglob("*.md")
+    if "_build" not in path.relative_to(ROOT).parts
+)
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", *PAGES]
+# An example, and what it prints if that is shown below it.
+EXAMPLE = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.S)
+LIBRARIES = {"docs/guide/uncertainty.md": ["nutpie"], "docs/guide/plots.md": ["matplotlib"]}
+TOLERANCE = 0.02  # of printed numbers, relative: the last digit shown may differ between machines
 
 
-def test_readme_examples_run(tmp_path, monkeypatch, need):
-    need("nutpie")
-    blocks = re.findall(r"```python\n(.*?)```", (ROOT / "README.md").read_text(), re.S)
-    assert len(blocks) == 5
-    monkeypatch.chdir(tmp_path)
+def read(document):
+    return (ROOT / document).read_text(encoding="utf-8")
+
+
+def run_page(document):
+    """Run the examples of a page in order, in one namespace; compare what they print; return the namespace."""
     names: dict = {}
-    printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        for block in blocks:
-            exec(compile(block, "README.md", "exec"), names)
-    assert names["latents"].shape == (400, 2)
-    assert names["new_rows"].shape == (10, 30)
-    assert not np.isnan(names["filled"]).any()
-    assert names["grid"].best_params_["n_components"] == 5  # three shared directions and the plane
-    assert names["search"].best_n_clusters_ == 4
-    assert names["pipeline"].transform(names["rows"]).shape == (800, 2)
-    assert "noise_positive_sharp" in printed.getvalue()
-    assert contrapca.load(tmp_path / "model.npz").gamma_ > names["density"].gamma_
+    for code, shown in EXAMPLE.findall(read(document)):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, document, "exec"), names)
+        if shown:
+            assert same_text(printed.getvalue(), shown), f"{document} shows\n{shown}\nbut prints\n{printed.getvalue()}"
+    return names
+
+
+def same_text(left, right):
+    """Whether two texts have the same words, numbers being compared as such."""
+    words = [re.findall(r"-?\d+(?:\.\d+)?(?:e[-+]?\d+)?|\w+|[^\w\s]", text) for text in (left, right)]
+    return len(words[0]) == len(words[1]) and all(map(_same_word, *words))
+
+
+def _same_word(left, right):
+    try:
+        return math.isclose(float(left), float(right), rel_tol=TOLERANCE, abs_tol=1e-9)
+    except ValueError:
+        return left == right
+
+
+def test_printed_texts_are_compared():
+    assert same_text("gamma 0.912, [1. 2.]", "gamma  0.913,\n[1.  2. ]")
+    assert not same_text("gamma 0.912", "gamma 0.95")
+    assert not same_text("gamma 0.912", "limit 0.912")
+    assert not same_text("1 2", "1 2 3")
+
+
+@pytest.mark.parametrize("document", [page for page in DOCUMENTS if EXAMPLE.search(read(page))])
+def test_examples_run(document, tmp_path, monkeypatch, need):
+    for library in LIBRARIES.get(document, []):
+        need(library)
+    monkeypatch.setenv("MPLBACKEND", "agg")
+    monkeypatch.chdir(tmp_path)
+    names = run_page(document)
+    assert names
+    # Pictures that an example writes are those that the page shows.
+    written = {path.name for path in tmp_path.glob("*.png")}
+    assert written <= {Path(link).name for link in links(document)}
+    if document == "README.md":
+        assert names["latents"].shape == (400, 2)
+        assert names["new_rows"].shape == (10, 30)
+        assert not np.isnan(names["filled"]).any()
+        assert names["search"].best_n_clusters_ == 4
+        assert contrapca.load(tmp_path / "model.npz").gamma_ > names["density"].gamma_
 
 
 def test_readme_has_the_two_commands():
-    text = (ROOT / "README.md").read_text()
+    text = read("README.md")
     assert 'pip install ".[report]" && contrapca demo' in text
     assert 'pip install -e ".[test]" && pytest' in text
 
 
+def links(document):
+    """Targets of links and pictures, without the part after #."""
+    return re.findall(r"\]\(([^)#\s]+)(?:#[^)]*)?\)", read(document))
+
+
 @pytest.mark.parametrize("document", DOCUMENTS)
 def test_links_lead_to_files(document):
-    path = ROOT / document
-    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", path.read_text())
-    for link in links:
-        assert (path.parent / link).exists(), link
+    for link in links(document):
+        assert link.startswith("https://") or (ROOT / document).parent.joinpath(link).exists(), link
+
+
+def test_every_page_is_in_the_index():
+    """Sphinx says so too, but only where it is installed."""
+    listed = set()
+    for index in ("docs/index.md", "docs/api/index.md"):
+        for tree in re.findall(r"```\{toctree\}\n(.*?)```", read(index), re.S):
+            entries = [line for line in tree.splitlines() if line and not line.startswith(":")]
+            listed |= {(Path(index).parent / entry).as_posix() + ".md" for entry in entries}
+    assert listed == set(PAGES) - {"docs/index.md"}
+
+
+def public_names():
+    """Full names of everything public; modules themselves are pages."""
+    yield from (f"contrapca.{name}" for name in contrapca.__all__ if name not in ("__version__", "datasets", "plots"))
+    for module in (contrapca.datasets, contrapca.plots):
+        yield from (f"{module.__name__}.{name}" for name in module.__all__)
+    for name, value in vars(contrapca.exceptions).items():
+        if isinstance(value, type) and issubclass(value, Exception):
+            yield f"contrapca.exceptions.{name}"
+
+
+def test_the_reference_has_every_public_name():
+    reference = "\n".join(read(page) for page in PAGES if page.startswith("docs/api/"))
+    listed = set(re.findall(r"^\.\. auto(?:class|function|exception):: (\S+)$", reference, re.M))
+    whole = set(re.findall(r"^\.\. automodule:: (\S+)$", reference, re.M))
+    expected = {name for name in public_names() if name.rpartition(".")[0] not in whole}
+    assert len(expected) > 40
+    assert not expected - listed
+
+
+def messages():
+    """Every text of the source but docstrings, "..." in place of what is filled in."""
+    for file in (ROOT / "src").rglob("*.py"):
+        nodes = list(ast.walk(ast.parse(file.read_text(encoding="utf-8"))))
+        docstrings = {node.value for node in nodes if isinstance(node, ast.Expr)}
+        for node in nodes:
+            if isinstance(node, ast.JoinedStr):
+                parts = [part.value if isinstance(part, ast.Constant) else "..." for part in node.values]
+                yield re.sub(r"\.\.\.(?: \.\.\.)+", "...", "".join(parts))
+            elif isinstance(node, ast.Constant) and isinstance(node.value, str) and node not in docstrings:
+                yield node.value
+
+
+def test_troubleshooting_quotes_messages_that_exist():
+    headings = re.findall(r"^### (.+)$", read("docs/troubleshooting.md"), re.M)
+    assert len(headings) > 50
+    assert len(set(headings)) == len(headings)
+    texts = list(messages())
+    assert [
+        heading for heading in [*headings, "gamma is too strong"] if not any(heading in text for text in texts)
+    ] == ["gamma is too strong"]
 
 
 def test_math_names_things_that_exist():
     """Every `name` in docs/math.md that looks like ours is one of ours."""
-    text = (ROOT / "docs/math.md").read_text()
-    source = "\n".join(file.read_text() for file in (ROOT / "src").rglob("*.py"))
+    text = read("docs/math.md")
+    source = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
     names = set(re.findall(r"`(?:\w+\.)*(\w+)`", text))
     assert len(names) > 20
     external = {"stats", "dsyrk", "name", "gamma_fraction", "missing_simulation", "posterior", "choosing_gamma"}
@@ -68,11 +172,12 @@ def test_auto_fraction_is_what_the_documents_say():
     for document in [
         "README.md",
         "CHANGELOG.md",
+        "docs/choosing_gamma.md",
         "src/contrapca/estimators/pcpca.py",
         "src/contrapca/estimators/cpca.py",
     ]:
-        assert said in (ROOT / document).read_text(), document
-    assert f'"auto" is **{AUTO_FRACTION:g}**' in (ROOT / "docs/math.md").read_text()
+        assert said in read(document), document
+    assert f'"auto" is **{AUTO_FRACTION:g}**' in read("docs/math.md")
 
 
 def test_pictures_are_small():

@@ -58,7 +58,7 @@ class LatentGaussian:
     def log_prob(self, X: Rows) -> Array:
         """log N(x; mean, A) for each row, shape (n,), in the float type of `X`.
 
-        The quadratic form is |x - mean - W z|^2 / sigma2 + |z|^2 with z = E[z | x]: a sum of squares,
+        The quadratic form is ``|x - mean - W z|^2 / sigma2 + |z|^2`` with ``z = E[z | x]``: a sum of squares,
         which does not cancel when sigma2 is small.
         """
         D = self.W.shape[0]

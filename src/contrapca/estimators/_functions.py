@@ -86,7 +86,7 @@ def which_solver(X: Any, *, background: Any = None) -> SolverChoice:
 def reconstruction_loss(X: Any, components: Any, *, background: Any, gamma: float) -> float:
     """CPCA's geometric objective (the paper's Theorem 1) for any orthonormal components.
 
-    (1/n) sum |x - V V'x|^2 - gamma (1/m) sum |y - V V'y|^2, each group about its own mean.
+    ``(1/n) sum |x - V V'x|^2 - gamma (1/m) sum |y - V V'y|^2``, each group about its own mean.
 
     Parameters
     ----------
@@ -98,6 +98,19 @@ def reconstruction_loss(X: Any, components: Any, *, background: Any, gamma: floa
     Returns
     -------
     float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import CPCA, reconstruction_loss
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(50, 4)) * [3, 2, 1, 1], rng.normal(size=(40, 4))
+    >>> model = CPCA(1, gamma=0.5).fit(X, background=Y)
+    >>> loss = reconstruction_loss(X, model.components_, background=Y, gamma=0.5)
+    >>> np.isclose(loss, model.reconstruction_loss())
+    np.True_
+    >>> bool(loss < reconstruction_loss(X, np.eye(4)[3:], background=Y, gamma=0.5))  # the last feature is no good
+    True
     """
     V = check_array(components, dtype=np.float64).T
     if not np.allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-6):
@@ -125,6 +138,16 @@ def loss_by_components(X: Any, *, background: Any, gamma: float, max_components:
     Returns
     -------
     loss : ndarray of shape (max_components + 1,)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import loss_by_components
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(50, 4)) * [3, 2, 1, 1], rng.normal(size=(40, 4))
+    >>> loss = loss_by_components(X, background=Y, gamma=0.5, max_components=3)
+    >>> loss.shape, bool(np.all(np.diff(loss) < 0))
+    ((4,), True)
     """
     pair = _collect(X, background, max_components, False, "auto", "loss_by_components").pair
     contrast = pair.contrast(_fixed_gamma(gamma))

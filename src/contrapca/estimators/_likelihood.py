@@ -210,6 +210,18 @@ class LikelihoodEstimator(ContrastEstimator):
         filled : ndarray or data frame like `X`
             With `n_draws`, an ndarray of shape (n_draws, n, D), or a list of data frames.
         std : ndarray or data frame, if `return_std`
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from contrapca import PPCA
+        >>> rng = np.random.default_rng(0)
+        >>> X = rng.normal(size=(100, 1)) + 0.1 * rng.normal(size=(100, 4))  # four copies of one signal
+        >>> holes = X.copy()
+        >>> holes[0, 0] = np.nan
+        >>> filled, std = PPCA(1).fit(holes).impute(holes, return_std=True)
+        >>> bool(abs(filled[0, 0] - X[0, 0]) < 3 * std[0, 0] < 0.5)
+        True
         """
         rows = self._validated(X, ensure_all_finite="allow-nan")
         if n_draws is not None:

@@ -116,6 +116,19 @@ def load(path: Any) -> Any:
     ------
     ModelFileError
         If the file is not such a model, is damaged, or was written by a newer version.
+
+    Examples
+    --------
+    >>> import contrapca
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(random_state=0)
+    >>> model = contrapca.PCPCA().fit(data.foreground, background=data.background)
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     model.save(pathlib.Path(folder) / "model.npz")
+    ...     again = contrapca.load(pathlib.Path(folder) / "model.npz")
+    >>> again.gamma_ == model.gamma_
+    True
     """
     header, arrays = read_archive(path)
     if header.get("format") == POSTERIOR_FORMAT:

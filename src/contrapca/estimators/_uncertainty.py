@@ -152,6 +152,19 @@ class UncertainEstimator(ContrastEstimator):
         -------
         ContrastPosterior
             With one chain; `failures` counts the refits for which gamma was infeasible.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from contrapca import PCPCA
+        >>> rng = np.random.default_rng(0)
+        >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
+        >>> model = PCPCA(1, gamma=0.5).fit(X, background=Y)
+        >>> refits = model.bootstrap(X, background=Y, n=100, random_state=0, progress=False)
+        >>> refits
+        ContrastPosterior(bootstrap, pcpca: 1 x 100 draws, D = 5, d = 1)
+        >>> refits.summary()["excludes_zero"].tolist()
+        [True, False, False, False, False]
         """
         check_is_fitted(self)
         check_count(n, "n")
@@ -268,6 +281,18 @@ class DirectionPosterior(UncertainEstimator):
         Returns
         -------
         ContrastPosterior
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from contrapca import CPCA
+        >>> rng = np.random.default_rng(0)
+        >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
+        >>> draws = CPCA(1, gamma=0.5).fit(X, background=Y).posterior(random_state=0)
+        >>> draws
+        ContrastPosterior(gibbs, cpca: 4 x 1000 draws, D = 5, d = 1)
+        >>> draws.angles().shape
+        (4, 1000, 1)
         """
         return self._gibbs_cpca(draws, tune, chains, learning_rate, random_state, progress)
 
@@ -315,6 +340,19 @@ def calibrate_learning_rate(
     Returns
     -------
     float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import CPCA, calibrate_learning_rate
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
+    >>> model = CPCA(1, gamma=0.5).fit(X, background=Y)
+    >>> w = calibrate_learning_rate(model, X, background=Y, draws=100, random_state=0, progress=False)
+    >>> draws = model.posterior(learning_rate=w, random_state=0)
+    >>> refits = model.bootstrap(X, background=Y, random_state=0, progress=False)
+    >>> bool(0.7 < draws.angles().mean() / refits.angles().mean() < 1.4)  # equally wide
+    True
     """
     check_count(rounds, "rounds")
     model._eigenbasis()  # refuses models without data, before anything long

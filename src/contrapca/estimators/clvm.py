@@ -53,7 +53,7 @@ class CLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
     model_, background_model_ : LatentGaussian
         The fitted distributions of both groups, in scaled units; the foreground's has the loadings [S W].
-    objective_history_ : ndarray of shape (n_iter_ + 1,)
+    objective_history_ : ndarray of shape (1 + iterations,)
     n_iter_ : int
 
     Examples

@@ -91,6 +91,15 @@ def choose_components(
     Returns
     -------
     ComponentTest
+
+    Examples
+    --------
+    >>> from contrapca import choose_components
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(random_state=0)
+    >>> test = choose_components(data.foreground, background=data.background, random_state=0, progress=False)
+    >>> test.n_components  # the plane of the clusters
+    2
     """
     check_option(scale, "scale", (False, "group", "pooled"))
     check_count(max_components, "max_components")
@@ -171,6 +180,18 @@ def remove_background(X: Any, *, background: Any, n_directions: int = 2) -> Any:
     Returns
     -------
     ndarray or data frame like `X`
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import remove_background
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(random_state=0)
+    >>> cleaned = remove_background(data.foreground, background=data.background, n_directions=3)
+    >>> np.allclose(cleaned.mean(axis=0), data.foreground.mean(axis=0))
+    True
+    >>> bool(cleaned.var(axis=0).sum() < 0.5 * data.foreground.var(axis=0).sum())
+    True
     """
     check_count(n_directions, "n_directions")
     groups = split_groups(X, None, background, None, name="remove_background", needs_background=True)

@@ -34,7 +34,9 @@ class CPCA(DirectionPosterior, ContrastiveEstimator):
     eigenvalues_ : ndarray of shape (d,)
         Largest eigenvalues of cov_X - gamma cov_Y: `explained_variance_ - gamma_ * background_variance_`.
     explained_variance_, background_variance_ : ndarray of shape (d,)
-        Variance (ddof 0) of each group along each component; `..._ratio_` are shares of the group's total.
+        Variance (ddof 0) of each group along each component.
+    explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
+        The same as shares of each group's total variance.
     mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
     feature_variance_, background_feature_variance_ : ndarray of shape (D,)
     gamma_, gamma_raw_ : float

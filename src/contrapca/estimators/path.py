@@ -59,6 +59,17 @@ class ContrastPath:
         The float type of the foreground, which models have, too.
     solved : int
         Gammas that were solved exactly; the others are certified in the basis of those.
+
+    Examples
+    --------
+    >>> from contrapca import contrast_path
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(random_state=0)
+    >>> path = contrast_path(data.foreground, background=data.background, gammas=[0, 0.5, 0.9])
+    >>> path
+    ContrastPath(pcpca: 3 gammas from 0 to 0.9, limit 0.9399, d = 2)
+    >>> path.latents(data.foreground).shape
+    (3, 400, 2)
     """
 
     gammas: Array

@@ -69,7 +69,9 @@ class PCPCA(LikelihoodPosterior, LikelihoodEstimator, ContrastiveEstimator):
     eigenvalues_ : ndarray of shape (d,)
         Largest eigenvalues of cov_X - gamma cov_Y: `explained_variance_ - gamma_ * background_variance_`.
     explained_variance_, background_variance_ : ndarray of shape (d,)
-        Variance (ddof 0) of each group along each component; `..._ratio_` are shares of the group's total.
+        Variance (ddof 0) of each group along each component.
+    explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
+        The same as shares of each group's total variance.
     mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
     feature_variance_, background_feature_variance_ : ndarray of shape (D,)
     gamma_, gamma_raw_ : float
@@ -81,7 +83,7 @@ class PCPCA(LikelihoodPosterior, LikelihoodEstimator, ContrastiveEstimator):
     solver_ : SolverChoice
         Which solver ran and why.
     n_iter_ : int
-    objective_history_ : ndarray of shape (n_iter_ + 1,)
+    objective_history_ : ndarray of shape (1 + iterations,)
         The objective after each iteration of a gradient solver; of a closed form its value alone.
     init_objectives_ : ndarray of shape (n_init,)
         What each start reached: their spread tells whether there are several local maxima.
@@ -175,6 +177,16 @@ class PCPCA(LikelihoodPosterior, LikelihoodEstimator, ContrastiveEstimator):
         Returns
         -------
         log_ratio : ndarray of shape (n,)
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from contrapca import PCPCA
+        >>> rng = np.random.default_rng(0)
+        >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(200, 5))
+        >>> model = PCPCA(1, gamma=0.3).fit(X, background=Y)
+        >>> model.contrast_score([[6, 0, 0, 0, 0], [0, 0, 0, 0, 0]]) > 0
+        array([ True, False])
         """
         check_is_fitted(self)
         model = self._background()

@@ -58,7 +58,7 @@ class PPCA(LikelihoodPosterior, LikelihoodEstimator):
     solver_ : SolverChoice
         Which solver ran and why.
     n_iter_ : int
-    objective_history_ : ndarray of shape (n_iter_ + 1,)
+    objective_history_ : ndarray of shape (1 + iterations,)
         The objective after each iteration of a gradient solver; of a closed form its value alone.
     init_objectives_ : ndarray of shape (n_init,)
         What each start reached: their spread tells whether there are several local maxima.

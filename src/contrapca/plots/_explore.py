@@ -129,7 +129,24 @@ def gamma_panel_data(path: ContrastPath, X: Any, background: Any = None, k: int 
 def gamma_panel(
     path: ContrastPath, X: Any, background: Any = None, *, labels: Any = None, k: int = 6, figure: Any = None
 ) -> Any:
-    """Small multiples: the same rows at `k` strengths of the contrast; returns the figure."""
+    """Small multiples: the same rows at `k` strengths of the contrast.
+
+    Parameters
+    ----------
+    path : ContrastPath of two or more components
+    X, background : tables
+        Those of the path, or other rows.
+    labels : array-like of shape (n,), optional
+        Classes of the foreground rows.
+    k : int, default 6
+        Panels, spread evenly over the path.
+    figure : matplotlib Figure, optional
+        By default a new one.
+
+    Returns
+    -------
+    figure : matplotlib Figure
+    """
     panels = gamma_panel_data(path, X, background, k)
     columns = min(3, len(panels))
     if figure is None:
@@ -155,7 +172,17 @@ def path_curves_data(path: ContrastPath) -> dict[str, Any]:
 
 
 def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
-    """How much of each group's variance the components hold as gamma grows; the limit is marked."""
+    """How much of each group's variance the components hold as gamma grows; the limit is marked.
+
+    Parameters
+    ----------
+    path : ContrastPath
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
     data = path_curves_data(path)
     ax = axes_or_current(ax)
     ax.plot(data["gamma"], data["foreground"], color=COLOURS[0], label="foreground")
@@ -176,7 +203,20 @@ def loadings_data(model: Any, component: int = 0, n_features: int = 15) -> dict[
 
 
 def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = None) -> Any:
-    """Bars of the largest loadings on one component, named."""
+    """Bars of the largest loadings on one component, named.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    component : int, default 0
+    n_features : int, default 15
+        Bars, of the largest magnitudes.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
     data = loadings_data(model, component, n_features)
     ax = axes_or_current(ax)
     heights = np.arange(len(data["feature"]))[::-1]
@@ -201,7 +241,21 @@ def biplot_data(model: Any, X: Any, n_features: int = 8) -> dict[str, Any]:
 
 
 def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: Any = None) -> Any:
-    """Latents with arrows for the features that make them."""
+    """Latents with arrows for the features that make them.
+
+    Parameters
+    ----------
+    model : fitted estimator with two or more components
+    X : table of foreground rows
+    labels : array-like of shape (n,), optional
+    n_features : int, default 8
+        Arrows, of the features with the largest loadings; their lengths are relative to each other only.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
     data = biplot_data(model, X, n_features)
     ax = axes_or_current(ax)
     latents(data["latents"], labels=labels, axis_labels=latents_data(model, X)["axis_labels"], ax=ax)
@@ -224,7 +278,19 @@ def scree_data(path: ContrastPath, gamma: float) -> dict[str, Array]:
 
 
 def scree(path: ContrastPath, gamma: float, *, ax: Any = None) -> Any:
-    """Contrast eigenvalues, and foreground against background variance, component by component."""
+    """Contrast eigenvalues, and foreground against background variance, component by component.
+
+    Parameters
+    ----------
+    path : ContrastPath
+    gamma : float
+        The nearest gamma of the path is shown.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
     data = scree_data(path, gamma)
     ax = axes_or_current(ax)
     k = np.arange(data["eigenvalue"].size)
@@ -246,7 +312,21 @@ def samples_data(model: Any, n: int = 9, shape: tuple[int, int] | None = None, r
 def samples(
     model: Any, n: int = 9, *, shape: tuple[int, int] | None = None, random_state: Any = 0, ax: Any = None
 ) -> Any:
-    """New rows of a model: as lines over the features, or, with a `shape`, as pictures side by side."""
+    """New rows of a model: as lines over the features, or, with a `shape`, as pictures side by side.
+
+    Parameters
+    ----------
+    model : fitted PPCA, PCPCA or CLVM
+    n : int, default 9
+    shape : two int, optional
+        Height and width of a row as a picture.
+    random_state : None, int, Generator or RandomState, default 0
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
     data = samples_data(model, n, shape, random_state)
     ax = axes_or_current(ax)
     if shape is None:

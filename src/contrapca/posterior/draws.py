@@ -61,6 +61,18 @@ class ContrastPosterior:
     failures : int
         Bootstrap samples in which gamma was infeasible; they are left out.
     feature_names : list of str
+
+    Examples
+    --------
+    >>> from contrapca import PCPCA
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(nuisance=2.0, random_state=0)
+    >>> X, Y = data.foreground, data.background
+    >>> refits = PCPCA(gamma=0.6).fit(X, background=Y).bootstrap(X, background=Y, random_state=0, progress=False)
+    >>> list(refits.summary().columns)
+    ['feature', 'component', 'estimate', 'mean', 'sd', 'lower', 'upper', 'excludes_zero']
+    >>> refits.sample(5, random_state=0).shape
+    (5, 30)
     """
 
     loadings: Array

@@ -58,6 +58,17 @@ def risk_minimizer(foreground: Any, background: Any, d: int, *, beta: float, gam
 
     sigma2 = sum_{i>d} lambda_i / (N (D - d)), W = U_d (Lambda_d / N - sigma2 I)^(1/2). (The paper's formula for sigma2
     lacks the division by N.)
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import divergence, risk_minimizer
+    >>> foreground, background = np.diag([5.0, 1.0, 1.0]), np.eye(3)
+    >>> W, sigma2 = risk_minimizer(foreground, background, 1, beta=0.5, gamma=0.5)
+    >>> (W.ravel() ** 2).round(6), sigma2  # lambda_1 / N - sigma2 = 9 - 1
+    (array([8., 0., 0.]), 1.0)
+    >>> divergence(W, sigma2, foreground, background, beta=0.5, gamma=0.5).round(6)
+    np.float64(0.0)
     """
     N, C = _population(foreground, background, beta, gamma)
     values, U = np.linalg.eigh(C)

@@ -136,7 +136,7 @@
 
   const percent = (share) => `${(100 * share).toFixed(1)} %`;
   function showReadout() {
-    const text = `gamma = ${Number(path.gammas[step].toPrecision(4))}: ${percent(path.foreground_share[step])} of the cases' variance, ${percent(path.background_share[step])} of the controls'`;
+    const text = `gamma = ${Number(path.gammas[step].toPrecision(4))}: the component${d > 1 ? "s hold" : " holds"} ${percent(path.foreground_share[step])} of the cases' variance and ${percent(path.background_share[step])} of the controls'`;
     element("readout").textContent = text;
     element("gamma").setAttribute("aria-valuetext", text);
   }

@@ -131,6 +131,9 @@ def cpca_limit(pair: Pair, d: int) -> float:
 class GammaLimits:
     """Limits and bounds of gamma, all in gamma' units; `raw` has them in the paper's raw units.
 
+    The sufficient bounds are nan where the spectra they need are too large to compute (both rows
+    and features above 8000).
+
     Attributes
     ----------
     pcpca : float
@@ -150,9 +153,6 @@ class GammaLimits:
         m / n, so that gamma_raw = gamma' / ratio.
     is_bound : bool
         Whether `pcpca` is only an upper bound of the limit, and the others are unknown (nan), as values are missing.
-
-    The sufficient bounds are nan where the spectra they need are too large to compute (both rows
-    and features above 8000).
     """
 
     pcpca: float

@@ -1,0 +1,53 @@
+"""Sphinx: pages in Markdown (MyST), the reference from numpydoc docstrings.
+
+Nothing is fetched, neither while building nor while reading: formulas become MathML, which browsers draw themselves.
+"""
+
+from docutils import nodes
+from docutils.utils.math.latex2mathml import tex2mathml
+
+import contrapca
+
+project = "contrapca"
+author = "The contrapca developers"
+release = version = contrapca.__version__
+copyright = author
+
+extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
+exclude_patterns = ["_build"]
+
+myst_enable_extensions = ["deflist", "dollarmath"]
+myst_heading_anchors = 3  # links such as math.md#how-strong-a-contrast
+
+smartquotes = False  # W' is a transpose
+html_math_renderer = "mathml"
+
+default_role = "py:obj"
+autodoc_typehints = "none"  # the docstrings name types and shapes
+autodoc_member_order = "bysource"
+autodoc_default_options = {"members": True, "inherited-members": True}
+numpydoc_show_class_members = False  # autodoc lists them in full
+
+html_theme = "furo"
+html_title = f"contrapca {version}"
+html_static_path = ["_static"]
+html_css_files = ["wide.css"]
+
+
+def _is_not_ours(app, what, name, member, skip, options):
+    """Leave out what classes inherit from elsewhere (get_params, set_output, with_traceback, ...)."""
+    function = getattr(member, "fget", member)
+    return True if not (getattr(function, "__module__", None) or "").startswith("contrapca") else None
+
+
+def _visit_math(translator, node):
+    """Write a formula as MathML, in a line of its own or in the text."""
+    is_block = isinstance(node, nodes.math_block)
+    formula = tex2mathml(node.astext(), as_block=is_block)
+    translator.body.append(f'<div class="math">{formula}</div>' if is_block else formula)
+    raise nodes.SkipNode
+
+
+def setup(app):
+    app.connect("autodoc-skip-member", _is_not_ours)
+    app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))
