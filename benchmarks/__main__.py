@@ -50,14 +50,14 @@ def main() -> None:
 
 
 def _imports(rounds: int) -> list[str]:
-    modules = ["contrapca", "sklearn.decomposition"]
+    modules = ["contrapca.estimators", "sklearn.decomposition"]  # `import contrapca` alone loads neither
     seconds = [[timing.import_seconds(module) for module in modules] for _ in range(rounds)]
     best = [min(times) for times in zip(*seconds, strict=True)]
     ratio = best[0] / best[1]
     spread = [timing.spread(list(times)) for times in zip(*seconds, strict=True)]
     return [
         "| **import, in fresh interpreters** | | | |",
-        f"| import contrapca | {best[0]:.3f} | {spread[0]:.1f} | {ratio:.2f} |",
+        f"| import contrapca.estimators | {best[0]:.3f} | {spread[0]:.1f} | {ratio:.2f} |",
         f"| import sklearn.decomposition | {best[1]:.3f} | {spread[1]:.1f} | 1.00 |",
         f"| bound: at most 1.2 | | | {ratio:.3g}, {'ok' if ratio <= 1.2 else 'MISSED'} |",
     ]

@@ -14,10 +14,20 @@ def test_import_loads_no_optional_library():
     # scikit-learn itself loads pandas where it is installed: what counts is what we add.
     code = (
         "import sys, sklearn.decomposition; before = set(sys.modules)\n"
-        f"import contrapca; print([name for name in {OPTIONAL!r} if name in set(sys.modules) - before])"
+        f"from contrapca import PCPCA; print([name for name in {OPTIONAL!r} if name in set(sys.modules) - before])"
     )
     found = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert found.strip() == "[]"
+
+
+def test_names_load_on_first_use():
+    code = (
+        "import sys, contrapca\n"
+        "assert not {'numpy', 'scipy', 'sklearn'} & set(sys.modules)\n"
+        "contrapca.PCPCA; assert 'sklearn' in sys.modules and 'PCPCA' in vars(contrapca)"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
 
 
 def test_public_names_exist():

@@ -15,7 +15,8 @@ ROOT = Path(contrapca.__file__).parent
 LAYERS = [
     {"_array", "_progress", "exceptions", "_version"},
     {"_optional", "io"},
-    {"_table", "_textfile", "_validation"},
+    {"_table", "_validation"},
+    {"tables"},
     {"moments", "gaussian"},
     {"objective"},
     {"solvers"},
@@ -25,10 +26,12 @@ LAYERS = [
     {"plots"},
     {"reporting"},
     {"cli"},
+    {"__main__"},
 ]
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 SKLEARN_ALLOWED = {"_validation", "estimators", "datasets", "cli"}
 ONE_FILE_ONLY = {
+    "anndata": "tables",
     "PIL": "datasets",
     "arviz": "posterior",
     "jinja2": "reporting",
@@ -37,6 +40,7 @@ ONE_FILE_ONLY = {
     "nutpie": "posterior",
     "pandas": "_table",
     "plotly": "reporting",
+    "pyarrow": "tables",
     "threadpoolctl": "_array",
 }
 

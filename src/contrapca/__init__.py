@@ -3,28 +3,31 @@
 from __future__ import annotations
 
 import importlib
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from ._version import __version__
-from .estimators import (
-    CLVM,
-    CPCA,
-    PCPCA,
-    PPCA,
-    ComponentTest,
-    ContrastPath,
-    GammaSearch,
-    calibrate_learning_rate,
-    choose_components,
-    contrast_path,
-    gamma_limits,
-    load,
-    loss_by_components,
-    reconstruction_loss,
-    remove_background,
-    which_solver,
-)
-from .posterior import ContrastPosterior, divergence, risk, risk_minimizer
+
+if TYPE_CHECKING:
+    from .estimators import (
+        CLVM,
+        CPCA,
+        PCPCA,
+        PPCA,
+        ComponentTest,
+        ContrastPath,
+        GammaSearch,
+        calibrate_learning_rate,
+        choose_components,
+        contrast_path,
+        gamma_limits,
+        load,
+        loss_by_components,
+        reconstruction_loss,
+        remove_background,
+        which_solver,
+    )
+    from .posterior import ContrastPosterior, divergence, risk, risk_minimizer
+    from .reporting import report
 
 __all__ = [
     "CLVM",
@@ -54,15 +57,21 @@ __all__ = [
     "which_solver",
 ]
 
-_LAZY = ("datasets", "plots", "reporting")  # loaded on first use
+# All names load on first use: scikit-learn takes a second, and `contrapca --help` needs none of it.
+_MODULES = ("datasets", "estimators", "exceptions", "plots", "posterior", "reporting")
+_HOMES = {"report": "reporting"} | dict.fromkeys(
+    ("ContrastPosterior", "divergence", "risk", "risk_minimizer"), "posterior"
+)  # of names that are not from `estimators`
 
 
 def __getattr__(name: str) -> Any:
-    if name == "report":
-        return importlib.import_module(f"{__name__}.reporting").report
-    if name in _LAZY:
+    if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    if name not in __all__:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    home = importlib.import_module(f"{__name__}.{_HOMES.get(name, 'estimators')}")
+    value = globals()[name] = getattr(home, name)
+    return value
 
 
 def __dir__() -> list[str]:

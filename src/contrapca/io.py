@@ -42,8 +42,10 @@ def write_archive(
 ) -> None:
     """Write arrays and a JSON header as an uncompressed npz file."""
     text = json.dumps(header, allow_nan=True).encode()
+    content = io.BytesIO()  # first: a zip file that cannot be finished complains when it is thrown away
+    np.savez(content, **{HEADER: np.frombuffer(text, dtype=np.uint8)}, **arrays)  # type: ignore[arg-type]
     with atomic_write(path) as file:
-        np.savez(file, **{HEADER: np.frombuffer(text, dtype=np.uint8)}, **arrays)  # type: ignore[arg-type]
+        file.write(content.getbuffer())
 
 
 def read_archive(path: str | os.PathLike[str]) -> tuple[dict[str, Any], dict[str, npt.NDArray[Any]]]:

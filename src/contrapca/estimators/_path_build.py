@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any
 
 import numpy as np
@@ -58,9 +59,10 @@ def contrast_path(
         The foreground. With missing values (PCPCA only) every gamma is a gradient fit, started from the one before.
     background : array-like, data frame or sparse matrix of shape (m, D)
     n_components : int, default 2
-    gammas : array-like of shape (G,), optional
-        gamma', all below the limit. By default 40 from 0 to (almost) the limit, dense near it; for CPCA, whose limit
-        may be infinite, 0 and 39 in equal ratios from 0.01 to at most 1000.
+    gammas : array-like of shape (G,) or int, optional
+        gamma', all below the limit; or how many, by default 40, and 20 with missing values: from 0 to (almost) the
+        limit, dense near it; for CPCA, whose limit may be infinite, 0 and the others in equal ratios from 0.01 to at
+        most 1000.
     method : {"pcpca", "cpca"}, default "pcpca"
     scale, solver
         As for PCPCA.
@@ -112,14 +114,27 @@ def path_of_groups(
 
 def _grid(gammas: Any, limit: float, method: str, d: int) -> Array:
     """Checked gammas, increasing."""
-    if gammas is None:
-        return default_grid(limit) if method == "pcpca" else default_cpca_grid(limit)
+    points = _points(gammas, DEFAULT_POINTS)
+    if points is not None:
+        return (default_grid if method == "pcpca" else default_cpca_grid)(limit, points)
     grid = np.unique(np.asarray(gammas, dtype=np.float64).ravel())
     if grid.size == 0 or not np.isfinite(grid).all() or grid[0] < 0:
         raise ValueError("gammas must be finite numbers, 0 or more, at least one.")
     if grid[-1] >= limit:
         raise InfeasibleGammaError(method, float(grid[-1]), limit, d, False)
     return grid
+
+
+def _points(gammas: Any, default: int) -> int | None:
+    """How many gammas a default grid shall have; None where the gammas themselves are given."""
+    if gammas is not None and not isinstance(gammas, numbers.Integral):
+        return None
+    points = default if gammas is None else int(gammas)
+    if points < 2:
+        raise ValueError(
+            f"gammas={points} as a whole number says how many: 2 or more. For one value give [{points}.0]."
+        )
+    return points
 
 
 def _facts(groups: Groups, scale: bool | str) -> dict[str, Any]:
@@ -197,7 +212,8 @@ def _observed_path(groups: Groups, d: int, gammas: Any, scale: bool | str, progr
     settings = Settings(random_state=0)
     data = observe_groups(groups, scale, settings)
     limit = data.limit("pcpca", d)
-    grid = _grid(gammas, limit, "pcpca", d) if gammas is not None else default_observed_grid(limit)
+    points = _points(gammas, OBSERVED_POINTS)
+    grid = _grid(gammas, limit, "pcpca", d) if points is None else default_observed_grid(limit, points)
     fits: list[Fit] = []
     with Progress("contrasts with missing values", grid.size, progress) as bar:
         for gamma in grid:  # each from the solution before

@@ -1,0 +1,52 @@
+"""What a command says: text for people, or one JSON object for programs."""
+
+from __future__ import annotations
+
+import json
+import math
+import sys
+from collections.abc import Mapping
+from typing import Any
+
+
+class Console:
+    """Where commands put what they have to say.
+
+    Parameters
+    ----------
+    quiet : bool
+        Say nothing.
+    as_json : bool
+        Say nothing but the summary, as JSON.
+    """
+
+    def __init__(self, quiet: bool, as_json: bool):
+        self.quiet, self.as_json = quiet, as_json
+
+    @property
+    def progress(self) -> bool:
+        """Whether bars may be drawn: on terminals only."""
+        return not self.quiet and sys.stderr.isatty()
+
+    def say(self, *lines: Any) -> None:
+        """Print lines for people."""
+        if not (self.quiet or self.as_json):
+            print(*lines, sep="\n")
+
+    def summarise(self, summary: Mapping[str, Any]) -> None:
+        """Print the summary, if it was asked for."""
+        if self.as_json:
+            print(json.dumps(plain(summary), indent=2, ensure_ascii=False))
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it: numbers that are not finite become null."""
+    if hasattr(value, "tolist"):  # arrays and NumPy's numbers
+        value = value.tolist()
+    if isinstance(value, Mapping):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [plain(item) for item in value]
+    if isinstance(value, float) and not math.isfinite(value):
+        return None
+    return value

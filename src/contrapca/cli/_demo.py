@@ -1,0 +1,113 @@
+"""`contrapca demo`: the main job on made-up data."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+import numpy as np
+
+from .. import PCPCA, datasets, plots
+from .. import report as write_report
+from .._array import Array
+from .._table import Table
+from ..exceptions import format_gamma
+from ._console import Console
+from ._describe import records
+from ._fit import latent_columns
+from ._inputs import Group
+from ._outputs import check_outputs, staged, write_columns
+
+FILES = {
+    "cases.csv": "Cases:",
+    "controls.csv": "Controls:",
+    "latents.csv": "Latents:",
+    "before_after.png": "Picture:",
+    "report.html": "Report:",
+}
+REPORT_COMMAND = "contrapca report cases.csv --background controls.csv --labels subgroup -o report.html"
+
+
+def demo(options: Namespace, console: Console) -> None:
+    """A table on the terminal; tables, latents, a picture and a report in a folder."""
+    files = [options.output / name for name in FILES]
+    check_outputs(files, force=options.force)
+    data = datasets.make_hidden_clusters(random_state=options.seed)
+    X, Y = data.foreground, data.background
+    subgroups = np.array([f"case subgroup {label + 1}" for label in data.labels])
+    models = {"before (PCA)": PCPCA(n_components=2, gamma=0), "after (PCPCA)": PCPCA(n_components=2)}
+    for model in models.values():
+        model.fit(X, background=Y)
+    after = models["after (PCPCA)"]
+    cases, controls = (
+        Group(rows, [str(i + 1) for i in range(len(rows))], labels) for rows, labels in ((X, subgroups), (Y, None))
+    )
+    with staged(files, force=options.force) as places:
+        write_columns(places["cases.csv"], {"subgroup": subgroups} | dict(zip(data.feature_names, X.T, strict=True)))
+        write_columns(places["controls.csv"], dict(zip(data.feature_names, Y.T, strict=True)))
+        write_columns(places["latents.csv"], latent_columns(after, cases, controls))
+        panels = [_panel(name, model, X, Y, subgroups) for name, model in models.items()]
+        plots.save_figure(plots.side_by_side(panels), places["before_after.png"])
+        write_report(
+            after,
+            X,
+            Y,
+            subgroups,
+            places["report.html"],
+            title="Demonstration: four hidden subgroups",
+            sources=["cases.csv", "controls.csv"],
+            code=REPORT_COMMAND,
+            progress=console.progress,
+        )
+    comparison = _comparison(models, X, data.labels)
+    strongest = after.feature_table().sorted_by("rank").head(5)["feature"].tolist()
+    console.say(
+        f"{len(X)} cases and {len(Y)} controls, {X.shape[1]} features.",
+        "The cases form four subgroups; stronger variation, shared with the controls, hides them.",
+        "",
+        comparison,
+        "",
+        f"gamma = {format_gamma(after.gamma_)}; its exact limit is {format_gamma(after.gamma_max_)} for 2 components.",
+        f"Features with the largest loadings: {', '.join(strongest)}.",
+        "",
+        *(f"{what:<9} {file}" for what, file in zip(FILES.values(), files, strict=True)),
+        "",
+        "The other commands take these tables, for example",
+        f"  contrapca fit {files[0]} --background {files[1]} --labels subgroup -o results",
+        "",
+        f"Now open the report in a browser: {files[-1]}",
+    )
+    written = {file.name: str(file) for file in files}
+    console.summarise({"comparison": records(comparison), "gamma": after.gamma_, "written": written})
+
+
+def _comparison(models: dict[str, PCPCA], X: Array, labels: Array) -> Table:
+    """One row for each model: what its two components hold, and how well they show the subgroups."""
+    from sklearn.metrics import silhouette_score
+
+    fitted = list(models.values())
+    control_variance = [model.background_variance_.sum() for model in fitted if model.background_variance_ is not None]
+    return Table(
+        {
+            "": np.array(list(models)),
+            "gamma": np.array([model.gamma_ for model in fitted]),
+            "case variance": np.array([model.explained_variance_.sum() for model in fitted]),
+            "control variance": np.array(control_variance),
+            "subgroup separation": np.array([silhouette_score(model.transform(X), labels) for model in fitted]),
+        }
+    )
+
+
+def _panel(name: str, model: PCPCA, X: Array, Y: Array, subgroups: Array) -> dict[str, Any]:
+    """Arguments of `plots.latents` for one model."""
+    assert model.background_variance_ratio_ is not None
+    shares = zip(model.explained_variance_ratio_, model.background_variance_ratio_, strict=True)
+    return {
+        "foreground": model.transform(X),
+        "background": model.transform(Y, center="background"),
+        "labels": subgroups,
+        "title": f"{name}, gamma = {model.gamma_:.2f}",
+        "axis_labels": [
+            f"component {k} ({a:.0%} of case, {b:.0%} of control variance)" for k, (a, b) in enumerate(shares)
+        ],
+    }

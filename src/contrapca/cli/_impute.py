@@ -1,0 +1,113 @@
+"""`contrapca impute`: missing values of a table of cases, filled from a model of its rows."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from .. import PCPCA, PPCA, gamma_limits
+from .._array import Array, is_sparse
+from .._table import Table
+from ..exceptions import TableFileError, UnboundedError
+from ..tables import write_filled
+from ._console import Console
+from ._describe import records
+from ._inputs import Inputs, read_inputs
+from ._outputs import SEPARATORS, OutputError, check_outputs, staged, write_columns
+
+MAX_COLUMNS_SHOWN = 15
+
+
+def impute(options: Namespace, console: Console) -> None:
+    """Fill the holes of a table and say how much was filled."""
+    check_outputs([options.output], force=options.force)
+    if options.gamma is not None and options.background is None:
+        raise ValueError("--gamma needs --background: without controls there is nothing to contrast with.")
+    inputs = read_inputs(options, needs_background=False)
+    if is_sparse(inputs.X):
+        raise TableFileError(
+            f"{inputs.table.path!r} is sparse: it has zeros where it holds nothing, and no missing values."
+        )
+    if inputs.table.source is None and options.output.suffix.lower() not in (*SEPARATORS, ".npy"):
+        raise OutputError(f"--output {str(options.output)!r} must end in .csv, .tsv or .npy.")
+    X = np.asarray(inputs.X)
+    model, how = _model(inputs, options.components, options.gamma)
+    filled, std = model.impute(X, return_std=True)
+    with staged([options.output], force=options.force) as places:
+        _write(places[options.output.name], inputs, filled)
+    names = inputs.names or inputs.table.names
+    table, holes = _filled_table(names, X, filled, std), np.isnan(X)
+    console.say(*inputs.describe())
+    if inputs.table.empty:
+        console.say(f"Columns without any value, which cannot be filled: {', '.join(inputs.table.empty)}")
+    if len(inputs.rows) < len(inputs.table):
+        console.say("The rows of controls stay as they are.")
+    d = options.components
+    console.say(f"Model: {type(model).__name__} with {d} component{'s' * (d > 1)}{how}.", "")
+    if len(table):
+        console.say(table, "")
+    console.say(
+        f"{holes.sum()} of {X.size} values ({holes.mean():.1%}) were missing and are filled in: {options.output}"
+    )
+    summary: dict[str, Any] = {"method": type(model).__name__.lower(), "gamma": getattr(model, "gamma_", None)}
+    summary |= {"missing": holes.sum(), "values": X.size, "columns": records(table), "written": str(options.output)}
+    console.summarise({"inputs": inputs.summary()} | summary)
+
+
+def _model(inputs: Inputs, components: int, gamma: float | None) -> tuple[Any, str]:
+    """A fitted model, at half of the largest gamma unless told, and how gamma was chosen."""
+    X, Y = inputs.X, inputs.Y
+    if Y is None:
+        return PPCA(components).fit(X), ""
+    if gamma is not None:
+        return PCPCA(components, gamma=gamma).fit(X, background=Y), f", gamma = {gamma:.4f} (as asked for)"
+    limits = gamma_limits(X, Y, n_components=components)
+    half, what = 0.5 * limits.pcpca, "the upper bound" if limits.is_bound else "its limit"
+    try:
+        model = PCPCA(components, gamma=half).fit(X, background=Y)
+        return model, f", gamma = {half:.4f} (half of {what} {limits.pcpca:.4f})"
+    except UnboundedError as error:
+        if error.works is None:
+            raise
+        model = PCPCA(components, gamma=error.works).fit(X, background=Y)
+        return model, f", gamma = {error.works:.4f} (as large as works)"
+
+
+def _write(place: Path, inputs: Inputs, filled: Array) -> None:
+    """The table of the cases with its holes filled: a text table as it was, others by their names."""
+    table, names = inputs.table, inputs.names or inputs.table.names
+    everywhere = np.array(table.select(names), dtype=np.float64)
+    everywhere[inputs.rows] = filled
+    if table.source is not None:
+        with place.open("wb") as file:
+            write_filled(table, file, names, everywhere)
+    elif place.suffix.lower() == ".npy":
+        with place.open("wb") as file:
+            np.save(file, everywhere, allow_pickle=False)
+    else:
+        columns: dict[str, Any] = {"row": table.row_names} if table.row_names else {}
+        write_columns(place, columns | table.texts | dict(zip(names, everywhere.T, strict=True)))
+
+
+def _filled_table(names: list[str], X: Array, filled: Array, std: Array) -> Table:
+    """What was filled into each column, those with the most missing values first."""
+    holes = np.isnan(X)
+    missing = holes.sum(axis=0)
+    order = [j for j in np.argsort(-missing, kind="stable") if missing[j]][:MAX_COLUMNS_SHOWN]
+
+    def mean(values: Array) -> Array:
+        return np.array([values[holes[:, j], j].mean() for j in order])
+
+    return Table(
+        {
+            "column": np.array([names[j] for j in order]),
+            "missing": missing[order],
+            "share": missing[order] / len(X),
+            "observed mean": np.array([np.nanmean(X[:, j]) for j in order]),
+            "filled mean": mean(filled),
+            "filled sd": mean(std),
+        }
+    )

@@ -1,0 +1,63 @@
+"""`contrapca info`: what a saved file holds."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from .. import CLVM, ContrastPath, ContrastPosterior, load
+from ..exceptions import format_gamma
+from ._console import Console
+from ._describe import model_lines, model_summary, records
+
+
+def info(options: Namespace, console: Console) -> None:
+    """Describe a model, a path or draws."""
+    found = load(options.model)
+    if isinstance(found, ContrastPath):
+        lines, summary = path_lines(found), path_summary(found)
+    elif isinstance(found, ContrastPosterior):
+        diagnostics = found.diagnostics()
+        chains, draws, D, d = found.loadings.shape
+        lines = [str(found), "", str(diagnostics)]
+        summary = {"kind": found.kind, "method": found.method, "chains": chains, "draws": draws, "n_features": D}
+        summary |= {"n_components": d, "diagnostics": records(diagnostics)}
+    elif isinstance(found, CLVM):
+        lines, summary = _clvm(found)
+    else:
+        lines, summary = model_lines(found), model_summary(found)
+        summary["features"] = list(map(str, found.feature_table()["feature"]))
+    console.say(*lines)
+    console.summarise({"file": str(options.model), "holds": type(found).__name__} | summary)
+
+
+def path_lines(path: ContrastPath) -> list[str]:
+    """A path in lines."""
+    chosen = ", ".join(map(format_gamma, path.representatives()))
+    d, limit = path.n_components, format_gamma(path.limit)
+    first, last = format_gamma(path.gammas[0]), format_gamma(path.gammas[-1])
+    return [
+        f"{path.method.upper()} with {d} component{'s' * (d > 1)} of {path.mean.size} features at {len(path)} gammas "
+        f"from {first} to {last} (limit {limit})",
+        f"Gammas whose components differ most: {chosen}",
+    ]
+
+
+def path_summary(path: ContrastPath) -> dict[str, Any]:
+    """The same as values."""
+    return {
+        "method": path.method,
+        "n_features": path.mean.size,
+        "n_components": path.n_components,
+        "limit": path.limit,
+        "gammas": path.gammas,
+        "representatives": path.representatives(),
+    }
+
+
+def _clvm(model: CLVM) -> tuple[list[str], dict[str, Any]]:
+    D, d = model.loadings_.shape
+    k = model.shared_loadings_.shape[1]
+    line = f"CLVM with {k} shared components and {d} of the cases alone, {D} features, "
+    summary = {"method": "clvm", "n_features": D, "n_shared": k, "n_components": d}
+    return [f"{line}noise variance {model.noise_variance_:.4g}"], summary | {"noise_variance": model.noise_variance_}

@@ -1,0 +1,254 @@
+"""The tables of a command: two files, or one file with a column that tells the groups apart."""
+
+from __future__ import annotations
+
+import re
+from argparse import Namespace
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._array import Rows, is_sparse
+from ..exceptions import TableFileError, warn
+from ..tables import DataTable, align, align_to, listed, read_table, with_names
+
+MAX_VALUES_LISTED = 10
+MAX_CATEGORIES = 20  # of labels that are whole numbers; with more they are a scale
+IDENTIFIER = re.compile(r"(?:.*[ _.-])?(?:id|idx|index|nr|no|number|barcode)|unnamed.*", re.IGNORECASE)
+
+
+@dataclass(frozen=True)
+class Group:
+    """The rows of one group.
+
+    Attributes
+    ----------
+    values : ndarray or CSR matrix of shape (n, D)
+    row_names : list of str
+        Those of the file, or the number of each row in it, from 1 on.
+    labels : ndarray of shape (n,) or None
+    """
+
+    values: Rows
+    row_names: list[str]
+    labels: npt.NDArray[Any] | None
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Checked tables of both groups, with the same columns.
+
+    Attributes
+    ----------
+    names : list of str or None
+        Of the features; None where the files have none.
+    cases : Group
+    controls : Group or None
+    table : DataTable
+        The file of the cases.
+    rows : ndarray of int
+        Where in that file the cases stand.
+    sources : list of str
+        The files.
+    ignored : list of str
+        Columns of the cases' file that are no features.
+    notes : list of str
+        What was decided while reading, in words.
+    """
+
+    names: list[str] | None
+    cases: Group
+    controls: Group | None
+    table: DataTable
+    rows: npt.NDArray[np.intp]
+    sources: list[str]
+    ignored: list[str]
+    notes: list[str]
+
+    @property
+    def X(self) -> Rows:
+        """Values of the cases."""
+        return self.cases.values
+
+    @property
+    def Y(self) -> Rows | None:
+        """Values of the controls."""
+        return None if self.controls is None else self.controls.values
+
+    def describe(self) -> list[str]:
+        """What was read, in lines for people."""
+        groups = f"{len(self.cases)} cases"
+        if self.controls is not None:
+            groups += f" and {len(self.controls)} controls"
+        lines = ["; ".join([f"{' and '.join(self.sources)}: {groups}, {self.X.shape[1]} features", *self.notes])]
+        if self.ignored:
+            lines.append(f"Not used as features: {', '.join(name or '(no name)' for name in self.ignored)}")
+        return lines
+
+    def summary(self) -> dict[str, Any]:
+        """The same for programs."""
+        return {
+            "sources": self.sources,
+            "n_cases": len(self.cases),
+            "n_controls": 0 if self.controls is None else len(self.controls),
+            "n_features": self.X.shape[1],
+            "not_features": self.ignored,
+        }
+
+
+def read_inputs(
+    options: Namespace, *, needs_background: bool = True, features: tuple[list[str] | None, int] | None = None
+) -> Inputs:
+    """Read the tables that the options name, and check them together.
+
+    Parameters
+    ----------
+    options : Namespace
+    needs_background : bool
+    features : (names or None, number), optional
+        Of a model whose features are to be used, in its order.
+    """
+    if options.background is None and (needs_background or options.group is not None):
+        how = "what stands in that column for controls" if options.group else "the table of controls"
+        raise ValueError(f"--background is needed: {how}{' (and --group, in one table)' * (not options.group)}.")
+    table = read_table(options.cases, header=options.header)
+    label = getattr(options, "labels", None)
+    two_files = options.background is not None and options.group is None
+    other = read_table(options.background, header=options.header) if two_files else None
+    tables = [table] if other is None else [table, other]
+    for option, name in (("--group", options.group), ("--labels", label)):
+        if name is not None and name not in table.columns:
+            raise ValueError(f"{option}: {table.path!r} has no column {name!r}, only {listed(table.columns)}.")
+    unknown = [name for name in options.ignore if not any(name in given.columns for given in tables)]
+    if unknown:
+        raise ValueError(f"--ignore: no table has a column {listed(unknown)}; there are {listed(table.columns)}.")
+    without = {*options.ignore, *(name for name in (options.group, label) if name is not None)}
+    for given in tables:
+        _check_mixed(given, without)
+    if features is not None:
+        names, values = features[0], [align_to(*features, given, without=without) for given in tables]
+    elif other is not None:
+        names, *values = align(table, other, without=without, common=options.common)
+    else:
+        kept = [name for name in table.names if name not in without]
+        names, values = kept if table.named else None, [table.select(kept)]
+    rows, controls = np.arange(len(table)), None
+    if other is not None:
+        controls = _group(other, values[1], names, np.arange(len(other)), label)
+    elif options.group is not None:
+        is_control = _controls_mask(table, options.group, options.background)
+        rows, beside = np.flatnonzero(~is_control), np.flatnonzero(is_control)
+        controls = _group(table, values[0][beside], names, beside, label)
+    cases = _group(table, values[0] if options.group is None else values[0][rows], names, rows, label)
+    used = set(names or table.names) - without
+    ignored = [name for name in _in_file_order(table) if name not in used]
+    notes = list(dict.fromkeys(note for given in tables for note in given.notes))
+    if other is not None and table.named != other.named:
+        notes.append("columns matched by their place, one file having no names")
+    inputs = Inputs(names, cases, controls, table, rows, [given.path for given in tables], ignored, notes)
+    _check_values(inputs, None if features is not None else options.components)
+    return inputs
+
+
+def _in_file_order(table: DataTable) -> list[str]:
+    return table.columns if table.source is None else table.source.columns
+
+
+def _group(
+    table: DataTable, values: Rows, names: list[str] | None, rows: npt.NDArray[np.intp], label: str | None
+) -> Group:
+    all_names = table.row_names or [str(i + 1) for i in range(len(table))]
+    labels = None
+    if label is not None and label in table.columns:
+        labels = _labels(table.as_text(label))[rows]
+    return Group(with_names(values, names), [all_names[i] for i in rows], labels)
+
+
+def _labels(texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
+    """Labels as numbers if they are a scale, else as text: a few whole numbers are names of groups."""
+    try:
+        numbers = np.array([np.nan if not text else float(text) for text in texts.tolist()])
+    except ValueError:
+        return texts
+    present = np.unique(numbers[~np.isnan(numbers)])
+    return texts if present.size <= MAX_CATEGORIES and np.all(present == np.floor(present)) else numbers
+
+
+def _controls_mask(table: DataTable, column: str, value: str) -> npt.NDArray[np.bool_]:
+    """Which rows are controls."""
+    groups = table.as_text(column)
+    missing = int(np.sum(groups == ""))
+    if missing:
+        raise ValueError(
+            f"{missing} of {len(table)} rows of {table.path!r} have nothing in the column {column!r}: remove them, or "
+            "fill in their group."
+        )
+    mask = groups == value
+    if not mask.any():
+        values, counts = np.unique(groups, return_counts=True)
+        order = np.argsort(-counts, kind="stable")[:MAX_VALUES_LISTED]
+        more = f" and {values.size - order.size} more" * (values.size > order.size)
+        raise ValueError(
+            f"--background: {value!r} does not occur in the column {column!r} of {table.path!r}; there are "
+            f"{', '.join(repr(str(values[k])) for k in order)}{more}."
+        )
+    if mask.all():
+        raise ValueError(f"All rows of {table.path!r} have {value!r} in the column {column!r}: no case is left.")
+    return np.asarray(mask)
+
+
+def _check_mixed(table: DataTable, without: Iterable[str]) -> None:
+    """A few texts in a column of numbers are mistakes more often than not."""
+    for name, place in table.mixed.items():
+        if name not in without:
+            raise TableFileError(
+                f"The column {name!r} of {table.path!r} holds numbers but for {place}: correct it, or add "
+                f"--ignore {name!r} if it is no feature."
+            )
+
+
+def _check_values(inputs: Inputs, components: int | None) -> None:
+    """Enough rows, features for a new model with so many components, nothing infinite; warn of identifiers."""
+    names = inputs.names
+    groups = [("cases", inputs.cases, inputs.sources[0])]
+    if inputs.controls is not None:
+        groups.append(("controls", inputs.controls, inputs.sources[-1]))
+    for what, group, path in groups:
+        if len(group) < 2:
+            raise TableFileError(
+                f"{path!r} has {len(group)} row{'s' * (len(group) != 1)} of {what}: 2 or more are needed."
+            )
+        if not is_sparse(group.values) and np.isinf(group.values).any():
+            j = int(np.flatnonzero(np.isinf(group.values).any(axis=0))[0])
+            column = repr(names[j]) if names else f"number {j + 1}"
+            raise TableFileError(
+                f"The column {column} of {path!r} holds infinite values: correct them, or leave it out."
+            )
+    width = inputs.X.shape[1]
+    if components is not None and width <= components:
+        found = ", ".join(name for name in inputs.ignored if name)
+        raise TableFileError(
+            f"{inputs.sources[0]!r} has {width} numeric column{'s' * (width != 1)} to use"
+            + (f" (not used: {found})" if found else "")
+            + f": more than --components {components} are needed."
+        )
+    if names is not None and not is_sparse(inputs.X):
+        suspects = [name for j, name in enumerate(names) if _is_identifier(name, inputs.X[:, j])]
+        if suspects:
+            warn(
+                f"{listed(suspects)} look{'s' * (len(suspects) == 1)} like an identifier and is used as a feature: add "
+                f"--ignore {' '.join(suspects[:3])} if it is none."
+            )
+
+
+def _is_identifier(name: str, column: npt.NDArray[Any]) -> bool:
+    """Whole numbers that count up by one, or a name such as sample_id or index with whole numbers."""
+    if np.isnan(column).any() or np.any(column != np.floor(column)):
+        return False
+    return bool(IDENTIFIER.fullmatch(name)) or (column.size > 3 and bool(np.all(np.diff(column) == 1)))

@@ -1,0 +1,103 @@
+"""From arguments to an exit code: warnings and errors are sentences on standard error."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import shlex
+import sys
+import traceback
+import warnings
+from argparse import Namespace
+from collections.abc import Sequence
+from typing import Any
+
+from ..exceptions import SolverError
+from ._console import Console
+from ._parser import make_parser
+
+GOOD, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
+# The module of each command; it has a function of the command's name.
+MODULES = {
+    "fit": "_fit",
+    "transform": "_apply",
+    "impute": "_impute",
+    "path": "_path",
+    "report": "_report",
+    "sample": "_apply",
+    "demo": "_demo",
+    "info": "_info",
+}
+
+
+def main(arguments: Sequence[str] | None = None) -> int:
+    """Run the command line.
+
+    Parameters
+    ----------
+    arguments : sequence of str, optional
+        Without the program's name; those of the process unless given.
+
+    Returns
+    -------
+    int
+        0: done; 1: a bug; 2: something given cannot be used; 130: stopped by Ctrl-C.
+    """
+    given = sys.argv[1:] if arguments is None else list(arguments)
+    options = make_parser().parse_args(given)
+    options.shell = shlex.join(["contrapca", *given])
+    try:
+        with warnings.catch_warnings():
+            _speak_warnings()
+            _run(options)
+        sys.stdout.flush()
+    except BrokenPipeError:  # the reader, such as `head`, has seen enough; all files are written by now
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+    except KeyboardInterrupt:
+        return _fail("stopped; nothing was written.", INTERRUPTED, options)
+    except MemoryError:
+        return _fail("there is not enough memory for these tables.", BAD_INPUT, options)
+    except (OSError, ValueError, ImportError, SolverError) as error:
+        return _fail(_sentence(error), BAD_INPUT, options)
+    except Exception as error:
+        reason = f"{type(error).__name__}: {_one_line(error)}"
+        return _fail(f"a bug ({reason}); please run it again with --debug and report what it says.", BUG, options)
+    return GOOD
+
+
+def _run(options: Namespace) -> None:
+    module = importlib.import_module(f".{MODULES[options.command]}", __package__)
+    getattr(module, options.command)(options, Console(options.quiet, options.json))
+
+
+def _fail(sentence: str, code: int, options: Namespace) -> int:
+    if options.debug:
+        traceback.print_exc()
+    print(f"contrapca: {sentence}", file=sys.stderr)
+    return code
+
+
+def _sentence(error: BaseException) -> str:
+    """An error in one line; of the system's errors without their number."""
+    if isinstance(error, OSError) and error.strerror:
+        file = f"{str(error.filename)!r}: " if error.filename else ""
+        return f"{file}{error.strerror}."
+    return _one_line(error) or type(error).__name__
+
+
+def _one_line(message: Any) -> str:
+    return " ".join(str(message).split())
+
+
+def _speak_warnings() -> None:
+    """Show warnings as lines of ours, without those that are for programmers."""
+
+    def show(message: Any, *_: Any, **__: Any) -> None:
+        print(f"contrapca: warning: {_one_line(message)}", file=sys.stderr)
+
+    warnings.showwarning = show
+    warnings.simplefilter("default")
+    for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning):
+        warnings.simplefilter("ignore", category)
+    # Tables are brought into the order of the model's features by name before it sees them.
+    warnings.filterwarnings("ignore", message="X does not have valid feature names")

@@ -1,0 +1,303 @@
+"""What can be written on the command line. Imports argparse only, so that --help is quick."""
+
+from __future__ import annotations
+
+import argparse
+import math
+import sys
+from pathlib import Path
+from typing import Any, NoReturn
+
+from .._version import __version__
+
+FORMATS = "CSV, TSV, TXT (also .gz), Parquet, NPY, NPZ, MTX or h5ad"
+EXIT_CODES = "Exit codes: 0 done, 2 something given cannot be used, 1 a bug, 130 stopped by Ctrl-C."
+EXAMPLES = """examples:
+  contrapca demo
+  contrapca fit cases.csv --background controls.csv -o results
+  contrapca fit all.csv --group diagnosis --background healthy --labels batch -o results
+  contrapca transform results/model.npz new.csv -o new_latents.csv
+  contrapca report cases.csv --background controls.csv -o report.html
+"""
+
+
+class Parser(argparse.ArgumentParser):
+    """A parser whose errors are one line."""
+
+    def error(self, message: str) -> NoReturn:
+        print(f"contrapca: {' '.join(message.split())}; see {self.prog} --help.", file=sys.stderr)
+        sys.exit(2)
+
+
+def make_parser() -> argparse.ArgumentParser:
+    """The parser of all commands."""
+    parser = Parser(
+        prog="contrapca",
+        description="What varies in the cases and not in the controls: contrastive dimension reduction of tables, rows "
+        "being samples.",
+        epilog=f"{EXAMPLES}\n{EXIT_CODES}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
+    )
+    parser.add_argument("--version", action="version", version=f"contrapca {__version__}")
+    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    for add in (_fit, _transform, _impute, _path, _report, _sample, _demo, _info):
+        add(commands)
+    return parser
+
+
+def _command(commands: Any, name: str, help: str, description: str) -> argparse.ArgumentParser:
+    parser: argparse.ArgumentParser = commands.add_parser(
+        name, help=help, description=description, epilog=EXIT_CODES, allow_abbrev=False
+    )
+    parser.add_argument("--quiet", action="store_true", help="print errors and warnings only")
+    parser.add_argument("--json", action="store_true", help="print the summary as JSON, and nothing else")
+    parser.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+    return parser
+
+
+def _fit(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "fit",
+        "contrast cases with controls",
+        "Fit a model to cases and controls. Writes model.npz, latents.csv (the coordinates of each row) and "
+        "loadings.csv (each feature's part) into a folder.",
+    )
+    _add_tables(parser)
+    _add_method(parser, ["pcpca", "cpca", "ppca"])
+    _add_seed(parser)
+    _add_output(parser, "FOLDER", "folder for the results, made if there is none")
+
+
+def _transform(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "transform",
+        "latent coordinates of new rows",
+        "Apply a saved model to the rows of a table. Columns are found by name; further ones are left out.",
+    )
+    _add_model(parser)
+    parser.add_argument("table", type=Path, help=f"the rows ({FORMATS})")
+    parser.add_argument(
+        "--center",
+        choices=["foreground", "background"],
+        default="foreground",
+        help="treat the rows as cases or as controls (default: %(default)s)",
+    )
+    _add_header(parser)
+    _add_output(parser, "FILE", "the table to be written (.csv or .tsv)")
+
+
+def _impute(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "impute",
+        "fill the missing values of a table of cases",
+        "Fill the missing values (empty cells, NA, NaN and so on) from a model of the cases, contrasted with a "
+        "background if one is given. All other cells of a text table stay as they are.",
+    )
+    _add_tables(parser, labels=False)
+    _add_components(parser)
+    parser.add_argument(
+        "--gamma",
+        type=_number,
+        metavar="NUMBER",
+        help="strength of the contrast (default: half of what these tables allow at most)",
+    )
+    _add_output(parser, "FILE", "the table to be written (.csv, .tsv or .npy; of a text table in its own format)")
+
+
+def _path(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "path",
+        "contrast at many strengths",
+        "Contrast cases and controls at many values of gamma. Writes path.npz and path.csv (one line for each gamma) "
+        "into a folder, and names the gammas whose results differ most.",
+    )
+    _add_tables(parser, labels=False)
+    _add_method(parser, ["pcpca", "cpca"], gamma=False)
+    _add_gammas(parser)
+    _add_output(parser, "FOLDER", "folder for the results, made if there is none")
+
+
+def _report(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "report",
+        "one HTML page about cases and controls",
+        "Write a page about the contrast of cases and controls, at many strengths, with pictures, tables and text. It "
+        "opens without a network.",
+    )
+    _add_tables(parser)
+    _add_method(parser, ["pcpca", "cpca"])
+    parser.add_argument(
+        "--model", type=Path, metavar="FILE", help="a saved model of these tables, in place of fitting one"
+    )
+    _add_gammas(parser)
+    parser.add_argument(
+        "--uncertainty",
+        choices=["none", "bootstrap", "posterior"],
+        default="none",
+        help="how sure the loadings are (default: %(default)s)",
+    )
+    parser.add_argument("--title", metavar="TEXT", help="of the page")
+    _add_seed(parser)
+    _add_output(parser, "FILE", "the page to be written (.html)")
+
+
+def _sample(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "sample",
+        "new rows from a saved model",
+        "Draw rows from the model's distribution of cases. For realistic rows fit with at most half gamma's limit.",
+    )
+    _add_model(parser)
+    parser.add_argument("-n", type=_count, default=100, metavar="NUMBER", help="how many (default: %(default)s)")
+    _add_seed(parser)
+    _add_output(parser, "FILE", "the table to be written (.csv or .tsv)")
+
+
+def _demo(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "demo",
+        "run the method on made-up data and write its results",
+        "Make cases with hidden subgroups and controls without, contrast them, and write both tables, the latents, a "
+        "picture and a report.",
+    )
+    _add_seed(parser)
+    parser.add_argument(
+        "-o", "--output", "--out", type=Path, default=Path("contrapca-demo"), metavar="FOLDER",
+        help="folder for the results (default: %(default)s)",
+    )  # fmt: skip
+    _add_force(parser)
+
+
+def _info(commands: Any) -> None:
+    parser = _command(
+        commands, "info", "what a saved file holds", "Describe a saved model, a path, or the draws of a posterior."
+    )
+    _add_model(parser)
+
+
+# ---------------------------------------------------------------------- options that commands share
+
+
+def _add_tables(parser: argparse.ArgumentParser, *, labels: bool = True) -> None:
+    parser.add_argument("cases", type=Path, help=f"the cases, or both groups with --group ({FORMATS})")
+    parser.add_argument(
+        "--background",
+        metavar="FILE_OR_VALUE",
+        help="the table of controls; with --group, what stands in that column for controls",
+    )
+    parser.add_argument("--group", metavar="COLUMN", help="the column that tells cases and controls of one table apart")
+    if labels:
+        parser.add_argument("--labels", metavar="COLUMN", help="a column to show beside the results; no feature")
+    parser.add_argument(
+        "--ignore", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns that are no features"
+    )
+    parser.add_argument("--common", action="store_true", help="use the columns that both tables have")
+    _add_header(parser)
+
+
+def _add_header(parser: argparse.ArgumentParser) -> None:
+    header = parser.add_mutually_exclusive_group()
+    header.add_argument(
+        "--header", action="store_true", default=None, help="the first line of text tables holds names (default: found)"
+    )
+    header.add_argument("--no-header", dest="header", action="store_false", help="it holds values")
+
+
+def _add_method(parser: argparse.ArgumentParser, methods: list[str], *, gamma: bool = True) -> None:
+    parser.add_argument("--method", choices=methods, default="pcpca", help="(default: %(default)s)")
+    _add_components(parser)
+    if gamma:
+        parser.add_argument(
+            "--gamma",
+            type=_gamma,
+            default="auto",
+            metavar="NUMBER",
+            help="strength of the contrast, 0 for none (default: auto, which is robust for finding directions)",
+        )
+    parser.add_argument(
+        "--scale",
+        choices=["none", "group", "pooled"],
+        default="none",
+        help="divide features by their standard deviation in each group, or within groups (default: %(default)s)",
+    )
+
+
+def _add_components(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--components", type=_count, default=2, metavar="NUMBER", help="dimensions (default: %(default)s)"
+    )
+
+
+def _add_gammas(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--gammas",
+        type=_several,
+        metavar="NUMBER",
+        help="how many values of gamma (default: 40; 20 with missing values)",
+    )
+
+
+def _add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="a file that contrapca saved (model.npz)")
+
+
+def _add_seed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--seed", type=_seed, default=0, metavar="NUMBER", help="of what is random (default: %(default)s)"
+    )
+
+
+def _add_output(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar=metavar, help=help)
+    _add_force(parser)
+
+
+def _add_force(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--force", action="store_true", help="replace files that exist")
+
+
+# ---------------------------------------------------------------------- numbers
+
+
+def _count(text: str) -> int:
+    return _whole(text, 1)
+
+
+def _several(text: str) -> int:
+    return _whole(text, 2)
+
+
+def _seed(text: str) -> int:
+    return _whole(text, 0)
+
+
+def _whole(text: str, least: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, {least} or more")
+    return value
+
+
+def _gamma(text: str) -> float | str:
+    return text if text == "auto" else _number(text)
+
+
+def _number(text: str) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number, 0 or more")
+    return value

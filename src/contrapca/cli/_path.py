@@ -1,0 +1,35 @@
+"""`contrapca path`: the contrast at many strengths."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from .. import contrast_path
+from ._console import Console
+from ._info import path_lines, path_summary
+from ._inputs import read_inputs
+from ._outputs import check_outputs, staged, write_columns
+
+FILES = ("path.npz", "path.csv")
+
+
+def path(options: Namespace, console: Console) -> None:
+    """Compute the path, write it, and name the gammas that differ most."""
+    files = [options.output / name for name in FILES]
+    check_outputs(files, force=options.force)
+    inputs = read_inputs(options)
+    found = contrast_path(
+        inputs.X,
+        background=inputs.Y,
+        n_components=options.components,
+        gammas=options.gammas,
+        method=options.method,
+        scale=False if options.scale == "none" else options.scale,
+        progress=console.progress,
+    )
+    with staged(files, force=options.force) as places:
+        found.save(places["path.npz"])
+        write_columns(places["path.csv"], found.table().columns)
+    console.say(*inputs.describe(), *path_lines(found), "", f"Path:  {files[0]}", f"Table: {files[1]}")
+    written = {"path": str(files[0]), "table": str(files[1])}
+    console.summarise({"inputs": inputs.summary(), "path": path_summary(found), "written": written})

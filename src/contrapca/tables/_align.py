@@ -1,0 +1,74 @@
+"""The columns of one table brought into the order of another's, by name."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from .._array import Rows
+from ..exceptions import TableFileError
+from ._data import DataTable, listed
+
+
+def align(
+    cases: DataTable, controls: DataTable, *, without: Collection[str] = (), common: bool = False
+) -> tuple[list[str] | None, Rows, Rows]:
+    """The features of two tables, and the values of both in that order.
+
+    Parameters
+    ----------
+    cases, controls : DataTable
+    without : names of columns that are no features
+    common : bool
+        Keep the columns that both have, instead of an error where one lacks some.
+
+    Returns
+    -------
+    names : list of str, or None where neither file has names
+    X, Y : ndarray or CSR matrix
+    """
+    left = [name for name in cases.names if name not in without]
+    right = [name for name in controls.names if name not in without]
+    if not (cases.named and controls.named):
+        _check_widths(controls, len(right), f"{cases.path!r}", len(left))
+        own = left if cases.named else right if controls.named else None
+        return own, cases.select(left), controls.select(right)
+    in_left, in_right = set(left), set(right)
+    names = [name for name in left if name in in_right]
+    if not names:
+        raise TableFileError(f"{cases.path!r} and {controls.path!r} have no numeric column in common.")
+    if not common:
+        way_out = "correct the names, or add --common to go on without them"
+        _check_lacking(controls, [name for name in left if name not in in_right], f"{cases.path!r}", way_out)
+        _check_lacking(cases, [name for name in right if name not in in_left], f"{controls.path!r}", way_out)
+    return names, cases.select(names), controls.select(names)
+
+
+def align_to(names: list[str] | None, n_features: int, table: DataTable, *, without: Collection[str] = ()) -> Rows:
+    """The values of a table in the columns of a model, by name, or by place where one of the two has no names."""
+    given = [name for name in table.names if name not in without]
+    if names is None or not table.named:
+        _check_widths(table, len(given), "the model", n_features)
+        return table.select(given)
+    present = set(given)
+    _check_lacking(table, [name for name in names if name not in present], "the model", "all of them are needed")
+    return table.select(names)
+
+
+def _check_widths(table: DataTable, width: int, whose: str, wanted: int) -> None:
+    if width != wanted:
+        raise TableFileError(
+            f"{table.path!r} has {width} numeric columns where {whose} has {wanted}: without names in both they must "
+            "be as many."
+        )
+
+
+def _check_lacking(table: DataTable, names: list[str], whose: str, way_out: str) -> None:
+    """Refuse a table that lacks columns; say so where it has them, but not as numbers."""
+    if not names:
+        return
+    others = [name for name in names if name in table.texts or name in table.empty]
+    why = f" ({listed(others)} without numbers there)" if others else ""
+    raise TableFileError(
+        f"{table.path!r} lacks {len(names)} numeric column{'s' * (len(names) > 1)} of {whose}: {listed(names)}{why}; "
+        f"{way_out}."
+    )

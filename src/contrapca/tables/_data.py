@@ -1,0 +1,122 @@
+"""What is read from a file: numbers to analyse, and text beside them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._array import Array, Rows, is_sparse
+from ..exceptions import TableFileError
+
+if TYPE_CHECKING:
+    from ._text import TextFile
+
+MAX_LISTED = 5  # names in a sentence
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """A table from a file.
+
+    Attributes
+    ----------
+    path : str
+    names : list of str
+        Of the numeric columns; x0, x1, ... where the file has none.
+    values : ndarray or CSR matrix of shape (n, len(names))
+        NaN where missing.
+    named : bool
+        Whether the names are the file's own.
+    texts : dict from name to ndarray of str
+        Columns that are not numeric, as they are written; empty text where missing.
+    row_names : list of str or None
+    mixed : dict from name to str
+        Among `texts`, columns of numbers but for a few cells, with the place of the first such cell.
+    empty : list of str
+        Names of columns without any value.
+    notes : list of str
+        What the reader decided by itself, in words.
+    source : TextFile or None
+        The text that it was read from, for writing it again with little changed.
+    """
+
+    path: str
+    names: list[str]
+    values: Rows
+    named: bool = True
+    texts: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    row_names: list[str] | None = None
+    mixed: dict[str, str] = field(default_factory=dict)
+    empty: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    source: TextFile | None = None
+
+    def __post_init__(self) -> None:
+        check_distinct(self.path, self.names)
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns: numeric, other and empty ones."""
+        return [*self.names, *self.texts, *self.empty]
+
+    def select(self, names: list[str]) -> Rows:
+        """The named numeric columns in that order, shape (n, len(names))."""
+        place = {name: j for j, name in enumerate(self.names)}
+        return take_columns(self.values, [place[name] for name in names])
+
+    def as_text(self, name: str) -> npt.NDArray[Any]:
+        """Any column as text, shape (n,): whole numbers without a point, missing values as empty text."""
+        if name in self.texts:
+            return self.texts[name]
+        if name in self.empty:
+            return np.full(len(self), "")
+        column = dense(self.select([name]))[:, 0]
+        return np.array(["" if np.isnan(value) else f"{value:.12g}" for value in column.tolist()])
+
+
+class NamedArray(np.ndarray):  # type: ignore[type-arg]
+    """An ndarray with the names of its columns, as data frames have them: errors and warnings then say the names."""
+
+    columns: list[str]
+
+
+def with_names(values: Rows, names: list[str] | None) -> Rows:
+    """The same rows with `columns`, which all of this package knows; as they are where there are no names."""
+    if names is None:
+        return values
+    named: Any = sp.csr_array(values, copy=False) if is_sparse(values) else values.view(NamedArray)
+    named.columns = names
+    return named
+
+
+def take_columns(values: Rows, columns: list[int]) -> Rows:
+    """Some columns of a table; the table itself where they are all, in their order."""
+    return values if columns == list(range(values.shape[1])) else values[:, columns]
+
+
+def dense(values: Rows) -> Array:
+    """A table as an ndarray."""
+    return np.asarray(values.toarray() if is_sparse(values) else values)
+
+
+def check_distinct(path: str, names: list[str]) -> None:
+    """Refuse two columns of one name."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise TableFileError(
+            f"{path!r} has more than one column named {listed(repeated)}: rename them, names must differ."
+        )
+
+
+def listed(names: list[str]) -> str:
+    """Names in quotes, at most five of them."""
+    shown = ", ".join(map(repr, names[:MAX_LISTED]))
+    return shown + (f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else "")

@@ -1,0 +1,91 @@
+"""`contrapca transform`, `sample` and `info`: what is done with saved files."""
+
+import json
+
+import numpy as np
+import pytest
+
+from contrapca import CLVM, PCPCA, load
+from csvfiles import columns_of, read_csv, write_csv
+
+NAMES = [f"gene{j}" for j in range(6)]
+
+
+@pytest.fixture
+def saved(folder, run):
+    """A working folder with results/model.npz."""
+    assert run("fit", "cases.csv", "--background", "controls.csv", "-o", "results").code == 0
+    return folder
+
+
+@pytest.mark.parametrize("center", ["foreground", "background"])
+def test_transform_finds_columns_by_name(saved, run, pair, center):
+    rows = pair[1]
+    shuffled = [3, 0, 5, 1, 4, 2]
+    table = [[f"r{i}", 9.0, *row[shuffled]] for i, row in enumerate(rows)]
+    write_csv(saved / "new.csv", ["name", "further", *(NAMES[j] for j in shuffled)], table)
+    outcome = run("transform", "results/model.npz", "new.csv", "--center", center, "-o", "z.tsv")
+    assert outcome.err == ""
+    assert outcome.code == 0
+    header, *cells = read_csv(saved / "z.tsv", "\t")
+    assert header == ["row", "pcpca0", "pcpca1"]
+    assert [row[0] for row in cells] == [f"r{i}" for i in range(30)]
+    expected = PCPCA(2).fit(pair[0], background=pair[1]).transform(rows, center=center)
+    np.testing.assert_allclose(np.array([row[1:] for row in cells], dtype=float), expected, atol=1e-12)
+
+
+def test_transform_without_names(saved, run, pair):
+    np.save(saved / "new.npy", pair[0])
+    assert run("transform", "results/model.npz", "new.npy", "-o", "z.csv").code == 0
+    expected = load(saved / "results" / "model.npz")
+    del expected.feature_names_in_
+    np.testing.assert_allclose(columns_of(saved / "z.csv", ["pcpca0", "pcpca1"]), expected.transform(pair[0]))
+
+
+def test_transform_takes_missing_values(saved, run, pair):
+    rows = pair[0].copy()
+    rows[::2, 3] = np.nan
+    write_csv(saved / "holes.csv", NAMES, rows)
+    assert run("transform", "results/model.npz", "holes.csv", "-o", "z.csv").code == 0
+    expected = PCPCA(2).fit(pair[0], background=pair[1]).transform(rows)
+    np.testing.assert_allclose(columns_of(saved / "z.csv", ["pcpca0", "pcpca1"]), expected, atol=1e-12)
+
+
+def test_sample(saved, run, tree):
+    assert run("sample", "results/model.npz", "-n", "7", "--seed", "3", "-o", "new.csv").code == 0
+    expected = load(saved / "results" / "model.npz").sample(7, random_state=3)
+    np.testing.assert_array_equal(columns_of(saved / "new.csv", NAMES), expected)
+    assert run("fit", "cases.csv", "--background", "controls.csv", "--method", "cpca", "-o", "directions").code == 0
+    before = tree(saved)
+    outcome = run("sample", "directions/model.npz", "-o", "other.csv")
+    assert outcome.code == 2
+    assert "CPCA has no probability model" in outcome.err
+    assert tree(saved) == before
+
+
+def test_info_of_models(saved, run, pair):
+    shown = run("info", "results/model.npz").out
+    model = load(saved / "results" / "model.npz")
+    assert f"PCPCA with 2 components of 6 features, gamma = {model.gamma_:.4f}" in shown
+    summary = json.loads(run("info", "results/model.npz", "--json").out)
+    assert summary["holds"] == "PCPCA"
+    assert summary["features"] == NAMES
+    assert summary["gamma_max"] == model.gamma_max_
+    CLVM(1, 1).fit(pair[0], background=pair[1]).save(saved / "clvm.npz")
+    assert "CLVM with 1 shared components and 1 of the cases alone" in run("info", "clvm.npz").out
+    assert json.loads(run("info", "clvm.npz", "--json").out)["n_shared"] == 1
+    assert run("transform", "clvm.npz", "controls.csv", "-o", "z.csv").code == 0
+    outcome = run("transform", "clvm.npz", "controls.csv", "--center", "background", "-o", "z2.csv")
+    assert outcome.code == 2
+    assert "not for CLVM" in outcome.err
+
+
+def test_info_of_draws(saved, run, pair):
+    model = PCPCA(2, gamma=0.2).fit(pair[0], background=pair[1])
+    model.bootstrap(pair[0], background=pair[1], n=40, random_state=0, progress=False).save(saved / "draws.npz")
+    assert "ContrastPosterior(bootstrap, pcpca" in run("info", "draws.npz").out
+    summary = json.loads(run("info", "draws.npz", "--json").out)
+    assert (summary["kind"], summary["n_features"]) == ("bootstrap", 6)
+    outcome = run("transform", "draws.npz", "cases.csv", "-o", "z.csv")
+    assert outcome.code == 2
+    assert "holds a ContrastPosterior, and not a model" in outcome.err

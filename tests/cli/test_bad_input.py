@@ -1,0 +1,253 @@
+"""What users get wrong: each time one clear sentence, exit code 2, and nothing left behind."""
+
+import gzip
+import os
+import resource
+import shutil
+import sys
+
+import numpy as np
+import pytest
+
+FIT = ["fit", "{file}", "--background", "controls.csv", "-o", "results"]
+GENES = [f"gene{j}" for j in range(6)]
+HEADER = ",".join(GENES)
+ROW = "1,2,3,4,5,6"
+
+
+def text(name, content):
+    """A builder of one file."""
+
+    def build(folder):
+        (folder / name).write_bytes(content if isinstance(content, bytes) else content.encode())
+        return name
+
+    return build
+
+
+def rows(values, names=HEADER):
+    return "\n".join([names, *(",".join(map(str, row)) for row in values)]) + "\n"
+
+
+NUMBERS = np.random.default_rng(0).standard_normal((8, 6)).round(3).tolist()
+
+
+def with_cell(cell):
+    changed = [list(row) for row in NUMBERS]
+    changed[4][2] = cell
+    return rows(changed)
+
+
+# What the file of the cases holds, and what the sentence must say.
+FILES = {
+    "there is no file": (lambda folder: "nothing.csv", "There is no file 'nothing.csv'"),
+    "a folder": (lambda folder: (folder / "data.csv").mkdir() or "data.csv", "'data.csv' is a folder"),
+    "unknown ending": (text("cases.xlsx", b"PK"), "no ending that tells its format: use one of .csv"),
+    "empty file": (text("bad.csv", ""), "'bad.csv' is empty"),
+    "blank lines only": (text("bad.csv", "\n\n \n"), "'bad.csv' is empty"),
+    "header only": (text("bad.csv", HEADER + "\n"), "a header but no rows"),
+    "one row": (text("bad.csv", f"{HEADER}\n{ROW}\n"), "has 1 row of cases: 2 or more are needed"),
+    "unknown separator": (text("bad.csv", "a:b:c\n1:2:3\n4:5:6\n"), "one column only"),
+    "duplicate names": (text("bad.csv", f"{HEADER},gene2\n{ROW},7\n{ROW},8\n"), "more than one column named 'gene2'"),
+    "a text in a column": (text("bad.csv", with_cell("n.d.")), "'gene2' of 'bad.csv' holds numbers but for 'n.d.'"),
+    "a text column": (
+        text("bad.csv", rows([[*row[:2], "x", *row[3:]] for row in NUMBERS])),
+        "lacks 1 numeric column of 'controls.csv': 'gene2' ('gene2' without numbers there)",
+    ),
+    "infinite values": (text("bad.csv", with_cell("inf")), "The column 'gene2' of 'bad.csv' holds infinite values"),
+    "a short line": (text("bad.csv", f"{HEADER}\n{ROW}\n1,2,3\n{ROW}\n"), "Line 3 of 'bad.csv' has 3 cells where 6"),
+    "a long line": (text("bad.csv", f"{HEADER}\n{ROW}\n{ROW},7\n"), "Line 3 of 'bad.csv' has 7 cells where 6 belong"),
+    "an open quote": (text("bad.csv", f'{HEADER}\n"{ROW}\n{ROW}\n'), "is a quote not closed?"),
+    "a huge cell": (text("bad.csv", f"{HEADER}\n{'x' * 200_000},2,3,4,5,6\n{ROW}\n"), "Line 2 of 'bad.csv' cannot be"),
+    "decimal commas": (text("bad.csv", "gene0;gene1\n1,5;2,5\n2,5;3,5\n"), "decimal commas, such as '1,5'"),
+    "not UTF-8": (text("bad.csv", f"{HEADER}\n{ROW}\n".encode() + b"\xe9\xff,1,2,3,4,5\n"), "not text in UTF-8"),
+    "UTF-16": (text("bad.csv", f"{HEADER}\n{ROW}\n".encode("utf-16")), "not text in UTF-8"),
+    "binary": (text("bad.csv", b"a,b\n\x00\x01,2\n"), "not a text file"),
+    "no gzip": (text("bad.csv.gz", HEADER), "not a complete gzip file"),
+    "half a gzip": (text("bad.csv.gz", gzip.compress(rows(NUMBERS).encode())[:-20]), "not a complete gzip file"),
+    "missing columns": (
+        text("bad.csv", rows([row[:4] for row in NUMBERS], ",".join(GENES[:4]))),
+        "lacks 2 numeric columns of 'controls.csv': 'gene5', 'gene4'; correct the names, or add --common",
+    ),
+    "no common column": (text("bad.csv", "a,b\n1,2\n3,4\n"), "no numeric column in common"),
+    "0-byte npz": (text("bad.npz", b""), "'bad.npz' is empty: it has 0 bytes"),
+    "0-byte npy": (text("bad.npy", b""), "'bad.npy' is empty: it has 0 bytes"),
+    "0-byte mtx": (text("bad.mtx", b""), "'bad.mtx' is empty: it has 0 bytes"),
+    "damaged npz": (text("bad.npz", b"PK\x03\x04junk"), "not a readable NumPy file"),
+    "damaged mtx": (text("bad.mtx", b"%%MatrixMarket matrix coordinate real general\n2 2 1\n"), "Matrix Market"),
+}  # fmt: skip
+
+
+def arrays(name, *given, **named):
+    def build(folder):
+        (np.savez if name.endswith("z") else np.save)(folder / name, *given, **named)
+        return name
+
+    return build
+
+
+OBJECTS = np.array([[1, "x"], [None, 2]], dtype=object)
+FILES |= {
+    "pickled objects": (arrays("bad.npy", OBJECTS), "NumPy file (it does not hold plain numbers or text)"),
+    "two tables": (arrays("bad.npz", a=np.ones((3, 2)), b=np.ones((3, 2))), "2 arrays with rows and columns where 1"),
+    "three axes": (arrays("bad.npy", np.ones((3, 2, 2))), "an array of shape (3, 2, 2) instead of rows and columns"),
+    "complex numbers": (arrays("bad.npy", np.ones((3, 6), dtype=complex)), "type complex128 instead of numbers"),
+    "too narrow": (arrays("bad.npy", np.ones((9, 4))), "has 6 numeric columns where 'bad.npy' has 4"),
+}  # fmt: skip
+
+
+@pytest.fixture
+def refuses(folder, run, command, tree):
+    """Run, in this process or in one of its own, and check what every refusal must be."""
+
+    def check(arguments, says, *, real=False, **options):
+        before = tree(folder)
+        outcome = command(*arguments, cwd=folder, **options) if real else run(*arguments)
+        assert outcome.code == 2, outcome.err
+        assert outcome.out == ""
+        assert outcome.err.startswith("contrapca: ")
+        assert outcome.err.count("\n") == 1
+        assert "Traceback" not in outcome.err
+        assert says in outcome.err
+        assert tree(folder) == before
+
+    return check
+
+
+@pytest.mark.parametrize("case", FILES)
+def test_bad_files(folder, refuses, case):
+    build, says = FILES[case]
+    name = build(folder)
+    refuses([part.format(file=name) for part in FIT], says)
+
+
+# The same through the real command, for one of each kind; starting it takes seconds.
+@pytest.mark.parametrize("case", ["a text in a column", "not UTF-8", "missing columns", "0-byte npz"])
+def test_bad_files_of_the_real_command(folder, refuses, case):
+    build, says = FILES[case]
+    name = build(folder)
+    refuses([part.format(file=name) for part in FIT], says, real=True)
+
+
+TABLES = ["cases.csv", "--background", "controls.csv"]
+OPTIONS = {
+    "no background": (["fit", "cases.csv", "-o", "r"], "--background is needed: the table of controls"),
+    "group without value": (["fit", "cases.csv", "--group", "stage", "-o", "r"], "what stands in that column"),
+    "unknown value": (
+        ["fit", "cases.csv", "--group", "stage", "--background", "well", "-o", "r"],
+        "'well' does not occur in the column 'stage' of 'cases.csv'; there are 'mild', 'severe'",
+    ),
+    "unknown group column": (
+        ["fit", "cases.csv", "--group", "diet", "--background", "x", "-o", "r"],
+        "--group: 'cases.csv' has no column 'diet', only 'gene0'",
+    ),
+    "unknown label column": (["fit", *TABLES, "--labels", "diet", "-o", "r"], "--labels: 'cases.csv' has no column"),
+    "unknown column to ignore": (["fit", *TABLES, "--ignore", "diet", "-o", "r"], "no table has a column 'diet'"),
+    "too many components": (["fit", *TABLES, "--components", "6", "-o", "r"], "more than --components 6 are needed"),
+    "too strong": (["fit", *TABLES, "--gamma", "1.5", "-o", "r"], "gamma=1.5 is too strong a contrast"),
+    "gamma of one table": (["impute", "cases.csv", "--gamma", "0.1", "-o", "r.csv"], "--gamma needs --background"),
+    "output in a file": (["fit", *TABLES, "-o", "cases.csv/results"], "'cases.csv' is a file"),
+    "output is a file": (["fit", *TABLES, "-o", "cases.csv"], "'cases.csv' is a file"),
+    "output exists": (["impute", "cases.csv", "-o", "controls.csv"], "'controls.csv' exists"),
+    "output is a folder": (["impute", "cases.csv", "-o", ".", "--force"], "'.' is a folder"),
+    "not a page": (["report", *TABLES, "-o", "report.pdf"], "must end in .html"),
+    "not a text table": (["sample", "model.npz", "-o", "new.xlsx"], "must end in .csv or .tsv"),
+    "no model": (["info", "model.npz"], "'model.npz': No such file or directory."),
+    "a table is no model": (["info", "cases.csv"], "'cases.csv' is not a readable contrapca file"),
+    "two models": (["transform", "cases.csv", "cases.csv", "-o", "z.csv"], "not a readable contrapca file"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", OPTIONS)
+def test_bad_options(refuses, case, need):
+    if case == "not a page":
+        need("jinja2")
+    refuses(*OPTIONS[case])
+
+
+@pytest.mark.parametrize("case", ["unknown value", "output in a file", "too strong"])
+def test_bad_options_of_the_real_command(refuses, case):
+    refuses(*OPTIONS[case], real=True)
+
+
+def test_groups_that_are_no_two(folder, refuses):
+    content = rows([["a", *row] for row in NUMBERS], f"kind,{HEADER}")
+    text("all.csv", content)(folder)
+    one = ["fit", "all.csv", "--group", "kind", "-o", "r", "--background"]
+    refuses([*one, "a"], "All rows of 'all.csv' have 'a' in the column 'kind': no case is left")
+    text("all.csv", content.replace("a,", ",", 1).replace("a,", ",", 1))(folder)
+    refuses([*one, "a"], "rows of 'all.csv' have nothing in the column 'kind'")
+    text("all.csv", rows([["b" if i else "a", *row] for i, row in enumerate(NUMBERS)], f"kind,{HEADER}"))(folder)
+    refuses([*one, "a"], "'all.csv' has 1 row of controls")
+
+
+def test_a_model_of_other_features(folder, refuses, run):
+    assert run("fit", *TABLES, "-o", "results").code == 0
+    text("fewer.csv", rows([row[:4] for row in NUMBERS], ",".join(GENES[:4])))(folder)
+    arguments = ["transform", "results/model.npz", "fewer.csv", "-o", "z.csv"]
+    refuses(arguments, "'fewer.csv' lacks 2 numeric columns of the model: 'gene4', 'gene5'")
+    refuses(["fit", "results/model.npz", "--background", "controls.csv", "-o", "r"], "is a model, a path or draws")
+    model = (folder / "results" / "model.npz").read_bytes()
+    (folder / "half.npz").write_bytes(model[: len(model) // 2])
+    refuses(["info", "half.npz"], "'half.npz' is not a readable contrapca file")
+
+
+def test_damaged_parquet(folder, refuses, need):
+    need("pyarrow")
+    for content, says in ((b"", "0 bytes"), (b"PAR1junkPAR1", "not a readable Parquet file")):
+        (folder / "bad.parquet").write_bytes(content)
+        refuses([part.format(file="bad.parquet") for part in FIT], says)
+
+
+def test_bad_h5ad(folder, refuses, need):
+    anndata = need("anndata")
+    arguments = [part.format(file="bad.h5ad") for part in FIT]
+    for content, says in ((b"", "0 bytes"), (b"junk", "not a readable h5ad file")):
+        (folder / "bad.h5ad").write_bytes(content)
+        refuses(arguments, says)
+    pandas = need("pandas")
+    anndata.AnnData(obs=pandas.DataFrame(index=list("abc"))).write_h5ad(folder / "bad.h5ad")
+    refuses(arguments, "'bad.h5ad' has no matrix X")
+
+
+def test_without_an_extra(folder, refuses, monkeypatch):
+    monkeypatch.setitem(sys.modules, "pyarrow.parquet", None)
+    (folder / "cases.parquet").write_bytes(b"PAR1")
+    refuses([part.format(file="cases.parquet") for part in FIT], 'pip install "contrapca[parquet]"')
+
+
+def test_no_permission_to_write(folder, refuses):
+    if os.geteuid() == 0:  # permission bits do not bind root, but nobody can make folders there
+        place, says = "/sys/contrapca-results", "cannot be written into"
+    else:
+        place, says = folder / "closed" / "results", "no permission to write into"
+        place.parent.mkdir()
+        place.parent.chmod(0o555)
+    refuses(["fit", *TABLES, "-o", place], says, real=True)
+    if os.geteuid() != 0:
+        place.parent.chmod(0o755)
+
+
+def limit_files(size):
+    """A disk that is full after so many bytes of a file."""
+    return lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
+
+
+@pytest.mark.parametrize(
+    ("arguments", "size"),
+    [
+        (["fit", *TABLES, "-o", "results"], 1000),  # in the middle of the first file
+        (["fit", *TABLES, "-o", "new/deep/results", "--gamma", "0"], 2600),
+        (["impute", "cases.csv", "-o", "filled.csv"], 1000),
+    ],
+)
+def test_disk_full(refuses, arguments, size):
+    refuses(arguments, "File too large): nothing was written", real=True, preexec_fn=limit_files(size))
+
+
+def test_disk_full_keeps_what_was_there(folder, refuses, run):
+    assert run("fit", *TABLES, "-o", "results").code == 0
+    shutil.copy(folder / "results" / "model.npz", folder / "copy.npz")
+    arguments = ["fit", *TABLES, "-o", "results", "--force"]
+    refuses(arguments, "nothing was written", real=True, preexec_fn=limit_files(3000))
+    assert (folder / "copy.npz").read_bytes() == (folder / "results" / "model.npz").read_bytes()

@@ -1,0 +1,163 @@
+"""`contrapca fit` against the library called directly."""
+
+import json
+
+import numpy as np
+import pytest
+
+import contrapca
+from contrapca import CPCA, PCPCA, PPCA
+from csvfiles import columns_of, read_csv, write_csv
+
+NAMES = [f"gene{j}" for j in range(6)]
+TWO_FILES = ["fit", "cases.csv", "--background", "controls.csv", "-o", "results"]
+
+
+@pytest.mark.parametrize("method", ["pcpca", "cpca"])
+def test_two_files(folder, run, pair, method):
+    X, Y = pair
+    outcome = run(*TWO_FILES, "--method", method, "--labels", "stage", "--scale", "pooled")
+    assert outcome.code == 0
+    assert outcome.err == ""
+    expected = {"pcpca": PCPCA, "cpca": CPCA}[method](2, scale="pooled").fit(X, background=Y)
+    latents = ["row", "group", "label", f"{method}0", f"{method}1"]
+    table = read_csv(folder / "results" / "latents.csv")
+    assert table[0] == latents
+    assert table[1][:3] == ["s0", "case", "mild"]
+    assert table[41][:3] == ["1", "control", ""]  # controls.csv has no names of rows and no such column
+    found = columns_of(folder / "results" / "latents.csv", latents[3:])
+    both = np.vstack([expected.transform(X), expected.transform(Y, center="background")])
+    np.testing.assert_allclose(found, both, atol=1e-12)
+    loadings = read_csv(folder / "results" / "loadings.csv")
+    assert [row[0] for row in loadings[1:]] == NAMES
+    assert [int(row[-1]) for row in loadings[1:]] == expected.feature_table()["rank"].tolist()
+    model = contrapca.load(folder / "results" / "model.npz")
+    assert model.feature_names_in_.tolist() == NAMES
+    np.testing.assert_allclose(model.components_, expected.components_, atol=1e-12)
+    assert f"gamma = {model.gamma_:.4f}" in outcome.out
+    assert sorted(path.name for path in (folder / "results").iterdir()) == ["latents.csv", "loadings.csv", "model.npz"]
+
+
+@pytest.mark.parametrize("numeric", [False, True])
+def test_one_file_with_groups(folder, run, pair, numeric):
+    X, Y = pair
+    values = np.vstack([X, Y])
+    order = np.random.default_rng(0).permutation(70)
+    group = np.repeat([1, 0] if numeric else ["ill", "well"], [40, 30])
+    rows = [[group[i], *values[i]] for i in order]
+    write_csv(folder / "all.csv", ["status", *NAMES], rows)
+    value = "0" if numeric else "well"
+    outcome = run("fit", "all.csv", "--group", "status", "--background", value, "-o", "results", "--gamma", "0.2")
+    assert outcome.code == 0
+    cases, controls = values[order[order < 40]], values[order[order >= 40]]
+    expected = PCPCA(2, gamma=0.2).fit(cases, background=controls)
+    found = columns_of(folder / "results" / "latents.csv", ["row", "pcpca0", "pcpca1"])
+    np.testing.assert_allclose(found[:40, 1:], expected.transform(cases), atol=1e-12)
+    np.testing.assert_allclose(found[40:, 1:], expected.transform(controls, center="background"), atol=1e-12)
+    np.testing.assert_array_equal(found[:40, 0], np.flatnonzero(order < 40) + 1)  # rows are numbered as in the file
+
+
+def test_ppca_and_no_contrast_need_no_controls(folder, run, pair):
+    X, _ = pair
+    assert run("fit", "cases.csv", "--method", "ppca", "-o", "a").code == 0
+    assert run("fit", "cases.csv", "--gamma", "0", "-o", "b").code == 0
+    expected = PPCA(2).fit(X).transform(X)
+    np.testing.assert_allclose(columns_of(folder / "a" / "latents.csv", ["ppca0", "ppca1"]), expected, atol=1e-12)
+    np.testing.assert_allclose(columns_of(folder / "b" / "latents.csv", ["pcpca0", "pcpca1"]), expected, atol=1e-9)
+    assert "cases alone" in run(*TWO_FILES, "--method", "ppca").err
+
+
+def test_missing_values(folder, run, pair):
+    X, Y = pair
+    X = X.copy()
+    X[::3, 1] = np.nan
+    write_csv(folder / "holes.csv", NAMES, X)
+    arguments = ["fit", "holes.csv", "--background", "controls.csv", "--components", "1", "-o", "results"]
+    assert run(*arguments).code == 0
+    expected = PCPCA(1, random_state=0).fit(X, background=Y)
+    np.testing.assert_allclose(
+        columns_of(folder / "results" / "latents.csv", ["pcpca0"])[:40], expected.transform(X), atol=1e-9
+    )
+
+
+def test_common_columns(folder, run, pair):
+    X, Y = pair
+    write_csv(folder / "fewer.csv", [*NAMES[:4], "extra"], np.column_stack([Y[:, :4], Y[:, 0]]))
+    outcome = run("fit", "cases.csv", "--background", "fewer.csv", "--common", "-o", "results")
+    assert outcome.code == 0
+    assert "4 features" in outcome.out
+    assert "Not used as features: sample, stage, gene4, gene5" in outcome.out
+    expected = PCPCA(2).fit(X[:, :4], background=Y[:, :4])
+    found = columns_of(folder / "results" / "latents.csv", ["pcpca0", "pcpca1"])[:40]
+    np.testing.assert_allclose(found, expected.transform(X[:, :4]), atol=1e-12)
+
+
+def test_identifiers_are_noticed(folder, run, pair):
+    X, Y = pair
+    for name, values in (("c.csv", X), ("k.csv", Y)):
+        write_csv(folder / name, ["patient_id", *NAMES], np.column_stack([np.arange(len(values)), values]))
+    arguments = ["fit", "c.csv", "--background", "k.csv", "-o", "results"]
+    assert "'patient_id' looks like an identifier" in run(*arguments).err
+    outcome = run(*arguments, "--ignore", "patient_id", "--force")
+    assert outcome.err == ""
+    assert "6 features" in outcome.out
+
+
+def test_labels_are_a_scale_or_classes(folder, run, pair):
+    from argparse import Namespace
+
+    from contrapca.cli._inputs import read_inputs
+
+    X, _ = pair
+    ages = np.linspace(20, 60.5, 40)
+    write_csv(folder / "aged.csv", ["age", "batch", *NAMES], np.column_stack([ages, np.arange(40) % 3, X]))
+    options = Namespace(cases="aged.csv", background="controls.csv", group=None, ignore=["batch"], common=False)
+    options.header, options.components, options.labels = None, 2, "age"
+    np.testing.assert_allclose(read_inputs(options).cases.labels, ages)
+    options.ignore, options.labels = ["age"], "batch"
+    assert read_inputs(options).cases.labels.tolist()[:4] == ["0", "1", "2", "0"]
+
+
+def test_nothing_is_overwritten_without_force(folder, run, tree):
+    assert run(*TWO_FILES).code == 0
+    before = tree(folder)
+    outcome = run(*TWO_FILES, "--gamma", "0.1")
+    assert outcome.code == 2
+    assert "'results/model.npz' exists" in outcome.err
+    assert tree(folder) == before
+    assert run(*TWO_FILES, "--gamma", "0.1", "--force").code == 0
+    after = tree(folder)
+    assert after.keys() == before.keys()
+    assert after["results/latents.csv"] != before["results/latents.csv"]
+
+
+def test_a_failure_half_way_leaves_what_was_there(folder, run, tree, monkeypatch):
+    from contrapca.cli import _fit
+
+    def full(path, columns):
+        path.write_text("half")
+        raise OSError(28, "No space left on device", str(path))
+
+    monkeypatch.setattr(_fit, "write_columns", full)
+    before = tree(folder)
+    outcome = run(*TWO_FILES)
+    assert outcome.code == 2
+    assert (
+        outcome.err == "contrapca: 'results' cannot be written into (No space left on device): nothing was written.\n"
+    )
+    assert tree(folder) == before
+    (folder / "results").mkdir()
+    (folder / "results" / "latents.csv").write_text("mine")
+    before = tree(folder)
+    assert run(*TWO_FILES, "--force").code == 2
+    assert tree(folder) == before
+
+
+def test_the_seed_and_the_summary(folder, run):
+    first = json.loads(run(*TWO_FILES, "--json").out)
+    again = json.loads(run(*TWO_FILES, "--json", "--force").out)
+    assert first == again
+    model = contrapca.load(folder / "results" / "model.npz")
+    assert first["model"]["gamma"] == model.gamma_
+    assert first["model"]["components"][0]["case_variance"] == model.explained_variance_[0]
+    assert len(first["model"]["top_features"]) == 6

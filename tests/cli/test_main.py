@@ -1,0 +1,145 @@
+"""How the command behaves whatever it does: help, exit codes, what goes where."""
+
+import json
+import os
+import subprocess
+import sys
+
+import pytest
+
+from contrapca import __version__
+from contrapca.cli import _main
+from contrapca.exceptions import warn
+
+
+def test_help_loads_nothing_heavy():
+    """What keeps `contrapca --help` far under a second."""
+    code = (
+        "import sys, contrapca.cli\n"
+        "try: contrapca.cli.main(['--help'])\n"
+        "except SystemExit: pass\n"
+        "print(sorted({'numpy', 'scipy', 'sklearn', 'matplotlib', 'plotly'} & set(sys.modules)))"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout.endswith("[]\n")
+    assert "contrapca fit cases.csv --background controls.csv -o results" in done.stdout
+
+
+def test_every_command_has_help_and_a_module(run):
+    for name in _main.MODULES:
+        outcome = run(name, "--help")
+        assert outcome.code == 0
+        assert all(option in outcome.out for option in ("--quiet", "--json", "--debug"))
+    assert run("--version") == (0, f"contrapca {__version__}\n", "")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        ([], "required: command"),
+        (["fti"], "invalid choice: 'fti'"),
+        (["fit", "a.csv"], "required: -o/--output"),
+        (["fit", "a.csv", "-o", "x", "--gamma", "much"], "'much' is not a finite number, 0 or more"),
+        (["fit", "a.csv", "-o", "x", "--components", "0"], "'0' is not a whole number, 1 or more"),
+        (["path", "a.csv", "-o", "x", "--gammas", "1"], "'1' is not a whole number, 2 or more"),
+        (["fit", "a.csv", "-o", "x", "--seed", "-1"], "'-1' is not a whole number, 0 or more"),
+        (["fit", "a.csv", "-o", "x", "--header", "--no-header"], "not allowed with"),
+        (["fit", "a.csv", "-o", "x", "--gam", "0.1"], "unrecognized arguments"),
+    ],
+)
+def test_usage_errors_are_one_line(run, arguments, says):
+    outcome = run(*arguments)
+    assert outcome.code == 2
+    assert outcome.out == ""
+    assert says in outcome.err
+    assert outcome.err.startswith("contrapca: ")
+    assert outcome.err.count("\n") == 1
+
+
+def raising(error):
+    def command(options, console):
+        raise error
+
+    return command
+
+
+@pytest.mark.parametrize(
+    ("error", "code", "says"),
+    [
+        (KeyboardInterrupt(), 130, "stopped; nothing was written."),
+        (ZeroDivisionError("oh"), 1, "a bug (ZeroDivisionError: oh); please run it again with --debug"),
+        (MemoryError(), 2, "not enough memory"),
+        (ValueError("two\nlines"), 2, "two lines"),
+        (OSError(28, "No space left on device", "x.csv"), 2, "'x.csv': No space left on device."),
+    ],
+)
+def test_exit_codes(run, monkeypatch, error, code, says):
+    from contrapca.cli import _info
+
+    monkeypatch.setattr(_info, "info", raising(error))
+    outcome = run("info", "model.npz")
+    assert outcome.code == code
+    assert outcome.out == ""
+    assert outcome.err.startswith("contrapca: ")
+    assert says in outcome.err
+    assert outcome.err.count("\n") == 1
+    traced = run("info", "model.npz", "--debug")
+    assert traced.code == code
+    assert "Traceback" in traced.err
+
+
+def test_warnings_are_lines(run, monkeypatch):
+    from contrapca.cli import _info
+
+    def command(options, console):
+        warn("look\n  here")
+        console.say("done")
+
+    monkeypatch.setattr(_info, "info", command)
+    assert run("info", "model.npz") == (0, "done\n", "contrapca: warning: look here\n")
+
+
+def test_json_is_all_there_is(folder, run):
+    arguments = ["fit", "cases.csv", "--background", "controls.csv", "-o", "results"]
+    outcome = run(*arguments, "--json")
+    summary = json.loads(outcome.out)
+    assert outcome.err == ""
+    assert summary["inputs"] == {
+        "sources": ["cases.csv", "controls.csv"],
+        "n_cases": 40,
+        "n_controls": 30,
+        "n_features": 6,
+        "not_features": ["sample", "stage"],
+    }
+    assert summary["written"]["model"] == str(folder.relative_to(folder) / "results" / "model.npz")
+    assert run(*arguments, "--force", "--quiet") == (0, "", "")
+    assert "Not used as features: sample, stage" in run(*arguments, "--force").out
+
+
+def test_numbers_that_json_lacks_are_null():
+    import numpy as np
+
+    from contrapca.cli._console import plain
+
+    given = {"a": np.array([1.0, np.nan]), "b": np.float64(np.inf), "c": (np.int64(3), "x"), "d": np.bool_(True)}
+    assert plain(given) == {"a": [1.0, None], "b": None, "c": [3, "x"], "d": True}
+
+
+def test_progress_is_for_terminals(monkeypatch):
+    from contrapca.cli._console import Console
+
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
+    assert Console(quiet=False, as_json=True).progress
+    assert not Console(quiet=True, as_json=False).progress
+    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
+    assert not Console(quiet=False, as_json=False).progress
+
+
+def test_a_closed_pipe_is_no_error(folder, run):
+    assert run("fit", "cases.csv", "--background", "controls.csv", "-o", "results").code == 0
+    reading, writing = os.pipe()
+    os.close(reading)
+    arguments = [sys.executable, "-m", "contrapca", "info", "results/model.npz"]
+    with os.fdopen(writing) as pipe:
+        done = subprocess.run(arguments, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")

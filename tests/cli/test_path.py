@@ -1,0 +1,43 @@
+"""`contrapca path` against the library called directly."""
+
+import json
+
+import numpy as np
+import pytest
+
+import contrapca
+from csvfiles import columns_of
+
+
+@pytest.mark.parametrize(("method", "gammas"), [("pcpca", None), ("cpca", 7)])
+def test_path(folder, run, pair, method, gammas):
+    arguments = ["path", "cases.csv", "--background", "controls.csv", "--method", method, "-o", "results"]
+    arguments += [] if gammas is None else ["--gammas", str(gammas)]
+    outcome = run(*arguments)
+    assert outcome.code == 0
+    expected = contrapca.contrast_path(pair[0], background=pair[1], method=method, gammas=gammas)
+    assert len(expected) == (gammas or 40)
+    found = contrapca.load(folder / "results" / "path.npz")
+    assert found.feature_names == [f"gene{j}" for j in range(6)]
+    np.testing.assert_allclose(found.gammas, expected.gammas)
+    table = columns_of(folder / "results" / "path.csv", list(expected.table().columns))
+    np.testing.assert_allclose(table[:, 0], expected.gammas)
+    np.testing.assert_allclose(table[:, 2], expected.objective)
+    chosen = expected.representatives()
+    assert f"differ most: {contrapca.exceptions.format_gamma(chosen[0])}, " in outcome.out
+    summary = json.loads(run("info", "results/path.npz", "--json").out)
+    np.testing.assert_allclose(summary["representatives"], chosen)
+    assert outcome.out.splitlines()[2] in run("info", "results/path.npz").out
+    refused = run("sample", "results/path.npz", "-o", "new.csv")
+    assert "holds a ContrastPath" in refused.err
+
+
+def test_a_number_of_gammas_for_the_library(pair):
+    X, Y = pair
+    for gammas in (2, np.int64(5)):
+        assert len(contrapca.contrast_path(X, background=Y, gammas=gammas)) == gammas
+    holes = X.copy()
+    holes[0, 0] = np.nan
+    assert len(contrapca.contrast_path(holes, background=Y, gammas=3, n_components=1)) == 3
+    with pytest.raises(ValueError, match=r"gammas=1 as a whole number says how many: 2 or more"):
+        contrapca.contrast_path(X, background=Y, gammas=1)

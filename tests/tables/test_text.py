@@ -1,0 +1,132 @@
+"""Text tables: separators, headers, names of rows, numbers and what is none."""
+
+import gzip
+import io
+
+import numpy as np
+import pytest
+
+from contrapca.exceptions import TableFileError
+from contrapca.tables import _text, read_table, write_filled
+
+
+@pytest.fixture
+def table(tmp_path):
+    def reader(content, name="table.csv", **options):
+        path = tmp_path / name
+        path.write_bytes(content if isinstance(content, bytes) else content.encode())
+        return read_table(path, **options)
+
+    return reader
+
+
+@pytest.mark.parametrize(
+    "content",
+    [
+        "a,b,c\n1,2,3\n4,5,6\n",
+        "\ufeffa,b,c\r\n1,2,3\r\n4,5,6\r\n",
+        "a\tb\tc\n1\t2\t3\n4\t5\t6",
+        "a;b;c\n1;2;3\n4;5;6\n",
+        "a|b|c\n1|2|3\n4|5|6\n",
+        "a b c\n1  2 3\n 4 5 6\n",
+        '"a","b",c\n"1",2,3\n4,"5",6\n',
+        " a , b,c\n 1, 2 ,3\n4,5 ,6\n",
+        "a,b,c\n\n1,2,3\n \n4,5,6\n\n",
+        "a,b,c,\n1,2,3,\n4,5,6,\n",
+        "a,b,c\n1,2,3,\n4,5,6,\n",
+        gzip.compress(b"a,b,c\n1,2,3\n4,5,6\n"),
+    ],
+)
+def test_ways_to_write_one_table(table, content):
+    found = table(content, "table.csv.gz" if content[:2] == b"\x1f\x8b" else "table.txt")
+    assert found.names == ["a", "b", "c"]
+    np.testing.assert_array_equal(found.values, [[1, 2, 3], [4, 5, 6]])
+    assert found.named
+    assert found.row_names is None
+    assert found.texts == {}
+
+
+def test_a_separator_in_quotes_or_cells_is_none(table):
+    assert table('"a;x";b\n1;2\n3;4\n').names == ["a;x", "b"]
+    found = table("a,b,terms\n1,2,G1;G2\n3,4,G3;G4\n")
+    assert found.names == ["a", "b"]
+    assert found.texts["terms"].tolist() == ["G1;G2", "G3;G4"]
+
+
+@pytest.mark.parametrize(
+    ("content", "names", "row_names"),
+    [
+        (",a,b\n10,1,2\n11,3,4\n", ["a", "b"], ["10", "11"]),  # as pandas writes an index
+        ("a,b\nr1,1,2\nr2,3,4\n", ["a", "b"], ["r1", "r2"]),  # as R writes names of rows
+        ("id,a,b\nr1,1,2\nr2,3,4\n", ["a", "b"], ["r1", "r2"]),
+        ("sex,a,b\nf,1,2\nf,3,4\n", ["a", "b"], None),  # not distinct
+        ("r1,1.5,2\nr2,3.5,4\n", ["x1", "x2"], ["r1", "r2"]),  # a fraction: no header
+        ("gene,2019,2020\nx,1,2\ny,3,4\n", ["2019", "2020"], ["x", "y"]),
+        ("2019,2020\n1,2\n3,4\n", ["x0", "x1"], None),
+    ],
+)
+def test_headers_and_names_of_rows(table, content, names, row_names):
+    found = table(content)
+    assert found.names == names
+    assert found.row_names == row_names
+
+
+def test_the_header_can_be_told(table):
+    content = "2019,2020\n1,2\n3,4\n"
+    assert table(content, header=True).names == ["2019", "2020"]
+    found = table("a,b\n1,2\n3,4\n", header=False)
+    assert found.names == []  # mostly numbers, but for the names
+    assert found.mixed == {"x0": "'a' in line 1", "x1": "'b' in line 1"}
+
+
+def test_kinds_of_columns(table):
+    found = table("n,t,e,m\n1,x,,1\nNA,y,.,2\n 3 ,,?,bad\nnull,z,N/A,4\n")
+    assert found.names == ["n"]
+    np.testing.assert_array_equal(found.values[:, 0], [1, np.nan, 3, np.nan])
+    assert found.texts["t"].tolist() == ["x", "y", "", "z"]
+    assert found.empty == ["e"]
+    assert found.mixed == {"m": "'bad' in line 4"}
+    assert found.as_text("n").tolist() == ["1", "", "3", ""]
+    assert found.as_text("e").tolist() == [""] * 4
+    assert found.columns == ["n", "t", "m", "e"]
+    assert table("a,b,c\n1,3_1,2\n2,3_2,4\n").names == ["a", "c"]  # Python's 3_1 is no number
+
+
+def test_text_that_shows_late(table, monkeypatch):
+    """Columns are read in blocks: what the first blocks take for numbers may be text."""
+    monkeypatch.setattr(_text, "CELLS_AT_ONCE", 1)
+    monkeypatch.setattr(_text, "LEAST_ROWS_AT_ONCE", 2)
+    rows = [["1", str(i), "x" if i > 4 else "7"] for i in range(9)]
+    found = table("a,b,c\n" + "\n".join(",".join(row) for row in rows))
+    assert found.names == ["a", "b"]
+    np.testing.assert_array_equal(found.values[:, 1], np.arange(9))
+    assert found.texts["c"].tolist() == ["7"] * 5 + ["x"] * 4
+    assert found.mixed == {"c": "'x' in line 7"}
+
+
+def test_numbers_are_those_of_the_text(table):
+    X = np.random.default_rng(0).standard_normal((300, 40)) * 10.0 ** np.arange(-20, 20)
+    text = ",".join(f"g{j}" for j in range(40)) + "\n" + "\n".join(",".join(map(repr, row)) for row in X.tolist())
+    np.testing.assert_array_equal(table(text).values, X)
+
+
+def test_write_filled_changes_holes_only(table):
+    content = 'id; a;b\n"x;1"; 1.50;NA\ny;;2\n'
+    found, file = table(content), io.BytesIO()
+    write_filled(found, file, ["a", "b"], np.array([[9, 0.25], [np.nan, 9]]))
+    assert file.getvalue().decode() == 'id; a;b\n"x;1"; 1.50;0.25\ny;;2\n'
+
+
+@pytest.mark.parametrize(
+    ("content", "says"),
+    [
+        ("a,b\n1,2\n1,2,3\n", "Line 3 of .* has 3 cells where 2 belong"),
+        ("a,b,a\n1,2,3\n", "more than one column named 'a'"),
+        ("1,5;2,5\n2,5;3,5\n", "decimal commas"),
+        ("1.5\n2.5\n", "one column only"),
+        ('a,b\n1,"2\n', "is a quote not closed"),
+    ],
+)
+def test_refusals(table, content, says):
+    with pytest.raises(TableFileError, match=says):
+        table(content)
