@@ -28,6 +28,7 @@ LAYERS = [
 LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 SKLEARN_ALLOWED = {"_validation", "estimators", "datasets", "cli"}
 ONE_FILE_ONLY = {
+    "PIL": "datasets",
     "arviz": "posterior",
     "matplotlib": "plots",
     "numba": "posterior",

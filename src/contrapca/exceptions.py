@@ -139,6 +139,10 @@ class TableFileError(ValueError):
     """A file does not hold a table that can be used."""
 
 
+class DatasetError(RuntimeError):
+    """A data set is nowhere to be had, or a file is not the data set it should be."""
+
+
 class RowsChangedError(ValueError):
     """Rows that a model still needs are not what they were in fit."""
 
