@@ -12,7 +12,6 @@ from __future__ import annotations
 import argparse
 import os
 import warnings
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -33,10 +32,10 @@ def separation(latents: Any, labels: Any) -> float:
     return float(silhouette_score((latents / latents.std(axis=0))[rows], labels[rows]))
 
 
-def real(folder: Path) -> list[str]:
+def real() -> list[str]:
     """One line for each real set, d = 2."""
     lines = []
-    for data in (mouse(folder), list(cells(folder))[1], digits(folder, 0)):
+    for data in (mouse(), list(cells())[1], digits(0)):
         X, Y = data.foreground, data.background
         scaled: dict[str, Any] = {"scale": "group", "n_components": 2}
         limit = contrast_path(X, background=Y, gammas=[0.0], **scaled).limit
@@ -93,7 +92,7 @@ def main() -> None:
     print(f"| share of the limit: figure | best | {' | '.join(CRITERIA)} |")
     print("|---|---|" + "---|" * len(CRITERIA))
     if "CONTRAPCA_DATA" in os.environ:
-        print(*real(Path(os.environ["CONTRAPCA_DATA"])), sep="\n")
+        print(*real(), sep="\n")
     print(*simulated(), sep="\n")
 
 

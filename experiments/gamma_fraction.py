@@ -9,12 +9,10 @@ densities. Run as ``CONTRAPCA_DATA=... python -m experiments.gamma_fraction``; w
 from __future__ import annotations
 
 import argparse
-import csv
 import os
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,6 +20,7 @@ from numpy.typing import NDArray
 from sklearn.metrics import silhouette_score
 
 from contrapca import PCPCA, gamma_limits
+from contrapca.datasets import load_corrupted_mnist, load_mouse_protein, load_zheng_bmmc
 
 Floats = NDArray[np.float64]
 Labels = NDArray[Any]
@@ -55,48 +54,25 @@ class Labelled:
     shown: slice  # the components on which the silhouette is taken
 
 
-def mouse(folder: Path) -> Labelled:
-    """Mouse proteins: shocked saline mice of both genotypes against unshocked controls; NaN filled with 0."""
-    with (folder / "mouse_protein" / "Data_Cortex_Nuclear.csv").open(encoding="utf-8-sig", newline="") as file:
-        records = list(csv.DictReader(file))
-    proteins = list(records[0])[1:78]
-    table = np.array([[float(record[protein] or 0) for protein in proteins] for record in records])
-    keys = ("Genotype", "Treatment", "Behavior")
-    genotype, treatment, behavior = (np.array([record[key] for record in records]) for key in keys)
-    cases = (behavior == "S/C") & (treatment == "Saline")
-    controls = (behavior == "C/S") & (treatment == "Saline") & (genotype == "Control")
-    return Labelled("mouse proteins, d=2", table[cases], table[controls], genotype[cases], 2, slice(0, 2))
+def mouse() -> Labelled:
+    """Mouse proteins; NaN filled with 0, as in the paper."""
+    data = load_mouse_protein()
+    foreground, background = np.nan_to_num(data.foreground), np.nan_to_num(data.background)
+    return Labelled("mouse proteins, d=2", foreground, background, data.labels, 2, slice(0, 2))
 
 
-def cells(folder: Path) -> Iterator[Labelled]:
+def cells() -> Iterator[Labelled]:
     """Bone-marrow cells of two patients (stand-in foreground) against a healthy donor, log(1 + count)."""
-    with np.load(folder / "zheng_bmmc" / "zheng500.npz") as file:
-        before, after, healthy = (np.log1p(file[key]) for key in ("aml027_pre", "aml035_post", "healthy1"))
-    labels = np.repeat([0, 1], [len(before), len(after)])
-    foreground = np.vstack([before, after])
-    yield Labelled("zheng500 stand-in, d=10, comp. 3-4", foreground, healthy, labels, 10, slice(2, 4))
-    yield Labelled("zheng500 stand-in, d=2", foreground, healthy, labels, 2, slice(0, 2))
+    data = load_zheng_bmmc()
+    groups = data.foreground, data.background, data.labels
+    yield Labelled("zheng500 stand-in, d=10, comp. 3-4", *groups, 10, slice(2, 4))
+    yield Labelled("zheng500 stand-in, d=2", *groups, 2, slice(0, 2))
 
 
-def digits(folder: Path, seed: int) -> Labelled:
-    """Zeros and ones, faint on grass, against grass from other photographs."""
-    rng = np.random.default_rng(seed)
-    with np.load(folder / "corrupted_mnist" / "mnist01.npz") as file:
-        images, labels = file["train_images"][:DIGIT_ROWS], file["train_labels"][:DIGIT_ROWS]
-    with np.load(folder / "corrupted_mnist" / "grass700.npz") as file:
-        grass = rng.permutation(file["images"])  # one crop from each photograph
-    foreground = 0.25 * images + patches(grass[::2], rng)
-    background = patches(grass[1::2], rng)
-    flat = (DIGIT_ROWS, -1)
-    return Labelled("digits on grass, d=2", foreground.reshape(flat), background.reshape(flat), labels, 2, slice(0, 2))
-
-
-def patches(photographs: NDArray[np.uint8], rng: np.random.Generator, size: int = 28) -> Floats:
-    """Random square patches, shape (DIGIT_ROWS, size, size)."""
-    corners = rng.integers(0, photographs.shape[1] - size + 1, size=(DIGIT_ROWS, 2))
-    chosen = rng.integers(0, len(photographs), size=DIGIT_ROWS)
-    found = [photographs[i, r : r + size, c : c + size] for i, (r, c) in zip(chosen, corners, strict=True)]
-    return np.array(found, dtype=np.float64)
+def digits(seed: int) -> Labelled:
+    """Zeros and ones, faint on grass, against grass from elsewhere."""
+    data = load_corrupted_mnist(n=DIGIT_ROWS, random_state=seed)
+    return Labelled("digits on grass, d=2", data.foreground, data.background, data.labels, 2, slice(0, 2))
 
 
 def separation(sets: Sequence[Labelled]) -> tuple[Row, Row]:
@@ -226,9 +202,8 @@ def main() -> None:
     start = time.perf_counter()
     labelled: list[tuple[Row, Row]] = []
     if "CONTRAPCA_DATA" in os.environ:
-        folder = Path(os.environ["CONTRAPCA_DATA"])
-        grass = [digits(folder, seed) for seed in range(DIGIT_SEEDS)]
-        labelled = [separation(sets) for sets in ([mouse(folder)], *([data] for data in cells(folder)), grass)]
+        grass = [digits(seed) for seed in range(DIGIT_SEEDS)]
+        labelled = [separation(sets) for sets in ([mouse()], *([data] for data in cells()), grass)]
     simulated = [simulate(setting, seeds) for setting in settings()]
     further = [simulate(setting, seeds) for setting in further_settings()]
     found, density, errors = zip(*simulated, *further, strict=True)

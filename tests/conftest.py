@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-import csv
 import importlib
 import os
 from pathlib import Path
 
 import numpy as np
 import pytest
+
+from contrapca.datasets import load_mouse_protein
 
 REQUIRE_ALL = os.environ.get("CONTRAPCA_REQUIRE_ALL") == "1"
 
@@ -55,13 +56,8 @@ def data_folder() -> Path:
 @pytest.fixture(scope="session")
 def mouse_raw(data_folder):
     """Mouse proteins as in the file, NaN where missing: (foreground, background, genotype, feature names)."""
-    with (data_folder / "mouse_protein" / "Data_Cortex_Nuclear.csv").open(encoding="utf-8-sig", newline="") as file:
-        header, *rows = csv.reader(file)
-    values = np.array([[float(cell) if cell else np.nan for cell in row[1:78]] for row in rows])
-    genotype, treatment, behaviour = np.array([row[78:81] for row in rows]).T
-    foreground = (behaviour == "S/C") & (treatment == "Saline")
-    background = (behaviour == "C/S") & (treatment == "Saline") & (genotype == "Control")
-    return values[foreground], values[background], genotype[foreground], header[1:78]
+    data = load_mouse_protein()
+    return data.foreground, data.background, data.labels, data.feature_names
 
 
 @pytest.fixture(scope="session")

@@ -5,13 +5,12 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 from sklearn.utils import Bunch
 
-from .._array import Array
 from .._validation import generator
 from . import _parsers
 from ._fetch import Form, Source, load_arrays, locate
+from ._images import pixel_names, random_patches
 
 MOUSE = Source(
     folder="mouse_protein",
@@ -53,6 +52,7 @@ GRASS700 = Source(
     forms=(Form(("grass700.npz",), _parsers.read_grass700),),
     checksum="d27508b874866f66e7dcf08d985dfd3a2091f5566206a306d79b41bd620f30b0",
 )
+SIDE = 28  # pixels in a row of an MNIST digit
 DIGIT_SHARE = 0.25  # of a digit's brightness, as in the paper
 GRASS = ("auto", "photograph", "grass700")
 
@@ -151,8 +151,8 @@ def load_corrupted_mnist(*, n: int = 5000, grass: str = "auto", random_state: An
     -------
     Bunch
         `foreground` (n, 784), `background` (n, 784), `labels` (the digit of each foreground row), `test` (5000, 784;
-        further digits, clean and at full brightness, 0 to 255), `test_labels`, `feature_names`, `image_shape`,
-        `description`.
+        further digits, clean and at full brightness, 0 to 255), `test_labels`, `grass` (which was used),
+        `feature_names`, `image_shape`, `description`.
 
     Notes
     -----
@@ -166,39 +166,26 @@ def load_corrupted_mnist(*, n: int = 5000, grass: str = "auto", random_state: An
     many = grass == "grass700" or (grass == "auto" and locate(GRASS700) is not None)
     photographs = load_arrays(GRASS700 if many else PHOTOGRAPH)["images"]
     if many:
-        ours, others = np.array_split(rng.permutation(photographs), 2)
+        of = "700 photographs of grass (licence not established)"
+        photographs = rng.permutation(photographs)
+        ours, others = photographs[::2], photographs[1::2]
     else:
+        of = "the CC0 photograph of grass that scikit-image ships"
         ours, others = np.split(photographs, 2, axis=2)
     digits = load_arrays(DIGITS)
-    flat = (-1, 28 * 28)
-    images = DIGIT_SHARE * digits["train_images"][:n].astype(np.float64)
+    flat = (-1, SIDE * SIDE)
+    images = DIGIT_SHARE * digits["train_images"][:n].reshape(flat)
     return Bunch(
-        foreground=(images + patches(ours, n, (28, 28), rng)).reshape(flat),
-        background=patches(others, n, (28, 28), rng).reshape(flat),
+        foreground=images + random_patches(ours, n, SIDE, rng),
+        background=random_patches(others, n, SIDE, rng),
         labels=digits["train_labels"][:n],
         test=digits["test_images"].reshape(flat).astype(np.float64),
         test_labels=digits["test_labels"],
-        feature_names=pixel_names(28, 28),
-        image_shape=(28, 28),
+        feature_names=pixel_names(SIDE, SIDE),
+        image_shape=(SIDE, SIDE),
+        grass="grass700" if many else "photograph",
         description=(
-            f"MNIST's zeros and ones times {DIGIT_SHARE}, plus patches of "
-            + (
-                "700 grass photographs (licence not established)"
-                if many
-                else "a CC0 photograph of grass (scikit-image)"
-            )
-            + "; background: patches from elsewhere."
+            f"MNIST's zeros and ones times {DIGIT_SHARE}, plus patches of {of}; background: patches from elsewhere. "
+            "(The paper's grass came from ImageNet.)"
         ),
     )
-
-
-def patches(photographs: npt.NDArray[Any], n: int, shape: tuple[int, int], rng: np.random.Generator) -> Array:
-    """Random patches of grey photographs (count, height, width), as floats of shape (n, *shape)."""
-    windows = np.lib.stride_tricks.sliding_window_view(photographs, shape, axis=(1, 2))
-    places = tuple(rng.integers(0, size, n) for size in windows.shape[:3])
-    return windows[places].astype(np.float64)
-
-
-def pixel_names(height: int, width: int) -> list[str]:
-    """Names of the pixels, row by row."""
-    return [f"row{r}_column{c}" for r in range(height) for c in range(width)]

@@ -6,6 +6,7 @@ import csv
 import gzip
 import importlib.resources
 import io
+import itertools
 import re
 import tarfile
 from collections.abc import Iterable, Iterator, Sequence
@@ -77,10 +78,11 @@ def read_digits_arff(paths: Sequence[Path]) -> Arrays:
     names, rows = read_arff(paths[0])
     if len(names) != 785 or names[-1] != "class":
         raise ValueError("its columns are not 784 pixels and the class")
-    images, labels = np.empty((2 * N_DIGITS, 28, 28), dtype=np.uint8), np.empty(2 * N_DIGITS, dtype=np.uint8)
-    wanted = (row for row in rows if row[-1] in {"0", "1"})
-    for k, (*pixels, label) in zip(range(2 * N_DIGITS), wanted, strict=False):
-        images[k], labels[k] = np.array(pixels, dtype=np.uint8).reshape(28, 28), int(label)
+    wanted = itertools.islice((row for row in rows if row[-1] in {"0", "1"}), 2 * N_DIGITS)
+    table = np.array([np.array(row, dtype=np.uint8) for row in wanted])
+    if len(table) != 2 * N_DIGITS:
+        raise ValueError(f"it has {len(table)} zeros and ones instead of {2 * N_DIGITS}")
+    images, labels = table[:, :-1].reshape(-1, 28, 28), table[:, -1]
     return {
         "train_images": images[:N_DIGITS],
         "train_labels": labels[:N_DIGITS],
