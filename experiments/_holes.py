@@ -8,8 +8,11 @@ import numpy as np
 
 from contrapca import PCPCA, PPCA
 
+from ._common import BACKGROUND_COLOUR, tidy
+from ._common import COLOURS as PALETTE
+
 METHODS = ("PCPCA", "PPCA, both groups", "PPCA, foreground", "column means")
-COLOURS = dict(zip(METHODS, ("#0072B2", "#D55E00", "#009E73", "#9A9A9A"), strict=True))
+COLOURS = dict(zip(METHODS, (*PALETTE[:3], BACKGROUND_COLOUR), strict=True))
 MARKERS = dict(zip(METHODS, "osD^", strict=True))
 
 
@@ -43,4 +46,4 @@ def draw_curves(ax: Any, shares: list[float], curves: dict[str, Any]) -> None:
         style = {"color": COLOURS[name], "marker": MARKERS[name], "markersize": 5, "capsize": 2, "label": name}
         ax.errorbar(shares, values.mean(axis=1), yerr=error, **style)
     ax.set_xlabel("share of values missing, p")
-    ax.spines[["top", "right"]].set_visible(False)
+    tidy(ax)

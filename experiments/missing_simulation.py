@@ -12,8 +12,10 @@ from typing import Any
 import numpy as np
 
 from contrapca import CPCA
+from contrapca.datasets import make_two_ppca
 from contrapca.exceptions import ContrastWarning, NonFiniteError
 
+from ._common import new_figure
 from ._holes import METHODS, draw_curves, fit_all, imputation_errors, with_holes
 from ._stages import Json, Row, Tick
 
@@ -55,17 +57,19 @@ def run(config: Json, tick: Tick) -> Json:
     }
 
 
-def draw(config: Json, seed: int, *, same_loadings: bool = False) -> tuple[Any, Any, Any]:
-    """Foreground, background and held-out foreground rows; the paper's groups have separate loadings."""
+def draw(config: Json, seed: int, *, same_model: bool = False) -> tuple[Any, Any, Any]:
+    """Foreground, background and held-out foreground rows; the paper's groups have separate models."""
     rng = np.random.default_rng(seed)
-    D, d, n = config["n_features"], config["n_components"], config["n"]
-    W_f, W_b = rng.standard_normal((2, D, d))
-
-    def table(rows: int, W: Any) -> Any:
-        noise = np.sqrt(config["noise_variance"]) * rng.standard_normal((rows, D))
-        return rng.standard_normal((rows, d)) @ W.T + noise
-
-    return table(n, W_f), table(n, W_f if same_loadings else W_b), table(config["held_out"], W_f)
+    data = make_two_ppca(
+        config["n"],
+        config["n"],
+        config["n_features"],
+        config["n_components"],
+        noise_variance=config["noise_variance"],
+        random_state=rng,
+    )
+    background = data.foreground_model.sample(config["n"], rng) if same_model else data.background
+    return data.foreground, background, data.foreground_model.sample(config["held_out"], rng)
 
 
 def compare(X: Any, Y: Any, new: Any, share: float, seed: int, config: Json) -> tuple[Json, Json]:
@@ -91,10 +95,8 @@ def cpca_refuses(X: Any, Y: Any) -> bool:
 
 def figure(results: Json) -> Any:
     """Both quantities against the share of missing values."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(10.5, 4.6), layout="constrained")
-    left, right = figure.subplots(1, 2)
+    figure, axes = new_figure(2, width=5.2, height=4.6)
+    left, right = axes[0]
     draw_curves(left, results["shares"], results["likelihood"])
     left.set(title="PPCA of the foreground alone predicts best", ylabel="log-likelihood per held-out foreground row")
     draw_curves(right, results["punched"], results["error"])
@@ -120,7 +122,7 @@ def rows(results: Json) -> list[Row]:
     means = {name: table.mean(axis=1) for name, table in error.items()}
     return [
         Row(
-            "Figure 15a: PCPCA's held-out log-likelihood for p <= 0.3",
+            "Figure 13a: PCPCA's held-out log-likelihood for p <= 0.3",
             "relatively steady",
             f"{ours[0]:.2f} per row at p = 0, {ours[steady]:.2f} at 0.3",
             bool(ours[0] - ours[steady] < 0.3),
@@ -128,13 +130,13 @@ def rows(results: Json) -> list[Row]:
             "one data set and five masks of it.",
         ),
         Row(
-            "Figure 15a: PCPCA's held-out log-likelihood for larger p",
+            "Figure 13a: PCPCA's held-out log-likelihood for larger p",
             "steady decline",
             " to ".join(f"{value:.2f}" for value in ours[steady:]),
             bool(np.all(np.diff(ours[steady:]) < 0)),
         ),
         Row(
-            "Figure 15a: PPCA of the pooled rows against PCPCA, log-likelihood",
+            "Figure 13a: PPCA of the pooled rows against PCPCA, log-likelihood",
             "substantially lower at all p",
             "lower by "
             + ", ".join(f"{a - b:.2f} (p = {p})" for p, a, b in zip(shares, ours, pooled, strict=True))
@@ -151,7 +153,7 @@ def rows(results: Json) -> list[Row]:
             results["cpca_refuses"],
         ),
         Row(
-            "Figure 15b: PCPCA's imputation error",
+            "Figure 13b: PCPCA's imputation error",
             "low for few missing values, increasing steadily",
             ", ".join(f"{value:.2f} (p = {p})" for p, value in zip(punched, means["PCPCA"], strict=True)),
             bool(np.all(np.diff(means["PCPCA"]) > -0.02)),
@@ -159,7 +161,7 @@ def rows(results: Json) -> list[Row]:
             "alone costs 1.",
         ),
         Row(
-            "Figure 15b: imputation by PCPCA against PPCA of the pooled rows",
+            "Figure 13b: imputation by PCPCA against PPCA of the pooled rows",
             "better in all cases",
             f"better in the mean at every p, and in {', '.join(map(str, filled))} of {count} data sets",
             bool(np.all(means["PCPCA"] < means[MODELS[1]])),

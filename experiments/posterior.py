@@ -16,11 +16,11 @@ from contrapca.datasets import make_toy
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, InfeasibleGammaError
 from contrapca.plots import subspace_draws_data
 
+from ._common import BACKGROUND_COLOUR, COLOURS, new_figure, plain, tidy
 from ._stages import Json, Row, Tick
 
 TITLE = "Gibbs posterior draws of the toy data"
 UNIFORM = (45.0, 81.0)  # median and 0.9 quantile, in degrees, of the angle of a random line to a fixed one in the plane
-COLOURS = ("#0072B2", "#D55E00", "#9A9A9A")
 
 
 def config(*, quick: bool) -> Json:
@@ -82,30 +82,28 @@ def picture(data: Any, posterior: ContrastPosterior, n_draws: int) -> Json:
     """The rows and the directions of some draws."""
     directions, estimate = subspace_draws_data(posterior, n_draws)
     return {
-        "foreground": data.foreground.round(4).tolist(),
-        "background": data.background.round(4).tolist(),
+        "foreground": plain(data.foreground, 4),
+        "background": plain(data.background, 4),
         "labels": data.labels.tolist(),
         "mean": posterior.mean.tolist(),
-        "directions": directions.round(5).tolist(),
+        "directions": plain(directions, 4),
         "estimate": estimate.tolist(),
     }
 
 
 def figure(results: Json) -> Any:
     """Drawn lines over the rows, one panel for each size."""
-    from matplotlib.figure import Figure
-
-    figure = Figure(figsize=(4.6 * len(results["sizes"]), 5.9), layout="constrained")
-    panels = figure.subplots(1, len(results["sizes"]), sharex=True, sharey=True, squeeze=False)[0]
+    figure, axes = new_figure(len(results["sizes"]), width=4.6, height=5.9)
+    panels = axes[0]
     for ax, size in zip(panels, results["sizes"], strict=True):
         shown, reach = size["shown"], 11.0
         X, Y, labels = (np.array(shown[key]) for key in ("foreground", "background", "labels"))
-        ax.scatter(*Y.T, s=16, marker="x", linewidths=0.8, color=COLOURS[2], label="background")
+        ax.scatter(*Y.T, s=16, marker="x", linewidths=0.8, color=BACKGROUND_COLOUR, label="background")
         for group in (0, 1):
             ax.scatter(*X[labels == group].T, s=16, linewidths=0, color=COLOURS[group], label=f"subgroup {group + 1}")
         for k, direction in enumerate(shown["directions"]):
             ends = np.array(shown["mean"]) + reach * np.outer([-1, 1], direction)
-            ax.plot(*ends.T, color="#009E73", alpha=0.15, linewidth=1, label="draws" if k == 0 else None)
+            ax.plot(*ends.T, color=COLOURS[2], alpha=0.15, linewidth=1, label="draws" if k == 0 else None)
         ends = np.array(shown["mean"]) + reach * np.outer([-1, 1], shown["estimate"])
         ax.plot(*ends.T, color="black", linewidth=1.6, label="estimate")
         sampled = len(size["medians"])
@@ -115,7 +113,7 @@ def figure(results: Json) -> Any:
             fontsize=10,
         )
         ax.set(xlim=(-8, 8), ylim=(-8, 8), aspect="equal", xlabel="x0")
-        ax.spines[["top", "right"]].set_visible(False)
+        tidy(ax)
     panels[0].set_ylabel("x1")
     handles, names = panels[-1].get_legend_handles_labels()
     legend = figure.legend(handles, names, loc="outside lower center", ncols=5, frameon=False)
@@ -133,7 +131,7 @@ def rows(results: Json) -> list[Row]:
     refused = ", ".join(f"{size['infeasible'] + size['improper']}" for size in results["sizes"])
     return [
         Row(
-            "Figure 13: draws for n = 30, 60, 300 concentrate about the axis between the subgroups",
+            "Figure 11: draws for n = 30, 60, 300 concentrate about the axis between the subgroups",
             "increasingly with n",
             f"median angle to the axis {angles}",
             small["median"] > middle["median"] > large["median"],
