@@ -17,7 +17,8 @@ from contrapca.datasets import load_mouse_protein
 from contrapca.exceptions import ContrastWarning, UnboundedError
 
 from ._common import COLOURS, new_figure, permuted, plain, silhouette, tidy, unit_variance
-from ._holes import METHODS, draw_curves, fit_all, imputation_errors, with_holes
+from ._holes import COLOURS as CURVES
+from ._holes import MARKERS, METHODS, draw_curves, fit_all, imputation_errors, with_holes
 from ._stages import Json, Row, Tick
 
 TITLE = "Mouse proteins with missing values"
@@ -106,27 +107,33 @@ def as_the_code(X: Any, Y: Any, config: Json) -> Json:
 
 
 def figure(results: Json) -> Any:
-    """Latents for each share of holes, and the imputation errors."""
+    """Latents for each share of holes, their silhouettes, and the imputation errors."""
     shown = results["latents"]
-    drawn, axes = new_figure(len(shown) + 1, width=3.9, height=4.2)
+    drawn, axes = new_figure(3, 2, width=4.1, height=3.9)
     labels = np.array(results["labels"])
-    for ax, found in zip(axes[0], shown, strict=False):
-        Z, scores = np.array(found["latents"]), found["silhouette"]
+    for ax, found in zip(axes[:, :2].ravel(), shown, strict=True):
+        Z = np.array(found["latents"])
         for k, genotype in enumerate(np.unique(labels)):
             ax.scatter(*Z[labels == genotype].T, s=9, linewidths=0, color=COLOURS[k], label=genotype)
-        spread = f"{min(scores):.2f} to {max(scores):.2f}" if len(scores) > 1 else f"{scores[0]:.2f}"
-        ax.set(title=f"p = {found['share']:g}: silhouette {spread}", xlabel="component 0", ylabel="component 1")
+        title = f"p = {found['share']:g}: silhouette {found['silhouette'][0]:.2f}"
+        ax.set(title=title, xlabel="component 0", ylabel="component 1")
         tidy(ax)
     axes[0, 0].legend(frameon=False, markerscale=2)
-    last = axes[0, -1]
-    draw_curves(last, results["imputed_shares"], results["error"])
-    last.set(title="imputation of the foreground", ylabel="mean squared error, standardised units", ylim=(0.4, 1.2))
-    last.legend(frameon=False, fontsize=8, ncols=2, loc="upper center")
+    top, bottom = axes[:, 2]
+    for kind, name, shift in (("silhouette", METHODS[0], -0.01), ("ppca", METHODS[2], 0.01)):
+        style = {"color": CURVES[name], "marker": MARKERS[name]}
+        for found in shown:
+            places = [found["share"] + shift] * len(found[kind])
+            top.plot(places, found[kind], linestyle="", alpha=0.35, ms=3, **style)
+        top.plot([found["share"] + shift for found in shown], [np.mean(found[kind]) for found in shown], **style)
     count = len(shown[-1]["silhouette"])
-    drawn.suptitle(
-        f"Mouse proteins with a share p of values removed ({count} masks): genotypes still separate at p = 0.6, and "
-        "PCPCA imputes no better than PPCA"
-    )
+    top.set(title=f"PCPCA holds up to p = 0.6 ({count} masks)", ylabel="silhouette of the genotypes")
+    top.set(xlabel="share of values missing, p", ylim=(-0.1, 0.6))
+    tidy(top)
+    draw_curves(bottom, results["imputed_shares"], results["error"])
+    bottom.set(title="PCPCA imputes no better than PPCA", ylabel="mean squared error, standardised", ylim=(0.4, 1.3))
+    bottom.legend(frameon=False, fontsize=8, ncols=2, loc="upper center")
+    drawn.suptitle("Mouse proteins, a share p of the values removed before the fit; latents of the complete rows")
     return drawn
 
 
