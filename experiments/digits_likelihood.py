@@ -70,12 +70,14 @@ def figure(results: Json) -> Any:
             ax.plot(results["gammas"], line, color=COLOURS[5], linewidth=0.9, label="draws of the grass" * (k == 0))
         ax.plot(results["gammas"], np.median(gains, axis=0), "o-", color=COLOURS[0], label="median", markersize=4)
         ax.axhline(0, color="black", linewidth=0.9, linestyle="--", label="PPCA (gamma = 0)")
-        ax.set(title=f"digits {units}", xlabel="gamma", ylim=(-60, 1.15 * np.median(gains, axis=0).max() + 10))
+        ax.set(title=f"digits {units}", xlabel="gamma", ylim=(-60, None))
         tidy(ax)
     axes[0, 0].set_ylabel("log-likelihood per clean digit, less PPCA's")
-    axes[0, 1].set_ylim(-20, 1.1 * advantage(results, UNITS[1]).max())
+    axes[0, 1].set_ylim(-45, None)
     axes[0, 0].legend(frameon=False, loc="lower left")
-    drawn.suptitle("Clean digits are likelier under PCPCA of digits on grass than under PPCA, short of the limit")
+    drawn.suptitle(
+        "Clean digits are likelier under PCPCA of digits on grass than under PPCA, in most draws"
+    )
     return drawn
 
 
@@ -87,6 +89,8 @@ def rows(results: Json) -> list[Row]:
     median = np.median(own, axis=0)
     below = [f"{gamma:.2f}" for gamma, line in zip(gammas, own.T, strict=True) if gamma > 0 and (line < 0).any()]
     where = f"at gamma {', '.join(below)}" if below else "nowhere"
+    gain = np.median(foreground, axis=0)[strong]
+    fewer = int(np.sum(np.any(foreground[:, strong] < 0, axis=1)))
     return [
         Row(
             "Figure 10: clean held-out digits, standardised by themselves as in the authors' code",
@@ -95,14 +99,8 @@ def rows(results: Json) -> list[Row]:
             bool(np.all(median[strong] > 0)),
             f"{len(own)} draws of the grass; {results['description']} In single draws PCPCA is below PPCA {where}: the "
             f"limit is {min(limits):.3f} to {max(limits):.3f}, and near it the noise variance goes to 0. Gammas up to "
-            "0.9 as in the code; the text does not say that the digits are standardised by themselves.",
-        ),
-        Row(
-            "The same in the units of the foreground",
-            "not shown",
-            f"gain {foreground[:, strong].min():.0f} to {foreground.max():.0f} a digit, in every draw at every gamma "
-            "from 0.2 on",
-            bool(np.all(foreground[:, strong] > 0)),
-            "Digits at a quarter of their brightness, as they enter the foreground.",
+            "0.9 as in the code; the text does not say that the digits are standardised by themselves. In the units of "
+            f"the foreground (a quarter of their brightness) less is gained: {gain.min():.0f} to {gain.max():.0f} in "
+            f"the median, and in {fewer} draws PCPCA is below PPCA at some gamma from 0.2 on.",
         ),
     ]

@@ -12,11 +12,18 @@ def results(quick, data_folder):
 def test_clean_digits_gain_from_the_contrast(results):
     from experiments.digits_likelihood import UNITS, advantage
 
-    strong = np.array(results["gammas"]) >= 0.2
+    gammas, gains = np.array(results["gammas"]), advantage(results, UNITS[0])
+    strong = gammas >= 0.2
     assert strong.sum() == 6
-    assert np.all(np.median(advantage(results, UNITS[0]), axis=0)[strong] > 10)
-    assert np.all(advantage(results, UNITS[0])[:, strong & (np.array(results["gammas"]) <= 0.8)] > 10)
-    assert np.all(advantage(results, UNITS[1])[:, strong] > 0)
+    assert np.all(gains[0, strong] > 20)  # the data set as it is loaded by default
+    assert np.all(np.median(gains, axis=0)[strong] > 10)
+    assert np.all(gains[:, strong & (gammas <= 0.8)] > 10)  # and every draw that far from the limit
+
+
+def test_in_the_units_of_the_foreground_a_mild_contrast_gains(results):
+    from experiments.digits_likelihood import UNITS, advantage
+
+    assert np.all(advantage(results, UNITS[1])[:, results["gammas"].index(0.2)] > 2)
 
 
 def test_images_without_digits_gain_nothing(data_folder):
