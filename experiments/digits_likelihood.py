@@ -75,9 +75,7 @@ def figure(results: Json) -> Any:
     axes[0, 0].set_ylabel("log-likelihood per clean digit, less PPCA's")
     axes[0, 1].set_ylim(-45, None)
     axes[0, 0].legend(frameon=False, loc="lower left")
-    drawn.suptitle(
-        "Clean digits are likelier under PCPCA of digits on grass than under PPCA, in most draws"
-    )
+    drawn.suptitle("Clean digits are likelier under PCPCA of digits on grass than under PPCA, in most draws")
     return drawn
 
 
