@@ -1,4 +1,4 @@
-"""What several experiments share: silhouettes, plain values for results.json, the look of figures."""
+"""What several experiments share: data, latents and silhouettes, plain values for results.json, the look of figures."""
 
 from __future__ import annotations
 
@@ -7,9 +7,49 @@ from typing import Any
 import numpy as np
 from sklearn.metrics import silhouette_score
 
+from contrapca import ContrastPath
+from contrapca.datasets import load_mouse_protein
 from contrapca.plots._latents import BACKGROUND_COLOUR, COLOURS
 
-__all__ = ["BACKGROUND_COLOUR", "COLOURS", "new_figure", "permuted", "plain", "silhouette", "tidy", "unit_variance"]
+__all__ = [
+    "BACKGROUND_COLOUR",
+    "COLOURS",
+    "draw_silhouettes",
+    "mouse",
+    "new_figure",
+    "permuted",
+    "plain",
+    "projections",
+    "silhouette",
+    "tidy",
+    "unit_variance",
+]
+GENOTYPES = {"Control": "no Down syndrome", "Ts65Dn": "Down syndrome"}
+MOSTLY_MISSING = 40  # of 77 proteins; three foreground rows lack 43 each, all others far fewer
+
+
+def mouse(*, complete: bool = True) -> tuple[Any, Any, Any]:
+    """Foreground, background and genotypes of the mouse proteins, missing values as 0, as in the paper's code.
+
+    Parameters
+    ----------
+    complete : bool
+        False drops the three foreground rows that are mostly missing, which some of the paper's programs do.
+    """
+    data = load_mouse_protein()
+    keep = np.isnan(data.foreground).sum(axis=1) < (np.inf if complete else MOSTLY_MISSING)
+    labels = np.array([GENOTYPES[label] for label in data.labels])
+    return np.nan_to_num(data.foreground[keep]), np.nan_to_num(data.background), labels[keep]
+
+
+def projections(path: ContrastPath, X: Any) -> Any:
+    """What the paper's code calls latents, shape (G, n, d): W'x for PCPCA, Lambda^(1/2) V'x for CPCA.
+
+    In units of unit variance they are the latents of `path`; as they are, their dimensions weigh differently.
+    """
+    if path.method == "cpca":
+        return path.latents(X) * np.sqrt(path.eigenvalues)[:, None, :]
+    return path.latents(X) * (path.lengths**2 + path.sigma2[:, None])[:, None, :]
 
 
 def unit_variance(latents: Any) -> Any:
@@ -53,4 +93,41 @@ def new_figure(columns: int = 1, rows: int = 1, *, width: float = 3.6, height: f
 def tidy(ax: Any) -> Any:
     """Axes without a frame at the top and on the right."""
     ax.spines[["top", "right"]].set_visible(False)
+    return ax
+
+
+def draw_silhouettes(
+    ax: Any, name: str, curve: Any, *, log: bool, of: str, lines: dict[str, float] | None = None
+) -> Any:
+    """A method's silhouettes against gamma, beside those of permuted labels; the best, the limit and `lines` marked.
+
+    Parameters
+    ----------
+    ax : matplotlib Axes
+    name : str
+        The method.
+    curve : dict
+        gammas, silhouettes, permuted, best, best_gamma, limit.
+    log : bool
+        Whether gamma spans decades.
+    of : str
+        What the labels are.
+    lines : dict of str to float, optional
+        Further values to compare with.
+    """
+    tidy(ax)
+    ax.plot(curve["gammas"], curve["silhouettes"], "o-", markersize=3, color=COLOURS[0], label=name)
+    ax.plot(curve["gammas"], curve["permuted"], color=COLOURS[3], linewidth=1, label="permuted labels")
+    ax.axhline(curve["best"], color=COLOURS[1], linestyle="--", label=f"best {curve['best']:.3f}")
+    for label, value in (lines or {}).items():
+        ax.axhline(value, color=COLOURS[2], linestyle="-.", label=f"{label} {value:.3f}")
+    ax.axvline(curve["limit"], color="black", linestyle=":", label=f"fails from gamma = {curve['limit']:.4g}")
+    if log:
+        ax.set_xscale("symlog", linthresh=0.1)
+        ax.set_xlim(0, 2 * curve["limit"])
+        ticks = [tick for tick in (0, 0.1, 1, 10, 100) if tick < curve["limit"]]
+        ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
+    ax.set(xlabel="gamma", ylabel=f"silhouette of the {of}", ylim=(-0.05, 0.6))
+    ax.set_title(f"{name}, best at gamma = {curve['best_gamma']:.3g}", fontsize=10)
+    ax.legend(frameon=False, fontsize=7, ncols=2, loc="upper left")
     return ax
