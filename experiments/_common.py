@@ -15,6 +15,7 @@ __all__ = [
     "BACKGROUND_COLOUR",
     "COLOURS",
     "draw_silhouettes",
+    "gamma_grid",
     "mouse",
     "new_figure",
     "permuted",
@@ -57,13 +58,23 @@ def unit_variance(latents: Any) -> Any:
     return latents / latents.std(axis=0)
 
 
-def silhouette(latents: Any, labels: Any, *, rows: int | None = None, seed: int = 0) -> float:
-    """Silhouette of the labels on unit-variance latents, on a seeded sample of `rows` rows where there are more."""
-    Z, labels = unit_variance(np.asarray(latents)), np.asarray(labels)
+def silhouette(latents: Any, labels: Any, *, scaled: bool = True, rows: int | None = None, seed: int = 0) -> float:
+    """Silhouette of the labels on (unless not `scaled`) unit-variance latents, on a seeded sample of at most `rows`."""
+    Z, labels = np.asarray(latents), np.asarray(labels)
+    if scaled:
+        Z = unit_variance(Z)
     if rows is not None and len(Z) > rows:
         chosen = np.random.default_rng(seed).choice(len(Z), rows, replace=False)
         Z, labels = Z[chosen], labels[chosen]
     return float(silhouette_score(Z, labels))
+
+
+def gamma_grid(method: str, limit: float, points: int, nearest: float = 1e-3) -> Any:
+    """`points` gammas from 0 to (1 - `nearest`) of the limit: in equal steps, or, for CPCA, in equal ratios."""
+    top = (1 - nearest) * limit
+    if method == "pcpca":
+        return np.linspace(0, top, points)
+    return np.concatenate([[0.0], np.geomspace(0.05, top, points - 1)])  # its range spans decades
 
 
 def permuted(labels: Any, seed: int = 0) -> Any:
@@ -127,7 +138,7 @@ def draw_silhouettes(
         ax.set_xlim(0, 2 * curve["limit"])
         ticks = [tick for tick in (0, 0.1, 1, 10, 100) if tick < curve["limit"]]
         ax.set_xticks(ticks, [f"{tick:g}" for tick in ticks])
-    ax.set(xlabel="gamma", ylabel=f"silhouette of the {of}", ylim=(-0.05, 0.6))
+    ax.set(xlabel="gamma", ylabel=f"silhouette of the {of}", ylim=(-0.1, 0.6))
     ax.set_title(f"{name}, best at gamma = {curve['best_gamma']:.3g}", fontsize=10)
     ax.legend(frameon=False, fontsize=7, ncols=2, loc="upper left")
     return ax

@@ -84,7 +84,7 @@ def rows(results: Json) -> list[Row]:
             f"n = {n} ({results['with_down_syndrome']} with Down syndrome), m = {m}, {D} proteins",
             (n, m, D, results["with_down_syndrome"]) == (270, 135, 77, 135),
             "523 of the values are missing. The text does not mention them; the paper's code fills them with 0 and "
-            "then standardises each group by itself. Followed here. The three mice far to the left lack 43 of 77 values.",
+            "then standardises each group by itself. Followed here. Three mice, far left, lack 43 of 77 values.",
         ),
         Row(
             "(a) gamma 0 is PPCA: minimal separation",

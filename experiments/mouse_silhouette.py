@@ -9,7 +9,7 @@ import numpy as np
 from contrapca import CLVM, contrast_path, gamma_limits
 from contrapca.plots import latents
 
-from ._common import draw_silhouettes, mouse, new_figure, permuted, plain, silhouette, unit_variance
+from ._common import draw_silhouettes, gamma_grid, mouse, new_figure, permuted, plain, silhouette, unit_variance
 from ._stages import Json, Row, Tick
 
 TITLE = "Mouse proteins: silhouette against gamma for CPCA and PCPCA"
@@ -38,10 +38,7 @@ def run(config: Json, tick: Tick) -> Json:
     for method in METHODS:
         tick(method)
         limit = getattr(limits, method)
-        top = (1 - config["nearest_to_limit"]) * limit
-        grid = np.linspace(0, top, config["points"])
-        if method == "cpca":  # its range spans decades
-            grid = np.concatenate([[0.0], np.geomspace(0.05, top, config["points"] - 1)])
+        grid = gamma_grid(method, limit, config["points"], config["nearest_to_limit"])
         path = contrast_path(X, background=Y, n_components=d, gammas=grid, method=method, scale="group")
         cases = path.latents(X)
         controls = path.latents(Y, center="background")[-1]
