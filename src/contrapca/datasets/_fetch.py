@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import http.client
 import os
+import socket
 import sys
 import tempfile
 import time
@@ -137,7 +138,11 @@ def _from_origin(source: Source) -> Arrays:
     form, target = source.forms[-1], cache_folder() / source.folder / source.forms[0].files[0]
     if not source.urls:
         raise DatasetError(_wanted(source, "it has no public origin"))
-    target.parent.mkdir(parents=True, exist_ok=True)
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        reason = f"there is no folder to download it into ({error})"
+        raise DatasetError(f"{_wanted(source, reason)} Or let CONTRAPCA_CACHE name a folder to write to.") from error
     # The downloaded files are gone at the end, whatever happens.
     with tempfile.TemporaryDirectory(prefix=".download-", dir=target.parent) as folder:
         paths = [Path(folder) / name for name in form.files]
@@ -170,6 +175,7 @@ def download(url: str, path: Path) -> None:
         try:
             return _download_once(url, path)
         except urllib.error.HTTPError as error:
+            error.close()  # it holds the connection
             failure: OSError = error
             if error.code not in WORTH_ANOTHER_ATTEMPT:
                 break
@@ -177,6 +183,8 @@ def download(url: str, path: Path) -> None:
             failure = OSError(f"{type(error).__name__}: {error}")
         except OSError as error:  # also urllib's, time-outs and closed connections
             failure = error
+            if isinstance(getattr(error, "reason", None), socket.gaierror):
+                break  # no such name: there is no network
         if attempt < ATTEMPTS:
             time.sleep(BACKOFF * 2 ** (attempt - 1))
     raise failure

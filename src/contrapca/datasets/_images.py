@@ -43,7 +43,7 @@ def make_corrupted_digits(
         Which digits appear.
     brightness : float
         What a digit is multiplied by before it is added to a tile; white is 255 in both. At the default, PCA does not
-        see digits and PCPCA with ``scale="group"`` does.
+        tell zeros from ones, and ``PCPCA(2, gamma=0.8, scale="group")`` does.
     random_state : None, int, Generator or RandomState
 
     Returns
