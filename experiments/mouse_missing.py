@@ -16,7 +16,7 @@ from contrapca import PCPCA
 from contrapca.datasets import load_mouse_protein
 from contrapca.exceptions import ContrastWarning, UnboundedError
 
-from ._common import COLOURS, new_figure, permuted, plain, silhouette, tidy, unit_variance
+from ._common import COLOURS, mouse, new_figure, permuted, plain, silhouette, tidy, unit_variance
 from ._holes import COLOURS as CURVES
 from ._holes import MARKERS, METHODS, draw_curves, fit_all, imputation_errors, with_holes
 from ._stages import Json, Row, Tick
@@ -38,23 +38,23 @@ def config(*, quick: bool) -> Json:
 
 def run(config: Json, tick: Tick) -> Json:
     """Imputation errors, (shares, masks) tables; silhouettes of the genotypes for every mask, latents for the first."""
-    data = load_mouse_protein()
-    X, Y = (StandardScaler().fit_transform(np.nan_to_num(table)) for table in (data.foreground, data.background))
+    foreground, background, labels = mouse()
+    X, Y = (StandardScaler().fit_transform(table) for table in (foreground, background))
     gamma = config["raw_gamma"] * len(Y) / len(X)
     latents, errors = [], []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ContrastWarning)  # rows that lost all values
         for share in config["latent_shares"]:
             tick(f"latents, p = {share}")
-            latents.append(see(X, Y, data.labels, share, gamma, config))
+            latents.append(see(X, Y, labels, share, gamma, config))
         for share in config["imputed_shares"]:
             tick(f"imputation, p = {share}")
             errors.append([impute(X, Y, share, mask, gamma, config) for mask in range(config["masks"])])
     return {
         "gamma": gamma,
-        "labels": data.labels.tolist(),
+        "labels": labels.tolist(),
         "latents": latents,
-        "kept_holes": kept_holes(data, gamma, config),
+        "kept_holes": kept_holes(gamma, config),
         "imputed_shares": config["imputed_shares"],
         "error": {name: [[found[name] for found in masks] for masks in errors] for name in METHODS},
         "code": as_the_code(X, Y, config),
@@ -87,8 +87,9 @@ def impute(X: Any, Y: Any, share: float, mask: int, gamma: float, config: Json) 
     return imputation_errors(fit_all(left, right, config["n_components"], gamma), left, X)
 
 
-def kept_holes(data: Any, gamma: float, config: Json) -> float:
+def kept_holes(gamma: float, config: Json) -> float:
     """Silhouette where the file's own missing values stay missing instead of becoming 0; nothing is removed."""
+    data = load_mouse_protein()
     model = PCPCA(config["n_components"], gamma=gamma, scale="group")
     model.fit(data.foreground, background=data.background)
     return silhouette(model.transform(data.foreground), data.labels)
