@@ -1,20 +1,40 @@
 """What an experiment is, and its stages: config -> run -> results.json -> figure.png.
 
 An experiment is a module of this folder with the names that `Experiment` lists. Each stage reads only the file that the
-stage before it wrote, so that a figure can be drawn again without computing anything.
+stage before it wrote, so that a figure can be drawn again without computing anything. Files appear whole or not at all.
 """
 
 from __future__ import annotations
 
 import importlib
 import json
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol, cast
 
+from contrapca import __version__
+from contrapca.io import atomic_write
+from contrapca.plots import save_figure
+
 Json = dict[str, Any]
 Tick = Callable[[str], None]  # an experiment calls it now and then with a few words, for the progress display
+
+# In the order of the paper.
+EXPERIMENTS = (
+    "toy",
+    "mouse_latents",
+    "mouse_silhouette",
+    "single_cell",
+    "noise",
+    "corrupted_digits",
+    "digits_likelihood",
+    "posterior",
+    "contraction",
+    "missing_simulation",
+    "mouse_missing",
+)
 
 
 @dataclass(frozen=True)
@@ -67,28 +87,39 @@ def run_stage(name: str, folder: Path, *, quick: bool, tick: Tick) -> Json:
     """Run an experiment and write `folder/results.json`: its configuration beside its results."""
     module = experiment(name)
     settings = module.config(quick=quick)
+    start = time.perf_counter()
     results = module.run(settings, tick)
+    record = {
+        "experiment": name,
+        "quick": quick,
+        "version": __version__,
+        "seconds": round(time.perf_counter() - start, 1),
+        "config": settings,
+        "results": results,
+    }
+    text = json.dumps(record, indent=1, allow_nan=False)
     folder.mkdir(parents=True, exist_ok=True)
-    text = json.dumps({"experiment": name, "quick": quick, "config": settings, "results": results}, indent=1)
-    _write(folder / "results.json", text.encode())
+    (folder / "figure.png").unlink(missing_ok=True)  # it showed other results
+    with atomic_write(folder / "results.json") as file:
+        file.write(text.encode())
     return results
 
 
+def read_record(folder: Path) -> Json:
+    """What `run_stage` wrote: configuration and results."""
+    path = folder / "results.json"
+    if not path.exists():
+        raise FileNotFoundError(f"There is no {path}: run the stage 'run' first.")
+    return json.loads(path.read_text())
+
+
 def read_results(folder: Path) -> Json:
-    """What `run_stage` wrote."""
-    return json.loads((folder / "results.json").read_text())["results"]
+    """The results alone."""
+    return read_record(folder)["results"]
 
 
 def figure_stage(name: str, folder: Path) -> Path:
     """Draw `folder/figure.png` from `folder/results.json`."""
-    figure = experiment(name).figure(read_results(folder))
     path = folder / "figure.png"
-    figure.savefig(path, dpi=110, bbox_inches="tight")
+    save_figure(experiment(name).figure(read_results(folder)), path)
     return path
-
-
-def _write(path: Path, content: bytes) -> None:
-    """Replace a file as a whole."""
-    temporary = path.with_suffix(path.suffix + ".part")
-    temporary.write_bytes(content)
-    temporary.replace(path)

@@ -1,0 +1,53 @@
+"""On grass PCPCA sees the digits and PPCA does not."""
+
+import numpy as np
+import pytest
+
+
+@pytest.fixture(scope="module")
+def results(quick, data_folder):
+    return quick("corrupted_digits")
+
+
+def mean(results, key):
+    return np.mean([draw[key] for draw in results["draws"]], axis=0)
+
+
+def test_silhouettes(results):
+    ppca, pcpca = mean(results, "silhouette")
+    assert abs(ppca - 0.03) < 0.02
+    assert pcpca > 0.30
+    for draw in results["draws"]:
+        assert draw["silhouette"][1] > draw["silhouette"][0] + 0.2
+
+
+def test_permuted_labels_do_not_separate(results):
+    """Control: the claim must fail on labels in random order."""
+    for draw in results["draws"]:
+        assert not draw["permuted"][1] > draw["permuted"][0] + 0.2
+        assert abs(draw["permuted"][1]) < 0.02
+
+
+def test_generated_images_show_digits(results):
+    ppca, pcpca = mean(results, "shows")
+    assert pcpca > 0.9
+    assert ppca < 0.5
+
+
+def test_three_hundred_images_of_each_model(results):
+    assert np.shape(results["drawn"]) == (2, 300, 2)
+    assert np.shape(results["directions"]) == (2, 2, 784)
+
+
+def test_the_photograph_serves_as_well(data_folder, need):
+    """Where the 700 photographs are not at hand, the CC0 one takes their place; PPCA sees more of the digits on it."""
+    need("PIL")
+    from contrapca import contrast_path
+    from contrapca.datasets import load_corrupted_mnist
+    from experiments._common import permuted, silhouette
+
+    data = load_corrupted_mnist(n=1500, grass="photograph")
+    path = contrast_path(data.foreground, background=data.background, n_components=2, gammas=[0.0, 0.8], scale="group")
+    ppca, pcpca = path.latents(data.foreground)
+    assert silhouette(pcpca, data.labels) > silhouette(ppca, data.labels) + 0.05
+    assert abs(silhouette(pcpca, permuted(data.labels))) < 0.02
