@@ -1,5 +1,6 @@
 """How the command behaves whatever it does: help, exit codes, what goes where."""
 
+import contextlib
 import json
 import os
 import subprocess
@@ -123,6 +124,22 @@ def test_numbers_that_json_lacks_are_null():
 
     given = {"a": np.array([1.0, np.nan]), "b": np.float64(np.inf), "c": (np.int64(3), "x"), "d": np.bool_(True)}
     assert plain(given) == {"a": [1.0, None], "b": None, "c": [3, "x"], "d": True}
+
+
+def test_names_that_the_terminal_cannot_show(folder, run):
+    import io
+
+    from contrapca import cli
+
+    text = (folder / "controls.csv").read_text().replace("gene0", "gène0")
+    (folder / "controls.csv").write_text(text, encoding="utf-8")
+    written = io.BytesIO()
+    with io.TextIOWrapper(written, encoding="ascii", write_through=True) as narrow, contextlib.redirect_stdout(narrow):
+        assert cli.main(["fit", "controls.csv", "--method", "ppca", "-o", "results"]) == 0
+        assert rb"g\xe8ne0" in written.getvalue()
+    summary = run("info", "results/model.npz", "--json").out
+    assert summary.isascii()
+    assert "gène0" in json.loads(summary)["features"]
 
 
 def test_progress_is_for_terminals(monkeypatch):

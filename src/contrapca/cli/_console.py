@@ -36,7 +36,7 @@ class Console:
     def summarise(self, summary: Mapping[str, Any]) -> None:
         """Print the summary, if it was asked for."""
         if self.as_json:
-            print(json.dumps(plain(summary), indent=2, ensure_ascii=False))
+            print(json.dumps(plain(summary), indent=2))
 
 
 def plain(value: Any) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -242,8 +243,8 @@ def _check_values(inputs: Inputs, components: int | None) -> None:
         suspects = [name for j, name in enumerate(names) if _is_identifier(name, inputs.X[:, j])]
         if suspects:
             warn(
-                f"{listed(suspects)} look{'s' * (len(suspects) == 1)} like an identifier and is used as a feature: add "
-                f"--ignore {' '.join(suspects[:3])} if it is none."
+                f"{listed(suspects)} may be an identifier, but counts as a feature: add --ignore "
+                f"{shlex.join(suspects)} if it is none."
             )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import io
 import os
 import shlex
 import sys
@@ -46,6 +47,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
     given = sys.argv[1:] if arguments is None else list(arguments)
     options = make_parser().parse_args(given)
     options.shell = shlex.join(["contrapca", *given])
+    if isinstance(sys.stdout, io.TextIOWrapper):
+        sys.stdout.reconfigure(errors="backslashreplace")  # names that a terminal cannot show are no reason to fail
     try:
         with warnings.catch_warnings():
             _speak_warnings()
