@@ -104,6 +104,23 @@ def test_impute_of_one_file_leaves_the_controls(two_files, tmp_path, run):
     assert one[61:] == rows[60:]
 
 
+def test_impute_of_a_table_without_names(two_files, tmp_path, run):
+    """Columns are matched by their place, those to be left alone included."""
+    rows = read(two_files["cases"])[1:]
+    bare = write(tmp_path / "bare.csv", "\n".join(",".join([str(i / 7), *row[1:]]) for i, row in enumerate(rows)))
+    controls = [[row[j] for j in (4, 3, 2, 1)] for row in read(two_files["controls"])]
+    named = write(tmp_path / "named.csv", "\n".join(map(",".join, controls)))
+    arguments = ["impute", bare, "--background", named, "--ignore", "x0", "-o", tmp_path / "filled.csv"]
+    outcome = run(*arguments)
+    assert outcome.code == 0, outcome.err
+    assert "columns matched by their place" in outcome.out
+    assert "Not used as features: x0" in outcome.out
+    assert run("impute", two_files["cases"], "--background", named, "-o", tmp_path / "by_name.csv").code == 0
+    found, expected = read(tmp_path / "filled.csv"), read(tmp_path / "by_name.csv")[1:]
+    assert [row[0] for row in found] == [str(i / 7) for i in range(60)]
+    np.testing.assert_allclose(*(np.array([r[1:] for r in part], dtype=float) for part in (found, expected)), rtol=1e-6)
+
+
 @pytest.mark.parametrize("ending", ["csv", "npy"])
 def test_impute_of_arrays(tmp_path, run, ending):
     rng = np.random.default_rng(1)

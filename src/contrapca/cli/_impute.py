@@ -38,8 +38,7 @@ def impute(options: Namespace, console: Console) -> None:
     filled, std = model.impute(X, return_std=True)
     with staged([options.output], force=options.force) as places:
         _write(places[options.output.name], inputs, filled)
-    names = inputs.names or inputs.table.names
-    table, holes = _filled_table(names, X, filled, std), np.isnan(X)
+    table, holes = _filled_table(inputs.columns, X, filled, std), np.isnan(X)
     console.say(*inputs.describe())
     if inputs.table.empty:
         console.say(f"Columns without any value, which cannot be filled: {', '.join(inputs.table.empty)}")
@@ -78,7 +77,7 @@ def _model(inputs: Inputs, components: int, gamma: float | None) -> tuple[Any, s
 
 def _write(place: Path, inputs: Inputs, filled: Array) -> None:
     """The table of the cases with its holes filled: a text table as it was, others by their names."""
-    table, names = inputs.table, inputs.names or inputs.table.names
+    table, names = inputs.table, inputs.columns
     everywhere = np.array(table.select(names), dtype=np.float64)
     everywhere[inputs.rows] = filled
     if table.source is not None:

@@ -53,12 +53,12 @@ class Inputs:
     controls : Group or None
     table : DataTable
         The file of the cases.
+    columns : list of str
+        What the features are called there.
     rows : ndarray of int
         Where in that file the cases stand.
     sources : list of str
         The files.
-    ignored : list of str
-        Columns of the cases' file that are no features.
     notes : list of str
         What was decided while reading, in words.
     """
@@ -67,9 +67,9 @@ class Inputs:
     cases: Group
     controls: Group | None
     table: DataTable
+    columns: list[str]
     rows: npt.NDArray[np.intp]
     sources: list[str]
-    ignored: list[str]
     notes: list[str]
 
     @property
@@ -81,6 +81,13 @@ class Inputs:
     def Y(self) -> Rows | None:
         """Values of the controls."""
         return None if self.controls is None else self.controls.values
+
+    @property
+    def ignored(self) -> list[str]:
+        """Columns of the cases' file that are no features, in the order of the file."""
+        used = set(self.columns)
+        every = self.table.columns if self.table.source is None else self.table.source.columns
+        return [name for name in every if name not in used]
 
     def describe(self) -> list[str]:
         """What was read, in lines for people."""
@@ -119,25 +126,17 @@ def read_inputs(
         how = "what stands in that column for controls" if options.group else "the table of controls"
         raise ValueError(f"--background is needed: {how}{' (and --group, in one table)' * (not options.group)}.")
     table = read_table(options.cases, header=options.header)
-    label = getattr(options, "labels", None)
     two_files = options.background is not None and options.group is None
     other = read_table(options.background, header=options.header) if two_files else None
     tables = [table] if other is None else [table, other]
-    for option, name in (("--group", options.group), ("--labels", label)):
-        if name is not None and name not in table.columns:
-            raise ValueError(f"{option}: {table.path!r} has no column {name!r}, only {listed(table.columns)}.")
-    unknown = [name for name in options.ignore if not any(name in given.columns for given in tables)]
-    if unknown:
-        raise ValueError(f"--ignore: no table has a column {listed(unknown)}; there are {listed(table.columns)}.")
-    without = {*options.ignore, *(name for name in (options.group, label) if name is not None)}
-    for given in tables:
-        _check_mixed(given, without)
+    label = getattr(options, "labels", None)
+    without = _columns_without(options, label, tables)
+    kept = [name for name in table.names if name not in without]
     if features is not None:
         names, values = features[0], [align_to(*features, given, without=without) for given in tables]
     elif other is not None:
         names, *values = align(table, other, without=without, common=options.common)
     else:
-        kept = [name for name in table.names if name not in without]
         names, values = kept if table.named else None, [table.select(kept)]
     rows, controls = np.arange(len(table)), None
     if other is not None:
@@ -147,18 +146,28 @@ def read_inputs(
         rows, beside = np.flatnonzero(~is_control), np.flatnonzero(is_control)
         controls = _group(table, values[0][beside], names, beside, label)
     cases = _group(table, values[0] if options.group is None else values[0][rows], names, rows, label)
-    used = set(names or table.names) - without
-    ignored = [name for name in _in_file_order(table) if name not in used]
+    columns = kept if names is None or not table.named else names
     notes = list(dict.fromkeys(note for given in tables for note in given.notes))
     if other is not None and table.named != other.named:
         notes.append("columns matched by their place, one file having no names")
-    inputs = Inputs(names, cases, controls, table, rows, [given.path for given in tables], ignored, notes)
+    inputs = Inputs(names, cases, controls, table, columns, rows, [given.path for given in tables], notes)
     _check_values(inputs, None if features is not None else options.components)
     return inputs
 
 
-def _in_file_order(table: DataTable) -> list[str]:
-    return table.columns if table.source is None else table.source.columns
+def _columns_without(options: Namespace, label: str | None, tables: list[DataTable]) -> set[str]:
+    """The columns that are no features as the options say; a column that must be one of them is refused."""
+    table = tables[0]
+    for option, name in (("--group", options.group), ("--labels", label)):
+        if name is not None and name not in table.columns:
+            raise ValueError(f"{option}: {table.path!r} has no column {name!r}, only {listed(table.columns)}.")
+    unknown = [name for name in options.ignore if not any(name in given.columns for given in tables)]
+    if unknown:
+        raise ValueError(f"--ignore: no table has a column {listed(unknown)}; there are {listed(table.columns)}.")
+    without = {*options.ignore, *(name for name in (options.group, label) if name is not None)}
+    for given in tables:
+        _check_mixed(given, without)
+    return without
 
 
 def _group(
