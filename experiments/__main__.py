@@ -22,6 +22,7 @@ from ._stages import EXPERIMENTS, Row, experiment, figure_stage, read_record, ru
 
 HERE = Path(__file__).parent
 WIDTH = 110  # of the progress display
+SECONDS_BETWEEN = 30  # lines in a log
 HEADER = """# The paper and this library, figure by figure
 
 Written by `python -m experiments all`; do not edit. Every figure and number of the paper's experiments has a row. gamma
@@ -32,11 +33,11 @@ results, in `experiments/results/NAME/figure.png`; those whose data may be shown
 
 
 class Display:
-    """One line on standard error: which experiment, what it does, since when. Rewritten on a terminal only."""
+    """Which experiment, what it does, since when: one line, rewritten, on a terminal; a line now and then in a log."""
 
     def __init__(self, names: Sequence[str]):
         self.names, self.name = names, ""
-        self.start = time.monotonic()
+        self.start = self.printed = time.monotonic()
 
     def begin(self, name: str) -> None:
         """Another experiment starts."""
@@ -47,6 +48,9 @@ class Display:
         """Show what it does now."""
         if sys.stderr.isatty():
             print(f"\r{self._line(text)[:WIDTH]:<{WIDTH}}", end="", file=sys.stderr, flush=True)
+        elif time.monotonic() - self.printed > SECONDS_BETWEEN:
+            self.printed = time.monotonic()
+            print(self._line(text), file=sys.stderr, flush=True)
 
     def end(self, text: str) -> None:
         """It is over."""
@@ -59,7 +63,7 @@ class Display:
 
 
 def main(arguments: Sequence[str] | None = None, *, home: Path = HERE) -> int:
-    """Run what is asked for; 0, or 1 if an experiment failed. Everything is written under `home`."""
+    """Run what is asked for and return 0, or 1 if an experiment failed. Everything is written under `home`."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__.partition("\n")[0])
     parser.add_argument(
         "names", nargs="+", choices=[*EXPERIMENTS, "all"], metavar="NAME", help="of experiments, or all"

@@ -29,16 +29,16 @@ GENOTYPES = {"Control": "no Down syndrome", "Ts65Dn": "Down syndrome"}
 MOSTLY_MISSING = 40  # of 77 proteins; three foreground rows lack 43 each, all others far fewer
 
 
-def mouse(*, complete: bool = True) -> tuple[Any, Any, Any]:
+def mouse(*, all_rows: bool = True) -> tuple[Any, Any, Any]:
     """Foreground, background and genotypes of the mouse proteins, missing values as 0, as in the paper's code.
 
     Parameters
     ----------
-    complete : bool
+    all_rows : bool
         False drops the three foreground rows that are mostly missing, which some of the paper's programs do.
     """
     data = load_mouse_protein()
-    keep = np.isnan(data.foreground).sum(axis=1) < (np.inf if complete else MOSTLY_MISSING)
+    keep = np.isnan(data.foreground).sum(axis=1) < (np.inf if all_rows else MOSTLY_MISSING)
     labels = np.array([GENOTYPES[label] for label in data.labels])
     return np.nan_to_num(data.foreground[keep]), np.nan_to_num(data.background), labels[keep]
 

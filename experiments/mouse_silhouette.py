@@ -63,8 +63,8 @@ def run(config: Json, tick: Tick) -> Json:
         "curves": curves,
         "clvm": {str(k): silhouette(model.transform(X), labels) for k, model in clvm.items()},
         "paper_choices": {
-            name: _paper(mouse(complete=complete), config)
-            for name, complete in (("all rows", True), ("without three rows", False))
+            name: _paper(mouse(all_rows=every), config)
+            for name, every in (("all rows", True), ("without three rows", False))
         },
     }
 

@@ -132,6 +132,14 @@ def test_an_interrupted_run_leaves_nothing_half_written(command, stage):
     assert not [name for name in left if name.rpartition("/")[2] not in ("results.json", "figure.png")]
 
 
+def test_a_log_hears_of_progress_now_and_then(command, capsys, monkeypatch):
+    command.run("one")
+    assert "half-way" not in capsys.readouterr().err, "not within the first half minute"
+    monkeypatch.setattr(importlib.import_module("experiments.__main__"), "SECONDS_BETWEEN", -1)
+    command.run("one")
+    assert "[1/1] one: half-way" in capsys.readouterr().err
+
+
 def test_unknown_names_are_refused(command, capsys):
     with pytest.raises(SystemExit):
         command.run("three")
