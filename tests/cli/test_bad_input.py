@@ -116,14 +116,7 @@ def refuses(folder, run, command, tree):
 
 @pytest.mark.parametrize("case", FILES)
 def test_bad_files(folder, refuses, case):
-    build, says = FILES[case]
-    name = build(folder)
-    refuses([part.format(file=name) for part in FIT], says)
-
-
-# The same through the real command, for one of each kind; starting it takes seconds.
-@pytest.mark.parametrize("case", ["a text in a column", "not UTF-8", "missing columns", "0-byte npz"])
-def test_bad_files_of_the_real_command(folder, refuses, case):
+    """Through the real command, in a process of its own."""
     build, says = FILES[case]
     name = build(folder)
     refuses([part.format(file=name) for part in FIT], says, real=True)
@@ -151,6 +144,10 @@ OPTIONS = {
     "output exists": (["impute", "cases.csv", "-o", "controls.csv"], "'controls.csv' exists"),
     "output is a folder": (["impute", "cases.csv", "-o", ".", "--force"], "'.' is a folder"),
     "not a page": (["report", *TABLES, "-o", "report.pdf"], "must end in .html"),
+    "settings of a saved model": (
+        ["report", *TABLES, "--model", "model.npz", "--gamma", "0.1", "-o", "r.html"],
+        "--gamma cannot be used with --model",
+    ),
     "not a text table": (["sample", "model.npz", "-o", "new.xlsx"], "must end in .csv or .tsv"),
     "no model": (["info", "model.npz"], "'model.npz': No such file or directory."),
     "a table is no model": (["info", "cases.csv"], "'cases.csv' is not a readable contrapca file"),
@@ -160,8 +157,9 @@ OPTIONS = {
 
 @pytest.mark.parametrize("case", OPTIONS)
 def test_bad_options(refuses, case, need):
-    if case == "not a page":
+    if case in ("not a page", "settings of a saved model"):
         need("jinja2")
+        need("plotly")
     refuses(*OPTIONS[case])
 
 

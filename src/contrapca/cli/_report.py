@@ -6,6 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from .. import report as write_report
+from ..reporting import check_libraries
 from ._apply import feature_names, load_model
 from ._console import Console
 from ._fit import fitted_model
@@ -18,6 +19,8 @@ def report(options: Namespace, console: Console) -> None:
     if options.output.suffix.lower() not in (".html", ".htm"):
         raise OutputError(f"--output {str(options.output)!r} must end in .html.")
     check_outputs([options.output], force=options.force)
+    check_libraries()
+    _check_model_options(options)
     model = None if options.model is None else load_model(options.model)
     features = None if model is None else (feature_names(model), model.n_features_in_)
     inputs = read_inputs(options, features=features)
@@ -44,6 +47,14 @@ def report(options: Namespace, console: Console) -> None:
     cautions = [f"Caution: {caution}" for caution in summary["cautions"]]
     console.say(*inputs.describe(), *cautions, f"Report: {options.output}")
     console.summarise(summary | {"written": str(options.output)})
+
+
+def _check_model_options(options: Namespace) -> None:
+    """A saved model has its own settings."""
+    given = {"method": "pcpca", "components": 2, "gamma": "auto", "scale": "none"}
+    changed = [f"--{name}" for name, default in given.items() if getattr(options, name) != default]
+    if options.model is not None and changed:
+        raise ValueError(f"{' and '.join(changed)} cannot be used with --model: the saved model has its own.")
 
 
 def _uncertainty(model: Any, inputs: Inputs, options: Namespace, console: Console) -> Any:

@@ -1,5 +1,6 @@
 """One HTML file that shows a contrast: a summary as plain data first, then the page made from it."""
 
+from ._html import check_libraries
 from ._report import report, summarize
 
-__all__ = ["report", "summarize"]
+__all__ = ["check_libraries", "report", "summarize"]

@@ -12,6 +12,12 @@ from .._optional import require
 POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
 
 
+def check_libraries() -> None:
+    """Say what is missing before anything is computed."""
+    for library in ("jinja2", "plotly.offline"):
+        require(library, extra="report")
+
+
 def render(summary: dict[str, Any], points: dict[str, Any]) -> str:
     """The report as one HTML text.
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from ..io import atomic_write
 from ..posterior import ContrastPosterior
-from ._html import render
+from ._html import check_libraries, render
 from ._points import choose_points
 from ._subject import Subject, examine
 from ._summary import summary_of
@@ -77,6 +77,7 @@ def report(
     >>> summary["data"]["foreground"]["rows"], len(summary["path"]["gammas"])
     (400, 41)
     """
+    check_libraries()
     subject = examine(
         model_or_path, X, background, labels, row_names, background_row_names, uncertainty, gammas, progress
     )
