@@ -254,10 +254,10 @@ def check_n_components(n_components: Any, n_features: int) -> int:
     return int(n_components)
 
 
-def check_count(value: Any, name: str) -> None:
-    """Refuse what is not a whole number, 1 or more."""
-    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < 1:
-        raise ValueError(f"{name}={value!r} must be a whole number, 1 or more.")
+def check_count(value: Any, name: str, *, least: int = 1) -> None:
+    """Refuse what is not a whole number, `least` or more."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number, {least} or more.")
 
 
 def check_positive(value: Any, name: str) -> None:

@@ -1,6 +1,7 @@
 """Where data sets are looked for, and how they are downloaded, against a server on this machine."""
 
 import dataclasses
+import gzip
 import sys
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 from contrapca.datasets import _fetch
 from contrapca.datasets._fetch import ATTEMPTS, Form, Source, cache_folder, content_checksum, load_arrays
 from contrapca.datasets._parsers import read_npz
-from contrapca.exceptions import DatasetError
+from contrapca.exceptions import ContrastWarning, DatasetError
 
 NUMBERS = np.arange(6.0)
 GOOD = b"\n".join(b"%d" % value for value in NUMBERS)
@@ -49,6 +50,19 @@ def test_downloaded_once_then_from_the_cache(server, small, cache):
 def test_an_answer_without_length_is_taken(server, small):
     server.answer("/small.txt", GOOD, length=False)
     np.testing.assert_array_equal(load_arrays(small)["numbers"], NUMBERS)
+
+
+def test_a_packed_answer_is_unpacked_whatever_it_is(server, small):
+    server.answer("/small.txt", gzip.compress(GOOD), packed=True)
+    np.testing.assert_array_equal(load_arrays(small)["numbers"], NUMBERS)
+
+
+def test_half_a_packed_answer_is_asked_for_again(server, small):
+    """Without a length only the packing tells that something is missing."""
+    server.answer("/small.txt", gzip.compress(GOOD)[:-6], packed=True, length=False)
+    server.answer("/small.txt", gzip.compress(GOOD), packed=True)
+    np.testing.assert_array_equal(load_arrays(small)["numbers"], NUMBERS)
+    assert len(server.asked) == 2
 
 
 @pytest.mark.parametrize(
@@ -129,6 +143,19 @@ def test_a_cache_that_cannot_be_written(server, small, cache):
     with pytest.raises(DatasetError, match=r"no folder to download it into .* let CONTRAPCA_CACHE name a folder"):
         load_arrays(small)
     assert server.asked == []
+
+
+def test_a_full_disk_costs_the_cache_only(server, small, cache, monkeypatch):
+    def full(file, **arrays):
+        file.write(b"half of it")
+        raise OSError(28, "No space left on device")
+
+    server.answer("/small.txt", GOOD)
+    monkeypatch.setattr(_fetch.np, "savez_compressed", full)
+    with pytest.warns(ContrastWarning, match="was downloaded, but could not be kept in"):
+        arrays = load_arrays(small)
+    np.testing.assert_array_equal(arrays["numbers"], NUMBERS)
+    assert files(cache) == []
 
 
 def test_without_an_origin_nothing_is_asked(cache):

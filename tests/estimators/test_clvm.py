@@ -2,6 +2,8 @@
 
 import numpy as np
 import pytest
+import scipy.linalg
+import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
@@ -69,6 +71,58 @@ def test_the_truth_is_found(model):
     assert np.all(np.diff(model.objective_history_) >= -1e-6)
 
 
+@pytest.mark.parametrize("seed", range(6))
+def test_planted_subspaces_are_found(seed):
+    """Principal angles below 5 degrees with 2000 rows in each group; the other group's subspace is far away."""
+    rng = np.random.default_rng(seed)
+    S, W = rng.standard_normal((10, 2)) * 2, rng.standard_normal((10, 2)) * 1.5
+    left = rng.standard_normal((2000, 2)) @ S.T + rng.standard_normal((2000, 2)) @ W.T + rng.standard_normal((2000, 10))
+    right = rng.standard_normal((2000, 2)) @ S.T + rng.standard_normal((2000, 10))
+    model = CLVM(2, 2).fit(left, background=right)
+
+    def largest_angle(found, true):
+        return np.degrees(scipy.linalg.subspace_angles(found, true)[0])
+
+    assert largest_angle(model.shared_loadings_, S) < 5
+    assert largest_angle(model.loadings_, W) < 5
+    assert largest_angle(model.loadings_, S) > 20  # control
+    assert np.all(np.diff(model.objective_history_) >= 0)
+
+
+def test_without_dimensions_of_the_foreground_it_is_ppca_of_both():
+    model = CLVM(2, 0).fit(X, background=Y)
+    pooled = PPCA(2).fit(np.vstack([X - X.mean(axis=0), Y - Y.mean(axis=0)]))
+    assert model.objective() == pytest.approx(pooled.objective(), rel=1e-9)
+    assert model.noise_variance_ == pytest.approx(pooled.noise_variance_, rel=1e-4)
+    np.testing.assert_allclose(
+        model.shared_loadings_ @ model.shared_loadings_.T, pooled.loadings_ @ pooled.loadings_.T, atol=1e-2
+    )
+    assert model.transform(X).shape == (2000, 0)
+    np.testing.assert_allclose(model.inverse_transform(model.transform(X[:3])), np.tile(model.mean_, (3, 1)))
+    assert CLVM(2, 1).fit(X, background=Y).objective() > model.objective() + 100  # control: W was there
+
+
+def test_no_maximum_is_said():
+    rng = np.random.default_rng(0)
+    few, others = rng.standard_normal((5, 20)), rng.standard_normal((5, 20))
+    with pytest.raises(ValueError, match="no maximum: n_shared=4 and n_foreground=4"):
+        CLVM(4, 4).fit(few, background=others)
+
+
+def test_sparse_tables(model):
+    sparse = CLVM(2, 1, scale="pooled").fit(sp.csr_array(X), background=sp.csr_array(Y))
+    dense = CLVM(2, 1, scale="pooled").fit(X, background=Y)
+    np.testing.assert_allclose(sparse.transform(sp.csr_array(X)), dense.transform(X), atol=1e-6)
+    np.testing.assert_allclose(sparse.score_samples(sp.csr_array(X)), dense.score_samples(X), rtol=1e-6)
+
+
+def test_both_groups_have_shared_latents(model):
+    expected, _ = oracles.latent_posterior(Y, Y.mean(axis=0), model.shared_loadings_, model.noise_variance_)
+    np.testing.assert_allclose(model.transform_shared(Y, center="background"), expected, atol=1e-8)
+    with pytest.raises(ValueError, match="center='both'"):
+        model.transform_shared(Y, center="both")
+
+
 def test_latents_scores_and_samples(model):
     both = np.hstack([model.shared_loadings_, model.loadings_])
     mean, _ = oracles.latent_posterior(X, X.mean(axis=0), both, model.noise_variance_)
@@ -80,6 +134,11 @@ def test_latents_scores_and_samples(model):
     assert model.score(X) > PPCA(1).fit(X).score(X)
     rows = model.sample(50_000, random_state=0)
     np.testing.assert_allclose(np.cov(rows.T), A, atol=0.05 * np.abs(A).max())
+    np.testing.assert_allclose(model.get_covariance(), A)
+    back = model.inverse_transform(model.transform(X))
+    np.testing.assert_allclose(back, X.mean(axis=0) + mean[:, 2:] @ model.loadings_.T)
+    with pytest.raises(ValueError, match="Z has 2 columns"):
+        model.inverse_transform(np.zeros((3, 2)))
     np.testing.assert_array_equal(model.sample(3, random_state=1), model.sample(3, random_state=1))
 
 

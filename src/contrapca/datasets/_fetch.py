@@ -16,6 +16,7 @@ import tempfile
 import time
 import urllib.error
 import urllib.request
+import zlib
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -25,7 +26,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._progress import Progress
-from ..exceptions import DatasetError
+from ..exceptions import DatasetError, warn
 from ..io import atomic_write
 
 Arrays = dict[str, npt.NDArray[Any]]
@@ -140,11 +141,11 @@ def _from_origin(source: Source) -> Arrays:
         raise DatasetError(_wanted(source, "it has no public origin"))
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
+        place = tempfile.TemporaryDirectory(prefix=".download-", dir=target.parent)
     except OSError as error:
         reason = f"there is no folder to download it into ({error})"
         raise DatasetError(f"{_wanted(source, reason)} Or let CONTRAPCA_CACHE name a folder to write to.") from error
-    # The downloaded files are gone at the end, whatever happens.
-    with tempfile.TemporaryDirectory(prefix=".download-", dir=target.parent) as folder:
+    with place as folder:  # the downloaded files are gone at the end, whatever happens
         paths = [Path(folder) / name for name in form.files]
         for url, path in zip(source.urls, paths, strict=True):
             try:
@@ -153,8 +154,11 @@ def _from_origin(source: Source) -> Arrays:
                 raise DatasetError(_wanted(source, f"{url} could not be downloaded ({error})")) from error
         advice = f"It came from {' and '.join(source.urls)} and was not kept; {_remedy(source)}."
         arrays = _checked(source, form, paths, advice)
-    with atomic_write(target) as file:
-        np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+    try:
+        with atomic_write(target) as file:
+            np.savez_compressed(file, **arrays)  # type: ignore[arg-type]
+    except OSError as error:
+        warn(f"The data set {source.folder!r} was downloaded, but could not be kept in {str(target)!r} ({error}).")
     return arrays
 
 
@@ -191,15 +195,17 @@ def download(url: str, path: Path) -> None:
 
 
 def _download_once(url: str, path: Path) -> None:
-    # Readers of text unpack it where the server packs it.
+    # Text is a tenth as long where the server packs it.
     request = urllib.request.Request(url, headers={"Accept-Encoding": "gzip", "User-Agent": "contrapca"})
     with urllib.request.urlopen(request, timeout=TIMEOUT) as answer, path.open("wb") as file:
         length = int(answer.headers.get("Content-Length") or 0)
+        packed = answer.headers.get("Content-Encoding", "").strip().lower() == "gzip"
+        unpacker = zlib.decompressobj(zlib.MAX_WBITS | 16) if packed else None  # 16: of gzip's format
         done, megabytes = 0, max(1, round(length / 1e6))
         with Progress(f"Downloading {path.name}", megabytes, visible=sys.stderr.isatty()) as progress:
             while block := answer.read(CHUNK):
-                file.write(block)
+                file.write(block if unpacker is None else unpacker.decompress(block))
                 done += len(block)
                 progress.update(round(done / 1e6) if length else 0, "MB" if length else f"{done / 1e6:.0f} MB so far")
-    if done < length:
-        raise OSError(f"the connection ended after {done} of {length} bytes")
+    if done < length or (unpacker is not None and not unpacker.eof):
+        raise OSError(f"the connection ended after {done} of {length or 'more'} bytes")

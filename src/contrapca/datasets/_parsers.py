@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import csv
-import gzip
 import importlib.resources
 import io
 import itertools
@@ -33,7 +32,7 @@ def read_npz(paths: Sequence[Path]) -> Arrays:
 
 
 def read_arff(path: Path) -> tuple[list[str], Iterator[list[str]]]:
-    """Names and rows of a dense ARFF file, gzipped or not; cells as text."""
+    """Names and rows of a dense ARFF file; cells as text."""
     names: list[str] = []
     lines = (line for line in _lines(path) if line.strip() and not line.startswith("%"))
     for line in lines:
@@ -45,9 +44,7 @@ def read_arff(path: Path) -> tuple[list[str], Iterator[list[str]]]:
 
 
 def _lines(path: Path) -> Iterator[str]:
-    with path.open("rb") as file:
-        packed = file.read(2) == b"\x1f\x8b"
-    with gzip.open(path, "rt", encoding="utf-8") if packed else path.open(encoding="utf-8") as text:
+    with path.open(encoding="utf-8") as text:
         yield from text
 
 

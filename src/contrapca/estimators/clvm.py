@@ -5,12 +5,21 @@ from __future__ import annotations
 from typing import Any, Self
 
 import numpy as np
+import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.exceptions import ConvergenceWarning
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from .._array import Array
-from .._validation import check_count, check_option, check_positive, generator, split_groups, without_mask
+from .._array import Array, Rows, is_sparse
+from .._validation import (
+    canonical,
+    check_count,
+    check_option,
+    check_positive,
+    generator,
+    split_groups,
+    without_mask,
+)
 from .._version import __version__
 from ..exceptions import ModelFileError, warn
 from ..gaussian import LatentGaussian
@@ -35,7 +44,8 @@ class CLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     n_shared : int, default 2
         Shared dimensions k.
     n_foreground : int, default 2
-        Dimensions of the foreground's own, d; k + d < D.
+        Dimensions of the foreground's own, d; k + d < D. With 0 the model is PPCA of both groups together, each about
+        its own mean.
     background_label : optional
         As for PCPCA.
     scale : False, "group" or "pooled", default False
@@ -89,7 +99,7 @@ class CLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         Parameters
         ----------
         X, y, background
-            As for PCPCA; complete rows.
+            As for PCPCA, sparse tables included; complete rows.
 
         Returns
         -------
@@ -97,7 +107,7 @@ class CLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
         """
         check_option(self.scale, "scale", (False, "group", "pooled"))
         check_count(self.n_shared, "n_shared")
-        check_count(self.n_foreground, "n_foreground")
+        check_count(self.n_foreground, "n_foreground", least=0)
         check_count(self.max_iter, "max_iter")
         check_positive(self.tol, "tol")
         groups = split_groups(X, y, background, self.background_label, name="CLVM", needs_background=True)
@@ -106,8 +116,13 @@ class CLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
             raise ValueError(f"n_shared + n_foreground = {k + d} must be less than the number of features, {D}.")
         if D > MAX_DENSE:
             raise ValueError(f"{D} features are more than CLVM can take ({MAX_DENSE}). Select some, or use PCPCA.")
-        data = collect(groups, d, self.scale, "eigh")
+        data = collect(groups, k + d, self.scale, "eigh")
         found = solve_clvm(data.pair, k, d, tol=self.tol, max_iter=self.max_iter)
+        if not found.bounded:
+            raise ValueError(
+                f"The likelihood has no maximum: n_shared={k} and n_foreground={d} dimensions describe these rows "
+                "without rest, so that the noise variance goes to 0. Use fewer dimensions or more rows."
+            )
         validate_data(self, X, skip_check_array=True)
         if found.residual > max(self.tol, 1e-4):
             warn(
@@ -138,24 +153,53 @@ class CLVM(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  #
     def _n_features_out(self) -> int:
         return int(self.loadings_.shape[1])
 
-    def _rows(self, X: Any) -> Array:
+    def _scaled(self, X: Any, scale: Array) -> Rows:
+        """New rows, complete, checked against those seen in fit, in a group's scaled units."""
         check_is_fitted(self)
-        rows = validate_data(self, without_mask(X), reset=False, dtype=np.float64, ensure_all_finite=False)
+        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": np.float64, "ensure_all_finite": False}
+        rows = canonical(validate_data(self, without_mask(X), reset=False, **checks))
         finite_column_means(rows)
-        return rows
+        return rows @ sp.diags_array(1 / scale) if is_sparse(rows) else rows / scale
 
     def transform(self, X: Any) -> Array:
         """Foreground-specific latents E[z | x] of each row, shape (n, d)."""
-        return self.model_.latent_mean(self._rows(X) / self.scale_)[:, self.n_shared :]
+        check_is_fitted(self)
+        return self.model_.latent_mean(self._scaled(X, self.scale_))[:, self.n_shared :]
 
-    def transform_shared(self, X: Any) -> Array:
-        """Shared latents E[t | x] of each row, taken as a foreground row, shape (n, k)."""
-        return self.model_.latent_mean(self._rows(X) / self.scale_)[:, : self.n_shared]
+    def transform_shared(self, X: Any, *, center: str = "foreground") -> Array:
+        """Shared latents E[t | x] of each row, shape (n, k).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, D)
+        center : {"foreground", "background"}
+            Which group the rows are treated as: its mean, scale and model.
+        """
+        check_is_fitted(self)
+        check_option(center, "center", ("foreground", "background"))
+        if center == "foreground":
+            return self.model_.latent_mean(self._scaled(X, self.scale_))[:, : self.n_shared]
+        assert self.background_scale_ is not None
+        return self.background_model_.latent_mean(self._scaled(X, self.background_scale_))
+
+    def inverse_transform(self, Z: Any) -> Array:
+        """Rows that foreground-specific latents stand for, mean + W z, shape (n, D), in original units."""
+        check_is_fitted(self)
+        latents = check_array(Z, dtype=np.float64, ensure_min_features=0, estimator="CLVM")
+        d = self.loadings_.shape[1]
+        if latents.shape[1] != d:
+            raise ValueError(f"Z has {latents.shape[1]} columns, but the model has {d} foreground dimensions.")
+        return latents @ (self.loadings_ * self.scale_[:, None]).T + self.mean_
+
+    def get_covariance(self) -> Array:
+        """The foreground's covariance S S' + W W' + sigma2 I in original units, shape (D, D)."""
+        check_is_fitted(self)
+        return self.model_.covariance() * self.scale_[:, None] * self.scale_
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under the foreground model, in original units, shape (n,)."""
-        rows = self._rows(X)
-        return self.model_.log_prob(rows / self.scale_) - float(np.log(self.scale_).sum())
+        check_is_fitted(self)
+        return self.model_.log_prob(self._scaled(X, self.scale_)) - float(np.log(self.scale_).sum())
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the rows under the foreground model."""

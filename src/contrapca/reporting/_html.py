@@ -14,8 +14,8 @@ POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-sr
 
 def check_libraries() -> None:
     """Say what is missing before anything is computed."""
-    for library in ("jinja2", "plotly.offline"):
-        require(library, extra="report")
+    require("jinja2", extra="report")
+    require("plotly", extra="report")
 
 
 def render(summary: dict[str, Any], points: dict[str, Any]) -> str:

@@ -37,6 +37,8 @@ class ClvmSolution:
         Log-likelihood of both groups after each iteration.
     residual : float
         Relative gradient at the end.
+    bounded : bool
+        False where sigma2 went to 0: the dimensions describe the rows without rest, and there is no maximum.
     """
 
     S: Array
@@ -44,6 +46,7 @@ class ClvmSolution:
     sigma2: float
     history: Array
     residual: float
+    bounded: bool
 
 
 def clvm_log_likelihood(
@@ -63,7 +66,7 @@ def solve_clvm(pair: Pair, k: int, d: int, *, tol: float = 1e-6, max_iter: int =
     ----------
     pair : Pair with dense scatter matrices
     k, d : int
-        Shared and foreground-specific dimensions.
+        Shared and foreground-specific dimensions; d may be 0.
     tol : float
         Bound of the relative gradient.
     max_iter : int
@@ -103,15 +106,18 @@ def solve_clvm(pair: Pair, k: int, d: int, *, tol: float = 1e-6, max_iter: int =
         found = scipy.optimize.minimize(
             loss, theta, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options
         )
-    return ClvmSolution(*unpack(found.x), np.array(history), residual)
+    S, W, sigma2 = unpack(found.x)
+    return ClvmSolution(S, W, sigma2, np.array(history), residual, sigma2 > 2 * LEAST_NOISE * variance)
 
 
 def _start(pair: Pair, k: int, d: int, variance: float) -> tuple[Array, float]:
     """[S W] and sigma2: the background's leading directions, and those of what the foreground has beyond them."""
     assert pair.background is not None
     shared = top_eigenpairs(alone(pair.background), k)
-    own = top_eigenpairs(pair.contrast(1.0), d)
-    values = np.concatenate([shared.values / pair.background.weight, own.values / pair.foreground.weight])
+    values, vectors = shared.values / pair.background.weight, shared.vectors
+    if d:
+        own = top_eigenpairs(pair.contrast(1.0), d)
+        values = np.concatenate([values, own.values / pair.foreground.weight])
+        vectors = np.hstack([vectors, own.vectors])
     sigma2 = 0.3 * variance
-    lengths = np.sqrt(np.maximum(values - sigma2, LEAST_LENGTH * variance))
-    return np.hstack([shared.vectors, own.vectors]) * lengths, sigma2
+    return vectors * np.sqrt(np.maximum(values - sigma2, LEAST_LENGTH * variance)), sigma2
