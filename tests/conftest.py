@@ -6,6 +6,10 @@ import importlib
 import os
 from pathlib import Path
 
+if "PYTEST_XDIST_WORKER" in os.environ:  # processes side by side: threads of theirs would fight for the same cores
+    for name in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):
+        os.environ.setdefault(name, "1")
+
 import numpy as np
 import pytest
 

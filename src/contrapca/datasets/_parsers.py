@@ -34,7 +34,7 @@ def read_npz(paths: Sequence[Path]) -> Arrays:
 def read_arff(path: Path) -> tuple[list[str], Iterator[list[str]]]:
     """Names and rows of a dense ARFF file; cells as text."""
     names: list[str] = []
-    lines = (line for line in _lines(path) if line.strip() and not line.startswith("%"))
+    lines = _lines(path)
     for line in lines:
         if found := ATTRIBUTE.match(line.strip()):
             names.append(found.group(1).strip("'\""))
@@ -44,8 +44,9 @@ def read_arff(path: Path) -> tuple[list[str], Iterator[list[str]]]:
 
 
 def _lines(path: Path) -> Iterator[str]:
+    """The lines of a file but for comments and blank ones."""
     with path.open(encoding="utf-8") as text:
-        yield from text
+        yield from (line for line in text if line.strip() and not line.startswith("%"))
 
 
 def read_mouse_csv(paths: Sequence[Path]) -> Arrays:
