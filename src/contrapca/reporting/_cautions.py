@@ -77,7 +77,7 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> list[str]:
     }
     shared = [k for k, ratio in ratios.items() if ratio < SHARED_RATIO]
     if shared:
-        times = " and ".join(f"{ratios[k]:.2g}" for k in shared[:3]) + " ..." * (len(shared) > 3)
+        times = ", ".join(f"{ratios[k]:.2g}" for k in shared[:3]) + ", ..." * (len(shared) > 3)
         found.append(
             f"{_listed(shared)} var{'ies' if len(shared) == 1 else 'y'} hardly more in the cases than in the controls, "
             f"or less ({times} times): that may be something both share. {_way_out(subject)}"

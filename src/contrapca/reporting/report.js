@@ -178,7 +178,6 @@
     timer = setTimeout(next, 120);
   }
 
-  const short = (number) => String(Number(number.toPrecision(12)));
   const MARKS = { circle: "●", "circle-open": "○", diamond: "◆", square: "■", "triangle-up": "▲" };
   function makeLegend() {
     groups.forEach((group, code) => {
@@ -190,7 +189,7 @@
       if (group.on_scale) mark.style.cssText = `background:linear-gradient(90deg,${SCALE.map((c) => `rgb(${c.join(",")})`).join(",")});color:transparent`;
       else mark.style.color = group.colour;
       const count = group.count.toLocaleString("en"), of = group.count < group.rows ? ` of ${group.rows.toLocaleString("en")}` : "";
-      const range = group.on_scale ? ` from ${short(least)} to ${short(most)}` : "";
+      const range = group.on_scale ? ` from ${Number(least.toPrecision(4))} to ${Number(most.toPrecision(4))}` : "";
       button.append(mark, `${group.name}${range} (${count}${of})`);
       button.addEventListener("click", () => {
         const shown = button.getAttribute("aria-pressed") === "true";
@@ -211,7 +210,7 @@
 
   function showTooltip(event) {
     const point = event.points[0], tooltip = element("tooltip"), code = point.curveNumber, i = groups[code].from + point.pointNumber;
-    const group = groups[code].on_scale ? `${groups[code].name} ${short(values[i - points.n_background])}` : groups[code].name;
+    const group = groups[code].on_scale ? `${groups[code].name} ${Number(values[i - points.n_background].toPrecision(12))}` : groups[code].name;
     const place = axes.map((axis, j) => `component ${axis}: ${Number([point.x, point.y][j].toPrecision(3))}`);
     tooltip.textContent = [nameOf(i), group, ...place].join("\n");
     tooltip.hidden = false;
