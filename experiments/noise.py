@@ -126,8 +126,8 @@ def rows(results: Json) -> list[Row]:
             "ten data sets, repeated 100 times; one for sigma2 = 0",
             f"{count} noisy data sets; one for sigma2 = 0",
             count == 100,
-            'The text has "ten datasets", perhaps one for each of the ten variances, and then "100 times"; read here as '
-            "100 data sets for each variance, each with new noise (quick mode: 10).",
+            'The text has "ten datasets", perhaps one for each of the ten variances, and then "100 times"; read here '
+            "as 100 data sets for each variance, each with new noise (quick mode: 10).",
         ),
         Row(
             "Figure 7: whiskers",
@@ -165,8 +165,8 @@ def rows(results: Json) -> list[Row]:
             "yes",
             f"PCPCA's lead, with 95 % intervals: {words['alike']}",
             ahead["alike"],
-            f"As many gammas for each method over its own range, unit-variance latents for both; leads below "
+            "As many gammas for each method over its own range, unit-variance latents for both; leads below "
             f"{GRID_ERROR} may come from where the gammas lie. At the same gamma both find the same directions, and "
-            "CPCA's range contains PCPCA's. The difference in the paper is one of grids and scaling, not of robustness.",
+            "CPCA's range contains PCPCA's. What the paper sees comes from grids and scaling, not from robustness.",
         ),
     ]
