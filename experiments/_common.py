@@ -66,7 +66,7 @@ def silhouette(latents: Any, labels: Any, *, scaled: bool = True, rows: int | No
     if scaled:
         Z = unit_variance(Z)
     if rows is not None and len(Z) > rows:
-        chosen = np.random.default_rng(seed).choice(len(Z), rows, replace=False)
+        chosen = np.random.default_rng(seed).permutation(len(Z))[:rows]
         Z, labels = Z[chosen], labels[chosen]
     return float(silhouette_score(Z, labels))
 

@@ -15,21 +15,15 @@ import warnings
 from typing import Any
 
 import numpy as np
-from sklearn.metrics import silhouette_score
 
 from contrapca import GammaSearch, choose_components, contrast_path
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import ContrastWarning
 
+from ._common import silhouette
 from .gamma_fraction import SILHOUETTE_ROWS, cells, digits, mouse
 
 CRITERIA = ("limit", "silhouette", "stability", "heldout")
-
-
-def separation(latents: Any, labels: Any) -> float:
-    """Silhouette on unit-variance latents, on a fixed sample of large sets."""
-    rows = np.random.default_rng(0).permutation(len(labels))[:SILHOUETTE_ROWS]
-    return float(silhouette_score((latents / latents.std(axis=0))[rows], labels[rows]))
 
 
 def real() -> list[str]:
@@ -40,11 +34,12 @@ def real() -> list[str]:
         scaled: dict[str, Any] = {"scale": "group", "n_components": 2}
         limit = contrast_path(X, background=Y, gammas=[0.0], **scaled).limit
         grid = contrast_path(X, background=Y, gammas=np.linspace(0, 0.9999 * limit, 200), **scaled)
-        best = max(separation(Z, data.labels) for Z in grid.latents(X))
+        sample = {"labels": data.labels, "rows": SILHOUETTE_ROWS}
+        best = max(silhouette(Z, **sample) for Z in grid.latents(X))
         shown = []
         for criterion in CRITERIA:
             search = GammaSearch(criterion, random_state=0, **scaled).fit(X, background=Y, labels=data.labels)
-            shown.append(f"{search.best_gamma_ / limit:.2f}: {separation(search.transform(X), data.labels):.3f}")
+            shown.append(f"{search.best_gamma_ / limit:.2f}: {silhouette(search.transform(X), **sample):.3f}")
         lines.append(f"| {data.name} | {best:.3f} | {' | '.join(shown)} |")
     return lines
 

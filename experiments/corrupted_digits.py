@@ -156,8 +156,8 @@ def rows(results: Json) -> list[Row]:
             f"{ppca.max():.3f})",
             bool(0.05 < lower / len(ppca) < 0.95),
             f"The paper's is one draw, of other grass. Ours differ with the patches that are drawn, and {lower} of "
-            f"them are as low as the paper's. (In {count} draws, all rows: {spread[0]}.) Labels judge the result and tune "
-            "nothing.",
+            f"them are as low as the paper's. (In {count} draws, all rows: {spread[0]}.) Labels judge the result and "
+            "tune nothing.",
         ),
         Row(
             "Figure 9c: PCPCA's latents at gamma 0.8, silhouette of the digits",

@@ -17,10 +17,11 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.metrics import silhouette_score
 
 from contrapca import PCPCA, gamma_limits
-from contrapca.datasets import load_corrupted_mnist, load_mouse_protein, load_zheng_bmmc
+from contrapca.datasets import load_corrupted_mnist, load_zheng_bmmc
+
+from . import _common
 
 Floats = NDArray[np.float64]
 Labels = NDArray[Any]
@@ -34,8 +35,8 @@ SILHOUETTE_ROWS = 1500
 
 
 @dataclass(frozen=True)
-class Row:
-    """One line of a table: a value at each fraction, and the limit they are fractions of."""
+class Curve:
+    """One row of a table: a value at each fraction, and the limit they are fractions of."""
 
     name: str
     limit: float
@@ -56,9 +57,7 @@ class Labelled:
 
 def mouse() -> Labelled:
     """Mouse proteins; NaN filled with 0, as in the paper."""
-    data = load_mouse_protein()
-    foreground, background = np.nan_to_num(data.foreground), np.nan_to_num(data.background)
-    return Labelled("mouse proteins, d=2", foreground, background, data.labels, 2, slice(0, 2))
+    return Labelled("mouse proteins, d=2", *_common.mouse(), 2, slice(0, 2))
 
 
 def cells() -> Iterator[Labelled]:
@@ -75,7 +74,7 @@ def digits(seed: int) -> Labelled:
     return Labelled("digits on grass, d=2", data.foreground, data.background, data.labels, 2, slice(0, 2))
 
 
-def separation(sets: Sequence[Labelled]) -> tuple[Row, Row]:
+def separation(sets: Sequence[Labelled]) -> tuple[Curve, Curve]:
     """Silhouette of the labels, each group standardised by itself, averaged over data sets of one kind.
 
     First on latents of unit variance, then on whitened ones. Only the latter depends on the shown components' span
@@ -86,15 +85,14 @@ def separation(sets: Sequence[Labelled]) -> tuple[Row, Row]:
     for s, data in enumerate(sets):
         d, X, Y = data.n_components, data.foreground, data.background
         limits[s] = gamma_limits(X, background=Y, n_components=d, scale="group").pcpca
-        rows = np.random.default_rng(0).permutation(len(X))[:SILHOUETTE_ROWS]
         for i, fraction in enumerate(FRACTIONS):
             model = PCPCA(d, gamma=fraction * limits[s], scale="group").fit(X, background=Y)
             Z = model.transform(X)[:, data.shown]
-            Z = Z - Z.mean(axis=0)
-            for j, latents in enumerate((Z / Z.std(axis=0), np.linalg.svd(Z, full_matrices=False)[0])):
-                values[s, j, i] = silhouette_score(latents[rows], data.labels[rows])
+            sphere = np.linalg.svd(Z - Z.mean(axis=0), full_matrices=False)[0]
+            for j, latents in enumerate((Z, sphere)):
+                values[s, j, i] = _common.silhouette(latents, data.labels, rows=SILHOUETTE_ROWS)
     name, limit, (scaled, whitened) = sets[0].name, float(limits.mean()), values.mean(axis=0)
-    return Row(name, limit, scaled), Row(f"{name}, whitened", limit, whitened)
+    return Curve(name, limit, scaled), Curve(f"{name}, whitened", limit, whitened)
 
 
 @dataclass(frozen=True)
@@ -153,7 +151,7 @@ def further_settings() -> Iterator[Planted]:
     yield Planted("no nuisance, n=m=40, k=1", 1, 1, nuisance=0.0, n=40, m=40)
 
 
-def simulate(setting: Planted, seeds: int) -> tuple[Row, Row, float]:
+def simulate(setting: Planted, seeds: int) -> tuple[Curve, Curve, float]:
     """Fit at every fraction, averaged over seeds: directions found, density, and the former's largest standard error.
 
     Directions: mean squared cosine of the angles between planted subspace and components (1: found, d / D: by chance).
@@ -171,10 +169,10 @@ def simulate(setting: Planted, seeds: int) -> tuple[Row, Row, float]:
     limit = float(limits.mean())
     relative = (density - density[:, :1]).mean(axis=0)
     error = float(found.std(axis=0, ddof=1).max() / np.sqrt(seeds))
-    return Row(setting.name, limit, found.mean(axis=0)), Row(setting.name, limit, relative), error
+    return Curve(setting.name, limit, found.mean(axis=0)), Curve(setting.name, limit, relative), error
 
 
-def table(title: str, rows: Sequence[Row], digits: int) -> Iterator[str]:
+def table(title: str, rows: Sequence[Curve], digits: int) -> Iterator[str]:
     """Markdown lines, the best value of each row in bold."""
     yield f"| {title} | limit | " + " | ".join(f"{fraction:g}" for fraction in FRACTIONS) + " |"
     yield "|---|" + "---:|" * (1 + len(FRACTIONS))
@@ -184,7 +182,7 @@ def table(title: str, rows: Sequence[Row], digits: int) -> Iterator[str]:
         yield f"| {row.name} | {row.limit:.3f} | " + " | ".join(f"**{t}**" if t == best else t for t in written) + " |"
 
 
-def regret_lines(groups: dict[str, Sequence[Row]]) -> Iterator[str]:
+def regret_lines(groups: dict[str, Sequence[Curve]]) -> Iterator[str]:
     """Worst and mean regret of each fraction over each group of rows, as further lines of a table."""
     for name, rows in groups.items():
         if rows:
@@ -200,14 +198,14 @@ def main() -> None:
     parser.add_argument("--seeds", type=int, default=20, help="simulated data sets per setting")
     seeds = parser.parse_args().seeds
     start = time.perf_counter()
-    labelled: list[tuple[Row, Row]] = []
+    labelled: list[tuple[Curve, Curve]] = []
     if "CONTRAPCA_DATA" in os.environ:
         grass = [digits(seed) for seed in range(DIGIT_SEEDS)]
         labelled = [separation(sets) for sets in ([mouse()], *([data] for data in cells()), grass)]
     simulated = [simulate(setting, seeds) for setting in settings()]
     further = [simulate(setting, seeds) for setting in further_settings()]
     found, density, errors = zip(*simulated, *further, strict=True)
-    groups: dict[str, Sequence[Row]] = {
+    groups: dict[str, Sequence[Curve]] = {
         "real": [scaled for scaled, _ in labelled],
         "real, whitened": [whitened for _, whitened in labelled],
         "main simulations": found[: len(simulated)],

@@ -149,8 +149,9 @@ def rows(results: Json) -> list[Row]:
             f"median angle to the axis {angles}",
             small["median"] > middle["median"] > large["median"],
             f"{count} data sets of each n, where the paper has one; the figure shows the first that has a posterior. "
-            f"{refused} of them had none: gamma = 0.85 is beyond their limit. The authors' code samples those, too, since it bounds sigma2 from "
-            "below by 0.1. It also samples again until R-hat lies in 0.9 to 1.1; here nothing is drawn twice.",
+            f"{refused} of them had none: gamma = 0.85 is beyond their limit. The authors' code samples those, too, "
+            "since it bounds sigma2 from below by 0.1. It also samples again until R-hat lies in 0.9 to 1.1; here "
+            "nothing is drawn twice.",
         ),
         Row(
             "Figure 11a: n = 30, draws of W",

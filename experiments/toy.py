@@ -104,8 +104,8 @@ def rows(results: Json) -> list[Row]:
         Row(
             "Figure 2: data",
             "n = m = 200, d = 1, D = 2, covariance (2.7, 2.6), means (1, -1), (-1, 1); gamma 0, 0.2, 0.6, 0.9",
-            f"n = {n}, m = {m}, d = 1, D = {D}, covariance ({variance:g}, {covariance:g}), means ({mean:g}, {-mean:g}), "
-            f"({-mean:g}, {mean:g}); gamma {', '.join(f'{gamma:g}' for gamma in results['gammas'])}",
+            f"n = {n}, m = {m}, d = 1, D = {D}, covariance ({variance:g}, {covariance:g}), means ({mean:g}, "
+            f"{-mean:g}), ({-mean:g}, {mean:g}); gamma {', '.join(f'{gamma:g}' for gamma in results['gammas'])}",
             (n, m, D, variance, covariance, mean, *results["gammas"])
             == (200, 200, 2, 2.7, 2.6, 1.0, 0.0, 0.2, 0.6, 0.9),
         ),
