@@ -174,7 +174,9 @@ def test_groups_that_are_no_two(folder, refuses):
     one = ["fit", "all.csv", "--group", "kind", "-o", "r", "--background"]
     refuses([*one, "a"], "All rows of 'all.csv' have 'a' in the column 'kind': no case is left")
     text("all.csv", content.replace("a,", ",", 1).replace("a,", ",", 1))(folder)
-    refuses([*one, "a"], "rows of 'all.csv' have nothing in the column 'kind'")
+    refuses([*one, "a"], "2 of 8 rows of 'all.csv' have nothing in the column 'kind'")
+    text("all.csv", content.replace("a,", "NA,", 1).replace("\na,", "\nnan,", 1))(folder)
+    refuses([*one, "a"], "2 of 8 rows of 'all.csv' have nothing in the column 'kind'")
     text("all.csv", rows([["b" if i else "a", *row] for i, row in enumerate(NUMBERS)], f"kind,{HEADER}"))(folder)
     refuses([*one, "a"], "'all.csv' has 1 row of controls")
 

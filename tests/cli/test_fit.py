@@ -120,6 +120,16 @@ def test_missing_values(folder, run, pair):
     )
 
 
+def test_several_groups_of_cases_are_named(folder, run, pair):
+    X, Y = pair
+    groups = ["control"] * len(Y) + ["none", "severe"] * (len(X) // 2)
+    rows = [[group, *row] for group, row in zip(groups, np.vstack([Y, X]).tolist(), strict=True)]
+    write_csv(folder / "all.csv", ["g", *NAMES], rows)
+    outcome = run("fit", "all.csv", "--group", "g", "--background", "control", "-o", "results")
+    assert "40 cases and 30 controls" in outcome.out
+    assert "; cases are all rows but those of 'control': 'none', 'severe'\n" in outcome.out
+
+
 def test_common_columns(folder, run, pair):
     X, Y = pair
     write_csv(folder / "fewer.csv", [*NAMES[:4], "extra"], np.column_stack([Y[:, :4], Y[:, 0]]))

@@ -92,6 +92,12 @@ def test_kinds_of_columns(table):
     assert table("a,b,c\n1,3_1,2\n2,3_2,4\n").names == ["a", "c"]  # Python's 3_1 is no number
 
 
+def test_words_for_missing_values_in_text(table):
+    found = table("g,a\nx,1\nNA,2\n NaN ,3\nnull,4\nn/a,5\nnone,6\n")
+    assert found.as_text("g").tolist() == ["x", "", "", "", "", "none"]  # none is a group as well
+    assert found.texts["g"].tolist() == ["x", "NA", "NaN", "null", "n/a", "none"]
+
+
 def test_text_that_shows_late(table, monkeypatch):
     """Columns are read in blocks: what the first blocks take for numbers may be text."""
     monkeypatch.setattr(_text, "CELLS_AT_ONCE", 1)

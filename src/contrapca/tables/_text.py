@@ -18,10 +18,9 @@ import numpy as np
 
 from .._array import Array
 from ..exceptions import TableFileError
-from ._data import DataTable, check_distinct
+from ._data import DataTable, check_distinct, is_missing
 
 SEPARATORS = ("\t", ";", "|", ",", " ")  # of those that fit, the first
-MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", ".", "?"}  # in any case
 DECIMAL_COMMA = re.compile(r"\s*[-+]?\d+,\d+\s*")
 WHOLE_NUMBER = re.compile(r"\s*[-+]?\d+\s*")
 SAMPLE_ROWS = 20  # that tell the separator and the shape of the header
@@ -122,7 +121,7 @@ def write_filled(table: DataTable, file: IO[bytes], names: Sequence[str], filled
         writer.writerow(next(source.lines())[1])
     for (_, row), values in zip(source.rows(), filled.tolist(), strict=True):
         for j, k in place.items():
-            if _is_missing(row[j]) and values[k] == values[k]:
+            if is_missing(row[j]) and values[k] == values[k]:
                 row[j] = f"{values[k]:.8g}"
         writer.writerow(row)
     text.flush()
@@ -185,7 +184,7 @@ def _find_separator(sample: list[str]) -> str | None:
 
 def _is_header(cells: list[str]) -> bool:
     """Whether a first line holds names: some text, and no number with a fraction, as values have."""
-    present = [cell for cell in cells if not _is_missing(cell)]
+    present = [cell for cell in cells if not is_missing(cell)]
     numbers = [cell for cell in present if _number(cell) is not None]
     return len(numbers) < len(present) and all(map(WHOLE_NUMBER.fullmatch, numbers))
 
@@ -241,14 +240,14 @@ def _numbers(cells: Sequence[str], underscores: bool) -> Array | None:
     except ValueError:  # something is missing, or text
         pass
     try:
-        return np.array([np.nan if _is_missing(cell) else float(cell) for cell in cells])
+        return np.array([np.nan if is_missing(cell) else float(cell) for cell in cells])
     except ValueError:
         return None
 
 
 def _stray_cell(file: TextFile, cells: list[str]) -> int | None:
     """The row of the first cell that is no number in a column of numbers; None in a column of text."""
-    present = [(i, cell) for i, cell in enumerate(cells) if not _is_missing(cell)]
+    present = [(i, cell) for i, cell in enumerate(cells) if not is_missing(cell)]
     stray = [(i, cell) for i, cell in present if _number(cell) is None]
     with_comma = [cell for _, cell in stray if DECIMAL_COMMA.fullmatch(cell)]
     if with_comma and len(present) - len(stray) + len(with_comma) > MOSTLY * len(present):
@@ -256,10 +255,6 @@ def _stray_cell(file: TextFile, cells: list[str]) -> int | None:
             f"{file.path!r} has decimal commas, such as {with_comma[0]!r}: write numbers with a point, 1.5 and not 1,5."
         )
     return stray[0][0] if len(present) - len(stray) > MOSTLY * len(present) else None
-
-
-def _is_missing(cell: str) -> bool:
-    return cell.strip().lower() in MISSING
 
 
 def _number(cell: str) -> float | None:
