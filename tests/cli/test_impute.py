@@ -136,7 +136,7 @@ def test_impute_of_arrays(tmp_path, run, ending):
 
 
 def test_rows_without_values_are_a_warning(tmp_path, run):
-    rows = "\n".join(f"{i / 3},{i**2 % 7},{i * 3 % 5}" for i in range(20)) + "\n,,\n"
+    rows = "\n".join(f"{i / 3},{i**2 % 7},{i * 3 % 5}" for i in range(20)) + "\nNA,NA,\n"
     path = write(tmp_path / "t.csv", "a,b,c\n" + rows)
     outcome = run("impute", path, "--components", "1", "-o", tmp_path / "o.csv")
     assert outcome.code == 0
