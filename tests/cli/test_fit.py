@@ -120,6 +120,16 @@ def test_missing_values(folder, run, pair):
     )
 
 
+def test_missing_labels_are_empty(folder, run, pair):
+    X, Y = pair
+    for labels in ([f"{i / 8}" for i in range(38)], ["x", "y"] * 19):
+        rows = [[label, *row] for label, row in zip([*labels, "NA", ""], X.tolist(), strict=True)]
+        write_csv(folder / "cases.csv", ["label", *NAMES], rows)
+        assert run(*TWO_FILES, "--labels", "label", "--force").code == 0
+        found = [row[2] for row in read_csv(folder / "results" / "latents.csv")[1:]]
+        assert found == [*labels, "", "", *[""] * len(Y)]
+
+
 def test_several_groups_of_cases_are_named(folder, run, pair):
     X, Y = pair
     groups = ["control"] * len(Y) + ["none", "severe"] * (len(X) // 2)

@@ -16,6 +16,7 @@ from .._array import Rows, is_sparse
 from ..exceptions import TableFileError, warn
 from ..tables import DataTable, align, align_to, listed, read_table, with_names
 
+BY_PLACE = "columns matched by their place, one file having no names"
 MAX_VALUES_LISTED = 10
 MAX_CATEGORIES = 20  # of labels that are whole numbers; with more they are a scale
 IDENTIFIER = re.compile(r"(?:.*[ _.-])?(?:id|idx|index|nr|no|number|barcode)|unnamed.*", re.IGNORECASE)
@@ -152,7 +153,7 @@ def read_inputs(
     if options.group is not None and len(others := np.unique(groups[rows]).tolist()) > 1:
         notes.append(f"cases are all rows but those of {options.background!r}: {listed(others)}")
     if other is not None and table.named != other.named:
-        notes.append("columns matched by their place, one file having no names")
+        notes.append(BY_PLACE)
     inputs = Inputs(names, cases, controls, table, columns, rows, [given.path for given in tables], notes)
     _check_values(inputs, None if features is not None else options.components)
     return inputs

@@ -105,7 +105,8 @@ def _impute(commands: Any) -> None:
         metavar="NUMBER",
         help="strength of the contrast (default: half of what these tables allow at most)",
     )
-    _add_output(parser, "FILE", "the table to be written (.csv, .tsv or .npy; of a text table in its own format)")
+    endings = ".csv, .tsv or .npy; of a text table in its own format, also .txt and with .gz"
+    _add_output(parser, "FILE", f"the table to be written ({endings})")
 
 
 def _path(commands: Any) -> None:
