@@ -25,10 +25,11 @@ WIDTH = 110  # of the progress display
 SECONDS_BETWEEN = 30  # lines in a log
 HEADER = """# The paper and this library, figure by figure
 
-Written by `python -m experiments all`; do not edit. Every figure and number of the paper's experiments has a row. gamma
-is gamma' = gamma_raw m / n throughout. "no" under *same?* is not hidden: the note says why. The figures lie beside the
-results, in `experiments/results/NAME/figure.png`; those whose data may be shown are in
-[docs/paper.md](../docs/paper.md).
+Written by `python -m experiments all`; do not edit. Every figure and number of the paper's experiments has a row.
+Figures have the numbers of their order in the paper (Figure 1 is its diagram of models). gamma is gamma' = gamma_raw
+m / n throughout. "no" under *same?* is not hidden: the note says why; "n/a" stands where there is nothing to compare
+with. Our figures lie on the machine that ran the experiments, in `experiments/results/NAME/figure.png`, and are not
+part of the repository; those whose data may be shown are in [docs/paper.md](../docs/paper.md).
 """
 
 
@@ -121,7 +122,8 @@ def write_table(folder: Path, path: Path) -> None:
 
 def line(row: Row) -> str:
     """A row as Markdown."""
-    cells = (row.item, row.paper, row.ours, "yes" if row.same else "**no**", row.note)
+    answer = {True: "yes", False: "**no**", None: "n/a"}[row.same]
+    cells = (row.item, row.paper, row.ours, answer, row.note)
     return "| " + " | ".join(cell.replace("|", r"\|") for cell in cells) + " |"
 
 

@@ -1,10 +1,11 @@
-"""What several experiments share: data, latents and silhouettes, plain values for results.json, the look of figures."""
+"""What several experiments share: data, silhouettes, intervals, plain values for results.json, the look of figures."""
 
 from __future__ import annotations
 
 from typing import Any
 
 import numpy as np
+from scipy import stats
 from sklearn.metrics import silhouette_score
 
 from contrapca import ContrastPath
@@ -16,6 +17,7 @@ __all__ = [
     "COLOURS",
     "draw_silhouettes",
     "gamma_grid",
+    "interval",
     "mouse",
     "new_figure",
     "permuted",
@@ -80,6 +82,13 @@ def gamma_grid(method: str, limit: float, points: int, nearest: float = 1e-3) ->
 def permuted(labels: Any, seed: int = 0) -> Any:
     """The same labels in random order: what any claim about labels must fail on."""
     return np.random.default_rng(seed).permutation(np.asarray(labels))
+
+
+def interval(values: Any) -> tuple[float, float]:
+    """Mean, and half the width of its 95 % interval by Student's t (0 for one value)."""
+    if len(values) == 1:
+        return float(values[0]), 0.0
+    return float(np.mean(values)), float(stats.sem(values) * stats.t.ppf(0.975, len(values) - 1))
 
 
 def plain(values: Any, digits: int = 5) -> Any:

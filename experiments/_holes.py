@@ -8,7 +8,7 @@ import numpy as np
 
 from contrapca import PCPCA, PPCA
 
-from ._common import BACKGROUND_COLOUR, tidy
+from ._common import BACKGROUND_COLOUR, interval, tidy
 from ._common import COLOURS as PALETTE
 
 METHODS = ("PCPCA", "PPCA, both groups", "PPCA, foreground", "column means")
@@ -41,9 +41,8 @@ def imputation_errors(models: dict[str, Any], foreground: Any, truth: Any) -> di
 def draw_curves(ax: Any, shares: list[float], curves: dict[str, Any]) -> None:
     """One curve for each method: means over repeats with 95 % intervals; `curves` holds (shares, repeats) tables."""
     for name, table in curves.items():
-        values = np.array(table)
-        error = 1.96 * values.std(axis=1, ddof=1) / np.sqrt(values.shape[1])
+        means, widths = zip(*map(interval, table), strict=True)
         style = {"color": COLOURS[name], "marker": MARKERS[name], "markersize": 5, "capsize": 2, "label": name}
-        ax.errorbar(shares, values.mean(axis=1), yerr=error, **style)
+        ax.errorbar(shares, means, yerr=widths, **style)
     ax.set_xlabel("share of values missing, p")
     tidy(ax)

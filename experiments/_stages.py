@@ -47,8 +47,8 @@ class Row:
         Which figure or number.
     paper, ours : str
         As they are printed in the table.
-    same : bool
-        Whether ours says the same as the paper's.
+    same : bool or None
+        Whether ours says the same as the paper's; None where the paper has nothing to compare with.
     note : str
         Where they differ, why; which of text and code was followed; what is particular about the data.
     """
@@ -56,8 +56,14 @@ class Row:
     item: str
     paper: str
     ours: str
-    same: bool
+    same: bool | None
     note: str = ""
+
+    def __post_init__(self) -> None:
+        if self.same is not None and not self.same and not self.note:
+            raise ValueError(
+                f"{self.item}: ours ({self.ours}) differs from the paper's ({self.paper}); say why in a note."
+            )
 
 
 class Experiment(Protocol):

@@ -36,16 +36,19 @@ def run(config: Json, tick: Tick) -> Json:
         "foreground": plain(cases, 4),
         "background": plain(controls, 4),
         "silhouettes": [silhouette(Z, labels) for Z in cases],
-        "between": [_between(Z, labels, other) for Z, other in zip(cases, controls, strict=True)],
+        "from_background": [from_background(Z, labels, other) for Z, other in zip(cases, controls, strict=True)],
         "angle_to_ppca": float(np.degrees(np.arccos(_least_cosine(path.components(0), ppca.components_)))),
     }
 
 
-def _between(cases: Any, labels: Any, controls: Any) -> float:
-    """The share of controls that lie between the means of the two classes, along the line through them."""
-    first, second = (cases[labels == name].mean(axis=0) for name in np.unique(labels))
-    along = (controls - first) @ (second - first) / np.sum((second - first) ** 2)
-    return float(np.mean((along > 0) & (along < 1)))
+def from_background(cases: Any, labels: Any, controls: Any) -> dict[str, float]:
+    """Silhouette of each class of cases against the controls, in units of the cases' standard deviations."""
+    found = {}
+    for name in np.unique(labels):
+        part = cases[labels == name]
+        both, groups = np.vstack([part, controls]) / cases.std(axis=0), np.repeat([0, 1], [len(part), len(controls)])
+        found[str(name)] = silhouette(both, groups, scaled=False)
+    return found
 
 
 def _least_cosine(left: Any, right: Any) -> float:
@@ -76,24 +79,26 @@ def figure(results: Json) -> Any:
 def rows(results: Json) -> list[Row]:
     """Every panel and number."""
     n, m, D = results["sizes"]
-    scores, between, gammas = results["silhouettes"], results["between"], results["gammas"]
+    d = len(results["foreground"][0][0])
+    scores, gammas = results["silhouettes"], results["gammas"]
+    first, *_, last = results["from_background"]
     return [
         Row(
-            "sizes",
-            "n = 270 (135 with Down syndrome), m = 135, 77 proteins",
-            f"n = {n} ({results['with_down_syndrome']} with Down syndrome), m = {m}, {D} proteins",
-            (n, m, D, results["with_down_syndrome"]) == (270, 135, 77, 135),
+            "Figure 3: sizes",
+            "n = 270 (135 with Down syndrome), m = 135, 77 proteins, d = 2",
+            f"n = {n} ({results['with_down_syndrome']} with Down syndrome), m = {m}, {D} proteins, d = {d}",
+            (n, m, D, results["with_down_syndrome"], d) == (270, 135, 77, 135, 2),
             "523 of the values are missing. The text does not mention them; the paper's code fills them with 0 and "
             "then standardises each group by itself. Followed here. Three mice, far left, lack 43 of 77 values.",
         ),
         Row(
-            "(a) gamma 0 is PPCA: minimal separation",
+            "Figure 3a: gamma 0 is PPCA: minimal separation",
             "minimal separation",
             f"silhouette {scores[0]:.3f}; {results['angle_to_ppca']:.1g} degrees from PPCA",
             scores[0] < 0.1 and results["angle_to_ppca"] < 1e-3,
         ),
         Row(
-            "(b), (c) higher gamma separates the genotypes",
+            "Figure 3b, c: higher gamma separates the genotypes",
             "separated",
             ", ".join(f"{score:.3f} at {gamma:g}" for score, gamma in zip(scores[1:], gammas[1:], strict=True)),
             min(scores[1:]) > scores[0] + 0.2,
@@ -101,11 +106,12 @@ def rows(results: Json) -> list[Row]:
             f"{results['limit']:.4f}. The labels only judge, they chose nothing.",
         ),
         Row(
-            "(d) the background is separated from the foreground",
+            "Figure 3d: the background is separated from the foreground",
             "separated",
-            f"{between[-1]:.0%} of it lies between the genotypes' means ({between[0]:.0%} at gamma 0)",
-            between[-1] > 0.8,
+            "silhouettes of background against genotype "
+            + ", ".join(f"{last[name]:.2f} ({name}; {first[name]:.2f} at gamma 0)" for name in last),
+            all(last[name] > first[name] + 0.15 for name in last),
             "Each group is centred by its own mean, as in the paper's code, so the background lies at the centre by "
-            "construction; what shrinks is its spread. It overlaps a handful of mice without Down syndrome.",
+            "construction; what shrinks is its spread. The clouds still touch.",
         ),
     ]

@@ -8,6 +8,7 @@ import numpy as np
 
 from contrapca import PPCA, contrast_path
 from contrapca.datasets import make_toy
+from contrapca.datasets._generators import TOY_COVARIANCES
 from contrapca.plots import latents
 
 from ._common import new_figure, plain
@@ -97,23 +98,32 @@ def rows(results: Json) -> list[Row]:
     angles, typical = results["angles"], results["median_angles"]
     share = results["feasible_shares"]
     count = len(results["limits"])
+    variance, covariance, mean = TOY_COVARIANCES["estimates"]
+    (n, D), m = np.shape(results["foreground"]), len(results["background"])
     return [
-        Row("n = m = 200, d = 1, D = 2, covariance (2.7, 2.6), means (1, -1), (-1, 1)", "as stated", "the same", True),
         Row(
-            "(a) gamma 0 is PPCA, along the shared axis",
+            "Figure 2: data",
+            "n = m = 200, d = 1, D = 2, covariance (2.7, 2.6), means (1, -1), (-1, 1); gamma 0, 0.2, 0.6, 0.9",
+            f"n = {n}, m = {m}, d = 1, D = {D}, covariance ({variance:g}, {covariance:g}), means ({mean:g}, {-mean:g}), "
+            f"({-mean:g}, {mean:g}); gamma {', '.join(f'{gamma:g}' for gamma in results['gammas'])}",
+            (n, m, D, variance, covariance, mean, *results["gammas"])
+            == (200, 200, 2, 2.7, 2.6, 1.0, 0.0, 0.2, 0.6, 0.9),
+        ),
+        Row(
+            "Figure 2a: gamma 0 is PPCA, along the shared axis",
             "yes",
             f"{results['angle_to_ppca_at_0']:.1g} degrees from PPCA, {results['angle_to_subgroups'][0]:.0f} degrees "
             "from the axis between the subgroups",
             results["angle_to_ppca_at_0"] < 1e-3 and results["angle_to_subgroups"][0] > 80,
         ),
         Row(
-            "(b) gamma 0.2",
+            "Figure 2b: gamma 0.2",
             "near the shared axis",
             f"turned by {angles[1]:.0f} degrees",
             angles[1] < 15,
         ),
         Row(
-            "(c) gamma 0.6 balances shared and foreground-specific variation",
+            "Figure 2c: gamma 0.6 balances shared and foreground-specific variation",
             "in between",
             f"turned by {angles[2]:.0f} degrees; median of {count} data sets {typical[2]:.0f}",
             10 < angles[2] < 80,
@@ -121,7 +131,7 @@ def rows(results: Json) -> list[Row]:
             "3 to 85 degrees is common.",
         ),
         Row(
-            "(d) gamma 0.9: turned by nearly 90 degrees, to the axis between the subgroups",
+            "Figure 2d: gamma 0.9: turned by nearly 90 degrees, to the axis between the subgroups",
             "nearly 90 degrees",
             "not feasible"
             if angles[3] is None

@@ -70,7 +70,7 @@ def without_mask(table: Any) -> Any:
         kind = np.promote_types(table.dtype, np.float32)
         return np.where(np.ma.getmaskarray(table), kind.type(np.nan), table.data.astype(kind))
     if isinstance(table, np.ndarray) and table.dtype == object:
-        return np.where(np.vectorize(_is_missing, otypes=[bool])(table), np.nan, table)
+        return np.where(np.vectorize(is_missing, otypes=[bool])(table), np.nan, table)
     return table
 
 
@@ -90,7 +90,7 @@ def _unconvertible_columns(table: Any) -> str:
     bad = []
     for j, column in enumerate(np.asarray(table).T):
         if column.dtype == object:
-            column = np.array([np.nan if _is_missing(value) else value for value in column], dtype=object)
+            column = np.array([np.nan if is_missing(value) else value for value in column], dtype=object)
         try:
             column.astype(np.float64)
         except (TypeError, ValueError):
@@ -214,13 +214,13 @@ def label_mask(y: Any, label: Any, n_rows: int) -> npt.NDArray[np.bool_]:
     labels = np.ravel(np.asarray(y))
     if labels.size != n_rows:
         raise GroupError(f"y has {labels.size} labels for {n_rows} rows: it needs one for each row.")
-    missing = sum(map(_is_missing, labels.tolist()))
+    missing = sum(map(is_missing, labels.tolist()))
     if missing:
         raise GroupError(f"{missing} of {n_rows} labels in y are missing: drop those rows, or say what group they are.")
     return np.broadcast_to(np.asarray(labels == label, dtype=bool), labels.shape)
 
 
-def _is_missing(label: Any) -> bool:
+def is_missing(label: Any) -> bool:
     """None, NaN, NaT and the like: what does not equal itself, or will not say whether it does."""
     try:
         return label is None or bool(label != label)

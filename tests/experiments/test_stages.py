@@ -65,6 +65,21 @@ def test_all_runs_everything_and_writes_the_table(command, capsys):
     assert "[2/2] two: done" in capsys.readouterr().err
 
 
+def test_three_answers():
+    from experiments.__main__ import line
+    from experiments._stages import Row
+
+    rows = (Row("item", "1", "1", True), Row("item", "1", "2", False, "why"), Row("item", "none", "2", None))
+    assert [line(row).split(" | ")[3] for row in rows] == ["yes", "**no**", "n/a"]
+
+
+def test_a_no_without_a_reason_is_refused():
+    from experiments._stages import Row
+
+    with pytest.raises(ValueError, match="say why"):
+        Row("item", "1", "2", False)
+
+
 def test_quick_mode_leaves_the_full_results_alone(command):
     command.run("all")
     before = (command.home / "RESULTS.md").read_text()

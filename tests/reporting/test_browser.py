@@ -68,7 +68,7 @@ def case(tmp_path_factory, need):
     refits = model.bootstrap(X, background=Y, n=20, random_state=0, progress=False)
     file = tmp_path_factory.mktemp("report") / 'a "report" & <b>.html'
     report(model, X, Y, labels, file, uncertainty=refits, title=NASTY, sources=[NASTY], code=NASTY)
-    return file, examine(model, X, Y, labels, None, None, None, None, False), X, labels
+    return file, examine(model, X, Y, labels, None, None, None, None, None, False), X, labels
 
 
 class Page:

@@ -6,28 +6,28 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Rows, is_sparse
+from .._array import Array, Rows, is_sparse, row_slices
 from .._validation import Groups
-from ..exceptions import UnboundedError, warn
 from ._functions import gamma_limits
-from ._path_build import (
-    DEFAULT_POINTS,
-    OBSERVED_POINTS,
-    default_cpca_grid,
-    default_grid,
-    default_observed_grid,
-    path_of_groups,
-)
+from ._path_build import path_of_groups
+from ._path_grids import DEFAULT_POINTS, OBSERVED_POINTS, default_cpca_grid, default_grid, default_observed_grid
+from ._path_observed import observed_path_around
 from .cpca import CPCA
 from .path import ContrastPath
 from .pcpca import PCPCA
 from .ppca import PPCA
+
+# How far column means may be from those of a fit, in standard deviations (GLS means of a fit with holes: further),
+# and relative, for float32.
+SAME_MEAN, SAME_GLS_MEAN, ROUNDING, ROW_BLOCK = 1e-3, 1.0, 1e-5, 1000
 
 
 def path_through(
     model: PPCA | PCPCA | CPCA, groups: Groups, *, points: int | None = None, progress: bool = False
 ) -> tuple[ContrastPath, int]:
     """The path of a model's tables and settings, and the index of the model's gamma in it.
+
+    With missing values the path starts from the model's own solution and may end early, where solutions do.
 
     Parameters
     ----------
@@ -40,27 +40,18 @@ def path_through(
     progress : bool, default False
     """
     d, gamma = model.components_.shape[0], float(getattr(model, "gamma_", 0.0))
-    _check_same_rows(model, groups.foreground)
+    check_same_tables(groups, model.mean_, model.background_mean_, gls=getattr(model, "mean", "") == "gls")
     method = "cpca" if isinstance(model, CPCA) else "pcpca"
     limit = getattr(model, "gamma_max_", np.nan)  # nan: fitted without a background
     if np.isnan(limit):
         limit = getattr(gamma_limits(*groups.tables, n_components=d, scale=model.scale), method)
     if any(map(has_holes, groups.tables)):
-        grid = default_observed_grid(limit, points or OBSERVED_POINTS)
+        gammas = _with(default_observed_grid(limit, points or OBSERVED_POINTS), gamma)
+        path = observed_path_around(model, groups, gammas, limit, progress)
     else:
         grid = (default_grid if method == "pcpca" else default_cpca_grid)(limit, points or DEFAULT_POINTS)
-
-    def path(gammas: Array) -> ContrastPath:
-        return path_of_groups(groups, d, _with(gammas, gamma), method, model.scale, progress=progress)
-
-    try:
-        found = path(grid)
-    except UnboundedError as error:
-        if error.works is None or error.works < gamma:
-            raise
-        warn(f"With these missing values there is no solution at gamma = {error.gamma:.4g}: the path ends before.")
-        found = path(grid[grid <= error.works])
-    return found, int(np.argmin(np.abs(found.gammas - gamma)))
+        path = path_of_groups(groups, d, _with(grid, gamma), method, model.scale)
+    return path, int(np.argmin(np.abs(path.gammas - gamma)))
 
 
 def has_holes(rows: Rows) -> bool:
@@ -69,16 +60,39 @@ def has_holes(rows: Rows) -> bool:
 
 
 def _with(grid: Array, gamma: float) -> Array:
-    """The grid with a gamma among it, in place of one that is the same but for rounding."""
-    return np.append(grid[~np.isclose(grid, gamma, rtol=1e-9, atol=1e-12)], gamma)
+    """The grid with a gamma among it, in place of one that is the same but for rounding; increasing."""
+    return np.sort(np.append(grid[~np.isclose(grid, gamma, rtol=1e-9, atol=1e-12)], gamma))
 
 
-def _check_same_rows(model: Any, rows: Rows) -> None:
-    """Refuse other rows than those of the fit: what is shown would not be the model."""
-    if rows.shape[1] != model.mean_.size:
-        raise ValueError(f"X has {rows.shape[1]} columns, and the model was fitted to {model.mean_.size}.")
-    if has_holes(rows):
-        return  # means with missing values are estimates of their own
-    mean = np.asarray(rows.mean(axis=0)).ravel()
-    if not np.allclose(mean, model.mean_, rtol=1e-4, atol=1e-4 * np.abs(model.mean_).max()):
-        raise ValueError("X is not the table that the model was fitted to: its column means differ from model.mean_.")
+def check_same_tables(groups: Groups, mean: Array, background_mean: Array | None, *, gls: bool = False) -> None:
+    """Refuse other tables than those of a fit, as far as column means tell: what is shown would not be the fit."""
+    for rows, fitted, name in zip(groups.tables, (mean, background_mean), ("X", "background"), strict=True):
+        if rows.shape[1] != mean.size:
+            raise ValueError(f"{name} has {rows.shape[1]} columns, and the fit was to {mean.size}.")
+        if fitted is None:
+            continue
+        found, deviation = _observed_moments(rows)
+        allowed = (SAME_GLS_MEAN if gls else SAME_MEAN) * deviation + ROUNDING * np.abs(found)
+        far = np.flatnonzero(np.abs(found - fitted) > allowed)
+        if far.size:
+            raise ValueError(
+                f"{name} is not the table of the fit: the means of {far.size} columns differ, the first is "
+                f"{groups.name(int(far[0]))}. Pass the tables that it was fitted to, prepared in the same way."
+            )
+
+
+def _observed_moments(rows: Rows) -> tuple[Any, Any]:
+    """Mean and standard deviation of the observed values of each column, block by block."""
+    if is_sparse(rows):
+        mean = np.asarray(rows.mean(axis=0)).ravel()
+        square = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
+        return mean, np.sqrt(np.maximum(square - mean**2, 0))
+    count, total, squares = (np.zeros(rows.shape[1]) for _ in range(3))
+    origin = np.nan_to_num(np.asarray(rows[0], dtype=np.float64))  # near the mean: squares do not cancel
+    for part in row_slices(rows.shape[0], ROW_BLOCK):
+        block = np.asarray(rows[part], dtype=np.float64) - origin
+        count += np.sum(~np.isnan(block), axis=0)
+        total += np.nansum(block, axis=0)
+        squares += np.nansum(block**2, axis=0)
+    mean = total / np.maximum(count, 1)
+    return mean + origin, np.sqrt(np.maximum(squares / np.maximum(count, 1) - mean**2, 0))

@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Rows, is_sparse
+from .._array import Array, Rows, is_sparse, row_slices
 from .._table import Table
-from .._validation import check_count, check_gamma, check_names, check_option, default_names
+from .._validation import Groups, check_count, check_gamma, check_names, check_option, default_names
 from .._version import __version__
 from ..exceptions import ModelFileError, RowsChangedError
 from ..gaussian import LatentGaussian, centred_product
@@ -20,8 +20,8 @@ from ._persistence import PATH_FORMAT
 from .cpca import CPCA
 from .pcpca import PCPCA
 
-FORMAT_VERSION = 1
-FACTS = ("method", "named", "scaling", "dtype", "solved")  # besides arrays
+FORMAT_VERSION, ROW_BLOCK = 1, 1000
+FACTS = ("method", "named", "scaling", "dtype", "solved", "limit_is_bound")  # besides arrays
 
 
 @dataclass(frozen=True, eq=False)
@@ -93,6 +93,7 @@ class ContrastPath:
     scaling: bool | str
     dtype: str
     solved: int
+    limit_is_bound: bool = False
     source: Source | None = None
     fits: list[Fit] | None = None  # at every gamma, where values are missing
 
@@ -155,14 +156,16 @@ class ContrastPath:
         rows = X.astype(np.float64) if is_sparse(X) else np.asarray(X, dtype=np.float64)
         values = rows.data if is_sparse(rows) else rows
         may_be_missing = self.method == "pcpca" and not is_sparse(rows)
-        if rows.ndim != 2 or rows.shape[1] != mean.size or not np.isfinite(values[~np.isnan(values)]).all():
+        if rows.ndim != 2 or rows.shape[1] != mean.size or np.isinf(values).any():
             raise ValueError(f"X must be a finite table with {mean.size} columns; it has shape {rows.shape}.")
         if np.isnan(values).any() and not may_be_missing:
             raise ValueError("X has missing values, which only paths of PCPCA, with dense tables, can use.")
         return rows, mean, scale
 
     def _inside(self, rows: Rows, mean: Array, scale: Array) -> Array:
-        return centred_product(rows, mean, self.basis / scale[:, None])
+        """Block by block: centred rows would be another copy of the table."""
+        P = self.basis / scale[:, None]
+        return np.concatenate([centred_product(rows[part], mean, P) for part in row_slices(rows.shape[0], ROW_BLOCK)])
 
     def inside(self, X: Any, *, center: str = "foreground") -> Array:
         """Complete rows in the basis of all gammas, shape (n, k); times `projections()[g]` they are latents."""
@@ -255,6 +258,17 @@ class ContrastPath:
         header |= {name: getattr(self, name) for name in FACTS}
         arrays = {name: getattr(self, name) for name in ARRAYS}
         write_archive(path, header, arrays | {"feature_names": np.asarray(self.feature_names, dtype=np.str_)})
+
+
+def table_facts(groups: Groups, scale: bool | str) -> dict[str, Any]:
+    """What a path keeps of the tables besides numbers."""
+    D = groups.foreground.shape[1]
+    return {
+        "feature_names": groups.names or default_names(D),
+        "named": groups.names is not None and groups.text_names,
+        "scaling": scale,
+        "dtype": str(groups.foreground.dtype),
+    }
 
 
 ARRAYS = [

@@ -6,7 +6,6 @@ from typing import Any
 
 import numpy as np
 
-from .._array import is_sparse
 from ..estimators import has_holes
 from ..posterior import MAX_R_HAT, MIN_ESS
 from ._points import MAX_POINTS
@@ -17,6 +16,7 @@ ONE_FEATURE = 0.8  # of a component's squared loadings in one feature
 ONE_ROW = 0.5  # of a component's variance in one row
 UNEQUAL_UNITS = 100.0  # ratio of standard deviations from which the larger ones take over
 MANY_MISSING = 0.2
+STRONG = 0.9  # of the largest gamma shown
 TINY_LIMIT = 0.1
 WIDE_ANGLE = 30.0  # degrees
 MAX_OUTLIER_ROWS = 200_000
@@ -29,7 +29,7 @@ def cautions(subject: Subject, summary: dict[str, Any]) -> list[str]:
         *_about_features(subject),
         *_about_components(subject, summary),
         *_about_uncertainty(summary["uncertainty"]),
-        *_about_display(summary),
+        *_about_display(subject, summary),
     ]
 
 
@@ -55,16 +55,14 @@ def _about_groups(subject: Subject, summary: dict[str, Any]) -> list[str]:
 
 
 def _about_features(subject: Subject) -> list[str]:
-    path, rows = subject.path, subject.tables[0]
-    if path.scaling or is_sparse(rows):
+    path = subject.path
+    if path.scaling or path.source is None:
         return []
-    with np.errstate(invalid="ignore"):
-        deviations = np.nanstd(rows, axis=0)
+    deviations = np.sqrt(path.source.variances[0])
     positive = deviations[deviations > 0]
     if positive.size < 2 or positive.max() < UNEQUAL_UNITS * np.median(positive):
         return []
-    largest = path.feature_names[int(np.nanargmax(deviations))]
-    times = positive.max() / np.median(positive)
+    largest, times = path.feature_names[int(np.argmax(deviations))], positive.max() / np.median(positive)
     return [
         f"The features are in very different units: {largest!r} varies {times:.0f} times "
         'more than a typical one, so that it counts that much more. Unless that is meant, use scale="pooled".'
@@ -73,19 +71,39 @@ def _about_features(subject: Subject) -> list[str]:
 
 def _about_components(subject: Subject, summary: dict[str, Any]) -> list[str]:
     found, path, g = [], subject.path, subject.start
-    for entry in summary["components"]:
-        k, ratio = entry["component"], entry["foreground_variance"] / max(entry["background_variance"], 1e-300)
-        if ratio < SHARED_RATIO:
-            found.append(
-                f"Component {k} varies hardly more in the cases than in the controls ({ratio:.2g} times): it may be "
-                "something that both share. A larger gamma, CPCA or fewer components may help."
-            )
+    ratios = {
+        entry["component"]: entry["foreground_variance"] / max(entry["background_variance"], 1e-300)
+        for entry in summary["components"]
+    }
+    shared = [k for k, ratio in ratios.items() if ratio < SHARED_RATIO]
+    if shared:
+        times = ", ".join(f"{ratios[k]:.2g}" for k in shared[:3]) + ", ..." * (len(shared) > 3)
+        found.append(
+            f"{_listed(shared)} var{'ies' if len(shared) == 1 else 'y'} hardly more in the cases than in the controls, "
+            f"or less ({times} times): that may be something both share. {_way_out(subject)}"
+        )
     U2 = path.components(g) ** 2
     for k, weights in enumerate(U2):
         top = int(np.argmax(weights))
         if weights[top] > ONE_FEATURE:
             found.append(f"Component {k} is almost only one feature, {path.feature_names[top]!r}: look at it directly.")
     return found + _outliers(subject)
+
+
+def _listed(components: list[int]) -> str:
+    if len(components) == 1:
+        return f"Component {components[0]}"
+    return f"Components {', '.join(map(str, components[:-1]))} and {components[-1]}"
+
+
+def _way_out(subject: Subject) -> str:
+    """What may help against components that both groups share."""
+    path = subject.path
+    if path.gammas[subject.start] < STRONG * path.gammas[-1]:
+        return "A larger gamma may remove it."
+    if path.method == "pcpca" and not path.limit_is_bound:
+        return "CPCA allows larger gammas, which may remove it; or use fewer components."
+    return "Fewer components may help."
 
 
 def _outliers(subject: Subject) -> list[str]:
@@ -111,10 +129,15 @@ def _about_uncertainty(uncertainty: dict[str, Any] | None) -> list[str]:
     if uncertainty is None:
         return []
     found = []
+    if uncertainty["kind"] == "gibbs" and uncertainty["learning_rate"] == 1:
+        found.append(
+            "The intervals are those of a posterior whose width was not calibrated: they can be far too narrow. "
+            "Compare them with the bootstrap."
+        )
     r_hat, ess = uncertainty["largest_r_hat"], uncertainty["least_ess"]
     if (r_hat or 0) > MAX_R_HAT or (ess or np.inf) < MIN_ESS or uncertainty["divergences"]:
         found.append("The draws behind the intervals have not settled yet: do not trust them; draw more.")
-    if uncertainty["angle_upper"] > WIDE_ANGLE:
+    if uncertainty["kind"] == "bootstrap" and uncertainty["angle_upper"] > WIDE_ANGLE:
         found.append(
             f"Other samples of the same size could well give components {uncertainty['angle_upper']:.0f} degrees away "
             "from these: treat the picture as a suggestion."
@@ -127,8 +150,16 @@ def _about_uncertainty(uncertainty: dict[str, Any] | None) -> list[str]:
     return found
 
 
-def _about_display(summary: dict[str, Any]) -> list[str]:
+def _about_display(subject: Subject, summary: dict[str, Any]) -> list[str]:
+    found, path = [], subject.path
+    if subject.ends_early:
+        found.append(
+            f"With these missing values no solution was found beyond gamma = {path.gammas[-1]:.4g}, where the slider "
+            f"ends; {path.limit:.4g} is only an upper bound of what can work."
+        )
     rows = summary["data"]["foreground"]["rows"] + summary["data"]["background"]["rows"]
-    if rows <= MAX_POINTS:
-        return []
-    return [f"The scatter shows a random sample of {MAX_POINTS:,} of {rows:,} rows; all numbers use every row."]
+    if rows > MAX_POINTS:
+        found.append(
+            f"The scatter shows a random sample of {MAX_POINTS:,} of {rows:,} rows; all numbers use every row."
+        )
+    return found

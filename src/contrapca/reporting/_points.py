@@ -18,7 +18,8 @@ SEED = 0  # of the sample that is drawn where there are more rows
 # Of the largest coordinate: what packing into 32 bits may cost before 64 are used.
 PACKING_ERROR = 3e-7
 SYMBOLS = ("circle", "diamond", "square", "triangle-up")
-OTHER = "all other labels"
+OTHER, NO_LABEL = "all other labels", "no label"
+NO_LABEL_LOOK = ("#7A5195", "circle-open")
 
 
 def choose_points(subject: Subject) -> dict[str, Any]:
@@ -30,7 +31,7 @@ def choose_points(subject: Subject) -> dict[str, Any]:
     tables = subject.tables
     both = sum(table.shape[0] for table in tables)
     chosen = [_sample(table.shape[0], both) for table in tables]
-    cases, order = _classes(subject.classes, chosen[0])
+    cases, order = _classes(subject, chosen[0])
     chosen[0] = chosen[0][order]
     inside, maps = _packed(subject, [table[rows] for table, rows in zip(tables, chosen, strict=True)])
     names = [
@@ -45,10 +46,10 @@ def choose_points(subject: Subject) -> dict[str, Any]:
         "inside": _base64(inside),
         "bytes": inside.dtype.itemsize,
         "maps": _base64(maps),
-        "groups": _legend(len(chosen[1]), cases),
+        "groups": _legend(len(chosen[1]), tables[1].shape[0], cases, subject.values is not None),
         "rows": _base64(np.concatenate(chosen[::-1]).astype(np.uint32)),
         "names": {"foreground": names[0], "background": names[1]},
-        "values": None if values is None else _base64(values.astype(np.float32)),
+        "values": None if values is None else _base64(values),
     }
 
 
@@ -84,27 +85,37 @@ def _packed(subject: Subject, rows: list[Any]) -> tuple[Array, Array]:
     return packed if error.max() <= PACKING_ERROR else inside, maps
 
 
-def _classes(labels: npt.NDArray[np.str_] | None, rows: npt.NDArray[np.intp]) -> tuple[dict[str, int], Any]:
-    """Names of at most 20 classes of cases with their numbers of rows, and the rows' order by class.
+def _classes(subject: Subject, rows: npt.NDArray[np.intp]) -> tuple[list[tuple[str, int, int]], Any]:
+    """Names of at most 20 classes of cases, how many of them are drawn and there are, and the rows' order by class.
 
-    The rarest of more classes are taken together.
+    The rarest of more classes are taken together; cases without a label come last.
     """
+    labels = subject.classes
+    if subject.values is not None:
+        labels = np.where(np.isnan(subject.values), "", subject.label_name)
     if labels is None:
-        return {"cases": len(rows)}, slice(None)
-    names, of_row, counts = np.unique(labels[rows], return_inverse=True, return_counts=True)
-    if names.size <= MAX_CLASSES:
-        return dict(zip(names.tolist(), counts.tolist(), strict=True)), np.argsort(of_row, kind="stable")
-    frequent = np.sort(np.argsort(-counts, kind="stable")[: MAX_CLASSES - 1])
-    place = np.full(names.size, frequent.size)
+        return [("cases", len(rows), subject.tables[0].shape[0])], slice(None)
+    names, of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
+    named = np.flatnonzero(names != "")
+    frequent = named if named.size <= MAX_CLASSES else np.sort(named[np.argsort(-counts[named])[: MAX_CLASSES - 1]])
+    place = np.full(names.size, frequent.size)  # of the others together
     place[frequent] = np.arange(frequent.size)
-    found = dict(zip(names[frequent].tolist(), counts[frequent].tolist(), strict=True))
-    return found | {OTHER: int(len(rows) - counts[frequent].sum())}, np.argsort(place[of_row], kind="stable")
+    place[names == ""] = frequent.size + 1
+    shown = [*names[frequent].tolist(), OTHER, NO_LABEL]
+    totals, drawn = (np.bincount(place[codes], minlength=len(shown)) for codes in (of_row, of_row[rows]))
+    found = [(name, int(some), int(every)) for name, some, every in zip(shown, drawn, totals, strict=True) if every]
+    return found, np.argsort(place[of_row[rows]], kind="stable")
 
 
-def _legend(n_background: int, cases: dict[str, int]) -> list[dict[str, Any]]:
-    """One entry for each group of points, in the order of the points."""
-    entries = [{"name": "controls", "colour": BACKGROUND_COLOUR, "symbol": SYMBOLS[0], "count": n_background}]
-    for k, (name, count) in enumerate(cases.items()):
+def _legend(drawn: int, there: int, cases: list[tuple[str, int, int]], scale: bool) -> list[dict[str, Any]]:
+    """One entry for each group of points, in the order of the points: drawn are `count` of `rows`."""
+    entries = [{"name": "controls", "colour": BACKGROUND_COLOUR, "symbol": SYMBOLS[0], "count": drawn, "rows": there}]
+    for k, (name, count, rows) in enumerate(cases):
         colour, symbol = COLOURS[k % len(COLOURS)], SYMBOLS[k // len(COLOURS) % len(SYMBOLS)]
-        entries.append({"name": name, "colour": colour, "symbol": symbol, "count": count})
+        if name == NO_LABEL:
+            colour, symbol = NO_LABEL_LOOK
+        on_scale = scale and name != NO_LABEL
+        entries.append(
+            {"name": name, "colour": colour, "symbol": symbol, "count": count, "rows": rows, "on_scale": on_scale}
+        )
     return entries

@@ -10,7 +10,7 @@ from ..io import atomic_write
 from ..posterior import ContrastPosterior
 from ._html import check_libraries, render
 from ._points import choose_points
-from ._subject import Subject, examine
+from ._subject import examine
 from ._summary import summary_of
 
 
@@ -21,6 +21,7 @@ def report(
     labels: Any = None,
     path: str | os.PathLike[str] = "report.html",
     *,
+    label_name: str | None = None,
     row_names: Sequence[str] | None = None,
     background_row_names: Sequence[str] | None = None,
     uncertainty: ContrastPosterior | None = None,
@@ -44,8 +45,11 @@ def report(
     background : array-like, data frame or sparse matrix of shape (m, D)
     labels : array-like of shape (n,), optional
         Colours the foreground rows: by class, or by a scale for more than 20 different numbers.
+        Missing ones are shown as such.
     path : str or path-like, default "report.html"
         Written as a whole or not at all; an existing file is replaced.
+    label_name : str, optional
+        What the labels are: "age", "batch".
     row_names, background_row_names : sequence of str, optional
         Shown for the point under the pointer; by default the index of a pandas table, or row numbers.
     uncertainty : ContrastPosterior, optional
@@ -79,7 +83,7 @@ def report(
     """
     check_libraries()
     subject = examine(
-        model_or_path, X, background, labels, row_names, background_row_names, uncertainty, gammas, progress
+        model_or_path, X, background, labels, label_name, row_names, background_row_names, uncertainty, gammas, progress
     )
     summary = summary_of(subject, title, sources, code)
     page = render(summary, choose_points(subject))
@@ -94,6 +98,7 @@ def summarize(
     background: Any,
     labels: Any = None,
     *,
+    label_name: str | None = None,
     uncertainty: ContrastPosterior | None = None,
     gammas: int | None = None,
     title: str | None = None,
@@ -102,5 +107,5 @@ def summarize(
     progress: bool = False,
 ) -> dict[str, Any]:
     """What a report says, as plain values that JSON can hold; parameters as for `report`."""
-    subject: Subject = examine(model_or_path, X, background, labels, None, None, uncertainty, gammas, progress)
+    subject = examine(model_or_path, X, background, labels, label_name, None, None, uncertainty, gammas, progress)
     return summary_of(subject, title, sources, code)

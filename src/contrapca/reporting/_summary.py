@@ -11,9 +11,10 @@ import numpy as np
 
 from .._array import Array, Rows, is_sparse
 from .._version import __version__
-from ..plots import loading_intervals_data, path_curves_data
+from ..plots import loading_intervals_data
 from ..posterior import ContrastPosterior
 from ._cautions import cautions
+from ._points import NO_LABEL
 from ._subject import TOP_FEATURES, Subject
 
 TITLE = "What varies in the cases and not in the controls"
@@ -31,7 +32,7 @@ def summary_of(subject: Subject, title: str | None, sources: Sequence[str], code
         "path": _path(subject),
         "loadings": _loadings(subject),
         "uncertainty": None if subject.uncertainty is None else _uncertainty(subject.uncertainty),
-        "code": {"python": _python(subject), "command": code},
+        "code": {"python": _python(subject, title), "command": code},
         "versions": _versions(),
     }
     return summary | {"cautions": cautions(subject, summary)}
@@ -42,12 +43,13 @@ def _data(subject: Subject, sources: Sequence[str]) -> dict[str, Any]:
     labels = None
     if subject.classes is not None:
         names, counts = np.unique(subject.classes, return_counts=True)
-        labels = {str(name): int(count) for name, count in zip(names, counts, strict=True)}
+        labels = {str(name) or NO_LABEL: int(count) for name, count in zip(names, counts, strict=True)}
     return {
         "sources": list(map(str, sources)),
         "foreground": _group(foreground),
         "background": _group(background),
         "features": foreground.shape[1],
+        "label_name": subject.label_name,
         "labels": labels,
     }
 
@@ -64,7 +66,7 @@ def _model(subject: Subject) -> dict[str, Any]:
         "n_components": path.n_components,
         "gamma": float(path.gammas[g]),
         "limit": _finite(path.limit),
-        "limit_is_bound": path.fits is not None,
+        "limit_is_bound": path.limit_is_bound,
         "scale": path.scaling,
         "noise_variance": _finite(path.sigma2[g]),
         "objective": float(path.objective[g]),
@@ -86,8 +88,8 @@ def _components(subject: Subject) -> list[dict[str, Any]]:
             "eigenvalue": float(path.eigenvalues[g, k]),
             "foreground_variance": float(path.explained_variance[g, k]),
             "background_variance": float(path.background_variance[g, k]),
-            "foreground_share": float(path.explained_variance[g, k] / path.totals[0]),
-            "background_share": float(path.background_variance[g, k] / path.totals[1]),
+            "foreground_share": _share(path.explained_variance[g, k], path.totals[0]),
+            "background_share": _share(path.background_variance[g, k], path.totals[1]),
             "features": [
                 {"feature": path.feature_names[j], "loading": float(W[j, k])} for j in _largest(W[:, k], TOP_FEATURES)
             ],
@@ -96,18 +98,27 @@ def _components(subject: Subject) -> list[dict[str, Any]]:
     ]
 
 
+def _share(part: float, total: float) -> float:
+    """Of nothing, nothing."""
+    return float(part / total) if total > 0 else 0.0
+
+
 def _largest(loading: Array, count: int) -> list[int]:
     """Indices of the largest magnitudes, the largest first."""
     return np.argsort(-np.abs(loading), kind="stable")[:count].tolist()
 
 
 def _path(subject: Subject) -> dict[str, Any]:
-    path, curves = subject.path, path_curves_data(subject.path)
+    path = subject.path
+    shares = [
+        [_share(part, total) for part in parts.sum(axis=1)]
+        for parts, total in zip((path.explained_variance, path.background_variance), path.totals, strict=True)
+    ]
     return {
         "gammas": path.gammas.tolist(),
         "start": subject.start,
-        "foreground_share": curves["foreground"].tolist(),
-        "background_share": curves["background"].tolist(),
+        "foreground_share": shares[0],
+        "background_share": shares[1],
         "noise_variance": [_finite(value) for value in path.sigma2],
         "representatives": path.representatives(4).tolist(),
         "logarithmic": path.method == "cpca",
@@ -146,6 +157,7 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     table = posterior.diagnostics() if posterior.kind == "gibbs" else None
     return {
         "kind": posterior.kind,
+        "learning_rate": posterior.learning_rate,
         "draws": chains * draws,
         "probability": PROBABILITY,
         "failures": posterior.failures,
@@ -158,18 +170,19 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     }
 
 
-def _python(subject: Subject) -> str:
+def _python(subject: Subject, title: str | None) -> str:
     """Python code that makes this report from two tables."""
-    path, kind = subject.path, subject.estimator
-    gamma = "" if kind == "PPCA" else f", gamma={float(path.gammas[subject.start])!r}"
-    scale = f", scale={path.scaling!r}" if path.scaling else ""
-    given = "cases" if kind == "PPCA" else "cases, background=controls"
+    what = "path" if "contrast_path" in subject.code else "model"
     labels = "" if subject.classes is None and subject.values is None else ", labels"
-    return (
-        f"from contrapca import {kind}, report\n\n"
-        f"model = {kind}(n_components={path.n_components}{gamma}{scale}).fit({given})\n"
-        f'report(model, cases, controls{labels}, path="report.html")\n'
-    )
+    options = f", label_name={subject.label_name!r}" * bool(labels and subject.label_name != "label")
+    options += "" if title is None else f", title={title!r}"
+    options += "" if subject.points is None else f", gammas={subject.points}"
+    draws = ""
+    if subject.uncertainty is not None:
+        given = "cases, background=controls" if subject.uncertainty.kind == "bootstrap" else ""
+        draws = f"draws = model.{'bootstrap' if given else 'posterior'}({given})  # random\n"
+        options += ", uncertainty=draws"
+    return f'{subject.code}{draws}report({what}, cases, controls{labels}, path="report.html"{options})\n'
 
 
 def _versions() -> dict[str, str]:

@@ -9,7 +9,7 @@
   const inside = new (points.bytes === 4 ? Float32Array : Float64Array)(bytes(points.inside).buffer); // N x k
   const maps = new Float64Array(bytes(points.maps).buffer); // G x k x d
   const rows = new Uint32Array(bytes(points.rows).buffer);
-  const values = points.values && new Float32Array(bytes(points.values).buffer);
+  const values = points.values && new Float64Array(bytes(points.values).buffer); // of cases, NaN without a label
   let first = 0;
   const groups = points.groups.map((group) => ({ ...group, from: first, to: (first += group.count) })); // ranges of points
   const hidden = new Set();
@@ -54,7 +54,9 @@
 
   const look = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const axisLook = () => ({ color: look("--ink"), gridcolor: look("--line"), zerolinecolor: look("--soft") });
+  const byTouch = matchMedia("(pointer: coarse)").matches; // fingers scroll the page; zooming has its buttons
   const layout = (extra) => ({
+    dragmode: byTouch ? false : "zoom",
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: look("--ink"), size: 13 },
     margin: { l: 55, r: 15, t: 15, b: 45 }, showlegend: false, hovermode: "closest", ...extra,
   });
@@ -70,19 +72,16 @@
   }
 
   // One colour and one symbol for each group: arrays of them would make every step of the slider slower.
-  const marker = ({ colour, symbol }, code) => ({ size: N > 5000 ? 4 : 6, opacity: 0.8, symbol, color: values && code > 0 ? scaled() : colour });
+  const marker = ({ colour, symbol, on_scale }) => ({ size: N > 5000 ? 4 : 6, opacity: 0.8, symbol, color: on_scale ? scaled() : colour });
 
-  function scaled() {
-    const finite = values.filter(Number.isFinite);
-    const low = finite.reduce((a, b) => Math.min(a, b), Infinity), high = finite.reduce((a, b) => Math.max(a, b), -Infinity);
-    return Array.from(values, (value) => onScale(value, low, high));
-  }
+  const finite = (values ?? new Float64Array()).filter(Number.isFinite); // they stand first
+  const least = finite.reduce((a, b) => Math.min(a, b), Infinity), most = finite.reduce((a, b) => Math.max(a, b), -Infinity);
+  const scaled = () => Array.from(finite, onScale);
 
-  // From blue through grey to orange: readable with any colour vision, on light and dark paper.
-  const SCALE = [[0, 90, 181], [150, 150, 150], [230, 120, 0]];
-  function onScale(value, low, high) {
-    if (!Number.isFinite(value)) return groups[0].colour;
-    const t = 2 * (high > low ? (value - low) / (high - low) : 0.5), from = t < 1 ? 0 : 1;
+  // From blue through green to orange: readable with any colour vision, on light and dark paper; grey is for controls.
+  const SCALE = [[30, 80, 200], [0, 158, 115], [240, 150, 0]];
+  function onScale(value) {
+    const t = 2 * (most > least ? (value - least) / (most - least) : 0.5), from = t < 1 ? 0 : 1;
     const mixed = SCALE[from].map((c, j) => Math.round(c + (t - from) * (SCALE[from + 1][j] - c)));
     return `rgb(${mixed.join(",")})`;
   }
@@ -91,7 +90,7 @@
     const [x, y] = position(step);
     const vertical = d > 1 ? { title: axisTitle(axes[1]) } : { showticklabels: false, zeroline: false, showgrid: false };
     const type = hasWebGL() ? "scattergl" : "scatter", [xs, ys] = [byGroup(x), byGroup(y)];
-    const traces = groups.map((group, code) => ({ type, mode: "markers", x: xs[code], y: ys[code], marker: marker(group, code), hoverinfo: "none", visible: !hidden.has(code) }));
+    const traces = groups.map((group, code) => ({ type, mode: "markers", x: xs[code], y: ys[code], marker: marker(group), hoverinfo: "none", visible: !hidden.has(code) }));
     return Plotly.newPlot("scatter", traces, layout({
       xaxis: { ...axisLook(), title: axisTitle(axes[0]), range: range(x) },
       yaxis: { ...axisLook(), ...vertical, range: range(y) },
@@ -124,8 +123,8 @@
     element("loadings").querySelectorAll("tbody").forEach((body, axis) => {
       const { feature, loading } = loadings.steps[step][axis];
       body.querySelectorAll("tr").forEach((row, i) => {
-        const [name, , value] = row.children, fill = row.querySelector(".fill"), width = (50 * Math.abs(loading[i])) / largest;
-        name.textContent = loadings.features[feature[i]];
+        const [head, , value] = row.children, name = head.firstElementChild, fill = row.querySelector(".fill"), width = (50 * Math.abs(loading[i])) / largest;
+        name.textContent = name.title = loadings.features[feature[i]];
         value.textContent = Number(loading[i].toPrecision(3)).toString();
         fill.style.width = `${width}%`;
         fill.style.left = `${loading[i] < 0 ? 50 - width : 50}%`;
@@ -138,7 +137,7 @@
   function showReadout() {
     const text = `gamma = ${Number(path.gammas[step].toPrecision(4))}: the component${d > 1 ? "s hold" : " holds"} ${percent(path.foreground_share[step])} of the cases' variance and ${percent(path.background_share[step])} of the controls'`;
     element("readout").textContent = text;
-    element("gamma").setAttribute("aria-valuetext", text);
+    element("gamma").setAttribute("aria-valuetext", `gamma = ${Number(path.gammas[step].toPrecision(4))}`);
   }
 
   function movePoints() {
@@ -150,14 +149,16 @@
     step = g;
     element("gamma").value = g;
     showReadout();
-    movePoints();
+    const moved = movePoints();
     showLoadings();
     requestAnimationFrame(() => Plotly.relayout("curves", { "shapes[0].x0": path.gammas[step], "shapes[0].x1": path.gammas[step] }));
+    return moved;
   }
 
   function stop() {
-    clearInterval(timer);
+    clearTimeout(timer);
     timer = null;
+    element("readout").setAttribute("aria-live", "polite");
     element("play").textContent = "▶ Play";
     element("play").setAttribute("aria-pressed", "false");
   }
@@ -168,10 +169,16 @@
     if (step === last) show(0);
     element("play").textContent = "⏸ Pause";
     element("play").setAttribute("aria-pressed", "true");
-    timer = setInterval(() => (step < last ? show(step + 1) : stop()), 150);
+    element("readout").setAttribute("aria-live", "off"); // or every step would be read out
+    const next = async () => {
+      if (step >= last) return stop();
+      await show(step + 1);
+      if (timer !== null) timer = setTimeout(next, 120);
+    };
+    timer = setTimeout(next, 120);
   }
 
-  const MARKS = { circle: "●", diamond: "◆", square: "■", "triangle-up": "▲" };
+  const MARKS = { circle: "●", "circle-open": "○", diamond: "◆", square: "■", "triangle-up": "▲" };
   function makeLegend() {
     groups.forEach((group, code) => {
       const button = document.createElement("button"), mark = document.createElement("span");
@@ -179,9 +186,11 @@
       button.className = "group";
       button.setAttribute("aria-pressed", "true");
       mark.textContent = `${MARKS[group.symbol]} `;
-      if (values && code > 0) mark.style.cssText = `background:linear-gradient(90deg,${SCALE.map((c) => `rgb(${c.join(",")})`).join(",")});color:transparent`;
+      if (group.on_scale) mark.style.cssText = `background:linear-gradient(90deg,${SCALE.map((c) => `rgb(${c.join(",")})`).join(",")});color:transparent`;
       else mark.style.color = group.colour;
-      button.append(mark, `${group.name} (${group.count.toLocaleString("en")})`);
+      const count = group.count.toLocaleString("en"), of = group.count < group.rows ? ` of ${group.rows.toLocaleString("en")}` : "";
+      const range = group.on_scale ? ` from ${Number(least.toPrecision(4))} to ${Number(most.toPrecision(4))}` : "";
+      button.append(mark, `${group.name}${range} (${count}${of})`);
       button.addEventListener("click", () => {
         const shown = button.getAttribute("aria-pressed") === "true";
         button.setAttribute("aria-pressed", String(!shown));
@@ -201,9 +210,9 @@
 
   function showTooltip(event) {
     const point = event.points[0], tooltip = element("tooltip"), code = point.curveNumber, i = groups[code].from + point.pointNumber;
-    const value = values && code > 0 ? [`label ${Number(values[i - points.n_background].toPrecision(4))}`] : [];
+    const group = groups[code].on_scale ? `${groups[code].name} ${Number(values[i - points.n_background].toPrecision(12))}` : groups[code].name;
     const place = axes.map((axis, j) => `component ${axis}: ${Number([point.x, point.y][j].toPrecision(3))}`);
-    tooltip.textContent = [nameOf(i), groups[code].name, ...value, ...place].join("\n");
+    tooltip.textContent = [nameOf(i), group, ...place].join("\n");
     tooltip.hidden = false;
     const box = element("scatter").getBoundingClientRect(), left = event.event.clientX - box.left, top = event.event.clientY - box.top;
     tooltip.style.left = `${Math.max(0, Math.min(left + 14, box.width - tooltip.offsetWidth - 4))}px`;
@@ -213,6 +222,7 @@
   async function draw() {
     await Promise.all([drawScatter(), drawCurves()]);
     element("scatter").on("plotly_hover", showTooltip);
+    element("scatter").on("plotly_click", showTooltip); // by touch
     element("scatter").on("plotly_unhover", () => { element("tooltip").hidden = true; });
   }
 
