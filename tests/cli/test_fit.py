@@ -113,8 +113,11 @@ def test_missing_values(folder, run, pair):
     X[::3, 1] = np.nan
     write_csv(folder / "holes.csv", NAMES, X)
     arguments = ["fit", "holes.csv", "--background", "controls.csv", "--components", "1", "-o", "results"]
-    assert run(*arguments).code == 0
+    outcome = run(*arguments)
     expected = PCPCA(1, random_state=0).fit(X, background=Y)
+    bound = f"gamma = {expected.gamma_:.4f} (limit at most {expected.gamma_max_:.4f})"
+    assert bound in outcome.out
+    assert bound in run("info", "results/model.npz").out
     np.testing.assert_allclose(
         columns_of(folder / "results" / "latents.csv", ["pcpca0"])[:40], expected.transform(X), atol=1e-9
     )
