@@ -36,10 +36,19 @@ def test_transform_finds_columns_by_name(saved, run, pair, center):
 
 def test_transform_without_names(saved, run, pair):
     np.save(saved / "new.npy", pair[0])
-    assert run("transform", "results/model.npz", "new.npy", "-o", "z.csv").code == 0
+    outcome = run("transform", "results/model.npz", "new.npy", "-o", "z.csv")
+    by_place = "; columns matched by their place, one file having no names\n"
+    assert outcome.out == f"new.npy: 40 rows, 2 latents each, written to z.csv{by_place}"
     expected = load(saved / "results" / "model.npz")
     del expected.feature_names_in_
     np.testing.assert_allclose(columns_of(saved / "z.csv", ["pcpca0", "pcpca1"]), expected.transform(pair[0]))
+
+
+def test_transform_says_what_it_decided(saved, run, pair):
+    (saved / "bare.csv").write_text("\n".join(",".join(map(str, row)) for row in pair[0].tolist()) + "\n,,,,,\n")
+    shown = run("transform", "results/model.npz", "bare.csv", "-o", "z.csv").out
+    assert "40 rows" in shown
+    assert "; no header; 1 empty row left out; columns matched by their place" in shown
 
 
 def test_transform_takes_missing_values(saved, run, pair):

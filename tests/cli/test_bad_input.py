@@ -59,7 +59,14 @@ FILES = {
     "a long line": (text("bad.csv", f"{HEADER}\n{ROW}\n{ROW},7\n"), "Line 3 of 'bad.csv' has 7 cells where 6 belong"),
     "an open quote": (text("bad.csv", f'{HEADER}\n"{ROW}\n{ROW}\n'), "is a quote not closed?"),
     "a huge cell": (text("bad.csv", f"{HEADER}\n{'x' * 200_000},2,3,4,5,6\n{ROW}\n"), "Line 2 of 'bad.csv' cannot be"),
-    "decimal commas": (text("bad.csv", "gene0;gene1\n1,5;2,5\n2,5;3,5\n"), "decimal commas, such as '1,5'"),
+    "commas in numbers": (
+        text("bad.csv", "gene0;gene1\n1,500;2,500\n2,500;3,500\n"),
+        "decimal commas, or commas between thousands, such as '1,500'",
+    ),
+    "a scale on top": (
+        text("bad.csv", rows(NUMBERS, "100.5,101.5,103,104,106.5,107")),
+        "in order, from 100.5 to 107, and those below are not. Add --header if they are names, or --no-header",
+    ),
     "not UTF-8": (text("bad.csv", f"{HEADER}\n{ROW}\n".encode() + b"\xe9\xff,1,2,3,4,5\n"), "not text in UTF-8"),
     "UTF-16": (text("bad.csv", f"{HEADER}\n{ROW}\n".encode("utf-16")), "not text in UTF-8"),
     "binary": (text("bad.csv", b"a,b\n\x00\x01,2\n"), "not a text file"),
@@ -174,7 +181,9 @@ def test_groups_that_are_no_two(folder, refuses):
     one = ["fit", "all.csv", "--group", "kind", "-o", "r", "--background"]
     refuses([*one, "a"], "All rows of 'all.csv' have 'a' in the column 'kind': no case is left")
     text("all.csv", content.replace("a,", ",", 1).replace("a,", ",", 1))(folder)
-    refuses([*one, "a"], "rows of 'all.csv' have nothing in the column 'kind'")
+    refuses([*one, "a"], "2 of 8 rows of 'all.csv' have nothing in the column 'kind'")
+    text("all.csv", content.replace("a,", "NA,", 1).replace("\na,", "\nnan,", 1))(folder)
+    refuses([*one, "a"], "2 of 8 rows of 'all.csv' have nothing in the column 'kind'")
     text("all.csv", rows([["b" if i else "a", *row] for i, row in enumerate(NUMBERS)], f"kind,{HEADER}"))(folder)
     refuses([*one, "a"], "'all.csv' has 1 row of controls")
 

@@ -113,11 +113,34 @@ def test_missing_values(folder, run, pair):
     X[::3, 1] = np.nan
     write_csv(folder / "holes.csv", NAMES, X)
     arguments = ["fit", "holes.csv", "--background", "controls.csv", "--components", "1", "-o", "results"]
-    assert run(*arguments).code == 0
+    outcome = run(*arguments)
     expected = PCPCA(1, random_state=0).fit(X, background=Y)
+    bound = f"gamma = {expected.gamma_:.4f} (limit at most {expected.gamma_max_:.4f})"
+    assert bound in outcome.out
+    assert bound in run("info", "results/model.npz").out
     np.testing.assert_allclose(
         columns_of(folder / "results" / "latents.csv", ["pcpca0"])[:40], expected.transform(X), atol=1e-9
     )
+
+
+def test_missing_labels_are_empty(folder, run, pair):
+    X, Y = pair
+    for labels in ([f"{i / 8}" for i in range(38)], ["x", "y"] * 19):
+        rows = [[label, *row] for label, row in zip([*labels, "NA", ""], X.tolist(), strict=True)]
+        write_csv(folder / "cases.csv", ["label", *NAMES], rows)
+        assert run(*TWO_FILES, "--labels", "label", "--force").code == 0
+        found = [row[2] for row in read_csv(folder / "results" / "latents.csv")[1:]]
+        assert found == [*labels, "", "", *[""] * len(Y)]
+
+
+def test_several_groups_of_cases_are_named(folder, run, pair):
+    X, Y = pair
+    groups = ["control"] * len(Y) + ["none", "severe"] * (len(X) // 2)
+    rows = [[group, *row] for group, row in zip(groups, np.vstack([Y, X]).tolist(), strict=True)]
+    write_csv(folder / "all.csv", ["g", *NAMES], rows)
+    outcome = run("fit", "all.csv", "--group", "g", "--background", "control", "-o", "results")
+    assert "40 cases and 30 controls" in outcome.out
+    assert "; cases are all rows but those of 'control': 'none', 'severe'\n" in outcome.out
 
 
 def test_common_columns(folder, run, pair):

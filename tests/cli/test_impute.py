@@ -1,5 +1,6 @@
 """`contrapca impute`: holes are filled, everything else stays."""
 
+import gzip
 import json
 
 import numpy as np
@@ -135,8 +136,26 @@ def test_impute_of_arrays(tmp_path, run, ending):
     np.testing.assert_allclose(found, PPCA(2).fit(X).impute(X), atol=1e-10)
 
 
+def test_impute_writes_what_the_ending_says(two_files, tmp_path, run):
+    impute = ["impute", two_files["cases"], "-o"]
+    assert run(*impute, tmp_path / "filled.csv").code == 0
+    text = (tmp_path / "filled.csv").read_bytes()
+    packed = tmp_path / "filled.csv.gz"
+    assert run(*impute, packed).code == 0
+    assert gzip.decompress(packed.read_bytes()) == text
+    assert packed.read_bytes()[4:8] == bytes(4)  # no time: the same table gives the same bytes
+    assert run(*impute, tmp_path / "filled.npy").code == 0
+    expected = [[float(cell) for cell in row[1:]] for row in read(tmp_path / "filled.csv")[1:]]
+    np.testing.assert_allclose(np.load(tmp_path / "filled.npy"), expected, rtol=1e-6)
+    for name in ("filled.parquet", "filled.npz", "filled", "filled.npy.gz"):
+        outcome = run(*impute, tmp_path / name)
+        assert outcome.code == 2
+        assert "must end in .csv, .tsv, .txt, .csv.gz, .tsv.gz, .txt.gz or .npy." in outcome.err
+        assert not (tmp_path / name).exists()
+
+
 def test_rows_without_values_are_a_warning(tmp_path, run):
-    rows = "\n".join(f"{i / 3},{i**2 % 7},{i * 3 % 5}" for i in range(20)) + "\n,,\n"
+    rows = "\n".join(f"{i / 3},{i**2 % 7},{i * 3 % 5}" for i in range(20)) + "\nNA,NA,\n"
     path = write(tmp_path / "t.csv", "a,b,c\n" + rows)
     outcome = run("impute", path, "--components", "1", "-o", tmp_path / "o.csv")
     assert outcome.code == 0

@@ -89,6 +89,15 @@ def test_exit_codes(run, monkeypatch, error, code, says):
     assert "Traceback" in traced.err
 
 
+def test_ctrl_c_while_the_command_is_imported(run, monkeypatch):
+    class Interrupted:
+        def __getattr__(self, name):
+            raise KeyboardInterrupt
+
+    monkeypatch.setitem(sys.modules, "contrapca.cli._main", Interrupted())
+    assert run("info", "model.npz") == (130, "", "contrapca: stopped; nothing was written.\n")
+
+
 def test_warnings_are_lines(run, monkeypatch):
     from contrapca.cli import _info
 

@@ -32,6 +32,14 @@ def test_path(folder, run, pair, method, gammas):
     assert "holds a ContrastPath" in refused.err
 
 
+def test_the_limit_with_missing_values_is_a_bound(folder, run):
+    text = (folder / "controls.csv").read_text().splitlines()
+    (folder / "holes.csv").write_text("\n".join([*text[:-1], "," + text[-1].partition(",")[2]]))
+    shown = run("path", "cases.csv", "--background", "holes.csv", "--gammas", "3", "-o", "results").out
+    limit = contrapca.exceptions.format_gamma(contrapca.load(folder / "results" / "path.npz").limit)
+    assert f"(limit at most {limit})" in shown
+
+
 def test_a_number_of_gammas_for_the_library(pair):
     X, Y = pair
     for gammas in (2, np.int64(5)):

@@ -1,11 +1,12 @@
 """`contrapca report`: the page, and the summary as JSON."""
 
 import json
+import os
 
 import numpy as np
 import pytest
 
-from contrapca import PCPCA, reporting
+from contrapca import CLVM, PCPCA, reporting
 from csvfiles import write_csv
 
 TABLES = ["report", "cases.csv", "--background", "controls.csv"]
@@ -25,6 +26,7 @@ def test_report(folder, run, pair):
     model = PCPCA(2).fit(X, background=Y)
     expected = reporting.summarize(model, X, Y, ["mild", "severe"] * 20, gammas=5)
     assert summary["data"]["labels"] == expected["data"]["labels"] == {"mild": 20, "severe": 20}
+    assert summary["data"]["label_name"] == "stage"
     assert summary["data"]["sources"] == ["cases.csv", "controls.csv"]
     np.testing.assert_allclose(summary["path"]["gammas"], expected["path"]["gammas"])
     assert summary["model"]["gamma"] == pytest.approx(model.gamma_)
@@ -45,6 +47,50 @@ def test_report_of_a_saved_model(folder, run, pair):
     assert summary["model"]["gamma"] == 0.2
     assert summary["model"]["n_components"] == 1
     assert summary["data"]["features"] == 6
+
+
+@pytest.mark.parametrize(
+    ("arguments", "says"),
+    [
+        (["--components", "2"], "--components cannot be used with --model: the saved model has its own."),
+        (["--gamma", "auto", "--scale", "none"], "--gamma and --scale cannot be used with --model"),
+        (["--method", "pcpca"], "--method cannot be used with --model"),
+        (["--uncertainty", "posterior"], "--uncertainty posterior cannot be used with --model: a saved model holds no"),
+        (["--uncertainty", "bootstrap"], "'r/model.npz': it was fitted without controls. Fit one with --background"),
+    ],
+)
+def test_what_goes_not_with_a_saved_model(folder, run, arguments, says):
+    assert run("fit", "cases.csv", "--method", "ppca", "-o", "r").code == 0
+    outcome = run(*TABLES, "--model", "r/model.npz", *arguments, "-o", "p.html")
+    assert outcome.code == 2
+    assert says in outcome.err
+    assert not (folder / "p.html").exists()
+
+
+def test_models_that_no_report_is_about(folder, run, pair):
+    CLVM(1, 1).fit(pair[0], background=pair[1]).save(folder / "clvm.npz")
+    outcome = run(*TABLES, "--model", "clvm.npz", "-o", "p.html")
+    assert outcome.code == 2
+    assert "--model 'clvm.npz' is a CLVM: a report is about what contrapca fit writes" in outcome.err
+
+
+def test_names_that_are_no_text(folder, run):
+    """Bytes of a file's name that are no UTF-8 reach Python as surrogates, which no page can hold."""
+    name = os.fsdecode(b"caf\xe9.csv")
+    (folder / "cases.csv").rename(folder / name)
+    arguments = ["report", name, "--background", "controls.csv", "--gammas", "3", "--title", name, "-o", "p.html"]
+    outcome = run(*arguments, "--json")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["data"]["sources"] == ["caf\\udce9.csv", "controls.csv"]
+
+
+def test_the_same_command_gives_the_same_page(folder, run):
+    arguments = [*TABLES, "--labels", "stage", "--gammas", "5", "--uncertainty", "bootstrap", "--gamma", "0.2"]
+    pages = []
+    for _ in range(2):
+        assert run(*arguments, "-o", "p.html", "--force").code == 0
+        pages.append((folder / "p.html").read_bytes())
+    assert pages[0] == pages[1]
 
 
 def test_report_with_uncertainty(folder, run):

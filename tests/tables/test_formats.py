@@ -75,13 +75,14 @@ def test_parquet(tmp_path, need):
     frame.loc["s1", "b"] = np.nan
     frame["count"] = pandas.array([1, None, 3, 4, 5], dtype="Int64")
     frame["status"] = pandas.Categorical(["x", "y", None, "x", "y"])
-    frame["flag"], frame["never"] = [True, False, True, True, False], np.full(5, np.nan)
+    frame["flag"] = pandas.array([True, False, None, True, False], dtype="boolean")
+    frame["never"] = np.full(5, np.nan)
     frame.to_parquet(tmp_path / "x.parquet")
     found = read_table(tmp_path / "x.parquet")
     assert found.names == ["a", "b", "c", "count"]
     np.testing.assert_array_equal(found.values, frame[found.names].to_numpy(dtype=float, na_value=np.nan))
     assert found.texts["status"].tolist() == ["x", "y", "", "x", "y"]
-    assert found.texts["flag"].tolist()[:2] == ["True", "False"]
+    assert found.texts["flag"].tolist()[:3] == ["True", "False", ""]
     assert found.row_names == [f"s{i}" for i in range(5)]
     assert found.empty == ["never"]
 
@@ -90,6 +91,8 @@ def test_parquet(tmp_path, need):
 def test_h5ad(tmp_path, need, sparse):
     anndata, pandas = need("anndata"), need("pandas")
     obs = pandas.DataFrame({"status": pandas.Categorical(["x", "y", None, "x", "y"]), "age": [1.5, 2, 3, 4, np.nan]})
+    obs["count"] = pandas.array([1, None, 3, 4, 5], dtype="Int64")
+    obs["flag"] = pandas.array([True, None, False, True, True], dtype="boolean")
     obs.index = [f"cell{i}" for i in range(5)]
     data = anndata.AnnData(sp.csr_matrix(X) if sparse else X, obs, pandas.DataFrame(index=list("pqr")))
     data.write_h5ad(tmp_path / "x.h5ad")
@@ -100,3 +103,5 @@ def test_h5ad(tmp_path, need, sparse):
     assert found.row_names == obs.index.tolist()
     assert found.texts["status"].tolist() == ["x", "y", "", "x", "y"]
     assert found.texts["age"].tolist() == ["1.5", "2.0", "3.0", "4.0", ""]
+    assert found.texts["count"].tolist() == ["1", "", "3", "4", "5"]
+    assert found.texts["flag"].tolist() == ["True", "", "False", "True", "True"]

@@ -34,7 +34,11 @@ def table(tmp_path):
         "a,b,c\n\n1,2,3\n \n4,5,6\n\n",
         "a,b,c,\n1,2,3,\n4,5,6,\n",
         "a,b,c\n1,2,3,\n4,5,6,\n",
-        gzip.compress(b"a,b,c\n1,2,3\n4,5,6\n"),
+        "a,b,c\n1,2,3\n,,\n4,5,6\n,,,,\n",
+        ",,\na,b,c\n1,2,3\n4,5,6\n",
+        "sep=,\na,b,c\n1,2,3\n4,5,6\n",
+        '"sep=:"\na:b:c\n1:2:3\n4:5:6\n',
+        gzip.compress(b"a,b,c\n1,2,3\n4,5,6\n", mtime=0),  # the name of the test holds it
     ],
 )
 def test_ways_to_write_one_table(table, content):
@@ -63,6 +67,14 @@ def test_a_separator_in_quotes_or_cells_is_none(table):
         ("r1,1.5,2\nr2,3.5,4\n", ["x1", "x2"], ["r1", "r2"]),  # a fraction: no header
         ("gene,2019,2020\nx,1,2\ny,3,4\n", ["2019", "2020"], ["x", "y"]),
         ("2019,2020\n1,2\n3,4\n", ["x0", "x1"], None),
+        ("age,100.5,98.5\n1,2,3\n4,,6\n", ["age", "100.5", "98.5"], None),  # text over numbers
+        ("a,inf,b\n1,2,3\n4,5,6\n", ["a", "inf", "b"], None),
+        ("inf,2.5\n1,3\n", ["x0", "x1"], None),  # a value that is refused later
+        (",100.5,98.5\nr1,2,3\nr2,5,6\n", ["100.5", "98.5"], ["r1", "r2"]),
+        (",100.5,98.5\n0,2,3\n1,5,6\n", ["100.5", "98.5"], ["0", "1"]),
+        (",100.5,98.5\n4,2,3\n2,5,6\n", ["x0", "x1", "x2"], None),  # a missing value
+        ("100.5 98.5\nr1 1 2\nr2 3 4\n", ["100.5", "98.5"], ["r1", "r2"]),
+        ("r1,1.5,2,3,4,5\nr2,2.5,3,4,5,6\n", [f"x{j}" for j in range(1, 6)], ["r1", "r2"]),  # all rows in order
     ],
 )
 def test_headers_and_names_of_rows(table, content, names, row_names):
@@ -79,6 +91,26 @@ def test_the_header_can_be_told(table):
     assert found.mixed == {"x0": "'a' in line 1", "x1": "'b' in line 1"}
 
 
+@pytest.mark.parametrize(
+    "content",
+    ["a;b;c\n1,5;-2;1e3\n.;2,25E-1;0,125\n", "a\tb\tc\n1,5\t-2\t1e3\nNA\t,225\t0,125\n"],
+)
+def test_decimal_commas(table, content):
+    found = table(content)
+    np.testing.assert_array_equal(found.values, [[1.5, -2, 1000], [np.nan, 0.225, 0.125]])
+    assert found.notes == ["numbers with decimal commas"]
+    file = io.BytesIO()
+    write_filled(found, file, ["a"], np.array([[9.0], [0.75]]))
+    assert file.getvalue().decode() == content.replace(".;", "0,75;").replace("NA", "0,75")
+
+
+def test_points_beside_decimal_commas_are_no_numbers(table):
+    rows = "\n".join(f"{i},5;2" for i in range(30))  # the point is below the rows that tell the decimal sign
+    found = table(f"a;b\n{rows}\n1.500;3\n")
+    assert found.names == ["b"]
+    assert found.mixed == {"a": "'1.500' in line 32"}
+
+
 def test_kinds_of_columns(table):
     found = table("n,t,e,m\n1,x,,1\nNA,y,.,2\n 3 ,,?,bad\nnull,z,N/A,4\n")
     assert found.names == ["n"]
@@ -90,6 +122,12 @@ def test_kinds_of_columns(table):
     assert found.as_text("e").tolist() == [""] * 4
     assert found.columns == ["n", "t", "m", "e"]
     assert table("a,b,c\n1,3_1,2\n2,3_2,4\n").names == ["a", "c"]  # Python's 3_1 is no number
+
+
+def test_words_for_missing_values_in_text(table):
+    found = table("g,a\nx,1\nNA,2\n NaN ,3\nnull,4\nn/a,5\nnone,6\n")
+    assert found.as_text("g").tolist() == ["x", "", "", "", "", "none"]  # none is a group as well
+    assert found.texts["g"].tolist() == ["x", "NA", "NaN", "null", "n/a", "none"]
 
 
 def test_text_that_shows_late(table, monkeypatch):
@@ -111,10 +149,11 @@ def test_numbers_are_those_of_the_text(table):
 
 
 def test_write_filled_changes_holes_only(table):
-    content = 'id; a;b\n"x;1"; 1.50;NA\ny;;2\n'
+    content = 'sep=;\nid; a;b\n"x;1"; 1.50;NA\n;;\ny;;2\n;\n'
     found, file = table(content), io.BytesIO()
+    assert found.notes == ["2 empty rows left out"]
     write_filled(found, file, ["a", "b"], np.array([[9, 0.25], [np.nan, 9]]))
-    assert file.getvalue().decode() == 'id; a;b\n"x;1"; 1.50;0.25\ny;;2\n'
+    assert file.getvalue().decode() == content.replace("NA", "0.25")
 
 
 @pytest.mark.parametrize(
@@ -122,7 +161,12 @@ def test_write_filled_changes_holes_only(table):
     [
         ("a,b\n1,2\n1,2,3\n", "Line 3 of .* has 3 cells where 2 belong"),
         ("a,b,a\n1,2,3\n", "more than one column named 'a'"),
-        ("1,5;2,5\n2,5;3,5\n", "decimal commas"),
+        ("1,234;2,345\n2,500;3,500\n", "decimal commas, or commas between thousands, such as '2,500'"),
+        ('a,b\n"1,5","2,5"\n"2,5","3,5"\n', "decimal commas"),
+        ("a;b\n1,5;2.5\n2,5;3.5\n", "decimal commas"),  # which of the two separates thousands?
+        ("id,1.5,2.5,3,4.5,6\nr1,3,1,2,5,4\nr2,2,2,1,1,1\n", "'.*' holds names cannot be told: .* from 1.5 to 6,"),
+        ("9.5,8,7.5,6,5\n3,1,2,5,4\n2,2,1,1,1\n", "from 9.5 to 5, and those below are not. Add --header"),
+        ("sep=,\na,b\n1,2\n3\n", "Line 4 of .* has 1 cells where 2 belong"),
         ("1.5\n2.5\n", "one column only"),
         ('a,b\n1,"2\n', "is a quote not closed"),
     ],

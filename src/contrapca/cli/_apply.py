@@ -9,6 +9,7 @@ from typing import Any
 from .. import CLVM, load
 from ..tables import align_to, read_table, with_names
 from ._console import Console
+from ._inputs import BY_PLACE
 from ._outputs import check_outputs, check_text_output, staged, write_columns
 
 
@@ -27,7 +28,9 @@ def transform(options: Namespace, console: Console) -> None:
     columns |= dict(zip(model.get_feature_names_out(), latents.T, strict=True))
     with staged([options.output], force=options.force) as places:
         write_columns(places[options.output.name], columns)
-    console.say(f"{table.path}: {len(table)} rows, {latents.shape[1]} latents each, written to {options.output}")
+    notes = [*table.notes, *([BY_PLACE] if table.named != (names is not None) else [])]
+    what = f"{table.path}: {len(table)} rows, {latents.shape[1]} latents each, written to {options.output}"
+    console.say("; ".join([what, *notes]))
     console.summarise({"source": table.path, "n_rows": len(table), "written": str(options.output)})
 
 

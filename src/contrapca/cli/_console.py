@@ -39,6 +39,11 @@ class Console:
             print(json.dumps(plain(summary), indent=2))
 
 
+def printable(text: str) -> str:
+    """Text that can be written as UTF-8: names of files may hold bytes that are no characters."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
 def plain(value: Any) -> Any:
     """A value as JSON can hold it: numbers that are not finite become null."""
     if hasattr(value, "tolist"):  # arrays and NumPy's numbers

@@ -19,7 +19,8 @@ def model_lines(model: Any) -> list[str]:
     if hasattr(model, "gamma_"):
         first += f", gamma = {format_gamma(model.gamma_)}"
         if np.isfinite(model.gamma_max_):
-            first += f" (from {format_gamma(model.gamma_max_)} on there is no solution)"
+            limit = format_gamma(model.gamma_max_)
+            first += f" (limit at most {limit})" if is_bound(model) else f" (from {limit} on there is no solution)"
     return [
         first,
         "",
@@ -41,11 +42,17 @@ def model_summary(model: Any) -> dict[str, Any]:
     }
     if hasattr(model, "gamma_"):
         summary |= {"gamma": model.gamma_, "gamma_raw": model.gamma_raw_, "gamma_max": model.gamma_max_}
+        summary["gamma_max_is_bound"] = is_bound(model)
     if hasattr(model, "noise_variance_"):
         summary["noise_variance"] = model.noise_variance_
     summary["components"] = records(component_table(model))
     summary["top_features"] = records(top_features(model))
     return summary
+
+
+def is_bound(model: Any) -> bool:
+    """Whether gamma's limit is an upper bound only, as in fits by gradients, which missing values need."""
+    return model.solver_.name in ("lbfgs", "adam")
 
 
 def component_table(model: Any) -> Table:

@@ -67,6 +67,7 @@ def latent_columns(model: Any, cases: Group, controls: Group | None) -> dict[str
     }
     if cases.labels is not None:
         labels = (np.full(len(group), "") if group.labels is None else group.labels for _, group, _ in groups)
-        columns["label"] = [label for part in labels for label in part.tolist()]
+        every = [label for part in labels for label in part.tolist()]
+        columns["label"] = np.array(["" if label != label else label for label in every], dtype=object)
     latents = np.vstack([model.transform(group.values, center=center) for _, group, center in groups])
     return columns | dict(zip(model.get_feature_names_out(), latents.T, strict=True))

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gzip
+import io
 from argparse import Namespace
 from pathlib import Path
 from typing import Any
@@ -12,7 +14,7 @@ from .. import PCPCA, PPCA, gamma_limits
 from .._array import Array, is_sparse
 from .._table import Table
 from ..exceptions import TableFileError, UnboundedError
-from ..tables import write_filled
+from ..tables import TEXT, write_filled
 from ._console import Console
 from ._describe import records
 from ._inputs import Inputs, read_inputs
@@ -31,8 +33,9 @@ def impute(options: Namespace, console: Console) -> None:
         raise TableFileError(
             f"{inputs.table.path!r} is sparse: it has zeros where it holds nothing, and no missing values."
         )
-    if inputs.table.source is None and options.output.suffix.lower() not in (*SEPARATORS, ".npy"):
-        raise OutputError(f"--output {str(options.output)!r} must end in .csv, .tsv or .npy.")
+    endings = (*(SEPARATORS if inputs.table.source is None else TEXT), ".npy")
+    if not options.output.name.lower().endswith(endings):
+        raise OutputError(f"--output {str(options.output)!r} must end in {', '.join(endings[:-1])} or {endings[-1]}.")
     X = np.asarray(inputs.X)
     model, how = _model(inputs, options.components, options.gamma)
     filled, std = model.impute(X, return_std=True)
@@ -80,12 +83,15 @@ def _write(place: Path, inputs: Inputs, filled: Array) -> None:
     table, names = inputs.table, inputs.columns
     everywhere = np.array(table.select(names), dtype=np.float64)
     everywhere[inputs.rows] = filled
-    if table.source is not None:
-        with place.open("wb") as file:
-            write_filled(table, file, names, everywhere)
-    elif place.suffix.lower() == ".npy":
+    if place.suffix.lower() == ".npy":
         with place.open("wb") as file:
             np.save(file, everywhere, allow_pickle=False)
+    elif table.source is not None:
+        text = io.BytesIO()
+        write_filled(table, text, names, everywhere)
+        packed = place.suffix.lower() == ".gz"
+        # Without the time in it the same table gives the same bytes.
+        place.write_bytes(gzip.compress(text.getvalue(), mtime=0) if packed else text.getvalue())
     else:
         columns: dict[str, Any] = {"row": table.row_names} if table.row_names else {}
         write_columns(place, columns | table.texts | dict(zip(names, everywhere.T, strict=True)))

@@ -34,11 +34,11 @@ def info(options: Namespace, console: Console) -> None:
 def path_lines(path: ContrastPath) -> list[str]:
     """A path in lines."""
     chosen = ", ".join(map(format_gamma, path.representatives()))
-    d, limit = path.n_components, format_gamma(path.limit)
+    d, limit = path.n_components, f"limit{' at most' if path.fits else ''} {format_gamma(path.limit)}"
     first, last = format_gamma(path.gammas[0]), format_gamma(path.gammas[-1])
     return [
         f"{path.method.upper()} with {d} component{'s' * (d > 1)} of {path.mean.size} features at {len(path)} gammas "
-        f"from {first} to {last} (limit {limit})",
+        f"from {first} to {last} ({limit})",
         f"Gammas whose components differ most: {chosen}",
     ]
 

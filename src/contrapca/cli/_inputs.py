@@ -16,6 +16,7 @@ from .._array import Rows, is_sparse
 from ..exceptions import TableFileError, warn
 from ..tables import DataTable, align, align_to, listed, read_table, with_names
 
+BY_PLACE = "columns matched by their place, one file having no names"
 MAX_VALUES_LISTED = 10
 MAX_CATEGORIES = 20  # of labels that are whole numbers; with more they are a scale
 IDENTIFIER = re.compile(r"(?:.*[ _.-])?(?:id|idx|index|nr|no|number|barcode)|unnamed.*", re.IGNORECASE)
@@ -142,14 +143,17 @@ def read_inputs(
     if other is not None:
         controls = _group(other, values[1], names, np.arange(len(other)), label)
     elif options.group is not None:
-        is_control = _controls_mask(table, options.group, options.background)
+        groups = table.as_text(options.group)
+        is_control = _controls_mask(table, groups, options.group, options.background)
         rows, beside = np.flatnonzero(~is_control), np.flatnonzero(is_control)
         controls = _group(table, values[0][beside], names, beside, label)
     cases = _group(table, values[0] if options.group is None else values[0][rows], names, rows, label)
     columns = kept if names is None or not table.named else names
     notes = list(dict.fromkeys(note for given in tables for note in given.notes))
+    if options.group is not None and len(others := np.unique(groups[rows]).tolist()) > 1:
+        notes.append(f"cases are all rows but those of {options.background!r}: {listed(others)}")
     if other is not None and table.named != other.named:
-        notes.append("columns matched by their place, one file having no names")
+        notes.append(BY_PLACE)
     inputs = Inputs(names, cases, controls, table, columns, rows, [given.path for given in tables], notes)
     _check_values(inputs, None if features is not None else options.components)
     return inputs
@@ -190,9 +194,8 @@ def _labels(texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
     return texts if present.size <= MAX_CATEGORIES and np.all(present == np.floor(present)) else numbers
 
 
-def _controls_mask(table: DataTable, column: str, value: str) -> npt.NDArray[np.bool_]:
-    """Which rows are controls."""
-    groups = table.as_text(column)
+def _controls_mask(table: DataTable, groups: npt.NDArray[Any], column: str, value: str) -> npt.NDArray[np.bool_]:
+    """Which rows are controls, by what stands in the column for each row."""
     missing = int(np.sum(groups == ""))
     if missing:
         raise ValueError(

@@ -12,6 +12,7 @@ from .._version import __version__
 
 FORMATS = "CSV, TSV, TXT (also .gz), Parquet, NPY, NPZ, MTX or h5ad"
 EXIT_CODES = "Exit codes: 0 done, 2 something given cannot be used, 1 a bug, 130 stopped by Ctrl-C."
+SETTINGS = {"method": "pcpca", "components": 2, "gamma": "auto", "scale": "none"}  # of a new model, unless told
 EXAMPLES = """examples:
   contrapca demo
   contrapca fit cases.csv --background controls.csv -o results
@@ -105,7 +106,8 @@ def _impute(commands: Any) -> None:
         metavar="NUMBER",
         help="strength of the contrast (default: half of what these tables allow at most)",
     )
-    _add_output(parser, "FILE", "the table to be written (.csv, .tsv or .npy; of a text table in its own format)")
+    endings = ".csv, .tsv or .npy; of a text table in its own format, also .txt and with .gz"
+    _add_output(parser, "FILE", f"the table to be written ({endings})")
 
 
 def _path(commands: Any) -> None:
@@ -132,6 +134,7 @@ def _report(commands: Any) -> None:
     )
     _add_tables(parser)
     _add_method(parser, ["pcpca", "cpca"])
+    parser.set_defaults(**dict.fromkeys(SETTINGS))  # None: with --model it matters whether they were given
     parser.add_argument(
         "--model", type=Path, metavar="FILE", help="a saved model of these tables, in place of fitting one"
     )
@@ -212,27 +215,31 @@ def _add_header(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_method(parser: argparse.ArgumentParser, methods: list[str], *, gamma: bool = True) -> None:
-    parser.add_argument("--method", choices=methods, default="pcpca", help="(default: %(default)s)")
+    parser.add_argument(
+        "--method", choices=methods, default=SETTINGS["method"], help=f"(default: {SETTINGS['method']})"
+    )
     _add_components(parser)
     if gamma:
         parser.add_argument(
             "--gamma",
             type=_gamma,
-            default="auto",
+            default=SETTINGS["gamma"],
             metavar="NUMBER",
             help="strength of the contrast, 0 for none (default: auto, which is robust for finding directions)",
         )
     parser.add_argument(
         "--scale",
         choices=["none", "group", "pooled"],
-        default="none",
-        help="divide features by their standard deviation in each group, or within groups (default: %(default)s)",
+        default=SETTINGS["scale"],
+        help="divide features by their standard deviation in each group, or within groups "
+        f"(default: {SETTINGS['scale']})",
     )
 
 
 def _add_components(parser: argparse.ArgumentParser) -> None:
+    default = SETTINGS["components"]
     parser.add_argument(
-        "--components", type=_count, default=2, metavar="NUMBER", help="dimensions (default: %(default)s)"
+        "--components", type=_count, default=default, metavar="NUMBER", help=f"dimensions (default: {default})"
     )
 
 

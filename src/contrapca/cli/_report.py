@@ -5,13 +5,15 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
+from .. import CPCA, PCPCA, PPCA
 from .. import report as write_report
 from ..reporting import check_libraries
 from ._apply import feature_names, load_model
-from ._console import Console
+from ._console import Console, printable
 from ._fit import fitted_model
 from ._inputs import Inputs, read_inputs
 from ._outputs import OutputError, check_outputs, staged
+from ._parser import SETTINGS
 
 
 def report(options: Namespace, console: Console) -> None:
@@ -20,8 +22,8 @@ def report(options: Namespace, console: Console) -> None:
         raise OutputError(f"--output {str(options.output)!r} must end in .html.")
     check_outputs([options.output], force=options.force)
     check_libraries()
-    _check_model_options(options)
-    model = None if options.model is None else load_model(options.model)
+    options = _settled(options)
+    model = None if options.model is None else _saved_model(options)
     features = None if model is None else (feature_names(model), model.n_features_in_)
     inputs = read_inputs(options, features=features)
     if model is None:
@@ -37,11 +39,12 @@ def report(options: Namespace, console: Console) -> None:
             places[options.output.name],
             row_names=inputs.cases.row_names,
             background_row_names=inputs.controls.row_names,
-            sources=inputs.sources,
+            label_name=options.labels,
+            sources=[printable(source) for source in inputs.sources],
             uncertainty=draws,
             gammas=options.gammas,
-            title=options.title,
-            code=options.shell,
+            title=options.title and printable(options.title),
+            code=printable(options.shell),
             progress=console.progress,
         )
     cautions = [f"Caution: {caution}" for caution in summary["cautions"]]
@@ -49,12 +52,36 @@ def report(options: Namespace, console: Console) -> None:
     console.summarise(summary | {"written": str(options.output)})
 
 
-def _check_model_options(options: Namespace) -> None:
-    """A saved model has its own settings."""
-    given = {"method": "pcpca", "components": 2, "gamma": "auto", "scale": "none"}
-    changed = [f"--{name}" for name, default in given.items() if getattr(options, name) != default]
-    if options.model is not None and changed:
-        raise ValueError(f"{' and '.join(changed)} cannot be used with --model: the saved model has its own.")
+def _settled(options: Namespace) -> Namespace:
+    """The options with the settings of a new model; a saved one has its own, so that none may be given beside it."""
+    given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
+    if options.model is None:
+        return Namespace(**vars(options) | SETTINGS | given)
+    if given:
+        names = " and ".join(f"--{name}" for name in given)
+        raise ValueError(f"{names} cannot be used with --model: the saved model has its own.")
+    if options.uncertainty == "posterior":
+        raise ValueError(
+            "--uncertainty posterior cannot be used with --model: a saved model holds no moments of its data. Leave "
+            "--model out, or use --uncertainty bootstrap."
+        )
+    return options
+
+
+def _saved_model(options: Namespace) -> Any:
+    """The model that --model names, if a report can be about it."""
+    model, file = load_model(options.model), str(options.model)
+    if not isinstance(model, PCPCA | CPCA | PPCA):
+        raise ValueError(
+            f"--model {file!r} is a {type(model).__name__}: a report is about what contrapca fit writes, a PCPCA, CPCA "
+            "or PPCA."
+        )
+    if options.uncertainty == "bootstrap" and model.background_mean_ is None:
+        raise ValueError(
+            f"--uncertainty bootstrap cannot be used with --model {file!r}: it was fitted without controls. Fit one "
+            "with --background, or leave --uncertainty out."
+        )
+    return model
 
 
 def _uncertainty(model: Any, inputs: Inputs, options: Namespace, console: Console) -> Any:

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from ._text import TextFile
 
 MAX_LISTED = 5  # names in a sentence
+MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", ".", "?"}  # in any case
+LEVELS = {"none"}  # of those what is a group as well, as in "none, mild, severe"
 
 
 @dataclass(frozen=True)
@@ -33,7 +35,7 @@ class DataTable:
     named : bool
         Whether the names are the file's own.
     texts : dict from name to ndarray of str
-        Columns that are not numeric, as they are written; empty text where missing.
+        Columns that are not numeric, as they are written.
     row_names : list of str or None
     mixed : dict from name to str
         Among `texts`, columns of numbers but for a few cells, with the place of the first such cell.
@@ -73,9 +75,10 @@ class DataTable:
         return take_columns(self.values, [place[name] for name in names])
 
     def as_text(self, name: str) -> npt.NDArray[Any]:
-        """Any column as text, shape (n,): whole numbers without a point, missing values as empty text."""
+        """Any column as text, shape (n,): whole numbers without a point, empty text for all that means missing."""
         if name in self.texts:
-            return self.texts[name]
+            cells = self.texts[name].tolist()
+            return np.array(["" if is_missing(cell) and cell.lower() not in LEVELS else cell for cell in cells])
         if name in self.empty:
             return np.full(len(self), "")
         column = dense(self.select([name]))[:, 0]
@@ -95,6 +98,11 @@ def with_names(values: Rows, names: list[str] | None) -> Rows:
     named: Any = sp.csr_array(values, copy=False) if is_sparse(values) else values.view(NamedArray)
     named.columns = names
     return named
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell says that there is no value."""
+    return cell.strip().lower() in MISSING
 
 
 def take_columns(values: Rows, columns: list[int]) -> Rows:

@@ -166,7 +166,8 @@ def read_h5ad(path: Path) -> DataTable:
         if data.X is None:
             raise TableFileError(f"{str(path)!r} has no matrix X: store the values to be analysed there.")
         values = _numeric(path, data.X, "X holds")
-        texts = {str(name): _as_text(data.obs[name].to_numpy(dtype=object)) for name in data.obs.columns}
+        obs = data.obs.astype(object).where(data.obs.notna(), None)  # also pandas' NA, which is equal to nothing
+        texts = {str(name): _as_text(obs[name]) for name in obs.columns}
         row_names, names = [str(name) for name in data.obs_names], [str(name) for name in data.var_names]
     return DataTable(str(path), names, values, texts=texts, row_names=row_names)
 
