@@ -34,7 +34,7 @@ def info(options: Namespace, console: Console) -> None:
 def path_lines(path: ContrastPath) -> list[str]:
     """A path in lines."""
     chosen = ", ".join(map(format_gamma, path.representatives()))
-    d, limit = path.n_components, f"limit{' at most' if path.fits else ''} {format_gamma(path.limit)}"
+    d, limit = path.n_components, f"limit{' at most' if path.limit_is_bound else ''} {format_gamma(path.limit)}"
     first, last = format_gamma(path.gammas[0]), format_gamma(path.gammas[-1])
     return [
         f"{path.method.upper()} with {d} component{'s' * (d > 1)} of {path.mean.size} features at {len(path)} gammas "
@@ -50,6 +50,7 @@ def path_summary(path: ContrastPath) -> dict[str, Any]:
         "n_features": path.mean.size,
         "n_components": path.n_components,
         "limit": path.limit,
+        "limit_is_bound": path.limit_is_bound,
         "gammas": path.gammas,
         "representatives": path.representatives(),
     }
