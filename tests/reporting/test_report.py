@@ -279,7 +279,7 @@ def test_bad_input_is_named(data, model, change, message):
         subject_of(model, data, **change)
 
 
-def test_other_tables_and_models_are_refused(data, model, tmp_path):
+def test_other_tables_and_models_are_refused(data, model):
     for X, Y, name in (
         (data.foreground + 1, data.background, "X"),
         (data.foreground, data.background[:80], "background"),
@@ -287,11 +287,18 @@ def test_other_tables_and_models_are_refused(data, model, tmp_path):
     ):
         for thing in (model, contrast_path(data.foreground, background=data.background, gammas=[0, 0.2])):
             with pytest.raises(ValueError, match=f"{name} is not the table of the fit: the means of"):
-                report(thing, X, Y, path=tmp_path / "report.html")
+                summarize(thing, X, Y)
+    with pytest.raises(ValueError, match="X has 11 columns"):
+        summarize(model, data.foreground[:, 1:], data.background[:, 1:])
+    with pytest.raises(TypeError, match="not CLVM"):
+        summarize(CLVM().fit(data.foreground, background=data.background), data.foreground, data.background)
+
+
+def test_a_failure_leaves_no_file(data, model, tmp_path, need):
+    need("plotly")
+    need("jinja2")
     with pytest.raises(ValueError, match="X has 11 columns"):
         report(model, data.foreground[:, 1:], data.background[:, 1:], path=tmp_path / "report.html")
-    with pytest.raises(TypeError, match="not CLVM"):
-        report(CLVM().fit(data.foreground, background=data.background), data.foreground, data.background)
     assert not list(tmp_path.iterdir())
 
 
