@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 import oracles
 from contrapca.exceptions import NonFiniteError
-from contrapca.moments import MaskedPair, observe
+from contrapca.moments import MaskedPair, observe, observed_columns
 from contrapca.objective import observed_log_likelihood
 
 rng = np.random.default_rng(0)
@@ -68,3 +69,17 @@ def test_infinity_is_refused():
     table[1, 2] = np.inf
     with pytest.raises(NonFiniteError, match="column 2"):
         observe(table)
+
+
+def test_observed_columns():
+    """Means and deviations of what is observed, also far from 0 and over several blocks; sparse rows alike."""
+    rng = np.random.default_rng(0)
+    rows = 1e6 + rng.standard_normal((2500, 4))
+    rows[rng.random(rows.shape) < 0.3] = np.nan
+    mean, deviation = observed_columns(rows)
+    np.testing.assert_allclose(mean, np.nanmean(rows, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(deviation, np.nanstd(rows, axis=0), rtol=1e-6)
+    sparse = sp.random_array((300, 5), density=0.3, random_state=rng, format="csr")
+    mean, deviation = observed_columns(sparse)
+    np.testing.assert_allclose(mean, sparse.toarray().mean(axis=0))
+    np.testing.assert_allclose(deviation, sparse.toarray().std(axis=0))

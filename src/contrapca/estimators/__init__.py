@@ -1,10 +1,10 @@
 """scikit-learn estimators: they wire the numerics, and hold none."""
 
 from ._code import model_code, path_code
-from ._fit import AUTO_FRACTION
+from ._fit import AUTO_FRACTION, TINY_LIMIT
 from ._functions import gamma_limits, loss_by_components, reconstruction_loss, which_solver
 from ._path_build import contrast_path
-from ._path_through import check_same_tables, has_holes, path_through
+from ._path_through import check_same_tables, path_through
 from ._persistence import load
 from ._uncertainty import calibrate_learning_rate
 from .clvm import CLVM
@@ -21,6 +21,7 @@ __all__ = [
     "CPCA",
     "PCPCA",
     "PPCA",
+    "TINY_LIMIT",
     "ComponentTest",
     "ContrastPath",
     "GammaSearch",
@@ -29,7 +30,6 @@ __all__ = [
     "choose_components",
     "contrast_path",
     "gamma_limits",
-    "has_holes",
     "load",
     "loss_by_components",
     "model_code",

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
 
-from .._array import Array, Rows, is_sparse, row_slices
+from .._array import Array
 from .._validation import Groups
+from ..moments import has_holes, observed_columns
 from ._functions import gamma_limits
 from ._path_build import path_of_groups
 from ._path_grids import DEFAULT_POINTS, OBSERVED_POINTS, default_cpca_grid, default_grid, default_observed_grid
@@ -19,7 +18,7 @@ from .ppca import PPCA
 
 # How far column means may be from those of a fit, in standard deviations (GLS means of a fit with holes: further),
 # and relative, for float32.
-SAME_MEAN, SAME_GLS_MEAN, ROUNDING, ROW_BLOCK = 1e-3, 1.0, 1e-5, 1000
+SAME_MEAN, SAME_GLS_MEAN, ROUNDING = 1e-3, 1.0, 1e-5
 
 
 def path_through(
@@ -54,11 +53,6 @@ def path_through(
     return path, int(np.argmin(np.abs(path.gammas - gamma)))
 
 
-def has_holes(rows: Rows) -> bool:
-    """Whether values are missing; never so in sparse tables."""
-    return not is_sparse(rows) and bool(np.isnan(rows).any())
-
-
 def _with(grid: Array, gamma: float) -> Array:
     """The grid with a gamma among it, in place of one that is the same but for rounding; increasing."""
     return np.sort(np.append(grid[~np.isclose(grid, gamma, rtol=1e-9, atol=1e-12)], gamma))
@@ -71,7 +65,7 @@ def check_same_tables(groups: Groups, mean: Array, background_mean: Array | None
             raise ValueError(f"{name} has {rows.shape[1]} columns, and the fit was to {mean.size}.")
         if fitted is None:
             continue
-        found, deviation = _observed_moments(rows)
+        found, deviation = observed_columns(rows)
         allowed = (SAME_GLS_MEAN if gls else SAME_MEAN) * deviation + ROUNDING * np.abs(found)
         far = np.flatnonzero(np.abs(found - fitted) > allowed)
         if far.size:
@@ -79,20 +73,3 @@ def check_same_tables(groups: Groups, mean: Array, background_mean: Array | None
                 f"{name} is not the table of the fit: the means of {far.size} columns differ, the first is "
                 f"{groups.name(int(far[0]))}. Pass the tables that it was fitted to, prepared in the same way."
             )
-
-
-def _observed_moments(rows: Rows) -> tuple[Any, Any]:
-    """Mean and standard deviation of the observed values of each column, block by block."""
-    if is_sparse(rows):
-        mean = np.asarray(rows.mean(axis=0)).ravel()
-        square = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
-        return mean, np.sqrt(np.maximum(square - mean**2, 0))
-    count, total, squares = (np.zeros(rows.shape[1]) for _ in range(3))
-    origin = np.nan_to_num(np.asarray(rows[0], dtype=np.float64))  # near the mean: squares do not cancel
-    for part in row_slices(rows.shape[0], ROW_BLOCK):
-        block = np.asarray(rows[part], dtype=np.float64) - origin
-        count += np.sum(~np.isnan(block), axis=0)
-        total += np.nansum(block, axis=0)
-        squares += np.nansum(block**2, axis=0)
-    mean = total / np.maximum(count, 1)
-    return mean + origin, np.sqrt(np.maximum(squares / np.maximum(count, 1) - mean**2, 0))

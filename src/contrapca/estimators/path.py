@@ -118,6 +118,14 @@ class ContrastPath:
         previous = self.coordinates[np.maximum(np.arange(len(self)) - 1, 0)]
         return _angles(previous, self.coordinates), _angles(self.coordinates[:1], self.coordinates)
 
+    def shares(self) -> tuple[Array, Array]:
+        """Of the foreground's and the background's variance along each component, (G, d) each; 0 of no variance."""
+
+        def share(along: Array, total: float) -> Array:
+            return along / total if total > 0 else np.zeros_like(along)
+
+        return share(self.explained_variance, self.totals[0]), share(self.background_variance, self.totals[1])
+
     def to_frame(self) -> Any:
         """The numbers of every gamma as a pandas DataFrame; `table()` has them without pandas."""
         return self.table().to_frame()
@@ -127,8 +135,7 @@ class ContrastPath:
         previous, first = self.angles()
         columns: dict[str, Any] = {"gamma": self.gammas, "sigma2": self.sigma2, "objective": self.objective}
         columns |= {f"eigenvalue_{k}": self.eigenvalues[:, k] for k in range(self.n_components)}
-        columns["foreground_share"] = self.explained_variance.sum(axis=1) / self.totals[0]
-        columns["background_share"] = self.background_variance.sum(axis=1) / self.totals[1]
+        columns["foreground_share"], columns["background_share"] = (share.sum(axis=1) for share in self.shares())
         return Table(columns | {"angle_to_previous": previous[:, 0], "angle_to_first": first[:, 0]})
 
     def latents(self, X: Any, *, center: str = "foreground") -> Array:

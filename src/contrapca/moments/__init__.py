@@ -2,7 +2,7 @@
 
 from ._contrast import Contrast, Pair, alone
 from ._masked import MaskedGroup, MaskedPair, MaskedRows, observe, pooled_observed_deviation
-from ._moments import DenseScatter, Moments, finite_column_means, has_holes, pooled_deviation
+from ._moments import DenseScatter, Moments, finite_column_means, has_holes, observed_columns, pooled_deviation
 from ._reduced import reduce_rows
 from ._rows import RowScatter, accumulate, row_moments
 
@@ -20,6 +20,7 @@ __all__ = [
     "finite_column_means",
     "has_holes",
     "observe",
+    "observed_columns",
     "pooled_deviation",
     "pooled_observed_deviation",
     "reduce_rows",

@@ -8,8 +8,10 @@ from typing import Protocol
 
 import numpy as np
 
-from .._array import EPS, Array, Rows, is_sparse
+from .._array import EPS, Array, Rows, is_sparse, row_slices
 from ..exceptions import NonFiniteError
+
+OBSERVED_BLOCK = 1000  # rows at a time, so that no copy of the table is made
 
 
 class Scatter(Protocol):
@@ -155,3 +157,23 @@ def has_holes(rows: Rows) -> bool:
         check_finite(np.where(np.isinf(rows).any(axis=0), np.inf, 0.0), np.where(np.isnan(rows), 0.0, rows))
         return True
     return False
+
+
+def observed_columns(rows: Rows) -> tuple[Array, Array]:
+    """Mean and standard deviation of the observed values of each column, block by block."""
+    if is_sparse(rows):
+        mean = np.asarray(rows.mean(axis=0)).ravel()
+        square = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
+        return mean, np.sqrt(np.maximum(square - mean**2, 0))
+    count, total, squares = (np.zeros(rows.shape[1]) for _ in range(3))
+    first = np.asarray(rows[:OBSERVED_BLOCK], dtype=np.float64)
+    origin = np.nansum(first, axis=0) / np.maximum(
+        np.sum(~np.isnan(first), axis=0), 1
+    )  # squares about it do not cancel
+    for part in row_slices(rows.shape[0], OBSERVED_BLOCK):
+        block = np.asarray(rows[part], dtype=np.float64) - origin
+        count += np.sum(~np.isnan(block), axis=0)
+        total += np.nansum(block, axis=0)
+        squares += np.nansum(block**2, axis=0)
+    mean = total / np.maximum(count, 1)
+    return mean + origin, np.sqrt(np.maximum(squares / np.maximum(count, 1) - mean**2, 0))

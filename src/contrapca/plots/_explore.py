@@ -111,7 +111,7 @@ def gamma_panel_data(path: ContrastPath, X: Any, background: Any = None, k: int 
     chosen = np.unique(np.linspace(0, len(path) - 1, min(k, len(path))).round().astype(int))
     foreground = path.aligned(X)
     other = None if background is None else path.aligned(background, center="background")
-    shares = [path.explained_variance / path.totals[0], path.background_variance / path.totals[1]]
+    shares = path.shares()
     return [
         {
             "gamma": path.gammas[g],
@@ -163,10 +163,11 @@ def gamma_panel(
 
 def path_curves_data(path: ContrastPath) -> dict[str, Any]:
     """Shares of variance along the components, in all, at each gamma, and the limit."""
+    foreground, background = (share.sum(axis=1) for share in path.shares())
     return {
         "gamma": path.gammas,
-        "foreground": path.explained_variance.sum(axis=1) / path.totals[0],
-        "background": path.background_variance.sum(axis=1) / path.totals[1],
+        "foreground": foreground,
+        "background": background,
         "limit": path.limit,
     }
 

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators import has_holes
+from ..estimators import TINY_LIMIT
+from ..moments import has_holes
 from ..posterior import MAX_R_HAT, MIN_ESS
 from ._points import MAX_POINTS
 from ._subject import Subject
@@ -17,7 +18,6 @@ ONE_ROW = 0.5  # of a component's variance in one row
 UNEQUAL_UNITS = 100.0  # ratio of standard deviations from which the larger ones take over
 MANY_MISSING = 0.2
 STRONG = 0.9  # of the largest gamma shown
-TINY_LIMIT = 0.1
 WIDE_ANGLE = 30.0  # degrees
 MAX_OUTLIER_ROWS = 200_000
 

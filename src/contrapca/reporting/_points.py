@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._array import Array
-from ..estimators import has_holes
+from ..moments import has_holes
 from ..plots._latents import BACKGROUND_COLOUR, COLOURS
 from ._subject import MAX_CLASSES, Subject
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._array import Array, Rows, is_sparse
 from .._version import __version__
-from ..plots import loading_intervals_data
+from ..plots import loading_intervals_data, path_curves_data
 from ..posterior import ContrastPosterior
 from ._cautions import cautions
 from ._points import NO_LABEL
@@ -81,15 +81,15 @@ def _finite(value: float) -> float | None:
 def _components(subject: Subject) -> list[dict[str, Any]]:
     """One entry for each component at the report's gamma."""
     path, g = subject.path, subject.start
-    W = path.loadings(g)
+    W, shares = path.loadings(g), path.shares()
     return [
         {
             "component": k,
             "eigenvalue": float(path.eigenvalues[g, k]),
             "foreground_variance": float(path.explained_variance[g, k]),
             "background_variance": float(path.background_variance[g, k]),
-            "foreground_share": _share(path.explained_variance[g, k], path.totals[0]),
-            "background_share": _share(path.background_variance[g, k], path.totals[1]),
+            "foreground_share": float(shares[0][g, k]),
+            "background_share": float(shares[1][g, k]),
             "features": [
                 {"feature": path.feature_names[j], "loading": float(W[j, k])} for j in _largest(W[:, k], TOP_FEATURES)
             ],
@@ -98,27 +98,18 @@ def _components(subject: Subject) -> list[dict[str, Any]]:
     ]
 
 
-def _share(part: float, total: float) -> float:
-    """Of nothing, nothing."""
-    return float(part / total) if total > 0 else 0.0
-
-
 def _largest(loading: Array, count: int) -> list[int]:
     """Indices of the largest magnitudes, the largest first."""
     return np.argsort(-np.abs(loading), kind="stable")[:count].tolist()
 
 
 def _path(subject: Subject) -> dict[str, Any]:
-    path = subject.path
-    shares = [
-        [_share(part, total) for part in parts.sum(axis=1)]
-        for parts, total in zip((path.explained_variance, path.background_variance), path.totals, strict=True)
-    ]
+    path, curves = subject.path, path_curves_data(subject.path)
     return {
         "gammas": path.gammas.tolist(),
         "start": subject.start,
-        "foreground_share": shares[0],
-        "background_share": shares[1],
+        "foreground_share": curves["foreground"].tolist(),
+        "background_share": curves["background"].tolist(),
         "noise_variance": [_finite(value) for value in path.sigma2],
         "representatives": path.representatives(4).tolist(),
         "logarithmic": path.method == "cpca",
