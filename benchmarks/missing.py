@@ -2,19 +2,18 @@
 
 from __future__ import annotations
 
-import os
 import sys
 import time
 from collections.abc import Callable, Iterator
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from contrapca import PCPCA
-from contrapca.moments import MaskedPair, observe
-from contrapca.objective import observed_log_likelihood
-from contrapca.solvers import observed_start
+from contrapca.groups import Groups
+from contrapca.moments import counted_terms, observe, raw_gamma
+from contrapca.objectives import masked_log_likelihood
+from contrapca.solvers import masked_start
 from experiments import gamma_fraction as experiments
 
 from .timing import spread
@@ -38,7 +37,7 @@ def two_models(n: int, D: int, d: int, rng: np.random.Generator) -> tuple[Any, A
 
 def mouse() -> list[Any]:
     """Mouse proteins of CONTRAPCA_DATA, missing values of the file as 0, standardised."""
-    data = experiments.mouse(Path(os.environ["CONTRAPCA_DATA"]))
+    data = experiments.mouse()
     return [(table - table.mean(axis=0)) / table.std(axis=0) for table in (data.foreground, data.background)]
 
 
@@ -59,8 +58,9 @@ def against_reference(name: str, X: Any, Y: Any, raw: float, steps: int, bound: 
     print(f"\r{name}: {steps} steps of the reference   ", end="", file=sys.stderr, flush=True)
     W, sigma2 = reference(steps)
     print("\r" + " " * 100 + "\r", end="", file=sys.stderr, flush=True)
-    pair = MaskedPair(observe(X)[0], observe(Y)[0])
-    gain = model.objective() - observed_log_likelihood(pair.terms(raw * pair.ratio), W, sigma2).value
+    groups = Groups.of(observe(X)[0], observe(Y)[0])
+    terms = counted_terms(groups, raw / raw_gamma(groups, 1.0))
+    gain = model.objective() - masked_log_likelihood(terms, W, sigma2).value
     faster = min(theirs) / min(ours)
     verdict = "ok" if faster >= bound and gain >= 0 else "MISSED"
     return (
@@ -78,10 +78,10 @@ def _seconds(call: Callable[[], object]) -> float:
 def per_evaluation(n: int, D: int, d: int, rounds: int) -> float:
     """Seconds of one evaluation of objective and gradient, 30 % missing: the minimum over the rounds."""
     rng = np.random.default_rng(0)
-    pair = MaskedPair(*(observe(holes(table, 0.3, rng))[0] for table in two_models(n, D, 3, rng)))
-    W, sigma2 = observed_start(pair, 0.2, d)
-    terms = pair.terms(0.2)
-    return min(_seconds(lambda: observed_log_likelihood(terms, W, sigma2)) for _ in range(5 * rounds))
+    groups = Groups.of(*(observe(holes(table, 0.3, rng))[0] for table in two_models(n, D, 3, rng)))
+    W, sigma2 = masked_start(groups, 0.2, d)
+    terms = counted_terms(groups, 0.2)
+    return min(_seconds(lambda: masked_log_likelihood(terms, W, sigma2)) for _ in range(5 * rounds))
 
 
 def scaling(rounds: int) -> Iterator[str]:

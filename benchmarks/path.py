@@ -60,7 +60,7 @@ def lines(rounds: int) -> Iterator[str]:
     }
     for name, make in sets.items():
         X, Y = make()
-        limit = gamma_limits(X, Y, n_components=2).pcpca
+        limit = gamma_limits(X, background=Y, n_components=2).pcpca
         gammas = np.linspace(0, 0.99 * limit, POINTS)
         columns = [np.ascontiguousarray((table - table.mean(axis=0)).T) for table in (X, Y)]
         raw = 0.5 * limit * len(X) / len(Y)

@@ -11,7 +11,8 @@ from typing import Any
 import numpy as np
 
 from contrapca import CPCA, PCPCA
-from contrapca.posterior import diagnostics
+from contrapca.uncertainty import _diagnostics as diagnostics
+from contrapca.uncertainty._gibbs import eigenbasis
 
 # The density as one would write it down: the determinant and the inverse of A, flat priors.
 STAN = """
@@ -46,7 +47,7 @@ def ours(D: int, n: int, m: int) -> tuple[float, float]:
     X, Y = tables(n, m, D)
     model = PCPCA(2, gamma=0.2).fit(X, background=Y)
     start = time.perf_counter()
-    found = model.posterior(random_state=0, progress=False)
+    found = model.posterior(X, background=Y, random_state=0, progress=False)
     return time.perf_counter() - start, least_ess(found.loadings, found.sigma2)
 
 
@@ -56,7 +57,7 @@ def stan(D: int, n: int, m: int) -> tuple[float, float]:
 
     X, Y = tables(n, m, D)
     model = PCPCA(2, gamma=0.2).fit(X, background=Y)
-    N, values, Q = model._eigenbasis()
+    N, values, Q = eigenbasis(model._fitted_data(X, None, Y), model.gamma_)
     data = {"D": D, "d": 2, "N": N, "C": (Q * values) @ Q.T}
     built = pystan.build(STAN, data=data, random_seed=1)
     start = time.perf_counter()
@@ -69,7 +70,7 @@ def stan(D: int, n: int, m: int) -> tuple[float, float]:
 COLD = """
 import time; start = time.perf_counter()
 import numpy as np
-from contrapca.posterior import GibbsTarget, sample_nuts
+from contrapca.uncertainty import GibbsTarget, sample_nuts
 sample_nuts(GibbsTarget(100.0, np.linspace(9.0, 1.0, 10) * 100, 2), 1, 1, 1, 0)
 print(time.perf_counter() - start)
 """
@@ -80,7 +81,8 @@ def lines(with_stan: bool = True) -> Iterator[str]:
     yield "| posterior, 4 x (1000 + 1000) draws, d = 2 | seconds | least bulk ESS | ESS / s |"
     yield "|---|---:|---:|---:|"
     X, Y = tables(60, 40, 5)
-    PCPCA(2, gamma=0.2).fit(X, background=Y).posterior(10, 10, 1, progress=False)  # compiles, or reads the cache
+    model = PCPCA(2, gamma=0.2).fit(X, background=Y)
+    model.posterior(X, background=Y, draws=10, tune=10, chains=1, progress=False)  # compiles, or reads the cache
     rates = {}
     for name, call, D, n, m, bound in (
         ("contrapca, D = 77, n = 270, m = 135", ours, 77, 270, 135, 10),
@@ -99,10 +101,11 @@ def lines(with_stan: bool = True) -> Iterator[str]:
         verdict = "ok" if first >= 3 * last else "MISSED"
         yield f"| bound: ours / Stan at D = 77 at least 3 | | | {first / last:.1f}, {verdict} |"
     X, Y = tables(270, 135, 77)
-    seconds = _seconds(lambda: CPCA(1, gamma=0.2).fit(X, background=Y).posterior(progress=False))
+    seconds = _seconds(lambda: CPCA(1, gamma=0.2).fit(X, background=Y).posterior(X, background=Y, progress=False))
     yield f"| CPCA, d = 1, D = 77, 4000 independent draws | {seconds:.2f}{_verdict(seconds, 1)} | | |"
     X, Y = tables(1500, 800, 500)
-    seconds = _seconds(lambda: CPCA(2, gamma=0.2).fit(X, background=Y).posterior(1000, 1, 1, 0.1, progress=False))
+    options = {"draws": 1000, "tune": 1, "chains": 1, "learning_rate": 0.1, "progress": False}
+    seconds = _seconds(lambda: CPCA(2, gamma=0.2).fit(X, background=Y).posterior(X, background=Y, **options))
     yield f"| CPCA, d = 2, D = 500, 1000 sweeps | {seconds:.1f}{_verdict(seconds, 10)} | | |"
     done = subprocess.run([sys.executable, "-c", COLD], capture_output=True, text=True, check=True)
     seconds = float(done.stdout)

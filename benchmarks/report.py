@@ -55,7 +55,7 @@ def lines(rounds: int) -> Iterator[str]:
         file, seconds = Path(folder) / "report.html", []
         for _ in range(rounds):
             start = time.perf_counter()
-            report(model, X, Y, np.arange(ROWS) % 4, file, gammas=GAMMAS)
+            report(model, X, background=Y, labels=np.arange(ROWS) % 4, output=file, gammas=GAMMAS)
             seconds.append(time.perf_counter() - start)
         yield f"| write it | {min(seconds):.1f} s{_verdict(min(seconds), MAX_SECONDS)} | {spread(seconds):.1f} |"
         size = file.stat().st_size / 1e6
@@ -77,7 +77,7 @@ def _half(folder: str, X: np.ndarray, Y: np.ndarray) -> Path:
     """A report that draws 5,000 points: half of each group."""
     file = Path(folder) / "half.html"
     half = PCPCA(2).fit(X[: ROWS // 2], background=Y[: ROWS // 2])
-    report(half, X[: ROWS // 2], Y[: ROWS // 2], path=file, gammas=GAMMAS)
+    report(half, X[: ROWS // 2], background=Y[: ROWS // 2], output=file, gammas=GAMMAS)
     return file
 
 

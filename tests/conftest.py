@@ -14,6 +14,8 @@ import numpy as np
 import pytest
 
 from contrapca.datasets import load_mouse_protein
+from contrapca.groups import column_means
+from contrapca.moments import row_moments
 
 REQUIRE_ALL = os.environ.get("CONTRAPCA_REQUIRE_ALL") == "1"
 
@@ -86,6 +88,11 @@ def make_groups(n, m, D, seed=0, signal=3.0, nuisance=5.0):
     X += signal * np.outer(rng.standard_normal(n), directions[:, 1])
     X += 0.7 * signal * np.outer(rng.standard_normal(n), directions[:, 2])
     return X, Y
+
+
+def implicit_moments(rows):
+    """Moments whose scatter matrix is never formed: the rows are kept."""
+    return row_moments(rows, column_means(rows))
 
 
 @pytest.fixture(scope="session")

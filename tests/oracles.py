@@ -11,6 +11,13 @@ def scatter(X):
     return R.T @ R
 
 
+def weighted_moments(X, weights):
+    """Mean and scatter of rows that count `weights` times, one row after the other."""
+    X = np.asarray(X, dtype=np.float64)
+    mean = sum(w * x for w, x in zip(weights, X, strict=True)) / sum(weights)
+    return mean, sum(w * np.outer(x - mean, x - mean) for w, x in zip(weights, X, strict=True))
+
+
 def contrast_matrix(X, Y, gamma):
     """C = S_X - gamma_raw S_Y with gamma_raw = gamma' n / m."""
     return scatter(X) - gamma * len(X) / len(Y) * scatter(Y)
@@ -200,16 +207,21 @@ def ppca_em(X, d, steps=2000, seed=0):
     return W, sigma2
 
 
-def expected_variances(X, U, W, sigma2):
-    """Mean over rows of E[(u'x)^2 | observed], by conditioning A explicitly; x about the observed means."""
+def expected_covariance(X, U, W, sigma2):
+    """Mean over rows of E[U'x x'U | observed], by conditioning A explicitly; x about the observed means."""
     A, total = W @ W.T + sigma2 * np.eye(len(W)), 0.0
     for row in X - np.nanmean(X, axis=0):
         o = ~np.isnan(row)
         gain = A[:, o] @ np.linalg.inv(A[np.ix_(o, o)])
         mean, covariance = gain @ row[o], A - gain @ A[o]
         mean[o] = row[o]
-        total += (U.T @ mean) ** 2 + np.diag(U.T @ covariance @ U)
+        total = total + U.T @ (np.outer(mean, mean) + covariance) @ U
     return total / len(X)
+
+
+def expected_variances(X, U, W, sigma2):
+    """The diagonal of that: E[(u'x)^2 | observed] for each column u."""
+    return np.diag(expected_covariance(X, U, W, sigma2))
 
 
 # ---------------------------------------------------------------------- posteriors

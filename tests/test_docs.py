@@ -2,6 +2,7 @@
 
 import ast
 import contextlib
+import importlib
 import io
 import re
 import warnings
@@ -70,8 +71,8 @@ def test_examples_run(document, tmp_path, monkeypatch, need, request):
         assert names["latents"].shape == (400, 2)
         assert names["new_rows"].shape == (10, 30)
         assert not np.isnan(names["filled"]).any()
-        assert names["search"].best_n_clusters_ == 4
-        assert contrapca.load(tmp_path / "model.npz").gamma_ > names["density"].gamma_
+        assert names["test"].n_components == 2
+        assert contrapca.load(tmp_path / "model.npz").gamma_ == names["model"].gamma_
 
 
 def test_readme_has_the_two_commands():
@@ -158,19 +159,17 @@ def test_math_names_things_that_exist():
     assert not missing
     for test_file in re.findall(r"`(tests/[\w/]+\.py)`", text):
         assert (ROOT / test_file).exists(), test_file
+    rooms = {path.stem for path in (ROOT / "src" / "contrapca").iterdir()}
+    for room, name in re.findall(r"`(\w+)\.(\w+)`", text):  # what a folder holds is where the page says
+        if room in rooms:
+            assert hasattr(importlib.import_module(f"contrapca.{room}"), name), f"{room}.{name}"
 
 
 def test_auto_fraction_is_what_the_documents_say():
-    from contrapca.estimators import AUTO_FRACTION
+    from contrapca.fitting import AUTO_FRACTION
 
     said = f"{AUTO_FRACTION:g} of"
-    for document in [
-        "README.md",
-        "CHANGELOG.md",
-        "docs/choosing_gamma.md",
-        "src/contrapca/estimators/pcpca.py",
-        "src/contrapca/estimators/cpca.py",
-    ]:
+    for document in ("README.md", "CHANGELOG.md", "docs/choosing_gamma.md", "src/contrapca/estimators/_pcpca.py"):
         assert said in read(document), document
     assert f'"auto" is **{AUTO_FRACTION:g}**' in read("docs/math.md")
 
@@ -179,3 +178,60 @@ def test_pictures_are_small():
     pictures = list((ROOT / "docs").rglob("*.png"))
     assert pictures
     assert max(picture.stat().st_size for picture in pictures) < 300_000
+
+
+CITATION = re.compile(r"(?<![\w#])F([1-9]\d*)\b")  # no colour such as #F15854
+LABEL = re.compile(r"^\(f([1-9]\d*)\)=\n\*\*F\1\. \S", re.M)  # a target, and the fact that it leads to
+TARGET = re.compile(r"^\(f(\d+)\)=$", re.M)
+LINK = re.compile(r"#f(\d+)\)")
+# What a reader of the repository cannot open. (Written so that this line does not match itself.)
+INTERNAL = re.compile(r"design[\s#]+note|\bDESIG[N]\.md\b", re.I)
+
+
+def citing_files():
+    """Every file that may cite a fact of docs/math.md."""
+    for folder in ("src", "tests", "experiments", "benchmarks", "docs"):
+        for path in sorted((ROOT / folder).rglob("*")):
+            if path.suffix in (".py", ".md") and not {"_build", "__pycache__"} & set(path.relative_to(ROOT).parts):
+                yield str(path.relative_to(ROOT))
+    yield from ("README.md", "CONTRIBUTING.md", "CHANGELOG.md")
+
+
+def dangling(text, labels):
+    """What a text cites or links to that has no label, and words that point to pages outside the repository."""
+    facts = {f"F{number}" for number in CITATION.findall(text) + LINK.findall(text) if number not in labels}
+    return facts | {found.group() for found in INTERNAL.finditer(text)}
+
+
+def test_facts_are_labelled_once_and_in_order():
+    text = read("docs/math.md")
+    labels = LABEL.findall(text)
+    assert labels == TARGET.findall(text)
+    assert labels == [str(number) for number in range(1, len(labels) + 1)]
+    assert len(labels) >= 15
+
+
+def test_citations_resolve():
+    labels = set(LABEL.findall(read("docs/math.md")))
+    files = list(citing_files())
+    assert {document: found for document in files if (found := dangling(read(document), labels))} == {}
+    # There is something to check: most facts are cited in the source.
+    source = "\n".join(read(document) for document in files if document.startswith("src/"))
+    assert len(set(CITATION.findall(source))) > 8
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("# as in {fact}'s identity", True),  # a label that does not exist
+        ("see [there](math.md#{target})", True),
+        ("as the design" + " notes say", True),
+        ("# as the design" + "\n# notes say", True),
+        ("order='F', C_F, F + 1, 0xF{number}, #F{number}, #f{number}0000;", False),
+    ],
+)
+def test_dangling_citations_are_found(text, found):
+    """The control of the test above."""
+    labels = set(LABEL.findall(read("docs/math.md")))
+    number = len(labels) + 1
+    assert bool(dangling(text.format(fact=f"F{number}", target=f"f{number}", number=number), labels)) is found

@@ -4,29 +4,31 @@ import numpy as np
 import pytest
 
 import oracles
-from contrapca import PCPCA, loss_by_components, reconstruction_loss
-from contrapca.moments import Pair, accumulate, reduce_rows, row_moments
-from contrapca.objective import relative_log_likelihood
+from conftest import implicit_moments
+from contrapca import PCPCA, Moments, loss_by_components, reconstruction_loss
+from contrapca.groups import Groups
+from contrapca.moments import contrast, reduce_rows
+from contrapca.objectives import relative_log_likelihood
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.4, 1.7])
 def test_from_moments_equals_from_rows(groups, gamma):
     X, Y = groups
     W = np.random.default_rng(0).standard_normal((X.shape[1], 2))
-    contrast = Pair(accumulate(X), accumulate(Y)).contrast(gamma)
-    value = relative_log_likelihood(contrast, W, contrast.matmat(W), 0.8)
+    C = contrast(Groups.of(Moments.from_rows(X), Moments.from_rows(Y)), gamma)
+    value = relative_log_likelihood(C, W, C.matmul(W), 0.8)
     assert value == pytest.approx(oracles.relative_log_likelihood(X, Y, gamma, W, 0.8), rel=1e-11)
 
 
 def test_in_reduced_coordinates():
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((6, 30)), rng.standard_normal((5, 30))
-    (x, y), basis = reduce_rows([row_moments(X), row_moments(Y)], 1)
-    contrast = Pair(x, y, basis).contrast(0.3)
+    reduced, basis = reduce_rows(Groups.of(implicit_moments(X), implicit_moments(Y)), 1)
+    C = contrast(reduced, 0.3)
     W = rng.standard_normal((basis.R.shape[1], 1))
     W[-1] = 0  # the coordinate that stands for directions outside the rows' span
     Q = basis.rows.T @ np.linalg.pinv(basis.R).T
-    value = relative_log_likelihood(contrast, W, contrast.matmat(W), 0.5)
+    value = relative_log_likelihood(C, W, C.matmul(W), 0.5)
     assert value == pytest.approx(oracles.relative_log_likelihood(X, Y, 0.3, Q @ W, 0.5), rel=1e-11)
 
 

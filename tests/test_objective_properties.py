@@ -4,14 +4,16 @@ import numpy as np
 from hypothesis import given, settings
 
 import oracles
-from contrapca.moments import MaskedPair, observe
-from contrapca.objective import observed_log_likelihood
+from contrapca.groups import Groups
+from contrapca.moments import counted_terms, observe, raw_gamma
+from contrapca.objectives import masked_log_likelihood
 from strategies import masked_tables
 
 
 def evaluate(case, **options):
-    pair = MaskedPair(observe(case.X)[0], observe(case.Y)[0])
-    return observed_log_likelihood(pair.terms(case.gamma_raw * pair.ratio), case.W, case.sigma2, **options)
+    groups = Groups.of(observe(case.X)[0], observe(case.Y)[0])
+    terms = counted_terms(groups, case.gamma_raw / raw_gamma(groups, 1.0))
+    return masked_log_likelihood(terms, case.W, case.sigma2, **options)
 
 
 @given(masked_tables())

@@ -30,39 +30,60 @@ def test_ellipse():
     assert np.mean(distances < 5.9915) == pytest.approx(0.95, abs=0.01)
 
 
-def test_data(path, model):
+def test_latents_data(model):
     data = plots.latents_data(model, X, Y, (0, 2))
     np.testing.assert_array_equal(data["foreground"], model.transform(X)[:, [0, 2]])
     np.testing.assert_array_equal(data["background"], model.transform(Y, center="background")[:, [0, 2]])
     assert "% of foreground" in data["axis_labels"][1]
+
+
+def test_latents_data_without_a_background():
     assert "background" not in plots.latents_data(PPCA(2).fit(X), X)["axis_labels"][0]
+
+
+def test_gamma_panel_data(path):
     panels = plots.gamma_panel_data(path, X, Y, 5)
     assert len(panels) == 5
     assert panels[0]["gamma"] == 0
     assert panels[-1]["foreground"].shape == (120, 2)
     assert "% of foreground" in panels[0]["axis_labels"][0]
+
+
+def test_path_curves_data(path):
     curves = plots.path_curves_data(path)
     assert np.all((curves["foreground"] > 0) & (curves["foreground"] < 1))
     assert curves["limit"] == path.limit
+
+
+def test_loadings_data(model):
     top = plots.loadings_data(model, 1, 4)
     assert np.all(np.diff(np.abs(top["loading"])) <= 0)
     assert np.abs(top["loading"][0]) == np.abs(model.loadings_[:, 1]).max()
+
+
+def test_biplot_data(model):
     arrows = plots.biplot_data(model, X, 6)
     assert arrows["arrows"].shape == (6, 2)
     assert np.abs(arrows["arrows"]).max() <= np.abs(arrows["latents"]).max()
+
+
+def test_scree_data(path):
     bars = plots.scree_data(path, path.gammas[10])
     np.testing.assert_allclose(bars["eigenvalue"], bars["foreground"] - path.gammas[10] * bars["background"], atol=1e-8)
+
+
+def test_samples_data(model):
     assert plots.samples_data(model, 4).shape == (4, 12)
     assert plots.samples_data(model, 4, (3, 4)).shape == (4, 3, 4)
 
 
 def test_refused(path):
     one = contrast_path(X, background=Y, n_components=1)
-    for call in (lambda: plots.gamma_panel_data(one, X), lambda: plots.biplot_data(one.model(0.2), X)):
+    for call in (lambda: plots.gamma_panel_data(one, X), lambda: plots.biplot_data(one.model(one.gammas[5]), X)):
         with pytest.raises(ValueError, match="two components"):
             call()
     with pytest.raises(ValueError, match=r"components=\(0, 5\)"):
-        plots.latents_data(path.model(0.2), X, components=(0, 5))
+        plots.latents_data(path.model(path.gammas[5]), X, components=(0, 5))
     with pytest.raises(ValueError, match="outside this path"):
         plots.scree_data(path, 50.0)
 

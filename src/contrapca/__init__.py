@@ -8,43 +8,67 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .estimators import (
-        CLVM,
-        CPCA,
-        PCPCA,
-        PPCA,
-        ComponentTest,
-        ContrastPath,
-        GammaSearch,
-        calibrate_learning_rate,
-        choose_components,
-        contrast_path,
-        gamma_limits,
-        load,
-        loss_by_components,
-        reconstruction_loss,
-        remove_background,
-        which_solver,
-    )
-    from .posterior import ContrastPosterior, divergence, risk, risk_minimizer
+    from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, loss_by_components, reconstruction_loss
+    from .limits import gamma_limits
+    from .moments import Moments, which_solver
+    from .paths import ContrastPath, contrast_path, load
     from .reporting import report
+    from .selection import (
+        Comparison,
+        ContrastTest,
+        GammaSearch,
+        HeldOutContrast,
+        compare,
+        contrast_test,
+        held_out_contrast,
+        remove_background,
+    )
+    from .uncertainty import ContrastPosterior, calibrate_learning_rate, divergence, risk, risk_minimizer
+
+# All names load on first use: scikit-learn takes a second, and `contrapca --help` needs none of it.
+_MODULES = ("datasets", "exceptions", "plots", "reporting")
+_HOMES = {
+    "estimators": ("CLVM", "CPCA", "PCPCA", "PPCA", "ContraPCA", "loss_by_components", "reconstruction_loss"),
+    "limits": ("gamma_limits",),
+    "moments": ("Moments", "which_solver"),
+    "paths": ("ContrastPath", "contrast_path", "load"),
+    "reporting": ("report",),
+    "selection": (
+        "ContrastTest",
+        "Comparison",
+        "GammaSearch",
+        "HeldOutContrast",
+        "compare",
+        "contrast_test",
+        "held_out_contrast",
+        "remove_background",
+    ),
+    "uncertainty": ("ContrastPosterior", "calibrate_learning_rate", "divergence", "risk", "risk_minimizer"),
+}
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CLVM",
     "CPCA",
     "PCPCA",
     "PPCA",
-    "ComponentTest",
+    "Comparison",
+    "ContraPCA",
     "ContrastPath",
     "ContrastPosterior",
+    "ContrastTest",
     "GammaSearch",
+    "HeldOutContrast",
+    "Moments",
     "__version__",
     "calibrate_learning_rate",
-    "choose_components",
+    "compare",
     "contrast_path",
+    "contrast_test",
     "datasets",
     "divergence",
     "gamma_limits",
+    "held_out_contrast",
     "load",
     "loss_by_components",
     "plots",
@@ -57,19 +81,13 @@ __all__ = [
     "which_solver",
 ]
 
-# All names load on first use: scikit-learn takes a second, and `contrapca --help` needs none of it.
-_MODULES = ("datasets", "estimators", "exceptions", "plots", "posterior", "reporting")
-_HOMES = {"report": "reporting"} | dict.fromkeys(
-    ("ContrastPosterior", "divergence", "risk", "risk_minimizer"), "posterior"
-)  # of names that are not from `estimators`
-
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = importlib.import_module(f"{__name__}.{_HOMES.get(name, 'estimators')}")
+    home = importlib.import_module(f"{__name__}.{_HOME_OF[name]}")
     value = globals()[name] = getattr(home, name)
     return value
 

@@ -11,6 +11,8 @@ import sys
 import warnings
 from pathlib import Path
 
+from ._util.text import format_gamma
+
 
 class ContrastWarning(UserWarning):
     """Something about the data that probably is not what the user meant."""
@@ -27,16 +29,18 @@ class NonFiniteError(ValueError):
     ----------
     feature : int
         The first column that does.
-    missing : bool
-        Whether that column holds NaN.
     """
 
-    def __init__(self, message: str, feature: int, missing: bool = False):
-        self.feature, self.missing = feature, missing
+    def __init__(self, message: str, feature: int):
+        self.feature = feature
         super().__init__(message)
 
+    def within(self, place: str) -> NonFiniteError:
+        """The same error, saying in which group and feature."""
+        return NonFiniteError(f"{self} {place}", self.feature)
+
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), (str(self), self.feature, self.missing)
+        return type(self), (str(self), self.feature)
 
 
 class RankError(ValueError):
@@ -58,10 +62,6 @@ class RankError(ValueError):
         return type(self), self._arguments
 
 
-class UnavailableError(ValueError, AttributeError):
-    """A fitted attribute that these data do not have; hasattr() is then False."""
-
-
 class InfeasibleGammaError(ValueError):
     """`gamma` is at or above its exact limit.
 
@@ -71,25 +71,14 @@ class InfeasibleGammaError(ValueError):
         What was asked for and the exact limit, both in gamma' units.
     """
 
-    def __init__(self, method: str, gamma: float, limit: float, n_components: int, exchanged: bool):
+    def __init__(self, gamma: float, limit: float, n_components: int, reason: str, advice: str):
         self.gamma, self.limit = gamma, limit
-        if method == "cpca":
-            reason = f"cov(foreground) - gamma cov(background) has fewer than {n_components} positive eigenvalues"
-        elif limit >= 1:
-            reason = "the background outweighs all foreground rows (N = n (1 - gamma) is not positive)"
-        else:
-            reason = "the relative likelihood has no maximum (the noise variance would not be positive)"
-        message = (
+        super().__init__(
             f"gamma={gamma:.6g} is too strong a contrast: from the limit {format_gamma(limit)} on, {reason} "
             f"with n_components={n_components}. Use a gamma in [0, {format_gamma(limit)}), gamma='auto', "
-            "or fewer components" + (", or CPCA, which allows stronger contrasts." if method == "pcpca" else ".")
+            f"or fewer components{advice}"
         )
-        if exchanged:
-            message += (
-                " The background varies more than the foreground and the limit is tiny: were the two groups exchanged?"
-            )
-        super().__init__(message)
-        self._arguments = (method, gamma, limit, n_components, exchanged)
+        self._arguments: tuple[object, ...] = (gamma, limit, n_components, reason, advice)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._arguments
@@ -120,7 +109,7 @@ class UnboundedError(InfeasibleGammaError):
         else:
             message += "Use fewer components, or rows and features with more observed values."
         ValueError.__init__(self, message)
-        self._arguments = (gamma, limit, works, n_components, reason)  # type: ignore[assignment]
+        self._arguments = (gamma, limit, works, n_components, reason)
 
 
 class ImproperPosteriorError(ValueError):
@@ -143,28 +132,12 @@ class DatasetError(RuntimeError):
     """A data set is nowhere to be had, or a file is not the data set it should be."""
 
 
-class RowsChangedError(ValueError):
-    """Rows that a model still needs are not what they were in fit."""
-
-    def __init__(self) -> None:
-        super().__init__(
-            "The rows were changed in place after fit, so this can no longer be computed from them. Fit again."
-        )
-
-
 class MissingExtraError(ImportError):
     """An optional library is needed and not installed."""
 
     def __init__(self, library: str, extra: str | None):
         what = library if extra is None else f'"contrapca[{extra}]"'
         super().__init__(f"This needs {library}. Install it with: pip install {what}")
-
-
-def format_gamma(value: float) -> str:
-    """A value of gamma to four digits: at least four decimals and four significant digits."""
-    if value == 0 or not math.isfinite(value):
-        return f"{value:g}"
-    return f"{value:.{max(4, 3 - math.floor(math.log10(abs(value))))}f}"
 
 
 def warn(message: str, category: type[Warning] = ContrastWarning) -> None:

@@ -14,7 +14,13 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from ._array import Array, Rows, is_sparse
+from ._util.arrays import Array, Rows
+from .rows import storage
+
+
+def log_normaliser(n_values: Array | float, d: int, sigma2: Array | float, log_M: Array | float) -> Array | float:
+    """-(n log 2 pi + log|A|) / 2 of n values, log|A| = (n - d) log sigma2 + log|M| (F6)."""
+    return -0.5 * (n_values * np.log(2 * np.pi) + (n_values - d) * np.log(sigma2) + log_M)
 
 
 @dataclass(frozen=True)
@@ -37,10 +43,14 @@ class LatentGaussian:
         """sigma2 I_d + W'W, shape (d, d)."""
         return self.sigma2 * np.eye(self.W.shape[1]) + self.W.T @ self.W
 
-    def log_determinant(self) -> float:
-        """log|A|."""
+    def log_normaliser(self, n_features: int | None = None) -> float:
+        """-(D log 2 pi + log|A|) / 2; D is `n_features` where W is in fewer coordinates than there are features."""
         D, d = self.W.shape
-        return float((D - d) * np.log(self.sigma2) + np.linalg.slogdet(self.M)[1])
+        return float(log_normaliser(n_features or D, d, self.sigma2, np.linalg.slogdet(self.M)[1]))
+
+    def trace_product(self, trace: float, SW: Array) -> float:
+        """tr(A^-1 S) = (tr S - tr P'S W) / sigma2 from tr S and S W, P = W M^-1."""
+        return (trace - float(np.sum(self.projection() * SW))) / self.sigma2
 
     def projection(self) -> Array:
         """P = W M^-1, shape (D, d): the latent mean of a row x is (x - mean) P."""
@@ -48,12 +58,11 @@ class LatentGaussian:
 
     def latent_mean(self, X: Rows) -> Array:
         """E[z | x] for each row, shape (n, d), in the float type of `X`."""
-        return centred_product(X, self.mean, self.projection())
+        return storage(X).centred_product(X, self.mean, self.projection())
 
-    def latent_covariance(self, n: int, dtype: npt.DTypeLike = np.float64) -> Array:
-        """Covariance sigma2 M^-1 of z | x for each of `n` rows, shape (n, d, d): one matrix, repeated by reference."""
-        covariance = (self.sigma2 * np.linalg.inv(self.M)).astype(dtype)
-        return np.broadcast_to(covariance, (n, *covariance.shape))
+    def latent_covariance(self) -> Array:
+        """Covariance sigma2 M^-1 of z | x, the same for every complete row, shape (d, d)."""
+        return self.sigma2 * np.linalg.inv(self.M)
 
     def log_prob(self, X: Rows) -> Array:
         """log N(x; mean, A) for each row, shape (n,), in the float type of `X`.
@@ -61,25 +70,14 @@ class LatentGaussian:
         The quadratic form is ``|x - mean - W z|^2 / sigma2 + |z|^2`` with ``z = E[z | x]``: a sum of squares,
         which does not cancel when sigma2 is small.
         """
-        D = self.W.shape[0]
-        Z = self.latent_mean(X)
-        if is_sparse(X):
-            # The residual would be dense: expand its square instead.
-            square = np.ravel(X.multiply(X).sum(axis=1)) - 2 * (X @ self.mean) + self.mean @ self.mean
-            cross = np.einsum("ij,ij->i", Z, centred_product(X, self.mean, self.W))
-            inside = np.einsum("ij,jk,ik->i", Z, self.W.T @ self.W, Z)
-            residual = np.maximum(square - 2 * cross + inside, 0.0)
-        else:
-            R = X - self.mean - Z @ self.W.T
-            residual = np.einsum("ij,ij->i", R, R)
-        quadratic = residual / self.sigma2 + np.einsum("ij,ij->i", Z, Z)
-        return (-0.5 * (D * np.log(2 * np.pi) + self.log_determinant() + quadratic)).astype(X.dtype)
+        residual, length = storage(X).squared_lengths(X, self.mean, self.projection(), self.W)
+        return (self.log_normaliser() - 0.5 * (residual / self.sigma2 + length)).astype(X.dtype)
 
     def condition(self, X: Array) -> Conditional:
-        """All features given the observed ones, for dense rows whose holes are NaN.
+        """All features given the observed ones, for dense rows whose missing values are NaN.
 
         With o the observed features of a row and M = sigma2 I + W_o'W_o, z | x_o ~ N(M^-1 W_o'(x_o - mean_o),
-        sigma2 M^-1) (F9). Rows with the same holes share their M; all M are one product of masks with products of
+        sigma2 M^-1) (F9). Rows that lack the same values share their M; all M are one product of masks with products of
         loadings.
         """
         observed = ~np.isnan(X)
@@ -120,7 +118,7 @@ class Conditional:
     centred : ndarray of shape (n, D)
         Deviations from the mean, 0 where missing.
     masks : ndarray of shape (P, D)
-        P patterns of holes: 1 for values, 0 for holes.
+        P patterns of missing values: 1 for values, 0 for missing ones.
     inverses : ndarray of shape (P, d, d)
         M^-1 of each pattern.
     log_determinants : ndarray of shape (P,)
@@ -142,10 +140,6 @@ class Conditional:
         """mean + W z, shape (n, D)."""
         return self.model.mean + self.latent_mean @ self.model.W.T
 
-    def latents(self) -> Array:
-        """E[z | x_o] of each row, shape (n, d)."""
-        return self.latent_mean
-
     def latent_covariance(self) -> Array:
         """sigma2 M^-1 of each row, shape (n, d, d)."""
         return (self.model.sigma2 * self.inverses)[self.pattern]
@@ -155,12 +149,11 @@ class Conditional:
 
         The quadratic form is |x_o - mean_o - W_o z|^2 / sigma2 + |z|^2, as for complete rows.
         """
-        sigma2, d, Z = self.model.sigma2, self.latent_mean.shape[1], self.latent_mean
-        values = self.masks.sum(axis=1)
-        constant = values * np.log(2 * np.pi) + (values - d) * np.log(sigma2) + self.log_determinants
+        sigma2, Z = self.model.sigma2, self.latent_mean
+        constants = log_normaliser(self.masks.sum(axis=1), Z.shape[1], sigma2, self.log_determinants)
         R = self.centred - (Z @ self.model.W.T) * self.masks[self.pattern]
         quadratic = np.einsum("ij,ij->i", R, R) / sigma2 + np.einsum("ij,ij->i", Z, Z)
-        return -0.5 * (constant[self.pattern] + quadratic)
+        return np.asarray(constants)[self.pattern] - 0.5 * quadratic
 
     def deviation(self) -> Array:
         """Standard deviation of each unobserved feature, sqrt(sigma2 (1 + w_j'M^-1 w_j)), shape (n, D)."""
@@ -232,9 +225,13 @@ def triangle(d: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.ND
     return upper, right, position
 
 
-def centred_product(X: Rows, mean: Array, P: Array) -> Array:
-    """(X - mean) P for dense or sparse rows, shape (n, d), in the float type of `X`."""
-    P = P.astype(X.dtype, copy=False)
-    if is_sparse(X):
-        return X @ P - (mean @ P).astype(X.dtype, copy=False)
-    return (X - mean.astype(X.dtype, copy=False)) @ P
+def gaussian_ellipse(points: Array, n: int, square: float = 5.991464547107979) -> Array:
+    """An ellipse of a Gaussian with the points' mean and covariance, shape (n, 2).
+
+    By default it holds 95 % of the mass: the square of its radius is that quantile of chi-squared with 2 degrees of
+    freedom.
+    """
+    values, U = np.linalg.eigh(np.cov(points.T))
+    t = np.linspace(0, 2 * np.pi, n)
+    circle = np.stack([np.cos(t), np.sin(t)], axis=-1)
+    return points.mean(axis=0) + circle * np.sqrt(square * np.maximum(values, 0)) @ U.T

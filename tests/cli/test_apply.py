@@ -5,7 +5,7 @@ import json
 import numpy as np
 import pytest
 
-from contrapca import CLVM, PCPCA, load
+from contrapca import CLVM, PCPCA, ContraPCA, load
 from csvfiles import columns_of, read_csv, write_csv
 
 NAMES = [f"gene{j}" for j in range(6)]
@@ -28,9 +28,9 @@ def test_transform_finds_columns_by_name(saved, run, pair, center):
     assert outcome.err == ""
     assert outcome.code == 0
     header, *cells = read_csv(saved / "z.tsv", "\t")
-    assert header == ["row", "pcpca0", "pcpca1"]
+    assert header == ["row", "contrapca0", "contrapca1"]
     assert [row[0] for row in cells] == [f"r{i}" for i in range(30)]
-    expected = PCPCA(2).fit(pair[0], background=pair[1]).transform(rows, center=center)
+    expected = ContraPCA(2).fit(pair[0], background=pair[1]).transform(rows, center=center)
     np.testing.assert_allclose(np.array([row[1:] for row in cells], dtype=float), expected, atol=1e-12)
 
 
@@ -41,7 +41,7 @@ def test_transform_without_names(saved, run, pair):
     assert outcome.out == f"new.npy: 40 rows, 2 latents each, written to z.csv{by_place}"
     expected = load(saved / "results" / "model.npz")
     del expected.feature_names_in_
-    np.testing.assert_allclose(columns_of(saved / "z.csv", ["pcpca0", "pcpca1"]), expected.transform(pair[0]))
+    np.testing.assert_allclose(columns_of(saved / "z.csv", ["contrapca0", "contrapca1"]), expected.transform(pair[0]))
 
 
 def test_transform_says_what_it_decided(saved, run, pair):
@@ -56,8 +56,8 @@ def test_transform_takes_missing_values(saved, run, pair):
     rows[::2, 3] = np.nan
     write_csv(saved / "holes.csv", NAMES, rows)
     assert run("transform", "results/model.npz", "holes.csv", "-o", "z.csv").code == 0
-    expected = PCPCA(2).fit(pair[0], background=pair[1]).transform(rows)
-    np.testing.assert_allclose(columns_of(saved / "z.csv", ["pcpca0", "pcpca1"]), expected, atol=1e-12)
+    expected = ContraPCA(2).fit(pair[0], background=pair[1]).transform(rows)
+    np.testing.assert_allclose(columns_of(saved / "z.csv", ["contrapca0", "contrapca1"]), expected, atol=1e-12)
 
 
 def test_sample(saved, run, tree):
@@ -75,18 +75,20 @@ def test_sample(saved, run, tree):
 def test_info_of_models(saved, run, pair):
     shown = run("info", "results/model.npz").out
     model = load(saved / "results" / "model.npz")
-    assert f"PCPCA with 2 components of 6 features, gamma = {model.gamma_:.4f}" in shown
+    assert f"ContraPCA with 2 components of 6 features, gamma = {model.gamma_:.4f}" in shown
     summary = json.loads(run("info", "results/model.npz", "--json").out)
-    assert summary["holds"] == "PCPCA"
+    assert summary["holds"] == "ContraPCA"
     assert summary["features"] == NAMES
     assert summary["gamma_max"] == model.gamma_max_
-    CLVM(1, 1).fit(pair[0], background=pair[1]).save(saved / "clvm.npz")
+    clvm = CLVM(1, 1).fit(pair[0], background=pair[1])
+    clvm.save(saved / "clvm.npz")
     assert "CLVM with 1 shared components and 1 of the cases alone" in run("info", "clvm.npz").out
     assert json.loads(run("info", "clvm.npz", "--json").out)["n_shared"] == 1
     assert run("transform", "clvm.npz", "controls.csv", "-o", "z.csv").code == 0
-    outcome = run("transform", "clvm.npz", "controls.csv", "--center", "background", "-o", "z2.csv")
-    assert outcome.code == 2
-    assert "not for CLVM" in outcome.err
+    np.save(saved / "controls.npy", pair[1])
+    assert run("transform", "clvm.npz", "controls.npy", "--center", "background", "-o", "z2.csv").code == 0
+    expected = clvm.transform(pair[1], center="background")
+    np.testing.assert_allclose(columns_of(saved / "z2.csv", ["clvm0"]), expected, atol=1e-12)
 
 
 def test_info_of_draws(saved, run, pair):

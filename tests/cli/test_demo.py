@@ -23,18 +23,20 @@ def test_demo(tmp_path, run):
     assert outcome.code == 0
     before, after = (re.search(rf"{name}.*?(-?[\d.]+)\s*$", outcome.out, re.M)[1] for name in ("before", "after"))
     assert float(before) < 0.1 < 0.4 < float(after)
+    assert re.search(r"^2 of 2 components vary more in the cases than chance allows \(p ", outcome.out, re.M)
     assert outcome.out.splitlines()[-1] == f"Now open the report in a browser: {folder / 'report.html'}"
     files = ["before_after.png", "cases.csv", "controls.csv", "latents.csv", "report.html"]
     assert sorted(path.name for path in folder.iterdir()) == files
     assert (folder / "before_after.png").read_bytes().startswith(b"\x89PNG")
     rows = read_csv(folder / "latents.csv")
     assert [row[1] for row in rows[1:]] == ["case"] * 400 + ["control"] * 400
-    latents = columns_of(folder / "latents.csv", ["pcpca0", "pcpca1"])
+    axes = ["contrapca0", "contrapca1"]
+    latents = columns_of(folder / "latents.csv", axes)
     np.testing.assert_allclose(latents[400:].mean(axis=0), 0, atol=1e-12)  # controls about their own mean
     # What it wrote serves the other commands, with the same result.
     tables = [folder / "cases.csv", "--background", folder / "controls.csv", "--labels", "subgroup"]
     assert run("fit", *tables, "-o", tmp_path / "fit").code == 0
-    np.testing.assert_allclose(columns_of(tmp_path / "fit" / "latents.csv", ["pcpca0", "pcpca1"]), latents, atol=1e-9)
+    np.testing.assert_allclose(columns_of(tmp_path / "fit" / "latents.csv", axes), latents, atol=1e-9)
     assert "exists" in run("demo", "--out", folder).err
     first = (folder / "latents.csv").read_bytes()
     assert run("demo", "--out", folder, "--force", "--seed", "1").code == 0

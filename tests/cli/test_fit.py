@@ -9,7 +9,7 @@ import scipy.io
 import scipy.sparse as sp
 
 import contrapca
-from contrapca import CPCA, PCPCA, PPCA
+from contrapca import CPCA, PCPCA, PPCA, ContraPCA
 from csvfiles import columns_of, read_csv, write_csv
 
 NAMES = [f"gene{j}" for j in range(6)]
@@ -53,8 +53,8 @@ def test_one_file_with_groups(folder, run, pair, numeric):
     outcome = run("fit", "all.csv", "--group", "status", "--background", value, "-o", "results", "--gamma", "0.2")
     assert outcome.code == 0
     cases, controls = values[order[order < 40]], values[order[order >= 40]]
-    expected = PCPCA(2, gamma=0.2).fit(cases, background=controls)
-    found = columns_of(folder / "results" / "latents.csv", ["row", "pcpca0", "pcpca1"])
+    expected = ContraPCA(2, gamma=0.2).fit(cases, background=controls)
+    found = columns_of(folder / "results" / "latents.csv", ["row", "contrapca0", "contrapca1"])
     np.testing.assert_allclose(found[:40, 1:], expected.transform(cases), atol=1e-12)
     np.testing.assert_allclose(found[40:, 1:], expected.transform(controls, center="background"), atol=1e-12)
     np.testing.assert_array_equal(found[:40, 0], np.flatnonzero(order < 40) + 1)  # rows are numbered as in the file
@@ -63,7 +63,7 @@ def test_one_file_with_groups(folder, run, pair, numeric):
 def test_ppca_and_no_contrast_need_no_controls(folder, run, pair):
     X, _ = pair
     assert run("fit", "cases.csv", "--method", "ppca", "-o", "a").code == 0
-    assert run("fit", "cases.csv", "--gamma", "0", "-o", "b").code == 0
+    assert run("fit", "cases.csv", "--method", "pcpca", "--gamma", "0", "-o", "b").code == 0
     expected = PPCA(2).fit(X).transform(X)
     np.testing.assert_allclose(columns_of(folder / "a" / "latents.csv", ["ppca0", "ppca1"]), expected, atol=1e-12)
     np.testing.assert_allclose(columns_of(folder / "b" / "latents.csv", ["pcpca0", "pcpca1"]), expected, atol=1e-9)
@@ -76,8 +76,8 @@ def test_formats(folder, run, need, pair, ending):
     for name, values in zip(("x", "y"), pair, strict=True):
         write_format(folder / f"{name}.{ending}", values, need)
     assert run("fit", f"x.{ending}", "--background", f"y.{ending}", "-o", "results", "--gamma", "0.3").code == 0
-    expected = PCPCA(2, gamma=0.3).fit(pair[0], background=pair[1]).transform(pair[0])
-    found = columns_of(folder / "results" / "latents.csv", ["pcpca0", "pcpca1"])[:40]
+    expected = ContraPCA(2, gamma=0.3).fit(pair[0], background=pair[1]).transform(pair[0])
+    found = columns_of(folder / "results" / "latents.csv", ["contrapca0", "contrapca1"])[:40]
     np.testing.assert_allclose(found, expected, atol=1e-9)
     model = contrapca.load(folder / "results" / "model.npz")
     assert hasattr(model, "feature_names_in_") == (ending in ("tsv", "txt.gz", "parquet", "h5ad"))
@@ -114,12 +114,12 @@ def test_missing_values(folder, run, pair):
     write_csv(folder / "holes.csv", NAMES, X)
     arguments = ["fit", "holes.csv", "--background", "controls.csv", "--components", "1", "-o", "results"]
     outcome = run(*arguments)
-    expected = PCPCA(1, random_state=0).fit(X, background=Y)
+    expected = ContraPCA(1, random_state=0).fit(X, background=Y)
     bound = f"gamma = {expected.gamma_:.4f} (limit at most {expected.gamma_max_:.4f})"
     assert bound in outcome.out
     assert bound in run("info", "results/model.npz").out
     np.testing.assert_allclose(
-        columns_of(folder / "results" / "latents.csv", ["pcpca0"])[:40], expected.transform(X), atol=1e-9
+        columns_of(folder / "results" / "latents.csv", ["contrapca0"])[:40], expected.transform(X), atol=1e-9
     )
 
 
@@ -150,8 +150,8 @@ def test_common_columns(folder, run, pair):
     assert outcome.code == 0
     assert "4 features" in outcome.out
     assert "Not used as features: sample, stage, gene4, gene5" in outcome.out
-    expected = PCPCA(2).fit(X[:, :4], background=Y[:, :4])
-    found = columns_of(folder / "results" / "latents.csv", ["pcpca0", "pcpca1"])[:40]
+    expected = ContraPCA(2).fit(X[:, :4], background=Y[:, :4])
+    found = columns_of(folder / "results" / "latents.csv", ["contrapca0", "contrapca1"])[:40]
     np.testing.assert_allclose(found, expected.transform(X[:, :4]), atol=1e-12)
 
 

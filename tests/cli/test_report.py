@@ -6,7 +6,8 @@ import os
 import numpy as np
 import pytest
 
-from contrapca import CLVM, PCPCA, reporting
+from contrapca import CLVM, ContraPCA, reporting
+from contrapca.rows import _numpy
 from csvfiles import write_csv
 
 TABLES = ["report", "cases.csv", "--background", "controls.csv"]
@@ -23,8 +24,8 @@ def test_report(folder, run, pair):
     assert outcome.code == 0
     summary = json.loads(outcome.out)
     X, Y = pair
-    model = PCPCA(2).fit(X, background=Y)
-    expected = reporting.summarize(model, X, Y, ["mild", "severe"] * 20, gammas=5)
+    model = ContraPCA(2).fit(X, background=Y)
+    expected = reporting.summarize(model, X, background=Y, labels=["mild", "severe"] * 20, gammas=5)
     assert summary["data"]["labels"] == expected["data"]["labels"] == {"mild": 20, "severe": 20}
     assert summary["data"]["label_name"] == "stage"
     assert summary["data"]["sources"] == ["cases.csv", "controls.csv"]
@@ -55,7 +56,7 @@ def test_report_of_a_saved_model(folder, run, pair):
         (["--components", "2"], "--components cannot be used with --model: the saved model has its own."),
         (["--gamma", "auto", "--scale", "none"], "--gamma and --scale cannot be used with --model"),
         (["--method", "pcpca"], "--method cannot be used with --model"),
-        (["--uncertainty", "posterior"], "--uncertainty posterior cannot be used with --model: a saved model holds no"),
+        (["--uncertainty", "posterior"], "--uncertainty posterior cannot be used with --model 'r/model.npz'"),
         (["--uncertainty", "bootstrap"], "'r/model.npz': it was fitted without controls. Fit one with --background"),
     ],
 )
@@ -65,6 +66,37 @@ def test_what_goes_not_with_a_saved_model(folder, run, arguments, says):
     assert outcome.code == 2
     assert says in outcome.err
     assert not (folder / "p.html").exists()
+
+
+def test_report_of_a_saved_ppca(folder, run):
+    """It was fitted without controls, which the report adds."""
+    assert run("fit", "cases.csv", "--method", "ppca", "-o", "r").code == 0
+    outcome = run(*TABLES, "--model", "r/model.npz", "--gammas", "3", "-o", "p.html", "--json")
+    assert outcome.code == 0, outcome.err
+    assert json.loads(outcome.out)["model"]["estimator"] == "PPCA"
+
+
+@pytest.mark.parametrize("method", ["cpca", "pcpca"])
+def test_posterior_of_a_saved_model(folder, run, method, need):
+    if method == "pcpca":
+        need("nutpie")
+    arguments = ["fit", "cases.csv", "--background", "controls.csv", "--gamma", "0.2", "--components", "1"]
+    assert run(*arguments, "--method", method, "-o", "r").code == 0
+    settings = ["--model", "r/model.npz", "--gammas", "3", "--uncertainty", "posterior"]
+    outcome = run(*TABLES, *settings, "-o", "p.html", "--json")
+    assert outcome.code == 0, outcome.err
+    found = json.loads(outcome.out)["uncertainty"]
+    assert (found["kind"], found["draws"]) == ("gibbs", 4000)
+
+
+def test_rows_are_read_once(folder, run, monkeypatch):
+    """The model is fitted with the report: each group is reduced to its moments once."""
+    calls = []
+    scatter = _numpy.scatter
+    monkeypatch.setattr(_numpy, "scatter", lambda rows, *rest: calls.append(len(rows)) or scatter(rows, *rest))
+    assert run(*TABLES, "--gammas", "5", "--no-test", "-o", "p.html").code == 0
+    assert calls[:2] == [40, 30]
+    assert sum(calls[2:]) == 70  # once more in folds, for ratios on unseen rows
 
 
 def test_models_that_no_report_is_about(folder, run, pair):

@@ -9,12 +9,12 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
 
 import oracles
-from contrapca import CLVM, PPCA, load
+from contrapca import CLVM, PPCA, Moments, load
+from contrapca._util.archive import read_archive, write_archive
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import GroupError, ModelFileError
-from contrapca.io import read_archive, write_archive
-from contrapca.moments import accumulate
-from contrapca.solvers import clvm_log_likelihood
+from contrapca.groups import Groups
+from contrapca.objectives import clvm_log_likelihood
 
 
 def planted(n=2000, m=1500, D=8, seed=0):
@@ -37,8 +37,10 @@ def test_value_and_gradient():
     rng = np.random.default_rng(0)
     left, right = X[:40], Y[:30]
     point = rng.standard_normal((8, 2)), rng.standard_normal((8, 1)), 0.8
-    value, in_S, in_W, in_noise = clvm_log_likelihood(accumulate(left), accumulate(right), *point)
-    assert value == pytest.approx(oracles.clvm_log_likelihood(left, right, *point))
+    groups = Groups.of(Moments.from_rows(left), Moments.from_rows(right))
+    found = clvm_log_likelihood(groups, *point)
+    in_S, in_W = np.split(found.gradient_W, [2], axis=1)
+    assert found.value == pytest.approx(oracles.clvm_log_likelihood(left, right, *point))
     at = oracles.clvm_log_likelihood
     np.testing.assert_allclose(
         in_S, oracles.finite_differences(lambda S: at(left, right, S, *point[1:]), point[0]), rtol=1e-5, atol=1e-4
@@ -47,7 +49,7 @@ def test_value_and_gradient():
         in_W, oracles.finite_differences(lambda W: at(left, right, point[0], W, 0.8), point[1]), rtol=1e-5, atol=1e-4
     )
     noise = oracles.finite_differences(lambda s: at(left, right, *point[:2], s[0]), np.array([0.8]))[0]
-    assert in_noise == pytest.approx(noise, rel=1e-5)
+    assert found.gradient_sigma2 == pytest.approx(noise, rel=1e-5)
 
 
 def test_the_truth_is_found(model):
@@ -114,6 +116,17 @@ def test_sparse_tables(model):
     dense = CLVM(2, 1, scale="pooled").fit(X, background=Y)
     np.testing.assert_allclose(sparse.transform(sp.csr_array(X)), dense.transform(X), atol=1e-6)
     np.testing.assert_allclose(sparse.score_samples(sp.csr_array(X)), dense.score_samples(X), rtol=1e-6)
+    for center, rows in (("foreground", X), ("background", Y)):
+        np.testing.assert_allclose(
+            sparse.transform_shared(sp.csr_array(rows), center=center),
+            dense.transform_shared(rows, center=center),
+            atol=1e-6,
+        )
+        np.testing.assert_allclose(
+            model.transform(sp.csr_array(rows), center=center), model.transform(rows, center=center), atol=1e-10
+        )
+    np.testing.assert_allclose(model.latent_posterior(sp.csr_array(X))[0], model.transform(X), atol=1e-10)
+    np.testing.assert_allclose(model.score(sp.csr_array(X)), model.score(X), rtol=1e-10)
 
 
 def test_both_groups_have_shared_latents(model):
@@ -149,7 +162,7 @@ def test_hidden_clusters():
     assert np.sum((np.linalg.qr(model.loadings_)[0].T @ data.plane) ** 2) / 2 > 0.9
 
 
-def test_scale_labels_and_manners(need):
+def test_scale():
     units = np.linspace(1, 50, 8)
     scaled = CLVM(2, 1, scale="pooled").fit(X * units, background=Y * units)
     by_hand = CLVM(2, 1).fit(X * units / scaled.scale_, background=Y * units / scaled.scale_)
@@ -160,15 +173,147 @@ def test_scale_labels_and_manners(need):
     np.testing.assert_allclose(
         scaled.score_samples(X * units), by_hand.score_samples(X * units / scaled.scale_) + jacobian, atol=1e-3
     )
-    stacked = CLVM(2, 1, background_label=1).fit(np.vstack([X, Y]), np.repeat([0, 1], [2000, 1500]))
-    plain = CLVM(2, 1).fit(X, background=Y)
-    np.testing.assert_allclose(stacked.loadings_, plain.loadings_)
-    assert not hasattr(clone(plain), "loadings_")
-    assert list(plain.get_feature_names_out()) == ["clvm0"]
+
+
+STACKED, GROUP = np.vstack([X, Y]), np.repeat(["case", "control"], [2000, 1500])
+
+
+@pytest.fixture(scope="module")
+def labelled():
+    return CLVM(2, 1, background_label="control").fit(STACKED, GROUP)
+
+
+def test_stacked_rows(model, labelled):
+    np.testing.assert_allclose(labelled.loadings_, model.loadings_)
+    np.testing.assert_allclose(labelled.background_mean_, Y.mean(axis=0))
+
+
+def test_score_leaves_background_rows_out(model, labelled):
+    """As for PCPCA: score(rows, groups) is that of the cases alone."""
+    assert labelled.score(STACKED, GROUP) == pytest.approx(labelled.score(X), rel=1e-12)
+    assert labelled.score(STACKED) == pytest.approx(labelled.score_samples(STACKED).mean(), rel=1e-12)
+    assert labelled.score(STACKED) < labelled.score(X) - 1  # the control: the label makes a difference
+    assert model.score(X, GROUP[:2000]) == model.score(X)  # without background_label y is ignored
+    with pytest.raises(ValueError, match="nothing to score"):
+        labelled.score(Y, GROUP[2000:])
+
+
+def test_clone_and_names(model, need):
+    assert not hasattr(clone(model), "loadings_")
+    assert list(model.get_feature_names_out()) == ["clvm0"]
     pd = need("pandas")
     frame = pd.DataFrame(X, columns=[f"g{j}" for j in range(8)])
     named = CLVM(2, 1).fit(frame, background=pd.DataFrame(Y, columns=frame.columns)).set_output(transform="pandas")
     assert list(named.transform(frame).columns) == ["clvm0"]
+
+
+def test_rows_as_background_rows(model):
+    """center="background" takes the background's mean and scale, as fit did."""
+    both = np.hstack([model.shared_loadings_, model.loadings_])
+    expected, _ = oracles.latent_posterior(Y, Y.mean(axis=0), both, model.noise_variance_)
+    np.testing.assert_allclose(model.transform(Y, center="background"), expected[:, 2:], atol=1e-8)
+    np.testing.assert_array_equal(model.transform(Y, center="foreground"), model.transform(Y))
+    assert np.abs(model.transform(Y) - expected[:, 2:]).max() > 0.1  # the means differ
+    scaled = CLVM(2, 1, scale="group").fit(X, background=Y)
+    as_cases = (Y - Y.mean(axis=0)) / Y.std(axis=0) * X.std(axis=0) + X.mean(axis=0)
+    np.testing.assert_allclose(scaled.transform(Y, center="background"), scaled.transform(as_cases), atol=1e-8)
+    with pytest.raises(ValueError, match="center='both'"):
+        model.transform(Y, center="both")
+
+
+def test_float32_in_float32_out(model):
+    left, right = X.astype(np.float32), Y.astype(np.float32)
+    single = CLVM(2, 1).fit(left, background=right)
+    arrays = {name: value for name, value in vars(single).items() if isinstance(value, np.ndarray)}
+    diagnostics = {"objective_history_", "init_objectives_"}  # as precise as objective()
+    assert {value.dtype for name, value in arrays.items() if name not in diagnostics} == {np.dtype(np.float32)}
+    np.testing.assert_allclose(np.abs(single.loadings_), np.abs(model.loadings_), atol=1e-3)
+    Z = single.transform(left)
+    for found in (
+        Z,
+        single.transform(left, center="background"),
+        single.transform_shared(left),
+        single.score_samples(left),
+        single.inverse_transform(Z),
+        single.sample(3, random_state=0),
+        single.impute(left),
+        single.latent_posterior(left)[1],
+    ):
+        assert found.dtype == np.float32
+    np.testing.assert_allclose(single.score_samples(left), model.score_samples(X), rtol=1e-3)
+    assert model.transform(left).dtype == np.float32  # of the rows, not of the fit
+    assert model.transform(X).dtype == np.float64
+
+
+def test_precision_is_the_inverse_of_the_covariance(model):
+    scaled = CLVM(2, 1, scale="pooled").fit(X * np.linspace(1, 50, 8), background=Y * np.linspace(1, 50, 8))
+    for fitted in (model, scaled):
+        np.testing.assert_allclose(fitted.get_precision() @ fitted.get_covariance(), np.eye(8), atol=1e-10)
+
+
+def test_feature_table(model):
+    table = model.feature_table()
+    assert list(table.columns) == ["feature", "loading_0", "foreground_variance", "background_variance", "rank"]
+    np.testing.assert_array_equal(table["loading_0"], model.loadings_[:, 0])
+    np.testing.assert_allclose(table["foreground_variance"], X.var(axis=0))
+    np.testing.assert_allclose(table["background_variance"], Y.var(axis=0))
+    assert table.sorted_by("rank")["feature"][0] == f"x{np.argmax(np.abs(model.loadings_[:, 0]))}"
+
+
+def test_components_are_unit_directions_of_the_latents(model):
+    """Rows are projected on them: latents, and the variance that is reported along them."""
+    V = model.components_.T
+    np.testing.assert_allclose(np.linalg.norm(V, axis=0), 1)
+    along = (X - X.mean(axis=0)) @ V
+    assert abs(np.corrcoef(along[:, 0], model.transform(X)[:, 0])[0, 1]) == pytest.approx(1, abs=1e-12)
+    np.testing.assert_allclose(model.explained_variance_, along.var(axis=0))
+    np.testing.assert_allclose(model.explained_variance_ratio_, along.var(axis=0) / X.var(axis=0).sum())
+
+
+def test_posterior_of_the_latents(model):
+    both = np.hstack([model.shared_loadings_, model.loadings_])
+    expected, covariance = oracles.latent_posterior(X, X.mean(axis=0), both, model.noise_variance_)
+    mean, found = model.latent_posterior(X)
+    np.testing.assert_allclose(mean, expected[:, 2:], atol=1e-8)
+    np.testing.assert_allclose(found, np.broadcast_to(covariance[2:, 2:], (2000, 1, 1)), atol=1e-12)
+
+
+@pytest.mark.parametrize("scale", [False, "group"])
+def test_missing_values_of_new_rows(scale):
+    """impute, transform, transform_shared and score_samples against conditioning the explicit covariance."""
+    units = np.linspace(1, 9, 8)
+    model = CLVM(2, 1, scale=scale).fit(X * units, background=Y * units)
+    rows = np.where(np.random.default_rng(0).random((20, 8)) < 0.3, np.nan, X[:20] * units)
+    filled, std = model.impute(rows, return_std=True)
+    A, both = model.get_covariance(), np.hstack([model.shared_loadings_, model.loadings_]) * model.scale_[:, None]
+    latents = np.hstack([model.transform_shared(rows), model.transform(rows)])
+    for row, values, deviations, z, density in zip(rows, filled, std, latents, model.score_samples(rows), strict=True):
+        o = ~np.isnan(row)
+        inverse = np.linalg.inv(A[np.ix_(o, o)])
+        gain = A[:, o] @ inverse
+        np.testing.assert_array_equal(values[o], row[o])
+        np.testing.assert_allclose(values[~o], (model.mean_ + gain @ (row - model.mean_)[o])[~o], rtol=1e-8)
+        variance = np.diag(A - gain @ A[o])[~o]
+        np.testing.assert_allclose(deviations[~o], np.sqrt(variance), rtol=1e-7)
+        np.testing.assert_allclose(z, both[o].T @ inverse @ (row - model.mean_)[o], rtol=1e-8, atol=1e-10)
+        expected = oracles.gaussian_log_density((row - model.mean_)[o][None], A[np.ix_(o, o)])[0]
+        assert density == pytest.approx(expected, rel=1e-9)
+
+
+def test_missing_values_of_background_rows(model):
+    rows = np.where(np.random.default_rng(0).random((20, 8)) < 0.3, np.nan, Y[:20])
+    found = model.transform_shared(rows, center="background")
+    S = model.shared_loadings_
+    A = S @ S.T + model.noise_variance_ * np.eye(8)
+    for row, t in zip(rows, found, strict=True):
+        o = ~np.isnan(row)
+        expected = S[o].T @ np.linalg.solve(A[np.ix_(o, o)], (row - Y.mean(axis=0))[o])
+        np.testing.assert_allclose(t, expected, rtol=1e-8, atol=1e-10)
+
+
+def test_it_has_no_posterior_of_parameters(model):
+    assert not hasattr(model, "posterior")
+    assert not hasattr(model, "bootstrap")
 
 
 def test_refused():
@@ -184,6 +329,13 @@ def test_refused():
         CLVM(2, 1, max_iter=2).fit(X, background=Y)
 
 
+def test_sparse_rows_are_no_missing_values(model):
+    with pytest.raises(TypeError, match="Sparse"):
+        model.impute(sp.csr_array(X))
+    with pytest.raises(ValueError, match="NaN"):
+        model.transform(sp.csr_array(np.where(X > 8, np.nan, X)))
+
+
 def test_files(model, tmp_path):
     model.save(tmp_path / "clvm.npz")
     twin = load(tmp_path / "clvm.npz")
@@ -192,15 +344,41 @@ def test_files(model, tmp_path):
     np.testing.assert_array_equal(twin.transform(X), model.transform(X))
     np.testing.assert_array_equal(twin.score_samples(X), model.score_samples(X))
     np.testing.assert_array_equal(twin.sample(3, random_state=0), model.sample(3, random_state=0))
-    header, arrays = read_archive(tmp_path / "clvm.npz")
-    for change, message in (
-        ({"version": 9}, "version 9"),
-        ({"noise_variance": -1}, "impossible"),
-        ({"parameters": {"x": 1}}, "does not describe"),
-    ):
-        write_archive(tmp_path / "bad.npz", header | change, arrays)
-        with pytest.raises(ModelFileError, match=message):
-            load(tmp_path / "bad.npz")
-    write_archive(tmp_path / "bad.npz", header, arrays | {"mean_": arrays["mean_"][:3]})
-    with pytest.raises(ModelFileError, match="mean_ is not a finite array"):
+
+
+def test_files_without_dimensions_of_the_foreground(tmp_path):
+    model = CLVM(2, 0).fit(X, background=Y)
+    model.save(tmp_path / "clvm.npz")
+    twin = load(tmp_path / "clvm.npz")
+    assert twin.transform(X).shape == (2000, 0)
+    np.testing.assert_array_equal(twin.score_samples(X), model.score_samples(X))
+    np.testing.assert_array_equal(twin.transform_shared(X), model.transform_shared(X))
+
+
+# name: facts, arrays, what the message says; None: left out
+DAMAGED = {
+    "noise variance": ({"model.sigma2": -1}, {}, "model.sigma2 is not positive"),
+    "noise of the background": ({"background_model.sigma2": 0.0}, {}, "background_model.sigma2 is not positive"),
+    "unknown parameter": ({"parameters": {"x": 1}}, {}, "does not describe a CLVM"),
+    "mean too short": ({}, {"foreground.mean": np.zeros(3)}, "shape .*which does not fit the others"),
+    "units of other features": (
+        {},
+        {"foreground.mean": np.zeros(3), "foreground.variance": np.ones(3), "foreground.scale": np.ones(3)},
+        "does not describe a CLVM",
+    ),
+    "mean infinite": ({}, {"foreground.mean": np.full(8, np.inf)}, "foreground.mean is not finite"),
+    "no background": ({}, {"background_model.W": None}, "background_model is missing"),
+    "components too long": ({}, {"components": np.zeros((9, 1))}, "does not fit the others"),
+    "too many components": ({}, {"components": np.zeros((8, 8)), "foreground.along": np.zeros(8)}, "does not desc"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files(name, model, tmp_path):
+    facts, changed, message = DAMAGED[name]
+    model.save(tmp_path / "clvm.npz")
+    archive = read_archive(tmp_path / "clvm.npz")
+    arrays = {key: value for key, value in (archive.arrays | changed).items() if value is not None}
+    write_archive(tmp_path / "bad.npz", "CLVM", archive.facts | facts, arrays, archive.names)
+    with pytest.raises(ModelFileError, match=message):
         load(tmp_path / "bad.npz")

@@ -6,8 +6,9 @@ from sklearn.decomposition import PCA
 
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA
+from contrapca import CPCA, PCPCA, PPCA, gamma_limits
 from contrapca.datasets import make_hidden_clusters
+from contrapca.fitting import AUTO_FRACTION
 
 SHAPES = {"tall": (150, 120, 12), "wide": (15, 12, 60), "n < D < n + m": (15, 40, 30)}
 
@@ -30,7 +31,17 @@ def test_every_solver_equals_the_oracle(any_groups, solver, gamma):
     assert model.objective() == pytest.approx(
         oracles.relative_log_likelihood(X, Y, gamma, model.loadings_, sigma2), rel=1e-9
     )
+    limit = gamma_limits(X, background=Y, n_components=2, solver=solver).pcpca
+    assert limit == pytest.approx(oracles.pcpca_limit(X, Y, 2), rel=1e-9)
+
+
+@pytest.mark.parametrize("solver", ["eigh", "dual", "lanczos"])
+def test_auto_keeps_the_limit(any_groups, solver):
+    X, Y = any_groups
+    model = PCPCA(n_components=2, solver=solver).fit(X, background=Y)
     assert model.gamma_max_ == pytest.approx(oracles.pcpca_limit(X, Y, 2), rel=1e-9)
+    assert model.gamma_max_ == gamma_limits(X, background=Y, n_components=2, solver=solver).pcpca
+    assert model.gamma_max_is_bound_ is False
 
 
 @pytest.mark.parametrize("solver", ["eigh", "dual", "lanczos"])
@@ -60,7 +71,7 @@ def test_cpca_without_contrast_is_pca(any_groups):
 def test_pcpca_tends_to_cpca_as_noise_vanishes(groups):
     """At the limit sigma2 -> 0: the spans agree at every gamma, and the latents become CPCA's, rescaled."""
     X, Y = groups[0], 1.3 * groups[1]
-    limit = PCPCA(n_components=2, gamma=0).fit(X, background=Y).gamma_max_
+    limit = gamma_limits(X, background=Y, n_components=2).pcpca
     assert limit < 1  # otherwise N vanishes first
     for fraction in (0.5, 0.9, 1 - 1e-9):
         left = PCPCA(n_components=2, gamma=fraction * limit).fit(X, background=Y)
@@ -130,6 +141,7 @@ def test_contrast_score_is_the_ratio_to_a_background_ppca(groups):
     X, Y = groups
     model = PCPCA(n_components=2, gamma=0.3).fit(X, background=Y)
     background = PPCA(n_components=2).fit(Y)
+    assert model.background_model_.sigma2 == pytest.approx(background.noise_variance_, rel=1e-10)
     for rows in (X, Y):
         expected = model.score_samples(rows) - background.score_samples(rows)
         np.testing.assert_allclose(model.contrast_score(rows), expected, atol=1e-8)
@@ -159,13 +171,18 @@ def test_cpca_has_no_likelihood(groups):
     np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X.mean(0) + (X - X.mean(0)) @ V @ V.T)
 
 
-@pytest.mark.parametrize("estimator", [PCPCA, CPCA])
-def test_auto_takes_a_fraction_of_the_pcpca_limit(groups, estimator):
-    from contrapca.estimators._fit import AUTO_FRACTION
-
+def test_auto_takes_a_fraction_of_the_pcpca_limit(groups):
     X, Y = groups
-    model = estimator(n_components=2).fit(X, background=Y)
+    model = PCPCA(n_components=2).fit(X, background=Y)
     assert model.gamma_ == pytest.approx(AUTO_FRACTION * oracles.pcpca_limit(X, Y, 2), rel=1e-9)
+
+
+def test_auto_of_cpca_is_chosen_on_held_out_rows(groups):
+    """The same on every run, within the range that CPCA allows, and beyond what PCPCA does where that pays."""
+    X, Y = groups
+    model = CPCA(n_components=2).fit(X, background=Y)
+    assert model.gamma_ == CPCA(n_components=2).fit(X, background=Y).gamma_
+    assert 0 <= model.gamma_ < gamma_limits(X, background=Y, n_components=2).cpca
 
 
 @pytest.mark.parametrize("seed", range(3))

@@ -1,11 +1,14 @@
 """Filling holes of new rows from a fitted model."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
 
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA
+from contrapca import CPCA, PCPCA, PPCA, units
+from contrapca.rows import blocks
 
 X, Y = make_groups(300, 200, 8)
 
@@ -120,8 +123,6 @@ def test_frames_keep_names_and_index(library, need):
 
 
 def test_types_seeds_and_blocks(monkeypatch):
-    from contrapca.estimators import _base
-
     hidden, _ = with_holes(X)
     model = PPCA(2).fit(X.astype(np.float32))
     assert model.impute(hidden.astype(np.float32)).dtype == np.float32
@@ -129,7 +130,8 @@ def test_types_seeds_and_blocks(monkeypatch):
     np.testing.assert_array_equal(draws, model.impute(hidden, n_draws=3, random_state=5))
     assert not np.array_equal(draws, model.impute(hidden, n_draws=3, random_state=6))
     whole = model.impute(hidden)
-    monkeypatch.setattr(_base, "ROW_BLOCK_BYTES", 500)
+    monkeypatch.setattr(units, "blocks", functools.partial(blocks, n_bytes=500))
+    assert len(list(units.blocks(hidden))) > 30
     np.testing.assert_allclose(model.impute(hidden), whole, rtol=1e-12)
 
 

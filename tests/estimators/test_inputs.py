@@ -1,5 +1,7 @@
 """What may be given: frames, sparse, memmap, float32, stacked groups; and what comes back."""
 
+import functools
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -11,7 +13,8 @@ from sklearn.preprocessing import StandardScaler
 import contrapca
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA, exceptions
+from contrapca import CPCA, PCPCA, PPCA, exceptions, gamma_limits, units
+from contrapca.rows import blocks
 
 METHODS = ["transform", "score_samples", "contrast_score"]
 
@@ -32,7 +35,12 @@ def test_sparse_equals_dense(sparse_groups, convert, solver, scale):
     dense = PCPCA(**kind).fit(X.toarray(), background=Y.toarray())
     sparse = PCPCA(**kind, solver=solver).fit(convert(X), background=convert(Y))
     np.testing.assert_allclose(sparse.loadings_, dense.loadings_, atol=1e-8)
-    assert sparse.gamma_max_ == pytest.approx(dense.gamma_max_, rel=1e-8)
+    given = {"n_components": 2, "scale": scale}
+    limits = [
+        gamma_limits(convert(X), background=convert(Y), solver=solver, **given),
+        gamma_limits(X.toarray(), background=Y.toarray(), **given),
+    ]
+    assert limits[0].pcpca == pytest.approx(limits[1].pcpca, rel=1e-8)
     for method in METHODS:
         found = getattr(sparse, method)(convert(X))
         np.testing.assert_allclose(found, getattr(dense, method)(X.toarray()), rtol=1e-7, atol=1e-7)
@@ -132,9 +140,11 @@ def test_constant_background(solver, constant, tmp_path):
     model = PCPCA(n_components=2, gamma=0.3, solver=solver).fit(X, background=np.full((10, 8), constant))
     oracles.same_subspace(model.components_.T, PPCA(n_components=2).fit(X).components_.T, 1e-8)
     np.testing.assert_array_equal(model.background_variance_ratio_, 0)
-    assert model.gamma_max_ == 1
+    assert gamma_limits(X, background=np.full((10, 8), constant), n_components=2, solver=solver).pcpca == 1
     model.save(tmp_path / "model.npz")
     assert contrapca.load(tmp_path / "model.npz").gamma_ == 0.3
+    strongest = PCPCA(n_components=2, solver=solver).fit(X, background=np.full((10, 8), constant))
+    assert strongest.gamma_max_ == 1
 
 
 @pytest.mark.parametrize("solver", ["dual", "lanczos", "eigh"])
@@ -170,12 +180,11 @@ def test_a_mean_of_a_million_changes_nothing(groups, solver, estimator):
 
 
 def test_row_blocks_change_nothing(groups, monkeypatch):
-    from contrapca.estimators import _base
-
     X, Y = groups
-    model = PCPCA(n_components=2, scale="group").fit(X, background=Y)
+    model = PCPCA(n_components=2, gamma=0.3, scale="group").fit(X, background=Y)
     whole = [getattr(model, method)(X) for method in METHODS]
-    monkeypatch.setattr(_base, "ROW_BLOCK_BYTES", 700)
+    monkeypatch.setattr(units, "blocks", functools.partial(blocks, n_bytes=700))
+    assert len(list(units.blocks(X))) > 15
     for method, expected in zip(METHODS, whole, strict=True):
         np.testing.assert_allclose(getattr(model, method)(X), expected, rtol=1e-10, atol=1e-10)
 

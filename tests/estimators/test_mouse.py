@@ -18,8 +18,8 @@ def test_cpca_limit_despite_identical_columns(mouse, solver):
     """ARC_N and pS6_N are equal, so C has an eigenvalue 0 at every gamma: a sign test finds a wrong root."""
     X, Y, _, names = mouse
     np.testing.assert_array_equal(X[:, names.index("ARC_N")], X[:, names.index("pS6_N")])
-    model = CPCA(n_components=2, gamma=1.0, solver=solver).fit(X, background=Y)
-    assert model.gamma_max_ == pytest.approx(371.95, abs=0.005)
+    limits = gamma_limits(X, background=Y, n_components=2, solver=solver)
+    assert limits.cpca == pytest.approx(371.95, abs=0.005)
     CPCA(n_components=2, gamma=371.9, solver=solver).fit(X, background=Y)
     with pytest.raises(ValueError, match=r"371\.95"):
         CPCA(n_components=2, gamma=372.0, solver=solver).fit(X, background=Y)

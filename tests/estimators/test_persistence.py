@@ -1,9 +1,12 @@
 """Saving and loading without pickle, damaged and hostile files, pickling and cloning."""
 
 import copy
+import dataclasses
 import io
 import json
 import pickle
+import subprocess
+import sys
 import zipfile
 
 import numpy as np
@@ -12,14 +15,18 @@ from sklearn.base import clone
 
 import contrapca
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA
+from contrapca import CLVM, CPCA, PCPCA, PPCA, Moments, contrast_path
+from contrapca._util.archive import read_archive, write_archive
 from contrapca.exceptions import ModelFileError
+from counting import calls, solves
 
 X, Y = make_groups(60, 50, 8)
+HOLES = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
 MODELS = {
     "PPCA": lambda: PPCA(2).fit(X),
     "CPCA": lambda: CPCA(2, gamma=0.4).fit(X, background=Y),
-    "CPCA, infinite limit": lambda: CPCA(2, gamma=0.4).fit(X, background=Y[:4]),
+    "CPCA, auto": lambda: CPCA(2).fit(X, background=Y),
+    "CPCA, infinite limit": lambda: infinite_limit(),
     "PCPCA": lambda: PCPCA(2, scale="group").fit(X, background=Y),
     "PCPCA, label": lambda: PCPCA(2, background_label="b").fit(np.vstack([X, Y]), ["a"] * 60 + ["b"] * 50),
     "PCPCA, lanczos": lambda: PCPCA(2, solver="lanczos").fit(X, background=Y),
@@ -27,21 +34,50 @@ MODELS = {
     "PCPCA, alone": lambda: PCPCA(2, gamma=0).fit(X),
     "PCPCA, float32": lambda: PCPCA(2).fit(X.astype(np.float32), background=Y.astype(np.float32)),
     "PCPCA, flat background": lambda: PCPCA(2, gamma=0.1).fit(X, background=np.outer(np.arange(9.0), np.ones(8))),
+    "PCPCA, missing values": lambda: PCPCA(2, scale="pooled").fit(HOLES, background=Y),
+    "PCPCA, moments": lambda: PCPCA(2).fit(Moments.from_rows(X), background=Moments.from_rows(Y)),
+    "PCPCA of a path": lambda: contrast_path(X, background=Y, gammas=[0.0, 0.3], scale="group").model(0.3),
+    "CLVM": lambda: CLVM(2, 2, scale="group").fit(X, background=Y),
+    "CLVM, float32": lambda: CLVM(3, 2).fit(X.astype(np.float32), background=Y.astype(np.float32)),
+    "CLVM, label": lambda: CLVM(2, 1, background_label=1).fit(np.vstack([X, Y]), [0] * 60 + [1] * 50),
 }
+
+
+def infinite_limit():
+    model = contrast_path(X, background=Y[:4], method="cpca", gammas=[0.0, 0.4]).model(0.4)
+    assert model.gamma_max_ == np.inf
+    return model
+
+
+def posterior():
+    return PCPCA(2, gamma=0.1).fit(X, background=Y).bootstrap(X, background=Y, n=20, random_state=0, progress=False)
+
+
+def assert_equal(left, right, where):
+    """The same types and numbers, to the bit, however nested."""
+    assert type(left) is type(right), where
+    if dataclasses.is_dataclass(left):
+        for field in dataclasses.fields(left):
+            assert_equal(getattr(left, field.name), getattr(right, field.name), f"{where}.{field.name}")
+    elif isinstance(left, tuple | list):
+        assert len(left) == len(right), where
+        for k, (a, b) in enumerate(zip(left, right, strict=True)):
+            assert_equal(a, b, f"{where}[{k}]")
+    elif isinstance(left, np.ndarray):
+        np.testing.assert_array_equal(left, right, err_msg=where)
+        assert left.dtype == right.dtype, where
+    else:
+        assert left == right or (np.isnan(left) and np.isnan(right)), where
 
 
 def assert_same(left, right):
     assert type(left) is type(right)
     assert left.get_params() == right.get_params()
-    skipped = {"_source", "model_", "_background_model"}
     assert vars(left).keys() == vars(right).keys()
-    for name in vars(left).keys() - skipped:
-        a, b = getattr(left, name), getattr(right, name)
-        if isinstance(a, np.ndarray):
-            np.testing.assert_array_equal(a, b, err_msg=name)
-            assert a.dtype == b.dtype, name
-        else:
-            assert a == b or (np.isnan(a) and np.isnan(b)), name
+    for name in vars(left):
+        assert_equal(getattr(left, name), getattr(right, name), name)
+    for name in ("gamma_max_", "gamma_max_is_bound_", "background_model_"):  # there, or absent in both
+        assert_equal(getattr(left, name, None), getattr(right, name, None), name)
     for method in ("transform", "score_samples", "contrast_score"):
         if hasattr(left, method):
             try:
@@ -51,7 +87,8 @@ def assert_same(left, right):
                     getattr(right, method)(X)
             else:
                 np.testing.assert_array_equal(getattr(right, method)(X), expected)
-    np.testing.assert_array_equal(left.inverse_transform([[1, 2]]), right.inverse_transform([[1, 2]]))
+    latents = np.arange(1, len(left.components_) + 1)[None]
+    np.testing.assert_array_equal(left.inverse_transform(latents), right.inverse_transform(latents))
     assert left.objective() == right.objective()
     assert str(left.feature_table()) == str(right.feature_table())
     if hasattr(left, "sample"):
@@ -78,6 +115,42 @@ def test_pickles_do_not_carry_the_rows(name):
     assert len(pickle.dumps(MODELS[name]())) < 9000
 
 
+@pytest.mark.parametrize("name", MODELS)
+@pytest.mark.parametrize("way", ["pickle", "copy", "deepcopy", "save", "repr", "look"])
+def test_nothing_is_solved_after_the_fit(name, way, tmp_path):
+    """Copying, saving and looking at a fitted model computes nothing, and reads no rows."""
+    with solves() as in_fit:
+        model = MODELS[name]()
+    assert in_fit.total() > 0  # the control: fits are seen
+    with solves() as found, calls("column_sums", "scatter", "product", "observe") as read:
+        if way == "look":
+            for attribute in dir(model):
+                getattr(model, attribute, None)
+        elif way == "save":
+            model.save(tmp_path / "model.npz")
+            contrapca.load(tmp_path / "model.npz")
+        else:
+            {"pickle": lambda m: pickle.loads(pickle.dumps(m)), "repr": repr}.get(way, getattr(copy, way, None))(model)
+    assert found.total() == read.total() == 0, (found, read)
+
+
+def test_a_path_posterior_and_moments_are_loaded_in_a_new_process(tmp_path):
+    """`load` knows every kind of file, whatever was imported before."""
+    saved = {
+        "PCPCA": MODELS["PCPCA"](),
+        "CLVM": MODELS["CLVM"](),
+        "ContrastPath": contrast_path(X, background=Y),
+        "ContrastPosterior": posterior(),
+        "Moments": Moments.from_rows(X),
+    }
+    for name, thing in saved.items():
+        thing.save(tmp_path / name)
+    code = "import sys, contrapca\nprint([type(contrapca.load(path)).__name__ for path in sys.argv[1:]])"
+    for names in (list(saved), list(saved)[::-1]):
+        command = [sys.executable, "-c", code, *(str(tmp_path / name) for name in names)]
+        assert subprocess.run(command, capture_output=True, text=True, check=True).stdout.strip() == str(names)
+
+
 def test_saving_again_and_cloning(tmp_path):
     model = MODELS["PCPCA"]()
     model.save(tmp_path / "a.npz")
@@ -102,13 +175,19 @@ def test_feature_names_survive(tmp_path, need):
 
 
 def test_only_our_own_classes_are_saved(tmp_path):
-    subclass = type("PCPCA", (PCPCA,), {})
-    with pytest.raises(TypeError, match="contrapca's own"):
-        subclass(2, gamma=0.1).fit(X, background=Y).save(tmp_path / "model.npz")
+    for name in ("PCPCA", "Mine"):
+        subclass = type(name, (PCPCA,), {})
+        with pytest.raises(TypeError, match="contrapca's own"):
+            subclass(2, gamma=0.1).fit(X, background=Y).save(tmp_path / "model.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_numbers_that_overflowed_are_not_saved(tmp_path):
     with pytest.warns(RuntimeWarning, match="overflow"):
         large = PCPCA(2, gamma=0.1).fit((X * 1e25).astype(np.float32), background=(Y * 1e25).astype(np.float32))
     with pytest.raises(ValueError, match="overflowed"):
         large.save(tmp_path / "model.npz")
+    assert not list(tmp_path.iterdir())
 
 
 def test_parameters_that_json_cannot_hold(tmp_path):
@@ -178,9 +257,11 @@ DAMAGE = {
     "empty": lambda path: path.write_bytes(b""),
     "text": lambda path: path.write_text("a,b\n1,2\n"),
     "truncated": lambda path: path.write_bytes(path.read_bytes()[: path.stat().st_size // 2]),
-    "flipped bytes": lambda path: path.write_bytes(path.read_bytes().replace(b"contrapca-model", b"contrapca-modem")),
+    "flipped bytes": lambda path: path.write_bytes(
+        path.read_bytes().replace(b'"format": "contrapca"', b'"format": "contrapcb"')
+    ),
     "pickle": lambda path: path.write_bytes(pickle.dumps(Bomb())),
-    "pickle inside": lambda path: rewrite(path, {"mean_.npy": npy(np.array([Bomb()]), allow_pickle=True)}),
+    "pickle inside": lambda path: rewrite(path, {"foreground.mean.npy": npy(np.array([Bomb()]), allow_pickle=True)}),
     "compressed": lambda path: rewrite(path, {}, zipfile.ZIP_DEFLATED),
     "no header": lambda path: rewrite(path, {"header.npy": None}),
     "header not JSON": lambda path: rewrite(path, {"header.npy": npy(np.frombuffer(b"{", dtype=np.uint8))}),
@@ -188,25 +269,35 @@ DAMAGE = {
     "deep header": lambda path: rewrite(path, {"header.npy": npy(np.frombuffer(b"[" * 10**6, dtype=np.uint8))}),
     "another format": lambda path: rewrite(path, {"header.npy": header_with(path, format="other")}),
     "newer version": lambda path: rewrite(path, {"header.npy": header_with(path, version=99)}),
-    "unknown estimator": lambda path: rewrite(path, {"header.npy": header_with(path, estimator="os.system")}),
-    "estimator a list": lambda path: rewrite(path, {"header.npy": header_with(path, estimator=[])}),
-    "unknown parameter": lambda path: rewrite(path, {"header.npy": header_with(path, parameters={"x": 1})}),
-    "number as text": lambda path: rewrite(path, {"header.npy": header_with(path, numbers={"gamma_": "1"})}),
-    "no numbers": lambda path: rewrite(path, {"header.npy": header_with(path, numbers=3)}),
-    "solver a number": lambda path: rewrite(path, {"header.npy": header_with(path, solver=3)}),
-    "sigma2 negative": lambda path: rewrite(path, {"header.npy": header_with(path, numbers={"model_.sigma2": -1.0})}),
-    "array missing": lambda path: rewrite(path, {"loadings_.npy": None}),
-    "wrong shape": lambda path: rewrite(path, {"mean_.npy": npy(np.zeros(5))}),
-    "components 1-D": lambda path: rewrite(path, {"components_.npy": npy(np.zeros(16))}),
-    "NaN": lambda path: rewrite(path, {"mean_.npy": npy(np.full(8, np.nan))}),
-    "wrong type": lambda path: rewrite(path, {"mean_.npy": npy(np.zeros(8, dtype=int))}),
-    "scale zero": lambda path: rewrite(path, {"scale_.npy": npy(np.zeros(8))}),
-    "names of numbers": lambda path: rewrite(path, {"feature_names_in_.npy": npy(np.zeros(8))}),
-    "not an array": lambda path: rewrite(path, {"mean_.npy": b"not an array"}),
+    "unknown kind": lambda path: rewrite(path, {"header.npy": header_with(path, kind="os.system")}),
+    "kind a list": lambda path: rewrite(path, {"header.npy": header_with(path, kind=[])}),
+    "another kind": lambda path: rewrite(path, {"header.npy": header_with(path, kind="CLVM")}),
+    "a kind without likelihood": lambda path: rewrite(path, {"header.npy": header_with(path, kind="CPCA")}),
+    "no facts": lambda path: rewrite(path, {"header.npy": header_with(path, facts=None)}),
+    "unknown parameter": lambda path: rewrite(path, {"header.npy": header_with(path, facts={"parameters": {"x": 1}})}),
+    "number as text": lambda path: rewrite(path, {"header.npy": header_with(path, facts={"gamma": "1"})}),
+    "number NaN": lambda path: rewrite(path, {"header.npy": header_with(path, facts={"objective": np.nan})}),
+    "no groups": lambda path: rewrite(path, {"header.npy": header_with(path, facts={"groups": []})}),
+    "groups a number": lambda path: rewrite(path, {"header.npy": header_with(path, facts={"groups": 3})}),
+    "solver a number": lambda path: rewrite(path, {"header.npy": header_with(path, facts={"solver": 3})}),
+    "sigma2 negative": lambda path: rewrite(path, {"header.npy": header_with(path, facts={"model.sigma2": -1.0})}),
+    "array missing": lambda path: rewrite(path, {"components.npy": None}),
+    "no model": lambda path: rewrite(path, {"model.W.npy": None}),
+    "half a model": lambda path: rewrite(path, {"model.mean.npy": None}),
+    "wrong shape": lambda path: rewrite(path, {"foreground.mean.npy": npy(np.zeros(5))}),
+    "components 1-D": lambda path: rewrite(path, {"components.npy": npy(np.zeros(16))}),
+    "NaN": lambda path: rewrite(path, {"foreground.mean.npy": npy(np.full(8, np.nan))}),
+    "wrong type": lambda path: rewrite(path, {"foreground.mean.npy": npy(np.zeros(8, dtype=int))}),
+    "scale zero": lambda path: rewrite(path, {"foreground.scale.npy": npy(np.zeros(8))}),
+    "names of numbers": lambda path: rewrite(path, {"feature_names.npy": npy(np.zeros(8))}),
+    "too few names": lambda path: rewrite(path, {"feature_names.npy": npy(np.array(["a", "b"]))}),
+    "not an array": lambda path: rewrite(path, {"foreground.mean.npy": b"not an array"}),
     "claims to be huge": lambda path: rewrite(
-        path, {"mean_.npy": npy(np.zeros(8)).replace(b"(8,), }        ", b"(800000000,), }")}
+        path, {"foreground.mean.npy": npy(np.zeros(8)).replace(b"(8,), }        ", b"(800000000,), }")}
     ),
-    "array header not closed": lambda path: rewrite(path, {"mean_.npy": npy(np.zeros(8)).replace(b"}", b" ")}),
+    "array header not closed": lambda path: rewrite(
+        path, {"foreground.mean.npy": npy(np.zeros(8)).replace(b"}", b" ")}
+    ),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
 }
 
@@ -224,6 +315,109 @@ def test_the_damage_is_what_breaks_it(saved):
     """The control: rewriting without a change loads."""
     rewrite(saved, {"header.npy": header_with(saved)})
     assert contrapca.load(saved).gamma_ > 0
+
+
+THINGS = MODELS | {
+    "path": lambda: contrast_path(X, background=Y, gammas=[0.0, 0.3]),
+    "posterior": posterior,
+    "moments": lambda: Moments.from_rows(X),
+}
+
+
+@pytest.mark.parametrize("name", ["PCPCA", "CLVM", "path", "posterior", "moments"])
+def test_files_of_a_newer_version(name, tmp_path):
+    path = tmp_path / "thing.npz"
+    THINGS[name]().save(path)
+    rewrite(path, {"header.npy": header_with(path, version=9)})
+    with pytest.raises(ModelFileError, match=r"thing\.npz.*version 9.*Update contrapca"):
+        contrapca.load(path)
+
+
+@pytest.mark.parametrize("name", ["PCPCA", "CPCA", "CLVM", "path", "posterior", "moments"])
+def test_whatever_is_wrong_is_a_model_file_error(name, tmp_path):
+    """Every fact and every array left out or replaced by others: a file loads, or says that it is damaged."""
+    path = tmp_path / "thing.npz"
+    THINGS[name]().save(path)
+    archive = read_archive(path)
+    tried = refused = 0
+    for fact, value in archive.facts.items():
+        for other in (None, [], {}, "x", -1, 0, [3, 4], [{}], [{"name": "foreground"}], 1e400):
+            changed = {key: other if key == fact else kept for key, kept in archive.facts.items()}
+            tried, refused = tried + 1, refused + (not loads(path, archive, facts=changed))
+            assert value == archive.facts[fact]
+        refused += not loads(path, archive, facts={key: kept for key, kept in archive.facts.items() if key != fact})
+    for array, value in archive.arrays.items():
+        full = np.full_like(value, np.inf)
+        for other in (None, value[:-1], value[None], value.T[..., None], np.zeros(()), np.zeros((0, 0)), full):
+            changed = {key: other if key == array else kept for key, kept in archive.arrays.items()}
+            kept = {key: one for key, one in changed.items() if one is not None}
+            tried, refused = tried + 1, refused + (not loads(path, archive, arrays=kept))
+    for names in ((), ("a",), tuple("abcdefghi")):
+        assert not loads(path, archive, names=names)
+    assert loads(path, archive)  # the control
+    assert refused > tried / 2
+
+
+def loads(path, archive, **changes):
+    """Whether a changed archive loads; any error but ModelFileError is raised."""
+    changed = dataclasses.replace(archive, **changes)
+    write_archive(path, changed.kind, changed.facts, changed.arrays, changed.names)
+    try:
+        with np.errstate(all="ignore"):
+            contrapca.load(path)
+    except ModelFileError:
+        return False
+    return True
+
+
+# ---------------------------------------------------------------- files of contrapca 0.1.0
+
+
+# name: the header of such a file, its arrays, and what the error says of the way to a new one
+OLD_FILES = {
+    "a model": (
+        {
+            "format": "contrapca-model",
+            "version": 2,
+            "estimator": "PCPCA",
+            "parameters": {"gamma": 0.3, "n_components": 2, "scale": "group"},
+            "numbers": {"gamma_": 0.3, "model_.sigma2": 0.5},
+            "solver": {"name": "eigh", "reason": "asked for"},
+        },
+        {"components_": np.eye(2, 6), "mean_": np.zeros(6), "scale_": np.ones(6)},
+        r"PCPCA\(gamma=0.3, n_components=2, scale='group'\)",
+    ),
+    "CLVM": (
+        {
+            "format": "contrapca-clvm",
+            "version": 1,
+            "parameters": {"n_foreground": 1, "n_shared": 2, "scale": False},
+            "noise_variance": 0.4,
+        },
+        {"loadings_": np.ones((6, 1)), "shared_loadings_": np.ones((6, 2)), "mean_": np.zeros(6)},
+        r"CLVM\(n_foreground=1, n_shared=2, scale=False\)",
+    ),
+    "a path": (
+        {"format": "contrapca-path", "version": 1, "limit": 0.6, "method": "pcpca", "scaling": "group"},
+        {"gammas": np.array([0.0, 0.1]), "feature_names": np.array(["a", "b"])},
+        "those of the path.*",
+    ),
+    "a posterior": (
+        {"format": "contrapca-posterior", "version": 1, "kind": "bootstrap", "method": "pcpca"},
+        {"loadings": np.ones((1, 10, 6, 2)), "feature_names": np.array(list("abcdef"))},
+        "those of the .*posterior",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", OLD_FILES)
+def test_files_of_the_first_version(name, tmp_path):
+    """They are refused, and the error says by whom they were written and how to refit."""
+    header, arrays, settings = OLD_FILES[name]
+    text = json.dumps({"written_by": "contrapca 0.1.0"} | header).encode()
+    np.savez(tmp_path / "old.npz", header=np.frombuffer(text, dtype=np.uint8), **arrays)
+    with pytest.raises(ModelFileError, match=rf"old\.npz.*by contrapca 0\.1\.0.*fit again.*\({settings}\), and save"):
+        contrapca.load(tmp_path / "old.npz")
 
 
 def test_missing_folder(tmp_path):

@@ -5,9 +5,13 @@ import pytest
 import scipy.sparse as sp
 
 import oracles
+from contrapca import contrast_path
 from contrapca.exceptions import NonFiniteError
-from contrapca.moments import MaskedPair, observe, observed_columns
-from contrapca.objective import observed_log_likelihood
+from contrapca.groups import Groups, column_means
+from contrapca.moments import counted_terms, observe, raw_gamma
+from contrapca.objectives import masked_log_likelihood
+from contrapca.reporting import summarize
+from contrapca.rows import storage
 
 rng = np.random.default_rng(0)
 
@@ -27,11 +31,11 @@ def test_observe(complete):
     assert empty == 1
     assert group.weight == 39
     np.testing.assert_allclose(group.mean, np.nanmean(table, axis=0))
-    np.testing.assert_allclose(group.variances, np.nanvar(table, axis=0))
-    np.testing.assert_array_equal(group.observed, (~np.isnan(table)).sum(axis=0))
+    np.testing.assert_allclose(group.variance, np.nanvar(table, axis=0))
+    np.testing.assert_array_equal(group.feature_counts, (~np.isnan(table)).sum(axis=0))
     full = np.count_nonzero(~np.isnan(table).any(axis=1))
     assert (group.complete is None) == (full <= 6)  # moments pay once the rows outnumber the features
-    values, rows = group.counts()
+    values, rows = group.patterns()
     assert rows.sum() == 39
     assert values @ rows == group.cells == (~np.isnan(table)).sum()
 
@@ -40,7 +44,7 @@ def test_patterns_are_shared():
     table = holes(60, 5)[rng.integers(0, 4, 60)] + rng.standard_normal((60, 5))
     group, _ = observe(table)
     assert group.rows.masks.shape[0] <= 4
-    assert group.rows.counts.sum() == 60
+    assert group.rows.row_counts.sum() == 60
 
 
 @pytest.mark.parametrize("complete", [0, 30])
@@ -49,37 +53,47 @@ def test_scaled_and_about_another_mean(complete):
     table, divisor, mean = holes(50, 4, complete=complete), np.array([1.0, 2, 3, 4]), np.array([1.0, 0, 2, 1])
     W, sigma2 = rng.standard_normal((4, 2)), 0.7
     group = observe(table)[0].scaled(divisor).about(mean)
-    found = observed_log_likelihood([(1.0, group)], W, sigma2).value
+    found = masked_log_likelihood([(1.0, group)], W, sigma2).value
     expected = oracles.observed_log_likelihood(table / divisor, None, 0, W, sigma2, mean_x=mean)
     assert found == pytest.approx(expected, rel=1e-10)
     np.testing.assert_allclose(group.squares, np.nansum((table / divisor - mean) ** 2, axis=0))
 
 
-def test_terms_and_ratio():
+def test_groups_that_do_not_count_are_left_out():
     X, Y = observe(holes(30, 4))[0], observe(holes(60, 4))[0]
-    pair = MaskedPair(X, Y)
-    assert pair.ratio == 2
-    assert [c for c, _ in pair.terms(0.5)] == [1.0, -0.25]
-    assert len(pair.terms(0.0)) == 1
-    assert len(MaskedPair(X, None).terms(0.0)) == 1
+    groups = Groups.of(X, Y)
+    assert raw_gamma(groups, 1.0) == 1 / 2
+    assert [c for c, _ in counted_terms(groups, 0.5)] == [1.0, -0.25]
+    assert len(counted_terms(groups, 0.0)) == 1
+    assert len(counted_terms(Groups.of(X), 0.0)) == 1
 
 
 def test_infinity_is_refused():
     table = holes(10, 3)
     table[1, 2] = np.inf
     with pytest.raises(NonFiniteError, match="column 2"):
-        observe(table)
+        column_means(table, allow_missing=True)
 
 
-def test_observed_columns():
-    """Means and deviations of what is observed, also far from 0 and over several blocks; sparse rows alike."""
+def test_columns_far_from_zero():
+    """Means and deviations of what is observed, also over several blocks; sparse rows alike."""
     rng = np.random.default_rng(0)
     rows = 1e6 + rng.standard_normal((2500, 4))
     rows[rng.random(rows.shape) < 0.3] = np.nan
-    mean, deviation = observed_columns(rows)
-    np.testing.assert_allclose(mean, np.nanmean(rows, axis=0), rtol=1e-12)
-    np.testing.assert_allclose(deviation, np.nanstd(rows, axis=0), rtol=1e-6)
+    group, _ = observe(rows)
+    np.testing.assert_allclose(group.mean, np.nanmean(rows, axis=0), rtol=1e-12)
+    np.testing.assert_allclose(np.sqrt(group.variance), np.nanstd(rows, axis=0), rtol=1e-6)
     sparse = sp.random_array((300, 5), density=0.3, random_state=rng, format="csr")
-    mean, deviation = observed_columns(sparse)
+    mean = column_means(sparse)
     np.testing.assert_allclose(mean, sparse.toarray().mean(axis=0))
-    np.testing.assert_allclose(deviation, sparse.toarray().std(axis=0))
+    np.testing.assert_allclose(np.sqrt(storage(sparse).squares(sparse, mean) / 300), sparse.toarray().std(axis=0))
+
+
+def test_a_report_about_a_path_refuses_other_tables_with_holes():
+    """What is observed tells them apart, though every column lacks values."""
+    X, Y = holes(60, 5, 0.2), holes(50, 5, 0.2) / 3
+    path = contrast_path(X, background=Y, gammas=3)
+    summarize(path, X, background=Y)
+    for tables in ((X + 1, Y), (X, Y + 1)):
+        with pytest.raises(ValueError, match="is not the table of the fit: the means of 5 columns differ"):
+            summarize(path, tables[0], background=tables[1])

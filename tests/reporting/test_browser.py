@@ -67,7 +67,8 @@ def case(tmp_path_factory, need):
     model = PCPCA(3, gamma=0.5).fit(X, background=Y)
     refits = model.bootstrap(X, background=Y, n=20, random_state=0, progress=False)
     file = tmp_path_factory.mktemp("report") / 'a "report" & <b>.html'
-    report(model, X, Y, labels, file, uncertainty=refits, title=NASTY, sources=[NASTY], code=NASTY)
+    hostile = {"title": NASTY, "sources": [NASTY], "code": NASTY}
+    report(model, X, background=Y, labels=labels, output=file, uncertainty=refits, **hostile)
     return file, examine(model, X, Y, labels, None, None, None, None, None, False), X, labels
 
 
@@ -110,7 +111,7 @@ def opened(browser, case):
 
 
 def aligned(subject, g):
-    X, Y = subject.tables
+    X, Y = subject.rows
     X = X[np.argsort(subject.classes, kind="stable")]  # points of a group stand together
     background = subject.path.aligned(Y, center="background", start=subject.start)[g]
     return np.concatenate([background, subject.path.aligned(X, start=subject.start)[g]])
@@ -205,7 +206,8 @@ def test_narrow_screens_do_not_scroll_sideways(opened, scheme):
 def test_one_component_and_a_scale_of_labels(browser, tmp_path):
     data = make_hidden_clusters(60, 50, 8, random_state=0)
     model = PCPCA(1, gamma=0.3).fit(data.foreground, background=data.background)
-    report(model, data.foreground, data.background, np.arange(60.0), tmp_path / "one.html")
+    given = {"background": data.background, "labels": np.arange(60.0)}
+    report(model, data.foreground, **given, output=tmp_path / "one.html")
     page = Page(browser, tmp_path / "one.html")
     found = page.coordinates()[50:, 0]
     expected = model.transform(data.foreground)[:, 0]

@@ -7,12 +7,27 @@ import re
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 
-from contrapca import CLVM, CPCA, PCPCA, PPCA, contrast_path, report
+from contrapca import (
+    CLVM,
+    CPCA,
+    PCPCA,
+    PPCA,
+    ContraPCA,
+    ContrastTest,
+    contrast_path,
+    contrast_test,
+    gamma_limits,
+    report,
+)
 from contrapca.datasets import make_hidden_clusters
+from contrapca.exceptions import InfeasibleGammaError, NonFiniteError
 from contrapca.reporting import _points, summarize
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._subject import examine
+from contrapca.rows import _numpy
 
 NASTY = """<script>alert("x")</script> & 'quotes' </style>"""
 
@@ -94,12 +109,20 @@ def test_path_through_a_model_holds_its_gamma_once(data, model):
 def test_summary_is_what_the_library_says(data):
     model = PCPCA(2, gamma=0.5).fit(data.foreground, background=data.background)
     bootstrap = model.bootstrap(data.foreground, background=data.background, n=30, random_state=0, progress=False)
-    summary = summarize(model, data.foreground, data.background, data.labels, uncertainty=bootstrap, sources=["a.csv"])
+    summary = summarize(
+        model,
+        data.foreground,
+        background=data.background,
+        labels=data.labels,
+        uncertainty=bootstrap,
+        sources=["a.csv"],
+    )
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert summary["data"]["foreground"] == {"rows": 120, "missing_values": 0, "incomplete_rows": 0}
     assert summary["data"]["labels"] == {"0": 30, "1": 30, "2": 30, "3": 30}
     assert summary["model"]["gamma"] == pytest.approx(model.gamma_)
-    assert summary["model"]["limit"] == pytest.approx(model.gamma_max_)
+    limits = gamma_limits(data.foreground, background=data.background, n_components=2)
+    assert summary["model"]["limit"] == pytest.approx(limits.pcpca)
     assert summary["model"]["noise_variance"] == pytest.approx(model.noise_variance_)
     assert summary["model"]["objective"] == pytest.approx(model.objective())
     for k, entry in enumerate(summary["components"]):
@@ -119,11 +142,60 @@ def test_the_code_of_a_report_makes_the_same_report(data, model, tmp_path, monke
     need("plotly")
     need("jinja2")
     monkeypatch.chdir(tmp_path)
-    summary = report(model, data.foreground, data.background, data.labels)
+    summary = report(model, data.foreground, background=data.background, labels=data.labels)
     first = (tmp_path / "report.html").read_bytes()
     names = {"cases": data.foreground, "controls": data.background, "labels": data.labels}
     exec(summary["code"]["python"], names)
     assert (tmp_path / "report.html").read_bytes() == first
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [PCPCA(2), PCPCA(2, gamma=0.3, scale="pooled"), CPCA(2, gamma=2.0), CPCA(2), PCPCA(2, solver="lbfgs")],
+    ids=["pcpca", "scaled", "cpca", "cpca auto", "gradients"],
+)
+def test_a_model_is_fitted_with_the_report(data, estimator, monkeypatch):
+    X, Y = data.foreground, data.background
+    fitted = clone(estimator).fit(X, background=Y)
+    read, scatter = [], _numpy.scatter
+    monkeypatch.setattr(_numpy, "scatter", lambda rows, *rest: read.append(len(rows)) or scatter(rows, *rest))
+    summary = summarize(estimator, X, background=Y, gammas=5, test=False)
+    if estimator.solver == "auto" and not (isinstance(estimator, CPCA) and estimator.gamma == "auto"):
+        # Each group once, and once more in five folds for ratios on unseen rows; CPCA's "auto" holds rows out, too, and
+        # gradients need no moments.
+        assert read[:2] == [120, 100]
+        assert sum(read[2:]) == 220
+    assert json.dumps(summary) == json.dumps(summarize(fitted, X, background=Y, gammas=5, test=False))
+    assert summary["model"]["gamma"] == fitted.gamma_
+    limit = contrast_path(X, background=Y, method=type(estimator).__name__.lower(), scale=estimator.scale).limit
+    assert summary["model"]["limit"] == pytest.approx(limit)
+    with pytest.raises(NotFittedError):  # what was given is left as it was
+        estimator.transform(X)
+
+
+@pytest.mark.parametrize(
+    ("estimator", "error", "message"),
+    [
+        (PCPCA(12), ValueError, "n_components=12 is not possible"),
+        (PCPCA(scale="both"), ValueError, "scale='both' is not known"),
+        (PCPCA(solver="none"), ValueError, "solver='none' is not known"),
+        (CPCA(gamma=-1), ValueError, "gamma=-1 must be"),
+        (PCPCA(gamma=1.5), InfeasibleGammaError, "gamma=1.5"),
+        (PPCA(2), NotFittedError, "not fitted"),
+    ],
+)
+def test_a_model_that_cannot_be_fitted(data, estimator, error, message):
+    with pytest.raises(error, match=message):
+        summarize(estimator, data.foreground, background=data.background)
+
+
+def test_missing_values_are_for_models_with_a_likelihood(data):
+    X, Y = data.foreground, data.background
+    holes = np.where(np.arange(X.size).reshape(X.shape) % 50 == 0, np.nan, X)
+    path = contrast_path(X, background=Y, method="cpca", gammas=[0, 0.2])
+    for thing in (CPCA(2), CPCA(2, gamma=0.2).fit(X, background=Y), path):
+        with pytest.raises(NonFiniteError, match="Only PPCA and PCPCA take missing values"):
+            summarize(thing, holes, background=Y)
 
 
 def test_missing_values_are_counted():
@@ -131,7 +203,7 @@ def test_missing_values_are_counted():
     X, Y = rng.standard_normal((60, 6)), rng.standard_normal((50, 6))
     X[:5, 0] = np.nan
     Y[3, :2] = np.nan
-    summary = summarize(contrast_path(X, background=Y, gammas=[0, 0.1]), X, Y)
+    summary = summarize(contrast_path(X, background=Y, gammas=[0, 0.1]), X, background=Y)
     assert summary["data"]["foreground"] == {"rows": 60, "missing_values": 5, "incomplete_rows": 5}
     assert summary["data"]["background"] == {"rows": 50, "missing_values": 2, "incomplete_rows": 1}
     assert summary["model"]["limit_is_bound"]
@@ -157,7 +229,8 @@ def test_many_rows_are_sampled_and_that_is_said(data, model, monkeypatch):
     assert np.unique(rows[22:]).size == rows.size - 22
     found = unpacked(points, subject.path)[subject.start, 22:]
     assert np.allclose(found, model.transform(data.foreground)[rows[22:]], atol=1e-5)
-    assert "random sample of 50 of 220 rows" in summarize(model, data.foreground, data.background)["cautions"][-1]
+    said = summarize(model, data.foreground, background=data.background)["cautions"][-1]
+    assert "random sample of 50 of 220 rows" in said
 
 
 def test_labels_become_classes_or_a_scale(data, model):
@@ -191,7 +264,7 @@ def test_text_from_users_is_escaped(data, tmp_path, need):
     target = tmp_path / "report.html"
     labels = [NASTY if i % 2 else "b" for i in range(120)]
     given = {"row_names": [NASTY] * 120, "title": NASTY, "sources": [NASTY], "code": NASTY}
-    report(model, X, Y, labels, target, **given)
+    report(model, X, background=Y, labels=labels, output=target, **given)
     text = target.read_text()
     assert "alert(" in text
     assert '<script>alert("x")' not in text
@@ -201,7 +274,7 @@ def test_text_from_users_is_escaped(data, tmp_path, need):
 def test_nothing_is_fetched_from_elsewhere(data, model, tmp_path, need):
     need("plotly")
     need("jinja2")
-    report(model, data.foreground, data.background, path=tmp_path / "report.html")
+    report(model, data.foreground, background=data.background, output=tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     page = text[: text.index('<script type="application/json" id="summary">')]
     assert not re.findall(r"(?:src|href)=\"(?!data:|#)[^\"]*\"", page)
@@ -211,7 +284,7 @@ def test_nothing_is_fetched_from_elsewhere(data, model, tmp_path, need):
 class TestCautions:
     def said(self, X, Y, model=None, **given):
         model = PCPCA(2, gamma=0.3).fit(X, background=Y) if model is None else model
-        return " ".join(summarize(model, X, Y, **given)["cautions"])
+        return " ".join(summarize(model, X, background=Y, **given)["cautions"])
 
     def test_none_where_all_is_well(self):
         data = make_hidden_clusters(400, 400, 30, random_state=0)
@@ -287,18 +360,19 @@ def test_other_tables_and_models_are_refused(data, model):
     ):
         for thing in (model, contrast_path(data.foreground, background=data.background, gammas=[0, 0.2])):
             with pytest.raises(ValueError, match=f"{name} is not the table of the fit: the means of"):
-                summarize(thing, X, Y)
+                summarize(thing, X, background=Y)
     with pytest.raises(ValueError, match="X has 11 columns"):
-        summarize(model, data.foreground[:, 1:], data.background[:, 1:])
+        summarize(model, data.foreground[:, 1:], background=data.background[:, 1:])
+    clvm = CLVM().fit(data.foreground, background=data.background)
     with pytest.raises(TypeError, match="not CLVM"):
-        summarize(CLVM().fit(data.foreground, background=data.background), data.foreground, data.background)
+        summarize(clvm, data.foreground, background=data.background)
 
 
 def test_a_failure_leaves_no_file(data, model, tmp_path, need):
     need("plotly")
     need("jinja2")
     with pytest.raises(ValueError, match="X has 11 columns"):
-        report(model, data.foreground[:, 1:], data.background[:, 1:], path=tmp_path / "report.html")
+        report(model, data.foreground[:, 1:], background=data.background[:, 1:], output=tmp_path / "report.html")
     assert not list(tmp_path.iterdir())
 
 
@@ -312,7 +386,7 @@ def test_with_holes_the_report_is_of_the_model_itself(seed, mean):
     X += np.outer(rng.standard_normal(60), rng.standard_normal(10))
     X, Y = (np.where(rng.random(table.shape) < 0.4, np.nan, table) for table in (X, Y))
     model = PCPCA(3, gamma=0.1, mean=mean).fit(X, background=Y)
-    summary = summarize(model, X, Y, gammas=5)
+    summary = summarize(model, X, background=Y, gammas=5)
     assert summary["model"]["noise_variance"] == pytest.approx(model.noise_variance_, rel=1e-3)
     assert summary["model"]["objective"] == pytest.approx(model.objective(), rel=1e-5)
     found = [entry["foreground_variance"] for entry in summary["components"]]
@@ -321,17 +395,24 @@ def test_with_holes_the_report_is_of_the_model_itself(seed, mean):
 
 def test_a_background_without_any_variance(data):
     model = PCPCA(2, gamma=0).fit(data.foreground, background=np.ones((30, 12)))
-    summary = summarize(model, data.foreground, np.ones((30, 12)))
+    summary = summarize(model, data.foreground, background=np.ones((30, 12)))
     assert summary["components"][0]["background_share"] == 0.0
 
 
 def test_a_path_starts_where_auto_would(data):
     X, Y = data.foreground, data.background
-    for method, kind in (("pcpca", PCPCA), ("cpca", CPCA)):
+    for method, kind in (("pcpca", PCPCA), ("contrapca", ContraPCA)):
         path = contrast_path(X, background=Y, method=method)
         wanted = kind(2).fit(X, background=Y).gamma_
         nearest = path.gammas[np.argmin(np.abs(path.gammas - wanted))]
-        assert summarize(path, X, Y)["model"]["gamma"] == pytest.approx(nearest)
+        assert summarize(path, X, background=Y, test=False)["model"]["gamma"] == pytest.approx(nearest)
+
+
+def test_a_path_of_cpca_starts_in_the_middle(data):
+    """Its "auto" is chosen on held-out rows, of which a path knows nothing."""
+    X, Y = data.foreground, data.background
+    path = contrast_path(X, background=Y, method="cpca", gammas=[0.0, 0.5, 2.0])
+    assert summarize(path, X, background=Y, test=False)["model"]["gamma"] == 0.5
 
 
 def test_a_path_with_holes_ends_where_solutions_do():
@@ -342,6 +423,46 @@ def test_a_path_with_holes_ends_where_solutions_do():
     Y[rng.random(Y.shape) < 0.5] = np.nan
     model = PCPCA(3, gamma=0.01).fit(X, background=Y)
     subject = examined(model, X, Y, gammas=6)
-    assert subject.path.gammas[-1] < 0.95 * model.gamma_max_
-    assert "no solution was found beyond gamma" in summarize(model, X, Y, gammas=6)["cautions"][-1]
+    assert subject.path.gammas[-1] < 0.95 * gamma_limits(X, background=Y, n_components=3).pcpca
+    assert "no solution was found beyond gamma" in summarize(model, X, background=Y, gammas=6)["cautions"][-1]
     assert subject.path.gammas[subject.start] == pytest.approx(0.01)
+
+
+def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
+    for library in ("jinja2", "plotly"):
+        need(library)
+    X, Y = data.foreground, data.background
+    file = tmp_path / "page.html"
+    expected = contrast_test(X, background=Y, random_state=0)
+    summary = report(model, X, background=Y, gammas=2, output=file)
+    assert summary["verdict"] == expected.verdict(2)
+    assert summary["verdict"].startswith("2 of 2 components vary more in the cases than chance allows (p ")
+    assert summary["test"]["p_values"] == expected.p_values.tolist()
+    page = file.read_text()
+    assert page.index("2 of 2 components vary more") < page.index("<h1>")
+
+    class Nasty(ContrastTest):
+        def verdict(self, n_shown=None):
+            return NASTY
+
+        def remarks(self, n_shown=None):
+            return [NASTY]
+
+    nasty = Nasty(0, expected.p_values, expected.statistics, 1.0, 0.05, "split", NASTY)
+    assert report(model, X, background=Y, gammas=2, output=file, test=nasty)["verdict"] == NASTY
+    assert NASTY not in file.read_text()
+    assert summarize(model, X, background=Y, gammas=2, test=False)["verdict"] is None
+    assert "test=False" in summarize(model, X, background=Y, gammas=2, test=False)["code"]["python"]
+    blocks = {"blocks": np.arange(120) % 10, "background_blocks": np.arange(100) % 10}
+    assert summarize(model, X, background=Y, gammas=2, **blocks)["test"]["units"].startswith("10 + 10 blocks")
+    with pytest.raises(ValueError, match="blocks has shape"):
+        summarize(model, X, background=Y, gammas=2, blocks=[1], background_blocks=[2])
+    with pytest.raises(TypeError, match="test is a str"):
+        summarize(model, X, background=Y, gammas=2, test="split")
+
+
+def test_missing_values_are_not_tested(data):
+    X = np.where(np.random.default_rng(0).random(data.foreground.shape) < 0.05, np.nan, data.foreground)
+    summary = summarize(PCPCA(1, gamma=0.2).fit(X, background=data.background), X, background=data.background, gammas=2)
+    assert "the test needs complete rows" in summary["verdict"]
+    assert summary["test"] is None

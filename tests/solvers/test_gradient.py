@@ -6,20 +6,19 @@ import pytest
 import oracles
 from conftest import make_groups
 from contrapca import gamma_limits
-from contrapca.moments import MaskedPair, observe
-from contrapca.objective import observed_log_likelihood
+from contrapca.groups import Groups
+from contrapca.limits import comes_near_the_bound, count_bound, masked_bound
+from contrapca.moments import counted_terms, observe, raw_gamma
+from contrapca.objectives import masked_log_likelihood
 from contrapca.solvers import (
-    comes_near_the_bound,
-    count_bound,
+    GradientSolution,
+    expected_covariance,
     expected_total_variance,
-    expected_variances,
     gls_mean,
+    masked_start,
     maximise,
-    observed_bound,
-    observed_start,
     random_start,
 )
-from contrapca.solvers.gradient import GradientSolution
 
 X, Y = make_groups(60, 50, 7)
 
@@ -28,22 +27,27 @@ def masked(table, fraction, seed=0):
     return np.where(np.random.default_rng(seed).random(table.shape) < fraction, np.nan, table)
 
 
-def pair_with_holes(fraction=0.3, left=X, right=Y, seed=0):
-    return MaskedPair(observe(masked(left, fraction, seed))[0], observe(masked(right, fraction, seed + 1))[0])
+def observed(left, right=None):
+    """The groups of tables with holes, as solvers want them."""
+    return Groups.of(observe(left)[0], None if right is None else observe(right)[0])
 
 
-def solve(pair, gamma, d, **options) -> GradientSolution:
-    return maximise(pair, gamma, *observed_start(pair, gamma, d), **options)
+def with_holes(fraction=0.3, left=X, right=Y, seed=0):
+    return observed(masked(left, fraction, seed), masked(right, fraction, seed + 1))
+
+
+def solve(groups, gamma, d, **options) -> GradientSolution:
+    return maximise(groups, gamma, *masked_start(groups, gamma, d), **options)
 
 
 @pytest.mark.parametrize("gamma", [0.0, 0.3])
 @pytest.mark.parametrize("rows", [60, 6])  # as moments, and as rows that share one pattern
 def test_complete_rows_give_the_closed_form(gamma, rows):
     left, right = X[:rows], 0.3 * Y[:rows]
-    pair = MaskedPair(observe(left)[0], observe(right)[0])
-    assert (pair.foreground.rows is None) == (rows == 60)
+    groups = observed(left, right)
+    assert (groups.foreground.rows is None) == (rows == 60)
     W, sigma2, *_ = oracles.pcpca(left, right, gamma, 2)
-    found = solve(pair, gamma, 2, tol=1e-9)
+    found = solve(groups, gamma, 2, tol=1e-9)
     assert found.status == "converged"
     np.testing.assert_allclose(found.W @ found.W.T, W @ W.T, atol=1e-6 * np.abs(W @ W.T).max())
     assert found.sigma2 == pytest.approx(sigma2, rel=1e-6)
@@ -54,11 +58,11 @@ def test_complete_rows_give_the_closed_form(gamma, rows):
 @pytest.mark.parametrize(("gamma", "d"), [(0.0, 1), (0.0, 3), (0.3, 2), (0.5, 1)])
 def test_converged_means_stationary(fraction, gamma, d):
     """F10's identity, the objective of the oracle, and no better point nearby."""
-    pair = pair_with_holes(fraction)
-    found = solve(pair, gamma, d)
+    groups = with_holes(fraction)
+    found = solve(groups, gamma, d)
     assert found.status == "converged"
-    terms, raw = pair.terms(gamma), gamma / pair.ratio
-    evaluation = observed_log_likelihood(terms, found.W, found.sigma2)
+    terms, raw = counted_terms(groups, gamma), raw_gamma(groups, gamma)
+    evaluation = masked_log_likelihood(terms, found.W, found.sigma2)
     difference = sum(c * q for (c, _), q in zip(terms, evaluation.quadratics, strict=True))
     assert difference == pytest.approx(sum(c * group.cells for c, group in terms), rel=1e-4)
     tables = masked(X, fraction), masked(Y, fraction, 1)
@@ -77,8 +81,8 @@ def test_converged_means_stationary(fraction, gamma, d):
 @pytest.mark.parametrize("fraction", [0.2, 0.5])
 def test_no_worse_than_em(fraction):
     table = masked(X[:40, :5], fraction, 3)
-    pair = MaskedPair(observe(table)[0], None)
-    found = solve(pair, 0.0, 2, tol=1e-8)
+    groups = observed(table)
+    found = solve(groups, 0.0, 2, tol=1e-8)
     W, sigma2 = oracles.ppca_em(table, 2, steps=600)
     em = oracles.observed_log_likelihood(table, None, 0, W, sigma2)
     assert found.objective >= em - 1e-6
@@ -87,9 +91,9 @@ def test_no_worse_than_em(fraction):
 
 
 def test_units_do_not_matter():
-    found = solve(pair_with_holes(), 0.3, 2)
+    found = solve(with_holes(), 0.3, 2)
     for unit in (1e-5, 1e5):
-        other = solve(pair_with_holes(left=X * unit, right=Y * unit), 0.3, 2)
+        other = solve(with_holes(left=X * unit, right=Y * unit), 0.3, 2)
         assert other.n_iter == pytest.approx(found.n_iter, abs=15)
         np.testing.assert_allclose(other.W @ other.W.T / unit**2, found.W @ found.W.T, atol=1e-4)
 
@@ -100,43 +104,43 @@ def test_features_in_unequal_units(unit):
     table = X * np.array([unit, 1, 1, 1, 1, 1, 1])
     _, sigma2, *_ = oracles.pcpca(table, None, 0.0, 2)
     table[0, 0] = np.nan
-    found = solve(MaskedPair(observe(table)[0], None), 0.0, 2)
+    found = solve(observed(table), 0.0, 2)
     assert found.status == "converged"
     assert found.sigma2 == pytest.approx(sigma2, rel=0.05)
 
 
 def test_started_at_the_maximum():
-    pair = pair_with_holes()
-    found = solve(pair, 0.3, 2, tol=1e-8)
-    again = maximise(pair, 0.3, found.W, found.sigma2)
+    groups = with_holes()
+    found = solve(groups, 0.3, 2, tol=1e-8)
+    again = maximise(groups, 0.3, found.W, found.sigma2)
     assert (again.status, again.n_iter) == ("converged", 0)
 
 
 def test_a_background_without_variance():
-    pair = MaskedPair(observe(masked(X, 0.3))[0], observe(masked(np.full(Y.shape, 3.0), 0.3, 1))[0])
-    assert solve(pair, 0.3, 2).status == "converged"
-    assert observed_bound(pair, 2, np.random.default_rng(0)) == count_bound(pair, 2)[0]
+    groups = observed(masked(X, 0.3), masked(np.full(Y.shape, 3.0), 0.3, 1))
+    assert solve(groups, 0.3, 2).status == "converged"
+    assert masked_bound(groups, 2, np.random.default_rng(0)) == count_bound(groups, 2)[0]
 
 
 def test_adam_goes_where_lbfgs_goes():
-    pair = pair_with_holes(left=X / X.std(axis=0), right=Y / X.std(axis=0))
-    best = solve(pair, 0.2, 2)
-    adam = solve(pair, 0.2, 2, algorithm="adam", max_iter=1500)
+    groups = with_holes(left=X / X.std(axis=0), right=Y / X.std(axis=0))
+    best = solve(groups, 0.2, 2)
+    adam = solve(groups, 0.2, 2, algorithm="adam", max_iter=1500)
     assert adam.objective == pytest.approx(best.objective, abs=0.05)
     assert adam.objective <= best.objective + 1e-6
-    short = solve(pair, 0.2, 2, algorithm="adam", max_iter=5)
+    short = solve(groups, 0.2, 2, algorithm="adam", max_iter=5)
     assert short.status == "budget"
     assert short.n_iter == 5
     assert short.objective < best.objective - 0.05
 
 
-def test_budget_and_report():
-    pair, seen = pair_with_holes(), []
-    found = solve(pair, 0.3, 2, max_iter=3, report=lambda *state: seen.append(state))
+def test_budget_and_observer():
+    groups, seen = with_holes(), []
+    found = solve(groups, 0.3, 2, max_iter=3, observer=lambda *state: seen.append(state))
     assert found.status == "budget"
     assert [k for k, _, _ in seen] == [0, 1, 2, 3]
     np.testing.assert_array_equal([value for _, value, _ in seen], found.history)
-    np.testing.assert_array_equal(solve(pair, 0.3, 2, max_iter=3).W, found.W)  # observing changes nothing
+    np.testing.assert_array_equal(solve(groups, 0.3, 2, max_iter=3).W, found.W)  # observing changes nothing
 
 
 # ---------------------------------------------------------------------- no maximum
@@ -144,30 +148,30 @@ def test_budget_and_report():
 
 def test_noise_that_vanishes():
     """Above the bound every start proves it; well below none does."""
-    pair = pair_with_holes(right=2 * Y)
-    bound = observed_bound(pair, 2, np.random.default_rng(0))
+    groups = with_holes(right=2 * Y)
+    bound = masked_bound(groups, 2, np.random.default_rng(0))
     rng = np.random.default_rng(0)
     for k in range(5):
-        start = random_start(pair, 2, rng) if k else observed_start(pair, bound, 2)
-        above = maximise(pair, 1.05 * bound, *start)
+        start = random_start(groups, 2, rng) if k else masked_start(groups, bound, 2)
+        above = maximise(groups, 1.05 * bound, *start)
         assert (above.status, above.reason) == ("unbounded", "the noise variance goes to 0")
-        assert maximise(pair, 0.9 * bound, *start).status == "converged"
+        assert maximise(groups, 0.9 * bound, *start).status == "converged"
 
 
 @pytest.mark.parametrize("fraction", [0.0, 0.3, 0.6])
 def test_the_bound_is_sharp(fraction):
     """Complete rows: the exact limit, approached from above. With holes: fits work just below and fail just above."""
-    pair = pair_with_holes(fraction, right=2 * Y)
-    bound = observed_bound(pair, 2, np.random.default_rng(0))
+    groups = with_holes(fraction, right=2 * Y)
+    bound = masked_bound(groups, 2, np.random.default_rng(0))
     if fraction == 0:
         exact = gamma_limits(X, 2 * Y, n_components=2).pcpca
         assert exact <= bound <= 1.02 * exact
-    found = solve(pair, 0.95 * bound, 2, max_iter=5000)
+    found = solve(groups, 0.95 * bound, 2, max_iter=5000)
     assert found.status == "converged"
-    assert comes_near_the_bound(pair, 0.95 * bound, found.W)
-    assert not comes_near_the_bound(pair, 0.1 * bound, found.W)
+    assert comes_near_the_bound(groups, 0.95 * bound, found.W)
+    assert not comes_near_the_bound(groups, 0.1 * bound, found.W)
     if fraction < 0.6:  # with few values and many holes it may end at a local maximum
-        assert solve(pair, 1.02 * bound, 2).status == "unbounded"
+        assert solve(groups, 1.02 * bound, 2).status == "unbounded"
 
 
 def crossed(n, m, extra):
@@ -179,36 +183,36 @@ def crossed(n, m, extra):
     right = 0.1 * rng.standard_normal((2 * m, 3))
     right[:m, 1] = right[m:, 0] = np.nan
     right[1:, 2] = np.nan
-    return MaskedPair(observe(left)[0], observe(right)[0])
+    return observed(left, right)
 
 
 def test_loadings_that_run_off():
-    pair = crossed(10, 7, 20)
-    gamma = 1.0 * pair.ratio  # raw 1: 10 foreground rows against 14 background rows that see feature 1 or 2
-    assert gamma < count_bound(pair, 1)[0]
-    found = solve(pair, gamma, 1)
+    groups = crossed(10, 7, 20)
+    gamma = 1.0 / raw_gamma(groups, 1.0)  # raw 1: 10 foreground rows against 14 background rows that see feature 1 or 2
+    assert gamma < count_bound(groups, 1)[0]
+    found = solve(groups, gamma, 1)
     assert (found.status, found.reason) == ("unbounded", "the loadings go to infinity")
-    assert solve(pair, 0.5 * pair.ratio, 1).status == "converged"
+    assert solve(groups, 0.5 * gamma, 1).status == "converged"
 
 
 def test_counts():
-    pair = crossed(10, 7, 1)  # with fewer other rows the counts alone tell
-    bound, feature = count_bound(pair, 1)
-    assert bound / pair.ratio == pytest.approx(11 / 14)
+    groups = crossed(10, 7, 1)  # with fewer other rows the counts alone tell
+    bound, feature = count_bound(groups, 1)
+    assert raw_gamma(groups, bound) == pytest.approx(11 / 14)
     assert feature is None
     table = Y.copy()
     table[:, 3] = np.nan
     table[:40, 3] = Y[:40, 3]
     left = X.copy()
     left[10:, 3] = np.nan
-    bound, feature = count_bound(MaskedPair(observe(left)[0], observe(table)[0]), 2)
+    bound, feature = count_bound(observed(left, table), 2)
     assert bound * 60 / 50 == pytest.approx(10 / 40)
     assert feature == 3
 
 
 def test_rows_that_fit_perfectly():
     """Rows in a plane and two components: sigma2 -> 0 even without a background."""
-    found = solve(MaskedPair(observe(X[:, :2] @ Y[:2])[0], None), 0.0, 2)
+    found = solve(observed(X[:, :2] @ Y[:2]), 0.0, 2)
     assert found.status == "unbounded"
     assert "noise variance goes to 0, as far as floating point can tell" in found.reason
 
@@ -235,12 +239,12 @@ def test_gls_mean_of_complete_rows_is_the_mean():
 
 
 @pytest.mark.parametrize("complete", [0, 30])
-def test_expected_variances(complete):
+def test_expected_covariance(complete):
     table = masked(X, 0.4)
     table[:complete] = X[:complete]
     rng = np.random.default_rng(0)
     W, U = rng.standard_normal((7, 3)), np.linalg.qr(rng.standard_normal((7, 2)))[0]
-    found = expected_variances(observe(table)[0], U, W, 0.5)
-    np.testing.assert_allclose(found, oracles.expected_variances(table, U, W, 0.5))
+    found = expected_covariance(observe(table)[0], U, W, 0.5)
+    np.testing.assert_allclose(found, oracles.expected_covariance(table, U, W, 0.5))
     total = expected_total_variance(observe(table)[0], W, 0.5)
     assert total == pytest.approx(oracles.expected_variances(table, np.eye(7), W, 0.5).sum())

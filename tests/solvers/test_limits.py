@@ -7,10 +7,11 @@ import pytest
 import scipy.sparse as sp
 
 import oracles
+from conftest import implicit_moments
 from contrapca import CPCA, PCPCA, gamma_limits
 from contrapca.exceptions import InfeasibleGammaError, RankError
-from contrapca.moments import Pair, row_moments
-from contrapca.solvers import limits, pcpca_limit
+from contrapca.groups import Groups
+from contrapca.limits import _gamma_limits, pcpca_limit
 
 
 @pytest.mark.parametrize("solver", ["eigh", "dual", "lanczos"])
@@ -64,7 +65,7 @@ def test_raw_values_and_printing(groups):
 
 def test_bounds_too_dear_are_nan(groups, monkeypatch):
     X, Y = groups
-    monkeypatch.setattr(limits, "MAX_DENSE", 5)
+    monkeypatch.setattr(_gamma_limits, "MAX_DENSE", 5)
     found = gamma_limits(X, background=Y, n_components=2, solver="lanczos")
     assert math.isnan(found.noise_positive)
     assert found.pcpca == pytest.approx(oracles.pcpca_limit(X, Y, 2), rel=1e-9)
@@ -76,7 +77,9 @@ def test_background_without_variance_beyond_the_components():
     X = rng.standard_normal((30, 5))
     Y = np.zeros((30, 5))
     Y[:, 0] = rng.standard_normal(30) * 0.1
-    assert pcpca_limit(Pair(row_moments(X), row_moments(Y)), 2) == 1.0
+    limit, vectors = pcpca_limit(Groups.of(implicit_moments(X), implicit_moments(Y)), 2)
+    assert limit == 1.0
+    assert vectors.shape == (5, 2)
     assert gamma_limits(X, background=np.ones((4, 5)), n_components=1).cpca == math.inf
 
 
@@ -101,7 +104,7 @@ def test_lanczos_is_reproducible(groups):
 @pytest.mark.parametrize("estimator", [PCPCA, CPCA])
 def test_both_sides_of_the_limit(groups, estimator):
     X, Y = groups
-    limit = estimator(n_components=2, gamma=0.1).fit(X, background=Y).gamma_max_
+    limit = getattr(gamma_limits(X, background=Y, n_components=2), estimator.__name__.lower())
     estimator(n_components=2, gamma=0.999 * limit).fit(X, background=Y)
     with pytest.raises(InfeasibleGammaError, match=f"{limit:.4f}") as error:
         estimator(n_components=2, gamma=1.001 * limit).fit(X, background=Y)
@@ -123,7 +126,7 @@ def test_cpca_beyond_rounding():
     """An infinite limit does not make every finite gamma computable; the error says so."""
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((20, 8)), rng.standard_normal((3, 8))
-    model = CPCA(n_components=2, gamma=100.0).fit(X, background=Y)
-    assert model.gamma_max_ == math.inf
+    CPCA(n_components=2, gamma=100.0).fit(X, background=Y)
+    assert gamma_limits(X, background=Y, n_components=2).cpca == math.inf
     with pytest.raises(ValueError, match="rounding"):
         CPCA(n_components=2, gamma=1e17).fit(X, background=Y)

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from contrapca import PCPCA, which_solver
-from contrapca.solvers import select_solver
+from contrapca.moments import select_solver
 
 
 @pytest.mark.parametrize(

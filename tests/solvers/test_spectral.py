@@ -6,21 +6,26 @@ import scipy.sparse as sp
 from scipy.sparse.linalg import ArpackNoConvergence
 
 import oracles
-from contrapca import CPCA
+from conftest import implicit_moments
+from contrapca import CPCA, Moments
 from contrapca.exceptions import SolverError
-from contrapca.moments import Pair, accumulate, row_moments
-from contrapca.solvers import _spectral, canonical_signs, top_eigenpairs
+from contrapca.groups import Groups
+from contrapca.moments import contrast
+from contrapca.solvers import _spectral, top_eigenpairs
+from contrapca.subspaces import canonical_signs
+
+accumulate = Moments.from_rows
 
 
-def pair_of(X, Y, read=row_moments):
-    return Pair(read(X), read(Y))
+def contrast_of(X, Y, gamma, read=implicit_moments):
+    return contrast(Groups.of(read(X), read(Y)), gamma)
 
 
-@pytest.mark.parametrize("read", [accumulate, row_moments])
+@pytest.mark.parametrize("read", [accumulate, implicit_moments])
 @pytest.mark.parametrize("gamma", [0.0, 0.5, 3.0])
 def test_equal_to_dense_oracle(groups, read, gamma):
     X, Y = groups
-    spectrum = top_eigenpairs(pair_of(X, Y, read).contrast(gamma), 3)
+    spectrum = top_eigenpairs(contrast_of(X, Y, gamma, read), 3)
     values, U = np.linalg.eigh(oracles.contrast_matrix(X, Y, gamma))
     np.testing.assert_allclose(spectrum.values, values[::-1][:3], rtol=1e-9)
     oracles.same_subspace(spectrum.vectors, U[:, ::-1][:, :3], 1e-8)
@@ -32,8 +37,8 @@ def test_largest_algebraic_not_largest_magnitude():
     """A strong contrast: the eigenvalues of largest magnitude are negative, and of no use."""
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((40, 6)), rng.standard_normal((40, 6)) * [10, 8, 1, 1, 1, 1]
-    for read in (accumulate, row_moments):
-        spectrum = top_eigenpairs(pair_of(X, Y, read).contrast(0.9), 2)
+    for read in (accumulate, implicit_moments):
+        spectrum = top_eigenpairs(contrast_of(X, Y, 0.9, read), 2)
         assert np.abs(spectrum.vectors[:2]).max() < 0.2
 
 
@@ -42,7 +47,7 @@ def test_lanczos_finds_repeated_eigenvalues(copies):
     """Rows +-s_j e_j have the eigenvalues 2 s_j^2; single-vector Lanczos sees one copy of each by itself."""
     scale = np.concatenate([np.full(copies, 5.0), np.linspace(1, 2, 300)])
     rows = sp.csr_array(np.vstack([np.diag(scale), -np.diag(scale)]))
-    spectrum = top_eigenpairs(pair_of(rows, rows).contrast(0.25), copies + 1)
+    spectrum = top_eigenpairs(contrast_of(rows, rows, 0.25), copies + 1)
     expected = 0.75 * 2 * np.sort(scale)[::-1][: copies + 1] ** 2
     np.testing.assert_allclose(spectrum.values, expected, rtol=1e-9)
 
@@ -62,7 +67,7 @@ def test_a_missed_copy_is_noticed(monkeypatch):
         return values[order], vectors[:, order]
 
     monkeypatch.setattr(_spectral, "_largest", blind_at_first)
-    spectrum = top_eigenpairs(pair_of(rows, rows).contrast(0.0), 2)
+    spectrum = top_eigenpairs(contrast_of(rows, rows, 0.0), 2)
     np.testing.assert_allclose(spectrum.values, [50, 50], rtol=1e-9)
     assert len(starts) == 2
 
@@ -83,10 +88,10 @@ def test_repeated_eigenvalues_that_lapack_loses():
 
 def test_partial_result_is_completed(groups, monkeypatch):
     X, Y = groups
-    contrast = pair_of(X, Y, accumulate).contrast(0.3)
-    expected = top_eigenpairs(contrast, 2)
+    C = contrast_of(X, Y, 0.3, accumulate)
+    expected = top_eigenpairs(C, 2)
     monkeypatch.setattr(_spectral.scipy.linalg, "eigh", lambda *args, **kwargs: (np.zeros(0), np.zeros((12, 0))))
-    found = top_eigenpairs(contrast, 2)
+    found = top_eigenpairs(C, 2)
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-12)
     oracles.same_subspace(found.vectors, expected.vectors, 1e-10)
 
@@ -102,8 +107,8 @@ def test_iterating_on_a_matrix_equals_the_direct_solver(kind):
         X = Y = np.vstack([np.eye(order), -np.eye(order)])
         if kind == "tied":
             X = X * np.where(np.arange(order) < 2, 5.0, 1.0)
-    contrast = pair_of(X, Y, accumulate).contrast(0.3)
-    found, expected = top_eigenpairs(contrast, 2), _spectral._direct(contrast, 2)
+    C = contrast_of(X, Y, 0.3, accumulate)
+    found, expected = top_eigenpairs(C, 2), _spectral._direct(C, 2)
     np.testing.assert_allclose(found.values, expected.values, rtol=1e-11)
     np.testing.assert_allclose(found.vectors.T @ found.vectors, np.eye(2), atol=1e-12)
     assert kind == "flat" or found.n_iter > 1
@@ -114,9 +119,9 @@ def test_iterating_on_a_matrix_equals_the_direct_solver(kind):
 def test_a_slow_iteration_on_a_matrix_is_given_up(monkeypatch):
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((2, 1000, _spectral.MIN_ITERATED_ORDER))
-    contrast = pair_of(X, Y, accumulate).contrast(0.3)
+    C = contrast_of(X, Y, 0.3, accumulate)
     monkeypatch.setattr(_spectral, "eigsh", failing)
-    assert top_eigenpairs(contrast, 2).n_iter == 1
+    assert top_eigenpairs(C, 2).n_iter == 1
 
 
 def failing(*args, **kwargs):
@@ -125,9 +130,9 @@ def failing(*args, **kwargs):
 
 def test_arpack_failure_falls_back_to_dense(groups, monkeypatch):
     X, Y = groups
-    expected = top_eigenpairs(pair_of(X, Y, accumulate).contrast(0.3), 2)
+    expected = top_eigenpairs(contrast_of(X, Y, 0.3, accumulate), 2)
     monkeypatch.setattr(_spectral, "eigsh", failing)
-    spectrum = top_eigenpairs(pair_of(X, Y).contrast(0.3), 2)
+    spectrum = top_eigenpairs(contrast_of(X, Y, 0.3), 2)
     np.testing.assert_allclose(spectrum.values, expected.values, rtol=1e-12)
     assert "planted" in spectrum.note
     assert "dense" in spectrum.note
@@ -138,7 +143,7 @@ def test_arpack_failure_without_memory_raises(groups, monkeypatch):
     monkeypatch.setattr(_spectral, "eigsh", failing)
     monkeypatch.setattr(_spectral, "available_memory", lambda: 1000)
     with pytest.raises(SolverError, match=r"planted.*GiB.*fewer features"):
-        top_eigenpairs(pair_of(X, Y).contrast(0.3), 2)
+        top_eigenpairs(contrast_of(X, Y, 0.3), 2)
 
 
 def test_bad_residuals_fall_back(groups, monkeypatch):
@@ -150,18 +155,17 @@ def test_bad_residuals_fall_back(groups, monkeypatch):
         return values, vectors + 1e-4
 
     monkeypatch.setattr(_spectral, "eigsh", inexact)
-    spectrum = top_eigenpairs(pair_of(X, Y).contrast(0.3), 2)
+    spectrum = top_eigenpairs(contrast_of(X, Y, 0.3), 2)
     assert "residual" in spectrum.note
-    np.testing.assert_allclose(spectrum.values, top_eigenpairs(pair_of(X, Y, accumulate).contrast(0.3), 2).values)
+    np.testing.assert_allclose(spectrum.values, top_eigenpairs(contrast_of(X, Y, 0.3, accumulate), 2).values)
 
 
 def test_warm_start_gives_the_same_and_saves_products():
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((300, 400)) * np.linspace(3, 1, 400), rng.standard_normal((200, 400))
-    pair = pair_of(X, Y)
-    near = top_eigenpairs(pair.contrast(0.30), 3).vectors
-    cold = top_eigenpairs(pair.contrast(0.31), 3, tol=1e-3)
-    warm = top_eigenpairs(pair.contrast(0.31), 3, tol=1e-3, start=near)
+    near = top_eigenpairs(contrast_of(X, Y, 0.30), 3).vectors
+    cold = top_eigenpairs(contrast_of(X, Y, 0.31), 3, tol=1e-3)
+    warm = top_eigenpairs(contrast_of(X, Y, 0.31), 3, tol=1e-3, start=near)
     np.testing.assert_allclose(warm.values, cold.values, rtol=1e-3)
     assert warm.n_iter < cold.n_iter
 

@@ -6,7 +6,8 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from .. import CLVM, load
+from .. import load
+from .._util.text import default_names
 from ..tables import align_to, read_table, with_names
 from ._console import Console
 from ._inputs import BY_PLACE
@@ -21,9 +22,7 @@ def transform(options: Namespace, console: Console) -> None:
     table = read_table(options.table, header=options.header)
     names = feature_names(model)
     rows = with_names(align_to(names, model.n_features_in_, table), names)
-    if options.center == "background" and isinstance(model, CLVM):
-        raise ValueError("--center background is not for CLVM: its latents are those of cases.")
-    latents = model.transform(rows) if isinstance(model, CLVM) else model.transform(rows, center=options.center)
+    latents = model.transform(rows, center=options.center)
     columns: dict[str, Any] = {"row": table.row_names or [str(i + 1) for i in range(len(table))]}
     columns |= dict(zip(model.get_feature_names_out(), latents.T, strict=True))
     with staged([options.output], force=options.force) as places:
@@ -40,9 +39,9 @@ def sample(options: Namespace, console: Console) -> None:
     check_outputs([options.output], force=options.force)
     model = load_model(options.model)
     if not hasattr(model, "sample"):
-        raise ValueError(f"{type(model).__name__} has no probability model to draw from: fit with --method pcpca.")
+        raise ValueError(f"{type(model).__name__} has no probability model to draw from: fit with --method contrapca.")
     rows = model.sample(options.n, random_state=options.seed)
-    names = feature_names(model) or [f"x{j}" for j in range(model.n_features_in_)]
+    names = feature_names(model) or default_names(model.n_features_in_)
     with staged([options.output], force=options.force) as places:
         write_columns(places[options.output.name], dict(zip(names, rows.T, strict=True)))
     console.say(f"{options.n} rows of {len(names)} features drawn from {options.model}, written to {options.output}")

@@ -7,11 +7,11 @@ from typing import Any
 
 import numpy as np
 
-from .. import PCPCA, datasets, plots
+from .. import PCPCA, ContraPCA, datasets, plots
 from .. import report as write_report
-from .._array import Array
-from .._table import Table
-from ..exceptions import format_gamma
+from .._util.arrays import Array
+from .._util.table import Table
+from .._util.text import format_gamma
 from ._console import Console
 from ._describe import records
 from ._fit import latent_columns
@@ -35,10 +35,10 @@ def demo(options: Namespace, console: Console) -> None:
     data = datasets.make_hidden_clusters(random_state=options.seed)
     X, Y = data.foreground, data.background
     subgroups = np.array([f"case subgroup {label + 1}" for label in data.labels])
-    models = {"before (PCA)": PCPCA(n_components=2, gamma=0), "after (PCPCA)": PCPCA(n_components=2)}
+    models = {"before (PCA)": PCPCA(n_components=2, gamma=0), "after (ContraPCA)": ContraPCA(n_components=2)}
     for model in models.values():
         model.fit(X, background=Y)
-    after = models["after (PCPCA)"]
+    after = models["after (ContraPCA)"]
     cases, controls = (
         Group(rows, [str(i + 1) for i in range(len(rows))], labels) for rows, labels in ((X, subgroups), (Y, None))
     )
@@ -48,12 +48,12 @@ def demo(options: Namespace, console: Console) -> None:
         write_columns(places["latents.csv"], latent_columns(after, cases, controls))
         panels = [_panel(name, model, X, Y, subgroups) for name, model in models.items()]
         plots.save_figure(plots.side_by_side(panels), places["before_after.png"])
-        write_report(
+        summary = write_report(
             after,
             X,
-            Y,
-            subgroups,
-            places["report.html"],
+            background=Y,
+            labels=subgroups,
+            output=places["report.html"],
             title="Demonstration: four hidden subgroups",
             sources=["cases.csv", "controls.csv"],
             code=REPORT_COMMAND,
@@ -65,9 +65,11 @@ def demo(options: Namespace, console: Console) -> None:
         f"{len(X)} cases and {len(Y)} controls, {X.shape[1]} features.",
         "The cases form four subgroups; stronger variation, shared with the controls, hides them.",
         "",
+        summary["verdict"],
+        "",
         comparison,
         "",
-        f"gamma = {format_gamma(after.gamma_)}; its exact limit is {format_gamma(after.gamma_max_)} for 2 components.",
+        f"gamma = {format_gamma(after.gamma_)}, half of its exact limit; {after.n_latent_} latent dimensions.",
         f"Features with the largest loadings: {', '.join(strongest)}.",
         "",
         *(f"{what:<9} {file}" for what, file in zip(FILES.values(), files, strict=True)),
@@ -78,7 +80,8 @@ def demo(options: Namespace, console: Console) -> None:
         f"Now open the report in a browser: {files[-1]}",
     )
     written = {file.name: str(file) for file in files}
-    console.summarise({"comparison": records(comparison), "gamma": after.gamma_, "written": written})
+    found = {"comparison": records(comparison), "gamma": after.gamma_, "written": written}
+    console.summarise({"verdict": summary["verdict"], "test": summary["test"]} | found)
 
 
 def _comparison(models: dict[str, PCPCA], X: Array, labels: Array) -> Table:

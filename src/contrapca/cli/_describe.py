@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .._table import Table
-from ..exceptions import format_gamma
+from .._util.table import Table
+from .._util.text import format_gamma
 
 TOP_FEATURES = 8
 
@@ -18,9 +18,10 @@ def model_lines(model: Any) -> list[str]:
     first = f"{type(model).__name__} with {d} component{'s' * (d > 1)} of {D} features"
     if hasattr(model, "gamma_"):
         first += f", gamma = {format_gamma(model.gamma_)}"
-        if np.isfinite(model.gamma_max_):
+        if hasattr(model, "gamma_max_") and np.isfinite(model.gamma_max_):
             limit = format_gamma(model.gamma_max_)
-            first += f" (limit at most {limit})" if is_bound(model) else f" (from {limit} on there is no solution)"
+            bound = model.gamma_max_is_bound_
+            first += f" (limit at most {limit})" if bound else f" (from {limit} on there is no solution)"
     return [
         first,
         "",
@@ -41,18 +42,14 @@ def model_summary(model: Any) -> dict[str, Any]:
         "objective": model.objective(),
     }
     if hasattr(model, "gamma_"):
-        summary |= {"gamma": model.gamma_, "gamma_raw": model.gamma_raw_, "gamma_max": model.gamma_max_}
-        summary["gamma_max_is_bound"] = is_bound(model)
+        summary |= {"gamma": model.gamma_, "gamma_raw": model.gamma_raw_}
+    if hasattr(model, "gamma_max_"):
+        summary |= {"gamma_max": model.gamma_max_, "gamma_max_is_bound": model.gamma_max_is_bound_}
     if hasattr(model, "noise_variance_"):
         summary["noise_variance"] = model.noise_variance_
     summary["components"] = records(component_table(model))
     summary["top_features"] = records(top_features(model))
     return summary
-
-
-def is_bound(model: Any) -> bool:
-    """Whether gamma's limit is an upper bound only, as in fits by gradients, which missing values need."""
-    return model.solver_.name in ("lbfgs", "adam")
 
 
 def component_table(model: Any) -> Table:

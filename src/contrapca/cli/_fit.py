@@ -7,12 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from .. import CPCA, PCPCA, PPCA
+from .. import CPCA, PCPCA, PPCA, ContraPCA
 from ._console import Console
 from ._describe import model_lines, model_summary
 from ._inputs import Group, Inputs, read_inputs
 from ._outputs import check_outputs, staged, write_columns
+from ._verdict import verdict_lines, verdict_of, verdict_summary
 
+METHODS = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
 FILES = ("model.npz", "latents.csv", "loadings.csv")
 
 
@@ -20,40 +22,40 @@ def fit(options: Namespace, console: Console) -> None:
     """Fit, write the results, and say what was found."""
     files = [options.output / name for name in FILES]
     check_outputs(files, force=options.force)
-    if options.method == "ppca" and (options.background is not None or options.gamma != "auto"):
-        raise ValueError("--method ppca is for cases alone: leave --background, --group and --gamma out, or use pcpca.")
-    inputs = read_inputs(options, needs_background=options.method != "ppca" and options.gamma != 0)
+    alone = METHODS[options.method] is PPCA
+    if alone and (options.background is not None or options.gamma != "auto"):
+        raise ValueError(
+            "--method ppca is for cases alone: leave --background, --group and --gamma out, or use contrapca."
+        )
+    inputs = read_inputs(options, needs_background=not alone and options.gamma != 0)
     model = fitted_model(options, inputs, console)
+    verdict = verdict_of(options, inputs, console)
     with staged(files, force=options.force) as places:
         model.save(places["model.npz"])
         write_columns(places["latents.csv"], latent_columns(model, inputs.cases, inputs.controls))
         write_columns(places["loadings.csv"], model.feature_table().columns)
-    console.say(*inputs.describe(), *model_lines(model), "")
+    console.say(*verdict_lines(verdict), *inputs.describe(), *model_lines(model), "")
     console.say(*(f"{what:<9} {file}" for what, file in zip(("Model:", "Latents:", "Loadings:"), files, strict=True)))
     written = {file.stem: str(file) for file in files}
-    console.summarise({"inputs": inputs.summary(), "model": model_summary(model), "written": written})
+    found = {"inputs": inputs.summary(), "model": model_summary(model), "written": written}
+    console.summarise(verdict_summary(verdict) | found)
+
+
+def make_model(options: Namespace, console: Console) -> Any:
+    """The estimator that the options ask for."""
+    settings: dict[str, Any] = {"scale": False if options.scale == "none" else options.scale}
+    kind = METHODS[options.method]
+    if kind is not PPCA:
+        settings["gamma"] = options.gamma
+    if kind is not CPCA:
+        settings |= {"random_state": options.seed, "verbose": int(console.progress)}
+    return kind(options.components, **settings)
 
 
 def fitted_model(options: Namespace, inputs: Inputs, console: Console) -> Any:
-    """The estimator that the options ask for, fitted, with the names of the features."""
-    scale = False if options.scale == "none" else options.scale
-    gradient = {"random_state": options.seed, "verbose": int(console.progress)}
-    model: Any
-    if options.method == "ppca":
-        model = PPCA(options.components, scale=scale, **gradient).fit(inputs.X)
-    elif options.method == "cpca":
-        model = CPCA(options.components, gamma=options.gamma, scale=scale).fit(inputs.X, background=inputs.Y)
-    else:
-        model = PCPCA(options.components, gamma=options.gamma, scale=scale, **gradient)
-        model.fit(inputs.X, background=inputs.Y)
-    return name_features(model, inputs.names)
-
-
-def name_features(model: Any, names: list[str] | None) -> Any:
-    """The model with the names of its features, which scikit-learn takes from data frames only."""
-    if names is not None:
-        model.feature_names_in_ = np.array(names, dtype=object)
-    return model
+    """The same, fitted."""
+    model = make_model(options, console)
+    return model.fit(inputs.X) if isinstance(model, PPCA) else model.fit(inputs.X, background=inputs.Y)
 
 
 def latent_columns(model: Any, cases: Group, controls: Group | None) -> dict[str, Any]:

@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from .. import PCPCA, PPCA, gamma_limits
-from .._array import Array, is_sparse
-from .._table import Table
+from .._util.arrays import Array, is_sparse
+from .._util.table import Table
 from ..exceptions import TableFileError, UnboundedError
 from ..tables import TEXT, write_filled
 from ._console import Console
@@ -66,7 +66,7 @@ def _model(inputs: Inputs, components: int, gamma: float | None) -> tuple[Any, s
         return PPCA(components).fit(X), ""
     if gamma is not None:
         return PCPCA(components, gamma=gamma).fit(X, background=Y), f", gamma = {gamma:.4f} (as asked for)"
-    limits = gamma_limits(X, Y, n_components=components)
+    limits = gamma_limits(X, background=Y, n_components=components)
     half, what = 0.5 * limits.pcpca, "the upper bound" if limits.is_bound else "its limit"
     try:
         model = PCPCA(components, gamma=half).fit(X, background=Y)

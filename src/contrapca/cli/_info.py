@@ -6,7 +6,7 @@ from argparse import Namespace
 from typing import Any
 
 from .. import CLVM, ContrastPath, ContrastPosterior, load
-from ..exceptions import format_gamma
+from .._util.text import format_gamma
 from ._console import Console
 from ._describe import model_lines, model_summary, records
 
@@ -36,9 +36,10 @@ def path_lines(path: ContrastPath) -> list[str]:
     chosen = ", ".join(map(format_gamma, path.representatives()))
     d, limit = path.n_components, f"limit{' at most' if path.limit_is_bound else ''} {format_gamma(path.limit)}"
     first, last = format_gamma(path.gammas[0]), format_gamma(path.gammas[-1])
+    name = type(path.model(path.gammas[0])).__name__
     return [
-        f"{path.method.upper()} with {d} component{'s' * (d > 1)} of {path.mean.size} features at {len(path)} gammas "
-        f"from {first} to {last} ({limit})",
+        f"{name} with {d} component{'s' * (d > 1)} of {len(path.feature_names)} features "
+        f"at {len(path)} gammas from {first} to {last} ({limit})",
         f"Gammas whose components differ most: {chosen}",
     ]
 
@@ -47,7 +48,7 @@ def path_summary(path: ContrastPath) -> dict[str, Any]:
     """The same as values."""
     return {
         "method": path.method,
-        "n_features": path.mean.size,
+        "n_features": len(path.feature_names),
         "n_components": path.n_components,
         "limit": path.limit,
         "limit_is_bound": path.limit_is_bound,

@@ -12,9 +12,11 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._array import Rows, is_sparse
+from .._util.arrays import Rows, is_sparse
+from .._util.text import listed
 from ..exceptions import TableFileError, warn
-from ..tables import DataTable, align, align_to, listed, read_table, with_names
+from ..tables import DataTable, align, align_to, read_table, with_names
+from ._blocks import block_labels, warn_of_blocks
 
 BY_PLACE = "columns matched by their place, one file having no names"
 MAX_VALUES_LISTED = 10
@@ -32,11 +34,14 @@ class Group:
     row_names : list of str
         Those of the file, or the number of each row in it, from 1 on.
     labels : ndarray of shape (n,) or None
+    blocks : ndarray of str, shape (n,), or None
+        The donor, animal or plate of each row.
     """
 
     values: Rows
     row_names: list[str]
     labels: npt.NDArray[Any] | None
+    blocks: npt.NDArray[Any] | None = None
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
@@ -82,6 +87,13 @@ class Inputs:
     def Y(self) -> Rows | None:
         """Values of the controls."""
         return None if self.controls is None else self.controls.values
+
+    @property
+    def blocks(self) -> tuple[Any, Any] | None:
+        """The block of each case and each control; None where there are none."""
+        if self.controls is None or self.cases.blocks is None:
+            return None
+        return self.cases.blocks, self.controls.blocks
 
     @property
     def ignored(self) -> list[str]:
@@ -130,8 +142,9 @@ def read_inputs(
     two_files = options.background is not None and options.group is None
     other = read_table(options.background, header=options.header) if two_files else None
     tables = [table] if other is None else [table, other]
-    label = getattr(options, "labels", None)
-    without = _columns_without(options, label, tables)
+    label, block = getattr(options, "labels", None), getattr(options, "blocks", None)
+    without = _columns_without(options, label, block, tables)
+    blocks, decided = block_labels(tables, block)
     kept = [name for name in table.names if name not in without]
     if features is not None:
         names, values = features[0], [align_to(*features, given, without=without) for given in tables]
@@ -141,25 +154,27 @@ def read_inputs(
         names, values = kept if table.named else None, [table.select(kept)]
     rows, controls = np.arange(len(table)), None
     if other is not None:
-        controls = _group(other, values[1], names, np.arange(len(other)), label)
+        controls = _group(other, values[1], names, np.arange(len(other)), label, blocks[1])
     elif options.group is not None:
         groups = table.as_text(options.group)
         is_control = _controls_mask(table, groups, options.group, options.background)
         rows, beside = np.flatnonzero(~is_control), np.flatnonzero(is_control)
-        controls = _group(table, values[0][beside], names, beside, label)
-    cases = _group(table, values[0] if options.group is None else values[0][rows], names, rows, label)
+        controls = _group(table, values[0][beside], names, beside, label, blocks[0])
+    cases = _group(table, values[0] if options.group is None else values[0][rows], names, rows, label, blocks[0])
     columns = kept if names is None or not table.named else names
-    notes = list(dict.fromkeys(note for given in tables for note in given.notes))
+    notes = [*dict.fromkeys(note for given in tables for note in given.notes), *decided]
     if options.group is not None and len(others := np.unique(groups[rows]).tolist()) > 1:
         notes.append(f"cases are all rows but those of {options.background!r}: {listed(others)}")
     if other is not None and table.named != other.named:
         notes.append(BY_PLACE)
     inputs = Inputs(names, cases, controls, table, columns, rows, [given.path for given in tables], notes)
     _check_values(inputs, None if features is not None else options.components)
+    if controls is not None and block is None and hasattr(options, "blocks"):
+        warn_of_blocks(tables)
     return inputs
 
 
-def _columns_without(options: Namespace, label: str | None, tables: list[DataTable]) -> set[str]:
+def _columns_without(options: Namespace, label: str | None, block: str | None, tables: list[DataTable]) -> set[str]:
     """The columns that are no features as the options say; a column that must be one of them is refused."""
     table = tables[0]
     for option, name in (("--group", options.group), ("--labels", label)):
@@ -168,20 +183,26 @@ def _columns_without(options: Namespace, label: str | None, tables: list[DataTab
     unknown = [name for name in options.ignore if not any(name in given.columns for given in tables)]
     if unknown:
         raise ValueError(f"--ignore: no table has a column {listed(unknown)}; there are {listed(table.columns)}.")
-    without = {*options.ignore, *(name for name in (options.group, label) if name is not None)}
+    without = {*options.ignore, *(name for name in (options.group, label, block) if name is not None)}
     for given in tables:
         _check_mixed(given, without)
     return without
 
 
 def _group(
-    table: DataTable, values: Rows, names: list[str] | None, rows: npt.NDArray[np.intp], label: str | None
+    table: DataTable,
+    values: Rows,
+    names: list[str] | None,
+    rows: npt.NDArray[np.intp],
+    label: str | None,
+    blocks: npt.NDArray[Any] | None,
 ) -> Group:
     all_names = table.row_names or [str(i + 1) for i in range(len(table))]
     labels = None
     if label is not None and label in table.columns:
         labels = _labels(table.as_text(label))[rows]
-    return Group(with_names(values, names), [all_names[i] for i in rows], labels)
+    own = None if blocks is None else blocks[rows]
+    return Group(with_names(values, names), [all_names[i] for i in rows], labels, own)
 
 
 def _labels(texts: npt.NDArray[Any]) -> npt.NDArray[Any]:

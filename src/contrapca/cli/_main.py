@@ -20,6 +20,7 @@ from ._parser import make_parser
 GOOD, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 # The module of each command; it has a function of the command's name.
 MODULES = {
+    "test": "_verdict",
     "fit": "_fit",
     "transform": "_apply",
     "impute": "_impute",

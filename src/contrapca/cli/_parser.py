@@ -12,9 +12,10 @@ from .._version import __version__
 
 FORMATS = "CSV, TSV, TXT (also .gz), Parquet, NPY, NPZ, MTX or h5ad"
 EXIT_CODES = "Exit codes: 0 done, 2 something given cannot be used, 1 a bug, 130 stopped by Ctrl-C."
-SETTINGS = {"method": "pcpca", "components": 2, "gamma": "auto", "scale": "none"}  # of a new model, unless told
+SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "none"}  # of a new model, unless told
 EXAMPLES = """examples:
   contrapca demo
+  contrapca test cases.csv --background controls.csv --blocks donor
   contrapca fit cases.csv --background controls.csv -o results
   contrapca fit all.csv --group diagnosis --background healthy --labels batch -o results
   contrapca transform results/model.npz new.csv -o new_latents.csv
@@ -42,7 +43,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"contrapca {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for add in (_fit, _transform, _impute, _path, _report, _sample, _demo, _info):
+    for add in (_test, _fit, _transform, _impute, _path, _report, _sample, _demo, _info):
         add(commands)
     return parser
 
@@ -57,6 +58,26 @@ def _command(commands: Any, name: str, help: str, description: str) -> argparse.
     return parser
 
 
+def _test(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "test",
+        "is there anything to find?",
+        "Test whether the cases vary more than the controls in any direction, and in how many. Prints the verdict and "
+        "a p-value for each dimension.",
+    )
+    _add_tables(parser, labels=False, blocks=True)
+    parser.add_argument("--components", type=_count, metavar="NUMBER", help="dimensions to test at most (default: 10)")
+    parser.add_argument(
+        "--method",
+        choices=["split", "permutation"],
+        default="split",
+        help="permutation is the test of version 0.1, for comparison (default: %(default)s)",
+    )
+    _add_scale(parser)
+    _add_seed(parser)
+
+
 def _fit(commands: Any) -> None:
     parser = _command(
         commands,
@@ -65,8 +86,9 @@ def _fit(commands: Any) -> None:
         "Fit a model to cases and controls. Writes model.npz, latents.csv (the coordinates of each row) and "
         "loadings.csv (each feature's part) into a folder.",
     )
-    _add_tables(parser)
-    _add_method(parser, ["pcpca", "cpca", "ppca"])
+    _add_tables(parser, blocks=True)
+    _add_method(parser, ["contrapca", "pcpca", "cpca", "ppca"])
+    _add_no_test(parser)
     _add_seed(parser)
     _add_output(parser, "FOLDER", "folder for the results, made if there is none")
 
@@ -119,7 +141,7 @@ def _path(commands: Any) -> None:
         "into a folder, and names the gammas whose results differ most.",
     )
     _add_tables(parser, labels=False)
-    _add_method(parser, ["pcpca", "cpca"], gamma=False)
+    _add_method(parser, ["contrapca", "pcpca", "cpca"], gamma=False)
     _add_gammas(parser)
     _add_output(parser, "FOLDER", "folder for the results, made if there is none")
 
@@ -132,8 +154,9 @@ def _report(commands: Any) -> None:
         "Write a page about the contrast of cases and controls, at many strengths, with pictures, tables and text. It "
         "opens without a network.",
     )
-    _add_tables(parser)
-    _add_method(parser, ["pcpca", "cpca"])
+    _add_tables(parser, blocks=True)
+    _add_method(parser, ["contrapca", "pcpca", "cpca"])
+    _add_no_test(parser)
     parser.set_defaults(**dict.fromkeys(SETTINGS))  # None: with --model it matters whether they were given
     parser.add_argument(
         "--model", type=Path, metavar="FILE", help="a saved model of these tables, in place of fitting one"
@@ -189,7 +212,7 @@ def _info(commands: Any) -> None:
 # ---------------------------------------------------------------------- options that commands share
 
 
-def _add_tables(parser: argparse.ArgumentParser, *, labels: bool = True) -> None:
+def _add_tables(parser: argparse.ArgumentParser, *, labels: bool = True, blocks: bool = False) -> None:
     parser.add_argument("cases", type=Path, help=f"the cases, or both groups with --group ({FORMATS})")
     parser.add_argument(
         "--background",
@@ -199,6 +222,13 @@ def _add_tables(parser: argparse.ArgumentParser, *, labels: bool = True) -> None
     parser.add_argument("--group", metavar="COLUMN", help="the column that tells cases and controls of one table apart")
     if labels:
         parser.add_argument("--labels", metavar="COLUMN", help="a column to show beside the results; no feature")
+    if blocks:
+        parser.add_argument(
+            "--blocks",
+            metavar="COLUMN",
+            help="the column with the donor, animal or plate of each row; no feature. Rows of one block stay together, "
+            "and the same name in both groups is the same block",
+        )
     parser.add_argument(
         "--ignore", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns that are no features"
     )
@@ -227,6 +257,10 @@ def _add_method(parser: argparse.ArgumentParser, methods: list[str], *, gamma: b
             metavar="NUMBER",
             help="strength of the contrast, 0 for none (default: auto, which is robust for finding directions)",
         )
+    _add_scale(parser)
+
+
+def _add_scale(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--scale",
         choices=["none", "group", "pooled"],
@@ -234,6 +268,10 @@ def _add_method(parser: argparse.ArgumentParser, methods: list[str], *, gamma: b
         help="divide features by their standard deviation in each group, or within groups "
         f"(default: {SETTINGS['scale']})",
     )
+
+
+def _add_no_test(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-test", action="store_true", help="do not test whether what is found is more than chance")
 
 
 def _add_components(parser: argparse.ArgumentParser) -> None:

@@ -10,7 +10,7 @@ from .. import report as write_report
 from ..reporting import check_libraries
 from ._apply import feature_names, load_model
 from ._console import Console, printable
-from ._fit import fitted_model
+from ._fit import fitted_model, make_model
 from ._inputs import Inputs, read_inputs
 from ._outputs import OutputError, check_outputs, staged
 from ._parser import SETTINGS
@@ -26,7 +26,9 @@ def report(options: Namespace, console: Console) -> None:
     model = None if options.model is None else _saved_model(options)
     features = None if model is None else (feature_names(model), model.n_features_in_)
     inputs = read_inputs(options, features=features)
-    if model is None:
+    if model is None and options.uncertainty == "none":
+        model = make_model(options, console)  # fitted with the report, in one pass over the rows
+    elif model is None:
         model = fitted_model(options, inputs, console)
     draws = _uncertainty(model, inputs, options, console)
     with staged([options.output], force=options.force) as places:
@@ -34,21 +36,26 @@ def report(options: Namespace, console: Console) -> None:
         summary = write_report(
             model,
             inputs.X,
-            inputs.Y,
-            inputs.cases.labels,
-            places[options.output.name],
+            background=inputs.Y,
+            labels=inputs.cases.labels,
+            output=places[options.output.name],
             row_names=inputs.cases.row_names,
             background_row_names=inputs.controls.row_names,
             label_name=options.labels,
             sources=[printable(source) for source in inputs.sources],
             uncertainty=draws,
+            test=not options.no_test,
+            blocks=inputs.cases.blocks,
+            background_blocks=inputs.controls.blocks,
             gammas=options.gammas,
             title=options.title and printable(options.title),
             code=printable(options.shell),
             progress=console.progress,
         )
     cautions = [f"Caution: {caution}" for caution in summary["cautions"]]
-    console.say(*inputs.describe(), *cautions, f"Report: {options.output}")
+    remarks = [] if summary["test"] is None else summary["test"]["remarks"]
+    verdict = [] if summary["verdict"] is None else [summary["verdict"], *remarks, ""]
+    console.say(*verdict, *inputs.describe(), *cautions, f"Report: {options.output}")
     console.summarise(summary | {"written": str(options.output)})
 
 
@@ -60,11 +67,6 @@ def _settled(options: Namespace) -> Namespace:
     if given:
         names = " and ".join(f"--{name}" for name in given)
         raise ValueError(f"{names} cannot be used with --model: the saved model has its own.")
-    if options.uncertainty == "posterior":
-        raise ValueError(
-            "--uncertainty posterior cannot be used with --model: a saved model holds no moments of its data. Leave "
-            "--model out, or use --uncertainty bootstrap."
-        )
     return options
 
 
@@ -76,10 +78,10 @@ def _saved_model(options: Namespace) -> Any:
             f"--model {file!r} is a {type(model).__name__}: a report is about what contrapca fit writes, a PCPCA, CPCA "
             "or PPCA."
         )
-    if options.uncertainty == "bootstrap" and model.background_mean_ is None:
+    if options.uncertainty != "none" and model.background_mean_ is None:
         raise ValueError(
-            f"--uncertainty bootstrap cannot be used with --model {file!r}: it was fitted without controls. Fit one "
-            "with --background, or leave --uncertainty out."
+            f"--uncertainty {options.uncertainty} cannot be used with --model {file!r}: it was fitted without "
+            "controls. Fit one with --background, or leave --uncertainty out."
         )
     return model
 
@@ -88,7 +90,7 @@ def _uncertainty(model: Any, inputs: Inputs, options: Namespace, console: Consol
     """Draws around the model, if they are asked for."""
     settings = {"random_state": options.seed, "progress": console.progress}
     if options.uncertainty == "posterior":
-        return model.posterior(**settings)
+        return model.posterior(inputs.X, background=inputs.Y, **settings)
     if options.uncertainty == "bootstrap":
         return model.bootstrap(inputs.X, background=inputs.Y, **settings)
     return None

@@ -25,9 +25,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._progress import Progress
+from .._util.archive import atomic_write
+from .._util.progress import Progress
 from ..exceptions import DatasetError, warn
-from ..io import atomic_write
 
 Arrays = dict[str, npt.NDArray[Any]]
 

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._array import Array
-from .._validation import generator
+from .._checks import generator
+from .._util.arrays import Array
 from ..gaussian import LatentGaussian
 
 

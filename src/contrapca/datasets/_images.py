@@ -10,9 +10,9 @@ import numpy.typing as npt
 from sklearn.datasets import load_digits, load_sample_image
 from sklearn.utils import Bunch
 
-from .._array import Array
-from .._optional import require
-from .._validation import generator
+from .._checks import generator
+from .._util.arrays import Array
+from .._util.optional import require
 
 SIDE, WHITE, DIGIT_WHITE = (
     8,

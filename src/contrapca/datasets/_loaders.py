@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._validation import generator
+from .._checks import generator
 from . import _parsers
 from ._fetch import Form, Source, load_arrays, locate
 from ._images import pixel_names, random_patches

@@ -15,7 +15,7 @@ import numpy as np
 import scipy.io
 import scipy.sparse
 
-from .._optional import require
+from .._util.optional import require
 from ._fetch import Arrays
 
 ATTRIBUTE = re.compile(r"@attribute\s+('[^']*'|\"[^\"]*\"|\S+)", re.IGNORECASE)

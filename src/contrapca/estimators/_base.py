@@ -1,122 +1,141 @@
-"""What PPCA, CPCA and PCPCA share: fitting, mapping rows, features, saving."""
+"""What all estimators share: reading, fitting, mapping rows, features, uncertainty, saving."""
 
 from __future__ import annotations
 
-import contextlib
-from collections.abc import Callable
-from typing import Any, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Self
 
 import numpy as np
-import scipy.sparse as sp
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from .._array import Array, Rows, is_sparse, row_slices
-from .._table import Table
-from .._validation import Groups, canonical, check_n_components, check_option, split_groups, without_mask
-from ..exceptions import RowsChangedError
-from ..gaussian import centred_product
-from ..moments import finite_column_means
-from ..solvers import SolverChoice
-from ._fit import Fit, Method, Source, collect, fit_contrast
-from ._persistence import save_model
+from .._checks import SCALES, check_n_components, check_option
+from .._util.arrays import Array, Rows
+from .._util.table import Table
+from ..fitting import Fit, Latents, Settings, fit_data
+from ..groups import Groups, Tables, canonical, column_means, without_mask
+from ..methods import PCPCA_METHOD, Method
+from ..moments import Complete, Incomplete, Moments, collect, read
+from ..rows import storage
+from ..uncertainty import ContrastPosterior, bootstrap
+from ..units import Units, check_same_tables
+from ._persistence import REGISTRY, fit_from_saved, save_fit
 
-ROW_BLOCK_BYTES = 16 * 2**20
 
+class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Base of the estimators; not public. `_state` holds the fit, from which all fitted attributes come."""
 
-class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators; not public."""
-
+    _method: ClassVar[Method | None] = PCPCA_METHOD
+    _takes_missing: ClassVar[bool] = True
     n_components: int
     scale: bool | str
     solver: str
     background_label: Any = None
 
-    # Both None without a background.
+    mean_: Array
+    scale_: Array
+    feature_variance_: Array
     background_mean_: Array | None
     background_scale_: Array | None
+    background_feature_variance_: Array | None
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if cls.__module__.startswith(f"{__package__}."):  # files of other classes could not be read elsewhere
+            REGISTRY[cls.__name__] = cls
 
     # ------------------------------------------------------------------ fit
 
-    def _fit(self, X: Any, y: Any, background: Any, method: Method, gamma: float | None) -> Self:
+    def _fit(self, X: Any, y: Any, background: Any, gamma: float | None) -> Self:
         """Compute everything first and set attributes last, so that a failure leaves nothing behind."""
-        check_option(self.scale, "scale", (False, "group", "pooled"))
-        groups = split_groups(
-            X, y, background, self.background_label, name=type(self).__name__, needs_background=gamma != 0
+        check_option(self.scale, "scale", SCALES)
+        tables = read(
+            X,
+            y,
+            background,
+            self.background_label,
+            name=type(self).__name__,
+            needs_background=gamma != 0,
+            allow_missing=self._takes_missing,
         )
-        d = check_n_components(self.n_components, groups.foreground.shape[1])
-        fit = self._solve(groups, d, method, gamma)
-        validate_data(self, X, skip_check_array=True)
-        self._adopt(fit, groups.foreground.dtype)
-        return self
+        fit = self._fitted(tables, self._collected(tables), gamma)
+        if not isinstance(X, Moments):
+            validate_data(self, X, skip_check_array=True)
+        return self._with_fit(fit)
 
-    def _solve(self, groups: Groups, d: int, method: Method, gamma: float | None) -> Fit:
-        """From checked rows to the solution."""
-        return fit_contrast(collect(groups, d, self.scale, self.solver), method, d, gamma)
+    def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
+        """From tables and their data to the solution."""
+        return self._solve(data, gamma)
 
-    def _adopt(self, fit: Fit, dtype: np.dtype[Any]) -> None:
-        """Set the fitted attributes; arrays in the float type of the foreground."""
+    def _collected(self, tables: Tables) -> Complete | Incomplete:
+        """The data of the fit, read from the tables."""
+        return collect(tables, check_n_components(self.n_components, tables.n_features), self.scale, self.solver)
 
-        def cast(array: Array | None) -> Array | None:
-            return None if array is None else array.astype(dtype)
+    def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
+        """From the data to the solution."""
+        assert self._method is not None
+        return fit_data(data, self._method, self._latents(), gamma, self._settings())
 
-        data = fit.source
-        self.components_ = fit.components.T.astype(dtype)
-        self.eigenvalues_ = fit.eigenvalues.astype(dtype)
-        self.mean_ = data.means[0].astype(dtype)
-        self.background_mean_ = cast(data.means[1])
-        self.scale_ = data.scales[0].astype(dtype)
-        self.background_scale_ = cast(data.scales[1])
-        self.feature_variance_ = data.variances[0].astype(dtype)
-        self.background_feature_variance_ = cast(data.variances[1])
-        self.explained_variance_ = fit.variances[0].astype(dtype)
-        self.explained_variance_ratio_ = fit.shares(0).astype(dtype)
+    def _latents(self) -> Latents:
+        return Latents.plain(self.n_components)
+
+    def _settings(self) -> Settings:
+        return Settings()
+
+    def _with_fit(self, fit: Fit) -> Self:
+        """This estimator with the attributes of a fit, arrays in the float type of the foreground."""
+        self._state, self._parameters = fit, self.get_params(deep=False)
+        dtype, units = fit.units.foreground.dtype, fit.units
+        self.n_features_in_ = fit.components.shape[0]
+        if units.foreground.names is not None:
+            self.feature_names_in_ = np.array(units.foreground.names, dtype=object)
+        elif hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
+        self.components_ = fit.components.T.astype(dtype, copy=False)
+        for prefix, group in (("", units.foreground), ("background_", units.background)):
+            for name, value in (("mean", "mean"), ("scale", "scale"), ("feature_variance", "variance")):
+                array = None if group is None else getattr(group, value).astype(dtype, copy=False)
+                setattr(self, f"{prefix}{name}_", array)
+        self.explained_variance_ = fit.variances.foreground.astype(dtype, copy=False)
+        self.explained_variance_ratio_ = fit.shares.foreground.astype(dtype, copy=False)
+        if fit.eigenvalues is not None:
+            self.eigenvalues_ = fit.eigenvalues.astype(dtype, copy=False)
         self.n_effective_ = fit.n_effective
         self.n_iter_ = fit.n_iter
-        self.solver_: SolverChoice = fit.solver
-        self._objective = fit.objective
-        self._source: Source | None = data
-        for scatter in data.watched_rows():
-            _ = scatter.fingerprint  # of the rows as they are now
+        self.solver_ = fit.solver
+        return self
+
+    def _as_fitted(self) -> Self:
+        """The same fit with the parameters that it was made with, whatever `set_params` has changed since."""
+        return type(self)(**self._parameters)._with_fit(self._state)
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "components_")
+        return hasattr(self, "_state")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = self._takes_missing
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     # ------------------------------------------------------------------ rows to latents and back
 
-    def _decoder(self) -> Array:
-        """B of shape (D, d): a row is mean + B z in scaled units."""
-        return self.components_.T
-
-    def _rows(self, X: Any) -> Rows:
-        """New rows, complete, checked against those seen in fit."""
-        rows = canonical(self._validated(X, accept_sparse="csr", ensure_all_finite=False))
-        finite_column_means(rows)
-        return rows
-
-    def _validated(self, X: Any, **checks: Any) -> Rows:
+    def _rows(self, X: Any) -> tuple[Rows, bool]:
+        """New rows, checked against those seen in fit, and whether values are missing."""
         check_is_fitted(self)
-        X = without_mask(X)
-        return validate_data(self, X, reset=False, dtype=[np.float64, np.float32], **checks)
+        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+        rows = canonical(validate_data(self, without_mask(X), reset=False, **checks))
+        return rows, bool(np.isnan(column_means(rows, allow_missing=self._state.model is not None)).any())
 
-    def _map_rows(self, function: Callable[[Rows], Array], rows: Rows, scale: Array) -> Array:
-        """`function` over blocks of the rows divided by `scale`; results stacked."""
-        divisor = scale.astype(rows.dtype)
-        plain = bool(np.all(divisor == 1))
-        bytes_per_row = 12 * rows.nnz / rows.shape[0] if is_sparse(rows) else 8 * rows.shape[1]
-        results = []
-        for part in row_slices(rows.shape[0], int(1 + ROW_BLOCK_BYTES / (1 + bytes_per_row))):
-            block = rows[part]
-            if not plain:
-                block = block @ sp.diags_array(1 / divisor) if is_sparse(rows) else block / divisor
-            results.append(function(block))
-        return np.concatenate(results)
+    def _units(self, center: str) -> Units:
+        """Units of the group that rows are treated as."""
+        units = self._state.units
+        check_option(center, "center", ("foreground", "background", *units.names))
+        if center not in units.names:
+            raise ValueError("center='background' needs a model that was fitted with a background.")
+        return units[center]
 
     def transform(self, X: Any, *, center: str = "foreground") -> Array:
         """Latent coordinates of each row.
@@ -132,23 +151,17 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         -------
         Z : ndarray of shape (n, d), in the float type of `X`
         """
-        return self._latents(X, center)
+        rows, missing = self._rows(X)
+        return self._latent_means(rows, missing, center)
 
-    def _latents(self, X: Any, center: str) -> Array:
-        """`transform` without its wrapper for data frames."""
-        rows = self._rows(X)
-        mean, scale = self._origin(center)
-        origin, V = mean / scale, self._decoder()
-        return self._map_rows(lambda block: centred_product(block, origin, V), rows, scale)
-
-    def _origin(self, center: str) -> tuple[Array, Array]:
-        """Mean and scale of the group that rows are treated as."""
-        check_option(center, "center", ("foreground", "background"))
-        if center == "foreground":
-            return self.mean_, self.scale_
-        if self.background_mean_ is None or self.background_scale_ is None:
-            raise ValueError("center='background' needs a model that was fitted with a background.")
-        return self.background_mean_, self.background_scale_
+    def _latent_means(self, rows: Rows, missing: bool, center: str) -> Array:
+        units, fit = self._units(center), self._state
+        if not missing:
+            P, origin = fit.projection, units.origin
+            return units.apply(lambda block: storage(block).centred_product(block, origin, P), rows)
+        assert fit.model is not None
+        model = replace(fit.model, mean=units.origin)
+        return units.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
 
     def fit_transform(self, X: Any, y: Any = None, *, background: Any = None) -> Array:
         """Fit, then transform all rows of `X` in their order (background rows among them included).
@@ -177,12 +190,12 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         X : ndarray of shape (n, D)
         """
         check_is_fitted(self)
-        latents = check_array(Z, dtype=[np.float64, np.float32], estimator=type(self).__name__)
-        d = self.components_.shape[0]
-        if latents.shape[1] != d:
-            raise ValueError(f"Z has {latents.shape[1]} columns, but the model has {d} components.")
-        decoder = (self._decoder() * self.scale_[:, None]).astype(latents.dtype)
-        return latents @ decoder.T + self.mean_.astype(latents.dtype)
+        latents = check_array(Z, dtype=[np.float64, np.float32], ensure_min_features=0, estimator=type(self).__name__)
+        loadings, units = self._state.loadings, self._state.units.foreground
+        if latents.shape[1] != loadings.shape[1]:
+            raise ValueError(f"Z has {latents.shape[1]} columns, but the model has {loadings.shape[1]} components.")
+        decoder = (loadings * units.scale[:, None]).astype(latents.dtype)
+        return latents @ decoder.T + units.mean.astype(latents.dtype)
 
     # ------------------------------------------------------------------ results
 
@@ -194,11 +207,11 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         """The value that `fit` maximised, at its maximum.
 
         PPCA: the log-likelihood of the rows. PCPCA: the relative log-likelihood
-        log p(X) - gamma_raw log p(Y). CPCA: tr V'C V = n times the sum of `eigenvalues_`.
-        In scaled units where `scale` is set.
+        log p(X) - gamma_raw log p(Y). CPCA: tr V'C V = n times the sum of `eigenvalues_`. CLVM: the log-likelihood of
+        both groups. In scaled units where `scale` is set.
         """
         check_is_fitted(self)
-        return self._objective
+        return self._state.objective
 
     def feature_table(self) -> Table:
         """Every feature's part in the components.
@@ -211,9 +224,8 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             `to_frame()` makes it a pandas DataFrame.
         """
         check_is_fitted(self)
-        loadings = self._decoder()
-        names = getattr(self, "feature_names_in_", np.array([f"x{j}" for j in range(self.n_features_in_)]))
-        columns: dict[str, Any] = {"feature": names}
+        loadings = self._state.loadings.astype(self.components_.dtype)
+        columns: dict[str, Any] = {"feature": np.array(self._state.units.foreground.labels, dtype=object)}
         columns |= {f"loading_{k}": loadings[:, k] for k in range(loadings.shape[1])}
         columns["foreground_variance"] = self.feature_variance_
         if self.background_feature_variance_ is not None:
@@ -223,24 +235,89 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
         rank[order] = np.arange(1, order.size + 1)
         return Table(columns | {"rank": rank})
 
+    # ------------------------------------------------------------------ uncertainty
+
+    def _fitted_groups(self, X: Any, y: Any, background: Any) -> Tables:
+        """The groups of the fit, given again."""
+        check_is_fitted(self)
+        contrasted = self._state.units.background is not None
+        if not contrasted and background is not None:
+            raise ValueError("This model was fitted without a background: pass none.")
+        if not isinstance(X, Moments):
+            validate_data(self, X, reset=False, skip_check_array=True)  # names and number of features
+        elif X.mean.size != self.n_features_in_:
+            raise ValueError(f"X has {X.mean.size} features, but the fit was to {self.n_features_in_}.")
+        label = self._parameters.get("background_label") if contrasted else None
+        name = type(self).__name__
+        return read(X, y, background, label, name=name, needs_background=contrasted, allow_missing=self._takes_missing)
+
+    def _fitted_data(self, X: Any, y: Any, background: Any) -> Complete | Incomplete:
+        """The data of the fit, given again, in its units; other data are refused."""
+        tables, units = self._fitted_groups(X, y, background), self._state.units
+        data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale))
+        check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
+        return data
+
+    @available_if(lambda self: self._method is not None)  # type: ignore[untyped-decorator]
+    def bootstrap(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        background: Any = None,
+        blocks: Any = None,
+        background_blocks: Any = None,
+        n: int = 200,
+        random_state: Any = None,
+        progress: bool = True,
+    ) -> ContrastPosterior:
+        """Uncertainty from refits to rows, or whole blocks of them, drawn with replacement within each group.
+
+        It needs no condition on N and no extra library, and takes missing values (PPCA, PCPCA). Scales and the number
+        of latent dimensions stay those of the fit; with gamma="auto" every refit takes the same part of its own limit.
+
+        Parameters
+        ----------
+        X, y, background
+            The rows of the fit, as for `fit`.
+        blocks, background_blocks : array-like of shape (n,) and (m,), optional
+            The donor, animal or plate of each row, where rows are not independent: whole blocks are drawn. A label in
+            both is one block with rows in both groups.
+        n : int, default 200
+            Refits.
+        random_state : None, int, Generator or RandomState
+        progress : bool, default True
+            Show a progress bar on standard error.
+
+        Returns
+        -------
+        ContrastPosterior
+            With one chain; `failures` counts the refits for which gamma was infeasible.
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from contrapca import PCPCA
+        >>> rng = np.random.default_rng(0)
+        >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
+        >>> model = PCPCA(1, gamma=0.5).fit(X, background=Y)
+        >>> refits = model.bootstrap(X, background=Y, n=100, random_state=0, progress=False)
+        >>> refits
+        ContrastPosterior(bootstrap, pcpca: 1 x 100 draws, D = 5, d = 1)
+        >>> refits.summary()["excludes_zero"].tolist()
+        [True, False, False, False, False]
+        """
+        tables = self._fitted_groups(X, y, background)
+        if isinstance(X, Moments):
+            raise TypeError("bootstrap() draws rows, and moments have none: pass the tables of the fit.")
+        weights = None if tables.incomplete else tables.rows.map(lambda rows: float(rows.shape[0]))
+        check_same_tables(tables.means, self._state.units, weights=weights, gls=self._parameters.get("mean") == "gls")
+        assert self._method is not None
+        given = {"blocks": blocks, "background_blocks": background_blocks}
+        settings: dict[str, Any] = {"n": n, "random_state": random_state, "progress": progress}
+        return bootstrap(tables, self._state, self._method, **given, **settings)
+
     # ------------------------------------------------------------------ saving
-
-    def _resolve(self) -> None:
-        """Compute what is left until asked for, while the moments it needs are still here."""
-
-    def _kept(self) -> Source:
-        """What fit kept of the data; rows among it must be what they were then."""
-        if self._source is None or any(scatter.rows_changed() for scatter in self._source.watched_rows()):
-            raise RowsChangedError
-        return self._source
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Without the moments, which may hold the user's rows; what depends on them is computed first, if it can be."""
-        if self.__dict__.get("_source") is None:
-            return super().__getstate__()
-        with contextlib.suppress(RowsChangedError):
-            self._resolve()
-        return {**super().__getstate__(), "_source": None}
 
     def save(self, path: Any) -> None:
         """Write the fitted model to a file that `contrapca.load` reads (npz and JSON, no pickle).
@@ -251,6 +328,15 @@ class ContrastEstimator(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseE
             Written atomically; an existing file is replaced. `set_output` settings are not part of it.
         """
         check_is_fitted(self)
-        if self._source is not None:
-            self._resolve()
-        save_model(self, path)
+        save_fit(path, self, self._state)
+
+    @classmethod
+    def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:
+        """A fitted model from the parts of a file that `save` wrote, each checked."""
+        return cls(**facts["parameters"])._with_fit(fit_from_saved(facts, arrays, names))
+
+
+def check_same_data(data: Complete | Incomplete, fitted: Groups[Units], *, gls: bool = False) -> None:
+    """Refuse data other than those of a fit."""
+    means, weights = data.units.map(lambda units: units.mean), data.units.map(lambda units: units.weight)
+    check_same_tables(means, fitted, weights=weights, gls=gls)

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import math
-from typing import Any
+from typing import Any, Self
 
-import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._array import Array
-from .._validation import check_gamma
-from ._base import ContrastEstimator
-from ._fit import Fit, Method
+from .._checks import check_gamma
+from .._util.arrays import Array
+from ..fitting import Fit
+from ._base import Decomposition
 
 
-class ContrastiveEstimator(ContrastEstimator):
+class Contrastive(Decomposition):
     """Base of CPCA and PCPCA; not public."""
-
-    _method: Method
 
     def __init__(
         self,
@@ -34,18 +30,18 @@ class ContrastiveEstimator(ContrastEstimator):
         self.scale = scale
         self.solver = solver
 
-    def fit(self, X: Any, y: Any = None, *, background: Any = None) -> Any:
+    def fit(self, X: Any, y: Any = None, *, background: Any = None) -> Self:
         """Fit to a foreground and a background.
 
         Parameters
         ----------
-        X : array-like, data frame or sparse matrix of shape (n, D)
+        X : array-like, data frame or sparse matrix of shape (n, D), or Moments
             The foreground (cases), rows are samples; with `background_label`, both groups stacked. PCPCA takes missing
             values (NaN) in both groups.
         y : array-like of shape (n,), optional
             The group of each row. Rows with `y == background_label` are the background. Ignored without
             `background_label`.
-        background : array-like, data frame or sparse matrix of shape (m, D), optional
+        background : array-like, data frame or sparse matrix of shape (m, D), or Moments, optional
             The background (controls) as a table of its own. In a Pipeline it would bypass the earlier steps: use
             `background_label` there. Not needed for gamma=0.
 
@@ -53,17 +49,16 @@ class ContrastiveEstimator(ContrastEstimator):
         -------
         self
         """
-        return self._fit(X, y, background, self._method, check_gamma(self.gamma))
+        return self._fit(X, y, background, check_gamma(self.gamma))
 
-    def _adopt(self, fit: Fit, dtype: np.dtype[Any]) -> None:
-        super()._adopt(fit, dtype)
-        along = fit.variances[1]
-        self.background_variance_: Array | None = None if along is None else along.astype(dtype)
-        self.background_variance_ratio_: Array | None = None if along is None else fit.shares(1).astype(dtype)
-        self._loss = fit.reconstruction_loss
+    def _with_fit(self, fit: Fit) -> Self:
+        super()._with_fit(fit)
+        dtype, along, shares = fit.units.foreground.dtype, fit.variances.background, fit.shares.background
+        self.background_variance_: Array | None = None if along is None else along.astype(dtype, copy=False)
+        self.background_variance_ratio_: Array | None = None if shares is None else shares.astype(dtype, copy=False)
         self.gamma_ = fit.gamma
-        self.gamma_raw_ = fit.gamma / fit.source.ratio
-        self._gamma_max: float | None = fit.limit if along is not None else math.nan
+        self.gamma_raw_ = fit.gamma_raw
+        return self
 
     def reconstruction_loss(self) -> float:
         """CPCA's geometric objective at the fit (the paper's Theorem 1), in scaled units.
@@ -72,19 +67,23 @@ class ContrastiveEstimator(ContrastEstimator):
         of background rows.
         """
         check_is_fitted(self)
-        return self._loss
+        return self._state.reconstruction_loss
 
     @property
     def gamma_max_(self) -> float:
-        """The exact limit of gamma for these data and n_components; nan without a background.
+        """The limit of gamma for these data and n_components, where fit computed it."""
+        return self._limit()[0]
 
-        With missing values only an upper bound of it. Computed when first asked for, from moments that fit kept.
-        """
+    @property
+    def gamma_max_is_bound_(self) -> bool:
+        """Whether `gamma_max_` is only an upper bound of the limit, as values are missing."""
+        return self._limit()[1]
+
+    def _limit(self) -> tuple[float, bool]:
         check_is_fitted(self)
-        if self._gamma_max is None:
-            self._gamma_max = self._kept().limit(self._method, self.components_.shape[0])
-        return self._gamma_max
-
-    def _resolve(self) -> None:
-        super()._resolve()
-        _ = self.gamma_max_
+        if self._state.limit is None:
+            raise AttributeError(
+                f"This {type(self).__name__} has no gamma_max_: fit computes the limit where gamma='auto' needs it. "
+                "contrapca.gamma_limits(X, background=Y, n_components=...) computes it for any table."
+            )
+        return self._state.limit, self._state.limit_is_bound

@@ -1,38 +1,29 @@
-"""What PPCA and PCPCA share: a probability model of the foreground."""
+"""What PPCA, PCPCA and CLVM share: a probability model of the foreground."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
+from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_is_fitted
 
-from .._array import Array, Rows, is_sparse
-from .._validation import (
-    Groups,
-    canonical,
-    check_count,
-    check_option,
-    check_positive,
-    generator,
-    label_mask,
-    like_table,
-)
-from ..exceptions import NonFiniteError
+from .._checks import check_count, check_n_components, check_option, check_positive, generator
+from .._util.arrays import Array, Rows, is_sparse
+from ..fitting import Fit, Settings
 from ..gaussian import Conditional, LatentGaussian
-from ..moments import has_holes
-from ..solvers import Algorithm
-from ._base import ContrastEstimator
-from ._fit import Fit, Method
-from ._missing import Settings, fit_observed
+from ..groups import Tables, label_mask, like_table
+from ..moments import SPECTRAL, Complete, Incomplete, collect_incomplete
+from ..uncertainty import ContrastPosterior, sample_posterior
+from ..units import Units
+from ._base import Decomposition
 
 GRADIENT_SOLVERS = ("lbfgs", "adam")
 
 
-class LikelihoodEstimator(ContrastEstimator):
-    """Base of PPCA and PCPCA; not public.
+class Likelihood(Decomposition):
+    """Base of PPCA, PCPCA and CLVM; not public.
 
     The model N(mean, W W' + sigma2 I) lives in scaled units (`model_`); every method takes and
     returns original units.
@@ -45,68 +36,49 @@ class LikelihoodEstimator(ContrastEstimator):
     random_state: Any
     verbose: int
 
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.input_tags.allow_nan = True
-        return tags
-
-    def _solve(self, groups: Groups, d: int, method: Method, gamma: float | None) -> Fit:
-        """In closed form if the rows are complete, else (or if asked for) by gradients."""
-        check_option(self.solver, "solver", ("auto", "eigh", "dual", "lanczos", *GRADIENT_SOLVERS))
+    def _settings(self) -> Settings:
+        check_option(self.solver, "solver", ("auto", *SPECTRAL, *GRADIENT_SOLVERS))
         check_option(self.mean, "mean", ("observed", "gls"))
         check_count(self.n_init, "n_init")
         check_count(self.max_iter, "max_iter")
         check_positive(self.tol, "tol")
-        if self.solver not in GRADIENT_SOLVERS:
-            try:
-                return super()._solve(groups, d, method, gamma)
-            except NonFiniteError as error:
-                if not error.missing or any(map(is_sparse, groups.tables)):
-                    raise
-                if self.solver != "auto":
-                    raise ValueError(
-                        f"solver={self.solver!r} is for complete rows, but values are missing. Use solver='auto', or "
-                        "fill them first."
-                    ) from error
-        elif any(map(is_sparse, groups.tables)):
-            raise ValueError(f"solver={self.solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
-        algorithm: Algorithm = "adam" if self.solver == "adam" else "lbfgs"
-        settings = Settings(
+        algorithm = self.solver if self.solver in GRADIENT_SOLVERS else "lbfgs"
+        return Settings(
             algorithm, self.mean, self.n_init, self.max_iter, self.tol, self.random_state, int(self.verbose)
         )
-        return fit_observed(groups, d, gamma, self.scale, settings)
 
-    def _adopt(self, fit: Fit, dtype: np.dtype[Any]) -> None:
-        super()._adopt(fit, dtype)
-        values = np.array([fit.objective])
-        self.objective_history_ = values if fit.history is None else fit.history
-        self.init_objectives_ = values if fit.init_objectives is None else fit.init_objectives
-        W = fit.components * fit.lengths
-        self.model_ = LatentGaussian(fit.source.model_mean, W, fit.sigma2)
-        self.loadings_ = W.astype(dtype)
-        self.noise_variance_ = fit.sigma2
+    def _collected(self, tables: Tables) -> Complete | Incomplete:
+        self._settings()
+        if self.solver not in GRADIENT_SOLVERS:
+            if self.solver != "auto" and tables.incomplete:
+                raise ValueError(
+                    f"solver={self.solver!r} is for complete rows, but values are missing. Use solver='auto', or "
+                    "fill them first."
+                )
+            return super()._collected(tables)
+        if not isinstance(tables.rows.foreground, np.ndarray) or any(map(is_sparse, tables.rows)):
+            raise ValueError(f"solver={self.solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
+        check_n_components(self.n_components, tables.n_features)
+        return collect_incomplete(tables, self.scale)
 
-    def _decoder(self) -> Array:
-        return self.loadings_
+    def _with_fit(self, fit: Fit) -> Self:
+        super()._with_fit(fit)
+        if fit.model is None:  # in a file
+            raise ValueError("its model is missing")
+        self.objective_history_ = fit.history
+        self.init_objectives_ = fit.init_objectives
+        self.model_ = fit.model
+        self.loadings_ = fit.loadings.astype(fit.units.foreground.dtype, copy=False)
+        self.noise_variance_ = fit.model.sigma2
+        return self
 
-    def _rows(self, X: Any) -> Rows:
-        rows = canonical(self._validated(X, accept_sparse="csr", ensure_all_finite=False))
-        has_holes(rows)  # refuses infinity
-        return rows
+    # ------------------------------------------------------------------ densities
 
-    def _latents(self, X: Any, center: str) -> Array:
-        rows = self._rows(X)
-        mean, scale = self._origin(center)
-        model = replace(self.model_, mean=mean.astype(np.float64) / scale)
-        return self._map_rows(lambda block: _apply(model.latent_mean, Conditional.latents, model, block), rows, scale)
-
-    def _log_density(self, model: LatentGaussian, rows: Rows, scale: Array) -> Array:
-        """log p of the observed values of each row in original units, `model` being in units of `scale`."""
-        density = self._map_rows(lambda block: _apply(model.log_prob, Conditional.log_prob, model, block), rows, scale)
-        jacobian = np.log(scale.astype(np.float64))  # of what is observed
-        if is_sparse(rows) or not np.any(jacobian):
-            return density - density.dtype.type(jacobian.sum())
-        return density - (~np.isnan(rows) @ jacobian).astype(density.dtype)
+    def _log_density(self, model: LatentGaussian, rows: Rows, missing: bool, units: Units) -> Array:
+        """log p of the observed values of each row in original units, `model` being in the given units."""
+        log_prob = (lambda block: model.condition(block).log_prob()) if missing else model.log_prob
+        density = units.apply(log_prob, rows)
+        return (density - units.log_jacobian(rows, missing=missing)).astype(density.dtype)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under the foreground model N(mean, W W' + sigma2 I).
@@ -122,8 +94,8 @@ class LikelihoodEstimator(ContrastEstimator):
         log_likelihood : ndarray of shape (n,), in original units
             Of the observed values of each row; 0 of a row without any.
         """
-        rows = self._rows(X)
-        return self._log_density(self.model_, rows, self.scale_)
+        rows, missing = self._rows(X)
+        return self._log_density(self.model_, rows, missing, self._state.units.foreground)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the foreground rows.
@@ -162,12 +134,13 @@ class LikelihoodEstimator(ContrastEstimator):
             sigma2 M^-1, the same for all complete rows; wider for rows with missing values, and the identity for a row
             without any value.
         """
-        rows = self._rows(X)
-        mean = self._latents(rows, center="foreground")
-        if is_sparse(rows) or not np.isnan(rows).any():
-            return mean, self.model_.latent_covariance(mean.shape[0], mean.dtype)
-        covariance = self._map_rows(lambda block: self.model_.condition(block).latent_covariance(), rows, self.scale_)
-        return mean, covariance.astype(mean.dtype)
+        rows, missing = self._rows(X)
+        units, k, model = self._state.units.foreground, self._state.n_shown, self.model_
+        mean = self._latent_means(rows, missing, "foreground")
+        if not missing:
+            covariance = model.latent_covariance()[:k, :k].astype(mean.dtype)
+            return mean, np.broadcast_to(covariance, (mean.shape[0], *covariance.shape))
+        return mean, units.apply(lambda block: model.condition(block).latent_covariance()[:, :k, :k], rows)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """New rows from the foreground model.
@@ -185,10 +158,8 @@ class LikelihoodEstimator(ContrastEstimator):
         X : ndarray of shape (n_samples, D), in original units
         """
         check_is_fitted(self)
-        if n_samples < 1:
-            raise ValueError(f"n_samples={n_samples} must be 1 or more.")
-        scaled = self.model_.sample(n_samples, generator(random_state))
-        return (scaled * self.scale_).astype(self.components_.dtype)
+        check_count(n_samples, "n_samples")
+        return self._state.units.foreground.undo(self.model_.sample(n_samples, generator(random_state)))
 
     def impute(self, X: Any, *, return_std: bool = False, n_draws: int | None = None, random_state: Any = None) -> Any:
         """Rows with their missing values (NaN) filled in from the foreground model; observed values stay as they are.
@@ -196,7 +167,7 @@ class LikelihoodEstimator(ContrastEstimator):
         Parameters
         ----------
         X : array-like or data frame of shape (n, D)
-            Rows with holes. A row without any value gets the mean.
+            Incomplete rows. A row without any value gets the mean.
         return_std : bool, default False
             Also return the standard deviation of each filled value (0 where observed).
         n_draws : int, optional
@@ -217,33 +188,33 @@ class LikelihoodEstimator(ContrastEstimator):
         >>> from contrapca import PPCA
         >>> rng = np.random.default_rng(0)
         >>> X = rng.normal(size=(100, 1)) + 0.1 * rng.normal(size=(100, 4))  # four copies of one signal
-        >>> holes = X.copy()
-        >>> holes[0, 0] = np.nan
-        >>> filled, std = PPCA(1).fit(holes).impute(holes, return_std=True)
+        >>> incomplete = X.copy()
+        >>> incomplete[0, 0] = np.nan
+        >>> filled, std = PPCA(1).fit(incomplete).impute(incomplete, return_std=True)
         >>> bool(abs(filled[0, 0] - X[0, 0]) < 3 * std[0, 0] < 0.5)
         True
         """
-        rows = self._validated(X, ensure_all_finite="allow-nan")
+        rows, _ = self._rows(X)
+        if is_sparse(rows):
+            raise TypeError("Sparse rows have zeros where nothing is stored, and no missing values to fill.")
         if n_draws is not None:
             check_count(n_draws, "n_draws")
-        if n_draws is not None and return_std:
-            raise ValueError("return_std goes without n_draws: the draws themselves show the spread.")
-        holes = np.isnan(rows)
-        if n_draws is None:
-            filled = self._fill(rows, lambda given: given.mean())
-            if not return_std:
-                return like_table(filled, X)
-            std = self._map_rows(lambda block: self.model_.condition(block).deviation(), rows, self.scale_)
-            return like_table(filled, X), like_table(np.where(holes, std * self.scale_, 0).astype(rows.dtype), X)
-        random = generator(random_state)
-        draws = [self._fill(rows, lambda given: given.draw(random)) for _ in range(n_draws)]
-        frames = [like_table(draw, X) for draw in draws]
-        return np.stack(draws) if isinstance(frames[0], np.ndarray) else frames
+            if return_std:
+                raise ValueError("return_std goes without n_draws: the draws themselves show the spread.")
+            random = generator(random_state)
+            draws = [self._fill(rows, lambda given: given.draw(random)) for _ in range(n_draws)]
+            frames = [like_table(draw, X) for draw in draws]
+            return np.stack(draws) if isinstance(frames[0], np.ndarray) else frames
+        filled = like_table(self._fill(rows, Conditional.mean), X)
+        if not return_std:
+            return filled
+        return filled, like_table(self._fill(np.where(np.isnan(rows), rows, 0), Conditional.deviation, rows), X)
 
-    def _fill(self, rows: Array, values: Callable[[Conditional], Array]) -> Array:
-        """A copy of the rows with `values` of their conditional distribution in their holes."""
-        scaled = self._map_rows(lambda block: values(self.model_.condition(block)), rows, self.scale_)
-        return np.where(np.isnan(rows), (scaled * self.scale_).astype(rows.dtype), rows)
+    def _fill(self, rows: Array, values: Callable[[Conditional], Array], given: Array | None = None) -> Array:
+        """The rows with `values`, from the conditional distribution given the same or other rows, where missing."""
+        units = self._state.units.foreground
+        scaled = units.apply(lambda block: values(self.model_.condition(block)), rows if given is None else given)
+        return np.where(np.isnan(rows), units.undo(scaled).astype(rows.dtype, copy=False), rows)
 
     def get_covariance(self) -> Array:
         """The model's covariance W W' + sigma2 I in original units, shape (D, D)."""
@@ -257,13 +228,60 @@ class LikelihoodEstimator(ContrastEstimator):
 
     def _fitted_scale(self) -> Array:
         check_is_fitted(self)
-        return self.scale_.astype(np.float64)
+        return self._state.units.foreground.scale
 
+    @available_if(lambda self: self._method is not None)  # type: ignore[untyped-decorator]
+    def posterior(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        background: Any = None,
+        draws: int = 1000,
+        tune: int = 1000,
+        chains: int = 4,
+        learning_rate: float = 1.0,
+        sigma2_min: float = 0.0,
+        random_state: Any = None,
+        progress: bool = True,
+    ) -> ContrastPosterior:
+        """Draws from the Gibbs posterior of (W, sigma2), by NUTS; complete data only.
 
-def _apply(
-    complete: Callable[[Rows], Array], observed: Callable[[Conditional], Array], model: LatentGaussian, block: Rows
-) -> Array:
-    """A function of complete rows, or its counterpart for rows with holes, in the float type of the rows."""
-    if is_sparse(block) or not np.isnan(block).any():
-        return complete(block)
-    return observed(model.condition(block)).astype(block.dtype)
+        Its density is exp(learning_rate * objective) under a flat prior, a true posterior for gamma = 0. It depends on
+        the rows through N and C alone, so that its cost does not grow with their number. It exists where learning_rate
+        times N = n (1 - gamma) exceeds D + d - 1; other requests are refused, with the way out. Where N is not much
+        larger than D, the flat prior draws W outwards: then trust directions (`angles`, `projector`) more than lengths.
+
+        Parameters
+        ----------
+        X, y, background
+            The rows of the fit, as for `fit`, or their Moments.
+        draws, tune, chains : int
+            Draws kept and discarded in each chain, and chains.
+        learning_rate : float, default 1.0
+            How much the data count: intervals shrink with its square root. With gamma > 0 there is no likelihood that
+            would fix it; `contrapca.calibrate_learning_rate` finds the one at which intervals cover.
+        sigma2_min : float, default 0.0
+            Lower bound of the noise variance, in scaled units.
+        random_state : None, int, Generator or RandomState
+            The same draws for the same seed, on any number of cores.
+        progress : bool, default True
+            Show a progress bar on standard error.
+
+        Returns
+        -------
+        ContrastPosterior
+        """
+        assert self._method is not None
+        return sample_posterior(
+            self._fitted_data(X, y, background),
+            self._state,
+            self._method,
+            draws=draws,
+            tune=tune,
+            chains=chains,
+            learning_rate=learning_rate,
+            sigma2_min=sigma2_min,
+            random_state=random_state,
+            progress=progress,
+        )

@@ -1,28 +1,9 @@
 """Rows in, sufficient statistics out: means, scatter matrices and their contrast."""
 
-from ._contrast import Contrast, Pair, alone
-from ._masked import MaskedGroup, MaskedPair, MaskedRows, observe, pooled_observed_deviation
-from ._moments import DenseScatter, Moments, finite_column_means, has_holes, observed_columns, pooled_deviation
-from ._reduced import reduce_rows
-from ._rows import RowScatter, accumulate, row_moments
-
-__all__ = [
-    "Contrast",
-    "DenseScatter",
-    "MaskedGroup",
-    "MaskedPair",
-    "MaskedRows",
-    "Moments",
-    "Pair",
-    "RowScatter",
-    "accumulate",
-    "alone",
-    "finite_column_means",
-    "has_holes",
-    "observe",
-    "observed_columns",
-    "pooled_deviation",
-    "pooled_observed_deviation",
-    "reduce_rows",
-    "row_moments",
-]
+from ._choice import MAX_DENSE, SPECTRAL, SolverChoice, choose_solver, select_solver, which_solver
+from ._collect import Complete, Incomplete, Scale, collect, collect_incomplete, read, row_moments
+from ._contrast import Contrast, alone, contrast, raw_gamma, weighted_terms
+from ._dual import Basis, reduce_rows
+from ._folds import Fold, assign_folds, make_folds, row_units, without
+from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
+from ._moments import DenseScatter, Moments, RowScatter, Scatter, pooled_deviation

@@ -2,16 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import Protocol
+from collections.abc import Iterable
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from typing import Any, Protocol
 
 import numpy as np
 
-from .._array import EPS, Array, Rows, is_sparse, row_slices
-from ..exceptions import NonFiniteError
+from .._util.archive import check_arrays, write_archive
+from .._util.arrays import EPS, Array, Rows
+from ..exceptions import GroupError
+from ..groups import Groups, check_table, column_means, column_names
+from ..rows import storage
+from ._choice import MAX_DENSE
 
-OBSERVED_BLOCK = 1000  # rows at a time, so that no copy of the table is made
+KIND = "moments"
+ARRAYS = {"mean": "D", "scatter": "DD"}
 
 
 class Scatter(Protocol):
@@ -21,18 +28,18 @@ class Scatter(Protocol):
     """
 
     @property
+    def size(self) -> int:
+        """The order of the matrix."""
+
+    @property
     def trace(self) -> float:
         """tr S."""
 
     def diagonal(self) -> Array:
         """diag(S), shape (D,)."""
 
-    def products(self, V: Array) -> list[Callable[[], Array]]:
-        """Calls that return summands of S V, for V of shape (D, k); threads may share them."""
-
-    @property
-    def shares(self) -> int:
-        """Into how many calls `products` splits the work: as many threads are of use."""
+    def matmul(self, V: Array) -> Array:
+        """S V for V of shape (D, k)."""
 
     def dense(self) -> Array:
         """S itself, shape (D, D)."""
@@ -48,18 +55,18 @@ class DenseScatter:
     matrix: Array
 
     @property
+    def size(self) -> int:
+        return int(self.matrix.shape[0])
+
+    @property
     def trace(self) -> float:
         return float(np.trace(self.matrix))
 
     def diagonal(self) -> Array:
         return np.diagonal(self.matrix)
 
-    def products(self, V: Array) -> list[Callable[[], Array]]:
-        return [lambda: self.matrix @ V]
-
-    @property
-    def shares(self) -> int:
-        return 1
+    def matmul(self, V: Array) -> Array:
+        return self.matrix @ V
 
     def dense(self) -> Array:
         return self.matrix
@@ -69,8 +76,58 @@ class DenseScatter:
 
 
 @dataclass(frozen=True)
+class RowScatter:
+    """S of the rows (rows - mean) / divisor, which is never formed: applied as (rows)'(rows V)."""
+
+    rows: Rows
+    mean: Array
+    divisor: Array
+    parts: list[Rows] = field(repr=False)  # of the rows, one for each thread
+
+    @property
+    def size(self) -> int:
+        return self.mean.size
+
+    def scaled(self, divisor: Array) -> RowScatter:
+        return replace(self, divisor=self.divisor * divisor)
+
+    @cached_property
+    def _diagonal(self) -> Array:
+        return storage(self.rows).squares(self.rows, self.mean) / self.divisor**2
+
+    def diagonal(self) -> Array:
+        return self._diagonal
+
+    @property
+    def trace(self) -> float:
+        return float(self._diagonal.sum())
+
+    @cached_property
+    def _pool(self) -> ThreadPoolExecutor:
+        return ThreadPoolExecutor(len(self.parts))
+
+    def matmul(self, V: Array) -> Array:
+        scaled = V / self.divisor[:, None]
+
+        def product(part: Rows) -> Array:
+            return storage(part).product(part, self.mean, scaled)
+
+        run: Any = map if len(self.parts) == 1 else self._pool.map
+        return np.sum(list(run(product, self.parts)), axis=0) / self.divisor[:, None]
+
+    def dense(self) -> Array:
+        return storage(self.rows).scatter(self.rows, self.mean) / self.divisor[:, None] / self.divisor
+
+    def gram(self) -> Array:
+        """Inner products of the rows, shape (n, n): the same non-zero eigenvalues as S."""
+        return storage(self.rows).gram(self.rows, self.mean, self.divisor)
+
+
+@dataclass(frozen=True)
 class Moments:
-    """Sum of weights, mean and centred scatter of one group of rows.
+    """Number of rows, mean and centred scatter of one group of rows: all that complete-data methods need to know.
+
+    Moments of parts of a table add up to those of the whole, exactly, so that rows may stay where they are.
 
     Attributes
     ----------
@@ -78,15 +135,92 @@ class Moments:
         Sum of the row weights; the number of rows when rows are not weighted.
     mean : ndarray of shape (D,)
     scatter : Scatter
+        sum_i (x_i - mean)(x_i - mean)'; `scatter.dense()` is the matrix.
+    names : tuple of str, or None
+        Of the features.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import Moments, PCPCA
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
+    >>> cases = Moments.from_rows(X[:120]) + Moments.from_rows(X[120:])
+    >>> model = PCPCA(1, gamma=0.5).fit(cases, background=Moments.from_rows(Y))
+    >>> again = PCPCA(1, gamma=0.5).fit(X, background=Y)
+    >>> np.allclose(model.components_, again.components_, atol=1e-12)
+    True
     """
 
     weight: float
     mean: Array
     scatter: Scatter
+    names: tuple[str, ...] | None = None
 
-    def standard_deviation(self) -> Array:
-        """Per-feature sd (ddof 0), with 1 for features that are constant up to rounding."""
-        return pooled_deviation([self])
+    @classmethod
+    def from_rows(cls, X: Any, sample_weight: Any = None) -> Moments:
+        """Read rows once.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, D)
+            Complete rows.
+        sample_weight : array-like of shape (n,), optional
+            How often each row counts, 0 or more.
+        """
+        rows = check_table(X, "Moments")
+        if rows.shape[1] > MAX_DENSE:
+            raise ValueError(f"{rows.shape[1]} features are too many for a matrix of moments (at most {MAX_DENSE}).")
+        columns = column_names(X) or [None]
+        names = tuple(columns) if all(isinstance(column, str) for column in columns) else None
+        mean, weights = column_means(rows), None
+        weight = float(rows.shape[0])
+        if sample_weight is not None:
+            weights = np.asarray(sample_weight, dtype=np.float64)
+            if weights.shape != (rows.shape[0],) or not np.isfinite(weights).all() or np.any(weights < 0):
+                raise ValueError(
+                    f"sample_weight must hold {rows.shape[0]} finite numbers, 0 or more, one for each row."
+                )
+            with np.errstate(over="ignore"):
+                weight = float(weights.sum())
+            if not 0 < weight < np.inf:
+                raise ValueError(f"sample_weight adds up to {weight:g}: a finite number above 0 is needed.")
+            mean = storage(rows).column_sums(rows, weights) / weight
+        matrix = storage(rows).scatter(rows, mean, weights)
+        if not np.isfinite(np.trace(matrix)):
+            raise ValueError("Input contains values too large to be squared: rescale them.")
+        return cls(weight, mean, DenseScatter(matrix), names)
+
+    def __add__(self, other: Moments) -> Moments:
+        """The moments of both groups of rows together (F8)."""
+        if not isinstance(other, Moments):
+            return NotImplemented
+        if self.mean.size != other.mean.size or (self.names and other.names and self.names != other.names):
+            raise GroupError("Only moments of the same features, in the same order, can be added.")
+        weight = self.weight + other.weight
+        shift = other.mean - self.mean
+        row = np.sqrt(self.weight * other.weight / weight) * shift
+        matrix = self.scatter.dense() + other.scatter.dense() + np.outer(row, row)
+        mean = self.mean + shift * (other.weight / weight)
+        return Moments(weight, mean, DenseScatter(matrix), self.names or other.names)
+
+    def save(self, path: Any) -> None:
+        """Write the moments to a file that `contrapca.load` reads (npz and JSON, no pickle), atomically."""
+        arrays = {"mean": self.mean, "scatter": self.scatter.dense()}
+        write_archive(path, KIND, {"weight": self.weight}, arrays, self.names)
+
+    @classmethod
+    def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Moments:
+        """Moments from the parts of a file that `save` wrote, each checked."""
+        found, weight = check_arrays(arrays, ARRAYS, names), float(facts["weight"])
+        if not 0 < weight < np.inf or not np.allclose(found["scatter"], found["scatter"].T):
+            raise ValueError("its weight or its scatter matrix is impossible")
+        return cls(weight, found["mean"], DenseScatter(found["scatter"]), names)
+
+    @property
+    def variance(self) -> Array:
+        """Variance of each feature (ddof 0), shape (D,)."""
+        return self.scatter.diagonal() / self.weight
 
     def total_variance(self) -> float:
         """tr cov, 0 where it is only rounding."""
@@ -99,17 +233,17 @@ class Moments:
 
     def scaled(self, divisor: Array) -> Moments:
         """The moments of the rows divided by `divisor`, shape (D,)."""
-        return Moments(self.weight, self.mean / divisor, self.scatter.scaled(divisor))
+        return replace(self, mean=self.mean / divisor, scatter=self.scatter.scaled(divisor))
 
 
-def pooled_deviation(groups: Sequence[Moments]) -> Array:
+def pooled_deviation(groups: Iterable[Moments]) -> Array:
     """Per-feature sd within the groups (ddof 0), 1 for features constant in each up to rounding, shape (D,)."""
-    weight = sum(group.weight for group in groups)
-    squares = np.sum([group.scatter.diagonal() for group in groups], axis=0)
-    return deviation_beyond_rounding(squares, weight, [group.mean for group in groups])
+    every = list(groups)
+    squares = np.sum([group.scatter.diagonal() for group in every], axis=0)
+    return deviation_beyond_rounding(squares, sum(group.weight for group in every), [group.mean for group in every])
 
 
-def deviation_beyond_rounding(squares: Array, counts: Array | float, means: Sequence[Array]) -> Array:
+def deviation_beyond_rounding(squares: Array, counts: Array | float, means: list[Array]) -> Array:
     """Per-feature sd from sums of squares of `counts` values, 1 where rounding of the means explains it, (D,)."""
     variance = squares / counts
     rounding = counts * EPS * np.max(np.abs(means), axis=0)
@@ -121,59 +255,8 @@ def rounding_variance(weight: float, mean: Array) -> float:
     return float((weight * EPS * np.abs(mean).max()) ** 2)
 
 
-def finite_column_means(rows: Rows) -> Array:
-    """Column means in float64, shape (D,); NaN and infinity are refused."""
-    with np.errstate(invalid="ignore", over="ignore"):
-        mean = np.asarray(rows.sum(axis=0, dtype=np.float64)).ravel() / rows.shape[0]
-    check_finite(mean, rows)
-    return mean
-
-
-def check_finite(mean: Array, rows: Rows) -> None:
-    """Refuse NaN and infinity: one bad value spoils its column's mean, so no pass of its own is needed."""
-    bad = np.flatnonzero(~np.isfinite(mean))
-    if not bad.size:
-        return
-    column = rows[:, [bad[0]]]
-    missing = bool(np.isnan(column.data if is_sparse(rows) else column).any())
-    where = f"in {bad.size} of {mean.size} features (the first is column {bad[0]}, counted from 0)"
-    if missing:
-        message = (
-            f"Input contains NaN {where}. Only PPCA and PCPCA take missing values, in tables that are not sparse: use "
-            "one of them, or fill the values first, for example with their impute()."
-        )
-    else:
-        message = f"Input contains infinity or values too large to be summed {where}. Remove or rescale them."
-    raise NonFiniteError(message, int(bad[0]), missing)
-
-
-def has_holes(rows: Rows) -> bool:
-    """Whether dense rows have missing values (NaN); infinity, and NaN in sparse rows, are refused."""
-    try:
-        finite_column_means(rows)
-    except NonFiniteError as error:
-        if not error.missing or is_sparse(rows):
-            raise
-        check_finite(np.where(np.isinf(rows).any(axis=0), np.inf, 0.0), np.where(np.isnan(rows), 0.0, rows))
-        return True
-    return False
-
-
-def observed_columns(rows: Rows) -> tuple[Array, Array]:
-    """Mean and standard deviation of the observed values of each column, block by block."""
-    if is_sparse(rows):
-        mean = np.asarray(rows.mean(axis=0)).ravel()
-        square = np.asarray(rows.multiply(rows).mean(axis=0)).ravel()
-        return mean, np.sqrt(np.maximum(square - mean**2, 0))
-    count, total, squares = (np.zeros(rows.shape[1]) for _ in range(3))
-    first = np.asarray(rows[:OBSERVED_BLOCK], dtype=np.float64)
-    origin = np.nansum(first, axis=0) / np.maximum(
-        np.sum(~np.isnan(first), axis=0), 1
-    )  # squares about it do not cancel
-    for part in row_slices(rows.shape[0], OBSERVED_BLOCK):
-        block = np.asarray(rows[part], dtype=np.float64) - origin
-        count += np.sum(~np.isnan(block), axis=0)
-        total += np.nansum(block, axis=0)
-        squares += np.nansum(block**2, axis=0)
-    mean = total / np.maximum(count, 1)
-    return mean + origin, np.sqrt(np.maximum(squares / np.maximum(count, 1) - mean**2, 0))
+def divisors(scale: bool | str, own: Groups[Array], pooled: Array) -> Groups[Array]:
+    """What the rows of each group are divided by, from the groups' own and the pooled standard deviations."""
+    if scale == "group":
+        return own
+    return own.map(lambda _: pooled if scale == "pooled" else np.ones(pooled.size))

@@ -1,5 +1,6 @@
 """Figures of finished data (matplotlib, extra "plot")."""
 
+from ._compare import comparison, comparison_data
 from ._explore import (
     biplot,
     biplot_data,
@@ -30,6 +31,8 @@ from ._posterior import (
 __all__ = [
     "biplot",
     "biplot_data",
+    "comparison",
+    "comparison_data",
     "ellipse_data",
     "gamma_panel",
     "gamma_panel_data",

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._array import Array
-from .._optional import require
-from .._validation import check_count
-from ._latents import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents
+from .._checks import check_count
+from .._util.arrays import Array
+from .._util.optional import require
+from .._util.palette import BACKGROUND_COLOUR, COLOURS
+from ..gaussian import gaussian_ellipse
+from ._latents import axes_or_current, latents
 
 if TYPE_CHECKING:
-    from ..estimators import ContrastPath
-
-CHI2_95_TWO = 5.991464547107979  # the 95 % quantile of chi-squared with 2 degrees of freedom
+    from ..paths import ContrastPath
 
 
 def _two_components(d: int) -> None:
@@ -32,11 +32,7 @@ def _tidy(ax: Any) -> Any:
 
 def ellipse_data(points: Any, n: int = 100) -> Array:
     """The 95 % ellipse of a Gaussian with the points' mean and covariance, shape (n, 2)."""
-    points = np.asarray(points, dtype=np.float64)
-    values, U = np.linalg.eigh(np.cov(points.T))
-    t = np.linspace(0, 2 * np.pi, n)
-    circle = np.stack([np.cos(t), np.sin(t)], axis=-1)
-    return points.mean(axis=0) + circle * np.sqrt(CHI2_95_TWO * np.maximum(values, 0)) @ U.T
+    return gaussian_ellipse(np.asarray(points, dtype=np.float64), n)
 
 
 def latents_data(model: Any, X: Any, background: Any = None, components: tuple[int, int] = (0, 1)) -> dict[str, Any]:
@@ -111,12 +107,13 @@ def gamma_panel_data(path: ContrastPath, X: Any, background: Any = None, k: int 
     chosen = np.unique(np.linspace(0, len(path) - 1, min(k, len(path))).round().astype(int))
     foreground = path.aligned(X)
     other = None if background is None else path.aligned(background, center="background")
-    shares = path.shares()
+    foreground_shares, background_shares = path.shares()
     return [
         {
             "gamma": path.gammas[g],
             "axis_labels": [
-                f"component {j} ({shares[0][g, j]:.0%} of foreground,\n{shares[1][g, j]:.0%} of background variance)"
+                f"component {j} ({foreground_shares[g, j]:.0%} of foreground,\n"
+                f"{background_shares[g, j]:.0%} of background variance)"
                 for j in (0, 1)
             ],
             "foreground": foreground[g][:, :2],

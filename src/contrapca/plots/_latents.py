@@ -8,13 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array
-from .._optional import require
-from ..io import atomic_write
-
-# Okabe and Ito's palette, distinguishable with any colour vision; its grey is kept for the background.
-COLOURS = ("#0072B2", "#D55E00", "#009E73", "#CC79A7", "#E69F00", "#56B4E9", "#F0E442")
-BACKGROUND_COLOUR = "#9A9A9A"
+from .._util.archive import atomic_write
+from .._util.arrays import Array
+from .._util.optional import require
+from .._util.palette import BACKGROUND_COLOUR, COLOURS
 
 
 def axes_or_current(ax: Any) -> Any:

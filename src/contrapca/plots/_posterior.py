@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._array import Array
-from ._latents import BACKGROUND_COLOUR, COLOURS, axes_or_current
+from .._util.arrays import Array
+from .._util.palette import BACKGROUND_COLOUR, COLOURS
+from ._latents import axes_or_current
 
 if TYPE_CHECKING:
-    from ..posterior import ContrastPosterior
+    from ..uncertainty import ContrastPosterior
 
 
 def subspace_draws_data(posterior: ContrastPosterior, n_draws: int = 100) -> tuple[Array, Array]:
@@ -69,19 +70,7 @@ def loading_intervals_data(
     posterior: ContrastPosterior, component: int = 0, n_features: int = 20, probability: float = 0.9
 ) -> dict[str, Any]:
     """The features with the largest loadings on a component: `feature`, `estimate`, `median`, `lower`, `upper`."""
-    d = posterior.estimate.shape[1]
-    if not 0 <= component < d:
-        raise ValueError(f"component={component} must be one of 0, ..., {d - 1}.")
-    draws = posterior.loadings.reshape(-1, *posterior.estimate.shape)[:, :, component]
-    order = np.argsort(-np.abs(posterior.estimate[:, component]), kind="stable")[:n_features]
-    lower, median, upper = np.quantile(draws[:, order], [(1 - probability) / 2, 0.5, (1 + probability) / 2], axis=0)
-    return {
-        "feature": [posterior.feature_names[j] for j in order],
-        "estimate": posterior.estimate[order, component],
-        "median": median,
-        "lower": lower,
-        "upper": upper,
-    }
+    return posterior.largest_loadings(component, n_features, probability)
 
 
 def loading_intervals(

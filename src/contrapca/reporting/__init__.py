@@ -2,5 +2,3 @@
 
 from ._html import check_libraries
 from ._report import report, summarize
-
-__all__ = ["check_libraries", "report", "summarize"]

@@ -6,9 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from ..estimators import TINY_LIMIT
-from ..moments import has_holes
-from ..posterior import MAX_R_HAT, MIN_ESS
+from ..fitting import looks_exchanged
+from ..paths import ContrastPath
+from ..subspaces import principal_angles, principal_axes
+from ..uncertainty import MAX_R_HAT, MIN_ESS
 from ._points import MAX_POINTS
 from ._subject import Subject
 
@@ -19,6 +20,7 @@ UNEQUAL_UNITS = 100.0  # ratio of standard deviations from which the larger ones
 MANY_MISSING = 0.2
 STRONG = 0.9  # of the largest gamma shown
 WIDE_ANGLE = 30.0  # degrees
+SAME_ANGLE = 5.0  # degrees from PCA, up to which a contrast has changed nothing
 MAX_OUTLIER_ROWS = 200_000
 
 
@@ -36,7 +38,7 @@ def cautions(subject: Subject, summary: dict[str, Any]) -> list[str]:
 def _about_groups(subject: Subject, summary: dict[str, Any]) -> list[str]:
     found, data, path = [], summary["data"], subject.path
     n, m, D = data["foreground"]["rows"], data["background"]["rows"], data["features"]
-    if path.limit < TINY_LIMIT and path.totals[1] > path.totals[0]:
+    if looks_exchanged(path.limit, path.totals):
         found.append(
             "The controls vary more than the cases, so that hardly any contrast is possible. Were the two tables "
             "exchanged?"
@@ -56,9 +58,9 @@ def _about_groups(subject: Subject, summary: dict[str, Any]) -> list[str]:
 
 def _about_features(subject: Subject) -> list[str]:
     path = subject.path
-    if path.scaling or path.source is None:
+    if path.scale:
         return []
-    deviations = np.sqrt(path.source.variances[0])
+    deviations = np.sqrt(path.units.foreground.variance)
     positive = deviations[deviations > 0]
     if positive.size < 2 or positive.max() < UNEQUAL_UNITS * np.median(positive):
         return []
@@ -69,12 +71,23 @@ def _about_features(subject: Subject) -> list[str]:
     ]
 
 
+def _angle_to_pca(path: ContrastPath, g: int) -> float:
+    """The largest angle, in degrees, to the plane of an ordinary PCA: that of the longest loadings at gamma = 0."""
+    pca = principal_axes(path.loading_coordinates[0])[0][:, : path.n_components]
+    shown = np.linalg.qr(path.coordinates[g])[0]
+    return float(np.degrees(principal_angles(pca, shown)[0]))
+
+
 def _about_components(subject: Subject, summary: dict[str, Any]) -> list[str]:
     found, path, g = [], subject.path, subject.start
+    # On rows that the axes were not fitted to, where that is known: on the rows of the fit the ratio is far too large.
     ratios = {
-        entry["component"]: entry["foreground_variance"] / max(entry["background_variance"], 1e-300)
+        entry["component"]: entry["held_out_ratio"]
+        or entry["foreground_variance"] / max(entry["background_variance"], 1e-300)
         for entry in summary["components"]
     }
+    if path.gammas[0] == 0 < path.gammas[g] and _angle_to_pca(path, g) < SAME_ANGLE:
+        found.append("The contrast changed nothing: these components are those of an ordinary PCA of the cases.")
     shared = [k for k, ratio in ratios.items() if ratio < SHARED_RATIO]
     if shared:
         times = ", ".join(f"{ratios[k]:.2g}" for k in shared[:3]) + ", ..." * (len(shared) > 3)
@@ -101,19 +114,19 @@ def _way_out(subject: Subject) -> str:
     path = subject.path
     if path.gammas[subject.start] < STRONG * path.gammas[-1]:
         return "A larger gamma may remove it."
-    if path.method == "pcpca" and not path.limit_is_bound:
+    if path.limit <= 1 and not path.limit_is_bound:
         return "CPCA allows larger gammas, which may remove it; or use fewer components."
     return "Fewer components may help."
 
 
 def _outliers(subject: Subject) -> list[str]:
     """Rows that make a component on their own."""
-    rows = subject.tables[0]
-    if has_holes(rows) or rows.shape[0] > MAX_OUTLIER_ROWS:
+    rows = subject.rows.foreground
+    if subject.tables.incomplete or rows.shape[0] > MAX_OUTLIER_ROWS:
         return []
     Z = subject.path.inside(rows) @ subject.path.projections()[subject.start]
     shares = Z**2 / np.maximum(np.sum(Z**2, axis=0), 1e-300)
-    names = subject.row_names[0]
+    names = subject.row_names.foreground
     found = []
     for k in range(Z.shape[1]):
         i = int(np.argmax(shares[:, k]))

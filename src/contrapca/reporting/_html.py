@@ -6,7 +6,7 @@ import json
 from importlib import resources
 from typing import Any
 
-from .._optional import require
+from .._util.optional import require
 
 # No request can leave the page, whatever its content. The plotting library compiles its WebGL code from text.
 POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"

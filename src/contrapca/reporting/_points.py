@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import base64
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._array import Array
-from ..moments import has_holes
-from ..plots._latents import BACKGROUND_COLOUR, COLOURS
+from .._util.arrays import Array
+from .._util.palette import BACKGROUND_COLOUR, COLOURS
+from ..groups import Groups
 from ._subject import MAX_CLASSES, Subject
 
 MAX_POINTS = 20_000
@@ -28,27 +29,24 @@ def choose_points(subject: Subject) -> dict[str, Any]:
     Coordinates at gamma g are `inside` (N, k) times `maps[g]` (k, d). Points of a group stand together; controls come
     first, so that cases lie over them.
     """
-    tables = subject.tables
-    both = sum(table.shape[0] for table in tables)
-    chosen = [_sample(table.shape[0], both) for table in tables]
-    cases, order = _classes(subject, chosen[0])
-    chosen[0] = chosen[0][order]
-    inside, maps = _packed(subject, [table[rows] for table, rows in zip(tables, chosen, strict=True)])
-    names = [
-        None if given is None else [given[i] for i in rows]
-        for given, rows in zip(subject.row_names, chosen, strict=True)
-    ]
-    values = None if subject.values is None else subject.values[chosen[0]]
+    both = sum(table.shape[0] for table in subject.rows)
+    chosen = subject.rows.map(lambda table: _sample(table.shape[0], both))
+    cases, order = _classes(subject, chosen.foreground)
+    chosen = replace(chosen, foreground=chosen.foreground[order])
+    inside, maps = _packed(subject, subject.rows.map(lambda table, rows: table[rows], chosen))
+    names = subject.row_names.map(lambda given, rows: None if given is None else [given[i] for i in rows], chosen)
+    values = None if subject.values is None else subject.values[chosen.foreground]
+    drawn, there = len(chosen["background"]), subject.rows["background"].shape[0]
     return {
         "n": len(inside),
-        "n_background": len(chosen[1]),
+        "n_background": drawn,
         "k": inside.shape[1],
         "inside": _base64(inside),
         "bytes": inside.dtype.itemsize,
         "maps": _base64(maps),
-        "groups": _legend(len(chosen[1]), tables[1].shape[0], cases, subject.values is not None),
-        "rows": _base64(np.concatenate(chosen[::-1]).astype(np.uint32)),
-        "names": {"foreground": names[0], "background": names[1]},
+        "groups": _legend(drawn, there, cases, subject.values is not None),
+        "rows": _base64(np.concatenate(list(chosen)[::-1]).astype(np.uint32)),
+        "names": {"foreground": names.foreground, "background": names["background"]},
         "values": None if values is None else _base64(values),
     }
 
@@ -66,14 +64,14 @@ def _sample(n: int, both: int) -> npt.NDArray[np.intp]:
     return np.sort(np.random.default_rng(SEED).choice(n, keep, replace=False))
 
 
-def _packed(subject: Subject, rows: list[Any]) -> tuple[Array, Array]:
+def _packed(subject: Subject, rows: Groups[Any]) -> tuple[Array, Array]:
     """Background above foreground: rows in a small basis (N, k), and maps (G, k, d) to the aligned latents.
 
     The path's own basis is small; where values are missing, the latents of all gammas side by side take its place.
     """
     path, turns = subject.path, subject.path.turns(subject.start)
-    order = [(rows[1], "background"), (rows[0], "foreground")]
-    if any(map(has_holes, rows)):
+    order = [(rows[name], name) for name in reversed(rows.names)]
+    if subject.tables.incomplete:
         G, d = len(path), path.n_components
         latents = np.concatenate([path.latents(part, center=center) for part, center in order], axis=1) @ turns
         side_by_side = latents.transpose(1, 0, 2).reshape(-1, G * d)
@@ -94,7 +92,7 @@ def _classes(subject: Subject, rows: npt.NDArray[np.intp]) -> tuple[list[tuple[s
     if subject.values is not None:
         labels = np.where(np.isnan(subject.values), "", subject.label_name)
     if labels is None:
-        return [("cases", len(rows), subject.tables[0].shape[0])], slice(None)
+        return [("cases", len(rows), subject.rows.foreground.shape[0])], slice(None)
     names, of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
     named = np.flatnonzero(names != "")
     frequent = named if named.size <= MAX_CLASSES else np.sort(named[np.argsort(-counts[named])[: MAX_CLASSES - 1]])

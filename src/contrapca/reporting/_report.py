@@ -6,25 +6,41 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from ..io import atomic_write
-from ..posterior import ContrastPosterior
+from .._util.archive import atomic_write
+from ..exceptions import InfeasibleGammaError, RankError
+from ..groups import Groups
+from ..selection import (
+    ContrastTest,
+    HeldOutContrast,
+    Verdict,
+    held_out_contrast,
+    index_names,
+    verdict_on,
+    warn_of_replicates,
+)
+from ..uncertainty import ContrastPosterior
 from ._html import check_libraries, render
 from ._points import choose_points
-from ._subject import examine
+from ._subject import Subject, examine
 from ._summary import summary_of
+
+MIN_ROWS = 10  # of each group, for ratios on unseen rows
 
 
 def report(
     model_or_path: Any,
     X: Any,
+    *,
     background: Any,
     labels: Any = None,
-    path: str | os.PathLike[str] = "report.html",
-    *,
+    output: str | os.PathLike[str] = "report.html",
     label_name: str | None = None,
     row_names: Sequence[str] | None = None,
     background_row_names: Sequence[str] | None = None,
     uncertainty: ContrastPosterior | None = None,
+    test: ContrastTest | bool | None = None,
+    blocks: Any = None,
+    background_blocks: Any = None,
     gammas: int | None = None,
     title: str | None = None,
     sources: Sequence[str] = (),
@@ -33,20 +49,22 @@ def report(
 ) -> dict[str, Any]:
     """Write one self-contained HTML file about a contrast: it opens from disk, offline, on any computer.
 
-    It shows what was analysed, the rows of both groups at every gamma (a slider moves them), how much of each group's
+    It begins with a verdict: whether the components vary more in the cases than chance allows. Then it shows what was
+    analysed, the rows of both groups at every gamma (a slider moves them), how much of each group's
     variance the components hold, their features, uncertainty where it is given, and what to be careful about.
 
     Parameters
     ----------
-    model_or_path : fitted PPCA, PCPCA or CPCA, or ContrastPath
-        Of a model the contrasts at other gammas are computed, too.
+    model_or_path : PPCA, PCPCA or CPCA, or ContrastPath
+        For a model, contrasts at other values of gamma are computed as well. PCPCA and CPCA that are not fitted yet are
+        fitted here: the rows are then read only once.
     X : array-like, data frame or sparse matrix of shape (n, D)
         The foreground that it was fitted to.
     background : array-like, data frame or sparse matrix of shape (m, D)
     labels : array-like of shape (n,), optional
         Colours the foreground rows: by class, or by a scale for more than 20 different numbers.
         Missing ones are shown as such.
-    path : str or path-like, default "report.html"
+    output : str or path-like, default "report.html"
         Written as a whole or not at all; an existing file is replaced.
     label_name : str, optional
         What the labels are: "age", "batch".
@@ -54,6 +72,10 @@ def report(
         Shown for the point under the pointer; by default the index of a pandas table, or row numbers.
     uncertainty : ContrastPosterior, optional
         What the model's `posterior()` or `bootstrap()` gave.
+    test : ContrastTest, optional
+        What `contrast_test` gave for these tables; by default it is computed here, with the seed 0. False: no verdict.
+    blocks, background_blocks : array-like of shape (n,), (m,), optional
+        The donor, animal or plate of each row, for the test.
     gammas : int, optional
         Steps of the slider, for a model: by default 40, and 20 where values are missing. A path has its own.
     title : str, optional
@@ -77,7 +99,9 @@ def report(
     >>> data = make_hidden_clusters(random_state=0)
     >>> model = PCPCA(n_components=2).fit(data.foreground, background=data.background)
     >>> with tempfile.TemporaryDirectory() as folder:
-    ...     summary = report(model, data.foreground, data.background, data.labels, f"{folder}/report.html")
+    ...     summary = report(
+    ...         model, data.foreground, background=data.background, output=f"{folder}/report.html"
+    ...     )
     >>> summary["data"]["foreground"]["rows"], len(summary["path"]["gammas"])
     (400, 41)
     """
@@ -85,9 +109,11 @@ def report(
     subject = examine(
         model_or_path, X, background, labels, label_name, row_names, background_row_names, uncertainty, gammas, progress
     )
-    summary = summary_of(subject, title, sources, code)
+    verdict = judge(subject, X, background, test, blocks, background_blocks, progress)
+    held_out = on_unseen_rows(subject, X, background, blocks, background_blocks)
+    summary = summary_of(subject, title, sources, code, verdict, held_out, by_blocks=blocks is not None)
     page = render(summary, choose_points(subject))
-    with atomic_write(path) as file:
+    with atomic_write(output) as file:
         file.write(page.encode())
     return summary
 
@@ -95,11 +121,14 @@ def report(
 def summarize(
     model_or_path: Any,
     X: Any,
+    *,
     background: Any,
     labels: Any = None,
-    *,
     label_name: str | None = None,
     uncertainty: ContrastPosterior | None = None,
+    test: ContrastTest | bool | None = None,
+    blocks: Any = None,
+    background_blocks: Any = None,
     gammas: int | None = None,
     title: str | None = None,
     sources: Sequence[str] = (),
@@ -108,4 +137,42 @@ def summarize(
 ) -> dict[str, Any]:
     """What a report says, as plain values that JSON can hold; parameters as for `report`."""
     subject = examine(model_or_path, X, background, labels, label_name, None, None, uncertainty, gammas, progress)
-    return summary_of(subject, title, sources, code)
+    verdict = judge(subject, X, background, test, blocks, background_blocks, progress)
+    held_out = on_unseen_rows(subject, X, background, blocks, background_blocks)
+    return summary_of(subject, title, sources, code, verdict, held_out, by_blocks=blocks is not None)
+
+
+def on_unseen_rows(
+    subject: Subject, X: Any, background: Any, blocks: Any, background_blocks: Any
+) -> HeldOutContrast | None:
+    """Ratios of variances on rows that the axes were not fitted to; None where these tables do not allow it."""
+    if subject.tables.incomplete or min(rows.shape[0] for rows in subject.rows) < MIN_ROWS:
+        return None
+    try:
+        model = subject.path.model(subject.path.gammas[subject.start])
+        return held_out_contrast(model, X, background=background, blocks=blocks, background_blocks=background_blocks)
+    except (InfeasibleGammaError, RankError):  # too strong a contrast, or too many components, for fewer rows
+        return None
+
+
+def judge(
+    subject: Subject,
+    X: Any,
+    background: Any,
+    test: ContrastTest | bool | None,
+    blocks: Any,
+    background_blocks: Any,
+    progress: bool,
+) -> Verdict | None:
+    """The verdict on what a report shows; None where it is not wanted."""
+    n_shown = subject.path.n_components
+    if isinstance(test, ContrastTest):
+        return Verdict.of(test, n_shown)
+    if test is False:
+        return None
+    if test not in (True, None):
+        raise TypeError(f"test is a {type(test).__name__}: give what contrast_test returns, True or False.")
+    given = None if blocks is None and background_blocks is None else (blocks, background_blocks)
+    if given is None:
+        warn_of_replicates(Groups.of(X, background).map(index_names), "pass blocks= and background_blocks=")
+    return verdict_on(subject.tables, n_shown=n_shown, blocks=given, scale=subject.path.scale, progress=progress)

@@ -9,20 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._array import Rows
-from .._validation import Groups, check_count, is_missing, split_groups
-from ..estimators import (
-    AUTO_FRACTION,
-    CPCA,
-    PCPCA,
-    PPCA,
-    ContrastPath,
-    check_same_tables,
-    model_code,
-    path_code,
-    path_through,
-)
-from ..posterior import ContrastPosterior
+from .._checks import check_count
+from .._util.arrays import Array, Rows
+from .._util.text import is_missing
+from ..estimators import CPCA, PCPCA, PPCA
+from ..fitting import AUTO_FRACTION
+from ..groups import Groups, Tables, split_groups
+from ..methods import CPCA_METHOD
+from ..moments import observe
+from ..paths import ESTIMATORS, ContrastPath
+from ..uncertainty import ContrastPosterior
+from ..units import check_same_tables
+from ._code import model_code, path_code
+from ._model_path import path_through
 
 MAX_CLASSES = 20  # more numbers than this are shown on a scale, more words as "other"
 TOP_FEATURES = 12  # bars for each component
@@ -39,19 +38,20 @@ class Subject:
         Index of the gamma that the report is about: the model's, or what "auto" would take.
     estimator : str
         The class of the model.
-    groups : Groups
     code : str
         Python that fits it again.
+    about : {"model", "path"}
+        What that code calls the result.
     points : int or None
         How many gammas were asked for.
+    tables : Tables
     classes : ndarray of str, shape (n,), or None
         The label of each foreground row, "" where it has none.
     values : ndarray of shape (n,), or None
         Labels that are numbers on a scale, NaN where there is none; then `classes` is None.
     label_name : str
         What the labels are.
-    row_names : (foreground, background)
-        A sequence of str each, or None for row numbers.
+    row_names : Groups of list of str, or of None for row numbers
     uncertainty : ContrastPosterior or None
     """
 
@@ -59,12 +59,13 @@ class Subject:
     start: int
     estimator: str
     code: str
+    about: str
     points: int | None
-    groups: Groups
+    tables: Tables
     classes: npt.NDArray[np.str_] | None
     values: npt.NDArray[np.float64] | None
     label_name: str
-    row_names: tuple[list[str] | None, list[str] | None]
+    row_names: Groups[list[str] | None]
     uncertainty: ContrastPosterior | None
 
     @property
@@ -73,10 +74,9 @@ class Subject:
         return self.path.limit_is_bound and self.path.gammas[-1] < 0.99 * AUTO_FRACTION * self.path.limit
 
     @property
-    def tables(self) -> tuple[Rows, Rows]:
-        """Foreground and background."""
-        assert self.groups.background is not None
-        return self.groups.foreground, self.groups.background
+    def rows(self) -> Groups[Rows]:
+        """The tables' rows."""
+        return self.tables.rows
 
 
 def examine(
@@ -94,43 +94,42 @@ def examine(
     """Check everything that a report is given, and compute the path of a model."""
     if not isinstance(model_or_path, ContrastPath | PPCA | PCPCA | CPCA):
         raise TypeError(
-            f"A report is about a fitted PPCA, PCPCA or CPCA, or a ContrastPath, not {type(model_or_path).__name__}."
+            f"A report is about a PPCA, PCPCA or CPCA, or a ContrastPath, not {type(model_or_path).__name__}."
         )
     if gammas is not None:
         check_count(gammas, "gammas")
-    groups = split_groups(X, None, background, None, name="report", needs_background=True)
-    assert groups.background is not None
-    n, m = groups.foreground.shape[0], groups.background.shape[0]
-    names = (
-        _row_names(row_names, X, n, "row_names"),
-        _row_names(background_row_names, background, m, "background_row_names"),
-    )
-    classes, values = _labels(labels, n)
+    allow_missing = not isinstance(model_or_path, CPCA) and model_or_path._method is not CPCA_METHOD
+    tables = split_groups(X, None, background, None, name="report", needs_background=True, allow_missing=allow_missing)
+    given = Groups.of((row_names, X, "row_names"), (background_row_names, background, "background_row_names"))
+    names = tables.rows.map(lambda rows, names: _row_names(names[0], names[1], rows.shape[0], names[2]), given)
+    classes, values = _labels(labels, tables.rows.foreground.shape[0])
     if isinstance(model_or_path, ContrastPath):
-        path = model_or_path
-        check_same_tables(groups, path.mean, path.background_mean)
-        start, estimator, code = default_start(path), path.method.upper(), path_code(path)
+        path, about = model_or_path, "path"
+        check_same_tables(tables.rows.map(_observed_mean, tables.means), path.units)
+        start, code = default_start(path), path_code(path)
+        estimator = ESTIMATORS[path.method].__name__
     else:
-        path, start = path_through(model_or_path, groups, points=gammas, progress=progress)
-        estimator, code = type(model_or_path).__name__, model_code(model_or_path)
-    if uncertainty is not None and uncertainty.estimate.shape != (path.mean.size, path.n_components):
+        model, path, start = path_through(model_or_path, tables, points=gammas, progress=progress)
+        estimator, code, about = type(model).__name__, model_code(model), "model"
+    if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):
         raise ValueError(
             f"uncertainty is of (features, components) = {uncertainty.estimate.shape}, and the model of "
-            f"{(path.mean.size, path.n_components)}."
+            f"{(tables.n_features, path.n_components)}."
         )
     shown = "label" if label_name is None else str(label_name)
-    return Subject(path, start, estimator, code, gammas, groups, classes, values, shown, names, uncertainty)
+    return Subject(path, start, estimator, code, about, gammas, tables, classes, values, shown, names, uncertainty)
+
+
+def _observed_mean(rows: Rows, mean: Array) -> Array:
+    """The column means of the values that are there."""
+    return mean if np.isfinite(mean).all() else observe(rows)[0].mean
 
 
 def default_start(path: ContrastPath) -> int:
-    """The gamma that "auto" would take, or the nearest of the path; the middle one of a loaded path of CPCA."""
-    if path.method == "pcpca":
-        limit = path.limit
-    elif path.source is not None:
-        limit = path.source.limit("pcpca", path.n_components)
-    else:
+    """The gamma that "auto" would take, or the nearest of the path; the middle one where that is not known."""
+    if np.isnan(path.auto_gamma):
         return len(path) // 2
-    return int(np.argmin(np.abs(path.gammas - AUTO_FRACTION * limit)))
+    return int(np.argmin(np.abs(path.gammas - path.auto_gamma)))
 
 
 def _row_names(given: Sequence[str] | None, table: Any, n: int, what: str) -> list[str] | None:

@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from .._array import Array, Rows, is_sparse
+from .._util.arrays import Array, Rows
 from .._version import __version__
-from ..plots import loading_intervals_data, path_curves_data
-from ..posterior import ContrastPosterior
+from ..selection import HeldOutContrast, Verdict
+from ..uncertainty import ContrastPosterior
 from ._cautions import cautions
 from ._points import NO_LABEL
 from ._subject import TOP_FEATURES, Subject
@@ -22,40 +22,50 @@ LIBRARIES = ("numpy", "scipy", "scikit-learn", "plotly")
 PROBABILITY = 0.9  # of the intervals
 
 
-def summary_of(subject: Subject, title: str | None, sources: Sequence[str], code: str | None) -> dict[str, Any]:
+def summary_of(
+    subject: Subject,
+    title: str | None,
+    sources: Sequence[str],
+    code: str | None,
+    verdict: Verdict | None,
+    held_out: HeldOutContrast | None,
+    *,
+    by_blocks: bool,
+) -> dict[str, Any]:
     """The summary of a report."""
     summary = {
         "title": TITLE if title is None else str(title),
+        **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
         "data": _data(subject, sources),
         "model": _model(subject),
-        "components": _components(subject),
+        "components": _components(subject, held_out),
         "path": _path(subject),
         "loadings": _loadings(subject),
         "uncertainty": None if subject.uncertainty is None else _uncertainty(subject.uncertainty),
-        "code": {"python": _python(subject, title), "command": code},
+        "code": {"python": _python(subject, title, tested=verdict is not None, by_blocks=by_blocks), "command": code},
         "versions": _versions(),
     }
     return summary | {"cautions": cautions(subject, summary)}
 
 
 def _data(subject: Subject, sources: Sequence[str]) -> dict[str, Any]:
-    foreground, background = subject.tables
+    incomplete, rows = subject.tables.incomplete, subject.rows
     labels = None
     if subject.classes is not None:
         names, counts = np.unique(subject.classes, return_counts=True)
         labels = {str(name) or NO_LABEL: int(count) for name, count in zip(names, counts, strict=True)}
     return {
         "sources": list(map(str, sources)),
-        "foreground": _group(foreground),
-        "background": _group(background),
-        "features": foreground.shape[1],
+        "foreground": _group(rows.foreground, incomplete),
+        "background": _group(rows["background"], incomplete),
+        "features": subject.tables.n_features,
         "label_name": subject.label_name,
         "labels": labels,
     }
 
 
-def _group(rows: Rows) -> dict[str, int]:
-    missing = np.zeros(1) if is_sparse(rows) else np.isnan(rows).sum(axis=1)
+def _group(rows: Rows, incomplete: bool) -> dict[str, int]:
+    missing = np.isnan(rows).sum(axis=1) if incomplete else np.zeros(1)
     return {"rows": rows.shape[0], "missing_values": int(missing.sum()), "incomplete_rows": int(np.sum(missing > 0))}
 
 
@@ -67,7 +77,7 @@ def _model(subject: Subject) -> dict[str, Any]:
         "gamma": float(path.gammas[g]),
         "limit": _finite(path.limit),
         "limit_is_bound": path.limit_is_bound,
-        "scale": path.scaling,
+        "scale": path.scale,
         "noise_variance": _finite(path.sigma2[g]),
         "objective": float(path.objective[g]),
     }
@@ -78,7 +88,7 @@ def _finite(value: float) -> float | None:
     return float(value) if np.isfinite(value) else None
 
 
-def _components(subject: Subject) -> list[dict[str, Any]]:
+def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict[str, Any]]:
     """One entry for each component at the report's gamma."""
     path, g = subject.path, subject.start
     W, shares = path.loadings(g), path.shares()
@@ -88,8 +98,10 @@ def _components(subject: Subject) -> list[dict[str, Any]]:
             "eigenvalue": float(path.eigenvalues[g, k]),
             "foreground_variance": float(path.explained_variance[g, k]),
             "background_variance": float(path.background_variance[g, k]),
-            "foreground_share": float(shares[0][g, k]),
-            "background_share": float(shares[1][g, k]),
+            "foreground_share": float(shares.foreground[g, k]),
+            "background_share": float(shares["background"][g, k]),
+            "held_out_ratio": None if held_out is None else _finite(float(held_out.ratios[k])),
+            "held_out_error": None if held_out is None else _finite(float(held_out.standard_errors[k])),
             "features": [
                 {"feature": path.feature_names[j], "loading": float(W[j, k])} for j in _largest(W[:, k], TOP_FEATURES)
             ],
@@ -104,15 +116,15 @@ def _largest(loading: Array, count: int) -> list[int]:
 
 
 def _path(subject: Subject) -> dict[str, Any]:
-    path, curves = subject.path, path_curves_data(subject.path)
+    path, shares = subject.path, subject.path.shares()
     return {
         "gammas": path.gammas.tolist(),
         "start": subject.start,
-        "foreground_share": curves["foreground"].tolist(),
-        "background_share": curves["background"].tolist(),
+        "foreground_share": shares.foreground.sum(axis=1).tolist(),
+        "background_share": shares["background"].sum(axis=1).tolist(),
         "noise_variance": [_finite(value) for value in path.sigma2],
         "representatives": path.representatives(4).tolist(),
-        "logarithmic": path.method == "cpca",
+        "logarithmic": bool(np.isnan(path.sigma2).all()),
     }
 
 
@@ -142,7 +154,7 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     angles = np.degrees(posterior.angles()[..., 0]).ravel()
     components = []
     for k in range(d):
-        found = loading_intervals_data(posterior, k, TOP_FEATURES, PROBABILITY)
+        found = posterior.largest_loadings(k, TOP_FEATURES, PROBABILITY)
         lists = {name: found[name] if name == "feature" else found[name].tolist() for name in found}
         components.append({"component": k, **lists})
     table = posterior.diagnostics() if posterior.kind == "gibbs" else None
@@ -161,19 +173,21 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     }
 
 
-def _python(subject: Subject, title: str | None) -> str:
+def _python(subject: Subject, title: str | None, *, tested: bool, by_blocks: bool) -> str:
     """Python code that makes this report from two tables."""
-    what = "path" if "contrast_path" in subject.code else "model"
-    labels = "" if subject.classes is None and subject.values is None else ", labels"
-    options = f", label_name={subject.label_name!r}" * bool(labels and subject.label_name != "label")
+    labels = "" if subject.classes is None and subject.values is None else ", labels=labels"
+    options = f", label_name={subject.label_name!r}" if labels and subject.label_name != "label" else ""
     options += "" if title is None else f", title={title!r}"
     options += "" if subject.points is None else f", gammas={subject.points}"
+    options += ", blocks=blocks, background_blocks=control_blocks" if by_blocks else ""
+    options += "" if tested else ", test=False"
     draws = ""
     if subject.uncertainty is not None:
-        given = "cases, background=controls" if subject.uncertainty.kind == "bootstrap" else ""
-        draws = f"draws = model.{'bootstrap' if given else 'posterior'}({given})  # random\n"
+        how = "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"
+        draws = f"draws = model.{how}(cases, background=controls)  # random\n"
         options += ", uncertainty=draws"
-    return f'{subject.code}{draws}report({what}, cases, controls{labels}, path="report.html"{options})\n'
+    call = f'report({subject.about}, cases, background=controls{labels}, output="report.html"{options})'
+    return f"{subject.code}{draws}{call}\n"
 
 
 def _versions() -> dict[str, str]:

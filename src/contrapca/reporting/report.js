@@ -60,7 +60,9 @@
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: look("--ink"), size: 13 },
     margin: { l: 55, r: 15, t: 15, b: 45 }, showlegend: false, hovermode: "closest", ...extra,
   });
-  const config = { responsive: true, displaylogo: false, modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d"] };
+  // A list of our own: the library's default has a button that uploads the chart.
+  const buttons = [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]];
+  const config = { responsive: true, displaylogo: false, plotlyServerURL: "", modeBarButtons: buttons };
   const axisTitle = (axis) => ({ text: `component ${axis}` });
 
   function hasWebGL() {

@@ -1,4 +1,4 @@
-"""Largest algebraic eigenpairs of a contrast, and the one sign convention (F2, F7)."""
+"""Largest algebraic eigenpairs of a contrast (F2, F7)."""
 
 from __future__ import annotations
 
@@ -12,7 +12,8 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from .._array import Array, available_memory, thread_map
+from .._util.arrays import Array, available_memory
+from .._util.threads import single_thread
 from ..exceptions import SolverError
 from ..moments import Contrast
 
@@ -53,6 +54,14 @@ class Spectrum:
     images: list[Array]
     n_iter: int = 1
     note: str = ""
+
+    def covariances(self, contrast: Contrast) -> list[Array]:
+        """V'cov_k V, shape (d, d), for every group k."""
+        found: list[Array] = []
+        for image, (_, group) in zip(self.images, contrast.terms, strict=True):
+            product = self.vectors.T @ image / group.weight
+            found.append((product + product.T) / 2)
+        return found
 
     def variances(self, contrast: Contrast) -> list[Array]:
         """u'cov_k u along each vector u, shape (d,), for every group k."""
@@ -98,6 +107,16 @@ def top_eigenpairs(
         return replace(_direct(contrast, d), note=note)
 
 
+def top_eigenvalues(contrast: Contrast, d: int) -> Array:
+    """The `d` largest algebraic eigenvalues of C, descending, to three digits where C is not a matrix, shape (d,)."""
+    if not contrast.is_dense:
+        return top_eigenpairs(contrast, d, tol=LOOSE).values
+    last = contrast.size - 1
+    matrix, inside = contrast.dense(), [last - d + 1, last]
+    values = scipy.linalg.eigvalsh(matrix, subset_by_index=inside, overwrite_a=True, check_finite=False)
+    return np.asarray(values[::-1])
+
+
 def _direct(contrast: Contrast, d: int) -> Spectrum:
     """Partial eigendecomposition of C as a dense matrix."""
     last = contrast.size - 1
@@ -122,17 +141,18 @@ def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float, max_re
     # A fixed start makes results reproducible.
     noise, other = np.random.default_rng(0).standard_normal((2, D))
     v0 = noise if start is None else start.sum(axis=1) + 1e-3 * noise / np.sqrt(D)
-    with thread_map(contrast.shares) as map_:
+    # Products with rows have threads of their own.
+    with single_thread() if matrix is None else contextlib.nullcontext():
 
         def apply(V: Array) -> Array:
             nonlocal products
             products += 1
             V = V.reshape(D, -1)
-            return contrast.matmat(V, map_) if matrix is None else matrix @ V
+            return contrast.matmul(V) if matrix is None else matrix @ V
 
         for _ in range(2):
             values, vectors = _largest(apply, v0, d, tol, max_restarts)
-            images = contrast.images(vectors, map_)
+            images = contrast.images(vectors)
             if tol > SECOND_ORDER:
                 break
             allowed = contrast.rounding + max(RESIDUAL_BOUND, 10 * tol) * np.abs(values).max()
@@ -189,15 +209,3 @@ def _missed_direction(apply: Apply, values: Array, vectors: Array, v0: Array, al
         return None
     ritz, coordinates = np.linalg.eigh(basis.T @ images)
     return basis @ coordinates[:, -1] if ritz[-1] > values[-1] + allowed else None
-
-
-def canonical_signs(vectors: Array) -> Array:
-    """Columns with the sign that makes their entry of largest magnitude positive.
-
-    Among entries within 1e-6 of the largest the first decides, so that rounding, and with it the
-    number of threads, cannot.
-    """
-    magnitude = np.abs(vectors)
-    decisive = np.argmax(magnitude >= (1 - 1e-6) * magnitude.max(axis=0), axis=0)
-    signs = np.where(vectors[decisive, np.arange(vectors.shape[1])] < 0, -1.0, 1.0)
-    return vectors * signs

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Collection
 
-from .._array import Rows
+from .._util.arrays import Rows
+from .._util.text import listed
 from ..exceptions import TableFileError
-from ._data import DataTable, listed
+from ._data import DataTable
 
 
 def align(

@@ -4,21 +4,19 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._array import Array, Rows, is_sparse
+from .._util.arrays import Array, Rows, is_sparse
+from .._util.text import listed
 from ..exceptions import TableFileError
+from ._layout import is_missing
+from ._text_file import TextFile
 
-if TYPE_CHECKING:
-    from ._text import TextFile
-
-MAX_LISTED = 5  # names in a sentence
-MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", ".", "?"}  # in any case
-LEVELS = {"none"}  # of those what is a group as well, as in "none, mild, severe"
+LEVELS = {"none"}  # missing as a number, but a group as well, as in "none, mild, severe"
 
 
 @dataclass(frozen=True)
@@ -100,11 +98,6 @@ def with_names(values: Rows, names: list[str] | None) -> Rows:
     return named
 
 
-def is_missing(cell: str) -> bool:
-    """Whether a cell says that there is no value."""
-    return cell.strip().lower() in MISSING
-
-
 def take_columns(values: Rows, columns: list[int]) -> Rows:
     """Some columns of a table; the table itself where they are all, in their order."""
     return values if columns == list(range(values.shape[1])) else values[:, columns]
@@ -122,9 +115,3 @@ def check_distinct(path: str, names: list[str]) -> None:
         raise TableFileError(
             f"{path!r} has more than one column named {listed(repeated)}: rename them, names must differ."
         )
-
-
-def listed(names: list[str]) -> str:
-    """Names in quotes, at most five of them."""
-    shown = ", ".join(map(repr, names[:MAX_LISTED]))
-    return shown + (f" and {len(names) - MAX_LISTED} more" if len(names) > MAX_LISTED else "")

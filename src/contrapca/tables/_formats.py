@@ -13,12 +13,12 @@ import numpy.typing as npt
 import scipy.io
 import scipy.sparse as sp
 
-from .._array import Rows, is_sparse
-from .._optional import require
-from .._validation import default_names
+from .._util.archive import HEADER
+from .._util.arrays import Rows, is_sparse
+from .._util.optional import require
+from .._util.text import default_names, listed
 from ..exceptions import MissingExtraError, TableFileError
-from ..io import HEADER
-from ._data import DataTable, listed
+from ._data import DataTable
 from ._text import read_text
 
 SPARSE_MEMBERS = {"data", "format", "shape"}  # of what scipy.sparse.save_npz writes

@@ -11,8 +11,8 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from ..exceptions import TableFileError
-from ._data import is_missing
 
+MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", ".", "?"}  # in any case
 SEPARATORS = ("\t", ";", "|", ",", " ")  # of those that fit, the first
 NUMBER_WITH_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
 MAYBE_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")  # 1,234 is one number here and another there
@@ -23,6 +23,11 @@ LEAST_SCALE = 5  # numbers in order; fewer are so by chance
 
 Decimal = Literal[".", ","]
 Kind = Literal["missing", "number", "text"]
+
+
+def is_missing(cell: str) -> bool:
+    """Whether a cell says that there is no value."""
+    return cell.strip().lower() in MISSING
 
 
 def cells_of(lines: Iterable[str], separator: str, *, strict: bool) -> Any:

@@ -8,85 +8,33 @@ import io
 import itertools
 import re
 import zlib
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Sequence
 from pathlib import Path
 from typing import IO
 
 import numpy as np
 
-from .._array import Array
+from .._util.arrays import Array
 from ..exceptions import TableFileError
-from ._data import DataTable, check_distinct, is_missing
+from ._data import DataTable, check_distinct
 from ._layout import (
     NUMBER_WITH_COMMA,
     Decimal,
-    cells_of,
     column_names,
     find_decimal,
     find_header,
     find_separator,
     is_empty,
+    is_missing,
     number,
     with_point,
 )
+from ._text_file import TextFile
 
 SEPARATOR_LINE = re.compile(r'"?sep=([\t;|,: ])"?[^\S\n]*\n', re.IGNORECASE)  # as spreadsheets know it
 SAMPLE_ROWS = 20  # that tell the separator and the shape of the header
 CELLS_AT_ONCE, LEAST_ROWS_AT_ONCE = 50_000, 100  # few enough for the processor's cache
 MOSTLY = 0.5  # a column with a larger share of numbers is one of numbers, spoilt by the others
-
-
-@dataclass(frozen=True)
-class TextFile:
-    """The text of a table, taken apart whenever it is needed: cells as objects take ten times its memory.
-
-    Attributes
-    ----------
-    path, text, separator : str
-    has_header : bool
-    columns : list of str
-        One name for each cell of a row; empty for row names and for what follows a trailing separator.
-    decimal : "." or ","
-    separator_line : str
-        What stood before `text`: empty, or a line such as `sep=;`.
-    """
-
-    path: str
-    text: str
-    separator: str
-    has_header: bool
-    columns: list[str]
-    decimal: Decimal = "."
-    separator_line: str = ""
-
-    def lines(self) -> Iterator[tuple[int, list[str]]]:
-        """(number of the line, cells), the header included, blank lines left out."""
-        reader = cells_of(io.StringIO(self.text), self.separator, strict=True)
-        before = bool(self.separator_line)
-        try:
-            for row in reader:
-                if len(row) > 1 or not is_empty(row):
-                    yield before + reader.line_num, row
-        except csv.Error as error:
-            raise TableFileError(
-                f"Line {before + reader.line_num} of {self.path!r} cannot be read ({error}): is a quote not closed?"
-            ) from error
-
-    def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """(number of the line, cells) of each row of values, as many as `columns`; no cells of rows that are empty."""
-        before_values = self.has_header
-        for line, row in self.lines():
-            if is_empty(row):
-                yield line, []
-            elif before_values:
-                before_values = False
-            elif len(row) != len(self.columns):
-                raise TableFileError(
-                    f"Line {line} of {self.path!r} has {len(row)} cells where {len(self.columns)} belong."
-                )
-            else:
-                yield line, row
 
 
 def read_text_table(path: str | Path, *, header: bool | None = None) -> DataTable:

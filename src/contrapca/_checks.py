@@ -1,0 +1,67 @@
+"""Numbers, options and random seeds that users give, checked."""
+
+from __future__ import annotations
+
+import numbers
+from typing import Any
+
+import numpy as np
+
+SCALES = (False, "group", "pooled")
+
+
+def check_n_components(n_components: Any, n_features: int) -> int:
+    """Return d as an int with 1 <= d < D."""
+    if not isinstance(n_components, numbers.Integral) or isinstance(n_components, bool):
+        raise TypeError(f"n_components={n_components!r} must be a whole number, 1 or more.")
+    if not 1 <= int(n_components) < n_features:
+        raise ValueError(
+            f"n_components={n_components} is not possible with n_features={n_features}: it must be at least 1 and "
+            "less than the number of features."
+        )
+    return int(n_components)
+
+
+def check_count(value: Any, name: str, *, least: int = 1) -> int:
+    """Refuse what is not a whole number, `least` or more."""
+    if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
+        raise ValueError(f"{name}={value!r} must be a whole number, {least} or more.")
+    return int(value)
+
+
+def check_positive(value: Any, name: str) -> None:
+    """Refuse what is not a finite number above 0."""
+    if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
+        raise ValueError(f"{name}={value!r} must be a finite number above 0.")
+
+
+def check_gamma(gamma: Any) -> float | None:
+    """Return gamma' as a float, or None for "auto"."""
+    if isinstance(gamma, str) and gamma == "auto":
+        return None
+    if not isinstance(gamma, numbers.Real) or isinstance(gamma, bool):
+        raise TypeError(f"gamma={gamma!r} must be 'auto' or a number, 0 or more.")
+    if not 0 <= float(gamma) < np.inf:
+        raise ValueError(f"gamma={gamma} must be 'auto' or a finite number, 0 or more (0: no contrast).")
+    return float(gamma)
+
+
+def check_fixed_gamma(gamma: Any) -> float:
+    """Return gamma' as a float; "auto" is refused."""
+    value = check_gamma(gamma)
+    if value is None:
+        raise ValueError("gamma='auto' is for estimators; give a number here, for example one from gamma_limits.")
+    return value
+
+
+def check_option(value: Any, name: str, allowed: tuple[Any, ...]) -> None:
+    """Refuse a value that is not one of `allowed`."""
+    if not any(value is option or (isinstance(option, str) and value == option) for option in allowed):
+        raise ValueError(f"{name}={value!r} is not known. Use one of {', '.join(map(repr, allowed))}.")
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """A NumPy Generator from None, a seed, a Generator or scikit-learn's RandomState."""
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(2**31))
+    return np.random.default_rng(random_state)

@@ -1,0 +1,192 @@
+"""Files: archives of arrays with a JSON header, and atomic writing. Never pickle."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import json
+import os
+import secrets
+import zipfile
+from collections.abc import Collection, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO, Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._version import __version__
+from ..exceptions import ModelFileError
+
+FORMAT, VERSION = "contrapca", 3
+HEADER = "header"  # the archive's member that holds the JSON text, as bytes
+NAMES = "feature_names"
+
+
+@contextlib.contextmanager
+def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
+    """A binary file that appears under `path` complete or not at all."""
+    target = Path(path)
+    if not target.parent.is_dir():
+        raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write {target.name!r} into.")
+    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
+    try:
+        with temporary.open("xb") as file:
+            yield file
+        temporary.replace(target)
+    except BaseException:
+        temporary.unlink(missing_ok=True)
+        raise
+
+
+def write_archive(
+    path: str | os.PathLike[str],
+    kind: str,
+    facts: Mapping[str, Any],
+    arrays: Mapping[str, npt.NDArray[Any]],
+    names: Sequence[str] | None,
+) -> None:
+    """Write arrays, plain facts and the names of features as an uncompressed npz file.
+
+    Parameters
+    ----------
+    path : str or path-like
+    kind : str
+        What is saved: the name that `read_archive` gives back.
+    facts : mapping
+        Text, numbers and lists of them.
+    arrays : mapping from name to ndarray
+    names : sequence of str, or None
+        Of the features.
+    """
+    header = {"format": FORMAT, "version": VERSION, "written_by": f"contrapca {__version__}", "kind": kind}
+    text = json.dumps(header | {"facts": dict(facts)}, allow_nan=True).encode()
+    members = {HEADER: np.frombuffer(text, dtype=np.uint8), **arrays}
+    if names is not None:
+        members[NAMES] = np.asarray(names, dtype=np.str_)
+    content = io.BytesIO()  # first: a zip file that cannot be finished complains when it is thrown away
+    np.savez(content, **members)  # type: ignore[arg-type]
+    with atomic_write(path) as file:
+        file.write(content.getbuffer())
+
+
+@dataclass(frozen=True)
+class Archive:
+    """What a file holds."""
+
+    kind: str
+    facts: dict[str, Any]
+    arrays: dict[str, npt.NDArray[Any]]
+    names: tuple[str, ...] | None
+
+
+def read_archive(path: str | os.PathLike[str]) -> Archive:
+    """Read what `write_archive` wrote; anything else gives a ModelFileError.
+
+    Only stored (uncompressed) members of plain numbers or text are read, and each must be as long as
+    it says, so that a small file cannot ask for much memory and no object is ever unpickled.
+    """
+    try:
+        with zipfile.ZipFile(path) as archive:
+            arrays = {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in archive.infolist()}
+        header = json.loads(arrays.pop(HEADER).tobytes().decode())
+        if not isinstance(header, dict):
+            raise ValueError("its header is not a JSON object")
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # damaged files make the parsers of zip, npy and JSON raise nearly anything
+        reason = "it has no header" if isinstance(error, KeyError) else str(error)
+        raise ModelFileError(
+            f"{os.fspath(path)!r} is not a readable contrapca file: {reason}. "
+            "It may be damaged, incomplete or of another kind."
+        ) from error
+    _check_version(path, header)
+    names = arrays.pop(NAMES, None)
+    if not isinstance(header.get("facts"), dict) or (
+        names is not None and (names.dtype.kind != "U" or names.ndim != 1)
+    ):
+        raise ModelFileError(f"{os.fspath(path)!r} is damaged: its facts or its names are not what they should be.")
+    return Archive(str(header.get("kind")), header["facts"], arrays, None if names is None else tuple(names.tolist()))
+
+
+def _check_version(path: Any, header: Mapping[str, Any]) -> None:
+    """Refuse a file of another format, or another version of it."""
+    found, version = str(header.get("format")), header.get("version")
+    if not found.startswith(FORMAT):
+        raise ModelFileError(f"{str(path)!r} is not a contrapca file: its format is {header.get('format')!r}.")
+    if found != FORMAT:
+        raise ModelFileError(
+            f"{str(path)!r} was written by {header.get('written_by', 'contrapca 0.1')}, whose files this contrapca "
+            f"{__version__} does not read: fit again with the same settings ({_settings(header)}), and save."
+        )
+    if version != VERSION:
+        raise ModelFileError(
+            f"{str(path)!r} has format version {version!r}; this contrapca {__version__} reads version {VERSION}. "
+            "Update contrapca, or save again with this version."
+        )
+
+
+def _settings(header: Mapping[str, Any]) -> str:
+    """The call that made a model of version 0.1, as far as its file tells."""
+    parameters = header.get("parameters")
+    if not isinstance(parameters, dict):
+        return "those of the path or posterior"
+    return f"{header.get('estimator', 'CLVM')}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
+
+
+def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.NDArray[Any]:
+    if info.compress_type != zipfile.ZIP_STORED or info.file_size != info.compress_size:
+        raise ValueError(f"its member {info.filename!r} is compressed")
+    content = io.BytesIO(archive.read(info))  # also checks the member's CRC
+    version = np.lib.format.read_magic(content)
+    read_header = {(1, 0): np.lib.format.read_array_header_1_0, (2, 0): np.lib.format.read_array_header_2_0}
+    if version not in read_header:
+        raise ValueError(f"its member {info.filename!r} has the unknown array format {version}")
+    shape, _, dtype = read_header[version](content)
+    if dtype.kind not in "fiuUb":
+        raise ValueError(f"its member {info.filename!r} holds {dtype} instead of numbers or text")
+    if dtype.itemsize * int(np.prod(shape, dtype=object)) != len(content.getbuffer()) - content.tell():
+        raise ValueError(f"its member {info.filename!r} is not as long as it says")
+    content.seek(0)
+    return np.lib.format.read_array(content, allow_pickle=False)
+
+
+def check_arrays(
+    arrays: Mapping[str, npt.NDArray[Any]],
+    shapes: Mapping[str, str],
+    names: Sequence[str] | None = None,
+    *,
+    may_be_nan: Collection[str] = (),
+) -> dict[str, npt.NDArray[Any]]:
+    """The arrays of floats of an archive that belong to an object, or a ValueError that says what is wrong.
+
+    Parameters
+    ----------
+    arrays : mapping from name to ndarray
+    shapes : mapping from name to str
+        One letter for each axis; axes of one letter have one length. "*" is an axis of any length, a name that ends in
+        "?" may be absent. "D" is the number of features.
+    names : sequence of str, optional
+        Of the features.
+    may_be_nan : collection of str
+        Arrays that need not be finite.
+    """
+    sizes = {} if names is None else {"D": len(names)}
+    found = {}
+    for key, letters in shapes.items():
+        name = key.removesuffix("?")
+        if name not in arrays:
+            if key.endswith("?"):
+                continue
+            raise ValueError(f"{name} is missing")
+        value = arrays[name]
+        if value.dtype.kind != "f" or value.ndim != len(letters):
+            raise ValueError(f"{name} does not have {len(letters)} axes of numbers")
+        axes = zip(letters, value.shape, strict=True)
+        if not all(letter == "*" or sizes.setdefault(letter, n) == n for letter, n in axes):
+            raise ValueError(f"{name} has the shape {value.shape}, which does not fit the others")
+        if name not in may_be_nan and not np.isfinite(value).all():
+            raise ValueError(f"{name} is not finite")
+        found[name] = value
+    return found

@@ -1,0 +1,36 @@
+"""Types of arrays, numerical noise, slices of rows, memory."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+Array = npt.NDArray[np.floating[Any]]
+Rows = Any  # a 2-D table that a module of `rows` knows, such as an ndarray or a CSR matrix; rows are samples
+
+EPS = float(np.finfo(np.float64).eps)
+TINY = float(np.finfo(np.float64).tiny)
+
+
+def is_sparse(rows: Rows) -> bool:
+    """Whether `rows` is a scipy sparse container."""
+    return bool(sp.issparse(rows))
+
+
+def row_slices(n_rows: int, block: int) -> Iterator[slice]:
+    """Yield consecutive slices of at most `block` rows that cover `n_rows` rows."""
+    for start in range(0, n_rows, block):
+        yield slice(start, min(start + block, n_rows))
+
+
+def available_memory() -> int:
+    """Bytes of memory that can be had without swapping; a cautious 2 GiB where the system (not Linux) does not say."""
+    meminfo = Path("/proc/meminfo")
+    found = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(), re.M) if meminfo.exists() else None
+    return int(found[1]) * 1024 if found else 2 * 2**30

@@ -1,0 +1,75 @@
+"""Blocks on the command line: the donor, animal or plate of each row, and columns that look like it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._util.text import listed
+from ..exceptions import warn
+from ..selection import looks_like_replicates
+from ..tables import DataTable
+
+# Names of columns that say whom or what several rows come from.
+WHOSE = re.compile(
+    r"(?:donor|patient|subject|animal|mouse|individual|participant|person|plate|litter|family)s?"
+    r"(?:[ _.-]?(?:id|nr|no|number|name))?",
+    re.IGNORECASE,
+)
+HOW = "add --blocks COLUMN, with a column that names the donor, animal or plate of each row"
+
+
+def block_labels(tables: Sequence[DataTable], column: str | None) -> tuple[list[npt.NDArray[Any] | None], list[str]]:
+    """The block of each row of every table (None without a column for them), and what was decided, in words.
+
+    Labels such as 309_1, 309_2, one for each row, name replicates: the part before the last separator is the block.
+    """
+    if column is None:
+        return [None] * len(tables), []
+    found = []
+    for table in tables:
+        if column not in table.columns:
+            raise ValueError(f"--blocks: {table.path!r} has no column {column!r}, only {listed(table.columns)}.")
+        labels = table.as_text(column)
+        missing = int(np.sum(labels == ""))
+        if missing:
+            raise ValueError(
+                f"--blocks: {missing} of {len(table)} rows of {table.path!r} have nothing in the column {column!r}: "
+                "remove them, or fill in their block."
+            )
+        found.append(labels)
+    every = [label for labels in found for label in labels.tolist()]
+    stems = looks_like_replicates(every)
+    if stems is None:
+        return [*found], [f"blocks are the {len(set(every))} values of {column!r}"]
+    note = f"blocks are the {len(set(stems))} beginnings of {column!r}, such as {stems[0]!r} of {every[0]!r}"
+    return [*np.split(np.array(stems), np.cumsum([len(labels) for labels in found])[:-1])], [note]
+
+
+def warn_of_blocks(tables: Sequence[DataTable]) -> None:
+    """Warn where names of rows, or a column, say that several rows belong together."""
+    names = [name for table in tables for name in table.row_names or []]
+    places = {"The names of the rows": names}
+    for column in tables[0].texts:
+        same = all(column in table.texts for table in tables)
+        places[f"The values of {column!r}"] = [
+            label for table in (tables if same else tables[:1]) for label in table.as_text(column).tolist()
+        ]
+    for place, labels in places.items():
+        if looks_like_replicates(labels) is not None:
+            warn(
+                f"{place} look like replicates ({listed(labels, 3)}): rows of one donor, animal or plate are not "
+                f"independent, and p-values that ignore it are far too small; {HOW}."
+            )
+            return
+    for column in tables[0].columns:
+        if WHOSE.fullmatch(column) and 1 < np.unique(tables[0].as_text(column)).size <= len(tables[0]) / 2:
+            warn(
+                f"The column {column!r} may name whom or what several rows come from: if so, they are not independent, "
+                f"and p-values that ignore it are far too small; add --blocks {column}."
+            )
+            return

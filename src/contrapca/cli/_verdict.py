@@ -1,0 +1,66 @@
+"""`contrapca test`, and the verdict that other commands begin with."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from typing import Any
+
+from .. import contrast_test
+from ..groups import split_groups
+from ..selection import Verdict, verdict_on
+from ._console import Console
+from ._describe import records
+from ._inputs import Inputs, read_inputs
+
+MOST = 10  # dimensions tested unless told
+
+
+def test(options: Namespace, console: Console) -> None:
+    """Test the tables; print the verdict, then the p-values."""
+    inputs = read_inputs(options)
+    blocks, background_blocks = inputs.blocks or (None, None)
+    found = contrast_test(
+        inputs.X,
+        background=inputs.Y,
+        blocks=blocks,
+        background_blocks=background_blocks,
+        max_components=options.components or MOST,
+        method=options.method,
+        scale=scale_of(options),
+        random_state=options.seed,
+        progress=console.progress,
+    )
+    console.say(found, *inputs.describe())
+    facts = {"n_components": found.n_components, "level": found.level, "method": found.method, "units": found.units}
+    facts |= {"noise_ratio": found.noise_ratio, "remarks": found.remarks(), "dimensions": records(found.table())}
+    console.summarise({"verdict": found.verdict(), "test": facts, "inputs": inputs.summary()})
+
+
+def scale_of(options: Namespace) -> bool | str:
+    """The scaling that the options ask for."""
+    return False if options.scale == "none" else options.scale
+
+
+def verdict_of(options: Namespace, inputs: Inputs, console: Console) -> Verdict | None:
+    """The verdict on the components that a command shows; None without controls, or where it is not wanted."""
+    if options.no_test or inputs.controls is None:
+        return None
+    tables = split_groups(inputs.X, None, inputs.Y, None, name="The test", needs_background=True, allow_missing=True)
+    return verdict_on(
+        tables,
+        n_shown=options.components,
+        blocks=inputs.blocks,
+        scale=scale_of(options),
+        random_state=options.seed,
+        progress=console.progress,
+    )
+
+
+def verdict_lines(verdict: Verdict | None) -> list[str]:
+    """The verdict in lines for people, the first ones of the output."""
+    return [] if verdict is None else [verdict.sentence, *verdict.remarks, ""]
+
+
+def verdict_summary(verdict: Verdict | None) -> dict[str, Any]:
+    """The same for programs."""
+    return {"verdict": None, "test": None} if verdict is None else verdict.summary()

@@ -1,0 +1,140 @@
+"""The contrastive latent variable model."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from .._checks import check_count, check_option, check_positive
+from .._util.arrays import Array, Rows
+from ..fitting import Fit, fit_clvm
+from ..gaussian import LatentGaussian
+from ..groups import Tables
+from ..moments import MAX_DENSE, Complete, Incomplete, collect
+from ._likelihood import Likelihood
+
+
+class CLVM(Likelihood):
+    """Contrastive latent variable model (Severson, Ghosh and Ng 2019), by maximum likelihood.
+
+    Background rows are mean_Y + S t + noise, foreground rows mean_X + S t + W z + noise, with t, z and noise Gaussian:
+    S holds what both groups share, W what only the foreground has. Fitted to the two covariances, so that the cost does
+    not grow with the number of rows.
+
+    Parameters
+    ----------
+    n_shared : int, default 2
+        Shared dimensions k.
+    n_foreground : int, default 2
+        Dimensions of the foreground's own, d; k + d < D. With 0 the model is PPCA of both groups together, each about
+        its own mean.
+    background_label : optional
+        As for PCPCA.
+    scale : False, "group" or "pooled", default False
+    tol : float, default 1e-6
+        Bound of the relative gradient.
+    max_iter : int, default 1000
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (d, D)
+        Unit directions that rows are projected on.
+    loadings_ : ndarray of shape (D, d)
+        W, foreground-specific, columns orthogonal and longest first, in scaled units.
+    shared_loadings_ : ndarray of shape (D, k)
+        S, likewise.
+    noise_variance_ : float
+    explained_variance_, explained_variance_ratio_ : ndarray of shape (d,)
+        Variance (ddof 0) of the foreground along each component, and its share of the total.
+    mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
+    feature_variance_, background_feature_variance_ : ndarray of shape (D,)
+    model_, background_model_ : LatentGaussian
+        The fitted distributions of both groups, in scaled units; the foreground's has the loadings [W S].
+    objective_history_ : ndarray of shape (1 + iterations,)
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> from contrapca import CLVM
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(random_state=0)
+    >>> model = CLVM(n_shared=3, n_foreground=2).fit(data.foreground, background=data.background)
+    >>> model.transform(data.foreground).shape
+    (400, 2)
+    """
+
+    _method = None
+    _takes_missing = False
+
+    def __init__(
+        self,
+        n_shared: int = 2,
+        n_foreground: int = 2,
+        *,
+        background_label: Any = None,
+        scale: bool | str = False,
+        tol: float = 1e-6,
+        max_iter: int = 1000,
+    ):
+        self.n_shared = n_shared
+        self.n_foreground = n_foreground
+        self.background_label = background_label
+        self.scale = scale
+        self.tol = tol
+        self.max_iter = max_iter
+
+    def fit(self, X: Any, y: Any = None, *, background: Any = None) -> Self:
+        """Fit to a foreground and a background.
+
+        Parameters
+        ----------
+        X, y, background
+            As for PCPCA, sparse tables included; complete rows.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit(X, y, background, None)
+
+    def _collected(self, tables: Tables) -> Complete | Incomplete:
+        check_count(self.n_shared, "n_shared")
+        check_count(self.n_foreground, "n_foreground", least=0)
+        check_count(self.max_iter, "max_iter")
+        check_positive(self.tol, "tol")
+        D, latent = tables.n_features, self.n_shared + self.n_foreground
+        if latent >= D:
+            raise ValueError(f"n_shared + n_foreground = {latent} is not possible with n_features={D}: use fewer.")
+        if D > MAX_DENSE:
+            raise ValueError(f"{D} features are more than CLVM can take ({MAX_DENSE}). Select some, or use PCPCA.")
+        return collect(tables, latent, self.scale, "eigh")
+
+    def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
+        assert isinstance(data, Complete)
+        return fit_clvm(data, self.n_shared, self.n_foreground, tol=self.tol, max_iter=self.max_iter)
+
+    def _with_fit(self, fit: Fit) -> Self:
+        super()._with_fit(fit)
+        if fit.background_model is None:  # in a file
+            raise ValueError("its background_model is missing")
+        self.background_model_: LatentGaussian = fit.background_model
+        self.shared_loadings_ = fit.background_model.W.astype(fit.units.foreground.dtype, copy=False)
+        return self
+
+    def transform_shared(self, X: Any, *, center: str = "foreground") -> Array:
+        """Shared latents E[t | x] of each row, shape (n, k).
+
+        Parameters
+        ----------
+        X : array-like or sparse matrix of shape (n, D)
+        center : {"foreground", "background"}
+            Which group the rows are treated as: its mean, scale and model.
+        """
+        rows, missing = self._rows(X)
+        check_option(center, "center", self._state.units.names)
+        model = self.model_ if center == "foreground" else self.background_model_
+        shared = slice(self.loadings_.shape[1] if center == "foreground" else 0, None)
+
+        def latents(block: Rows) -> Array:
+            return (model.condition(block).latent_mean if missing else model.latent_mean(block))[:, shared]
+
+        return self._units(center).apply(latents, rows)

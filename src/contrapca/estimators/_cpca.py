@@ -1,0 +1,153 @@
+"""Contrastive PCA: directions only, no probability model."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..fitting import FOLDS, SEED, Fit, contrast_gamma
+from ..groups import Tables
+from ..methods import CPCA_METHOD
+from ..moments import Complete, Incomplete, Moments, assign_folds, make_folds, row_units
+from ..uncertainty import ContrastPosterior, sample_posterior
+from ._contrastive import Contrastive
+
+
+class CPCA(Contrastive):
+    """Contrastive principal component analysis (Abid et al. 2018).
+
+    Maximises tr V'(cov_X - gamma cov_Y) V over V with orthonormal columns: much variance in the
+    foreground, little in the background. There is no likelihood, so nothing to score or to sample.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        Number of directions d, 1 <= d < D.
+    gamma : float or "auto", default "auto"
+        Strength of the contrast (elsewhere called alpha), 0 or more; 0 is PCA of the foreground. "auto" takes the
+        smallest one whose contrast on held-out rows is within a standard error of the best (five folds of the rows):
+        where rows come in blocks, use `GammaSearch`, which takes them. It needs rows, not Moments.
+    background_label : optional
+        Rows with `y == background_label` are the background, for stacked data in pipelines and searches.
+    scale : False, "group" or "pooled", default False
+        "group" divides each group by its own standard deviations (new rows by the foreground's), "pooled" all rows by
+        the within-group ones.
+    solver : {"auto", "eigh", "dual", "lanczos"}, default "auto"
+        How the eigenvectors are found; `contrapca.which_solver` tells what "auto" picks.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (d, D)
+        V', unit rows, the entry of largest magnitude positive.
+    eigenvalues_ : ndarray of shape (d,)
+        Largest eigenvalues of cov_X - gamma cov_Y: `explained_variance_ - gamma_ * background_variance_`.
+    explained_variance_, background_variance_ : ndarray of shape (d,)
+        Variance (ddof 0) of each group along each component.
+    explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
+        The same as shares of each group's total variance.
+    mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
+    feature_variance_, background_feature_variance_ : ndarray of shape (D,)
+    gamma_, gamma_raw_ : float
+        What was used, and the same in raw units, gamma n / m.
+    gamma_max_ : float
+        The exact limit: from it on fewer than d eigenvalues are positive. May be inf. Only models of a path have it;
+        `contrapca.gamma_limits` computes it for any table.
+    n_effective_ : float
+        n (1 - gamma).
+    solver_ : SolverChoice
+        Which solver ran and why.
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import CPCA
+    >>> rng = np.random.default_rng(0)
+    >>> controls = rng.normal(size=(200, 4)) * [5, 1, 1, 1]
+    >>> cases = rng.normal(size=(200, 4)) * [5, 3, 1, 1]
+    >>> CPCA(n_components=1).fit(cases, background=controls).components_.argmax()
+    np.int64(1)
+    """
+
+    _method = CPCA_METHOD
+    _takes_missing = False
+
+    def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
+        return self._solve(data, self._held_out_gamma(tables, data) if gamma is None else gamma)
+
+    def _held_out_gamma(self, tables: Tables, data: Complete | Incomplete) -> float:
+        """What gamma="auto" takes: the same on every run."""
+        if isinstance(tables.rows.foreground, Moments):
+            raise ValueError(
+                "CPCA's gamma='auto' holds rows out, and moments have none: give gamma=, for example 2.0, or one from "
+                "a GammaSearch where the rows are."
+            )
+        assert isinstance(data, Complete)
+
+        def collected(training: Tables) -> Complete:
+            found = self._collected(training)
+            assert isinstance(found, Complete)
+            return found
+
+        folds = make_folds(tables, assign_folds(row_units(tables), FOLDS, np.random.default_rng(SEED)))
+        return contrast_gamma(folds, collected, data, self._method, self._latents())
+
+    def posterior(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        background: Any = None,
+        draws: int = 1000,
+        tune: int = 1000,
+        chains: int = 4,
+        learning_rate: float = 1.0,
+        random_state: Any = None,
+        progress: bool = True,
+    ) -> ContrastPosterior:
+        """Draws from the Gibbs posterior of V, a matrix Bingham distribution; complete data only.
+
+        Its density is exp(learning_rate tr V'C V) on orthonormal frames; it is always proper. Draws are exact and
+        independent for one component (`tune` is not used then), by column-wise Gibbs sampling for more.
+
+        Parameters
+        ----------
+        X, y, background
+            The rows of the fit, as for `fit`, or their Moments.
+        draws, tune, chains : int
+            Draws kept and discarded in each chain, and chains.
+        learning_rate : float, default 1.0
+            How much the data count; it has the unit 1 / variance of the features, so nothing makes 1 a natural choice.
+            `contrapca.calibrate_learning_rate` finds the one at which intervals cover.
+        random_state : None, int, Generator or RandomState
+        progress : bool, default True
+            Show a progress bar on standard error.
+
+        Returns
+        -------
+        ContrastPosterior
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from contrapca import CPCA
+        >>> rng = np.random.default_rng(0)
+        >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
+        >>> draws = CPCA(1, gamma=0.5).fit(X, background=Y).posterior(X, background=Y, random_state=0)
+        >>> draws
+        ContrastPosterior(gibbs, cpca: 4 x 1000 draws, D = 5, d = 1)
+        >>> draws.angles().shape
+        (4, 1000, 1)
+        """
+        return sample_posterior(
+            self._fitted_data(X, y, background),
+            self._state,
+            CPCA_METHOD,
+            draws=draws,
+            tune=tune,
+            chains=chains,
+            learning_rate=learning_rate,
+            random_state=random_state,
+            progress=progress,
+        )

@@ -1,0 +1,51 @@
+"""From the data of a fit to everything an estimator reports."""
+
+from dataclasses import replace
+
+from ..gaussian import LatentGaussian
+from ..methods import Method
+from ..moments import Complete, Incomplete
+from ._axes import automatic_rank, masked_rank, show_axes
+from ._clvm import fit_clvm
+from ._complete import complete_background_model, fit_complete, looks_exchanged, solve_complete
+from ._fit import AUTO_FRACTION, Fit, Latents, Settings, share_of, shared_components
+from ._held_out import (
+    FOLDS,
+    SEED,
+    HeldOut,
+    contrast_gamma,
+    fold_error,
+    held_out,
+    in_original_units,
+    many_problems,
+    one_error_rule,
+    path_directions,
+    unwarned,
+    within_rows,
+)
+from ._incomplete import Start, attempt_fit, fit_incomplete, incomplete_background_model, upper_bound
+
+
+def fit_data(
+    data: Complete | Incomplete, method: Method, latents: Latents, gamma: float | None, settings: Settings
+) -> Fit:
+    """Fit at `gamma` (None: choose it): in closed form, or by gradients where values are missing."""
+    if isinstance(data, Complete):
+        return fit_complete(data, method, latents, gamma)
+    return fit_incomplete(data, latents, gamma, settings)
+
+
+def background_model(data: Complete | Incomplete, fit: Fit, settings: Settings) -> LatentGaussian | None:
+    """PPCA of the background alone, about the means of a fit; None where it varies in too few directions."""
+    if isinstance(data, Complete):
+        return complete_background_model(data, fit.n_latent)
+    return incomplete_background_model(data, fit, settings)
+
+
+def resolved(data: Complete | Incomplete, latents: Latents) -> Latents:
+    """The same with the number of latent dimensions known."""
+    if latents.n_latent is not None:
+        return latents
+    if isinstance(data, Complete):
+        return replace(latents, n_latent=automatic_rank(data, latents.n_shown))
+    return replace(latents, n_latent=masked_rank(data.groups, latents.n_shown))

@@ -1,0 +1,130 @@
+"""Which axes of a solution are shown: the first principal ones, or those that the background lacks (F16)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._util.arrays import EPS, Array
+from ..groups import Groups
+from ..limits import rank_exceeds
+from ..moments import Complete, Contrast, MaskedGroup, Moments, alone
+from ..solvers import (
+    contrast_axes,
+    estimated_moments,
+    latent_rank,
+    latent_rotation,
+    noise_rank,
+    top_eigenpairs,
+    top_eigenvalues,
+)
+from ..subspaces import canonical_sign_of
+from ._fit import Latents
+
+# Eigenvalues that the rank rule looks at: more than 50 would not count. Where each costs products with the rows, the
+# first few are looked at before, as they settle most tables.
+MOST, LOOKS = 51, (12, 25, 51)
+MASKED_SPARE = 10  # latent dimensions of a model of incomplete rows beyond those that are shown
+
+
+@dataclass(frozen=True)
+class ShownAxes:
+    """The axes of a model that are shown, in the coordinates of its principal directions U (D, r).
+
+    Attributes
+    ----------
+    directions : ndarray of shape (r, k)
+        Unit directions U d that rows are projected on.
+    rotation : ndarray of shape (r, r)
+        Of the latent space: the first k columns of W = U diag(lengths) R belong to the axes that are shown.
+    variances : Groups of ndarray of shape (k,)
+        Of each group along the directions.
+    ratios : ndarray of shape (k,) or None
+        Those of contrast axes.
+    """
+
+    directions: Array
+    rotation: Array
+    variances: Groups[Array]
+    ratios: Array | None
+
+    def lift(self, U: Array, lengths: Array) -> tuple[Array, Array]:
+        """Components (D, k) with canonical signs, and W (D, r), its first k columns with the same."""
+        components, W = U @ self.directions, (U * lengths) @ self.rotation
+        signs = canonical_sign_of(components)
+        W[:, : signs.size] *= signs
+        return components * signs, W
+
+
+def show_axes(
+    latents: Latents, lengths: Array, sigma2: float, covariances: Groups[Array], totals: Groups[float], n_features: int
+) -> ShownAxes:
+    """The axes to show of the loadings U diag(lengths).
+
+    Parameters
+    ----------
+    latents : Latents
+    lengths : ndarray of shape (r,)
+    sigma2 : float
+    covariances : Groups of ndarray of shape (r, r)
+        U'cov U of each group.
+    totals : Groups of float
+        Total variance of each group.
+    n_features : int
+    """
+    k, r = latents.n_shown, lengths.size
+    if not latents.contrast_axes or not covariances.backgrounds:
+        identity = np.eye(r)
+        return ShownAxes(identity[:, :k], identity, covariances.map(lambda c: np.diagonal(c)[:k].copy()), None)
+    background = np.mean(covariances.backgrounds, axis=0)
+    noise = [
+        max(total - float(np.trace(inside)), 0.0) / (n_features - r)
+        for total, inside in zip(totals, covariances, strict=True)
+    ]
+    ratios, w = contrast_axes(covariances.foreground, background, noise[0], float(np.mean(noise[1:])), k)
+    rotation = latent_rotation(lengths, sigma2, w)
+    # Latent means are along U diag(l / (l^2 + sigma2)) R; where that vanishes the loading itself tells the direction.
+    directions = (lengths / (lengths**2 + sigma2))[:, None] * rotation[:, :k]
+    norms = np.linalg.norm(directions, axis=0)
+    directions = np.where(norms > 0, directions / np.where(norms > 0, norms, 1.0), rotation[:, :k])
+    variances = covariances.map(lambda c: np.einsum("ri,rs,si->i", directions, c, directions))
+    return ShownAxes(directions, rotation, variances, ratios)
+
+
+def automatic_rank(data: Complete, k: int) -> int:
+    """Latent dimensions of a model of which k are shown, from the spectra of the groups (F16)."""
+    groups = data.groups
+    q = groups.map(_dimensions_above_noise)
+    D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
+    rank = latent_rank(q.foreground, max(q.backgrounds, default=0), k, D, rows[0], min(rows))
+    if rank > k and not rank_exceeds(groups.foreground, rank):  # repeated features, or fewer different rows
+        rank = max(feasible_rank(alone(groups.foreground), rank), k)
+    return rank
+
+
+def feasible_rank(C: Contrast, r: int) -> int:
+    """The largest number of latent dimensions, at most r, for which the contrast has a solution; 0 if none has."""
+    if C.N <= EPS * C.n_foreground:
+        return 0
+    left = C.trace - np.cumsum(top_eigenpairs(C, r).values)
+    return int(np.max(np.flatnonzero(left > C.rounding) + 1, initial=0))
+
+
+def masked_rank(groups: Groups[MaskedGroup], k: int) -> int:
+    """The same for incomplete rows, from estimated moments, and at most k + 10: every fit is iterative."""
+    moments = groups.map(estimated_moments)
+    q = moments.map(_dimensions_above_noise)
+    D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
+    rank = latent_rank(q.foreground, max(q.backgrounds, default=0), k, D, rows[0], min(rows))
+    return min(rank, k + MASKED_SPARE)
+
+
+def _dimensions_above_noise(group: Moments) -> int:
+    C, found = alone(group), 0
+    for look in (MOST,) if C.is_dense else LOOKS:
+        count = min(look, C.size - 1)
+        found = noise_rank(top_eigenvalues(C, count), group.weight, C.n_features, C.trace)
+        if found < count or count < look:
+            break
+    return found

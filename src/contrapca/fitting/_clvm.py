@@ -1,0 +1,58 @@
+"""CLVM: the shared and the foreground's own dimensions as one model."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._util.arrays import Array
+from ..exceptions import warn
+from ..gaussian import LatentGaussian
+from ..moments import Complete, Moments
+from ..solvers import solve_clvm
+from ..subspaces import principal_axes
+from ._fit import Fit
+
+LOOSEST = 1e-4  # the relative gradient from which on a fit has not converged, whatever was asked for
+
+
+def fit_clvm(data: Complete, k: int, d: int, *, tol: float, max_iter: int) -> Fit:
+    """The likelihood's maximum with k shared dimensions and d of the foreground; these are the axes that are shown."""
+    groups = data.groups
+    found = solve_clvm(groups, k, d, tol=tol, max_iter=max_iter)
+    if not found.bounded:
+        raise ValueError(
+            f"The likelihood has no maximum: n_shared={k} and n_foreground={d} dimensions describe these rows "
+            "without rest, so that the noise variance goes to 0. Use fewer dimensions or more rows."
+        )
+    if found.residual > max(tol, LOOSEST):
+        warn(
+            f"CLVM did not converge in {found.history.size - 1} iterations: the relative gradient is "
+            f"{found.residual:.1e}, where tol={tol:g} is asked for. Raise max_iter, or use scale='pooled'.",
+            ConvergenceWarning,
+        )
+    S, W = (U * lengths for U, lengths in map(principal_axes, (found.S, found.W)))
+    model = LatentGaussian(groups.foreground.mean, np.hstack([W, S]), found.sigma2)
+    assert groups.background is not None
+    projection = model.projection()[:, :d]
+    components = projection / np.linalg.norm(projection, axis=0)
+
+    basis = np.linalg.qr(model.W)[0]
+
+    def variance(group: Moments) -> Array:
+        return np.sum(components * group.scatter.matmul(components), axis=0) / group.weight
+
+    return Fit(
+        units=data.units,
+        components=components,
+        variances=groups.map(variance),
+        totals=groups.map(Moments.total_variance),
+        gamma=0.0,
+        objective=float(found.history[-1]),
+        n_iter=found.history.size - 1,
+        solver=data.choice,
+        model=model,
+        inside=groups.map(lambda group: float(np.trace(basis.T @ group.scatter.matmul(basis))) / group.weight),
+        background_model=LatentGaussian(groups.background.mean, S, found.sigma2),
+        history=found.history,
+    )

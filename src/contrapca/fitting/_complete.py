@@ -1,0 +1,118 @@
+"""Complete groups: one pass over the rows, then a closed form."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from .._util.arrays import Array
+from ..exceptions import InfeasibleGammaError, RankError, warn
+from ..gaussian import LatentGaussian
+from ..groups import Groups
+from ..limits import pcpca_limit, rank_exceeds
+from ..methods import PCPCA_METHOD, Method
+from ..moments import Complete, Moments, alone, contrast
+from ._axes import automatic_rank, feasible_rank, show_axes
+from ._fit import Fit, Latents
+
+# Below this limit, with more variance in the background, the groups were probably exchanged.
+TINY_LIMIT = 0.1
+
+
+def fit_complete(data: Complete, method: Method, latents: Latents, gamma: float | None) -> Fit:
+    """Solve the contrast at `gamma` (None: choose it), or raise with the exact limit."""
+    groups, k = data.groups, latents.n_shown
+    if not method.has_likelihood and not rank_exceeds(groups.foreground, k):  # PCPCA's feasibility includes it
+        raise RankError(k)
+    if latents.n_latent is None:
+        latents = replace(latents, n_latent=automatic_rank(data, k))
+        if gamma is not None and (r := feasible_rank(contrast(groups, gamma), latents.rank)) < latents.rank:
+            latents = replace(latents, n_latent=_given_way(latents.rank, r, gamma) if r >= k else k)
+    start, limit = None, None
+    if gamma is None:
+        limit, start = pcpca_limit(groups, latents.rank)
+        if limit == 0:
+            raise RankError(latents.rank)
+        gamma = latents.auto_fraction * limit
+    fit = solve_complete(data, method, latents, gamma, start)
+    if fit is None:
+        raise infeasible(groups, method, latents.rank, gamma)
+    return replace(fit, limit=limit) if method.has_likelihood else fit
+
+
+def _given_way(wanted: int, possible: int, gamma: float) -> int:
+    """Fewer latent dimensions than the tables suggest, with a warning."""
+    warn(
+        f"gamma={gamma:.6g} is above the limit for the {wanted} latent dimensions that these tables suggest: the "
+        f"model has {possible}. Use gamma='auto', or a smaller one, to have them all."
+    )
+    return possible
+
+
+def solve_complete(
+    data: Complete, method: Method, latents: Latents, gamma: float, start: Array | None = None
+) -> Fit | None:
+    """The solution at gamma, None where there is none; `start` holds vectors near it."""
+    groups, C = data.groups, contrast(data.groups, gamma)
+    solution = method.solve(C, latents.rank, start)
+    if not solution.feasible:
+        return None
+    spectrum, totals = solution.spectrum, groups.map(Moments.total_variance)
+    covariances = Groups.from_items(spectrum.covariances(C), groups.names)
+    shown = show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, C.n_features)
+    components, W = shown.lift(data.lift(C, spectrum.vectors, spectrum.values), solution.lengths)
+    objective, choice = method.value(C, solution), data.choice
+    values = spectrum.values[: latents.n_shown] / groups.foreground.weight
+    return Fit(
+        units=data.units,
+        components=components,
+        variances=shown.variances,
+        totals=totals,
+        gamma=gamma,
+        objective=objective,
+        n_iter=spectrum.n_iter,
+        solver=replace(choice, reason=f"{choice.reason}; {spectrum.note}") if spectrum.note else choice,
+        model=LatentGaussian(groups.foreground.mean, W, solution.sigma2) if method.has_likelihood else None,
+        inside=covariances.map(lambda c: float(np.trace(c))),
+        axis_ratios=shown.ratios,
+        eigenvalues=values if shown.ratios is None else None,
+        history=np.array([objective]),
+        init_objectives=np.array([objective]),
+    )
+
+
+def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) -> ValueError:
+    """Why there is no solution at `gamma`: the foreground's rank, or the exact limit."""
+    if groups.background is None:
+        return RankError(d)
+    limit, _ = method.limit(groups, d)
+    if limit == 0:
+        return RankError(d)
+    if gamma < limit * (1 - 1e-9):  # feasible in exact arithmetic, but not in this one
+        return ValueError(
+            f"gamma={gamma:.6g} is below its limit ({limit:.6g}), but so strong a contrast that rounding errors hide "
+            "the foreground. Use a smaller gamma."
+        )
+    reason, advice = method.refusal(limit, d)
+    if looks_exchanged(limit, groups.map(Moments.total_variance)):
+        advice += (
+            " The background varies more than the foreground and the limit is tiny: were the two groups exchanged?"
+        )
+    return InfeasibleGammaError(gamma, limit, d, reason, advice)
+
+
+def looks_exchanged(limit: float, totals: Groups[float]) -> bool:
+    """Whether foreground and background were probably mistaken for each other."""
+    return limit < TINY_LIMIT and any(total > totals.foreground for total in totals.backgrounds)
+
+
+def complete_background_model(data: Complete, d: int) -> LatentGaussian | None:
+    """PPCA of the background alone, in its scaled units; None where it varies in d directions or fewer."""
+    own = data.background_alone()
+    C = alone(own.groups.foreground)
+    solution = PCPCA_METHOD.solve(C, d)
+    if not solution.feasible:
+        return None
+    U = own.lift(C, solution.spectrum.vectors, solution.spectrum.values)
+    return LatentGaussian(own.groups.foreground.mean, U * solution.lengths, solution.sigma2)

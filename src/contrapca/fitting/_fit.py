@@ -1,0 +1,194 @@
+"""What a fit is: everything an estimator reports, as plain values."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._util.arrays import Array
+from ..gaussian import LatentGaussian
+from ..groups import Groups
+from ..moments import SolverChoice, raw_gamma, weighted_terms
+from ..units import Units
+
+# Part of the exact limit that gamma="auto" takes: with the paper's axes (F15), and with contrast axes (F16).
+AUTO_FRACTION, CONTRAST_FRACTION = 0.97, 0.5
+
+SHARED_RATIO = 1.5  # a component that varies less than this many times more in the foreground may be shared
+
+Step = dict[str, float | str]  # of a search for gamma: a value and its outcome
+
+
+@dataclass(frozen=True)
+class Settings:
+    """How a gradient solver is to run."""
+
+    algorithm: Any = "lbfgs"
+    mean: str = "observed"  # or "gls"
+    n_init: int = 1
+    max_iter: int = 1000
+    tol: float = 1e-6
+    random_state: Any = None
+    verbose: int = 0
+
+
+@dataclass(frozen=True)
+class Latents:
+    """How many latent dimensions a model has, and which are shown.
+
+    Attributes
+    ----------
+    n_shown : int
+        k.
+    n_latent : int or None
+        r >= k; None: found from the spectra of the groups (F16).
+    contrast_axes : bool
+        Whether the axes that are shown are those in which the foreground varies most for what the background varies,
+        instead of the first principal ones.
+    """
+
+    n_shown: int
+    n_latent: int | None
+    contrast_axes: bool = False
+
+    @classmethod
+    def plain(cls, d: int) -> Latents:
+        """d dimensions, all of which are shown."""
+        return cls(d, d)
+
+    @property
+    def rank(self) -> int:
+        """r, which must be known."""
+        assert self.n_latent is not None
+        return self.n_latent
+
+    @property
+    def auto_fraction(self) -> float:
+        """Part of the limit that gamma="auto" takes."""
+        return CONTRAST_FRACTION if self.contrast_axes else AUTO_FRACTION
+
+
+@dataclass(frozen=True)
+class Fit:
+    """A solved contrast; arrays in model (scaled) units and float64.
+
+    Attributes
+    ----------
+    units : Groups of Units
+    components : ndarray of shape (D, k)
+        Unit directions that rows are projected on.
+    variances : Groups of ndarray of shape (k,)
+        Along each component, ddof 0.
+    totals : Groups of float
+        Sum of the variances of all features.
+    gamma : float
+    objective : float
+    n_iter : int
+    solver : SolverChoice
+    model : LatentGaussian or None
+        N(mean, W W' + sigma2 I) with r latent dimensions, those that are shown first; None where there is no
+        probability model.
+    inside : Groups of float
+        Variance of each group inside the model's subspace.
+    axis_ratios : ndarray of shape (k,) or None
+        theta of contrast axes: ratios of the foreground's to the background's variance.
+    eigenvalues : ndarray of shape (k,) or None
+        Of C / n.
+    background_model : LatentGaussian or None
+        PPCA of the background.
+    limit : float or None
+        Of gamma, where it was computed on the way.
+    limit_is_bound : bool
+        Whether that is only an upper bound, as values are missing.
+    history : ndarray of shape (n_iter + 1,)
+        The objective after each iteration; of a closed form its value alone.
+    init_objectives : ndarray of shape (n_init,)
+        The objective that each start reached.
+    gamma_search : list of dict
+        How "auto" found gamma.
+    """
+
+    units: Groups[Units]
+    components: Array
+    variances: Groups[Array]
+    totals: Groups[float]
+    gamma: float
+    objective: float
+    n_iter: int
+    solver: SolverChoice
+    model: LatentGaussian | None
+    inside: Groups[float]
+    axis_ratios: Array | None = None
+    eigenvalues: Array | None = None
+    background_model: LatentGaussian | None = None
+    limit: float | None = None
+    limit_is_bound: bool = False
+    history: Array = field(default_factory=lambda: np.empty(0))
+    init_objectives: Array = field(default_factory=lambda: np.empty(0))
+    gamma_search: list[Step] = field(default_factory=list)
+
+    @property
+    def n_shown(self) -> int:
+        """k."""
+        return self.components.shape[1]
+
+    @property
+    def n_latent(self) -> int:
+        """r."""
+        return self.n_shown if self.model is None else self.model.W.shape[1]
+
+    @property
+    def loadings(self) -> Array:
+        """W along the axes that are shown, shape (D, k); the components where there is no model."""
+        return self.components if self.model is None else self.model.W[:, : self.n_shown]
+
+    @property
+    def projection(self) -> Array:
+        """P of shape (D, k): the latent coordinates of a complete row x are (x - mean) P."""
+        return self.components if self.model is None else self.model.projection()[:, : self.n_shown]
+
+    @property
+    def gamma_raw(self) -> float:
+        """gamma n / m, the exponent of the paper."""
+        return raw_gamma(self.units, self.gamma)
+
+    @property
+    def factors(self) -> list[float]:
+        """What each group's covariance counts for in C / n: 1, and -gamma for all backgrounds together."""
+        n = self.units.foreground.weight
+        return [c * units.weight / n for c, units in weighted_terms(self.units, self.gamma)]
+
+    @property
+    def n_effective(self) -> float:
+        """N = n (1 - gamma)."""
+        return self.units.foreground.weight * sum(self.factors)
+
+    @property
+    def reconstruction_loss(self) -> float:
+        """CPCA's loss: variance outside the model's subspace, less gamma times that of the background."""
+        outside = [total - inside for total, inside in zip(self.totals, self.inside, strict=True)]
+        return float(np.dot(self.factors, outside))
+
+    @property
+    def shares(self) -> Groups[Array]:
+        """Of each group's variance, along each component, shape (k,)."""
+        return self.variances.map(share_of, self.totals)
+
+
+def share_of(along: Array, total: Array | float) -> Array:
+    """Variance along components as a share of the total; 0 of no variance."""
+    total = np.asarray(total)
+    return np.divide(along, total, out=np.zeros_like(along), where=total > 0)
+
+
+def shared_components(fit: Fit) -> list[int]:
+    """Components along which the foreground varies less than 1.5 times as much as the background, on the fit's rows.
+
+    Ratios on the rows of the fit are too large, the more so the fewer rows: a strong direction that both groups share
+    has a ratio near 1, noise alone one of 2 to 20. So what is below 1.5 here is shared, whatever the number of rows.
+    """
+    if fit.variances.background is None:
+        return []
+    return np.flatnonzero(fit.variances.foreground < SHARED_RATIO * fit.variances.background).tolist()

@@ -1,0 +1,239 @@
+"""Incomplete groups: gradient fits, and a gamma that works where the exact limit is unknown."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._checks import generator
+from .._util.arrays import Array
+from .._util.progress import Progress
+from ..exceptions import RankError, UnboundedError, warn
+from ..gaussian import LatentGaussian
+from ..groups import Groups, feature_label
+from ..limits import comes_near_the_bound, count_bound, masked_bound
+from ..moments import Incomplete, MaskedGroup, SolverChoice
+from ..solvers import (
+    GradientSolution,
+    expected_covariance,
+    expected_total_variance,
+    gls_mean,
+    masked_start,
+    maximise,
+    random_start,
+)
+from ..subspaces import principal_axes
+from ._axes import masked_rank, show_axes
+from ._fit import Fit, Latents, Settings, Step
+
+# gamma="auto" starts from a fraction of the bound and takes this part of gamma until a fit converges.
+BACKTRACK, MAX_ATTEMPTS = 0.85, 25
+# Rounds of fitting and estimating the means anew (mean="gls"), and the change, in sd, that ends them.
+MEAN_ROUNDS, MEAN_CHANGE = 100, 1e-5
+
+Start = tuple[Array, float]  # W and sigma2
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """A fit at one gamma, or the reason why there is none; `solution` where the fit did not converge."""
+
+    fit: Fit | None
+    reason: str = ""
+    unconverged: GradientSolution | None = None
+
+
+def fit_incomplete(data: Incomplete, latents: Latents, gamma: float | None, settings: Settings) -> Fit:
+    """Fit by gradients at `gamma` (None: find one that works), or raise and name one that does."""
+    foreground, d = data.groups.foreground, latents.n_shown
+    if foreground.mean_variance <= foreground.rounding_variance():
+        raise RankError(d)
+    if latents.n_latent is None:
+        latents = replace(latents, n_latent=masked_rank(data.groups, d))
+    if gamma is None:
+        bound = upper_bound(data, latents.rank)
+        found, steps = _search(data, latents, bound, settings)
+        if found.fit is None:
+            raise UnboundedError(latents.auto_fraction * bound, bound, None, latents.rank, found.reason)
+        record: list[Step] = [{"gamma": bound, "outcome": "upper bound"}, *steps]
+        return replace(_warned(found, settings), gamma_search=record)
+    attempt = attempt_fit(data, latents, gamma, settings)
+    if attempt.fit is not None:
+        return _warned(attempt, settings)
+    if data.groups.background is None or gamma == 0:
+        raise UnboundedError(gamma, np.nan, None, latents.rank, attempt.reason)
+    bound = upper_bound(data, latents.rank)
+    found, _ = _search(data, latents, bound, settings)
+    works = found.fit.gamma if found.fit is not None and found.unconverged is None else None
+    raise UnboundedError(gamma, bound, works, latents.rank, attempt.reason)
+
+
+def upper_bound(data: Incomplete, d: int) -> float:
+    """An upper bound of the feasible gamma'."""
+    return masked_bound(data.groups, d, generator(0))
+
+
+def _search(data: Incomplete, latents: Latents, bound: float, settings: Settings) -> tuple[Attempt, list[Step]]:
+    """The attempt at the largest gamma tried that converges, from a fraction of the bound downwards, and all outcomes.
+
+    Where none converges, the first that did not, but has a fit; else the last.
+    """
+    gamma, fallback = latents.auto_fraction * bound, None
+    steps: list[Step] = []
+    for _ in range(MAX_ATTEMPTS):
+        attempt = attempt_fit(data, latents, gamma, settings, bound)
+        if attempt.fit is not None and attempt.unconverged is None:
+            return attempt, [*steps, {"gamma": gamma, "outcome": "converged"}]
+        if attempt.fit is not None:
+            fallback = fallback or attempt
+        steps.append({"gamma": gamma, "outcome": attempt.reason or "did not converge"})
+        gamma *= BACKTRACK
+    return fallback or attempt, steps
+
+
+def attempt_fit(
+    data: Incomplete,
+    latents: Latents,
+    gamma: float,
+    settings: Settings,
+    limit: float | None = None,
+    start: Start | None = None,
+) -> Attempt:
+    """The fit at one gamma, or the reason why there is none.
+
+    `limit` is the bound of gamma, if it is known; `start` replaces the first start, estimated moments.
+    """
+    d = latents.rank
+    if data.groups.background is not None and gamma > 0:
+        bound, feature = count_bound(data.groups, d)
+        if gamma >= bound:
+            names = data.units.foreground.names
+            what = "the number of observed values"
+            if feature is not None:
+                what = f"how often {feature_label(names, feature)} was observed"
+            return Attempt(None, f"{what} allows gamma below {bound:.4g} only")
+    random = generator(settings.random_state)
+    starts = [start or masked_start(data.groups, gamma, d)]
+    starts += [random_start(data.groups, d, random) for _ in range(settings.n_init - 1)]
+    label = "PPCA" if data.groups.background is None else f"gamma={gamma:.4g}"
+    solutions = [_run(data.groups, gamma, one, settings, f"{label}, start {k + 1}") for k, one in enumerate(starts)]
+    for solution in solutions:
+        if solution.status == "unbounded":
+            return Attempt(None, solution.reason)
+    best = max(solutions, key=lambda solution: solution.objective)
+    history, settled = best.history, True
+    if settings.mean == "gls":
+        data, best, history, settled = _with_gls_means(data, gamma, best, settings, f"{label}, means")
+        if best.status == "unbounded":
+            return Attempt(None, best.reason)
+    contrasted = data.groups.background is not None and gamma > 0
+    if limit is None and contrasted and comes_near_the_bound(data.groups, gamma, best.W):
+        limit = upper_bound(data, d)
+    if limit is not None and gamma >= limit:
+        return Attempt(None, "the noise variance goes to 0 (the fit itself ended at a mere local maximum)")
+    objectives = np.array([solution.objective for solution in solutions])
+    fit = replace(_result(data, latents, gamma, best, history, settings), init_objectives=objectives, limit=limit)
+    return Attempt(fit, unconverged=None if best.status == "converged" and settled else best)
+
+
+def _warned(attempt: Attempt, settings: Settings) -> Fit:
+    """The fit of an attempt, with a warning where it did not converge."""
+    assert attempt.fit is not None
+    if attempt.unconverged is not None:
+        _warn_not_converged(attempt.unconverged, settings)
+    return attempt.fit
+
+
+def _run(groups: Groups[MaskedGroup], gamma: float, start: Start, settings: Settings, label: str) -> GradientSolution:
+    """One start, with a progress bar if wanted."""
+    with Progress(label, settings.max_iter, settings.verbose > 0) as progress:
+        return maximise(
+            groups,
+            gamma,
+            *start,
+            algorithm=settings.algorithm,
+            tol=settings.tol,
+            max_iter=settings.max_iter,
+            observer=lambda k, value, slope: progress.update(k, f"objective {value:.6g}, gradient {slope:.1e}"),
+        )
+
+
+def _with_gls_means(
+    data: Incomplete, gamma: float, best: GradientSolution, settings: Settings, label: str
+) -> tuple[Incomplete, GradientSolution, Array, bool]:
+    """Rounds of GLS means and fits about them: data, solution, history, and whether the means have settled."""
+    histories, settled = [best.history], False
+    for _ in range(MEAN_ROUNDS):
+        means = data.groups.map(lambda group: gls_mean(group, best.W, best.sigma2))  # noqa: B023
+        settled = _change(data, means, best.sigma2) <= MEAN_CHANGE
+        data = data.about(means)
+        best = _run(data.groups, gamma, (best.W, best.sigma2), settings, label)
+        histories.append(best.history[1:])
+        if settled or best.status == "unbounded":
+            break
+    return data, best, np.concatenate(histories), settled
+
+
+def _change(data: Incomplete, means: Groups[Array], sigma2: float) -> float:
+    """How far new means are from the old ones, in standard deviations."""
+    changes = data.groups.map(
+        lambda group, mean: float(np.max(np.abs(mean - group.mean) / np.sqrt(np.maximum(group.variance, sigma2)))),
+        means,
+    )
+    return max(changes)
+
+
+def _warn_not_converged(solution: GradientSolution, settings: Settings) -> None:
+    warn(
+        f"The fit did not converge in {solution.n_iter} iterations ({solution.status}): relative gradient, change of "
+        f"the objective and its identity at the maximum are within {solution.residual:.1e}, where tol={settings.tol:g} "
+        "is asked for. Raise max_iter, use a smaller gamma, or scale the features (scale='pooled')."
+        + (" Adam with its fixed step size rarely gets there; solver='auto' does." * (settings.algorithm == "adam")),
+        ConvergenceWarning,
+    )
+
+
+def _result(
+    data: Incomplete, latents: Latents, gamma: float, solution: GradientSolution, history: Array, settings: Settings
+) -> Fit:
+    """The fit at a solution, which is free to rotate: its axes start from the singular vectors of W."""
+    W, sigma2, groups = solution.W, solution.sigma2, data.groups
+    U, lengths = principal_axes(W)
+    covariances = groups.map(lambda group: expected_covariance(group, U, W, sigma2))
+    totals = groups.map(lambda group: expected_total_variance(group, W, sigma2))
+    shown = show_axes(latents, lengths, sigma2, covariances, totals, U.shape[0])
+    components, loadings = shown.lift(U, lengths)
+    complete = all(np.all(group.feature_counts == group.weight) for group in groups)
+    fit = Fit(
+        units=data.units,
+        components=components,
+        variances=shown.variances,
+        totals=totals,
+        gamma=gamma,
+        objective=solution.objective,
+        n_iter=history.size - 1,
+        solver=SolverChoice(settings.algorithm, "asked for" if complete else "values are missing: no closed form"),
+        model=LatentGaussian(groups.foreground.mean, loadings, sigma2),
+        inside=covariances.map(lambda c: float(np.trace(c))),
+        axis_ratios=shown.ratios,
+        limit_is_bound=True,
+        history=history,
+    )
+    if shown.ratios is not None:
+        return fit
+    eigenvalues = np.sum([c * along for c, along in zip(fit.factors, shown.variances, strict=True)], axis=0)
+    return replace(fit, eigenvalues=eigenvalues)
+
+
+def incomplete_background_model(data: Incomplete, fit: Fit, settings: Settings) -> LatentGaussian | None:
+    """PPCA of the background alone, in its scaled units; None where it varies in too few directions."""
+    background = data.about(fit.units.map(lambda units: units.origin)).groups.background
+    assert background is not None
+    groups = Groups.of(background)
+    start = masked_start(groups, 0.0, fit.n_latent)
+    solution = maximise(groups, 0.0, *start, tol=settings.tol, max_iter=settings.max_iter)
+    if solution.status == "unbounded":
+        return None
+    return LatentGaussian(background.mean, solution.W, solution.sigma2)

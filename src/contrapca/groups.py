@@ -1,0 +1,374 @@
+"""A foreground and its backgrounds: the one container for both, and the tables that users give, checked."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Any, Generic, TypeVar
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.utils.validation import check_array
+
+from ._util.arrays import Array, Rows, is_sparse
+from ._util.text import default_names, is_missing, listed
+from .exceptions import GroupError, NonFiniteError, warn
+from .rows import is_storage, storage
+
+# Groups whose means are further apart than this many pooled sd have hardly had the same treatment.
+MAX_MEAN_DISTANCE = 10.0
+
+T = TypeVar("T")
+R = TypeVar("R")
+
+
+@dataclass(frozen=True)
+class Groups(Generic[T]):
+    """One value for the foreground and one for each background, the foreground first.
+
+    Attributes
+    ----------
+    foreground
+        The foreground's.
+    backgrounds : tuple
+        Those of the backgrounds; empty without one.
+    names : tuple of str
+        "foreground", then the names of the backgrounds.
+    """
+
+    foreground: T
+    backgrounds: tuple[T, ...] = ()
+    names: tuple[str, ...] = ("foreground",)
+
+    @classmethod
+    def of(cls, foreground: T, background: T | None = None) -> Groups[T]:
+        """One foreground and at most one background."""
+        return cls(foreground) if background is None else cls(foreground, (background,), ("foreground", "background"))
+
+    @classmethod
+    def from_items(cls, items: Iterable[T], names: tuple[str, ...]) -> Groups[T]:
+        """One value for each name, the foreground's first."""
+        foreground, *backgrounds = items
+        return cls(foreground, tuple(backgrounds), names)
+
+    @property
+    def background(self) -> T | None:
+        """The first background's, None without one."""
+        return self.backgrounds[0] if self.backgrounds else None
+
+    def __iter__(self) -> Iterator[T]:
+        yield self.foreground
+        yield from self.backgrounds
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def __getitem__(self, name: str) -> T:
+        if name not in self.names:
+            raise ValueError(f"There is no group {name!r} in this fit, only {listed(self.names)}.")
+        return list(self)[self.names.index(name)]
+
+    def map(self, function: Callable[..., R], *others: Groups[Any]) -> Groups[R]:
+        """The function of each group's value, and of the values of `others` for the same group."""
+        return Groups.from_items(map(function, self, *others), self.names)
+
+    def map_named(self, function: Callable[[str, T], R]) -> Groups[R]:
+        """The function of each group's name and value."""
+        return Groups.from_items(map(function, self.names, self), self.names)
+
+
+@dataclass(frozen=True)
+class Tables:
+    """Checked rows of all groups.
+
+    Attributes
+    ----------
+    rows : Groups of tables of shape (n_k, D), or of Moments in their place
+    means : Groups of ndarray of shape (D,)
+        Of the columns; nan where values are missing.
+    names : tuple of str, or None
+        Of the features.
+    text_names : bool
+        Whether the table itself had its names as text, as scikit-learn wants them.
+    """
+
+    rows: Groups[Rows]
+    means: Groups[Array]
+    names: tuple[str, ...] | None
+    text_names: bool
+
+    @property
+    def incomplete(self) -> bool:
+        """Whether values are missing."""
+        return not all(np.isfinite(mean).all() for mean in self.means)
+
+    @property
+    def n_features(self) -> int:
+        """D."""
+        return self.means.foreground.size
+
+    def feature(self, index: int) -> str:
+        """A feature's name in quotes, or its column number."""
+        return feature_label(self.names, index)
+
+
+def feature_label(names: Sequence[str] | None, index: int) -> str:
+    """A feature's name in quotes, or its column number."""
+    return repr(names[index]) if names else f"column {index}"
+
+
+def check_table(table: Any, name: str, group: str = "foreground") -> Rows:
+    """A 2-D float32 or float64 ndarray (a view where possible) or CSR matrix; finiteness is checked later."""
+    if getattr(getattr(table, "dtype", None), "kind", "") == "c":
+        raise ValueError(
+            f"Complex data not supported: the table's type is {table.dtype}. Pass real numbers, for example real and "
+            "imaginary parts as columns of their own."
+        )
+    if hasattr(table, "scatter"):
+        raise TypeError(f"{name} needs rows, and the {group} is given as moments, which have none: pass the table.")
+    if is_storage(table) and not isinstance(table, np.ndarray) and not is_sparse(table):
+        return table
+    table = without_mask(table)
+    try:
+        rows = check_array(
+            table,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=2,
+            estimator=f"{name} ({group})",
+        )
+    except (TypeError, ValueError) as error:
+        columns = _unconvertible_columns(table)
+        if not columns:
+            raise
+        raise type(error)(
+            f"{error}. Columns of the {group} that are not numbers: {columns}. Drop or encode them; only numeric "
+            "columns can be used (of a pandas table: X.select_dtypes('number'))."
+        ) from error
+    return canonical(rows)
+
+
+def without_mask(table: Any) -> Any:
+    """NumPy's masked arrays, and objects that may be missing (None, pandas' NA), with NaN in their place."""
+    if isinstance(table, np.ma.MaskedArray):
+        kind = np.promote_types(table.dtype, np.float32)
+        return np.where(np.ma.getmaskarray(table), kind.type(np.nan), table.data.astype(kind))
+    if isinstance(table, np.ndarray) and table.dtype == object:
+        return np.where(np.vectorize(is_missing, otypes=[bool])(table), np.nan, table)
+    return table
+
+
+def canonical(rows: Rows) -> Rows:
+    """The rows with every stored entry of a sparse matrix stored once; scipy also allows sums of several."""
+    if is_sparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def _unconvertible_columns(table: Any) -> str:
+    """The names (or numbers) of columns that do not convert to float; empty for numeric tables."""
+    if getattr(table, "ndim", 2) != 2 or not hasattr(table, "shape") or is_sparse(table):
+        return ""
+    names = column_names(table)
+    bad = []
+    for j, column in enumerate(np.asarray(table).T):
+        if column.dtype == object:
+            column = np.array([np.nan if is_missing(value) else value for value in column], dtype=object)
+        try:
+            column.astype(np.float64)
+        except (TypeError, ValueError):
+            bad.append(str(names[j] if names else j))
+    return listed(bad)
+
+
+def column_names(table: Any) -> list[Any] | None:
+    """Column names of a data frame, text or not; None for other tables."""
+    columns = getattr(table, "columns", None)
+    return None if columns is None else list(columns)
+
+
+def check_names(table: Any, names: list[str]) -> None:
+    """Refuse a data frame whose columns are not the features that were fitted, in their order."""
+    columns = column_names(table)
+    found = None if columns is None else list(map(str, columns))
+    if found is not None and found != names and names != default_names(len(names)):
+        raise ValueError(
+            f"The columns are not the {len(names)} features of the fit in their order ("
+            f"{', '.join(map(repr, names[:3]))}, ...): select them by name."
+        )
+
+
+def split_groups(
+    X: Any,
+    y: Any,
+    background: Any,
+    background_label: Any,
+    *,
+    name: str,
+    needs_background: bool,
+    allow_missing: bool = False,
+) -> Tables:
+    """Foreground and background rows from what `fit` was given.
+
+    Either `background` is a table of its own, or `background_label` says which rows of `X` it is, by `y`. A `y` without
+    `background_label` is ignored, as scikit-learn's transformers do.
+    """
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    if len(shape) > 1:
+        if shape[1:] == (1,):
+            raise GroupError(f"y has shape {shape}: pass the labels as one column, y['name'] or y.ravel().")
+        raise GroupError(
+            f"y has shape {shape}, but y holds one group label for each row. To pass the background "
+            "table, write fit(X, background=Y)."
+        )
+    names = column_names(X)
+    if background is not None:
+        if background_label is not None and y is not None:
+            raise GroupError(
+                "Both background= and y with background_label= were given: use one of them to say what the "
+                "background is."
+            )
+        rows = Groups.of(check_table(X, name), check_table(background, name, "background"))
+        _check_same_columns(rows, names, column_names(background))
+    elif background_label is not None:
+        table = check_table(X, name)
+        if y is None:
+            raise GroupError(
+                f"background_label={background_label!r} needs y: one label for each row of X. "
+                "Or pass the background table as background=."
+            )
+        is_background = label_mask(y, background_label, table.shape[0])
+        _check_both_present(is_background, y, background_label)
+        rows = Groups.of(table[~is_background], table[is_background])
+    elif needs_background:
+        raise GroupError(
+            f"{name} contrasts two groups and was given one. Pass the background table as fit(X, background=Y), "
+            "or construct with background_label= and pass the group of each row as y. "
+            "Without a background use PPCA or gamma=0."
+        )
+    else:
+        rows = Groups.of(check_table(X, name))
+    texts = None if names is None else tuple(map(str, names))
+
+    def mean(group: str, table: Rows) -> Array:
+        try:
+            return column_means(table, allow_missing=allow_missing)
+        except NonFiniteError as error:
+            raise error.within(f"(In the {group}, {feature_label(texts, error.feature)}.)") from error
+
+    return Tables(rows, rows.map_named(mean), texts, all(isinstance(column, str) for column in names or []))
+
+
+def column_means(rows: Rows, *, allow_missing: bool = False) -> Array:
+    """Column means in float64, shape (D,), nan for columns with missing values; infinity is refused."""
+    mean = storage(rows).column_sums(rows) / rows.shape[0]
+    finite: npt.NDArray[np.bool_] = np.isfinite(mean)
+    if finite.all():
+        return mean
+    missing, infinite = storage(rows).non_finite(rows)
+    if infinite.any() or np.any(~finite & ~missing):
+        bad = np.flatnonzero(infinite | (~finite & ~missing))
+        raise NonFiniteError(
+            f"Input contains infinity or values too large to be summed {_where(bad, mean.size)}. Remove or rescale "
+            "them.",
+            int(bad[0]),
+        )
+    if is_sparse(rows) or not allow_missing:
+        bad = np.flatnonzero(missing)
+        raise NonFiniteError(
+            f"Input contains NaN {_where(bad, mean.size)}. Only PPCA and PCPCA take missing values, in tables that are "
+            "not sparse: use one of them, or fill the values first, for example with their impute().",
+            int(bad[0]),
+        )
+    return np.where(missing, np.nan, mean)
+
+
+def _where(columns: npt.NDArray[np.intp], n_features: int) -> str:
+    return f"in {columns.size} of {n_features} features (the first is column {columns[0]}, counted from 0)"
+
+
+def _check_same_columns(rows: Groups[Rows], left: list[Any] | None, right: list[Any] | None) -> None:
+    widths = [table.shape[1] for table in rows]
+    same_width = widths[0] == widths[1]  # repeated names can differ in their number alone
+    if left is not None and right is not None and left != right and (same_width or set(left) != set(right)):
+        raise GroupError(_how_names_differ(left, right))
+    if not same_width:
+        raise GroupError(
+            f"The foreground has {widths[0]} features and the background {widths[1]}: both need "
+            "the same columns. (Rows are samples; transpose tables that have samples as columns.)"
+        )
+
+
+def _how_names_differ(left: list[Any], right: list[Any]) -> str:
+    """What sets the column names of foreground and background apart, and the way out."""
+    sets = set(left), set(right)
+    alone = [
+        f"{len(names)} only in the {group} (the first: {', '.join(map(repr, names[:3]))})"
+        for group, names in (
+            ("foreground", [name for name in left if name not in sets[1]]),
+            ("background", [name for name in right if name not in sets[0]]),
+        )
+        if names
+    ]
+    if alone:
+        return (
+            f"The feature names of foreground and background differ: {' and '.join(alone)}. Keep those that both have, "
+            "for example common = X.columns.intersection(background.columns)."
+        )
+    first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
+    return (
+        f"The feature names of foreground and background are the same in another order, first in column {first}: "
+        f"{left[first]!r} and {right[first]!r}. Use background[X.columns]."
+    )
+
+
+def label_mask(y: Any, label: Any, n_rows: int) -> npt.NDArray[np.bool_]:
+    """Which rows carry the background label, shape (n,)."""
+    if np.ndim(label) != 0:
+        raise GroupError(f"background_label={label!r} must be one label, as it stands in y.")
+    labels = np.ravel(np.asarray(y))
+    if labels.size != n_rows:
+        raise GroupError(f"y has {labels.size} labels for {n_rows} rows: it needs one for each row.")
+    missing = sum(map(is_missing, labels.tolist()))
+    if missing:
+        raise GroupError(f"{missing} of {n_rows} labels in y are missing: drop those rows, or say what group they are.")
+    return np.broadcast_to(np.asarray(labels == label, dtype=bool), labels.shape)
+
+
+def _check_both_present(is_background: npt.NDArray[np.bool_], y: Any, label: Any) -> None:
+    count = int(is_background.sum())
+    if count == 0:
+        found = listed(list(dict.fromkeys(np.ravel(np.asarray(y)).tolist())), 10)
+        raise GroupError(f"No row has the background label {label!r}. Labels in y: {found}.")
+    if count == is_background.size:
+        raise GroupError(f"All {count} rows have the background label {label!r}: no foreground is left.")
+    if count == 1 or count == is_background.size - 1:
+        raise GroupError(
+            f"The background has {count} and the foreground {is_background.size - count} rows: "
+            "each group needs 2 or more."
+        )
+
+
+def warn_distant_means(distance: Array, names: Sequence[str] | None) -> None:
+    """Warn where the groups' means differ by very many pooled sd, as after a step that saw one group only."""
+    far = np.flatnonzero(distance > MAX_MEAN_DISTANCE)
+    if far.size:
+        first = ", ".join(feature_label(names, j) for j in far[:3])
+        warn(
+            f"In {far.size} of {distance.size} features (the first: {first}) the means "
+            f"of foreground and background differ by more than {MAX_MEAN_DISTANCE:.0f} pooled standard deviations. "
+            "Were both groups prepared in the same way, and is none of these an identifier? In a Pipeline a "
+            "background= table does not pass through the earlier steps: use background_label= and y there."
+        )
+
+
+def like_table(values: npt.NDArray[Any], table: Any) -> Any:
+    """`values` as a data frame with the names (and index) of `table`, if that is one; else as they are."""
+    names = column_names(table)
+    if names is None:
+        return values
+    if hasattr(table, "index"):  # pandas
+        return type(table)(values, index=table.index, columns=names)
+    return type(table)(values, schema=names)  # polars

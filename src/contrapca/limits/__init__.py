@@ -1,0 +1,5 @@
+"""How strong a contrast may be: exact limits of gamma, sufficient bounds, and bounds where values are missing."""
+
+from ._exact import cpca_limit, pcpca_limit, rank_exceeds
+from ._gamma_limits import GammaLimits, all_limits, gamma_limits
+from ._masked import comes_near_the_bound, count_bound, masked_bound

@@ -1,0 +1,8 @@
+"""The methods as values: what they maximise, how, and up to which gamma."""
+
+from ._cpca import Cpca
+from ._method import Method
+from ._pcpca import Pcpca
+
+PCPCA_METHOD = Pcpca()
+CPCA_METHOD = Cpca()

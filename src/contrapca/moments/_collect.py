@@ -1,0 +1,185 @@
+"""From tables, or moments, to the data of a fit: read once, in model units, complete or not."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._util.arrays import Array, Rows
+from ..exceptions import GroupError, warn
+from ..groups import Groups, Tables, split_groups, warn_distant_means
+from ..rows import storage
+from ..units import Units
+from ._choice import SolverChoice, choose_solver
+from ._contrast import Contrast
+from ._dual import Basis, reduce_rows
+from ._masked import MaskedGroup, observe, pooled_masked_deviation
+from ._moments import DenseScatter, Moments, RowScatter, divisors, pooled_deviation
+
+Scale = bool | str | Groups[Array]  # how to scale, or what each group is divided by
+
+
+@dataclass(frozen=True)
+class Complete:
+    """Complete groups as moments in model units.
+
+    Attributes
+    ----------
+    groups : Groups of Moments
+    units : Groups of Units
+    choice : SolverChoice
+        The solver that the moments are stored for.
+    basis : Basis or None
+        What the coordinates of the scatter matrices refer to; None: the features themselves.
+    """
+
+    groups: Groups[Moments]
+    units: Groups[Units]
+    choice: SolverChoice
+    basis: Basis | None = None
+
+    def feature_matrix(self, contrast: Contrast) -> Array:
+        """C of a contrast of these groups in the coordinates of the features, shape (D, D)."""
+        return contrast.dense() if self.basis is None else self.basis.matrix([c for c, _ in contrast.terms])
+
+    def lift(self, contrast: Contrast, U: Array, values: Array) -> Array:
+        """Eigenvectors of a contrast of these groups in R^D, from those in the coordinates of the scatter matrices."""
+        return U if self.basis is None else self.basis.lift(U, values, [c for c, _ in contrast.terms])
+
+    def background_alone(self) -> Complete:
+        """The background as a foreground of its own."""
+        assert self.groups.background is not None
+        basis = None if self.basis is None else self.basis.of_group(1)
+        return replace(self, groups=Groups.of(self.groups.background), basis=basis)
+
+
+@dataclass(frozen=True)
+class Incomplete:
+    """Groups with missing values, in model units.
+
+    Attributes
+    ----------
+    groups : Groups of MaskedGroup
+    units : Groups of Units
+    """
+
+    groups: Groups[MaskedGroup]
+    units: Groups[Units]
+
+    def about(self, means: Groups[Array]) -> Incomplete:
+        """The same rows about other means, in model units."""
+        groups = self.groups.map(MaskedGroup.about, means)
+        units = self.units.map(lambda known, mean: replace(known, mean=mean * known.scale), means)
+        return Incomplete(groups, units)
+
+
+def read(
+    X: Any,
+    y: Any = None,
+    background: Any = None,
+    background_label: Any = None,
+    *,
+    name: str,
+    needs_background: bool,
+    allow_missing: bool = False,
+) -> Tables:
+    """What a user gave as the two groups, checked: tables, or moments in their place."""
+    if not isinstance(X, Moments) and not isinstance(background, Moments):
+        return split_groups(
+            X,
+            y,
+            background,
+            background_label,
+            name=name,
+            needs_background=needs_background,
+            allow_missing=allow_missing,
+        )
+    if background is None and needs_background:
+        raise GroupError(f"{name} contrasts two groups and was given one: pass background= as moments too.")
+    if not isinstance(X, Moments) or not isinstance(background, Moments | None):
+        raise GroupError("One group is given as Moments and the other as rows: use Moments.from_rows for both.")
+    groups = Groups.of(X, background)
+    for group in groups:
+        if group.mean.size != X.mean.size or (group.names and X.names and group.names != X.names):
+            raise GroupError("The moments of foreground and background are not of the same features in the same order.")
+        if group.weight < 2:
+            raise GroupError("Each group needs 2 rows or more.")
+    return Tables(groups, groups.map(lambda group: group.mean), X.names, True)
+
+
+def collect(tables: Tables, d: int, scale: Scale, solver: str = "auto") -> Complete | Incomplete:
+    """The data of a fit with d components: rows are read here, once, and scaled."""
+    if tables.incomplete:
+        return collect_incomplete(tables, scale)
+    if isinstance(tables.rows.foreground, Moments):
+        choice, moments, dtype = SolverChoice("eigh", "moments were given"), tables.rows, "float64"
+    else:
+        choice, dtype = choose_solver(tables, solver), str(tables.rows.foreground.dtype)
+        moments = tables.rows.map(_dense_moments if choice.name == "eigh" else row_moments, tables.means)
+    for name, group in zip(moments.names, moments, strict=True):
+        if not np.isfinite(group.scatter.trace):
+            raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {name}.)")
+    names = tables.names if tables.text_names else None
+    pooled = pooled_deviation(moments)
+    if moments.background is not None:
+        warn_distant_means(np.abs(moments.foreground.mean - moments.background.mean) / pooled, tables.names)
+    scales = (
+        scale if isinstance(scale, Groups) else divisors(scale, moments.map(lambda g: pooled_deviation([g])), pooled)
+    )
+    units = moments.map(
+        lambda group, divisor: Units(group.weight, group.mean, group.variance, divisor, names, dtype), scales
+    )
+    if scale:
+        moments = moments.map(Moments.scaled, scales)
+    if choice.name == "dual":
+        moments, basis = reduce_rows(moments, d)
+        return Complete(moments, units, choice, basis)
+    return Complete(moments, units, choice)
+
+
+def _dense_moments(rows: Rows, mean: Array) -> Moments:
+    return Moments(float(rows.shape[0]), mean, DenseScatter(storage(rows).scatter(rows, mean)))
+
+
+def row_moments(rows: Rows, mean: Array) -> Moments:
+    """Moments with an implicit scatter of `rows`, which are kept; only sparse float32 is copied."""
+    rows = storage(rows).prepared(rows)
+    return Moments(float(rows.shape[0]), mean, RowScatter(rows, mean, np.ones(mean.size), storage(rows).parts(rows)))
+
+
+def collect_incomplete(tables: Tables, scale: Scale = False) -> Incomplete:
+    """Observed values about the observed means, scaled; also of complete rows, for gradient solvers."""
+    groups = tables.rows.map_named(lambda name, rows: _observed_group(rows, name, tables))
+    pooled = pooled_masked_deviation(groups)
+    if groups.background is not None:
+        warn_distant_means(np.abs(groups.foreground.mean - groups.background.mean) / pooled, tables.names)
+    own = groups.map(lambda group: pooled_masked_deviation([group]))
+    scales = scale if isinstance(scale, Groups) else divisors(scale, own, pooled)
+    names, dtype = tables.names if tables.text_names else None, str(tables.rows.foreground.dtype)
+    units = groups.map(
+        lambda group, divisor: Units(group.weight, group.mean, group.variance, divisor, names, dtype), scales
+    )
+    return Incomplete(groups.map(MaskedGroup.scaled, scales) if scale else groups, units)
+
+
+def _observed_group(rows: Array, name: str, tables: Tables) -> MaskedGroup:
+    """One group; errors say which, and name the feature."""
+    group, empty = observe(rows)
+    if empty >= rows.shape[0] - 1:
+        raise GroupError(f"{empty} of the {rows.shape[0]} {name} rows have no observed value: 2 or more are needed.")
+    if empty:
+        warn(f"{empty} of the {rows.shape[0]} {name} rows have no observed value; they are ignored.")
+    if not np.isfinite(group.squares).all():
+        worst = int(np.argmin(np.isfinite(group.squares)))
+        raise ValueError(
+            f"Input contains values too large to be squared: rescale them. (In the {name}, {tables.feature(worst)}.)"
+        )
+    never = np.flatnonzero(group.feature_counts == 0)
+    if never.size:
+        raise GroupError(
+            f"{never.size} of {group.mean.size} features have no observed value in the {name} (the first: "
+            f"{', '.join(map(tables.feature, never[:3]))}). Drop them from both groups."
+        )
+    return group

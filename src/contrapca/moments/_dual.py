@@ -1,0 +1,120 @@
+"""Fewer rows than features: the groups in coordinates of the rows' own span (F7)."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
+from scipy.linalg.blas import dsyrk
+from scipy.linalg.lapack import dpstrf
+
+from .._util.arrays import Array
+from ..groups import Groups
+from ..rows._numpy import centred
+from ._moments import DenseScatter, Moments, RowScatter
+
+# Of the squared distance of a row from the span of the others, relative to its length: below it is only rounding.
+RANK_TOLERANCE = 1e-13
+
+
+@dataclass(frozen=True)
+class Basis:
+    """An orthonormal basis Q of the span of the rows, known through Z = R Q' and never formed.
+
+    Attributes
+    ----------
+    rows : ndarray of shape (k, D)
+        Z: the centred, scaled rows of all groups, one group after the other.
+    R : ndarray of shape (k, size)
+        Their coordinates.
+    pivots : ndarray of shape (rank,)
+        Rows whose coordinates are a triangular matrix of full rank.
+    edges : tuple of int
+        Where the rows of each group begin, and where the last ones end.
+    """
+
+    rows: Array
+    R: Array
+    pivots: npt.NDArray[np.integer]
+    edges: tuple[int, ...]
+
+    def of_group(self, k: int) -> Basis:
+        """The same basis for a contrast of group k alone."""
+        return replace(self, edges=(self.edges[k], self.edges[k + 1]))
+
+    def _weighted(self, coefficients: Sequence[float]) -> tuple[slice, Array]:
+        """The rows of the groups, and the coefficient of each in C, shape (rows, 1)."""
+        counts = np.diff(self.edges)
+        return slice(self.edges[0], self.edges[-1]), np.repeat(coefficients, counts)[:, None]
+
+    def matrix(self, coefficients: Sequence[float]) -> Array:
+        """C = sum_k c_k S_k in the coordinates of the features, shape (D, D)."""
+        inside, weights = self._weighted(coefficients)
+        return self.rows[inside].T @ (weights * self.rows[inside])
+
+    def vectors(self, V: Array) -> Array:
+        """Q V in R^D for any V of shape (size, k), from Q = Z_p'L^-T with L the pivots' triangular coordinates.
+
+        A system is solved, so that nearly dependent rows cost accuracy; eigenvectors are better served by `lift`.
+        """
+        rank = self.pivots.size
+        L = self.R[self.pivots, :rank]
+        return self.rows[self.pivots].T @ solve_triangular(L, V[:rank], lower=True, trans="T")
+
+    def lift(self, U: Array, values: Array, coefficients: Sequence[float]) -> Array:
+        """Eigenvectors Q U in R^D, shape (D, d), of C = Z'J Z, from those of R'J R, J the coefficients of the rows.
+
+        As U = R'J R U / values, Q U = Z'(J R U / values): no system is solved, so that
+        nearly dependent rows do no harm. Rounding leaves multiples of vectors of larger eigenvalues in those of smaller
+        ones, which orthonormalising in this order takes out. The `values`, descending, must not be 0.
+        """
+        inside, weights = self._weighted(coefficients)
+        lifted = ((weights * (self.R[inside] @ U) / values).T @ self.rows[inside]).T
+        orthonormal, triangle = np.linalg.qr(lifted)
+        return orthonormal * np.sign(np.diagonal(triangle))
+
+
+def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], Basis]:
+    """Scatter matrices in an orthonormal basis of the span of all centred rows, Z = R Q'.
+
+    S_X = Q (R_X'R_X) Q', where R_X are the rows of R that belong to X: one R serves every contrast of the
+    groups. R is a pivoted Cholesky factor of the Gram matrix Z Z' = R R', which is all that products of the rows tell,
+    and several times cheaper than a QR of Z'. `n_null` further coordinates stand for directions orthogonal to all rows;
+    their zeros are eigenvalues of the full matrix that the small one would lack, and up to n_components of them
+    can be among its largest.
+
+    Parameters
+    ----------
+    groups : Groups of Moments with a RowScatter of dense rows
+    n_null : int
+
+    Returns
+    -------
+    groups : Groups of Moments with a DenseScatter of size min(D, rank + n_null); means stay (D,)
+    basis : Basis
+    """
+    scatters = [group.scatter for group in groups if isinstance(group.scatter, RowScatter)]
+    edges = np.cumsum([0, *(scatter.rows.shape[0] for scatter in scatters)])
+    D = groups.foreground.mean.size
+    rows = np.empty((edges[-1], D))
+    for scatter, (a, b) in zip(scatters, pairwise(edges), strict=True):
+        centred(scatter.rows, scatter.mean, scatter.divisor, out=rows[a:b])
+    # Rows of unit length: what counts as dependent is then relative to each row, not to the largest of either group.
+    # BLAS and LAPACK are SciPy's here: NumPy brings threads of its own, which would still spin while SciPy's factorise.
+    gram = dsyrk(1.0, rows.T, trans=1, lower=1)  # the lower triangle
+    lengths = np.sqrt(np.diagonal(gram))
+    lengths[lengths == 0] = 1.0
+    gram /= lengths
+    gram /= lengths[:, None]
+    factor, pivots, rank, _ = dpstrf(gram, tol=RANK_TOLERANCE, lower=1, overwrite_a=1)
+    rank = min(rank, D)
+    R = np.zeros((edges[-1], min(D, rank + n_null)))
+    R[pivots - 1, :rank] = np.tril(factor)[:, :rank]
+    R *= lengths[:, None]
+    matrices = Groups.from_items(tuple(R[a:b].T @ R[a:b] for a, b in pairwise(edges)), groups.names)
+    reduced = groups.map(lambda group, matrix: replace(group, scatter=DenseScatter(matrix)), matrices)
+    return reduced, Basis(rows, R, pivots[:rank] - 1, tuple(edges.tolist()))

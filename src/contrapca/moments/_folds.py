@@ -1,0 +1,215 @@
+"""Folds of rows: which row is in which, the moments of each, and those of the rows that a fold leaves (F17)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import reduce
+from itertools import pairwise
+from operator import add
+
+import numpy as np
+import numpy.typing as npt
+
+from .._util.arrays import Array, Rows
+from ..exceptions import GroupError
+from ..groups import Groups, Tables
+from ..rows import storage
+from ._choice import MAX_DENSE, choose_solver
+from ._collect import row_moments
+from ._moments import DenseScatter, Moments
+
+LOST = 1e-6  # of a feature's scatter left after a subtraction: below it, less than ten digits would be right
+
+Labels = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Fold:
+    """Some rows that are held out, and those that are left to fit to.
+
+    Attributes
+    ----------
+    training : Tables
+        What is left, to be collected as the data of a fit: moments, or rows where there are too many features.
+    left, held : Groups of Moments
+        Of the rows that are left and of those held out, in original units.
+    """
+
+    training: Tables
+    left: Groups[Moments]
+    held: Groups[Moments]
+
+    def squares(self, V: Array) -> Array:
+        """What the fold adds to the scatter along each column of V (D, k), for every group, shape (groups, k).
+
+        v'(S - S_left) v = v'S_held v + (w_held w_left / w) (v'(mean_held - mean_left))^2, by Chan's rule. Its
+        expectation is w_held v'cov v for folds of any size, which neither holds about the fold's own mean nor about the
+        training rows'. In units of the variance along v in the training rows, summed over the groups: no fold
+        counts for more because its axes happen to lie along features of larger variance.
+        """
+        unit = np.sum([_along(left, V) / left.weight for left in self.left], axis=0)
+        return np.array([_added(held, left, V) for held, left in zip(self.held, self.left, strict=True)]) / unit
+
+    @property
+    def weights(self) -> Array:
+        """Rows held out of every group, shape (groups,)."""
+        return np.array([held.weight for held in self.held])
+
+
+def _along(group: Moments, V: Array) -> Array:
+    """v'Sv for each column v of V (D, k); rounding may not make it negative."""
+    return np.maximum(np.sum(V * group.scatter.matmul(V), axis=0), 0.0)
+
+
+def _added(held: Moments, left: Moments, V: Array) -> Array:
+    between = held.weight * left.weight / (held.weight + left.weight)
+    return _along(held, V) + between * ((held.mean - left.mean) @ V) ** 2
+
+
+def make_folds(tables: Tables, fold_of: Groups[Labels]) -> list[Fold]:
+    """The folds of complete rows, read once.
+
+    Parameters
+    ----------
+    tables : Tables
+    fold_of : Groups of ndarray of int of shape (n_k,)
+        The fold of each row, numbered from 0.
+    """
+    count = 1 + max(int(folds.max()) for folds in fold_of)
+    # In wide tables rows are smaller than their moments.
+    if tables.n_features > MAX_DENSE or choose_solver(tables).name == "dual":
+        return list(_folds_of_rows(tables, fold_of, count))
+    return list(_folds_of_moments(tables, fold_of, count))
+
+
+def _folds_of_moments(tables: Tables, fold_of: Groups[Labels], count: int) -> Iterator[Fold]:
+    parts = tables.rows.map(lambda rows, folds: [_dense(rows[folds == k], tables) for k in range(count)], fold_of)
+    totals = parts.map(lambda every: reduce(add, every))
+    for k in range(count):
+        left = parts.map(lambda every, total, k=k: _rest(total, every, k), totals)  # type: ignore[misc]
+        training = Tables(left, left.map(lambda group: group.mean), tables.names, tables.text_names)
+        yield Fold(training, left, parts.map(lambda every, k=k: every[k]))  # type: ignore[misc]
+
+
+def _dense(rows: Rows, tables: Tables) -> Moments:
+    read = storage(rows)
+    mean = read.column_sums(rows) / rows.shape[0]
+    names = tables.names if tables.text_names else None
+    return Moments(float(rows.shape[0]), mean, DenseScatter(read.scatter(rows, mean)), names)
+
+
+def _folds_of_rows(tables: Tables, fold_of: Groups[Labels], count: int) -> Iterator[Fold]:
+    for k in range(count):
+        chosen = fold_of.map(lambda folds, k=k: folds == k)  # type: ignore[misc]
+        left = tables.rows.map(lambda rows, out: rows[~out], chosen).map(_implicit)
+        held = tables.rows.map(lambda rows, out: rows[out], chosen).map(_implicit)
+        training = Tables(
+            left.map(lambda group: group.scatter.rows),
+            left.map(lambda group: group.mean),
+            tables.names,
+            tables.text_names,
+        )
+        yield Fold(training, left, held)
+
+
+def _implicit(rows: Rows) -> Moments:
+    return row_moments(rows, storage(rows).column_sums(rows) / rows.shape[0])
+
+
+def without(total: Moments, part: Moments) -> Moments:
+    """Moments of the rows of `total` that are not in `part`: Chan's rule (F8) in reverse.
+
+    Exact up to rounding, of which the scatter has that of the total's: the more is left, the more exact.
+    """
+    weight = total.weight - part.weight
+    apart = part.mean - total.mean
+    # The distance of the two parts' means is apart * total.weight / weight; Chan's term follows.
+    row = np.sqrt(part.weight * total.weight / weight) * apart
+    matrix = total.scatter.dense() - part.scatter.dense() - np.outer(row, row)
+    return Moments(weight, total.mean - part.weight / weight * apart, DenseScatter(matrix), total.names)
+
+
+def _rest(total: Moments, parts: Sequence[Moments], fold: int) -> Moments:
+    """Moments of all parts but one: by subtraction, or, where that cancels, by merging the others."""
+    rest = without(total, parts[fold])
+    # The error of an entry is that of the total's, which by Cauchy and Schwarz its two diagonal entries bound.
+    if np.all(rest.scatter.diagonal() >= LOST * total.scatter.diagonal()):
+        return rest
+    return reduce(add, [part for other, part in enumerate(parts) if other != fold])
+
+
+# ---------------------------------------------------------------------- which row is in which fold
+
+
+def assign_folds(units: Groups[Labels], n_folds: int, random: np.random.Generator) -> Groups[Labels]:
+    """Fold of each row of each group; units stay together.
+
+    Rows of one unit (donor, animal, plate) are not independent, so they share a fold; a unit that has rows in several
+    groups (paired designs) has one fold in all of them. Within that, every group is spread over the folds as evenly as
+    a greedy assignment of the larger units first can.
+
+    Parameters
+    ----------
+    units : Groups of ndarray of int of shape (n_k,)
+        The independent unit of each row, numbered from 0 over all groups: rows themselves, or their blocks.
+    n_folds : int
+        Folds wanted, at least 2. There are fewer where a group has fewer units, or where units that lie in several
+        groups leave a fold without rows of some group.
+    random : Generator
+
+    Returns
+    -------
+    Groups of ndarray of int of shape (n_k,)
+        Numbered from 0; each fold has rows of every group.
+    """
+    count = 1 + max(int(own.max()) for own in units)
+    # Rows of each unit in each group, as shares of the group.
+    shares = np.stack([np.bincount(own, minlength=count) / len(own) for own in units], axis=1)
+    fewest = int((shares > 0).sum(axis=0).min())
+    for folds in range(min(n_folds, fewest), 1, -1):
+        of_unit = _spread(shares, folds, random)
+        found = units.map(lambda own, of_unit=of_unit: of_unit[own])  # type: ignore[misc]
+        if all(np.unique(own).size == folds for own in found):
+            return found
+    raise GroupError("The rows cannot be put into two parts that both have rows, or blocks, of every group.")
+
+
+def row_units(tables: Tables) -> Groups[Labels]:
+    """Every row as a unit of its own."""
+    edges = np.cumsum([0, *(rows.shape[0] for rows in tables.rows)])
+    return Groups.from_items((np.arange(a, b) for a, b in pairwise(edges)), tables.rows.names)
+
+
+def _spread(shares: Array, folds: int, random: np.random.Generator) -> Labels:
+    """Fold of each unit, given its share of each group (units, groups): larger ones first, to where they fit best."""
+    order = random.permutation(len(shares))
+    order = order[np.argsort(-shares[order].sum(axis=1), kind="stable")]
+    if np.all(np.ptp(shares, axis=0) == 0) or _rows_alone(shares):
+        return _dealt(shares, order, folds)
+    load = np.zeros((folds, shares.shape[1]))
+    chosen = np.empty(len(shares), dtype=np.intp)
+    for unit in order:
+        share = shares[unit]
+        missing = ((load == 0) & (share > 0)).sum(axis=1)
+        # Of the folds that lack most of the unit's groups, that whose squared loads grow least.
+        fold = np.lexsort((load @ share, -missing))[0]
+        chosen[unit] = fold
+        load[fold] += share
+    return chosen
+
+
+def _rows_alone(shares: Array) -> bool:
+    """Whether every unit is in one group, and all of a group are of one size."""
+    alone = np.all((shares > 0).sum(axis=1) == 1)
+    return bool(alone) and all(np.ptp(column[column > 0]) == 0 for column in shares.T)
+
+
+def _dealt(shares: Array, order: Labels, folds: int) -> Labels:
+    """Units of one size are dealt out in turn, group by group: what the greedy assignment does, at once."""
+    chosen = np.empty(len(shares), dtype=np.intp)
+    group = shares.argmax(axis=1)[order]
+    for k in range(shares.shape[1]):
+        members = order[group == k]
+        chosen[members] = np.arange(len(members)) % folds
+    return chosen

@@ -1,0 +1,74 @@
+"""The likelihood of the observed values of incomplete rows (F9)."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from .._util.arrays import Array
+from ..gaussian import log_normaliser, masked_inverses, packed_products, triangle, unpack
+from ..moments import MaskedGroup, MaskedRows
+from ._complete import Evaluation, moments_log_likelihood
+
+
+def masked_log_likelihood(
+    terms: list[tuple[float, MaskedGroup]], W: Array, sigma2: float, *, determinants: bool = True
+) -> Evaluation:
+    """The relative log-likelihood of the observed values, with its gradient (F9).
+
+    l = sum_k c_k sum_i log N(x_o; mean_o, A_o) over groups k with coefficients c_k and their rows i, o being
+    the observed features of a row and A_o that part of A = W W' + sigma2 I.
+
+    Parameters
+    ----------
+    terms : list of (coefficient, MaskedGroup)
+    W : (D, d) ndarray
+    sigma2 : float, positive
+    determinants : bool, default True
+        False leaves the terms log|A_o| (and 2 pi) out: -1/2 sum_k c_k sum_i x_o'A_o^-1 x_o remains.
+    """
+    value, gradient_W, gradient_sigma2 = 0.0, np.zeros(W.shape), 0.0
+    quadratics = []
+    for coefficient, group in terms:
+        parts = []
+        if group.complete is not None:
+            parts.append(moments_log_likelihood(group.complete, W, sigma2, determinants=determinants))
+        if group.rows is not None:
+            parts.append(_of_rows(group.rows, W, sigma2, determinants=determinants))
+        value += coefficient * sum(part.value for part in parts)
+        gradient_W += coefficient * sum(part.gradient_W for part in parts)
+        gradient_sigma2 += coefficient * sum(part.gradient_sigma2 for part in parts)
+        quadratics.append(sum(part.quadratics[0] for part in parts))
+    return Evaluation(value, gradient_W, gradient_sigma2, quadratics)
+
+
+def masked_latents(rows: MaskedRows, W: Array, sigma2: float) -> tuple[Array, Array, Array, Array]:
+    """M^-1 (d, d, P) and log|M| (P,) of each pattern, W_o'x_o and z = M^-1 W_o'x_o of each row, (d, n) both (F9)."""
+    inverses, log_determinants = masked_inverses(W, sigma2, rows.masks)
+    B = (rows.values @ W).T
+    return inverses, log_determinants, B, np.einsum("ijn,jn->in", rows.by_row(inverses), B)
+
+
+def _of_rows(rows: MaskedRows, W: Array, sigma2: float, *, determinants: bool) -> Evaluation:
+    """The objective of masked rows, q = sum x_o'A_o^-1 x_o.
+
+    With M = sigma2 I + W_o'W_o and z = M^-1 W_o'x_o, q = (|x_o|^2 - z'W_o'x_o) / sigma2, |A_o^-1 x_o|^2 =
+    (q - |z|^2) / sigma2, and row j of dl/dW is sum_i x_ij z_i / sigma2 - H_j w_j with
+    H_j = sum_i (z_i z_i' / sigma2 + M_i^-1) over the rows in which feature j is observed, the second term coming from
+    the determinants: products of masks and values with (n, d)-sized arrays only.
+    """
+    d = W.shape[1]
+    inverses, log_determinants, B, Z = masked_latents(rows, W, sigma2)
+    q = (rows.square - float(np.vdot(B, Z))) / sigma2
+    length = float(np.vdot(Z, Z))
+    spread = rows.by_pattern(packed_products(Z, Z)) / sigma2
+    normaliser = traces = 0.0
+    if determinants:
+        upper, right, _ = triangle(d)
+        spread += rows.row_counts * inverses[upper, right]
+        normaliser = float(rows.row_counts @ log_normaliser(rows.value_counts, d, sigma2, log_determinants))
+        # tr A_o^-1 of each pattern
+        traces = float(rows.row_counts @ ((rows.value_counts - d) / sigma2 + np.einsum("iip->p", inverses)))
+    H = unpack(spread @ rows.masks, d)
+    gradient_W = (Z @ rows.values / sigma2 - np.einsum("klj,jl->kj", H, W)).T
+    gradient_sigma2 = 0.5 * ((q - length) / sigma2 - traces)
+    return Evaluation(normaliser - 0.5 * q, gradient_W, gradient_sigma2, [q])

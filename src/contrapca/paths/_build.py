@@ -1,0 +1,175 @@
+"""From two tables to a path: one pass over the rows, then cheap solutions."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._checks import SCALES, check_n_components, check_option
+from .._util.arrays import Array
+from ..estimators import CPCA, PCPCA
+from ..exceptions import RankError
+from ..fitting import Latents, complete_background_model, resolved, show_axes
+from ..groups import Groups
+from ..moments import Complete, Incomplete, Moments, collect, contrast, read
+from ..solvers import PathSpectrum, Spectrum, solve_path
+from ..subspaces import canonical_sign_of
+from ._grids import DEFAULT_POINTS, checked_grid, number_of_points, with_gamma
+from ._masked import masked_path
+from ._path import ESTIMATORS, ContrastPath, method_name, stacked
+
+
+def contrast_path(
+    X: Any,
+    *,
+    background: Any,
+    n_components: int = 2,
+    gammas: Any = None,
+    method: str = "pcpca",
+    scale: bool | str = False,
+    solver: str = "auto",
+    progress: bool = False,
+) -> ContrastPath:
+    """Contrasts at many gammas: one pass over the rows, a few exact solutions, the others certified in their span.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix of shape (n, D), or Moments
+        The foreground. With missing values (PCPCA only) every gamma is a gradient fit, started from the one before.
+    background : array-like, data frame or sparse matrix of shape (m, D), or Moments
+    n_components : int, default 2
+    gammas : array-like of shape (G,) or int, optional
+        gamma', all below the limit; or how many, by default 40, and 20 with missing values: from 0 to (almost) the
+        limit, dense near it; for CPCA, whose limit may be infinite, 0 and the others in equal ratios from 0.01 to at
+        most 1000.
+    method : {"pcpca", "contrapca", "cpca"}, default "pcpca"
+    scale, solver
+        As for PCPCA.
+    progress : bool, default False
+        Show a progress bar, where values are missing (complete tables take seconds).
+
+    Returns
+    -------
+    ContrastPath
+
+    Examples
+    --------
+    >>> from contrapca import contrast_path
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(random_state=0)
+    >>> path = contrast_path(data.foreground, background=data.background)
+    >>> len(path), path.model(path.gammas[20]).transform(data.foreground).shape
+    (40, (400, 2))
+    """
+    check_option(method, "method", tuple(ESTIMATORS))
+    check_option(scale, "scale", SCALES)
+    estimator = ESTIMATORS[method](n_components, scale=scale, solver=solver)
+    allow_missing = estimator._takes_missing
+    tables = read(X, None, background, name="contrast_path", needs_background=True, allow_missing=allow_missing)
+    data = collect(tables, check_n_components(n_components, tables.n_features), scale, solver)
+    return path_of_data(data, estimator, gammas, progress=progress)
+
+
+def path_of_data(
+    data: Complete | Incomplete,
+    estimator: PCPCA | CPCA,
+    gammas: Any,
+    *,
+    gamma: float | None = None,
+    limit: float | None = None,
+    progress: bool = False,
+) -> ContrastPath:
+    """`contrast_path` of data in model units.
+
+    Parameters
+    ----------
+    data : Complete or Incomplete
+    estimator : PCPCA, ContraPCA or CPCA
+        Whose method, components and axes the path has.
+    gammas : array-like, int or None
+    gamma : float, optional
+        One that shall be among those of a default grid.
+    limit : float, optional
+        That of gamma, if it is known.
+    progress : bool
+    """
+    latents = resolved(data, estimator._latents())
+    if isinstance(data, Incomplete):
+        return masked_path(data, estimator, latents, gammas, limit=limit, progress=progress)
+    method = estimator._method
+    if limit is None:
+        limit, _ = method.limit(data.groups, latents.rank)
+    if limit == 0:
+        raise RankError(latents.rank)
+    points = number_of_points(gammas, DEFAULT_POINTS)
+    if points is None:
+        grid = checked_grid(gammas, limit, method, latents.rank)
+    else:
+        grid = with_gamma(method.grid(limit, points), gamma)
+    return _solved_path(data, estimator, latents, grid, limit)
+
+
+def _solved_path(
+    data: Complete, estimator: PCPCA | CPCA, latents: Latents, gammas: Array, limit: float
+) -> ContrastPath:
+    """The path of complete rows."""
+    groups, method, r = data.groups, estimator._method, latents.rank
+    found, totals = solve_path(data.groups, gammas, latents.rank), data.groups.map(Moments.total_variance)
+    basis, coordinates = _in_features(data, found)
+    G, k, size = gammas.size, latents.n_shown, coordinates.shape[1]
+    sigma2, objective, eigenvalues = np.full(G, np.nan), np.empty(G), np.empty((G, k))
+    components, loadings = np.empty((G, size, k)), np.empty((G, size, r))
+    ratios = np.empty((G, k)) if latents.contrast_axes else None
+    variances: list[Groups[Array]] = []
+    inside: list[Groups[float]] = []
+    for g, gamma in enumerate(gammas):
+        C, small = contrast(groups, float(gamma)), found.coordinates[g]
+        spectrum = Spectrum(found.values[g] * groups.foreground.weight, found.basis @ small, images=[])
+        solution = method.complete(C, spectrum)
+        objective[g] = method.value(C, solution)
+        if method.has_likelihood:
+            sigma2[g] = solution.sigma2
+        covariances = found.covariances.map(lambda c, small=small: small.T @ c @ small)  # type: ignore[misc]
+        shown = show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, C.n_features)
+        components[g] = coordinates[g] @ shown.directions
+        loadings[g] = (coordinates[g] * solution.lengths) @ shown.rotation
+        variances.append(shown.variances)
+        inside.append(covariances.map(np.trace))
+        if ratios is not None:
+            ratios[g] = shown.ratios
+        eigenvalues[g] = shown.variances.foreground - gamma * np.mean(shown.variances.backgrounds, axis=0)
+    signs = canonical_sign_of(np.einsum("Dk,gkd->gDd", basis, components))[:, None, :]
+    loadings[..., :k] *= signs
+    return ContrastPath(
+        gammas=gammas,
+        limit=limit,
+        limit_is_bound=False,
+        auto_gamma=latents.auto_fraction * limit if method.has_likelihood else np.nan,
+        eigenvalues=eigenvalues,
+        sigma2=sigma2,
+        objective=objective,
+        variances=stacked(variances),
+        totals=totals,
+        subspace_variance=stacked(inside),
+        axis_ratios=ratios,
+        basis=basis,
+        coordinates=components * signs,
+        loading_coordinates=loadings,
+        units=data.units,
+        method=method_name(estimator),
+        scale=estimator.scale,
+        solver=data.choice,
+        solved=int(found.solved.sum()),
+        background_model=complete_background_model(data, r) if method.has_likelihood else None,
+    )
+
+
+def _in_features(data: Complete, found: PathSpectrum) -> tuple[Array, Array]:
+    """Basis and coordinates with respect to the features."""
+    basis, coordinates = found.basis, found.coordinates
+    if data.basis is not None:  # reduced coordinates (F7)
+        basis, triangle = np.linalg.qr(data.basis.vectors(basis))
+        coordinates = triangle @ coordinates
+        coordinates = coordinates / np.linalg.norm(coordinates, axis=1, keepdims=True)
+    return basis, coordinates

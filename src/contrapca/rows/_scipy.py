@@ -1,0 +1,121 @@
+"""Sparse rows: CSR matrices, never filled in."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._util.arrays import TINY, Array, Rows, row_slices
+from .._util.threads import worker_count
+
+MAX_CANCELLATION = 1e4  # of mean^2 / variance: how much larger than the result its summands may be
+STORED_BLOCK = 2**20  # stored values at a time
+
+
+def bytes_per_row(rows: Rows) -> float:
+    return 12.0 * rows.nnz / rows.shape[0]
+
+
+def prepared(rows: Rows) -> Rows:
+    return rows.astype(np.float64, copy=False)  # products would convert it anew each time
+
+
+def parts(rows: Rows) -> list[Rows]:
+    indptr = rows.indptr
+    edges = np.searchsorted(indptr, np.linspace(0, indptr[-1], worker_count(rows.nnz) + 1))
+    edges[0], edges[-1] = 0, rows.shape[0]
+    return [_view(rows, a, b) for a, b in pairwise(edges)]
+
+
+def _view(rows: Rows, start: int, stop: int) -> Rows:
+    indptr = rows.indptr
+    inside = slice(indptr[start], indptr[stop])
+    stored = (rows.data[inside], rows.indices[inside], indptr[start : stop + 1] - indptr[start])
+    return sp.csr_array(stored, shape=(stop - start, rows.shape[1]), copy=False)
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def column_sums(rows: Rows, weights: Array | None = None) -> Array:
+    # Not rows.sum(), which adds float32 up in float32, whatever dtype it is asked for.
+    return np.asarray((np.ones(rows.shape[0]) if weights is None else weights) @ rows).ravel()
+
+
+def non_finite(rows: Rows) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    missing, infinite = np.zeros((2, rows.shape[1]), dtype=bool)
+    missing[rows.indices[np.isnan(rows.data)]] = True
+    infinite[rows.indices[np.isinf(rows.data)]] = True
+    return missing, infinite
+
+
+def squares(rows: Rows, mean: Array) -> Array:
+    return _squares(rows, mean, None)
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def _squares(rows: Rows, mean: Array, weights: Array | None) -> Array:
+    """sum_i w_i (x_ij - mean_j)^2 over what is stored, and over the zeros that are not."""
+    n, D = rows.shape
+    total, stored = np.zeros((2, D))
+    of_row = None if weights is None else np.repeat(weights, np.diff(rows.indptr))
+    for part in row_slices(rows.nnz, STORED_BLOCK):
+        columns = rows.indices[part]
+        weight = np.ones(columns.size) if of_row is None else of_row[part]
+        total += np.bincount(columns, weight * (rows.data[part] - mean[columns]) ** 2, minlength=D)
+        stored += np.bincount(columns, weight, minlength=D)
+    return total + ((n if weights is None else weights.sum()) - stored) * mean**2
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def scatter(rows: Rows, mean: Array, weights: Array | None = None) -> Array:
+    rows = rows.astype(np.float64, copy=False)
+    total = rows.shape[0] if weights is None else float(weights.sum())
+    spread = np.maximum(_squares(rows, mean, weights) / total, TINY)
+    weighted = rows if weights is None else sp.diags_array(np.asarray(weights, dtype=np.float64)) @ rows
+    if np.max(mean**2 / spread) < MAX_CANCELLATION:
+        # Products of sparse matrices, centred afterwards: centring first would fill the rows.
+        return (rows.T @ weighted).toarray() - total * np.outer(mean, mean)
+    # That would cancel: multiply with the unit vectors instead, a few at a time, centred implicitly.
+    D, root = mean.size, np.ones(rows.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
+    return np.hstack([_product(rows, mean, np.eye(D)[:, part], root) for part in row_slices(D, 32)])
+
+
+def product(rows: Rows, mean: Array, V: Array) -> Array:
+    return _product(rows, mean, V, None)
+
+
+def _product(rows: Rows, mean: Array, V: Array, weights: Array | None) -> Array:
+    projected = rows @ V - mean @ V
+    if weights is not None:
+        projected *= weights[:, None]
+    return rows.T @ projected - np.outer(mean, projected.sum(axis=0))
+
+
+def gram(rows: Rows, mean: Array, divisor: Array) -> Array:
+    values = rows.astype(np.float64, copy=False) @ sp.diags_array(1 / divisor)
+    found = (values @ values.T).toarray()
+    # Centre both sides: (I - 11'/n) G (I - 11'/n).
+    found -= found.mean(axis=0)
+    found -= found.mean(axis=1)[:, None]
+    return found
+
+
+def scaled(rows: Rows, divisor: Array) -> Rows:
+    return rows if np.all(divisor == 1) else rows @ sp.diags_array(1 / divisor.astype(rows.dtype, copy=False))
+
+
+def centred_product(rows: Rows, mean: Array, P: Array) -> Array:
+    P = P.astype(rows.dtype, copy=False)
+    return rows @ P - (mean @ P).astype(rows.dtype, copy=False)
+
+
+def squared_lengths(rows: Rows, mean: Array, P: Array, W: Array) -> tuple[Array, Array]:
+    """The square is expanded, as residuals would be dense, and summed in float64, as its terms cancel."""
+    rows = rows.astype(np.float64, copy=False)
+    Z = centred_product(rows, mean, P)
+    square = np.ravel(rows.multiply(rows).sum(axis=1)) - 2 * (rows @ mean) + mean @ mean
+    cross = np.einsum("ij,ij->i", Z, centred_product(rows, mean, W))
+    inside = np.einsum("ij,jk,ik->i", Z, W.T @ W, Z)
+    return np.maximum(square - 2 * cross + inside, 0.0), np.einsum("ij,ij->i", Z, Z)

@@ -1,0 +1,316 @@
+"""All methods on the same two tables, by the same folds."""
+
+from __future__ import annotations
+
+import time
+import warnings
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from sklearn.exceptions import ConvergenceWarning
+
+from .._checks import check_n_components
+from .._util.arrays import TINY, Array, Rows
+from .._util.progress import Progress
+from .._util.table import Table
+from ..blocks import unit_numbers
+from ..estimators import CLVM, CPCA, PCPCA, ContraPCA
+from ..exceptions import GroupError
+from ..fitting import Fit, HeldOut, fold_error, held_out, many_problems, resolved, unwarned
+from ..groups import Groups, Tables
+from ..moments import MAX_DENSE, Fold
+from ..rows import storage
+from ..subspaces import affinity
+from ._held_out import chosen_gamma, collected, complete_tables, directions, folds_of, gamma_of, merged
+from ._raw_values import advice_on_values, looks_like_counts
+
+SCALINGS = (False, "pooled")
+MAX_SHARED = 10  # dimensions of CLVM that are tried: its time grows with them
+# Of CLVM's gradient, where its axes are only compared, and where they are kept: they differ by less than folds do.
+LOOSE_TOL, TOL = 1e-3, 1e-6
+CERTAIN = 2.0  # standard errors from which on a difference is one
+SILHOUETTE_ROWS = 2000
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One method with its settings, in a `Comparison`.
+
+    Attributes
+    ----------
+    method : str
+    estimator : estimator
+        With the settings that were used, not fitted.
+    held_out : HeldOut or None
+        None where the method could not be fitted.
+    shares : Groups of float
+        Of each group's variance along all components, on the rows of the fit.
+    stability : float
+        Affinity of the subspaces of two halves of the rows: 1 is the same, about k / D chance.
+    seconds : float
+        To choose the settings and fit, from moments.
+    silhouette : float
+        Of the labels, on unit-variance latents; nan without labels.
+    failure : str
+        Why the method could not be fitted; empty as a rule.
+    """
+
+    method: str
+    estimator: Any
+    held_out: HeldOut | None = None
+    shares: Groups[float] = field(default_factory=lambda: Groups.of(np.nan, np.nan))
+    stability: float = np.nan
+    seconds: float = np.nan
+    silhouette: float = np.nan
+    failure: str = ""
+
+    @property
+    def mean(self) -> float:
+        """Mean log ratio on held-out rows."""
+        return np.nan if self.held_out is None else float(self.held_out.means)
+
+    @property
+    def error(self) -> float:
+        """Its standard error."""
+        return np.nan if self.held_out is None else float(self.held_out.mean_errors)
+
+    @property
+    def name(self) -> str:
+        """Method and scaling."""
+        return self.method + (f", scale={self.estimator.scale!r}" if self.estimator.scale else "")
+
+    @property
+    def settings(self) -> str:
+        """What was chosen for the method."""
+        if isinstance(self.estimator, CLVM):
+            return f"n_shared={self.estimator.n_shared}"
+        if isinstance(self.estimator, ContraPCA):
+            return f"n_latent={self.estimator.n_latent}"
+        gamma = self.estimator.gamma
+        return f"gamma={gamma}" if isinstance(gamma, str) else f"gamma={gamma:.3g}"
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """The outcome of `compare`.
+
+    Attributes
+    ----------
+    entries : tuple of Entry
+        The largest held-out contrast first; those that failed last.
+    n_folds : int
+    cautions : tuple of str
+        What to do about the tables first.
+    """
+
+    entries: tuple[Entry, ...]
+    n_folds: int
+    cautions: tuple[str, ...] = ()
+
+    @property
+    def recommended(self) -> Entry | None:
+        """What to use: the default where nothing is better beyond error, else the best; None where nothing is found."""
+        found = [entry for entry in self.entries if not entry.failure]
+        if not found or not found[0].mean > CERTAIN * _known(found[0].error):
+            return None
+        default = [entry for entry in found if entry.method == "ContraPCA" and self.difference(entry) is None]
+        return min(default, key=lambda entry: bool(entry.estimator.scale)) if default else found[0]
+
+    def difference(self, entry: Entry) -> tuple[float, float] | None:
+        """By how much the best entry is ahead, in log ratios, with its error; None where that is within error."""
+        best = self.entries[0]
+        if best.held_out is None or entry.held_out is None or entry is best:
+            return None
+        ahead = best.mean - entry.mean
+        error = float(fold_error(best.held_out.left_out - entry.held_out.left_out))
+        return (ahead, error) if not ahead <= CERTAIN * _known(error) else None
+
+    @property
+    def recommendation(self) -> str:
+        """What to use, in words."""
+        chosen = self.recommended
+        if chosen is None:
+            return (
+                "Nothing found: no method finds directions along which unseen cases vary more than unseen controls, "
+                "beyond chance. What any of them shows is probably noise."
+            )
+        ratio = np.exp(chosen.mean)
+        words = [f"Use {chosen.name}: unseen cases vary {ratio:.2g} times as much as unseen controls along its axes."]
+        others = [entry for entry in self.entries if entry is not chosen and not entry.failure]
+        alike = [entry.name for entry in others if self.difference(entry) is None]
+        worse = [entry.name for entry in others if self.difference(entry) is not None]
+        if alike:
+            words.append(f"Within error as good: {'; '.join(alike)}.")
+        if worse:
+            words.append(f"Clearly behind: {'; '.join(worse)}.")
+        return " ".join(words)
+
+    def table(self) -> Table:
+        """One row for each method and scaling."""
+        every = self.entries
+        mean, error = (np.array([getattr(entry, name) for entry in every]) for name in ("mean", "error"))
+        columns: dict[str, Any] = {
+            "method": np.array([entry.method for entry in every], dtype=object),
+            "scale": np.array([str(entry.estimator.scale) for entry in every], dtype=object),
+            "settings": np.array([entry.settings for entry in every], dtype=object),
+            "held_out_ratio": np.exp(mean),
+            "from": np.exp(mean - CERTAIN * error),
+            "to": np.exp(mean + CERTAIN * error),
+            "cases_share": np.array([entry.shares.foreground for entry in every]),
+            "controls_share": np.array([entry.shares["background"] for entry in every]),
+            "stability": np.array([entry.stability for entry in every]),
+            "seconds": np.array([entry.seconds for entry in every]),
+        }
+        silhouettes = np.array([entry.silhouette for entry in every])
+        return Table(columns if np.isnan(silhouettes).all() else columns | {"silhouette": silhouettes})
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame."""
+        return self.table().to_frame()
+
+    def __str__(self) -> str:
+        failures = [f"{entry.name} could not be fitted: {entry.failure}" for entry in self.entries if entry.failure]
+        return "\n".join([*self.cautions, str(self.table()), *failures, self.recommendation])
+
+
+def _known(error: float) -> float:
+    """An error, or 0 where there is none, as for infinite ratios."""
+    return error if np.isfinite(error) else 0.0
+
+
+def compare(
+    X: Any,
+    *,
+    background: Any,
+    blocks: Any = None,
+    background_blocks: Any = None,
+    labels: Any = None,
+    n_components: int = 2,
+    random_state: Any = 0,
+    progress: bool = False,
+) -> Comparison:
+    """All methods on the same tables, unscaled and scaled, judged on rows that they have not seen.
+
+    Each has the best settings that the rows tell: the gamma of PCPCA and CPCA by held-out contrast, the latent
+    dimensions of ContraPCA and the shared ones of CLVM (at most 10) by the rank rule. The same folds judge all, so that
+    differences are more certain than the single figures.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix of shape (n, D)
+        The foreground, complete rows.
+    background : array-like, data frame or sparse matrix of shape (m, D)
+    blocks, background_blocks : array-like of shape (n,) and (m,), optional
+        The donor, animal or plate of each row: rows of a block are held out together.
+    labels : array-like of shape (n,), optional
+        Known classes of the foreground rows: their silhouette is then in the table. They choose nothing.
+    n_components : int, default 2
+    random_state : None, int, Generator or RandomState, default 0
+        Which rows or blocks share a fold, or a half.
+    progress : bool, default False
+        Show a progress bar on standard error.
+
+    Returns
+    -------
+    Comparison
+
+    Examples
+    --------
+    >>> from contrapca import compare
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(random_state=0)
+    >>> found = compare(data.foreground, background=data.background)
+    >>> found.recommended.method
+    'ContraPCA'
+    """
+    tables = complete_tables(X, background, "compare")
+    k = check_n_components(n_components, tables.n_features)
+    counts = tables.rows.map(lambda rows: rows.shape[0])
+    classes = _checked_labels(labels, counts.foreground)
+    units = unit_numbers(counts, blocks, background_blocks, least=2, what="holding rows out")
+    folds, halves = (folds_of(tables, units, number, random_state) for number in (5, 2))
+    whole, candidates = merged(folds, tables), _candidates(k, tables.n_features)
+    entries = []
+    with (
+        Progress("compare", len(candidates), progress) as bar,
+        many_problems(tables.n_features),
+        unwarned(),
+    ):
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        for step, (method, model) in enumerate(candidates):
+            bar.update(step, f"{method}, scale={model.scale!r}")
+            entries.append(_entry(method, model, whole, tables.rows.foreground, folds, halves, classes))
+            bar.update(step + 1)
+    order = sorted(entries, key=lambda entry: -entry.mean if entry.held_out is not None else np.inf)
+    kinds = [looks_like_counts(rows) for rows in tables.rows]
+    kind = kinds[0] if kinds[0] == kinds[1] else None
+    return Comparison(tuple(order), len(folds), tuple(advice_on_values(kind)))
+
+
+def _candidates(k: int, n_features: int) -> list[tuple[str, Any]]:
+    """Every method with every scaling; those that are too large for the table are left out."""
+    found: list[tuple[str, Any]] = []
+    for scale in SCALINGS:
+        found += [("PCA", CPCA(k, gamma=0.0, scale=scale)), ("PCPCA", PCPCA(k, scale=scale))]
+        found += [("ContraPCA", ContraPCA(k, scale=scale)), ("CPCA", CPCA(k, scale=scale))]
+        if k + 1 < n_features <= MAX_DENSE:
+            found.append(("CLVM", CLVM(1, k, scale=scale, tol=LOOSE_TOL)))
+    return found
+
+
+def _checked_labels(labels: Any, n_rows: int) -> Any:
+    if labels is None:
+        return None
+    classes = np.asarray(labels).ravel().astype(str)
+    if classes.size != n_rows:
+        raise GroupError(f"labels has {classes.size} entries for {n_rows} foreground rows: one for each.")
+    if not 1 < np.unique(classes).size < n_rows:
+        raise GroupError("labels must hold two classes or more, and fewer classes than rows.")
+    return classes
+
+
+def _entry(
+    method: str, model: Any, whole: Tables, rows: Rows, folds: Sequence[Fold], halves: Sequence[Fold], classes: Any
+) -> Entry:
+    """One method: its settings, the fit to all rows, and what held-out rows say."""
+    start = time.perf_counter()
+    try:
+        data = collected(model, whole)
+        if isinstance(model, CLVM):
+            rank = resolved(data, ContraPCA(model.n_foreground)._latents()).rank
+            room = data.groups.foreground.mean.size - model.n_foreground - 1
+            model.set_params(n_shared=max(min(rank - model.n_foreground, MAX_SHARED, room), 1))
+        elif isinstance(model, ContraPCA):
+            model.set_params(n_latent=resolved(data, model._latents()).rank)
+        elif gamma_of(model) is None:
+            model.set_params(gamma=chosen_gamma(model, folds, data))
+        gamma = gamma_of(model)
+        fit = model._solve(data, gamma)
+        seconds = time.perf_counter() - start
+        axes = directions(model, data, gamma)
+        found = held_out(folds, axes)
+        stability = _agreement([axes(half.training) for half in halves])
+    except ValueError as error:
+        return Entry(method, model, failure=str(error))
+    if isinstance(model, CLVM):
+        model.set_params(tol=TOL)
+    silhouette = np.nan if classes is None else _silhouette(fit, rows, classes)
+    return Entry(method, model, found, fit.shares.map(lambda share: float(share.sum())), stability, seconds, silhouette)
+
+
+def _agreement(axes: list[Array]) -> float:
+    """Affinity of the spans of two sets of axes, in original units."""
+    left, right = (np.linalg.qr(V)[0] for V in axes)
+    return float(affinity(left, right))
+
+
+def _silhouette(fit: Fit, rows: Rows, classes: Any) -> float:
+    """Silhouette of the classes on unit-variance latents, of at most 2000 rows, evenly spread."""
+    from sklearn.metrics import silhouette_score  # late: this takes long to import
+
+    chosen = np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], SILHOUETTE_ROWS)).astype(int))
+    units, P = fit.units.foreground, fit.projection
+    Z = units.apply(lambda block: storage(block).centred_product(block, units.origin, P), rows[chosen])
+    return float(silhouette_score(Z / np.maximum(Z.std(axis=0), TINY), classes[chosen]))

@@ -1,0 +1,227 @@
+"""How much more the foreground varies along the axes that an estimator finds, on rows it has not seen (F17)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from sklearn.base import clone
+
+from .._checks import check_count, check_gamma, generator
+from .._util.arrays import Array
+from .._util.table import Table
+from ..blocks import fewer_folds, unit_numbers
+from ..estimators import CLVM, CPCA, PCPCA, PPCA
+from ..exceptions import InfeasibleGammaError
+from ..fitting import (
+    HeldOut,
+    contrast_gamma,
+    fit_data,
+    held_out,
+    in_original_units,
+    path_directions,
+    resolved,
+    within_rows,
+)
+from ..groups import Groups, Tables, split_groups
+from ..moments import Complete, Fold, assign_folds, make_folds
+
+Estimator = PPCA | PCPCA | CPCA | CLVM
+
+
+@dataclass(frozen=True)
+class HeldOutContrast:
+    """The outcome of `held_out_contrast`.
+
+    Attributes
+    ----------
+    log_ratios : ndarray of shape (k,)
+        Logarithm of the ratio of the foreground's to the background's variance along each axis, on unseen rows: 0 is no
+        contrast. Infinite where a group does not vary along an axis at all.
+    standard_errors : ndarray of shape (k,)
+        Of the log ratios; nan where these are infinite.
+    mean, mean_error : float
+        Mean of the log ratios over the axes and its standard error: by it methods, gammas, ranks and scalings compare.
+    n_folds : int
+        Fewer than were asked for where there are fewer blocks.
+    gamma : float or None
+        That of the fit to all rows, where the estimator has one.
+    """
+
+    log_ratios: Array
+    standard_errors: Array
+    mean: float
+    mean_error: float
+    n_folds: int
+    gamma: float | None = None
+
+    @property
+    def ratios(self) -> Array:
+        """Ratios of variances (k,): 2 means that unseen cases vary twice as much as unseen controls."""
+        return np.exp(self.log_ratios)
+
+    @property
+    def intervals(self) -> Array:
+        """Two standard errors around the ratios, shape (k, 2)."""
+        around = np.array([-2.0, 2.0])
+        return np.exp(self.log_ratios[:, None] + around * self.standard_errors[:, None])
+
+    def table(self) -> Table:
+        """One row for each axis."""
+        low, high = self.intervals.T
+        columns = {"component": np.arange(self.log_ratios.size), "ratio": self.ratios, "from": low, "to": high}
+        return Table(columns | {"log_ratio": self.log_ratios, "standard_error": self.standard_errors})
+
+    def to_frame(self) -> Any:
+        """The table as a pandas DataFrame."""
+        return self.table().to_frame()
+
+    def __str__(self) -> str:
+        head = f"held-out ratio of variances, foreground to background, {self.n_folds} folds"
+        return f"{head}\n{self.table()}"
+
+
+def held_out_contrast(
+    estimator: Any,
+    X: Any,
+    *,
+    background: Any,
+    blocks: Any = None,
+    background_blocks: Any = None,
+    n_folds: int = 5,
+    random_state: Any = 0,
+) -> HeldOutContrast:
+    """How much more the foreground varies than the background along an estimator's axes, on rows it has not seen.
+
+    Ratios of variances on the rows of the fit are far too large: axes are chosen for them. Here the rows are put into
+    folds, each is held out in turn, axes are found from the others, and what the fold shows along them is added up. The
+    rows are read once: moments of the folds are enough for the rest. What is chosen from all rows stays: the latent
+    dimensions of ContraPCA, and the gamma of CPCA with gamma="auto".
+
+    Parameters
+    ----------
+    estimator : PPCA, PCPCA, ContraPCA, CPCA or CLVM
+        Fitted or not: it is cloned.
+    X : array-like, data frame or sparse matrix of shape (n, D)
+        The foreground, complete rows.
+    background : array-like, data frame or sparse matrix of shape (m, D)
+    blocks, background_blocks : array-like of shape (n,) and (m,), optional
+        The donor, animal or plate of each row. Rows of a block are held out together; the ratios are far too large
+        otherwise. A label that stands in both is one block with rows in both groups.
+    n_folds : int, default 5
+        Fewer, with a warning, where a group has fewer blocks.
+    random_state : None, int, Generator or RandomState, default 0
+        Which rows or blocks share a fold.
+
+    Returns
+    -------
+    HeldOutContrast
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import PCPCA, held_out_contrast
+    >>> X, Y = np.random.default_rng(0).normal(size=(2, 100, 60))  # the same noise twice
+    >>> model = PCPCA(n_components=1).fit(X, background=Y)
+    >>> ratio = model.explained_variance_ / model.background_variance_
+    >>> found = held_out_contrast(model, X, background=Y)
+    >>> bool(ratio[0] > 3), bool(abs(found.mean) < 2 * found.mean_error)
+    (True, True)
+    """
+    if not isinstance(estimator, Estimator):
+        raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
+    model = prepared(estimator)
+    tables = complete_tables(X, background, "held_out_contrast")
+    units = unit_numbers(
+        tables.rows.map(lambda rows: rows.shape[0]), blocks, background_blocks, least=2, what="holding rows out"
+    )
+    folds = folds_of(tables, units, n_folds, random_state)
+    data, gamma = collected(model, merged(folds, tables)), gamma_of(model)
+    if gamma is None and isinstance(model, CPCA):
+        gamma = chosen_gamma(model, folds, data)
+    found = held_out(folds, directions(model, data, gamma))
+    return outcome(found, len(folds), gamma)
+
+
+def prepared(estimator: Any) -> Any:
+    """A clone that solves eigenproblems: for complete rows gradient solvers find the same, more slowly."""
+    model = clone(estimator)
+    return model.set_params(solver="auto") if getattr(model, "solver", "auto") in ("lbfgs", "adam") else model
+
+
+def complete_tables(X: Any, background: Any, name: str) -> Tables:
+    """Two tables of complete rows."""
+    tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True)
+    if tables.incomplete:
+        raise ValueError(f"{name} needs complete rows: fill missing values first, for example with impute().")
+    return tables
+
+
+def folds_of(tables: Tables, units: Groups[Any], n_folds: int, random_state: Any = 0) -> list[Fold]:
+    """The folds of some tables, given the independent unit of each row."""
+    check_count(n_folds, "n_folds", least=2)
+    return make_folds(tables, assign_folds(units, fewer_folds(units, n_folds), generator(random_state)))
+
+
+def merged(folds: Sequence[Fold], tables: Tables) -> Tables:
+    """All rows again: as moments where the folds have them, so that rows are not read twice."""
+    fold = folds[0]
+    if fold.training.rows is not fold.left:
+        return tables
+    return replace(tables, rows=fold.left.map(lambda left, held: left + held, fold.held))
+
+
+def gamma_of(model: Any) -> float | None:
+    """gamma as the estimator has it; None for "auto", 0 where there is none."""
+    return check_gamma(model.gamma) if hasattr(model, "gamma") else 0.0
+
+
+def collected(model: Any, tables: Tables) -> Complete:
+    """The data of a fit of the model."""
+    if isinstance(model, PPCA):
+        foreground = tables.rows.foreground, tables.means.foreground
+        tables = replace(tables, rows=Groups.of(foreground[0]), means=Groups.of(foreground[1]))
+    data = model._collected(tables)
+    assert isinstance(data, Complete)
+    return data
+
+
+def chosen_gamma(model: Any, folds: Sequence[Fold], data: Complete) -> float:
+    """The gamma that held-out contrast chooses for the model."""
+    latents = resolved(data, model._latents())
+    return contrast_gamma(folds, lambda tables: collected(model, tables), data, model._method, latents)
+
+
+def directions(model: Any, data: Complete, gamma: float | None) -> Callable[[Tables], Array]:
+    """From training rows to the model's axes (D, k) in original units; the rank is that of all rows, `data`."""
+    method = model._method
+    if method is None:  # CLVM
+
+        def of_clvm(tables: Tables) -> Array:
+            training = collected(model, tables)
+            return in_original_units(model._solve(training, None).components, training)
+
+        return of_clvm
+    asked, settings = model._latents(), model._settings()
+    known = resolved(data, asked)
+    if gamma is not None:
+        fit_data(data, method, asked, gamma, settings)  # raises where there is no solution with all rows
+        if not known.contrast_axes:  # principal axes exist also where fewer rows have no solution
+            return lambda tables: path_directions(collected(model, tables), method, known, np.array([gamma]))[0]
+
+    def of_contrast(tables: Tables) -> Array:
+        training = collected(model, tables)
+        try:
+            fit = fit_data(training, method, within_rows(known, training), gamma, settings)
+        except InfeasibleGammaError:  # the rank gives way
+            fit = fit_data(training, method, replace(asked, n_latent=None), gamma, settings)
+        return in_original_units(fit.components, training)
+
+    return of_contrast
+
+
+def outcome(found: HeldOut, n_folds: int, gamma: float | None) -> HeldOutContrast:
+    """The numbers of one model."""
+    return HeldOutContrast(found.log_ratios, found.errors, float(found.means), float(found.mean_errors), n_folds, gamma)

@@ -1,0 +1,159 @@
+"""The permutation test of 0.1, kept for comparison: the largest excess of variance under random group labels.
+
+It keeps its level for Gaussian rows only (F18).
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from itertools import pairwise
+
+import numpy as np
+import scipy.linalg
+
+from .._util.arrays import TINY, Array, is_sparse
+from .._util.progress import Progress
+from .._util.threads import calm_threads
+from ..blocks import Indices, paired_units
+from ..exceptions import GroupError
+from ..groups import Groups, Tables
+from ..moments import Basis, Complete, collect
+from ._splits import Flags
+
+
+@dataclass(frozen=True)
+class PermutationOutcome:
+    """What the permutation test found.
+
+    Attributes
+    ----------
+    p_values : ndarray of shape (k,)
+        Of "no further dimension" before each step, up to the first that is not rejected.
+    excess : ndarray of shape (k,)
+        By how much the foreground's variance exceeds the background's along each tested direction, relative to both.
+    directions : ndarray of shape (n_found, D)
+        Unit rows, in scaled units: the patterns of features along which the excess shows.
+    """
+
+    p_values: Array
+    excess: Array
+    directions: Array
+
+
+def permutation_test(
+    tables: Tables,
+    units: Groups[Indices] | None,
+    scale: bool | str,
+    *,
+    max_components: int,
+    level: float,
+    n_permutations: int,
+    rng: np.random.Generator,
+    progress: bool,
+) -> PermutationOutcome:
+    """Test step by step whether the foreground varies more along some direction than permuted labels allow.
+
+    Statistic: the largest eigenvalue of cov_X - cov_Y of rows whitened by the covariance of all, in the space
+    orthogonal to the directions found before. Without blocks the labels of Helmert contrasts are permuted, which are
+    free of the means and, for Gaussian rows, exchangeable. With blocks (`units`) the labels of whole blocks are
+    permuted, and the permuted groups centred again, as the given ones are.
+    """
+    groups, basis = _coordinates(tables, scale)
+    if units is None:
+        groups = groups.map(helmert_contrasts)
+        blocks = np.arange(sum(map(len, groups)))
+    else:
+        _refuse_pairs(units)
+        blocks = np.concatenate(list(units))
+    recentred = units is not None
+    in_foreground = np.zeros(blocks.max() + 1, dtype=bool)
+    in_foreground[blocks[: len(groups.foreground)]] = True
+    rows = np.vstack(list(groups))
+    whitener, colour = whitening(rows)
+    rows = rows @ whitener
+    steps = min(max_components, rows.shape[1] - 1)
+    p_values: list[float] = []
+    excess: list[float] = []
+    directions: list[Array] = []
+    with Progress("permutations", steps * n_permutations, progress) as bar, calm_threads(rows.size * rows.shape[1]):
+        for step in range(steps):
+            observed, direction = largest_excess(excess_matrix(rows, in_foreground[blocks], recentred))
+            larger = 0
+            for k in range(n_permutations):
+                labels = rng.permutation(in_foreground)[blocks]
+                larger += largest_value(excess_matrix(rows, labels, recentred)) >= observed
+                bar.update(step * n_permutations + k + 1, f"dimension {step + 1}")
+            p_values.append((1 + larger) / (1 + n_permutations))
+            excess.append(observed)
+            if p_values[-1] > level:
+                break
+            coloured = colour @ direction
+            pattern: Array = coloured if basis is None else basis.vectors(coloured[:, None])[:, 0]
+            directions.append(pattern / np.linalg.norm(pattern))
+            rows = rows - np.outer(rows @ direction, direction)
+    found = np.array(directions).reshape(len(directions), tables.n_features)
+    return PermutationOutcome(np.array(p_values), np.array(excess), found)
+
+
+def _refuse_pairs(units: Groups[Indices]) -> None:
+    both = paired_units(units)
+    if both:
+        raise GroupError(
+            f"{both} of the blocks have rows in both groups, and method='permutation' moves whole blocks from group to "
+            "group: use method='split', which keeps such pairs together."
+        )
+
+
+def _coordinates(tables: Tables, scale: bool | str) -> tuple[Groups[Array], Basis | None]:
+    """Centred, scaled rows of each group; in a basis of their span where there are fewer rows than features."""
+    dense = replace(tables, rows=tables.rows.map(lambda rows: rows.toarray() if is_sparse(rows) else rows))
+    wide = tables.n_features > sum(rows.shape[0] for rows in tables.rows)
+    data = collect(dense, 0, scale, "dual" if wide else "lanczos")
+    assert isinstance(data, Complete)
+    if data.basis is not None:
+        parts = tuple(data.basis.R[a:b] for a, b in pairwise(data.basis.edges))
+        return Groups.from_items(parts, tables.rows.names), data.basis
+    return dense.rows.map(lambda rows, units: (rows - units.mean) / units.scale, data.units), None
+
+
+def helmert_contrasts(table: Array) -> Array:
+    """n - 1 orthonormal contrasts of n rows (Helmert's): the same scatter, free of the mean, exchangeable if Gaussian.
+
+    Row k is (x_1 + ... + x_k - k x_{k+1}) / sqrt(k (k + 1)). Rows about their mean would have one dimension less than
+    their number, which permuted groups have not; with few rows that alone would look like a difference.
+    """
+    k = np.arange(1, len(table))[:, None]
+    return (np.cumsum(table, axis=0)[:-1] - k * table[1:]) / np.sqrt(k * (k + 1))
+
+
+def whitening(rows: Array) -> tuple[Array, Array]:
+    """(C + t I)^(-1/2) and (C + t I)^(1/2), C the covariance of all rows, t its mean variance times D / rows.
+
+    C is the same for all labellings, so that whitening costs no validity; it keeps directions in which both groups vary
+    much, and their covariances differ much by chance, from drowning the others.
+    """
+    n, D = rows.shape
+    values, U = np.linalg.eigh(rows.T @ rows / n)
+    values = values + max(values.mean() * D / n, TINY)
+    return (U / np.sqrt(values)) @ U.T, (U * np.sqrt(values)) @ U.T
+
+
+def excess_matrix(rows: Array, is_foreground: Flags, recentred: bool) -> Array:
+    """cov_X - cov_Y (D, D) of a labelling; about the groups' means if `recentred`, about zero otherwise."""
+    covariances = []
+    for group in (rows[is_foreground], rows[~is_foreground]):
+        centred = group - group.mean(axis=0) if recentred else group
+        covariances.append(centred.T @ centred / len(centred))
+    return covariances[0] - covariances[1]
+
+
+def largest_excess(matrix: Array) -> tuple[float, Array]:
+    """The largest eigenvalue of a symmetric matrix and its vector, shape (D,)."""
+    values, vectors = np.linalg.eigh(matrix)
+    return float(values[-1]), vectors[:, -1]
+
+
+def largest_value(matrix: Array) -> float:
+    """The largest eigenvalue of a symmetric matrix."""
+    last = matrix.shape[0] - 1
+    return float(scipy.linalg.eigh(matrix, eigvals_only=True, subset_by_index=[last, last], check_finite=False)[0])

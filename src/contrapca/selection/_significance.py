@@ -1,0 +1,317 @@
+"""Is there any direction in which the foreground varies more than the background, and how many are there? (F18)"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+
+from .._checks import SCALES, check_count, check_option, check_positive, generator
+from .._util.arrays import Array
+from .._util.progress import Progress
+from .._util.table import Table
+from .._util.threads import single_thread
+from ..blocks import Indices, count_units, paired_units, unit_numbers, warn_of_replicates
+from ..exceptions import GroupError
+from ..groups import Groups, Tables, split_groups
+from ..moments import collect
+from ._permutation import permutation_test
+from ._split_axes import axes_of_split
+from ._split_moments import BLOCK_NUMBERS, GroupRows, chunk_moments, working_basis
+from ._splits import MIN_UNITS, draw_splits, most_axes
+from ._spread import cauchy_combination, compare_spread
+
+METHODS = ("split", "permutation")
+LEAST_P = 1e-6  # smaller ones are not told apart in words: no tail is known that far out
+NOISIER = 1.2  # ratio of the noise from which it is said that the cases vary more everywhere
+
+
+@dataclass(frozen=True)
+class ContrastTest:
+    """The outcome of `contrast_test`.
+
+    Attributes
+    ----------
+    n_components : int
+        Dimensions found: p-values at or below the level; 0: nothing found.
+    p_values : ndarray of shape (k,)
+        Of "the foreground varies more along 1, ..., k axes"; they never decrease. By permutation: of "no further
+        dimension" before each step, up to the first that is not rejected.
+    statistics : ndarray of shape (n_splits, k)
+        Standardised difference of the mean deviations on the test half of each split. By permutation one row: the
+        relative excess of variance.
+    noise_ratio : float
+        Foreground's over background's mean variance outside the model's subspace, on rows that did not choose it. Far
+        above 1, the cases are noisier everywhere, and that alone makes the test reject. nan by permutation.
+    level : float
+    method : {"split", "permutation"}
+    units : str
+        What was split or permuted: "60 + 50 rows", "9 + 8 blocks".
+    directions : ndarray of shape (n_components, D) or None
+        By permutation: the patterns of features (unit rows, in scaled units) along which the excess shows.
+    """
+
+    n_components: int
+    p_values: Array
+    statistics: Array
+    noise_ratio: float
+    level: float
+    method: str
+    units: str
+    directions: Array | None = field(default=None, repr=False)
+
+    def found_of(self, n_shown: int) -> int:
+        """How many of so many components, shown in the order of their contrast, vary more in the foreground."""
+        return min(check_count(n_shown, "n_shown"), self.n_components)
+
+    def verdict(self, n_shown: int | None = None) -> str:
+        """The outcome in a sentence.
+
+        Parameters
+        ----------
+        n_shown : int, optional
+            Components of the model that the sentence is to judge; None is for all that were tested.
+        """
+        found = self.n_components if n_shown is None else self.found_of(n_shown)
+        if found == 0:
+            return (
+                "Nothing found: in no direction do the cases vary more than chance allows "
+                f"({_in_brief(self.p_values[0])}); components that are shown are noise."
+            )
+        of = "" if n_shown is None else f" of {n_shown}"
+        what = "component" if (found if n_shown is None else n_shown) == 1 else "components"
+        verb = "varies" if found == 1 else "vary"
+        p = _in_brief(self.p_values[found - 1])
+        return f"{found}{of} {what} {verb} more in the cases than chance allows ({p})."
+
+    def remarks(self, n_shown: int | None = None) -> list[str]:
+        """What to know beside the verdict, in sentences; none where there is nothing."""
+        remarks = []
+        if n_shown is not None and n_shown < self.n_components:
+            least = "at least " * (self.n_components == self.p_values.size)
+            remarks.append(
+                f"In all, {least}{self.n_components} dimensions vary more in the cases: show more components."
+            )
+        if n_shown is not None and self.n_components == self.p_values.size < n_shown:
+            remarks.append(f"No more than {self.p_values.size} could be tested with {self.units}.")
+        if self.n_components and self.noise_ratio >= NOISIER:
+            remarks.append(
+                f"The cases are noisier everywhere ({self.noise_ratio:.2g} times the variance of the controls), which "
+                "alone makes the test reject: look whether both groups were measured alike."
+            )
+        return remarks
+
+    def table(self) -> Table:
+        """One row for each tested dimension; statistics are medians over splits."""
+        steps = np.arange(1, self.p_values.size + 1)
+        columns = {"dimension": steps, "statistic": np.median(self.statistics, axis=0), "p": self.p_values}
+        return Table(columns | {"found": steps <= self.n_components})
+
+    def __str__(self) -> str:
+        about = f"Level {self.level:g}, method {self.method!r}, {self.units}"
+        if not np.isnan(self.noise_ratio):
+            about += f"; noise of the cases over that of the controls: {self.noise_ratio:.2f}"
+        return "\n".join([self.verdict(), *self.remarks(), str(self.table()), about])
+
+
+def _in_brief(p: float) -> str:
+    return f"p < {LEAST_P:g}" if p < LEAST_P else f"p = {p:.2g}"
+
+
+def contrast_test(
+    X: Any,
+    *,
+    background: Any,
+    blocks: Any = None,
+    background_blocks: Any = None,
+    max_components: int = 10,
+    level: float = 0.05,
+    method: str = "split",
+    n_splits: int = 21,
+    n_permutations: int = 199,
+    scale: bool | str = False,
+    random_state: Any = None,
+    progress: bool = False,
+) -> ContrastTest:
+    """Test whether the foreground varies more than the background in any direction, and in how many.
+
+    Null hypothesis: both groups, apart from their means, come from one distribution. Only more variation of the
+    foreground is a reason to reject, though a background with heavier tails and equal variances looks like it.
+
+    By splits (the default), one random half of each group finds contrast axes, as ContraPCA does, and the other half,
+    which had no part in choosing them, is asked whether the foreground deviates more along them. The p-values of
+    several splits are combined into one for each axis. The level holds for Gaussian, heavy-tailed, skewed, count and
+    binary rows, small or unequal groups and wide tables. The first p-values do not depend on `max_components`.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix of shape (n, D)
+        Complete rows: impute missing values first.
+    background : array-like, data frame or sparse matrix of shape (m, D)
+    blocks, background_blocks : array-like of shape (n,), (m,), optional
+        The donor, animal or plate of each row. Whole blocks are split and compared. A label in both groups is one block
+        with rows in both (paired).
+    max_components : int, default 10
+        Dimensions tested, or fewer: a quarter of the rows (or blocks) of the smaller group, and less than D.
+    level : float, default 0.05
+    method : {"split", "permutation"}, default "split"
+        "permutation" is the test of version 0.1: slow, and its level holds for Gaussian rows only.
+    n_splits : int, default 21
+    n_permutations : int, default 199
+    scale : False, "group" or "pooled", default False
+        As for PCPCA.
+    random_state : None, int, Generator or RandomState
+    progress : bool, default False
+
+    Returns
+    -------
+    ContrastTest
+
+    Examples
+    --------
+    >>> from contrapca import contrast_test
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(random_state=0)
+    >>> test = contrast_test(data.foreground, background=data.background, random_state=0)
+    >>> test.n_components  # the plane of the clusters
+    2
+    """
+    tables = split_groups(X, None, background, None, name="contrast_test", needs_background=True, allow_missing=True)
+    if blocks is None and background_blocks is None:
+        warn_of_replicates(Groups.of(X, background).map(index_names), "pass blocks= and background_blocks=")
+    return significance_of(
+        tables,
+        blocks=None if blocks is None and background_blocks is None else (blocks, background_blocks),
+        max_components=max_components,
+        level=level,
+        method=method,
+        n_splits=n_splits,
+        n_permutations=n_permutations,
+        scale=scale,
+        random_state=random_state,
+        progress=progress,
+    )
+
+
+def index_names(table: Any) -> list[str] | None:
+    """The names of the rows of a pandas table; None for other tables, and where rows are only counted."""
+    index = getattr(table, "index", None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return list(map(str, index))
+
+
+def significance_of(
+    tables: Tables,
+    *,
+    blocks: tuple[Any, Any] | None,
+    max_components: int = 10,
+    level: float = 0.05,
+    method: str = "split",
+    n_splits: int = 21,
+    n_permutations: int = 199,
+    scale: bool | str = False,
+    random_state: Any = None,
+    progress: bool = False,
+) -> ContrastTest:
+    """`contrast_test` of tables that are checked already."""
+    check_option(method, "method", METHODS)
+    check_option(scale, "scale", SCALES)
+    for value, name in ((max_components, "max_components"), (n_splits, "n_splits"), (n_permutations, "n_permutations")):
+        check_count(value, name)
+    _check_level(level, method, n_permutations)
+    if tables.incomplete:
+        raise GroupError(
+            "contrast_test needs complete rows, and values are missing: impute them first, for example with "
+            "PCPCA(...).impute, or drop these rows or features."
+        )
+    if tables.n_features < 2:
+        raise ValueError("The tables have 1 feature: directions can be told apart from 2 on.")
+    counts = tables.rows.map(lambda rows: int(rows.shape[0]))
+    least = MIN_UNITS if method == "split" else 2
+    units = unit_numbers(counts, *(blocks or (None, None)), least=least, what="the test")
+    rng = generator(random_state)
+    if method == "permutation":
+        found = permutation_test(
+            tables,
+            None if blocks is None else units,
+            scale,
+            max_components=max_components,
+            level=level,
+            n_permutations=n_permutations,
+            rng=rng,
+            progress=progress,
+        )
+        p_values, statistics, noise_ratio, directions = found.p_values, found.excess[None], np.nan, found.directions
+        n_found = len(directions)
+    else:
+        n_axes = min(max_components, most_axes(units, tables.n_features))
+        p_values, statistics, noise_ratio = _split_test(tables, units, scale, n_axes, n_splits, rng, progress)
+        n_found, directions = int(np.count_nonzero(p_values <= level)), None
+    return ContrastTest(
+        n_found, p_values, statistics, noise_ratio, level, method, _in_words(units, blocks is not None), directions
+    )
+
+
+def _check_level(level: float, method: str, n_permutations: int) -> None:
+    check_positive(level, "level")
+    if level >= 1:
+        raise ValueError(f"level={level} must be below 1, for example 0.05.")
+    if method == "permutation" and level < 1 / (1 + n_permutations):
+        raise ValueError(
+            f"level={level} must be below 1 and at least 1 / (1 + n_permutations) = {1 / (1 + n_permutations):.3g}: "
+            "raise n_permutations."
+        )
+
+
+def _in_words(units: Groups[Indices], by_blocks: bool) -> str:
+    """What was split: "60 + 50 rows", or blocks, and how many of these are in both groups."""
+    numbers = " + ".join(str(count_units(own)) for own in units)
+    paired = paired_units(units)
+    return f"{numbers} {'blocks' if by_blocks else 'rows'}" + (f", {paired} of them in both groups" if paired else "")
+
+
+def _split_test(
+    tables: Tables,
+    units: Groups[Indices],
+    scale: bool | str,
+    n_axes: int,
+    n_splits: int,
+    rng: np.random.Generator,
+    progress: bool,
+) -> tuple[Array, Array, float]:
+    """p-values (n_axes,), statistics (n_splits, n_axes) and the noise ratio."""
+    splits = draw_splits(units, n_splits, rng)
+    groups = tables.rows.map(GroupRows, tables.means, _divisors(tables, scale))
+    basis = working_basis(groups, rng)
+    chunks = groups.map(lambda group, own: chunk_moments(group, own, basis), splits.chunks)
+    # Matrices of order 500 at most gain little from threads, and on a busy machine lose much.
+    with Progress("splits", n_splits, progress) as bar, single_thread():
+        found = []
+        for split in range(n_splits):
+            found.append(axes_of_split(chunks, splits, split, n_axes))
+            bar.update(split + 1)
+    directions = [axes if basis is None else basis @ axes for axes, _ in found]
+    statistics, p_values = np.empty((2, n_splits, n_axes))
+    # Coordinates of all rows along the axes of as many splits at a time as fit into memory.
+    together = max(1, BLOCK_NUMBERS // (max(map(len, units)) * n_axes))
+    for start in range(0, n_splits, together):
+        batch = range(start, min(start + together, n_splits))
+        stacked = np.hstack(directions[start : batch.stop])
+        coordinates = groups.map(lambda group, V=stacked: group.coordinates(V))  # type: ignore[misc]
+        for k, split in enumerate(batch):
+            tests, own = splits.test_rows(split), slice(k * n_axes, (k + 1) * n_axes)
+            statistics[split], p_values[split] = compare_spread(
+                coordinates.map(lambda Z, test, own=own: Z[test, own], tests),  # type: ignore[misc]
+                units.map(lambda unit, test: unit[test], tests),
+            )
+    combined = cauchy_combination(np.maximum.accumulate(p_values, axis=1))
+    return combined, statistics, float(np.exp(np.mean([log_ratio for _, log_ratio in found])))
+
+
+def _divisors(tables: Tables, scale: bool | str) -> Groups[Array]:
+    """What the features of each group are divided by, shape (D,)."""
+    if not scale:
+        return tables.means.map(np.ones_like)
+    return collect(tables, 0, scale, "lanczos").units.map(lambda units: units.scale)

@@ -1,0 +1,74 @@
+"""Contrast axes of the half of the rows that finds them (F16, F18)."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import scipy.linalg
+
+from .._util.arrays import Array
+from ..groups import Groups
+from ..moments import contrast
+from ..solvers import contrast_axes, latent_rank, noise_rank, top_eigenpairs
+from ._split_moments import ChunkMoments, Half
+from ._splits import Splits
+
+
+def axes_of_split(chunks: Groups[ChunkMoments], splits: Splits, split: int, n_axes: int) -> tuple[Array, float]:
+    """Contrast axes of the finding half, and the noise of the testing half outside their model.
+
+    Returns
+    -------
+    axes : ndarray of shape (p, n_axes)
+        Unit directions in the working basis. The first ones do not depend on how many follow.
+    noise : float
+        log of the foreground's over the background's mean variance outside the subspace of the axes' model.
+    """
+    finds = splits.finds[split]
+    halves, units = chunks.map(lambda group: group.merged(finds)), splits.finding_units(split)
+    # Descending eigenvalues of the scatters.
+    spectra = halves.map(lambda half: scipy.linalg.eigvalsh(half.moments.scatter.dense(), check_finite=False)[::-1])
+    ranks = _model_ranks(halves, spectra, units, n_axes)
+    C = contrast(halves.map(lambda half: half.moments), _strength(halves, spectra, ranks[0]))
+    spectrum = top_eigenpairs(C, ranks[-1], iterate=False)
+    a, b = spectrum.covariances(C)
+    weights = np.zeros((ranks[-1], n_axes))
+    for k, r in enumerate(ranks):
+        inside = Groups.of(np.diagonal(a)[:r], np.diagonal(b)[:r])
+        nu_x, nu_y = halves.map(Half.outside, inside)
+        earlier = weights[:r, :k] if k else None
+        weights[:r, k] = contrast_axes(a[:r, :r], b[:r, :r], nu_x, nu_y, 1, earlier=earlier)[1][:, 0]
+    tests = chunks.map(lambda group: group.merged(~finds))
+    return spectrum.vectors @ weights, _log_noise_ratio(tests, spectrum.vectors)
+
+
+def _model_ranks(halves: Groups[Half], spectra: Groups[Array], units: Groups[int], n_axes: int) -> list[int]:
+    """Dimensions of the models that hold 1, ..., n_axes contrasts and what the groups share (F16)."""
+    signals = halves.map(
+        lambda half, values: noise_rank(values, half.moments.weight, half.n_features, half.total), spectra
+    )
+    half, (q_x, q_y), (n, m) = halves.foreground, signals, units
+    rank = min(int(half.moments.weight) - 1, half.moments.mean.size)
+    return [latent_rank(q_x, q_y, k, half.n_features, n, m, foreground_rank=rank) for k in range(1, n_axes + 1)]
+
+
+def _strength(halves: Groups[Half], spectra: Groups[Array], r: int) -> float:
+    """gamma at half the sharper sufficient bound of F4 for rank r, at most one half.
+
+    The exact limit would take several eigendecompositions; directions do not change between 0 and 0.9 of it (F16).
+    """
+    foreground, background = halves.map(lambda half: half.total / half.moments.weight)
+    mu, rho = spectra.map(lambda values, half: values / half.moments.weight, halves)
+    foreground -= float(mu[:r].sum())
+    # In a working basis the r least eigenvalues of cov_Y are unknown or zero; leaving them in lowers the bound.
+    D = halves.foreground.n_features
+    background -= float(rho[D - r :].sum()) if rho.size == D else 0.0
+    return 0.5 * min(1.0, max(foreground, 0.0) / background) if background > 0 else 0.0
+
+
+def _log_noise_ratio(tests: Groups[Half], U: Array) -> float:
+    """By rows that did not choose the subspace: on those that did, its foreground noise looks too small."""
+    inside = tests.map(lambda half: np.einsum("ij,ij->j", U, half.moments.scatter.matmul(U)) / half.moments.weight)
+    x, y = tests.map(Half.outside, inside)
+    return math.log(x / y) if min(x, y) > 0 else 0.0

@@ -1,0 +1,203 @@
+"""What all splits share: moments of chunks of rows, in a working basis where there are many features (F18)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from .._util.arrays import EPS, Array, Rows, is_sparse, row_slices
+from .._util.threads import calm_threads
+from ..blocks import Indices
+from ..groups import Groups
+from ..moments import DenseScatter, Moments
+from ..rows import storage
+from ._splits import Flags
+
+# The matrices of the chunks are at most 500 x 500 (80 MB for both groups). Wider tables are first rotated to the
+# leading principal directions of all rows, which does not look at the group of a row. F16 uses fewer than 100 of them.
+WORKING_DIMENSIONS = 500
+# Up to this many features the principal directions come from a full scatter matrix (72 MB), beyond from subspace
+# iteration, whose error after 4 rounds is far below what the sampling of the rows does to these directions.
+EXACT_FEATURES = 3000
+SUBSPACE_ROUNDS = 4
+BLOCK_NUMBERS = 2**21  # in a block of rows, dense or projected: 16 MB
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """Rows of one group, and the units in which they are looked at.
+
+    Attributes
+    ----------
+    rows : ndarray or CSR matrix of shape (n, D)
+    mean : ndarray of shape (D,)
+    scale : ndarray of shape (D,)
+        What features are divided by.
+    """
+
+    rows: Rows
+    mean: Array
+    scale: Array
+
+    def coordinates(self, directions: Array) -> Array:
+        """Centred, scaled rows along directions (D, c), shape (n, c), block by block in float64."""
+        P = directions / self.scale[:, None]
+        found = np.empty((self.rows.shape[0], P.shape[1]))
+        for part, block in _blocks(self.rows, P.shape[1]):
+            found[part] = storage(block).centred_product(block, self.mean, P)
+        return found
+
+    def scatter(self) -> Array:
+        """The scatter matrix, shape (D, D)."""
+        return storage(self.rows).scatter(self.rows, self.mean) / self.scale / self.scale[:, None]
+
+    def times(self, V: Array) -> Array:
+        """The scatter matrix times V (D, k), block by block."""
+        P, product = V / self.scale[:, None], np.zeros_like(V)
+        for _, block in _blocks(self.rows, V.shape[1]):
+            product += storage(block).product(block, self.mean, P)
+        return product / self.scale[:, None]
+
+    def dense(self) -> Array:
+        """The centred, scaled rows as an array (n, D)."""
+        rows = self.rows.toarray() if is_sparse(self.rows) else self.rows
+        return (rows - self.mean) / self.scale
+
+
+def _blocks(rows: Rows, width: int) -> Iterator[tuple[slice, Rows]]:
+    """Slices of rows, and the rows in float64 (sparse ones stay sparse): a few at a time."""
+    size = max(1, BLOCK_NUMBERS // max(width, 1 if is_sparse(rows) else rows.shape[1]))
+    for part in row_slices(rows.shape[0], size):
+        yield part, rows[part].astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class ChunkMoments:
+    """Moments of chunks of one group's rows, each about its own mean, in scaled units.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_chunks,)
+    means : ndarray of shape (n_chunks, D)
+        In features.
+    coordinates : ndarray of shape (n_chunks, p)
+        Means in the working basis.
+    scatters : ndarray of shape (n_chunks, p, p)
+        In the working basis.
+    squares : ndarray of shape (n_chunks,)
+        Sums of squares over all features: traces of the full scatters.
+    """
+
+    counts: Array
+    means: Array
+    coordinates: Array
+    scatters: Array
+    squares: Array
+
+    def merged(self, chosen: Flags) -> Half:
+        """Moments of the rows in the chosen chunks: Chan's rule (F8) for several subsets at once."""
+        present = np.flatnonzero(chosen[: self.counts.size] & (self.counts > 0))
+        weights = self.counts[present]
+        weight = float(weights.sum())
+        root = np.sqrt(weights)[:, None]
+        mean = weights @ self.coordinates[present] / weight
+        about = root * (self.coordinates[present] - mean)
+        apart = root * (self.means[present] - weights @ self.means[present] / weight)
+        scatter = about.T @ about
+        for chunk in present:
+            scatter += self.scatters[chunk]
+        total = float(self.squares[present].sum() + np.einsum("ij,ij->", apart, apart))
+        return Half(Moments(weight, mean, DenseScatter(scatter)), total, self.means.shape[1])
+
+
+@dataclass(frozen=True)
+class Half:
+    """One half of one group.
+
+    Attributes
+    ----------
+    moments : Moments
+        In the working basis.
+    total : float
+        Trace of the scatter over all features.
+    n_features : int
+        D.
+    """
+
+    moments: Moments
+    total: float
+    n_features: int
+
+    def outside(self, inside: Array) -> float:
+        """Mean variance, unbiased, of the D - r dimensions outside a subspace that has the variances `inside` (r,)."""
+        weight = self.moments.weight
+        rest = max(self.total - weight * float(inside.sum()), 0.0) / max(weight - 1, 1)
+        return rest / (self.n_features - inside.size)
+
+
+def chunk_moments(group: GroupRows, chunks: Indices, basis: Array | None) -> ChunkMoments:
+    """Moments of each chunk of rows, in the working basis; the chunks are numbered over both groups."""
+    rows, scale = group.rows, group.scale
+    n_chunks, D = int(chunks.max()) + 1, scale.size
+    p = D if basis is None else basis.shape[1]
+    counts = np.bincount(chunks, minlength=n_chunks).astype(np.float64)
+    means, coordinates = np.zeros((n_chunks, D)), np.zeros((n_chunks, p))
+    scatters, squares = np.zeros((n_chunks, p, p)), np.zeros(n_chunks)
+    # Products of single chunks; threads are worth their while in large tables only.
+    with calm_threads(rows.size * p / 100):
+        for chunk in np.flatnonzero(counts):
+            part = rows[np.flatnonzero(chunks == chunk)]
+            own = GroupRows(part, storage(part).column_sums(part) / part.shape[0], scale)
+            means[chunk] = own.mean / scale
+            if basis is None:
+                coordinates[chunk], scatters[chunk] = means[chunk], own.scatter()
+                squares[chunk] = np.trace(scatters[chunk])
+            else:
+                coordinates[chunk] = means[chunk] @ basis
+                Z = own.coordinates(basis)
+                scatters[chunk] = Z.T @ Z
+                squares[chunk] = np.sum(storage(part).squares(part, own.mean) / scale**2)
+    with np.errstate(over="ignore"):
+        total = squares.sum() + counts @ np.sum((means - counts @ means / counts.sum()) ** 2, axis=1)
+    if not np.isfinite(total):
+        raise ValueError("Input contains values too large to be squared: rescale them.")
+    return ChunkMoments(counts, means, coordinates, scatters, squares)
+
+
+def working_basis(groups: Groups[GroupRows], rng: np.random.Generator) -> Array | None:
+    """Leading principal directions of all rows, each about its group's mean, where there are too many features.
+
+    Tables of at most `WORKING_DIMENSIONS` features, and not more than rows, need none. In a wide table of few rows the
+    basis spans all rows, and nothing is lost. Otherwise it leaves out what varies least in both groups together. It
+    treats the rows of both groups alike, so that, under the null hypothesis, it tells nothing of which group a row of
+    the test half belongs to.
+
+    Returns
+    -------
+    ndarray of shape (D, p) with orthonormal columns, or None for the features themselves
+    """
+    D, n_rows = groups.foreground.scale.size, sum(group.rows.shape[0] for group in groups)
+    if min(WORKING_DIMENSIONS, n_rows) >= D:
+        return None
+    if n_rows - 2 <= WORKING_DIMENSIONS:
+        return _span(np.vstack([group.dense() for group in groups]))
+    if D <= EXACT_FEATURES:
+        scatter = np.sum([group.scatter() for group in groups], axis=0)
+        found: Array = scipy.linalg.eigh(scatter, subset_by_index=[D - WORKING_DIMENSIONS, D - 1], overwrite_a=True)[1]
+        return found
+    Q = rng.standard_normal((D, WORKING_DIMENSIONS))
+    for _ in range(SUBSPACE_ROUNDS):
+        Q = np.linalg.qr(np.sum([group.times(Q) for group in groups], axis=0))[0]
+    return Q
+
+
+def _span(Z: Array) -> Array:
+    """An orthonormal basis of the span of the rows Z: Z'E L^(-1/2), with E and L the eigenpairs of Z Z'."""
+    values, E = np.linalg.eigh(Z @ Z.T)
+    # What is smaller is rounding of the Gram matrix and no direction of the rows.
+    kept = values > max(values[-1], 0.0) * len(Z) * EPS
+    kept[-1] = True  # also where all rows are alike
+    return np.linalg.qr(Z.T @ E[:, kept])[0]

@@ -1,0 +1,103 @@
+"""CLVM by maximum likelihood, from two scatter matrices; its objective has the equations."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from .._util.arrays import Array
+from .._util.threads import calm_threads
+from ..groups import Groups
+from ..moments import Moments, alone, contrast
+from ..objectives import clvm_log_likelihood
+from ._lbfgs import minimise
+from ._spectral import top_eigenpairs
+
+# Of the mean variance: range of sigma2, least squared length of a loading to start from.
+LEAST_NOISE, MOST_NOISE, LEAST_LENGTH = 1e-8, 1e4, 0.01
+
+
+@dataclass(frozen=True)
+class ClvmSolution:
+    """Where the solver ended.
+
+    Attributes
+    ----------
+    S : ndarray of shape (D, k)
+        Shared loadings.
+    W : ndarray of shape (D, d)
+        The foreground's own.
+    sigma2 : float
+    history : ndarray of shape (n_iter + 1,)
+        Log-likelihood of both groups after each iteration.
+    residual : float
+        Relative gradient at the end.
+    bounded : bool
+        False where sigma2 went to 0: the dimensions describe the rows without rest, and there is no maximum.
+    """
+
+    S: Array
+    W: Array
+    sigma2: float
+    history: Array
+    residual: float
+    bounded: bool
+
+
+def solve_clvm(groups: Groups[Moments], k: int, d: int, *, tol: float = 1e-6, max_iter: int = 1000) -> ClvmSolution:
+    """Maximise the likelihood over (S, W, log sigma2) by L-BFGS, from the background's PPCA and what it leaves.
+
+    Parameters
+    ----------
+    groups : Groups of Moments with dense scatter matrices
+    k, d : int
+        Shared and foreground-specific dimensions; d may be 0.
+    tol : float
+        Bound of the relative gradient.
+    max_iter : int
+    """
+    foreground, D = groups.foreground, groups.foreground.mean.size
+    variance = foreground.scatter.trace / (foreground.weight * D)
+    unit, size = np.sqrt(variance), D * sum(group.weight for group in groups)
+    history: list[float] = []
+    residual = np.inf
+
+    def unpack(theta: Array) -> tuple[Array, Array, float]:
+        loadings = unit * theta[:-1].reshape(D, k + d)
+        return loadings[:, :k], loadings[:, k:], variance * float(np.exp(theta[-1]))
+
+    def loss(theta: Array) -> tuple[float, Array]:
+        S, W, sigma2 = unpack(theta)
+        found = clvm_log_likelihood(groups, S, W, sigma2)
+        gradient = np.append((unit * found.gradient_W).ravel(), sigma2 * found.gradient_sigma2)
+        return -found.value / size, -gradient / size
+
+    def stop(theta: Array) -> bool:
+        nonlocal residual
+        value, gradient = loss(theta)
+        history.append(-value * size)
+        residual = float(np.linalg.norm(gradient)) * max(1.0, float(np.linalg.norm(theta[:-1])))
+        return residual <= tol
+
+    start = _start(groups, k, d, variance)
+    theta = np.append((start[0] / unit).ravel(), np.log(start[1] / variance))
+    with calm_threads(D * D * (k + d)):
+        history.append(-loss(theta)[0] * size)
+        best = minimise(loss, theta, max_iter=max_iter, stop=stop, last_range=(np.log(LEAST_NOISE), np.log(MOST_NOISE)))
+    S, W, sigma2 = unpack(best)
+    return ClvmSolution(S, W, sigma2, np.array(history), residual, sigma2 > 2 * LEAST_NOISE * variance)
+
+
+def _start(groups: Groups[Moments], k: int, d: int, variance: float) -> tuple[Array, float]:
+    """[S W] and sigma2: the background's leading directions, and those of what the foreground has beyond them."""
+    background = groups.background
+    assert background is not None
+    shared = top_eigenpairs(alone(background), k)
+    values, vectors = shared.values / background.weight, shared.vectors
+    if d:
+        own = top_eigenpairs(contrast(groups, 1.0), d)
+        values = np.concatenate([values, own.values / groups.foreground.weight])
+        vectors = np.hstack([vectors, own.vectors])
+    sigma2 = 0.3 * variance
+    return vectors * np.sqrt(np.maximum(values - sigma2, LEAST_LENGTH * variance)), sigma2

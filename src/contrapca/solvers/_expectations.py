@@ -1,0 +1,99 @@
+"""Mean and variances of a group of incomplete rows, given the model."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.sparse.linalg import LinearOperator, cg
+
+from .._util.arrays import Array
+from ..gaussian import LatentGaussian, masked_inverses, packed_products, triangle
+from ..moments import MaskedGroup
+from ..objectives import masked_latents
+
+CG_TOLERANCE, CG_STEPS = 1e-10, 1000
+
+
+def gls_mean(group: MaskedGroup, W: Array, sigma2: float) -> Array:
+    """The generalised-least-squares mean of a group given A = W W' + sigma2 I, shape (D,).
+
+    It solves sum_i L_i'A_i^-1 L_i (mean) = sum_i L_i'A_i^-1 x_i, L_i picking the observed features of row i, and is
+    unbiased also where values are missing depending on observed ones. By conjugate gradients: nothing D x D is formed.
+    """
+    projection = LatentGaussian(group.mean, W, sigma2).projection()
+    parts = []  # calls v -> sum_i L_i'A_i^-1 L_i v sigma2
+    right = np.zeros(group.mean.size)  # sum_i L_i'A_i^-1 (x_i - mean) sigma2
+    if group.complete is not None:
+        complete = group.complete
+
+        def of_complete(v: Array) -> Array:
+            return complete.weight * (v - projection @ (W.T @ v))
+
+        parts.append(of_complete)
+        right += of_complete(complete.mean - group.mean)
+    if group.rows is not None:
+        rows = group.rows
+        inverses, _ = masked_inverses(W, sigma2, rows.masks)
+        often = rows.row_counts @ rows.masks
+
+        def scatter(latents: Array) -> Array:
+            """sum_p mask_p (W latent_p), from latents (d, P)."""
+            return np.einsum("kj,jk->j", latents @ rows.masks, W)
+
+        def of_rows(v: Array) -> Array:
+            inside = W.T * v @ rows.masks.T  # (d, P)
+            return often * v - scatter(np.einsum("ijp,jp->ip", inverses, inside) * rows.row_counts)
+
+        parts.append(of_rows)
+        sums = rows.by_pattern(rows.values.T)  # (D, P)
+        right += sums.sum(axis=1) - scatter(np.einsum("ijp,jp->ip", inverses, W.T @ sums))
+    D = group.mean.size
+    system = LinearOperator((D, D), matvec=lambda v: np.sum([part(v.ravel()) for part in parts], axis=0), dtype=float)
+    scaling = LinearOperator((D, D), matvec=lambda v: v.ravel() / group.feature_counts, dtype=float)
+    shift, _ = cg(system, right, rtol=CG_TOLERANCE, maxiter=CG_STEPS, M=scaling)
+    return group.mean + shift
+
+
+def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> float:
+    """E[|x - mean|^2 | observed values] under the model, averaged over rows.
+
+    Observed squares count as they are. A missing value adds w_j'E[z z'] w_j + sigma2; over the missing ones of a
+    pattern the first is the inner product of sum_j w_j w_j' and the sum of E[z z'] over its rows.
+    """
+    total = float(group.squares.sum())
+    if group.rows is not None:
+        rows, d = group.rows, W.shape[1]
+        inverses, _, _, Z = masked_latents(rows, W, sigma2)
+        upper, right, _ = triangle(d)
+        second = rows.by_pattern(packed_products(Z, Z)) + sigma2 * rows.row_counts * inverses[upper, right]
+        loadings = packed_products(W.T, W.T)
+        missing = (
+            loadings.sum(axis=1)[:, None] - loadings @ rows.masks.T
+        )  # sum over missing features of w_j w_j', packed
+        twice = np.where(upper == right, 1.0, 2.0)[:, None]  # entries off the diagonal stand for two
+        absent = rows.row_counts @ (group.mean.size - rows.value_counts)
+        total += float(np.sum(twice * second * missing)) + sigma2 * float(absent)
+    return total / group.weight
+
+
+def expected_covariance(group: MaskedGroup, U: Array, W: Array, sigma2: float) -> Array:
+    """E[U'(x - mean)(x - mean)'U | observed values] under the model, averaged over rows, shape (k, k).
+
+    For complete rows that is the covariance itself. For others the unobserved part is Gaussian given the observed one
+    (F11): mean U_h'W_h z, covariance sigma2 (U_h'W_h M^-1 W_h'U_h + U_h'U_h), h being the missing features.
+    """
+    k = U.shape[1]
+    total = np.zeros((k, k))
+    if group.complete is not None:
+        total += U.T @ group.complete.scatter.matmul(U)
+    if group.rows is not None:
+        rows, d = group.rows, W.shape[1]
+        inverses, _, _, Z = masked_latents(rows, W, sigma2)
+        # G[p, k] = W_h'u_h of pattern p and direction k, shape (P, k, d): all less the observed part.
+        products = (U[:, :, None] * W[:, None, :]).reshape(U.shape[0], -1)
+        G = (products.sum(axis=0) - rows.masks @ products).reshape(-1, U.shape[1], d)
+        along = rows.values @ U + np.einsum("nki,in->nk", rows.by_row(G.transpose(1, 2, 0)).transpose(2, 0, 1), Z)
+        total += along.T @ along
+        total += sigma2 * np.einsum("p,pki,ijp,plj->kl", rows.row_counts, G, inverses, G, optimize=True)
+        how_often_missing = rows.row_counts @ (1 - rows.masks)
+        total += sigma2 * (U.T * how_often_missing) @ U
+    return total / group.weight

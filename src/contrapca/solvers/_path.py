@@ -1,0 +1,160 @@
+"""Top eigenpairs of C(gamma') for many gamma' at little more than the cost of a few (a certified reduced basis).
+
+Exact solutions at a few gamma' span a small space; elsewhere Rayleigh and Ritz find the eigenpairs in it, at the cost
+of a small dense problem. Every residual is checked, the worst gamma' is solved exactly next, until all are small.
+
+That no top eigenvalue is missed in between follows from convexity: the sum f_k of the k largest eigenvalues is convex
+in gamma', so between two exact solutions f_{d+1} lies below their chord, and lambda_{d+1} <= chord - (sum of the d Ritz
+values). Where that is not below the d-th Ritz value, gamma' is solved exactly.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._util.arrays import TINY, Array
+from .._util.threads import single_thread
+from ..groups import Groups
+from ..moments import Moments, contrast
+from ._spectral import top_eigenpairs
+
+TOLERANCE = 1e-9  # of residuals, relative to the largest |eigenvalue| of the path
+SPARE = 4  # eigenvectors beyond the first d that an exact solution of a matrix adds to the basis
+COARSE = 25  # gamma' that are looked at before all are
+FIRST_NODES, MORE_NODES = 5, 4  # exact solutions to begin with, and at most in each further round
+INDEPENDENT = 1e-9  # of a new direction's length outside the basis, below which it adds nothing
+
+
+@dataclass(frozen=True)
+class PathSpectrum:
+    """The d largest eigenpairs of cov_X - gamma' cov_Y along a grid of gamma'.
+
+    Attributes
+    ----------
+    basis : ndarray of shape (size, k), orthonormal columns
+    coordinates : ndarray of shape (G, k, d)
+        Eigenvectors in the basis: basis @ coordinates[g].
+    values : ndarray of shape (G, d), descending
+        Of cov_X - gamma' cov_Y.
+    covariances : Groups of ndarray of shape (k, k)
+        Of each group, in the basis.
+    solved : ndarray of shape (G,) of bool
+        Where an exact solution was computed.
+    residuals : ndarray of shape (G,)
+        |C u - lambda u| at most, relative to the largest |eigenvalue| of the path.
+    """
+
+    basis: Array
+    coordinates: Array
+    values: Array
+    covariances: Groups[Array]
+    solved: npt.NDArray[np.bool_]
+    residuals: Array
+
+
+def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float = TOLERANCE) -> PathSpectrum:
+    """Eigenpairs along increasing `gammas`, shape (G,), residuals at most `tolerance`."""
+    G, size = gammas.size, groups.foreground.scatter.size
+    dense = contrast(groups, 0.0).is_dense
+    # One more eigenvalue than wanted, for the certificate, where there is one more.
+    extra = 1 if d + 1 < size else 0
+    # A matrix gives a few more eigenvectors at no cost; they may come into the first d further on.
+    vectors = min(d + (SPARE if dense else extra), size - 1)
+    weights = [group.weight for group in groups]
+    # What each background counts for in cov_X - gamma' cov_Y.
+    factors = np.array(weights[1:]) / sum(weights[1:])
+    basis = np.empty((size, 0))
+    images: list[Array] = [np.empty((size, 0)) for _ in groups]  # covariance times the basis
+    sums = np.full((G, 2), np.nan)  # f_d and f_{d+1} where solved
+    exact = np.zeros(G, dtype=bool)
+    start, iterate = None, True
+    # Chebyshev's nodes, dense towards both ends.
+    pending = sorted({round((G - 1) * (1 - np.cos(np.pi * k / (FIRST_NODES - 1))) / 2) for k in range(FIRST_NODES)})
+    while pending:
+        for g in pending:
+            spectrum = top_eigenpairs(contrast(groups, gammas[g]), vectors, start=start, iterate=iterate)
+            start, iterate = spectrum.vectors, spectrum.n_iter > 1  # given up once is given up for all
+            with single_thread():  # NumPy's threads would still spin while SciPy's solve the next problem
+                new = _outside(basis, spectrum.vectors)
+                images = [
+                    np.hstack([old, group.scatter.matmul(new) / group.weight])
+                    for old, group in zip(images, groups, strict=True)
+                ]
+                basis = np.hstack([basis, new])
+            total = spectrum.values / weights[0]
+            sums[g] = total[:d].sum(), total[: d + extra].sum()
+            exact[g] = True
+        with single_thread():
+            # A look at some gamma' first: as long as these are not good enough, the others need not be computed.
+            some = np.unique(np.concatenate([np.flatnonzero(exact), np.arange(0, G, 1 + G // COARSE)]))
+            found = _ritz(basis, images, factors, gammas[some], d)
+            pending = [int(some[k]) for k in _next(found, gammas[some], sums[some], exact[some], extra, tolerance)]
+            if not pending:
+                found = _ritz(basis, images, factors, gammas, d)
+                pending = _next(found, gammas, sums, exact, extra, tolerance)
+    coordinates, values, residuals = found
+    small = Groups.from_items(map(_symmetric, [basis] * len(groups), images), groups.names)
+    return PathSpectrum(basis, coordinates, values, small, exact, residuals)
+
+
+def _outside(basis: Array, vectors: Array) -> Array:
+    """Orthonormal directions of `vectors` outside the basis, rounding left out."""
+    rest = vectors
+    for _ in range(2):  # once is not enough in floating point
+        rest = rest - basis @ (basis.T @ rest)
+    U, lengths, _ = np.linalg.svd(rest, full_matrices=False)
+    return U[:, lengths > INDEPENDENT]
+
+
+def _ritz(basis: Array, images: list[Array], factors: Array, gammas: Array, d: int) -> tuple[Array, Array, Array]:
+    """(coordinates, values, residuals) at every gamma' from the reduced basis."""
+    small = [_symmetric(basis, image) for image in images]
+    background = np.tensordot(factors, small[1:], 1) if factors.size else np.zeros_like(small[0])
+    values, vectors = np.linalg.eigh(small[0] - gammas[:, None, None] * background)
+    values, vectors = values[:, : -d - 1 : -1], vectors[:, :, : -d - 1 : -1]
+    # |C U - U lambda| of all gamma' from Gram matrices of size 3 k: the vectors themselves are never formed.
+    combined = [images[0]] + ([np.tensordot(factors, images[1:], 1)] if factors.size else [])
+    triangle: Array = np.linalg.qr(np.hstack([*combined, basis]), mode="r")  # type: ignore[assignment]
+    blocks = np.split(triangle, len(combined) + 1, axis=1)
+    parts = [blocks[0] @ vectors, -(blocks[-1] @ vectors) * values[:, None, :]]
+    if factors.size:
+        parts.append(-gammas[:, None, None] * (blocks[1] @ vectors))
+    residuals = np.linalg.norm(np.sum(parts, axis=0), axis=1).max(axis=1)
+    return vectors, values, residuals / max(float(np.abs(values).max()), TINY)
+
+
+def _symmetric(basis: Array, image: Array) -> Array:
+    """A covariance in the basis, from its image of it."""
+    product = basis.T @ image
+    return (product + product.T) / 2
+
+
+def _next(
+    found: tuple[Any, ...], gammas: Array, sums: Array, exact: npt.NDArray[np.bool_], extra: int, tolerance: float
+) -> list[int]:
+    """The gamma' to be solved exactly next: the worst residual, or the worst certificate; none if all is well."""
+    _, values, residuals = found
+    open_ = ~exact
+    if not open_.any():
+        return []
+    peaks = _peaks(np.where(open_ & (residuals > tolerance), residuals, 0.0), exact)
+    if peaks or not extra:
+        return peaks
+    solved = np.flatnonzero(exact)
+    chord = np.interp(gammas, gammas[solved], sums[solved, 1])
+    margin = values[:, -1] - (chord - values.sum(axis=1))  # positive: no eigenvalue above the d-th was missed
+    allowed = tolerance * np.abs(values).max()
+    return _peaks(np.where(open_ & (margin < -allowed), -margin, 0.0), exact)
+
+
+def _peaks(badness: Array, exact: npt.NDArray[np.bool_]) -> list[int]:
+    """The worst gamma' between each two that are solved, the worst few of these; none where nothing is bad."""
+    between = np.cumsum(exact)
+    stretches = np.split(np.arange(badness.size), np.flatnonzero(np.diff(between)) + 1)
+    worst = [int(part[np.argmax(badness[part])]) for part in stretches]
+    bad = sorted((k for k in worst if badness[k] > 0), key=lambda k: -badness[k])
+    return bad[:MORE_NODES]

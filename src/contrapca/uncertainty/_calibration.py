@@ -1,0 +1,106 @@
+"""The learning rate of a Gibbs posterior, so that its intervals cover."""
+
+from __future__ import annotations
+
+import warnings
+from typing import Any
+
+import numpy as np
+
+from .._checks import check_count, generator
+from .._util.arrays import TINY
+from ..exceptions import ContrastWarning, warn
+
+
+def calibrate_learning_rate(
+    model: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    background: Any = None,
+    n: int = 200,
+    draws: int = 500,
+    rounds: int = 2,
+    random_state: Any = None,
+    progress: bool = True,
+) -> float:
+    """The learning rate at which the Gibbs posterior is as wide as the sampling distribution.
+
+    Spread is measured by the mean squared sine of the principal angles between a subspace and the fitted one, which is
+    proportional to 1 / learning_rate for concentrated posteriors: that of the draws is made equal to that of
+    `model.bootstrap`, so that credible regions of the subspace cover as often as they should.
+
+    Parameters
+    ----------
+    model : fitted PPCA, PCPCA or CPCA
+    X, y, background
+        The rows of the fit.
+    n : int, default 200
+        Bootstrap refits.
+    draws : int, default 500
+        Draws in each of 4 chains and each round.
+    rounds : int, default 2
+        Posteriors that are drawn; each corrects the learning rate once.
+    random_state : None, int, Generator or RandomState
+    progress : bool, default True
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import CPCA, calibrate_learning_rate
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
+    >>> model = CPCA(1, gamma=0.5).fit(X, background=Y)
+    >>> w = calibrate_learning_rate(model, X, background=Y, draws=100, random_state=0, progress=False)
+    >>> draws = model.posterior(X, background=Y, learning_rate=w, random_state=0)
+    >>> refits = model.bootstrap(X, background=Y, random_state=0, progress=False)
+    >>> bool(0.7 < draws.angles().mean() / refits.angles().mean() < 1.4)  # equally wide
+    True
+    """
+    check_count(rounds, "rounds")
+    random = generator(random_state)
+    refits = model.bootstrap(X, y, background=background, n=n, random_state=random, progress=progress)
+    wanted = float(np.mean(np.sin(refits.angles()) ** 2))
+    rate = wide = _first_rate(model)
+    for _ in range(rounds):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ContrastWarning)  # few draws are enough for a mean
+            posterior = model.posterior(
+                X,
+                y,
+                background=background,
+                draws=draws,
+                tune=draws,
+                learning_rate=rate,
+                random_state=random,
+                progress=progress,
+            )
+        wide = rate * float(np.mean(np.sin(posterior.angles()) ** 2)) / wanted
+        rate = max(wide, _least_rate(model))
+    if rate > wide:
+        warn(
+            f"Intervals would cover at learning_rate={wide:.3g}, but the posterior and its variances exist from "
+            f"{rate:.3g} on only, which is returned: its intervals are too narrow. Use a smaller gamma or fewer "
+            "components, or take intervals from bootstrap()."
+        )
+    return rate
+
+
+def _least_rate(model: Any) -> float:
+    """The least learning rate for which the posterior of PPCA or PCPCA and its variances exist; 0 for CPCA."""
+    if not hasattr(model, "noise_variance_"):
+        return 0.0
+    d, D = model.components_.shape
+    return float((D + d + 4) / model.n_effective_)
+
+
+def _first_rate(model: Any) -> float:
+    """A rate to start from: 1 where it is proper; for CPCA the inverse of its noise, half the mean of what is left."""
+    if hasattr(model, "noise_variance_"):
+        return max(1.0, _least_rate(model))
+    left = float(model.feature_variance_.sum() - model.explained_variance_.sum())
+    return 0.5 * (model.components_.shape[1] - model.components_.shape[0]) / max(left, TINY)

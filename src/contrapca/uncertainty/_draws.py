@@ -1,0 +1,315 @@
+"""Draws of the loadings and the noise variance: what every way to get uncertainty returns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from .._checks import check_count, generator
+from .._util.archive import check_arrays, write_archive
+from .._util.arrays import Array
+from .._util.optional import require
+from .._util.table import Table
+from ..exceptions import warn
+from ..gaussian import LatentGaussian
+from ..rows import storage
+from ..subspaces import principal_angles
+from ..units import Units
+from ._diagnostics import ess_bulk, r_hat
+
+KIND = "posterior"
+ARRAYS = {"W": "cnDr", "sigma2?": "cn", "W_estimate": "Dr"}
+FACTS = {"n_shown": int, "kind": str, "method": str, "learning_rate": float, "divergences": int, "failures": int}
+MAX_R_HAT, MIN_ESS = 1.01, 400.0
+MAX_MATRIX = 30  # features up to which every entry of A and of the projector is watched
+MAX_DRAWS_FOR_LATENTS = 500
+
+
+@dataclass(frozen=True, eq=False)
+class ContrastPosterior:
+    """Draws from a Gibbs posterior, or of the bootstrap, around a fitted model.
+
+    Attributes
+    ----------
+    W : ndarray of shape (chains, draws, D, r)
+        Loadings (CPCA: orthonormal columns) of all latent dimensions, aligned to the estimate by rotation and signs, in
+        the model's units; `loadings` has those that are shown.
+    sigma2 : ndarray of shape (chains, draws), or None for CPCA
+    W_estimate : ndarray of shape (D, r)
+        The fitted W or V; `estimate` has the columns that are shown.
+    n_shown : int
+        k: the first k columns are shown.
+    units : Units
+        Of the foreground: `mean`, `scale` and `feature_names` are its.
+    kind : {"gibbs", "bootstrap"}
+    method : {"pcpca", "cpca"}
+    learning_rate : float
+        w of the Gibbs posterior; 1 for the bootstrap.
+    divergences : int
+        Of NUTS; any are a reason for doubt.
+    failures : int
+        Bootstrap samples in which gamma was infeasible; they are left out.
+
+    Examples
+    --------
+    >>> from contrapca import PCPCA
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(nuisance=2.0, random_state=0)
+    >>> X, Y = data.foreground, data.background
+    >>> refits = PCPCA(gamma=0.6).fit(X, background=Y).bootstrap(X, background=Y, random_state=0, progress=False)
+    >>> list(refits.summary().columns)
+    ['feature', 'component', 'estimate', 'mean', 'sd', 'lower', 'upper', 'excludes_zero']
+    >>> refits.sample(5, random_state=0).shape
+    (5, 30)
+    """
+
+    W: Array
+    sigma2: Array | None
+    W_estimate: Array
+    n_shown: int
+    units: Units
+    kind: str
+    method: str
+    learning_rate: float = 1.0
+    divergences: int = 0
+    failures: int = 0
+
+    @property
+    def loadings(self) -> Array:
+        """Loadings of each draw along the axes that are shown, shape (chains, draws, D, k)."""
+        return self.W[..., : self.n_shown]
+
+    @property
+    def estimate(self) -> Array:
+        """The fitted loadings along the axes that are shown, shape (D, k)."""
+        return self.W_estimate[:, : self.n_shown]
+
+    @property
+    def mean(self) -> Array:
+        """Mean of the foreground, shape (D,), in original units."""
+        return self.units.mean
+
+    @property
+    def scale(self) -> Array:
+        """What the rows were divided by, shape (D,)."""
+        return self.units.scale
+
+    @property
+    def feature_names(self) -> list[str]:
+        """Names of the features."""
+        return self.units.labels
+
+    # ------------------------------------------------------------------ identified quantities
+
+    def covariance_draws(self) -> Array:
+        """A = W W' + sigma2 I of each draw, shape (chains, draws, D, D), in scaled units; PCPCA only."""
+        A = self.W @ np.swapaxes(self.W, -1, -2)
+        np.einsum("...ii->...i", A)[...] += self._sigma2()[..., None]
+        return A
+
+    def _sigma2(self) -> Array:
+        if self.sigma2 is None:
+            raise ValueError("CPCA has no noise variance, so its posterior has no covariance, likelihood or samples.")
+        return self.sigma2
+
+    def bases(self) -> Array:
+        """Orthonormal bases of span(W) of each draw, shape (chains, draws, D, d)."""
+        return self.loadings if self.sigma2 is None else np.linalg.svd(self.loadings, full_matrices=False)[0]
+
+    def projector(self) -> Array:
+        """The mean projector onto span(W) over all draws, shape (D, D): its diagonal is each feature's part."""
+        bases = self.bases()
+        flat = bases.reshape(-1, *bases.shape[2:])
+        stacked = flat.transpose(1, 0, 2).reshape(flat.shape[1], -1)
+        return stacked @ stacked.T / flat.shape[0]
+
+    def angles(self) -> Array:
+        """Principal angles of each draw's subspace to the estimate's, in radians, shape (chains, draws, d)."""
+        return principal_angles(self.bases(), np.linalg.qr(self.estimate)[0])
+
+    # ------------------------------------------------------------------ summaries
+
+    def summary(self, probability: float = 0.9) -> Table:
+        """Mean, standard deviation and credible interval of every loading.
+
+        Parameters
+        ----------
+        probability : float in (0, 1)
+            Mass of the equal-tailed interval.
+
+        Returns
+        -------
+        Table
+            Columns `feature`, `component`, `estimate`, `mean`, `sd`, `lower`, `upper`, `excludes_zero`.
+        """
+        if not 0 < probability < 1:
+            raise ValueError(f"probability={probability} must be between 0 and 1.")
+        D, d = self.estimate.shape
+        flat = self.loadings.reshape(-1, D, d)
+        lower, upper = np.quantile(flat, [(1 - probability) / 2, (1 + probability) / 2], axis=0)
+        columns: dict[str, Any] = {
+            "feature": np.repeat(self.feature_names, d),
+            "component": np.tile(np.arange(d), D),
+            "estimate": self.estimate.ravel(),
+            "mean": flat.mean(axis=0).ravel(),
+            "sd": flat.std(axis=0, ddof=1).ravel(),
+            "lower": lower.ravel(),
+            "upper": upper.ravel(),
+        }
+        return Table(columns | {"excludes_zero": (columns["lower"] > 0) | (columns["upper"] < 0)})
+
+    def largest_loadings(self, component: int, n_features: int, probability: float = 0.9) -> dict[str, Any]:
+        """The features with the largest loadings on a component: `feature`, `estimate`, `median`, `lower`, `upper`."""
+        D, d = self.estimate.shape
+        if not 0 <= component < d:
+            raise ValueError(f"component={component} must be one of 0, ..., {d - 1}.")
+        draws = self.loadings.reshape(-1, D, d)[:, :, component]
+        order = np.argsort(-np.abs(self.estimate[:, component]), kind="stable")[:n_features]
+        lower, median, upper = np.quantile(draws[:, order], [(1 - probability) / 2, 0.5, (1 + probability) / 2], axis=0)
+        names = self.feature_names
+        estimate = self.estimate[order, component]
+        found = {"estimate": estimate, "median": median, "lower": lower, "upper": upper}
+        return {"feature": [names[j] for j in order]} | found
+
+    def _watched(self) -> dict[str, Array]:
+        """Identified quantities whose convergence is judged: name to (chains, draws, k)."""
+        bases, reference = self.bases(), np.linalg.qr(self.estimate)[0]
+        chains, draws, D, _ = bases.shape
+        watched: dict[str, Array] = {}
+        if D <= MAX_MATRIX:
+            upper = np.triu_indices(D)
+            watched["projector"] = (bases @ np.swapaxes(bases, -1, -2))[..., upper[0], upper[1]]
+        else:
+            along = bases @ (np.swapaxes(bases, -1, -2) @ reference)
+            watched["projector"] = np.concatenate(
+                [np.sum(bases**2, axis=-1), along.reshape(chains, draws, -1)], axis=-1
+            )
+        if self.sigma2 is not None:
+            watched["sigma2"] = self.sigma2[..., None]
+            if D <= MAX_MATRIX:
+                watched["A"] = self.covariance_draws()[..., upper[0], upper[1]]
+            else:
+                along = self.W @ (np.swapaxes(self.W, -1, -2) @ reference)
+                diagonal = np.sum(self.W**2, axis=-1) + self.sigma2[..., None]
+                watched["A"] = np.concatenate([diagonal, along.reshape(chains, draws, -1)], axis=-1)
+        return watched
+
+    def diagnostics(self) -> Table:
+        """R-hat and effective sample size of identified quantities (A, sigma2, projector), the worst of each.
+
+        Raw loadings are identified up to rotation only, so theirs would mean nothing.
+        """
+        watched = self._watched()
+        return Table(
+            {
+                "quantity": np.array(list(watched)),
+                "largest R-hat": np.array([float(r_hat(x).max()) for x in watched.values()]),
+                "least ESS": np.array([float(ess_bulk(x).min()) for x in watched.values()]),
+            }
+        )
+
+    def check(self) -> None:
+        """Warn loudly where chains did not converge."""
+        table = self.diagnostics()
+        worst, least = float(np.max(table["largest R-hat"])), float(np.min(table["least ESS"]))
+        if worst > MAX_R_HAT or least < MIN_ESS or self.divergences:
+            warn(
+                f"DO NOT TRUST THESE DRAWS YET: largest R-hat {worst:.3f} (at most {MAX_R_HAT} is wanted), least "
+                f"effective sample size {least:.0f} (at least {MIN_ESS:.0f}), {self.divergences} divergences. Raise "
+                "draws and tune, or use a smaller gamma or n_components."
+            )
+
+    # ------------------------------------------------------------------ predictions
+
+    def latent_posterior(self, X: Any) -> tuple[Array, Array]:
+        """Latents of rows with the uncertainty of the parameters added to that of the latents.
+
+        By the law of total variance over (at most 500 of) the draws; latents are in the frame of the estimate.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, D), complete rows in original units
+
+        Returns
+        -------
+        mean : ndarray of shape (n, d)
+        covariance : ndarray of shape (n, d, d)
+        """
+        rows, _ = self.units.check(X)
+        D, r = self.W_estimate.shape
+        k = self.n_shown
+        loadings, sigma2 = self.W.reshape(-1, D, r), None if self.sigma2 is None else self.sigma2.ravel()
+        chosen = np.linspace(0, loadings.shape[0] - 1, min(loadings.shape[0], MAX_DRAWS_FOR_LATENTS)).astype(int)
+        within, projections = np.zeros((k, k)), []
+        for draw in chosen:
+            if sigma2 is None:
+                projections.append(loadings[draw])
+            else:
+                model = LatentGaussian(np.zeros(D), loadings[draw], float(sigma2[draw]))
+                projections.append(model.projection()[:, :k])
+                within += model.latent_covariance()[:k, :k] / chosen.size
+        side_by_side = np.hstack(projections)
+        latents = self.units.apply(
+            lambda block: storage(block).centred_product(block, self.units.origin, side_by_side), rows
+        ).astype(np.float64)
+        means = latents.reshape(rows.shape[0], chosen.size, k)
+        centred = means - means.mean(axis=1, keepdims=True)
+        return means.mean(axis=1), np.einsum("nki,nkj->nij", centred, centred) / chosen.size + within
+
+    def sample(self, n: int, random_state: Any = None) -> Array:
+        """Posterior predictive rows: each from a random draw of the parameters, shape (n, D), in original units."""
+        random = generator(random_state)
+        check_count(n, "n")
+        D, r = self.W_estimate.shape
+        loadings, sigma2 = self.W.reshape(-1, D, r), self._sigma2().ravel()
+        draws = random.integers(0, sigma2.size, n)
+        latent, noise = random.standard_normal((n, r)), random.standard_normal((n, D))
+        rows = np.einsum("nij,nj->ni", loadings[draws], latent) + np.sqrt(sigma2[draws])[:, None] * noise
+        return self.mean + rows * self.scale
+
+    # ------------------------------------------------------------------ elsewhere
+
+    def save(self, path: Any) -> None:
+        """Write the draws to a file that `contrapca.load` reads (npz and JSON, no pickle), atomically.
+
+        Parameters
+        ----------
+        path : str or path-like
+        """
+        arrays = {"W": self.W, "W_estimate": self.W_estimate} | self.units.arrays("units")
+        if self.sigma2 is not None:
+            arrays["sigma2"] = self.sigma2
+        facts = {name: getattr(self, name) for name in FACTS} | {"units": self.units.facts()}
+        write_archive(path, KIND, facts, arrays, self.units.names)
+
+    @classmethod
+    def from_saved(
+        cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None
+    ) -> ContrastPosterior:
+        """Draws from the parts of a file that `save` wrote, each checked."""
+        plain = {name: kind(facts[name]) for name, kind in FACTS.items()}
+        found: dict[str, Any] = {"sigma2": None} | check_arrays(arrays, ARRAYS, names)
+        if found["sigma2"] is not None and np.any(found["sigma2"] <= 0):
+            raise ValueError("a noise variance is not positive")
+        D, r = found["W_estimate"].shape
+        if not 0 < plain["n_shown"] <= r:
+            raise ValueError(f"it shows {plain['n_shown']} of {r} dimensions")
+        return cls(**found, **plain, units=Units.restored(facts["units"], arrays, "units", names, D))
+
+    def to_arviz(self) -> Any:
+        """The draws for ArviZ: InferenceData of its versions below 1, DataTree from 1 on."""
+        arviz = require("arviz", extra="bayes")
+        posterior = {"loadings": self.loadings} | ({} if self.sigma2 is None else {"sigma2": self.sigma2})
+        names = {
+            "coords": {"feature": self.feature_names, "component": list(range(self.estimate.shape[1]))},
+            "dims": {"loadings": ["feature", "component"]},
+        }
+        if int(arviz.__version__.partition(".")[0]) >= 1:
+            return arviz.from_dict({"posterior": posterior}, **names)
+        return arviz.from_dict(posterior=posterior, **names)
+
+    def __repr__(self) -> str:
+        chains, draws, D, d = self.loadings.shape
+        return f"ContrastPosterior({self.kind}, {self.method}: {chains} x {draws} draws, D = {D}, d = {d})"

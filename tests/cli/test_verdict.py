@@ -1,0 +1,175 @@
+"""`contrapca test`, the verdict of fit and report, and blocks."""
+
+import html
+import json
+
+import numpy as np
+import pytest
+
+from contrapca import contrast_test
+from csvfiles import write_csv
+
+NAMES = [f"gene{j}" for j in range(6)]
+TEST = ["test", "cases.csv", "--background", "controls.csv"]
+FIT = ["fit", "cases.csv", "--background", "controls.csv", "-o", "results"]
+
+
+@pytest.fixture
+def donors(tmp_path, monkeypatch):
+    """Tables of 12 rows for each of 8 donors a group, without contrast; names of rows in a column of their own."""
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    tables = []
+    for file, first in (("cases.csv", 0), ("controls.csv", 8)):
+        donor = np.repeat(np.arange(first, first + 8), 12)
+        X = 2 * rng.standard_normal((16, 6))[donor] + rng.standard_normal((96, 6))
+        rows = [[f"d{k}", f"d{k}_{i % 12}", *row] for i, (k, row) in enumerate(zip(donor, X.tolist(), strict=True))]
+        write_csv(tmp_path / file, ["donor", "sample", *NAMES], rows)
+        tables.append((X, [f"d{k}" for k in donor]))
+    return tables
+
+
+def test_the_command(folder, run, pair):
+    X, Y = pair
+    outcome = run(*TEST)
+    assert outcome.code == 0
+    assert outcome.err == ""
+    expected = contrast_test(X, background=Y, random_state=0)
+    assert outcome.out.startswith(f"{expected}\n")
+    assert "cases.csv and controls.csv: 40 cases and 30 controls, 6 features" in outcome.out
+    found = json.loads(run(*TEST, "--json").out)
+    assert found["verdict"] == expected.verdict()
+    assert found["test"]["n_components"] == expected.n_components
+    assert [row["p"] for row in found["test"]["dimensions"]] == pytest.approx(expected.p_values.tolist())
+    two = json.loads(run(*TEST, "--components", "2", "--scale", "pooled", "--seed", "5", "--json").out)
+    other = contrast_test(X, background=Y, max_components=2, scale="pooled", random_state=5)
+    assert [row["p"] for row in two["test"]["dimensions"]] == pytest.approx(other.p_values.tolist())
+    permuted = json.loads(run(*TEST, "--method", "permutation", "--json").out)
+    assert permuted["test"]["noise_ratio"] is None
+    assert (folder / "cases.csv").exists()
+    assert len(list(folder.iterdir())) == 2  # nothing is written
+
+
+def test_blocks(donors, run):
+    (X, x), (Y, y) = donors
+    outcome = run(*TEST, "--blocks", "donor")
+    assert outcome.code == 0
+    assert outcome.err == ""
+    expected = contrast_test(X, background=Y, blocks=x, background_blocks=y, random_state=0)
+    assert outcome.out.startswith(f"{expected}\n")
+    assert "8 + 8 blocks" in outcome.out
+    assert "6 features; blocks are the 16 values of 'donor'" in outcome.out
+    outcome = run(*TEST, "--blocks", "sample")
+    assert outcome.out.startswith(f"{expected}\n")
+    assert "blocks are the 16 beginnings of 'sample', such as 'd0' of 'd0_0'" in outcome.out
+
+
+def test_blocks_of_one_file(donors, run, tmp_path):
+    (X, x), (Y, y) = donors
+    order = np.random.default_rng(1).permutation(192)
+    rows = [
+        [*pair, *values]
+        for pair, values in zip(zip(["a"] * 96 + ["b"] * 96, x + y, strict=True), np.vstack([X, Y]), strict=True)
+    ]
+    write_csv(tmp_path / "all.csv", ["group", "donor", *NAMES], [rows[i] for i in order])
+    outcome = run("test", "all.csv", "--group", "group", "--background", "b", "--blocks", "donor")
+    assert outcome.code == 0
+    left, right = order[order < 96], order[order >= 96]
+    every = np.array(x + y)
+    both = np.vstack([X, Y])
+    expected = contrast_test(
+        both[left], background=both[right], blocks=every[left], background_blocks=every[right], random_state=0
+    )
+    assert outcome.out.startswith(f"{expected}\n")
+
+
+def test_replicates_are_noticed(donors, run, tmp_path):
+    assert "warning: The values of 'sample' look like replicates ('d0_0', 'd0_1', 'd0_2'" in run(*TEST).err
+    assert "add --blocks COLUMN" in run(*FIT).err
+    (X, x), (Y, y) = donors
+    for file, values, own in (("a.csv", X, x), ("b.csv", Y, y)):
+        write_csv(tmp_path / file, ["mouse", *NAMES], [[name, *row] for name, row in zip(own, values, strict=True)])
+    assert "The column 'mouse' may name whom" in run("test", "a.csv", "--background", "b.csv").err
+
+
+@pytest.mark.parametrize(
+    ("column", "says"),
+    [
+        ("plate", "contrapca: --blocks: 'cases.csv' has no column 'plate', only "),
+        ("stage", "contrapca: --blocks: 'controls.csv' has no column 'stage', only "),
+    ],
+)
+def test_no_such_column(folder, run, column, says):
+    for command in (TEST, FIT):
+        outcome = run(*command, "--blocks", column)
+        assert outcome.code == 2
+        assert says in outcome.err
+    assert not (folder / "results").exists()
+
+
+def test_bad_blocks(donors, run, tmp_path):
+    lines = (tmp_path / "cases.csv").read_text().splitlines()
+    (tmp_path / "cases.csv").write_text("\n".join([*lines[:3], "," + lines[3].partition(",")[2], *lines[4:]]))
+    outcome = run(*TEST, "--blocks", "donor")
+    assert outcome.code == 2
+    assert "1 of 96 rows of 'cases.csv' have nothing in the column 'donor'" in outcome.err
+    (tmp_path / "cases.csv").write_text("\n".join([lines[0], *("d0," + line.partition(",")[2] for line in lines[1:])]))
+    outcome = run(*FIT, "--blocks", "donor")
+    assert outcome.code == 2
+    assert "blocks names 1 block: the test needs 4 or more in each group" in outcome.err
+    assert not (tmp_path / "results").exists()
+
+
+def test_fit_begins_with_the_verdict(folder, run, pair):
+    X, Y = pair
+    outcome = run(*FIT)
+    expected = contrast_test(X, background=Y, random_state=0)
+    assert outcome.out.splitlines()[0] == expected.verdict(2)
+    found = json.loads(run(*FIT, "--json", "--force").out)
+    assert found["verdict"] == expected.verdict(2)
+    assert found["test"]["p_values"] == pytest.approx(expected.p_values.tolist())
+    without = run(*FIT, "--no-test", "--force")
+    assert without.out.startswith("cases.csv and controls.csv")
+    assert json.loads(run(*FIT, "--no-test", "--force", "--json").out)["verdict"] is None
+    alone = run("fit", "cases.csv", "--method", "ppca", "-o", "alone")
+    assert alone.out.startswith("cases.csv: 40 cases")
+
+
+def test_noise_is_called_noise(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(1)
+    for file in ("cases.csv", "controls.csv"):
+        write_csv(tmp_path / file, NAMES, rng.standard_normal((60, 6)))
+    outcome = run(*FIT)
+    assert outcome.code == 0
+    assert outcome.out.startswith("Nothing found: in no direction do the cases vary more than chance allows (p = ")
+
+
+def test_missing_values_are_not_tested(folder, run, pair):
+    X = pair[0].copy()
+    X[::3, 1] = np.nan
+    write_csv(folder / "holes.csv", NAMES, X)
+    arguments = ["holes.csv", "--background", "controls.csv"]
+    outcome = run("fit", *arguments, "-o", "results", "--components", "1", "--gamma", "0.2")
+    assert outcome.code == 0
+    assert outcome.out.startswith("Not tested whether this is more than chance: the test needs complete rows")
+    outcome = run("test", *arguments)
+    assert outcome.code == 2
+    assert "needs complete rows, and values are missing: impute them first" in outcome.err
+
+
+def test_report_begins_with_the_verdict(donors, run, need, tmp_path):
+    for library in ("jinja2", "plotly"):
+        need(library)
+    (X, x), (Y, y) = donors
+    arguments = ["report", "cases.csv", "--background", "controls.csv", "--gammas", "3", "-o", "page.html"]
+    outcome = run(*arguments, "--blocks", "donor")
+    assert outcome.code == 0, outcome.err
+    expected = contrast_test(X, background=Y, blocks=x, background_blocks=y, random_state=0).verdict(2)
+    assert outcome.out.splitlines()[0] == expected
+    page = (tmp_path / "page.html").read_text()
+    assert 0 < page.index(html.escape(expected)) < page.index("<h1>")
+    assert "blocks=blocks, background_blocks=control_blocks" in page
+    summary = json.loads(run(*arguments, "--no-test", "--force", "--json").out)
+    assert summary["verdict"] is None
+    assert 'id="verdict"' not in (tmp_path / "page.html").read_text()

@@ -1,0 +1,156 @@
+"""ContraPCA: the reference fit, its rank and axes, missing values, paths, uncertainty, and what it refuses."""
+
+import numpy as np
+import pytest
+
+from contrapca import PCPCA, ContraPCA, contrast_path, load
+from contrapca.exceptions import ContrastWarning, ImproperPosteriorError
+from oracle_contrapca import fit_contrapca
+
+
+def planted(n=200, m=150, D=40, signal=2.0, seed=0):
+    """Three strong directions that both groups share, a weaker one of the foreground; and the latter."""
+    rng = np.random.default_rng(seed)
+    L = np.linalg.qr(rng.normal(size=(D, 4)))[0]
+    X = rng.normal(size=(n, 4)) * [5, 5, 5, signal] @ L.T + rng.normal(size=(n, D))
+    Y = rng.normal(size=(m, 3)) * 5 @ L[:, :3].T + rng.normal(size=(m, D))
+    return X, Y, L[:, 3]
+
+
+@pytest.mark.parametrize(("n", "m", "D", "k"), [(200, 150, 40, 1), (60, 200, 30, 2), (40, 30, 120, 2)])
+def test_it_is_the_reference_fit(n, m, D, k):
+    X, Y, _ = planted(n, m, D)
+    model = ContraPCA(k).fit(X, background=Y)
+    expected = fit_contrapca(np.cov(X.T, ddof=0), np.cov(Y.T, ddof=0), n, m, k)
+    assert model.n_latent_ == expected.n_latent
+    assert model.gamma_ == pytest.approx(expected.gamma, rel=1e-9)
+    assert model.noise_variance_ == pytest.approx(expected.sigma2, rel=1e-8)
+    np.testing.assert_allclose(model.axis_ratios_, expected.theta, rtol=1e-7)
+    latents, theirs = model.transform(X), expected.transform(X - X.mean(axis=0))
+    np.testing.assert_allclose(np.abs(latents), np.abs(theirs), atol=1e-7)
+
+
+def test_it_finds_what_the_papers_axes_miss():
+    X, Y, direction = planted()
+    with pytest.warns(ContrastWarning, match="ContraPCA"):
+        paper = PCPCA(1).fit(X, background=Y)
+    assert (ContraPCA(1).fit(X, background=Y).components_ @ direction)[0] ** 2 > 0.8
+    assert (paper.components_ @ direction)[0] ** 2 < 0.2
+
+
+def test_the_rotation_leaves_the_model_as_it_is():
+    X, Y, _ = planted()
+    model = ContraPCA(2).fit(X, background=Y)
+    r = model.n_latent_
+    same = PCPCA(r, gamma=model.gamma_).fit(X, background=Y)
+    assert model.objective() == pytest.approx(same.objective(), rel=1e-12)
+    np.testing.assert_allclose(model.score_samples(X), same.score_samples(X), rtol=1e-9)
+    np.testing.assert_allclose(model.get_covariance(), same.get_covariance(), atol=1e-8)
+    assert model.reconstruction_loss() == pytest.approx(same.reconstruction_loss(), rel=1e-9)
+    assert model.components_.shape == (2, 40)
+    assert model.loadings_.shape == (40, 2)
+    assert model.model_.W.shape == (40, r)
+    np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
+    Z = (X - X.mean(axis=0)) @ model.components_.T
+    np.testing.assert_allclose(Z.var(axis=0), model.explained_variance_, rtol=1e-9)
+    np.testing.assert_allclose(np.corrcoef(Z.T, model.transform(X).T)[[0, 1], [2, 3]], 1, atol=1e-9)
+
+
+def test_missing_values():
+    X, Y, direction = planted()
+    X[np.random.default_rng(1).random(X.shape) < 0.1] = np.nan
+    model = ContraPCA(1).fit(X, background=Y)
+    assert (model.components_ @ direction)[0] ** 2 > 0.7
+    assert 1 < model.n_latent_ <= 11
+    assert model.gamma_max_is_bound_
+    assert not np.isnan(model.impute(X)).any()
+    assert model.transform(X).shape == (200, 1)
+
+
+def test_repeated_features_leave_fewer_dimensions():
+    rng = np.random.default_rng(0)
+    X, Y = (np.hstack([table, table[:, :4]]) for table in rng.normal(size=(2, 100, 8)))
+    assert 2 <= ContraPCA(2).fit(X, background=Y).n_latent_ <= 7
+
+
+def test_the_rank_gives_way_to_a_strong_gamma_and_says_so():
+    X, Y, _ = planted()
+    with pytest.warns(ContrastWarning, match="latent dimensions that these tables suggest"):
+        model = ContraPCA(1, gamma=0.9).fit(X, background=Y)
+    assert model.n_latent_ < ContraPCA(1).fit(X, background=Y).n_latent_
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"n_latent": 1}, "n_latent=1 must be a whole number, 2 or more"),
+        ({"n_latent": 40}, "n_latent=40 is not possible with n_features=40"),
+        ({"n_latent": "many"}, "n_latent='many' is not known"),
+        ({"axes": "other"}, "axes='other' is not known"),
+        ({"n_latent": 6, "gamma": 0.99}, "too strong a contrast"),
+    ],
+)
+def test_refused(settings, message):
+    X, Y, _ = planted()
+    model = ContraPCA(2, **settings)
+    with pytest.raises(ValueError, match=message):
+        model.fit(X, background=Y)
+    assert not hasattr(model, "components_")
+
+
+def test_a_path_has_the_same_models_and_is_saved(tmp_path):
+    X, Y, _ = planted()
+    path = contrast_path(X, background=Y, method="contrapca", gammas=8)
+    model = path.model(path.gammas[4])
+    again = ContraPCA(2, gamma=path.gammas[4], n_latent=model.n_latent_).fit(X, background=Y)
+    np.testing.assert_allclose(model.transform(X), again.transform(X), atol=1e-8)
+    np.testing.assert_allclose(path.latents(X)[4], again.transform(X), atol=1e-8)
+    np.testing.assert_allclose(model.axis_ratios_, again.axis_ratios_, rtol=1e-8)
+    path.save(tmp_path / "path.npz")
+    np.testing.assert_array_equal(load(tmp_path / "path.npz").latents(X), path.latents(X))
+
+
+def test_a_saved_model_is_the_same(tmp_path):
+    X, Y, _ = planted()
+    model = ContraPCA(2).fit(X, background=Y)
+    model.save(tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    np.testing.assert_array_equal(again.transform(X), model.transform(X))
+    np.testing.assert_array_equal(again.axis_ratios_, model.axis_ratios_)
+    np.testing.assert_array_equal(again.contrast_score(X), model.contrast_score(X))
+
+
+@pytest.mark.parametrize(("n", "D"), [(40, 500), (60, 40), (30, 8)])
+def test_the_bootstrap_works_at_the_default(n, D):
+    X, Y = np.random.default_rng(0).normal(size=(2, n, D))
+    refits = ContraPCA(2).fit(X, background=Y).bootstrap(X, background=Y, n=40, random_state=0, progress=False)
+    assert refits.failures <= 2
+    assert refits.loadings.shape == (1, 40 - refits.failures, D, 2)
+
+
+def test_blocks_make_the_bootstrap_wider():
+    rng = np.random.default_rng(0)
+    X, Y = ((rng.normal(size=(20, 1, 6)) + 0.3 * rng.normal(size=(20, 10, 6))).reshape(200, 6) for _ in range(2))
+    animals = np.repeat(np.arange(20), 10)
+    model = ContraPCA(1).fit(X, background=Y)
+    given = {"background": Y, "n": 60, "random_state": 0, "progress": False}
+    rows, blocks = (
+        model.bootstrap(X, **given),
+        model.bootstrap(X, blocks=animals, background_blocks=animals + 20, **given),
+    )
+    assert blocks.angles().mean() > 1.3 * rows.angles().mean()
+    with pytest.raises(ValueError, match="background_blocks is not"):
+        model.bootstrap(X, blocks=animals, **given)
+
+
+def test_other_rows_are_refused_by_the_bootstrap():
+    X, Y, _ = planted()
+    model = ContraPCA(1).fit(X, background=Y)
+    with pytest.raises(ValueError, match="X is not the table of the fit: it has 199 rows"):
+        model.bootstrap(np.vstack([X[1:-1], X[[0]] + X[[-1]] - X.mean(axis=0)]), background=Y, progress=False)
+
+
+def test_an_improper_posterior_names_what_would_do():
+    X, Y, _ = planted(n=60)
+    with pytest.raises(ImproperPosteriorError, match="n_latent="):
+        ContraPCA(2, gamma=0.25).fit(X, background=Y).posterior(X, background=Y, progress=False)

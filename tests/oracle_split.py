@@ -1,0 +1,119 @@
+"""The slow, obvious version of the split test (F18): the same splits, nothing shared, nothing approximated.
+
+Every half is cut out of the tables, every covariance is computed from its rows with all features, every statistic in
+a loop over rows. It has no working basis, so it equals `contrast_test` wherever that loses nothing: up to 500 features,
+or up to 502 rows in both groups together.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import scipy.linalg
+import scipy.stats
+
+
+def split_p_values(X, Y, splits, n_axes):
+    """p-value of each axis (n_axes,) for given splits of dense tables (n, D) and (m, D)."""
+    by_split = []
+    for finds in splits.finds:
+        (x_chunks, y_chunks), (x_units, y_units) = splits.chunks, splits.units
+        x_find, y_find = finds[x_chunks], finds[y_chunks]
+        V = axes(X[x_find], Y[y_find], len(set(x_units[x_find])), len(set(y_units[y_find])), n_axes)
+        x, y = X[~x_find] @ V, Y[~y_find] @ V
+        p = []
+        for j in range(n_axes):
+            r, s = residuals(x, y, j)
+            p.append(p_value(r, s, x_units[~x_find], y_units[~y_find]))
+        by_split.append([max(p[: j + 1]) for j in range(n_axes)])
+    combined = []
+    for column in np.array(by_split).T:
+        score = np.mean([np.tan((0.5 - min(p, 0.99)) * np.pi) for p in column])
+        combined.append(min((1 + np.log(len(column)) / 7) * scipy.stats.cauchy.sf(score), 1.0))
+    return np.array(combined)
+
+
+def axes(X, Y, n_units, m_units, n_axes):
+    """Contrast axes (D, n_axes) of the finding half."""
+    D = X.shape[1]
+    S, T = np.cov(X.T, ddof=0), np.cov(Y.T, ddof=0)
+    signals = max(n_signals(S, len(X)), n_signals(T, len(Y)))
+    ranks = []
+    for k in range(1, n_axes + 1):
+        r = max(min(min(signals + 1, 50) + k, min(n_units, m_units) // 2), k + 1)
+        ranks.append(max(min(r, D - 1, min(len(X) - 1, D, 500) - 1), k))
+    mu, rho = np.linalg.eigvalsh(S)[::-1], np.linalg.eigvalsh(T)[::-1]
+    gamma = 0.5 * min(1.0, mu[ranks[0] :].sum() / rho[: D - ranks[0]].sum())
+    U = np.linalg.eigh(S - gamma * T)[1][:, ::-1]
+    found = []
+    for r in ranks:
+        P = U[:, :r]
+        x_noise = (np.trace(S) - np.trace(P.T @ S @ P)) / (D - r) * len(X) / (len(X) - 1)
+        y_noise = (np.trace(T) - np.trace(P.T @ T @ P)) / (D - r) * len(Y) / (len(Y) - 1)
+        least, floor = min(x_noise, y_noise), y_noise
+        variances, basis = np.linalg.eigh(P.T @ T @ P)
+        while True:
+            B = basis @ np.diag(np.maximum(variances, floor)) @ basis.T
+            # Directions in the subspace that are uncorrelated with the earlier axes.
+            free = scipy.linalg.null_space(np.array([B @ P.T @ v for v in found])) if found else np.eye(r)
+            theta, w = scipy.linalg.eigh(free.T @ P.T @ S @ P @ free, free.T @ B @ free)
+            if theta[-1] >= 3 or floor <= least:
+                break
+            floor = max(floor / 2, least)
+        v = P @ free @ w[:, -1]
+        found.append(v / np.linalg.norm(v))
+    return np.column_stack(found)
+
+
+def n_signals(covariance, rows):
+    """Eigenvalues above the Tracy-Widom edge of what is left."""
+    D, N = len(covariance), rows - 1
+    scatter = np.linalg.eigvalsh(covariance * rows)[::-1]
+    most = min(N, D) - 1
+    for j in range(most):
+        A, B = N - j - 0.5, D - j - 0.5
+        s2 = max(scatter[j + 1 :].sum(), 0.0) / ((D - j - 1) * (N - j - 1))
+        mu = (np.sqrt(A) + np.sqrt(B)) ** 2
+        tau = (np.sqrt(A) + np.sqrt(B)) * (1 / np.sqrt(A) + 1 / np.sqrt(B)) ** (1 / 3)
+        if scatter[j] <= s2 * (mu + 2.02 * tau):
+            return j
+    return most
+
+
+def residuals(x, y, j):
+    """Axis j of both groups without what the axes before it explain."""
+    if j == 0:
+        return x[:, 0], y[:, 0]
+    a, b = np.atleast_2d(np.cov(x.T, ddof=0)), np.atleast_2d(np.cov(y.T, ddof=0))
+    M = a - b
+    if np.linalg.eigvalsh(M[:j, :j])[0] < 0.2 * np.mean(np.diag(b)[:j]):
+        M = a
+    beta = np.linalg.solve(M[:j, :j], M[:j, j])
+    return x[:, j] - x[:, :j] @ beta, y[:, j] - y[:, :j] @ beta
+
+
+def p_value(x, y, x_units, y_units):
+    """One-sided p-value of "the foreground's deviations are larger", from one split and one axis."""
+    n, m = len(set(x_units)), len(set(y_units))
+    p = {u: np.mean(np.abs(x - np.median(x))[x_units == u]) for u in sorted(set(x_units))}
+    alike = np.sqrt((1 - 1 / n) / (1 - 1 / m))
+    q = {u: alike * np.mean(np.abs(y - np.median(y))[y_units == u]) for u in sorted(set(y_units))}
+    pairs = [u for u in p if u in q]
+    left, right = [p[u] for u in p if u not in q], [q[u] for u in q if u not in p]
+    numerator = variance = third = 0.0
+    limit = len(pairs)
+    for u in pairs:
+        numerator += (p[u] - q[u]) / 2
+        variance += (p[u] - q[u]) ** 2 / 4
+    if left and right and len(left) + len(right) > 2:
+        k, h = len(left), len(right)
+        M = k + h
+        w = k * h / M
+        v = w**2 * np.var(left + right, ddof=1) * (1 / k + 1 / h)
+        skewness = scipy.stats.skew(left + right) * (M - 2 * k) * np.sqrt(M - 1) / ((M - 2) * np.sqrt(k * h))
+        numerator += w * (np.mean(left) - np.mean(right))
+        variance += v
+        third += skewness * v**1.5
+        limit += M - 1
+    z, skewness = numerator / np.sqrt(variance), third / variance**1.5
+    student = scipy.stats.t.sf(z * np.sqrt((limit - 1) / (limit - z**2)), limit - 1)
+    return float(student if abs(skewness) < 1e-3 else max(student, scipy.stats.pearson3.sf(z, skewness)))

@@ -1,0 +1,338 @@
+"""Many gammas at once, against independent fits."""
+
+import pickle
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import oracles
+from conftest import make_groups
+from contrapca import CPCA, PCPCA, ContrastPath, Moments, contrast_path, gamma_limits, load
+from contrapca._util.archive import read_archive, write_archive
+from contrapca.exceptions import InfeasibleGammaError, ModelFileError, NonFiniteError, RankError
+from contrapca.groups import Groups
+from contrapca.solvers import solve_path
+
+X, Y = make_groups(150, 120, 12)
+WIDE = make_groups(20, 15, 60, seed=1)
+
+
+@pytest.mark.parametrize("method", ["pcpca", "cpca"])
+@pytest.mark.parametrize("scale", [False, "group"])
+@pytest.mark.parametrize("solver", ["eigh", "lanczos", "dual"])
+def test_equals_independent_fits(method, scale, solver):
+    left, right = WIDE if solver == "dual" else (X, Y)
+    path = contrast_path(left, background=right, n_components=2, method=method, scale=scale, solver=solver)
+    estimator = PCPCA if method == "pcpca" else CPCA
+    assert np.all(np.diff(path.gammas) > 0)
+    assert path.gammas[0] == 0
+    limits = gamma_limits(left, right, n_components=2, scale=scale)
+    assert path.limit == pytest.approx(getattr(limits, method), rel=1e-9)
+    assert not path.limit_is_bound
+    latents = path.latents(left)
+    for g in range(0, len(path), 6):
+        fit = estimator(2, gamma=path.gammas[g], scale=scale).fit(left, background=right)
+        np.testing.assert_allclose(path.eigenvalues[g], fit.eigenvalues_, rtol=1e-8)
+        np.testing.assert_allclose(path.explained_variance[g], fit.explained_variance_, rtol=1e-6)
+        np.testing.assert_allclose(path.background_variance[g], fit.background_variance_, rtol=1e-6, atol=1e-9)
+        gap = (fit.eigenvalues_[0] - fit.eigenvalues_[1]) / fit.eigenvalues_[0]
+        np.testing.assert_allclose(path.components(g), fit.components_, atol=1e-7 / max(gap, 1e-3))
+        assert path.objective[g] == pytest.approx(fit.objective(), rel=1e-8)
+        np.testing.assert_allclose(latents[g], fit.transform(left), atol=1e-6)
+        if method == "pcpca":
+            assert path.sigma2[g] == pytest.approx(fit.noise_variance_, rel=1e-6)
+        model = path.model(path.gammas[g])
+        np.testing.assert_allclose(model.transform(left), fit.transform(left), atol=1e-8)
+        assert model.gamma_max_ == path.limit
+        assert model.gamma_max_is_bound_ is False
+    np.testing.assert_allclose(
+        path.latents(right, center="background")[3],
+        estimator(2, gamma=path.gammas[3], scale=scale)
+        .fit(left, background=right)
+        .transform(right, center="background"),
+        atol=1e-6,
+    )
+
+
+def test_clustered_spectra_and_crossings():
+    """Eigenvalues that meet and cross along the path: projectors still agree, and nothing is missed."""
+    rng = np.random.default_rng(0)
+    left = rng.standard_normal((400, 30)) * np.repeat([3.0, 2.9, 1.0], [3, 3, 24])
+    right = rng.standard_normal((300, 30)) * np.repeat([2.9, 1.0, 1.0], [3, 3, 24])
+    groups = Groups.of(Moments.from_rows(left), Moments.from_rows(right))
+    gammas = np.linspace(0, 0.9, 60)
+    found = solve_path(groups, gammas, 3)
+    assert found.solved.sum() < 60
+    assert found.residuals.max() <= 1e-9
+    for g, gamma in enumerate(gammas):
+        values, U = np.linalg.eigh(oracles.contrast_matrix(left, right, gamma) / 400)
+        np.testing.assert_allclose(found.values[g], values[:-4:-1], rtol=1e-8)
+        gap = (values[-3] - values[-4]) / values[-1]
+        vectors = found.basis @ found.coordinates[g]
+        np.testing.assert_allclose(vectors @ vectors.T, U[:, -3:] @ U[:, -3:].T, atol=1e-8 / gap)
+
+
+def test_few_gammas_and_many_components():
+    for gammas in ([0.2], [0.0, 0.3], [0.1, 0.2, 0.3]):
+        path = contrast_path(X, background=Y, gammas=gammas)
+        np.testing.assert_array_equal(path.gammas, gammas)
+    path = contrast_path(X, background=Y, n_components=11, gammas=[0.0, 0.05, 0.1])
+    np.testing.assert_allclose(path.eigenvalues[2], PCPCA(11, gamma=0.1).fit(X, background=Y).eigenvalues_, rtol=1e-8)
+
+
+def test_numbers_along_the_path():
+    path = contrast_path(X, background=Y, n_components=2)
+    previous, first = path.angles()
+    assert previous.shape == first.shape == (40, 2)
+    np.testing.assert_allclose(previous[0], 0, atol=1e-6)
+    assert first[-1, 0] > 0.2
+    U, V = path.components(0), path.components(39)
+    np.testing.assert_allclose(np.cos(first[-1]), np.linalg.svd(U @ V.T, compute_uv=False)[::-1], atol=1e-7)
+    table = path.table()
+    np.testing.assert_array_equal(table["gamma"], path.gammas)
+    assert np.all(np.diff(table["background_share"]) <= 1e-12)  # a stronger contrast holds less of the background
+    affinity = path.affinity()
+    np.testing.assert_allclose(np.diag(affinity), 1)
+    assert affinity[0, -1] == pytest.approx(np.sum((U @ V.T) ** 2) / 2)
+
+
+def test_to_frame(need):
+    need("pandas")
+    assert list(contrast_path(X, background=Y).to_frame().columns)[:3] == ["gamma", "sigma2", "objective"]
+
+
+def test_representatives():
+    path = contrast_path(X, background=Y)
+    chosen = path.representatives(3)
+    assert chosen.size == 3
+    assert chosen[0] == 0
+    assert set(chosen) <= set(path.gammas)
+    assert path.representatives(1).tolist() == [0]
+    flat = contrast_path(X, background=np.eye(12)[np.r_[0:12, 0:12]] * np.r_[[1.0] * 12, [-1.0] * 12][:, None])
+    assert flat.representatives(4).size == 1  # an isotropic background turns nothing
+
+
+def test_mouse_representatives(mouse):
+    """One near 0, one within 10 % of the limit."""
+    path = contrast_path(mouse[0], background=mouse[1])
+    chosen = path.representatives(4)
+    assert chosen[0] < 0.05 * path.limit
+    assert chosen[-1] > 0.9 * path.limit
+
+
+def test_aligned_latents_move_little():
+    path = contrast_path(X, background=Y, n_components=2)
+    plain, aligned = path.latents(X), path.aligned(X)
+    for g in range(1, len(path)):
+        steps = [np.linalg.norm(Z[g] - Z[g - 1]) for Z in (aligned, plain)]
+        assert steps[0] <= 1.5 * steps[1] + 1e-9
+        np.testing.assert_allclose(
+            np.linalg.svd(aligned[g], compute_uv=False), np.linalg.svd(plain[g], compute_uv=False), rtol=1e-6
+        )
+
+
+@pytest.mark.parametrize("method", ["pcpca", "cpca"])
+@pytest.mark.parametrize("scale", [False, "group", "pooled"])
+def test_files(method, scale, tmp_path):
+    path = contrast_path(*WIDE[:1], background=WIDE[1], n_components=1, method=method, scale=scale)
+    path.save(tmp_path / "path.npz")
+    twin = load(tmp_path / "path.npz")
+    assert isinstance(twin, ContrastPath)
+    assert (twin.limit, twin.limit_is_bound, twin.auto_gamma) == (path.limit, False, path.auto_gamma)
+    assert (twin.method, twin.scale, twin.solver, twin.solved) == (path.method, scale, path.solver, path.solved)
+    assert twin.totals == path.totals
+    assert repr(twin) == repr(path)
+    np.testing.assert_array_equal(twin.latents(WIDE[0]), path.latents(WIDE[0]))
+    np.testing.assert_array_equal(twin.background_variance, path.background_variance)
+    assert str(twin.table()) == str(path.table())
+
+
+@pytest.mark.parametrize("method", ["pcpca", "cpca"])
+def test_models_of_a_loaded_path(method, tmp_path):
+    """They need no rows: the same as those of the path itself, at its own gammas only."""
+    path = contrast_path(X, background=Y, n_components=2, method=method, scale="group")
+    path.save(tmp_path / "path.npz")
+    twin = load(tmp_path / "path.npz")
+    for gamma in path.gammas[[0, 7, -1]]:
+        left, right = path.model(gamma), twin.model(gamma)
+        assert type(left) is type(right) is (PCPCA if method == "pcpca" else CPCA)
+        assert left.get_params() == right.get_params()
+        assert (left.gamma_, left.gamma_max_) == (right.gamma_, right.gamma_max_) == (gamma, path.limit)
+        for name in ("transform", "score_samples", "contrast_score"):
+            if hasattr(left, name):
+                np.testing.assert_array_equal(getattr(left, name)(X), getattr(right, name)(X))
+        assert left.objective() == right.objective()
+        assert left.reconstruction_loss() == right.reconstruction_loss()
+    for other in (0.123, path.limit, 2 * path.limit):
+        for found in (path, twin):
+            with pytest.raises(ValueError, match=r"not one of this path's gammas; the nearest is .*gammas="):
+                found.model(other)
+
+
+def changed(archive, **changes):
+    """The parts of an archive with others in their place: an array by name, `facts` merged; None: left out."""
+    facts = archive.facts | changes.pop("facts", {})
+    arrays = archive.arrays | changes
+    return archive.kind, facts, {name: value for name, value in arrays.items() if value is not None}, archive.names
+
+
+# name: what is changed, what the message says
+DAMAGED = {
+    "gammas too short": (lambda a: changed(a, gammas=a.arrays["gammas"][:3]), "does not fit the others"),
+    "gammas decreasing": (lambda a: changed(a, gammas=a.arrays["gammas"][::-1]), "its gammas .*impossible"),
+    "gammas in a table": (lambda a: changed(a, gammas=a.arrays["gammas"][None]), "gammas does not have 1 axes"),
+    "noise variance": (lambda a: changed(a, sigma2=-a.arrays["sigma2"]), "impossible"),
+    "no noise variance": (lambda a: changed(a, sigma2=None), "sigma2 is missing"),
+    "NaN": (lambda a: changed(a, basis=np.nan * a.arrays["basis"]), "basis is not finite"),
+    "scale": (lambda a: changed(a, **{"foreground.scale": 0 * a.arrays["foreground.scale"]}), "scales, .* impossible"),
+    "units of other features": (
+        lambda a: changed(a, **{f"foreground.{name}": np.ones(3) for name in ("mean", "variance", "scale")}),
+        "foreground.mean has 3 features, and the others 60",
+    ),
+    "background's noise": (lambda a: changed(a, facts={"background_model.sigma2": -1.0}), "sigma2 is not positive"),
+    "unknown method": (lambda a: changed(a, facts={"method": "pca"}), "does not describe a path"),
+    "no groups": (lambda a: changed(a, facts={"groups": 3}), "does not describe a path"),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGED)
+def test_damaged_files(name, tmp_path):
+    contrast_path(*WIDE[:1], background=WIDE[1], n_components=1).save(tmp_path / "path.npz")
+    change, message = DAMAGED[name]
+    write_archive(tmp_path / "same.npz", *changed(read_archive(tmp_path / "path.npz")))
+    assert len(load(tmp_path / "same.npz")) == 40  # the control
+    write_archive(tmp_path / "bad.npz", *change(read_archive(tmp_path / "path.npz")))
+    with pytest.raises(ModelFileError, match=message):
+        load(tmp_path / "bad.npz")
+
+
+def test_missing_values():
+    holes = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
+    path = contrast_path(holes, background=Y, gammas=[0.0, 0.2, 0.4])
+    fit = PCPCA(2, gamma=0.2).fit(holes, background=Y)
+    assert path.objective[1] == pytest.approx(fit.objective(), rel=1e-6)
+    np.testing.assert_allclose(path.model(0.2).transform(holes), fit.transform(holes), atol=1e-4)
+    np.testing.assert_allclose(path.latents(X)[1], fit.transform(X), atol=1e-4)
+    np.testing.assert_allclose(path.latents(holes)[1], fit.transform(holes), atol=1e-4)
+    assert len(contrast_path(holes, background=Y)) == 20
+    with pytest.raises(ValueError, match="not one of this path's"):
+        path.model(0.3)
+    with pytest.raises(NonFiniteError):
+        contrast_path(holes, background=Y, method="cpca")
+
+
+def test_sparse_rows():
+    left, right = sp.csr_array(np.maximum(X, 1) - 1), sp.csr_array(np.maximum(Y, 1) - 1)
+    path = contrast_path(left, background=right, solver="lanczos")
+    dense = contrast_path(left.toarray(), background=right.toarray())
+    np.testing.assert_allclose(path.eigenvalues, dense.eigenvalues, rtol=1e-6)
+    np.testing.assert_allclose(path.latents(left)[5], dense.latents(left.toarray())[5], atol=1e-6)
+
+
+def test_names_are_kept(need):
+    pd = need("pandas")
+    names = [f"g{j}" for j in range(12)]
+    left, right = pd.DataFrame(X, columns=names), pd.DataFrame(Y, columns=names)
+    path = contrast_path(left, background=right)
+    assert path.feature_names == names
+    assert path.units.foreground.names == tuple(names)
+    assert list(path.model(path.gammas[9]).feature_names_in_) == names
+
+
+def test_refused():
+    limit = gamma_limits(X, Y).pcpca
+    with pytest.raises(InfeasibleGammaError, match=f"{limit:.4f}"):
+        contrast_path(X, background=Y, gammas=[0.1, 1.01 * limit])
+    with pytest.raises(ValueError, match="finite numbers"):
+        contrast_path(X, background=Y, gammas=[-1])
+    with pytest.raises(ValueError, match="method='pca'"):
+        contrast_path(X, background=Y, method="pca")
+    with pytest.raises(RankError):
+        contrast_path(X[:, :2] @ np.ones((2, 12)), background=Y)
+    with pytest.raises(ValueError, match="5 features, but 12 were fitted"):
+        contrast_path(X, background=Y).latents(X[:, :5])
+
+
+def test_models_are_what_the_path_was_made_of():
+    tables = X.astype(np.float32), Y.astype(np.float32)
+    path = contrast_path(tables[0], background=tables[1], scale="group", gammas=[0.0, 0.2])
+    assert path.scale == "group"
+    np.testing.assert_allclose(path.units.foreground.scale, X.std(axis=0), rtol=1e-6)  # the divisors
+    np.testing.assert_allclose(path.units.background.scale, Y.std(axis=0), rtol=1e-6)
+    model = path.model(0.2)
+    assert model.scale == "group"
+    assert model.components_.dtype == np.float32
+    assert not hasattr(model, "feature_names_in_")
+    refit = PCPCA(2, gamma=0.2, scale="group").fit(X, background=Y)
+    np.testing.assert_allclose(model.components_, refit.components_, atol=1e-5)
+    np.testing.assert_allclose(model.contrast_score(X), refit.contrast_score(X), rtol=1e-4, atol=1e-4)
+
+
+@pytest.mark.parametrize("bad", [-1.0, np.nan])
+def test_models_at_impossible_gammas(bad):
+    with pytest.raises(ValueError, match="gamma="):
+        contrast_path(X, background=Y).model(bad)
+
+
+def test_groups_of_numbers():
+    """Variances, totals and units are Groups; the shares come from them."""
+    path = contrast_path(X, background=Y, n_components=2)
+    for found in (path.variances, path.totals, path.units, path.shares()):
+        assert isinstance(found, Groups)
+        assert found.names == ("foreground", "background")
+    for table, along, total, units in zip((X, Y), path.variances, path.totals, path.units, strict=True):
+        assert total == pytest.approx(table.var(axis=0).sum(), rel=1e-10)
+        np.testing.assert_allclose(along[9], np.var(table @ path.components(9).T, axis=0), rtol=1e-8)
+        np.testing.assert_allclose(units.mean, table.mean(axis=0), atol=1e-12)
+        np.testing.assert_array_equal(units.scale, 1)
+        assert units.weight == len(table)
+    np.testing.assert_array_equal(path.shares().foreground, path.explained_variance / path.totals.foreground)
+    np.testing.assert_array_equal(path.table()["background_share"], path.shares().background.sum(axis=1))
+
+
+def test_names_and_identity():
+    path = contrast_path(X, background=Y)
+    assert "40 gammas" in repr(path)
+    assert path != contrast_path(X, background=Y)
+
+
+@pytest.mark.parametrize("solver", ["eigh", "lanczos", "dual"])
+def test_rows_that_change_later_change_nothing(solver):
+    """A path keeps no rows: its models are the same after the tables were changed in place."""
+    left, right = (table.copy() for table in (WIDE if solver == "dual" else (X, Y)))
+    new = left.copy()
+    path = contrast_path(left, background=right, solver=solver)
+    before = path.model(path.gammas[20]), path.latents(new)
+    left[:, 3] *= 2
+    right[:] = right[::-1].copy() + 1
+    after = path.model(path.gammas[20]), path.latents(new)
+    for name in ("transform", "score_samples", "contrast_score"):
+        np.testing.assert_array_equal(getattr(after[0], name)(new), getattr(before[0], name)(new))
+    np.testing.assert_array_equal(after[1], before[1])
+
+
+@pytest.mark.parametrize("solver", ["eigh", "lanczos"])
+def test_a_path_is_as_large_for_ten_times_the_rows(solver):
+    sizes = [
+        len(pickle.dumps(contrast_path(*make_groups(n, n, 12)[:1], background=make_groups(n, n, 12)[1], solver=solver)))
+        for n in (100, 1000)
+    ]
+    assert sizes[1] < 1.2 * sizes[0]  # the basis may have a few more columns
+
+
+def test_columns_in_another_order(need):
+    pd = need("pandas")
+    names = [f"g{j}" for j in range(12)]
+    left, right = pd.DataFrame(X, columns=names), pd.DataFrame(Y, columns=names)
+    path = contrast_path(left, background=right)
+    with pytest.raises(ValueError, match="in their order"):
+        path.latents(left[names[::-1]])
+    model = path.model(path.gammas[9])
+    with pytest.raises(ValueError, match="order"):
+        model.bootstrap(left[names[::-1]], background=right[names[::-1]], n=3, progress=False)
+    draws = model.bootstrap(left, background=right, n=3, random_state=0, progress=False)
+    with pytest.raises(ValueError, match="in their order"):
+        draws.latent_posterior(left[names[::-1]])
+    numbered = contrast_path(pd.DataFrame(X), background=pd.DataFrame(Y))
+    assert not hasattr(numbered.model(numbered.gammas[9]), "feature_names_in_")

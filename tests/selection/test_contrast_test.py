@@ -1,0 +1,405 @@
+"""The test of a contrast: equal to its oracle, its level, its power, what it says, its errors."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+import scipy.sparse
+import scipy.stats
+
+import oracle_split
+from contrapca import ContrastTest, contrast_test
+from contrapca.blocks import fewer_folds, looks_like_replicates, unit_numbers
+from contrapca.exceptions import ContrastWarning
+from contrapca.groups import Groups
+from contrapca.selection import _significance, _split_moments, verdict_on
+from contrapca.selection._splits import draw_splits, most_axes
+from contrapca.selection._spread import cauchy_combination
+
+
+def tables(seed, n, m, D, planted=0, variance=6.0):
+    """Gaussian groups that share two strong directions; the foreground has `planted` more."""
+    rng = np.random.default_rng(seed)
+    W = np.linalg.qr(rng.standard_normal((D, 2 + planted)))[0]
+    shared = 4 * W[:, :2]
+    X = rng.standard_normal((n, D)) + rng.standard_normal((n, 2)) @ shared.T
+    X = X + rng.standard_normal((n, planted)) @ W[:, 2:].T * np.sqrt(variance)
+    return X, rng.standard_normal((m, D)) + rng.standard_normal((m, 2)) @ shared.T
+
+
+def run(X, Y, n_axes=1, seed=0, **options):
+    return contrast_test(X, background=Y, max_components=n_axes, random_state=seed, **options)
+
+
+def splits_of(n, m, n_splits, seed, blocks=None, background_blocks=None):
+    units = unit_numbers(Groups.of(n, m), blocks, background_blocks, least=4, what="the test")
+    return draw_splits(units, n_splits, np.random.default_rng(seed))
+
+
+def most_rejections(n, level):
+    """So many of n tests of this level reject with probability 1e-4 or less."""
+    return int(scipy.stats.binom.isf(1e-4, n, level))
+
+
+# ---------------------------------------------------------------------- against the oracle
+
+BLOCKS = {"none": None, "inside": 100, "paired": 0, "partly paired": 4}
+
+
+@pytest.mark.parametrize("blocks", BLOCKS)
+@pytest.mark.parametrize(
+    ("n", "m", "D", "planted"), [(40, 30, 6, 0), (60, 60, 20, 2), (20, 24, 80, 0), (40, 40, 120, 1)]
+)
+def test_equals_the_oracle(n, m, D, planted, blocks):
+    X, Y = tables(1, n, m, D, planted)
+    shift = BLOCKS[blocks]
+    names = {} if shift is None else {"blocks": np.arange(n) % 10, "background_blocks": np.arange(m) % 10 + shift}
+    expected = oracle_split.split_p_values(X, Y, splits_of(n, m, 5, 3, **names), 2)
+    np.testing.assert_allclose(run(X, Y, 2, seed=3, n_splits=5, **names).p_values, expected, rtol=1e-8)
+
+
+def test_equals_the_oracle_on_counts():
+    rng = np.random.default_rng(0)
+    X, Y = rng.poisson(0.3, size=(70, 12)).astype(float), rng.poisson(0.3, size=(30, 12)).astype(float)
+    expected = oracle_split.split_p_values(X, Y, splits_of(70, 30, 21, 3), 3)
+    np.testing.assert_allclose(run(X, Y, 3, seed=3).p_values, expected, rtol=1e-8)
+
+
+@pytest.mark.parametrize("scale", ["group", "pooled"])
+@pytest.mark.parametrize("D", [12, 700])
+def test_scaling_is_that_of_the_rows(scale, D):
+    X, Y = tables(2, 300, 280, D, planted=1)
+    X, Y = (table * np.linspace(1, 50, D) for table in (X, Y))
+    sd = [np.sqrt((X.var(axis=0) * 300 + Y.var(axis=0) * 280) / 580)] * 2 if scale == "pooled" else [X.std(0), Y.std(0)]
+    by_hand = run(X / sd[0], Y / sd[1], 2, n_splits=3)
+    np.testing.assert_allclose(run(X, Y, 2, n_splits=3, scale=scale).statistics, by_hand.statistics, rtol=1e-6)
+
+
+@pytest.mark.parametrize(("n", "D"), [(60, 20), (60, 300), (400, 700)], ids=["tall", "span", "leading directions"])
+def test_sparse_equals_dense(n, D):
+    rng = np.random.default_rng(0)
+    X, Y = (rng.poisson(0.2, size=(n, D)).astype(float) for _ in range(2))
+    dense = run(X, Y, 2, n_splits=3)
+    sparse = run(scipy.sparse.csr_matrix(X), scipy.sparse.csr_matrix(Y), 2, n_splits=3)
+    np.testing.assert_allclose(sparse.p_values, dense.p_values, rtol=1e-6)
+    np.testing.assert_allclose(sparse.statistics, dense.statistics, rtol=1e-6, atol=1e-8)
+    assert sparse.noise_ratio == pytest.approx(dense.noise_ratio)
+
+
+def test_subspace_iteration(monkeypatch):
+    X, Y = tables(0, 120, 120, 60, planted=1, variance=10)
+    monkeypatch.setattr(_split_moments, "WORKING_DIMENSIONS", 20)
+    exact = run(X, Y, 2)
+    monkeypatch.setattr(_split_moments, "EXACT_FEATURES", 50)
+    dense, sparse = run(X, Y, 2), run(scipy.sparse.csr_matrix(X), scipy.sparse.csr_matrix(Y), 2)
+    np.testing.assert_allclose(sparse.statistics, dense.statistics, rtol=1e-6, atol=1e-8)
+    assert dense.n_components == exact.n_components == 1
+    np.testing.assert_allclose(dense.statistics[:, 0], exact.statistics[:, 0], atol=0.5)
+
+
+def test_the_span_of_a_wide_table_loses_nothing(monkeypatch):
+    X, Y = tables(0, 30, 30, 200, planted=1, variance=30)
+    in_span = run(X, Y, 2)
+    monkeypatch.setattr(_significance, "working_basis", lambda groups, rng: None)
+    np.testing.assert_allclose(in_span.statistics, run(X, Y, 2).statistics, rtol=1e-7, atol=1e-9)
+
+
+def test_small_blocks_of_rows_change_nothing(monkeypatch):
+    X, Y = tables(0, 300, 260, 700, planted=1)
+    expected = run(X, Y, 2, n_splits=3)
+    monkeypatch.setattr(_split_moments, "BLOCK_NUMBERS", 5000)
+    monkeypatch.setattr(_significance, "BLOCK_NUMBERS", 5000)
+    np.testing.assert_allclose(run(X, Y, 2, n_splits=3).statistics, expected.statistics, rtol=1e-8, atol=1e-10)
+
+
+def test_rotating_the_features_changes_nothing():
+    X, Y = tables(0, 80, 60, 15, planted=1)
+    Q = np.linalg.qr(np.random.default_rng(9).standard_normal((15, 15)))[0]
+    np.testing.assert_allclose(run(X @ Q, Y @ Q, 2).statistics, run(X, Y, 2).statistics, rtol=1e-7, atol=1e-9)
+
+
+def test_means_and_the_unit_of_measurement_do_not_matter():
+    X, Y = tables(0, 80, 60, 15, planted=1)
+    moved = run(1000 * X + 5e4, 1000 * Y - 3e4, 2)
+    np.testing.assert_allclose(moved.statistics, run(X, Y, 2).statistics, rtol=1e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize("D", [15, 250])
+def test_float32_rows(D):
+    X, Y = tables(0, 80, 60, D, planted=1)
+    single = run(X.astype(np.float32), Y.astype(np.float32), 2)
+    np.testing.assert_allclose(single.statistics, run(X, Y, 2).statistics, atol=1e-3)
+
+
+# ---------------------------------------------------------------------- what it returns
+
+
+def test_a_seed_repeats_and_progress_changes_nothing(capsys):
+    X, Y = tables(0, 60, 60, 10)
+    watched = run(X, Y, 2, seed=7, progress=True)
+    assert "splits" in capsys.readouterr().err
+    np.testing.assert_array_equal(watched.statistics, run(X, Y, 2, seed=7).statistics)
+    assert not np.array_equal(watched.statistics, run(X, Y, 2, seed=8).statistics)
+
+
+def test_the_first_axes_do_not_depend_on_how_many_follow():
+    X, Y = tables(0, 200, 200, 30, planted=2)
+    np.testing.assert_allclose(run(X, Y, 2).p_values, run(X, Y, 6).p_values[:2], rtol=1e-9)
+
+
+def test_what_it_says():
+    X, Y = tables(0, 300, 300, 30, planted=3)
+    test = run(X, Y, 6)
+    assert np.all(np.diff(test.p_values) >= 0)
+    assert test.n_components == 3 == np.count_nonzero(test.p_values <= test.level)
+    assert test.statistics.shape == (21, 6)
+    assert test.table()["found"].tolist() == [True] * 3 + [False] * 3
+    assert test.units == "300 + 300 rows"
+    assert test.verdict() == "3 components vary more in the cases than chance allows (p < 1e-06)."
+    assert test.verdict(5).startswith("3 of 5 components vary more")
+    assert test.verdict(1).startswith("1 of 1 component varies more")
+    assert "3 dimensions vary more in the cases: show more components" in test.remarks(2)[0]
+    assert test.remarks(3) == []
+    assert str(test).startswith(test.verdict())
+    assert "noise of the cases over that of the controls: 1.0" in str(test)
+    weaker = replace(test, p_values=np.array([0.001, 0.0049, 0.2, 0.3, 0.4, 0.5]), n_components=2)
+    assert weaker.verdict(2) == "2 of 2 components vary more in the cases than chance allows (p = 0.0049)."
+    nothing = run(Y, X, 2)
+    assert nothing.n_components == 0
+    assert nothing.verdict(2).startswith("Nothing found: in no direction do the cases vary more than chance allows (p")
+    with pytest.raises(ValueError, match="n_shown=0"):
+        test.verdict(0)
+    with pytest.raises(AttributeError):
+        test.level = 0.1
+
+
+def test_more_is_shown_than_can_be_tested():
+    X, Y = tables(0, 20, 20, 30, planted=1, variance=500)
+    test = run(X, Y, 10)
+    assert test.p_values.size == 5
+    sure = ContrastTest(5, np.full(5, 0.01), test.statistics, 1.0, 0.05, "split", "20 + 20 rows")
+    assert sure.remarks(7) == ["No more than 5 could be tested with 20 + 20 rows."]
+    assert "at least 5 dimensions" in sure.remarks(2)[0]
+
+
+def test_noise_ratio():
+    X, Y = tables(0, 300, 300, 30, planted=1)
+    assert run(X, Y).noise_ratio == pytest.approx(1, abs=0.05)
+    noisier = run(X + np.random.default_rng(1).standard_normal(X.shape), Y)
+    assert noisier.noise_ratio == pytest.approx(2, abs=0.15)
+    assert "noisier everywhere" in noisier.remarks()[0]
+
+
+# ---------------------------------------------------------------------- level and power
+
+LAWS = {
+    "gauss": lambda rng, n: rng.standard_normal((n, 10)),
+    "t3": lambda rng, n: rng.standard_t(3, size=(n, 10)),
+    "lognormal": lambda rng, n: rng.lognormal(size=(n, 10)),
+    "counts": lambda rng, n: rng.poisson(0.1, size=(n, 10)).astype(float),
+}
+
+
+@pytest.mark.parametrize(("n", "m"), [(60, 60), (100, 20)])
+@pytest.mark.parametrize("law", LAWS)
+def test_size(law, n, m):
+    rejections = 0
+    for seed in range(60):
+        rng = np.random.default_rng([seed, n])
+        rejections += run(LAWS[law](rng, n), LAWS[law](rng, m), seed=seed).n_components
+    assert rejections <= most_rejections(60, 0.05)
+
+
+def donors(rng):
+    effect = np.repeat(rng.standard_normal((10, 10)), 20, axis=0)
+    return effect + rng.standard_normal((200, 10)), np.repeat(np.arange(10), 20)
+
+
+def test_size_by_blocks_and_its_failure_by_rows():
+    by_block = by_row = 0
+    for seed in range(60):
+        rng = np.random.default_rng(seed)
+        (X, blocks), (Y, own) = donors(rng), donors(rng)
+        by_block += run(X, Y, seed=seed, blocks=blocks, background_blocks=own + 10).n_components
+        by_row += run(X, Y, seed=seed).n_components
+    limit = most_rejections(60, 0.05)
+    assert by_block <= limit
+    assert by_row > limit  # the control: this tolerance notices a test that is wrong
+
+
+@pytest.mark.parametrize("planted", [1, 2, 3])
+def test_planted_dimensions_are_counted(planted):
+    """The right number in 9 of 10 data sets or more; the tolerance is a binomial's."""
+    right = sum(
+        run(*tables(seed, 200, 200, 30, planted, 4.0), 5, seed=seed).n_components == planted for seed in range(30)
+    )
+    assert right >= 30 - scipy.stats.binom.isf(1e-3, 30, 0.1)
+
+
+def test_paired_blocks_find_what_the_pairs_show():
+    rng = np.random.default_rng(0)
+    blocks = np.repeat(np.arange(24), 20)
+    spread = np.repeat(np.exp(0.5 * rng.standard_normal(24)), 20)[:, None]
+    X, Y = (spread * rng.standard_normal((480, 8)) for _ in range(2))
+    X[:, 0] *= 2
+    paired = run(X, Y, blocks=blocks, background_blocks=blocks)
+    assert paired.n_components == 1
+    assert paired.units == "24 + 24 blocks, 24 of them in both groups"
+    assert paired.p_values[0] < run(X, Y, blocks=blocks, background_blocks=blocks + 24).p_values[0]
+
+
+def test_paired_blocks_fall_on_the_same_side():
+    labels = np.arange(40) % 8
+    splits = splits_of(40, 40, 9, 0, labels, labels[::-1])
+    for finds in splits.finds:
+        own = [set(units[finds[chunks]]) for units, chunks in zip(splits.units, splits.chunks, strict=True)]
+        assert own[0] == own[1]
+        assert np.count_nonzero(finds) == 4
+
+
+def test_the_cauchy_rule_keeps_its_level_under_dependence():
+    rng = np.random.default_rng(0)
+    for rho in (0.0, 0.2, 0.4, 0.7, 1.0):
+        z = np.sqrt(rho) * rng.standard_normal(20_000) + np.sqrt(1 - rho) * rng.standard_normal((21, 20_000))
+        p = cauchy_combination(scipy.stats.norm.sf(z))
+        assert np.count_nonzero(p <= 0.05) <= most_rejections(20_000, 0.05)
+    assert cauchy_combination(np.zeros((21, 1)))[0] < 1e-200
+
+
+def test_constant_tables():
+    noise = np.random.default_rng(0).standard_normal((60, 4))
+    assert run(np.ones((20, 4)), np.ones((20, 4))).n_components == 0
+    assert run(np.ones((20, 4)), noise).n_components == 0
+    assert run(noise, np.ones((60, 4))).n_components == 1
+
+
+# ---------------------------------------------------------------------- bad input
+
+
+def bad(labels, at, value):
+    return [value if k == at else label for k, label in enumerate(labels)]
+
+
+NAMES = [f"donor {k % 5}" for k in range(20)]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"blocks": NAMES[:-1], "background_blocks": NAMES}, r"blocks has shape \(19,\) for 20 rows"),
+        ({"blocks": NAMES, "background_blocks": bad(NAMES, 3, None)}, r"background_blocks lacks .* 1 of 20 .* row 3"),
+        ({"blocks": bad(NAMES, 0, float("nan")), "background_blocks": NAMES}, "blocks lacks"),
+        ({"blocks": bad(NAMES, 0, ""), "background_blocks": NAMES}, "blocks lacks"),
+        ({"blocks": ["a"] * 20, "background_blocks": NAMES}, "blocks names 1 block: the test needs 4 or more"),
+        ({"blocks": NAMES}, "blocks is given and background_blocks is not"),
+        ({"background_blocks": NAMES}, "background_blocks is given and blocks is not"),
+        ({"blocks": NAMES, "background_blocks": NAMES, "method": "permutation"}, "5 of the blocks have rows in both"),
+        ({"n_axes": 0}, "max_components=0 must be a whole number"),
+        ({"n_splits": 0}, "n_splits=0"),
+        ({"n_permutations": 0}, "n_permutations=0"),
+        ({"level": 1.0}, r"level=1.0 must be below 1"),
+        ({"level": 0.0}, r"level=0.0 must be a finite number above 0"),
+        ({"level": 0.001, "method": "permutation"}, r"level=0.001 must be below 1 and at least"),
+        ({"method": "welch"}, "method='welch' is not known"),
+        ({"scale": "both"}, "scale='both' is not known"),
+    ],
+)
+def test_bad_options(options, words):
+    X, Y = tables(0, 20, 20, 8)
+    with pytest.raises(ValueError, match=words):
+        run(X, Y, **options)
+
+
+def test_bad_tables():
+    X, Y = tables(0, 20, 20, 8)
+    with pytest.raises(ValueError, match=r"The foreground has 3 rows: the test needs 4 or more"):
+        run(X[:3], Y)
+    with pytest.raises(ValueError, match="The foreground has 7 features and the background 8"):
+        run(X[:, :7], Y)
+    with pytest.raises(ValueError, match="1 feature"):
+        run(X[:, :1], Y[:, :1])
+    with pytest.raises(ValueError, match="contrasts two groups"):
+        run(X, None)
+    with pytest.raises(ValueError, match="too large to be squared"):
+        run(X * 1e200, Y)
+    X[2, 3] = np.nan
+    with pytest.raises(ValueError, match="needs complete rows, and values are missing: impute them first"):
+        run(X, Y)
+    X[2, 3] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        run(X, Y)
+
+
+def test_most_axes():
+    def most(n, m, D):
+        return most_axes(Groups.of(np.arange(n), np.arange(m)), D)
+
+    assert [most(100, 100, 5), most(20, 100, 50), most(4, 4, 50), most(8, 8, 2)] == [4, 5, 1, 1]
+
+
+# ---------------------------------------------------------------------- the verdict
+
+
+def test_verdict_on_tables():
+    from contrapca.groups import split_groups
+
+    def verdict(X, Y, **options):
+        checked = split_groups(X, None, Y, None, name="it", needs_background=True, allow_missing=True)
+        return verdict_on(checked, n_shown=2, **options)
+
+    X, Y = tables(0, 200, 200, 12, planted=2)
+    found = verdict(X, Y)
+    assert found.sentence.startswith("2 of 2 components vary more in the cases than chance allows (p ")
+    assert found.summary() == verdict(X, Y).summary()
+    assert found.summary()["test"]["n_components"] == 2
+    X[0, 0] = np.nan
+    assert "the test needs complete rows, and values are missing" in verdict(X, Y).sentence
+    assert verdict(X, Y).summary()["test"] is None
+    assert "one group has 3 rows" in verdict(Y, Y[:3]).sentence
+    with pytest.raises(ValueError, match="blocks has shape"):
+        verdict(Y, Y, blocks=([1], [2]))
+
+
+# ---------------------------------------------------------------------- replicates
+
+
+@pytest.mark.parametrize(
+    ("names", "stems"),
+    [
+        (["309_1", "309_2", "311_1", "311_2", "312_1"], ["309", "309", "311", "311", "312"]),
+        (["a-b-1", "a-b-2", "c 1", "c 2", "d.r1", "d.r2"], ["a-b", "a-b", "c", "c", "d", "d"]),
+        (["s1.rep1", "s1.rep2", "s2.rep1", "s2.rep2", "s3.rep1"], ["s1", "s1", "s2", "s2", "s3"]),
+        (["case_1", "case_2", "control_1", "control_2"], None),  # names of groups
+        (["AAAC-1", "AAAG-1", "AAAT-1", "AACC-1"], None),  # barcodes
+        (["1", "2", "3", "4"], None),
+        (["309_1", "309_1", "311_1", "311_1", "312_1"], None),  # not distinct
+        (["x1", "x2", "309_1", "309_2", "a", "b", "c"], None),  # too few of them
+        ([], None),
+    ],
+)
+def test_names_of_replicates(names, stems):
+    assert looks_like_replicates(names) == stems
+
+
+def test_replicates_are_noticed(need):
+    pd = need("pandas")
+    X, Y = tables(0, 20, 20, 8)
+    names = [f"{i // 4}_{i % 4}" for i in range(20)]
+    frames = [pd.DataFrame(table, index=names) for table in (X, Y)]
+    for frame in frames:
+        frame.columns = [f"g{j}" for j in range(8)]
+    with pytest.warns(ContrastWarning, match=r"look like replicates \('0_0', '0_1', '1_0', ...\).* pass blocks="):
+        run(frames[0], pd.DataFrame(Y, columns=frames[0].columns))
+    with pytest.warns(ContrastWarning, match="Every row is a block of its own, but"):
+        run(X, Y, blocks=names, background_blocks=[f"b{name}" for name in names])
+    donors = [name[0] for name in names]
+    assert run(*frames, blocks=donors, background_blocks=donors).units.startswith("5 + 5 blocks, 5 of them")
+
+
+def test_folds_keep_blocks():
+    units = Groups.of(np.arange(20) % 4, np.arange(20) % 6)
+    assert fewer_folds(units, 3) == 3
+    with pytest.warns(ContrastWarning, match="4 blocks in the smaller group, fewer than n_folds=5: 4 folds"):
+        assert fewer_folds(units, 5) == 4
+    with pytest.raises(ValueError, match="in one block"):
+        fewer_folds(Groups.of(np.zeros(5, dtype=int), np.arange(5)), 2)
