@@ -15,10 +15,10 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
+from contrapca._util.archive import atomic_write
 from contrapca.exceptions import ContrastWarning
-from contrapca.io import atomic_write
 
-from ._stages import EXPERIMENTS, Row, experiment, figure_stage, read_record, run_stage
+from ._stages import EXPERIMENTS, STUDIES, Row, experiment, figure_stage, read_record, run_stage
 
 HERE = Path(__file__).parent
 WIDTH = 110  # of the progress display
@@ -67,7 +67,7 @@ def main(arguments: Sequence[str] | None = None, *, home: Path = HERE) -> int:
     """Run what is asked for and return 0, or 1 if an experiment failed. Everything is written under `home`."""
     parser = argparse.ArgumentParser(prog="python -m experiments", description=__doc__.partition("\n")[0])
     parser.add_argument(
-        "names", nargs="+", choices=[*EXPERIMENTS, "all"], metavar="NAME", help="of experiments, or all"
+        "names", nargs="+", choices=[*EXPERIMENTS, *STUDIES, "all"], metavar="NAME", help="of experiments, or all"
     )
     mode = parser.add_mutually_exclusive_group()
     mode.add_argument("--quick", action="store_true", help="minutes in all: fewer repeats and rows")
@@ -94,9 +94,14 @@ def main(arguments: Sequence[str] | None = None, *, home: Path = HERE) -> int:
             traceback.print_exc()
         else:
             display.end("done")
-    table = folder / "RESULTS.md" if options.quick else home / "RESULTS.md"
-    write_table(folder, table)
-    print(f"{len(names) - len(failed)} of {len(names)} done; the table is {table}", file=sys.stderr)
+            if name in STUDIES:
+                print(*map(line, experiment(name).rows(read_record(folder / name)["results"])), sep="\n")
+    done = f"{len(names) - len(failed)} of {len(names)} done"
+    if set(names) & set(EXPERIMENTS):
+        table = folder / "RESULTS.md" if options.quick else home / "RESULTS.md"
+        write_table(folder, table)
+        done += f"; the table is {table}"
+    print(done, file=sys.stderr)
     return 1 if failed else 0
 
 

@@ -9,8 +9,8 @@ from scipy import stats
 from sklearn.metrics import silhouette_score
 
 from contrapca import ContrastPath
+from contrapca._util.palette import BACKGROUND_COLOUR, COLOURS
 from contrapca.datasets import load_mouse_protein
-from contrapca.plots._latents import BACKGROUND_COLOUR, COLOURS
 
 __all__ = [
     "BACKGROUND_COLOUR",
@@ -52,7 +52,8 @@ def projections(path: ContrastPath, X: Any) -> Any:
     """
     if path.method == "cpca":
         return path.latents(X) * np.sqrt(path.eigenvalues)[:, None, :]
-    return path.latents(X) * (path.lengths**2 + path.sigma2[:, None])[:, None, :]
+    squares = np.array([np.sum(path.loadings(g) ** 2, axis=0) for g in range(len(path))])  # of W's columns
+    return path.latents(X) * (squares + path.sigma2[:, None])[:, None, :]
 
 
 def unit_variance(latents: Any) -> Any:

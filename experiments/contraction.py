@@ -103,14 +103,16 @@ def scaled_divergences(data: Bunch, gamma: float, seed: int, config: Json) -> An
 
     What the diagnostics of short chains say drops nothing.
     """
+    tables = {"X": data.foreground, "background": data.background}
     try:
-        model = PCPCA(1, gamma=gamma).fit(data.foreground, background=data.background)
+        model = PCPCA(1, gamma=gamma).fit(**tables)
     except InfeasibleGammaError:
         return None
     draws = config["draws"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ContrastWarning)
-        found = model.posterior(draws=draws, tune=draws, chains=config["chains"], random_state=seed, progress=False)
+        options = {"chains": config["chains"], "random_state": seed, "progress": False}
+        found = model.posterior(**tables, draws=draws, tune=draws, **options)
     covariances = data.foreground_covariance, data.background_covariance
     values = divergence(found.loadings, found.sigma2, *covariances, beta=0.5, gamma=gamma)
     return np.sqrt(len(data.foreground) + len(data.background)) * values.ravel()

@@ -70,7 +70,8 @@ def sample(foreground: Any, background: Any, config: Json, seed: int) -> Contras
     draws = config["draws"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ContrastWarning)
-        return model.posterior(draws=draws, tune=draws, chains=config["chains"], random_state=seed, progress=False)
+        options = {"chains": config["chains"], "random_state": seed, "progress": False}
+        return model.posterior(foreground, background=background, draws=draws, tune=draws, **options)
 
 
 def angles_to(axis: Any, posterior: ContrastPosterior) -> Any:

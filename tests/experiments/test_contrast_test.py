@@ -1,0 +1,38 @@
+"""The study of the test of a contrast, in quick mode: its level holds, and it finds what is planted."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+
+@pytest.fixture(scope="module")
+def results(tmp_path_factory, need):
+    need("matplotlib")
+    from experiments._stages import experiment, figure_stage, read_results, run_stage
+
+    folder = tmp_path_factory.mktemp("contrast_test")
+    run_stage("contrast_test", folder, quick=True, tick=lambda text: None)
+    found = read_results(folder)
+    assert figure_stage("contrast_test", folder).stat().st_size > 10_000
+    assert all(row.ours for row in experiment("contrast_test").rows(found))
+    return found
+
+
+def test_the_level_holds(results):
+    """Of all settings together; the tolerance is a binomial's."""
+    count = results["datasets"]["size"]
+    found = round(sum(results["size"].values()) * count)
+    assert found <= scipy.stats.binom.isf(1e-4, count * len(results["size"]), 0.05)
+
+
+def test_what_is_planted_is_found(results):
+    assert np.mean([split for split, _ in results["power"].values()]) > 0.7
+    assert np.mean([right for right, _ in results["number"].values()]) > 0.7
+
+
+def test_blocks_matter(results):
+    """By rows, donors without any contrast always look like one: the control."""
+    count = results["datasets"]["blocks"] * len(results["blocks"])
+    by_block = round(sum(blocks for blocks, _ in results["blocks"].values()) * results["datasets"]["blocks"])
+    assert by_block <= scipy.stats.binom.isf(1e-4, count, 0.05)
+    assert min(rows for _, rows in results["blocks"].values()) > 0.9
