@@ -14,11 +14,6 @@ FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component
 REPORT = (
     "contrapca report cases.csv --background controls.csv --labels subgroup --uncertainty bootstrap -o my_report.html"
 )
-AT_GAMMA_0 = """() => {
-  const slider = document.getElementById('gamma');
-  slider.value = 0;
-  slider.dispatchEvent(new Event('input'));
-}"""
 
 
 def main() -> None:
@@ -33,9 +28,6 @@ def main() -> None:
         page.wait_for_selector("html[data-ready=true]")
         page.locator("#scatter-section").screenshot(path=PICTURES / "gamma_auto.png")
         page.locator("#uncertainty").screenshot(path=PICTURES / "uncertainty.png")
-        page.evaluate(AT_GAMMA_0)
-        page.wait_for_timeout(500)
-        page.locator("#scatter-section").screenshot(path=PICTURES / "gamma_0.png")
         browser.close()
 
 
