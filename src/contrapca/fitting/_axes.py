@@ -10,6 +10,7 @@ from .._util.arrays import EPS, Array
 from ..groups import Groups
 from ..limits import rank_exceeds
 from ..moments import Complete, Contrast, MaskedGroup, Moments, alone
+from ..objectives import least_losses
 from ..solvers import (
     contrast_axes,
     estimated_moments,
@@ -107,7 +108,7 @@ def feasible_rank(C: Contrast, r: int) -> int:
     """The largest number of latent dimensions, at most r, for which the contrast has a solution; 0 if none has."""
     if C.N <= EPS * C.n_foreground:
         return 0
-    left = C.trace - np.cumsum(top_eigenpairs(C, r).values)
+    left = least_losses(C, top_eigenpairs(C, r).values)[1:] * C.n_foreground  # f of F3 for 1, ..., r dimensions
     return int(np.max(np.flatnonzero(left > C.rounding) + 1, initial=0))
 
 
