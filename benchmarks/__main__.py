@@ -9,9 +9,9 @@ import warnings
 
 from contrapca import PCPCA
 
-from . import closed_form, missing, path, posterior, report, timing
+from . import closed_form, finding, missing, path, posterior, report, timing
 
-PARTS = [*closed_form.CASES, "import", "path", "missing", "posterior", "report", "memory"]
+PARTS = [*closed_form.CASES, "import", "path", "missing", "posterior", "finding", "report", "memory"]
 MEMORY = closed_form.MEMORY | {"2,000 + 2,000 x 2,000, 30% missing, d = 5": (missing.large, 5, 0.3, 1500)}
 
 
@@ -38,6 +38,7 @@ def main() -> None:
         "path": lambda: path.lines(options.rounds),
         "missing": lambda: missing.lines(options.rounds),
         "posterior": posterior.lines,
+        "finding": lambda: finding.lines(options.rounds),
         "report": lambda: report.lines(options.rounds),
     }
     for name, lines in tables.items():

@@ -66,7 +66,7 @@ def lines(rounds: int) -> Iterator[str]:
         raw = 0.5 * limit * len(X) / len(Y)
         model = PCPCA(2, gamma=0.5 * limit)
         calls: dict[str, Callable[[], object]] = {
-            "path": lambda X=X, Y=Y, gammas=gammas: contrast_path(X, background=Y, gammas=gammas),
+            "path": lambda X=X, Y=Y, gammas=gammas: contrast_path(PCPCA(2), X, background=Y, gammas=gammas),
             "fit": lambda X=X, Y=Y, model=model: model.fit(X, background=Y),
             "pcpca": lambda columns=columns, raw=raw: pcpca.PCPCA(n_components=2, gamma=raw).fit(*columns),
         }

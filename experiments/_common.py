@@ -8,9 +8,10 @@ import numpy as np
 from scipy import stats
 from sklearn.metrics import silhouette_score
 
-from contrapca import ContrastPath
+from contrapca import CPCA
 from contrapca._util.palette import BACKGROUND_COLOUR, COLOURS
 from contrapca.datasets import load_mouse_protein
+from contrapca.results import ContrastPath
 
 __all__ = [
     "BACKGROUND_COLOUR",
@@ -50,10 +51,10 @@ def projections(path: ContrastPath, X: Any) -> Any:
 
     In units of unit variance they are the latents of `path`; as they are, their dimensions weigh differently.
     """
-    if path.method == "cpca":
+    if isinstance(path.estimator, CPCA):
         return path.latents(X) * np.sqrt(path.eigenvalues)[:, None, :]
-    squares = np.array([np.sum(path.loadings(g) ** 2, axis=0) for g in range(len(path))])  # of W's columns
-    return path.latents(X) * (squares + path.sigma2[:, None])[:, None, :]
+    squares = np.array([np.sum(path.loadings(gamma) ** 2, axis=0) for gamma in path.gammas])  # of W's columns
+    return path.latents(X) * (squares + path.noise_variance[:, None])[:, None, :]
 
 
 def unit_variance(latents: Any) -> Any:

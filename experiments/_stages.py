@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from contrapca import __version__
-from contrapca._util.archive import atomic_write
+from contrapca._util.files import atomic_write
 from contrapca.plots import save_figure
 
 Json = dict[str, Any]
@@ -36,7 +36,7 @@ EXPERIMENTS = (
     "mouse_missing",
 )
 # Of ours: what the defaults rest on. They run by name; the table of the paper leaves them out.
-STUDIES = ("directions", "contrast_test")
+STUDIES = ("directions", "contrast_test", "coverage")
 
 
 @dataclass(frozen=True)

@@ -13,9 +13,10 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from contrapca import PCPCA, divergence
+from contrapca import PCPCA
 from contrapca.datasets import make_contraction_mixture
 from contrapca.exceptions import ContrastWarning, InfeasibleGammaError
+from contrapca.theory import divergence
 
 from ._common import COLOURS, new_figure, plain, tidy
 from ._stages import Json, Row, Tick
@@ -114,7 +115,7 @@ def scaled_divergences(data: Bunch, gamma: float, seed: int, config: Json) -> An
         options = {"chains": config["chains"], "random_state": seed, "progress": False}
         found = model.posterior(**tables, draws=draws, tune=draws, **options)
     covariances = data.foreground_covariance, data.background_covariance
-    values = divergence(found.loadings, found.sigma2, *covariances, beta=0.5, gamma=gamma)
+    values = divergence(found.loadings, found.noise_variance, *covariances, beta=0.5, gamma=gamma)
     return np.sqrt(len(data.foreground) + len(data.background)) * values.ravel()
 
 

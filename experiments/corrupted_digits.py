@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from contrapca import PPCA, contrast_path
+from contrapca import PCPCA, PPCA, contrast_path
 from contrapca.datasets import load_corrupted_mnist
 
 from ._common import COLOURS, interval, new_figure, permuted, plain, silhouette, tidy, unit_variance
@@ -20,6 +20,7 @@ from ._stages import Json, Row, Tick
 
 TITLE = "Corrupted digits: latents and generated images"
 NAMES = ("PPCA", "PCPCA")
+MODEL = PCPCA(2, scale="group")
 PAPER_PPCA = 0.007
 
 
@@ -50,14 +51,14 @@ def run(config: Json, tick: Tick) -> Json:
         if k >= config["draws"]:
             continue
         path = contrast_path(
-            data.foreground, background=data.background, n_components=2, gammas=config["gammas"], scale="group"
+            PCPCA(2, scale="group"), data.foreground, background=data.background, gammas=config["gammas"]
         )
         models = [path.model(gamma) for gamma in config["gammas"]]
         latents = path.latents(data.foreground)
         digits = data.test[data.test_labels == 1].mean(axis=0) - data.test[data.test_labels == 0].mean(axis=0)
         draws.append(
             {
-                "limit": float(path.limit),
+                "limit": float(path.gamma_max),
                 "silhouette": [silhouette(Z, data.labels) for Z in latents],
                 "permuted": [silhouette(Z, permuted(data.labels), rows=1000) for Z in latents],
                 "shows": [share_shown(digits, directions(model)) for model in models],

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 from sklearn.preprocessing import StandardScaler
 
-from contrapca import contrast_path
+from contrapca import PCPCA, contrast_path
 from contrapca.datasets import load_corrupted_mnist
 
 from ._common import COLOURS, new_figure, tidy
@@ -52,8 +52,8 @@ def run(config: Json, tick: Tick) -> Json:
 
 def score_along(X: Any, Y: Any, digits: Any, gammas: list[float]) -> tuple[float, list[float]]:
     """The limit of gamma, and the mean log-likelihood of the digits at every gamma; groups standardised."""
-    path = contrast_path(X, background=Y, n_components=2, gammas=gammas, scale="group")
-    return float(path.limit), [float(path.model(gamma).score(digits)) for gamma in gammas]
+    path = contrast_path(PCPCA(2, scale="group"), X, background=Y, gammas=gammas)
+    return float(path.gamma_max), [float(path.model(gamma).score(digits)) for gamma in gammas]
 
 
 def advantage(results: Json, units: str) -> Any:

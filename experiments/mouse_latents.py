@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from contrapca import PPCA, contrast_path
+from contrapca import PCPCA, PPCA, contrast_path
 from contrapca.plots import latents
 
 from ._common import mouse, new_figure, plain, silhouette
@@ -24,12 +24,12 @@ def run(config: Json, tick: Tick) -> Json:
     """Latents of both groups, each centred by its own mean, and how well they separate."""
     X, Y, labels = mouse()
     tick("fits")
-    path = contrast_path(X, background=Y, n_components=config["n_components"], gammas=config["gammas"], scale="group")
+    path = contrast_path(PCPCA(config["n_components"], scale="group"), X, background=Y, gammas=config["gammas"])
     cases, controls = path.latents(X), path.latents(Y, center="background")
     ppca = PPCA(config["n_components"]).fit((X - X.mean(axis=0)) / X.std(axis=0))
     return {
         "gammas": config["gammas"],
-        "limit": path.limit,
+        "limit": path.gamma_max,
         "sizes": [len(X), len(Y), X.shape[1]],
         "with_down_syndrome": int(np.sum(labels == "Down syndrome")),
         "labels": labels.tolist(),
@@ -37,7 +37,7 @@ def run(config: Json, tick: Tick) -> Json:
         "background": plain(controls, 4),
         "silhouettes": [silhouette(Z, labels) for Z in cases],
         "from_background": [from_background(Z, labels, other) for Z, other in zip(cases, controls, strict=True)],
-        "angle_to_ppca": float(np.degrees(np.arccos(_least_cosine(path.components(0), ppca.components_)))),
+        "angle_to_ppca": float(np.degrees(np.arccos(_least_cosine(path.components(path.gammas[0]), ppca.components_)))),
     }
 
 
@@ -64,7 +64,7 @@ def figure(results: Json) -> Any:
         last = k == len(gammas) - 1
         latents(
             np.array(results["foreground"][k]),
-            np.array(results["background"][k]) if last else None,
+            background=np.array(results["background"][k]) if last else None,
             labels=results["labels"],
             ax=ax,
         )

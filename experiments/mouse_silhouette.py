@@ -6,14 +6,14 @@ from typing import Any
 
 import numpy as np
 
-from contrapca import CLVM, contrast_path, gamma_limits
+from contrapca import CLVM, CPCA, PCPCA, contrast_path, gamma_limits
 from contrapca.plots import latents
 
 from ._common import draw_silhouettes, gamma_grid, mouse, new_figure, permuted, plain, silhouette, unit_variance
 from ._stages import Json, Row, Tick
 
 TITLE = "Mouse proteins: silhouette against gamma for CPCA and PCPCA"
-METHODS = ("cpca", "pcpca")
+METHODS = {"cpca": CPCA, "pcpca": PCPCA}
 
 
 def config(*, quick: bool) -> Json:
@@ -39,7 +39,7 @@ def run(config: Json, tick: Tick) -> Json:
         tick(method)
         limit = getattr(limits, method)
         grid = gamma_grid(method, limit, config["points"], config["nearest_to_limit"])
-        path = contrast_path(X, background=Y, n_components=d, gammas=grid, method=method, scale="group")
+        path = contrast_path(METHODS[method](d, scale="group"), X, background=Y, gammas=grid)
         cases = path.latents(X)
         controls = path.latents(Y, center="background")[-1]
         scores = [silhouette(Z, labels) for Z in cases]
@@ -80,7 +80,7 @@ def _paper(data: Any, config: Json) -> Json:
         unit = len(X) / len(Y) if method == "cpca" else 1.0  # see `config`
         grid = np.linspace(start, stop, count)
         grid = grid[grid * unit < getattr(limits, method)]
-        path = contrast_path(X, background=Y, n_components=d, gammas=grid * unit, method=method, scale="group")
+        path = contrast_path(METHODS[method](d, scale="group"), X, background=Y, gammas=grid * unit)
         scores = [silhouette(Z, labels) for Z in path.latents(X)]
         best = int(np.argmax(scores))
         found[method] = {
@@ -102,7 +102,7 @@ def figure(results: Json) -> Any:
         below = axes[1, column]
         latents(
             np.array(curve["last_foreground"]),
-            np.array(curve["last_background"]),
+            background=np.array(curve["last_background"]),
             labels=results["labels"],
             axis_labels=("component 0 (unit variance)", "component 1 (unit variance)"),
             ax=below,

@@ -11,14 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from contrapca import contrast_path, gamma_limits
+from contrapca import CPCA, PCPCA, contrast_path, gamma_limits
 
 from ._common import COLOURS, gamma_grid, interval, mouse, new_figure, permuted, projections, silhouette, tidy
 from ._stages import Json, Row, Tick
 
 TITLE = "Mouse proteins with added noise: CPCA against PCPCA"
 PROTOCOLS = {"alike": "both treated alike", "paper": "as the paper's code has it"}
-METHODS = ("pcpca", "cpca")
+METHODS = {"pcpca": PCPCA, "cpca": CPCA}
 GRID_ERROR = 0.003  # what ten gammas instead of 24 cost a best silhouette, at most
 
 
@@ -68,7 +68,7 @@ def _best(X: Any, Y: Any, labels: Any, config: Json) -> Json:
         coarse = np.array(config["paper_grids"][method])
         coarse = coarse[coarse < getattr(limits, method)]
         together = np.union1d(fine, coarse)
-        path = contrast_path(X, background=Y, n_components=d, gammas=together, method=method)
+        path = contrast_path(METHODS[method](d), X, background=Y, gammas=together)
         latents, raw = path.latents(X), projections(path, X)
         alike[method] = max(silhouette(latents[g], labels) for g in np.flatnonzero(np.isin(together, fine)))
         scaled = method == "pcpca"

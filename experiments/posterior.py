@@ -11,11 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from contrapca import PCPCA, ContrastPosterior
+from contrapca import PCPCA
 from contrapca.datasets import make_toy
 from contrapca.datasets._generators import TOY_COVARIANCES
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, InfeasibleGammaError
 from contrapca.plots import subspace_draws_data
+from contrapca.results import ContrastPosterior
 
 from ._common import BACKGROUND_COLOUR, COLOURS, new_figure, plain, tidy
 from ._stages import Json, Row, Tick

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from contrapca import contrast_path, gamma_limits
+from contrapca import CPCA, PCPCA, contrast_path, gamma_limits
 from contrapca.datasets import load_zheng_bmmc
 from contrapca.plots import latents
 
@@ -15,7 +15,7 @@ from ._common import draw_silhouettes, gamma_grid, new_figure, permuted, plain, 
 from ._stages import Json, Row, Tick
 
 TITLE = "Single cells before and after a transplant (stand-in foreground)"
-METHODS = ("cpca", "pcpca")
+METHODS = {"cpca": CPCA, "pcpca": PCPCA}
 PATIENTS = {"pre": "AML027, before a transplant", "post": "AML035, after a transplant"}
 SEPARATES = 0.15  # a silhouette of that size is not "no separation": the paper's best are 0.20 and 0.23
 
@@ -58,7 +58,7 @@ def run(config: Json, tick: Tick) -> Json:
     tick("latents")
     limit = gamma_limits(X, background=Y, n_components=d, scale="group").pcpca
     gammas = sorted({*(g for g in config["gammas"] if g < limit), *(share * limit for share in config["gammas"][1:])})
-    path = contrast_path(X, background=Y, n_components=d, gammas=gammas, scale="group")
+    path = contrast_path(PCPCA(d, scale="group"), X, background=Y, gammas=gammas)
     shown = np.random.default_rng(config["seed"]).choice(len(X), config["shown_rows"], replace=False)
     pairs = path.latents(X)[:, :, 2:4]
     sample: Json = {"rows": config["silhouette_rows"], "seed": config["seed"]}
@@ -70,7 +70,7 @@ def run(config: Json, tick: Tick) -> Json:
             tick(f"{method}, {n_components} components")
             top = getattr(limits, method)
             grid = gamma_grid(method, top, config["points"], config["nearest_to_limit"])
-            found = contrast_path(X, background=Y, n_components=n_components, gammas=grid, method=method, scale="group")
+            found = contrast_path(METHODS[method](n_components, scale="group"), X, background=Y, gammas=grid)
             part = slice(*shown_pair[method])
             Z = (found.latents(X) if scaled else projections(found, X))[:, :, part]
             scores = [silhouette(z, labels, scaled=scaled, **sample) for z in Z]

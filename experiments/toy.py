@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from contrapca import PPCA, contrast_path
+from contrapca import PCPCA, PPCA, contrast_path
 from contrapca.datasets import make_toy
 from contrapca.datasets._generators import TOY_COVARIANCES
 from contrapca.plots import latents
@@ -61,10 +61,10 @@ def _draw(config: Json, seed: int) -> Any:
 def _components(data: Any, gammas: list[float]) -> tuple[list[Any], float]:
     """The one component at each gamma, None where it is not feasible, and the limit."""
     X, Y = data.foreground, data.background
-    limit = contrast_path(X, background=Y, n_components=1, gammas=[0.0]).limit
+    limit = contrast_path(PCPCA(1), X, background=Y, gammas=[0.0]).gamma_max
     feasible = [gamma for gamma in gammas if gamma < limit]
-    path = contrast_path(X, background=Y, n_components=1, gammas=feasible)
-    return [path.components(feasible.index(g))[0] if g in feasible else None for g in gammas], path.limit
+    path = contrast_path(PCPCA(1), X, background=Y, gammas=feasible)
+    return [path.components(g)[0] if g in feasible else None for g in gammas], path.gamma_max
 
 
 def _angle(left: Any, right: Any) -> float:
@@ -79,7 +79,7 @@ def figure(results: Json) -> Any:
     reach = 1.05 * max(np.abs(X).max(), np.abs(Y).max())
     names = np.array(["foreground, subgroup 1", "foreground, subgroup 2"])[results["labels"]]
     for ax, gamma, component in zip(axes[0], results["gammas"], results["components"], strict=True):
-        latents(X, Y, labels=names, axis_labels=("feature 0", "feature 1"), ax=ax)
+        latents(X, background=Y, labels=names, axis_labels=("feature 0", "feature 1"), ax=ax)
         ax.set(xlim=(-reach, reach), ylim=(-reach, reach), aspect="equal")
         if component is None:
             ax.set_title(f"gamma = {gamma:g}: not feasible", fontsize=10)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 from pathlib import Path
 
 if "PYTEST_XDIST_WORKER" in os.environ:  # processes side by side: threads of theirs would fight for the same cores
@@ -13,6 +14,7 @@ if "PYTEST_XDIST_WORKER" in os.environ:  # processes side by side: threads of th
 import numpy as np
 import pytest
 
+from contrapca._util import progress
 from contrapca.datasets import load_mouse_protein
 from contrapca.groups import column_means
 from contrapca.moments import row_moments
@@ -49,6 +51,14 @@ def need():
         return importlib.import_module(library)
 
     return importer
+
+
+@pytest.fixture
+def watched(monkeypatch):
+    """As if somebody watched standard error, without two seconds of patience, and tqdm were not installed."""
+    monkeypatch.setattr(progress, "watched", lambda: True)
+    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
+    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
 
 
 @pytest.fixture(scope="session")

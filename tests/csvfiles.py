@@ -18,7 +18,7 @@ def write_csv(path, names, rows, separator=","):
 
 
 def read_csv(path, separator=","):
-    with Path(path).open(newline="") as file:
+    with Path(path).open(newline="", encoding="utf-8") as file:
         return list(csv.reader(file, delimiter=separator))
 
 

@@ -10,6 +10,7 @@ Attributes of results are read in `summarise`, `summarise_path`, `summarise_clvm
 
 from __future__ import annotations
 
+import importlib.util
 import inspect
 import json
 import math
@@ -28,6 +29,11 @@ import scipy.sparse as sp
 # ====================================================================== the library: adapt here, and only here
 
 
+# Whether this is version 0.2 or later, whose API was settled once.
+LATER_NAMES = {"objective": "objective_", "reconstruction_loss": "reconstruction_error_"}
+LATER = importlib.util.find_spec("contrapca.theory") is not None
+
+
 def accepted(function: Any, **arguments: Any) -> dict[str, Any]:
     """Those of the arguments that this version's function has."""
     known = inspect.signature(function).parameters
@@ -39,14 +45,13 @@ def ppca(d, *, scale, solver, mean="observed", tol=1e-8, n_init=1, max_iter=2000
 
     return PPCA(
         d,
-        scale=scale,
+        scale=bool(scale) if LATER else scale,
         solver=solver,
         mean=mean,
         n_init=n_init,
         max_iter=max_iter,
         tol=tol,
         random_state=seed,
-        verbose=0,
     )
 
 
@@ -55,22 +60,37 @@ def pcpca(
 ):
     from contrapca import PCPCA
 
-    given = {"n_init": n_init, "max_iter": max_iter, "tol": tol, "random_state": seed, "verbose": 0, "mean": mean}
+    given = {"n_init": n_init, "max_iter": max_iter, "tol": tol, "random_state": seed, "mean": mean}
     # A version that knows latent dimensions and axes besides components: PCPCA's own.
     given |= accepted(PCPCA, n_latent=None, axes="variance")
-    return PCPCA(d, gamma=gamma, background_label=background_label, scale=scale, solver=solver, **given)
+    return PCPCA(d, gamma=gamma, background_label=background_label, scale=scaling(scale), solver=solver, **given)
 
 
 def cpca(d, *, gamma, scale, solver, background_label=None):
     from contrapca import CPCA
 
-    return CPCA(d, gamma=gamma, background_label=background_label, scale=scale, solver=solver)
+    return CPCA(d, gamma=gamma, background_label=background_label, scale=scaling(scale), solver=solver)
 
 
 def clvm(k, d, *, scale, tol=1e-9, max_iter=3000, background_label=None):
     from contrapca import CLVM
 
-    return CLVM(k, d, background_label=background_label, scale=scale, tol=tol, max_iter=max_iter)
+    return CLVM(k, d, background_label=background_label, scale=scaling(scale), tol=tol, max_iter=max_iter)
+
+
+def scaling(scale):
+    """False stands for no scaling here; later versions say None."""
+    return (scale or None) if LATER else scale
+
+
+def names_of(model, X):
+    """Names of the features as `feature_table` has them."""
+    return list(getattr(model, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])]))
+
+
+def noise_of(draws):
+    """Draws of the noise variance."""
+    return draws.noise_variance if LATER else draws.sigma2
 
 
 def fit(estimator, X, Y=None, y=None):
@@ -82,12 +102,8 @@ def fit(estimator, X, Y=None, y=None):
 
 
 def value(model, name):
-    """`objective` and `reconstruction_loss`: methods, in later versions perhaps attributes."""
-    for attribute in (name + "_", name):
-        if hasattr(model, attribute):
-            found = getattr(model, attribute)
-            return float(found() if callable(found) else found)
-    raise AttributeError(name)
+    """`objective` and `reconstruction_loss`: methods of version 0.1, attributes since."""
+    return float(getattr(model, LATER_NAMES[name]) if LATER else getattr(model, name)())
 
 
 def fitted_limit(model):
@@ -107,7 +123,7 @@ def limits(X, Y, d, scale, solver):
     """(numbers by name, whether `pcpca` is a bound only)."""
     from contrapca import gamma_limits
 
-    found = gamma_limits(X, background=Y, n_components=d, scale=scale, solver=solver)
+    found = gamma_limits(X, background=Y, n_components=d, scale=scaling(scale), solver=solver)
     names = ("pcpca", "cpca", "positive_definite", "leading_positive", "noise_positive", "noise_positive_sharp")
     return {name: getattr(found, name) for name in names} | {"ratio": found.ratio}, bool(found.is_bound)
 
@@ -133,12 +149,14 @@ def model_on_path(found, gamma, X, Y):
 def search(criterion, method, d, gammas, scale, n_splits, seed, X, Y, labels):
     from contrapca import GammaSearch
 
-    given = {"gammas": gammas, "n_splits": n_splits, "random_state": seed}
-    if "method" in inspect.signature(GammaSearch).parameters:
-        estimator = GammaSearch(criterion, method=method, n_components=d, scale=scale, background_label=None, **given)
-    else:  # a later version may take an estimator
+    given = {"gammas": gammas, "random_state": seed}
+    if not LATER:
+        given |= {"n_splits": n_splits, "method": method, "n_components": d, "scale": scale}
+        estimator = GammaSearch(criterion, background_label=None, **given)
+    else:
         model = (pcpca if method == "pcpca" else cpca)(d, gamma="auto", scale=scale, solver="auto")
-        estimator = GammaSearch(model, criterion=criterion, **given)
+        name = "likelihood" if criterion == "heldout" else criterion
+        estimator = GammaSearch(model, criterion=name, n_folds=n_splits, **given)
     return estimator.fit(X, background=Y, labels=labels)
 
 
@@ -149,8 +167,8 @@ def component_test(X, Y, *, max_components, level, n_permutations, scale, seed):
     old = getattr(contrapca, "choose_components", None)
     call = old or contrapca.contrast_test
     found = call(
-        X, background=Y, max_components=max_components, level=level, n_permutations=n_permutations, scale=scale,
-        random_state=seed, **accepted(call, progress=False, method="permutation"),
+        X, background=Y, max_components=max_components, level=level, n_permutations=n_permutations,
+        scale=scaling(scale), random_state=seed, **accepted(call, progress=False, method="permutation"),
     )  # fmt: skip
     return found, found.excess if old else found.statistics[0]
 
@@ -164,7 +182,13 @@ def without_background(X, Y, n_directions):
 def posterior(model, X, Y, *, draws, tune, chains, learning_rate, seed, sigma2_min=None):
     """Old: from moments behind the model. New: from the data."""
     call = model.posterior
-    given = {"draws": draws, "tune": tune, "chains": chains, "learning_rate": learning_rate, "random_state": seed}
+    given = {
+        "draws": draws,
+        "tune": tune,
+        "chains": chains,
+        "random_state": seed,
+        "power" if LATER else "learning_rate": learning_rate,
+    }
     given |= {} if sigma2_min is None else {"sigma2_min": sigma2_min}
     given |= accepted(call, progress=False)
     if "X" in inspect.signature(call).parameters:
@@ -180,7 +204,7 @@ def bootstrap(model, X, Y, n, seed):
 
 
 def losses(X, Y, components, gamma, max_components):
-    from contrapca import loss_by_components, reconstruction_loss
+    from contrapca.theory import loss_by_components, reconstruction_loss
 
     return (
         reconstruction_loss(X, components, background=Y, gamma=gamma),
@@ -190,7 +214,7 @@ def losses(X, Y, components, gamma, max_components):
 
 def theory(W, sigma2, foreground, background, d, beta, gamma):
     """(risk, divergence, sigma2 of the minimiser, its W W')."""
-    from contrapca import divergence, risk, risk_minimizer
+    from contrapca.theory import divergence, risk, risk_minimizer
 
     best, noise = risk_minimizer(foreground, background, d, beta=beta, gamma=gamma)
     given = {"beta": beta, "gamma": gamma}
@@ -392,7 +416,9 @@ def summarise(
             add(first_order, "loadings@probe", signs * (P[:, 0] @ W))
         strength = np.sort(np.sum((model.loadings_ if likelihood else V.T) ** 2, axis=1))
         if not brief and np.min(np.diff(strength)) > 1e-5 * strength[-1]:
-            add("exact", "ranks", np.asarray(model.feature_table()["rank"])[:6].astype(int))
+            table = model.feature_table()  # in version 0.1 in the order of the columns
+            ranks = dict(zip(table["feature"], table["rank"], strict=True))
+            add("exact", "ranks", [int(ranks[name]) for name in names_of(model, X)[:6]])
         Z = np.asarray(transform(model, X), dtype=np.float64) * signs
         w = weights(len(Z))
         add(rows, "latents", [w @ Z, Z.std(axis=0)])
@@ -477,13 +503,14 @@ def summarise_path(
     def add(kind: str, name: str, what: Any) -> None:
         numbers.add(kind, f"{prefix}.{name}", what)
 
-    add(values, "limit", found.limit)
+    add(values, "limit", found.gamma_max if LATER else found.limit)
     add(values, "eigenvalues", found.eigenvalues)
     add(values, "objective", found.objective)
-    if np.isfinite(found.sigma2).all():
-        add(values, "sigma2", found.sigma2)
+    noise = found.noise_variance if LATER else found.sigma2
+    if np.isfinite(noise).all():
+        add(values, "sigma2", noise)
     if not brief:
-        add("exact", "limit_is_bound", int(found.limit_is_bound))
+        add("exact", "limit_is_bound", int(found.gamma_max_is_bound if LATER else found.limit_is_bound))
     if level < 1:
         return
     previous, first = found.angles()
@@ -497,6 +524,7 @@ def summarise_path(
             Z = np.asarray(found.latents(table, center=center), dtype=np.float64)
             add(vectors, f"{center}_latents", np.linalg.norm(Z, axis=1) / math.sqrt(Z.shape[1]))
         middle = len(found.gammas) // 2
+        middle = found.gammas[middle] if LATER else middle
         V, P = np.asarray(found.components(middle)), probes(X.shape[1])
         signs = settled_signs(V)
         add(vectors, "components@probe", signs * (V @ P[:, 0]))
@@ -762,7 +790,7 @@ def _(numbers: Numbers) -> None:
         numbers.add("closed", f"{method}.eigenvalues", found.eigenvalues[every])
         numbers.add("closed", f"{method}.objective", found.objective[every])
         numbers.add("residual", f"{method}.cos_angles", np.cos(found.angles()[1][every]))
-        numbers.add("closed", f"{method}.limit", found.limit)
+        numbers.add("closed", f"{method}.limit", found.gamma_max if LATER else found.limit)
         numbers.add("residual", f"{method}.turns", found.turns(start=5)[every, 0, 0])
         model = model_on_path(found, float(found.gammas[20]), X, Y)
         summarise(numbers, f"{method}.model", model, X, Y, brief=True)
@@ -834,23 +862,20 @@ def clusters() -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return X, Y, labels
 
 
-# Stability, clusters that were looked for, and CPCA at a part of PCPCA's limit are no longer offered: they mislead.
-for _method, _criterion in (("pcpca", "limit"), ("pcpca", "silhouette"), ("pcpca", "heldout"), ("cpca", "silhouette")):
+# Stability, clusters that were looked for, and a part of the limit are no longer offered: they mislead.
+for _method, _criterion in (("pcpca", "silhouette"), ("pcpca", "heldout"), ("cpca", "silhouette")):
 
     @case(f"search {_method} {_criterion}")
     def _(numbers: Numbers, method: str = _method, what: str = _criterion) -> None:
         X, Y, labels = clusters()
         gammas = [0.0, 0.1, 0.2, 0.3, 0.4]
         found = search(what, method, 2, gammas, "pooled", 3, 5, X, Y, labels if what == "silhouette" else None)
-        kind = {"limit": "closed", "silhouette": "residual"}.get(what, "seeded")
+        kind = "residual" if what == "silhouette" else "seeded"
         numbers.add(kind, "scores", found.scores_)
         numbers.add("closed", "best", [found.best_gamma_])
         numbers.add(kind, "best score", found.best_score_)
         if method == "pcpca":
             summarise(numbers, "best", found.best_estimator_, X, Y, brief=True)
-        if what == "limit":
-            default = search("limit", method, 2, None, "pooled", 3, 5, X, Y, None)
-            numbers.add("closed", "default", [default.best_gamma_, *default.path_.gammas])
 
 
 @case("number of components")
@@ -897,7 +922,7 @@ def _(numbers: Numbers) -> None:
     refits = bootstrap(fit(pcpca(1, gamma=0.3, scale=False, solver="auto"), X, Y), X, Y, 10, 9)
     flat = refits.loadings.reshape(-1, *refits.estimate.shape)
     numbers.add("iterative", "mean", flat.mean(axis=0))
-    numbers.add("iterative", "sigma2", refits.sigma2.mean())
+    numbers.add("iterative", "sigma2", noise_of(refits).mean())
     numbers.add("exact", "failures", refits.failures)
 
 
@@ -912,9 +937,9 @@ def summarise_draws(numbers: Numbers, prefix: str, found: Any, *, seeded: bool) 
         "projector": np.sum(np.einsum("...Dd,Dk->...kd", B, P) ** 2, axis=-1),
         "cos2": np.cos(found.angles()) ** 2,
     }
-    if found.sigma2 is not None:
-        quantities["log sigma2"] = np.log(found.sigma2)[..., None]
-        quantities["covariance"] = np.sum(along**2, axis=-1) + found.sigma2[..., None]
+    if noise_of(found) is not None:
+        quantities["log sigma2"] = np.log(noise_of(found))[..., None]
+        quantities["covariance"] = np.sum(along**2, axis=-1) + noise_of(found)[..., None]
     for name, draws in quantities.items():
         if seeded:
             numbers.add("seeded", f"{prefix}.{name}", draws.mean(axis=(0, 1)))

@@ -7,6 +7,7 @@ import io
 import re
 import warnings
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
@@ -23,7 +24,7 @@ PAGES = sorted(
     for path in (ROOT / "docs").rglob("*.md")
     if "_build" not in path.relative_to(ROOT).parts
 )
-DOCUMENTS = ["README.md", "CONTRIBUTING.md", *PAGES]
+DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", *PAGES]
 # An example, and what it prints if that is shown below it.
 EXAMPLE = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.S)
 LIBRARIES = {
@@ -51,7 +52,13 @@ def run_page(document):
     return names
 
 
-@pytest.mark.parametrize("document", [page for page in DOCUMENTS if EXAMPLE.search(read(page))])
+def pages_to_run():
+    for page in DOCUMENTS:
+        if EXAMPLE.search(read(page)):
+            yield pytest.param(page, marks=pytest.mark.slow if page == "docs/paper.md" else ())  # its experiments
+
+
+@pytest.mark.parametrize("document", pages_to_run())
 def test_examples_run(document, tmp_path, monkeypatch, need, request):
     for library in LIBRARIES.get(document, []):
         need(library)
@@ -107,9 +114,9 @@ def public_names():
     yield from (
         f"contrapca.{name}"
         for name in contrapca.__all__
-        if name not in ("__version__", "datasets", "plots", "reporting")
+        if name != "__version__" and not isinstance(getattr(contrapca, name), ModuleType)
     )
-    for module in (contrapca.datasets, contrapca.plots):
+    for module in (contrapca.datasets, contrapca.plots, contrapca.results):
         yield from (f"{module.__name__}.{name}" for name in module.__all__)
     for name, value in vars(contrapca.exceptions).items():
         if isinstance(value, type) and issubclass(value, Exception):
@@ -154,7 +161,7 @@ def test_math_names_things_that_exist():
     source = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
     names = set(re.findall(r"`(?:\w+\.)*(\w+)`", text))
     assert len(names) > 20
-    external = {"stats", "dsyrk", "name", "gamma_fraction", "missing_simulation", "posterior", "choosing_gamma"}
+    external = {"stats", "dsyrk", "name", "gamma_fraction", "missing_simulation", "posterior"}
     missing = {name for name in names - external if not re.search(rf"\b{name}\b", source)}
     assert not missing
     for test_file in re.findall(r"`(tests/[\w/]+\.py)`", text):

@@ -27,12 +27,14 @@ LAYERS = [
     {"methods"},
     {"fitting"},
     {"uncertainty"},
+    {"theory"},
     {"estimators"},
     {"paths"},
     {"selection"},
     {"datasets", "tables"},
     {"plots"},
     {"reporting"},
+    {"results"},
     {"cli"},
     {"__main__"},
 ]
@@ -41,10 +43,11 @@ BOTTOM = LAYERS[0]
 OPEN_FOLDERS = {"_util"}  # whose modules are imported from everywhere; those of other folders are their own
 # The reduction to fewer coordinates is one of dense rows, and centres them in place.
 REACHING_IN = {("moments._dual", "rows._numpy")}
-SKLEARN_ALLOWED = {"groups", "fitting", "estimators", "selection", "datasets", "reporting", "cli"}
+SKLEARN_ALLOWED = {"groups", "fitting", "theory", "paths", "estimators", "selection", "datasets", "reporting", "cli"}
 SKLEARN_NAMES = {"fitting": {"ConvergenceWarning"}}  # all that a room may take of it
 ONE_ROOM_ONLY = {
     "anndata": "tables",
+    "fastexcel": "tables",
     "PIL": "datasets",
     "arviz": "uncertainty",
     "jinja2": "reporting",
@@ -53,7 +56,7 @@ ONE_ROOM_ONLY = {
     "nutpie": "uncertainty",
     "pandas": "_util",
     "plotly": "reporting",
-    "pyarrow": "tables",
+    "polars": "tables",
     "threadpoolctl": "_util",
 }
 
@@ -81,7 +84,7 @@ def exists(name: str) -> bool:
 def imported(path: Path):
     """(module, None) for imports inside the package, (None, (library, names)) for others; late imports included."""
     package = path.relative_to(ROOT).parts[:-1]
-    for node in ast.walk(ast.parse(path.read_text())):
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "require":
             yield None, (node.args[0].value.partition(".")[0], set())  # an optional library
         elif isinstance(node, ast.Import):
@@ -99,7 +102,7 @@ def imported(path: Path):
                 elif base:
                     yield ".".join(base), None
                 else:  # `from . import x`: a public name, from where it lives
-                    yield contrapca._HOME_OF[name], None
+                    yield contrapca._HOMES[name], None
 
 
 def imports_of(path: Path) -> set[str]:

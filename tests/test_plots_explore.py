@@ -12,7 +12,7 @@ X, Y = DATA.foreground, DATA.background
 
 @pytest.fixture(scope="module")
 def path():
-    return contrast_path(X, background=Y, n_components=3)
+    return contrast_path(PCPCA(3), X, background=Y)
 
 
 @pytest.fixture(scope="module")
@@ -30,19 +30,19 @@ def test_ellipse():
     assert np.mean(distances < 5.9915) == pytest.approx(0.95, abs=0.01)
 
 
-def test_latents_data(model):
-    data = plots.latents_data(model, X, Y, (0, 2))
+def test_latent_scatter_data(model):
+    data = plots.latent_scatter_data(model, X, background=Y, components=(0, 2))
     np.testing.assert_array_equal(data["foreground"], model.transform(X)[:, [0, 2]])
     np.testing.assert_array_equal(data["background"], model.transform(Y, center="background")[:, [0, 2]])
     assert "% of foreground" in data["axis_labels"][1]
 
 
 def test_latents_data_without_a_background():
-    assert "background" not in plots.latents_data(PPCA(2).fit(X), X)["axis_labels"][0]
+    assert "background" not in plots.latent_scatter_data(PPCA(2).fit(X), X)["axis_labels"][0]
 
 
 def test_gamma_panel_data(path):
-    panels = plots.gamma_panel_data(path, X, Y, 5)
+    panels = plots.gamma_panel_data(path, X, background=Y, k=5)
     assert len(panels) == 5
     assert panels[0]["gamma"] == 0
     assert panels[-1]["foreground"].shape == (120, 2)
@@ -52,7 +52,7 @@ def test_gamma_panel_data(path):
 def test_path_curves_data(path):
     curves = plots.path_curves_data(path)
     assert np.all((curves["foreground"] > 0) & (curves["foreground"] < 1))
-    assert curves["limit"] == path.limit
+    assert curves["limit"] == path.gamma_max
 
 
 def test_loadings_data(model):
@@ -78,12 +78,12 @@ def test_samples_data(model):
 
 
 def test_refused(path):
-    one = contrast_path(X, background=Y, n_components=1)
+    one = contrast_path(PCPCA(1), X, background=Y)
     for call in (lambda: plots.gamma_panel_data(one, X), lambda: plots.biplot_data(one.model(one.gammas[5]), X)):
         with pytest.raises(ValueError, match="two components"):
             call()
     with pytest.raises(ValueError, match=r"components=\(0, 5\)"):
-        plots.latents_data(path.model(path.gammas[5]), X, components=(0, 5))
+        plots.latent_scatter_data(path.model(path.gammas[5]), X, components=(0, 5))
     with pytest.raises(ValueError, match="outside this path"):
         plots.scree_data(path, 50.0)
 
@@ -93,7 +93,7 @@ def test_figures(path, model, need):
     figure, axes = pyplot.subplots(2, 4)
     axes = axes.ravel()
     drawn = [
-        plots.latent_scatter(model, X, Y, labels=DATA.labels, ax=axes[0]),
+        plots.latent_scatter(model, X, background=Y, labels=DATA.labels, ax=axes[0]),
         plots.path_curves(path, ax=axes[1]),
         plots.loadings(model, ax=axes[2]),
         plots.biplot(model, X, ax=axes[3]),
@@ -106,7 +106,7 @@ def test_figures(path, model, need):
     assert len(axes[0].lines) == 5  # an ellipse for each of four classes and the background
     assert all(ax.get_xlabel() and ax.get_ylabel() for ax in (axes[0], axes[1], axes[4]))
     figure.canvas.draw()
-    panel = plots.gamma_panel(path, X, Y, labels=DATA.labels, k=4)
+    panel = plots.gamma_panel(path, X, background=Y, labels=DATA.labels, k=4)
     assert sum(ax.get_visible() for ax in panel.axes) == 4
     panel.canvas.draw()
     pyplot.close("all")

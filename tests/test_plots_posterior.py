@@ -12,7 +12,7 @@ from contrapca.exceptions import MissingExtraError
 def toy():
     data = make_toy(100, 100, kind="posterior", random_state=0)
     model = PCPCA(1, gamma=0.6).fit(data.foreground, background=data.background)
-    return data, model.bootstrap(data.foreground, background=data.background, n=40, random_state=0, progress=False)
+    return data, model.bootstrap(data.foreground, background=data.background, n_resamples=40, random_state=0)
 
 
 def test_data(toy, groups):
@@ -22,7 +22,7 @@ def test_data(toy, groups):
     np.testing.assert_allclose(np.linalg.norm(draws, axis=1), 1)
     np.testing.assert_allclose(np.linalg.norm(estimate), 1)
     X, Y = groups
-    wide = PCPCA(2, gamma=0.3).fit(X, background=Y).bootstrap(X, background=Y, n=30, random_state=0, progress=False)
+    wide = PCPCA(2, gamma=0.3).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=30, random_state=0)
     data = plots.loading_intervals_data(wide, 1, 5)
     assert len(data["feature"]) == 5
     assert np.all(np.diff(np.abs(data["estimate"])) <= 0)
@@ -31,9 +31,7 @@ def test_data(toy, groups):
         plots.loading_intervals_data(wide, 2)
     with pytest.raises(ValueError, match="12 and 2"):
         plots.subspace_draws_data(wide)
-    directions = (
-        CPCA(1, gamma=0.3).fit(X, background=Y).bootstrap(X, background=Y, n=30, random_state=0, progress=False)
-    )
+    directions = CPCA(1, gamma=0.3).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=30, random_state=0)
     assert plots.trace_data(directions)[0].startswith("largest angle")
     assert plots.trace_data(wide)[1].shape == (1, 30)
 
@@ -43,7 +41,7 @@ def test_figures(toy, need):
     data, posterior = toy
     figure, axes = pyplot.subplots(1, 3)
     drawn = [
-        plots.subspace_draws(posterior, data.foreground, data.background, n_draws=10, ax=axes[0]),
+        plots.subspace_draws(posterior, data.foreground, background=data.background, n_draws=10, ax=axes[0]),
         plots.loading_intervals(posterior, ax=axes[1]),
         plots.trace(posterior, ax=axes[2]),
     ]

@@ -173,10 +173,13 @@ TASKS = {
     "missing values": lambda: PCPCA(2, gamma=0.3).fit(HOLES, background=Y).components_,
     "CLVM": lambda: CLVM(1, 1).fit(X, background=Y).components_,
     "limits": lambda: np.array(list(gamma_limits(X, background=Y).gamma.values())),
-    "path": lambda: contrast_path(X, background=Y, gammas=8).eigenvalues,
+    "path": lambda: contrast_path(PCPCA(2), X, background=Y, gammas=8).eigenvalues,
     "k-means": lambda: clustered().cluster_centers_,
     "bootstrap": lambda: (
-        PCPCA(1, gamma=0.3).fit(X, background=Y).bootstrap(X, background=Y, n=20, random_state=0, progress=False).sigma2
+        PCPCA(1, gamma=0.3)
+        .fit(X, background=Y)
+        .bootstrap(X, background=Y, n_resamples=20, random_state=0)
+        .noise_variance
     ),
 }
 

@@ -1,8 +1,11 @@
 """The tutorial's commands run as they stand, and print what it shows."""
 
+import os
 import shutil
 import sys
 from pathlib import Path
+
+import pytest
 
 import tutorial
 from conftest import skip
@@ -10,11 +13,12 @@ from conftest import skip
 PAGE = Path(__file__).parents[1] / "docs" / "tutorial.md"
 
 
+@pytest.mark.slow
 def test_tutorial(tmp_path, need, monkeypatch):
     for library in ("matplotlib", "plotly", "jinja2"):
         need(library)
     programs = str(Path(sys.executable).parent)
-    monkeypatch.setenv("PATH", programs, prepend=":")
+    monkeypatch.setenv("PATH", programs, prepend=os.pathsep)
     if shutil.which("contrapca") is None or shutil.which("bash") is None:
         skip("the command contrapca is not installed, or there is no bash")
     assert tutorial.run(PAGE, tmp_path) >= 7

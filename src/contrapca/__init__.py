@@ -1,4 +1,4 @@
-"""Contrastive dimension reduction: what varies in the foreground and not in the background."""
+"""Contrastive dimension reduction: what varies in the foreground but not in the background."""
 
 from __future__ import annotations
 
@@ -8,87 +8,68 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, loss_by_components, reconstruction_loss
+    from . import datasets, exceptions, plots, results, theory
+    from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA
     from .limits import gamma_limits
-    from .moments import Moments, which_solver
-    from .paths import ContrastPath, contrast_path, load
+    from .moments import Moments
+    from .paths import contrast_path, load
     from .reporting import report
-    from .selection import (
-        Comparison,
-        ContrastTest,
-        GammaSearch,
-        HeldOutContrast,
-        compare,
-        contrast_test,
-        held_out_contrast,
-        remove_background,
-    )
-    from .uncertainty import ContrastPosterior, calibrate_learning_rate, divergence, risk, risk_minimizer
+    from .selection import GammaSearch, compare, contrast_test, held_out_contrast, remove_background
+    from .uncertainty import calibrate_power
 
-# All names load on first use: scikit-learn takes a second, and `contrapca --help` needs none of it.
-_MODULES = ("datasets", "exceptions", "plots", "reporting")
+# All names load on first use: importing scikit-learn takes a second, and `contrapca --help` does not need it.
+_MODULES = ("datasets", "exceptions", "plots", "results", "theory")
 _HOMES = {
-    "estimators": ("CLVM", "CPCA", "PCPCA", "PPCA", "ContraPCA", "loss_by_components", "reconstruction_loss"),
-    "limits": ("gamma_limits",),
-    "moments": ("Moments", "which_solver"),
-    "paths": ("ContrastPath", "contrast_path", "load"),
-    "reporting": ("report",),
-    "selection": (
-        "ContrastTest",
-        "Comparison",
-        "GammaSearch",
-        "HeldOutContrast",
-        "compare",
-        "contrast_test",
-        "held_out_contrast",
-        "remove_background",
-    ),
-    "uncertainty": ("ContrastPosterior", "calibrate_learning_rate", "divergence", "risk", "risk_minimizer"),
+    "CLVM": "estimators",
+    "CPCA": "estimators",
+    "ContraPCA": "estimators",
+    "GammaSearch": "selection",
+    "Moments": "moments",
+    "PCPCA": "estimators",
+    "PPCA": "estimators",
+    "calibrate_power": "uncertainty",
+    "compare": "selection",
+    "contrast_path": "paths",
+    "contrast_test": "selection",
+    "gamma_limits": "limits",
+    "held_out_contrast": "selection",
+    "load": "paths",
+    "remove_background": "selection",
+    "report": "reporting",
 }
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 
 __all__ = [
     "CLVM",
     "CPCA",
     "PCPCA",
     "PPCA",
-    "Comparison",
     "ContraPCA",
-    "ContrastPath",
-    "ContrastPosterior",
-    "ContrastTest",
     "GammaSearch",
-    "HeldOutContrast",
     "Moments",
     "__version__",
-    "calibrate_learning_rate",
+    "calibrate_power",
     "compare",
     "contrast_path",
     "contrast_test",
     "datasets",
-    "divergence",
+    "exceptions",
     "gamma_limits",
     "held_out_contrast",
     "load",
-    "loss_by_components",
     "plots",
-    "reconstruction_loss",
     "remove_background",
     "report",
-    "reporting",
-    "risk",
-    "risk_minimizer",
-    "which_solver",
+    "results",
+    "theory",
 ]
 
 
 def __getattr__(name: str) -> Any:
     if name in _MODULES:
         return importlib.import_module(f"{__name__}.{name}")
-    if name not in __all__:
+    if name not in _HOMES:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    home = importlib.import_module(f"{__name__}.{_HOME_OF[name]}")
-    value = globals()[name] = getattr(home, name)
+    value = globals()[name] = getattr(importlib.import_module(f"{__name__}.{_HOMES[name]}"), name)
     return value
 
 

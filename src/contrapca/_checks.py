@@ -1,4 +1,4 @@
-"""Numbers, options and random seeds that users give, checked."""
+"""Checks of numbers, options and random seeds."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-SCALES = (False, "group", "pooled")
+SCALES = (None, "group", "pooled")
 
 
 def check_n_components(n_components: Any, n_features: int) -> int:
@@ -23,14 +23,14 @@ def check_n_components(n_components: Any, n_features: int) -> int:
 
 
 def check_count(value: Any, name: str, *, least: int = 1) -> int:
-    """Refuse what is not a whole number, `least` or more."""
+    """Return an int that is at least `least`, or raise."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
         raise ValueError(f"{name}={value!r} must be a whole number, {least} or more.")
     return int(value)
 
 
 def check_positive(value: Any, name: str) -> None:
-    """Refuse what is not a finite number above 0."""
+    """Raise unless the value is a finite number above 0."""
     if not isinstance(value, numbers.Real) or isinstance(value, bool) or not 0 < float(value) < np.inf:
         raise ValueError(f"{name}={value!r} must be a finite number above 0.")
 
@@ -47,17 +47,17 @@ def check_gamma(gamma: Any) -> float | None:
 
 
 def check_fixed_gamma(gamma: Any) -> float:
-    """Return gamma' as a float; "auto" is refused."""
+    """Return gamma' as a float; "auto" raises."""
     value = check_gamma(gamma)
     if value is None:
-        raise ValueError("gamma='auto' is for estimators; give a number here, for example one from gamma_limits.")
+        raise ValueError("gamma='auto' is for estimators; pass a number here, below the limit from gamma_limits.")
     return value
 
 
 def check_option(value: Any, name: str, allowed: tuple[Any, ...]) -> None:
-    """Refuse a value that is not one of `allowed`."""
+    """Raise unless the value is one of `allowed`."""
     if not any(value is option or (isinstance(option, str) and value == option) for option in allowed):
-        raise ValueError(f"{name}={value!r} is not known. Use one of {', '.join(map(repr, allowed))}.")
+        raise ValueError(f"{name}={value!r} is not valid. Choose one of {', '.join(map(repr, allowed))}.")
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -1,4 +1,4 @@
-"""Blocks: rows that belong together (of one donor, animal or plate), and names that look as if rows did."""
+"""Blocks of rows that belong together (one donor, animal or plate), and row names that suggest them."""
 
 from __future__ import annotations
 
@@ -17,43 +17,45 @@ from .groups import Groups
 
 Indices = npt.NDArray[np.intp]
 
-ARGUMENTS = Groups.of("blocks", "background_blocks")  # what users call them
+ARGUMENTS = Groups.of("blocks", "background_blocks")  # the parameter names
 # The last part of a name such as 309_1, s7-b or patient3.rep2: a short number, one letter, or rep with a number.
 REPLICATE = re.compile(r"(?P<stem>.*\w)[_.\- ](?P<last>\d{1,3}|[A-Za-z]|(?:r|rep|replicate|run)[_.\- ]?\d{1,3})")
 MIN_STEMS = 3  # one or two common beginnings are the names of groups (case_1, ..., control_1, ...)
-MIN_REPEATED = 0.5  # of the rows share their beginning with another row
+MIN_REPEATED = 0.5  # fraction of the rows that share their beginning with another row
 
 
 def unit_numbers(counts: Groups[int], blocks: Any, background_blocks: Any, *, least: int, what: str) -> Groups[Indices]:
-    """The independent unit of each row: its block, or the row itself where no blocks are given.
+    """The independent unit of each row: its block, or the row itself if no blocks are given.
 
     Parameters
     ----------
     counts : Groups of int
         Rows of each group.
     blocks, background_blocks : array-like of shape (n,), (m,), or None
-        A label that stands in both is one block, with rows in both groups (paired).
+        A label that occurs in both is one block with rows in both groups (paired).
     least : int
-        Units that each group needs.
+        Minimum number of units in each group.
     what : str
-        What needs them, for the message.
+        What needs them, for the error message.
 
     Returns
     -------
     Groups of ndarray of shape (n,), (m,)
-        Numbers from 0 on, the same for the same block in both groups.
+        Numbers starting at 0, the same for the same block in both groups.
     """
     if blocks is None and background_blocks is None:
         for group, count in zip(counts.names, counts, strict=True):
             if count < least:
-                raise GroupError(f"The {group} has {plural(count, 'row')}: {what} needs {least} or more in each group.")
+                raise GroupError(
+                    f"The {group} has {plural(count, 'row')}: {what} needs at least {least} in each group."
+                )
         starts = Groups.from_items(np.cumsum([0, *counts])[:-1].tolist(), counts.names)
         return counts.map(lambda count, start: np.arange(start, start + count), starts)
     if counts.background is not None and (blocks is None or background_blocks is None):
         has, lacks = ARGUMENTS if background_blocks is None else list(ARGUMENTS)[::-1]
         raise GroupError(
-            f"{has} is given and {lacks} is not: blocks can only be compared with blocks. Give both; rows that are "
-            "independent get a label each."
+            f"{has} is given but {lacks} is not: blocks can only be compared with blocks. Pass both; give each "
+            "independent row its own label."
         )
     codes: dict[Any, int] = {}
     given = Groups.of(blocks, background_blocks if counts.backgrounds else None)
@@ -63,23 +65,23 @@ def unit_numbers(counts: Groups[int], blocks: Any, background_blocks: Any, *, le
         found = count_units(own)
         if found < least:
             raise GroupError(
-                f"{name} names {plural(found, 'block')}: {what} needs {least} or more in each group. With fewer, "
-                "nothing can be said about others than those measured."
+                f"{name} has {plural(found, 'block')}: {what} needs at least {least} in each group. With fewer, the "
+                "result says nothing about donors, animals or plates that were not measured."
             )
     _warn_single_rows(labels, units)
     return units
 
 
 def check_labels(labels: Any, n_rows: int, name: str) -> list[Any]:
-    """One label for each row, none missing."""
+    """Check that there is one label per row and none is missing."""
     values = np.asarray(labels, dtype=object)
     if values.shape != (n_rows,):
-        raise GroupError(f"{name} has shape {values.shape} for {plural(n_rows, 'row')}: it needs one label for each.")
+        raise GroupError(f"{name} has shape {values.shape} for {plural(n_rows, 'row')}: pass one label per row.")
     missing = [i for i, label in enumerate(values) if is_missing(label) or (isinstance(label, str) and not label)]
     if missing:
         raise GroupError(
-            f"{name} lacks the label of {len(missing)} of {plural(n_rows, 'row')} (the first is row {missing[0]}, "
-            "counted from 0): name their blocks, or drop these rows."
+            f"{name} has no label for {len(missing)} of {plural(n_rows, 'row')} (the first is row {missing[0]}, "
+            "counting from 0): label these rows or drop them."
         )
     found: list[Any] = values.tolist()
     return found
@@ -97,47 +99,49 @@ def paired_units(units: Groups[Indices]) -> int:
 
 
 def fewer_folds(units: Groups[Indices], n_folds: int) -> int:
-    """So many folds, or, with a warning, as many as the smaller group has blocks: a block is never cut."""
+    """`n_folds`, or fewer (with a warning) if the smaller group has fewer blocks: a block is never split."""
     least = min(map(count_units, units))
     if least < 2:
         raise GroupError(
-            "All rows of one group are in one block: nothing can be held out. 2 blocks or more are needed."
+            "All rows of one group are in one block, so no rows can be held out: at least 2 blocks are needed."
         )
     if least < n_folds:
-        warn(f"There are {least} blocks in the smaller group, fewer than n_folds={n_folds}: {least} folds are used.")
+        warn(f"There are {least} blocks in the smaller group, fewer than n_folds={n_folds}: using {least} folds.")
     return min(least, n_folds)
 
 
 def resampled_weights(units: Groups[Indices], random: np.random.Generator) -> Groups[Array]:
-    """How often each row counts when as many units are drawn with replacement, shape (n,) for each group.
+    """How often each row is drawn when units are resampled with replacement, shape (n,) for each group.
 
-    Units of one group, and those with rows in several, are each drawn among their own kind, so that every resample has
-    as many of each.
+    Units with rows in one group and units with rows in both are resampled separately, so every resample has the same
+    number of each.
     """
     size = 1 + max(int(own.max()) for own in units)
-    present = np.stack([np.bincount(own, minlength=size) > 0 for own in units])
+    kinds = np.zeros(size, dtype=int)  # in which groups a unit has rows, one bit per group
+    for own in units:
+        kinds = 2 * kinds + (np.bincount(own, minlength=size) > 0)
     times = np.zeros(size)
-    for kind in np.unique(present[:, present.any(axis=0)], axis=1).T[::-1]:
-        members = np.flatnonzero((present == kind[:, None]).all(axis=0))
+    for kind in np.unique(kinds[kinds > 0])[::-1]:
+        members = np.flatnonzero(kinds == kind)
         times[members] = np.bincount(random.integers(0, members.size, members.size), minlength=members.size)
     return units.map(lambda own: times[own])
 
 
 def _warn_single_rows(labels: Groups[list[Any]], units: Groups[Indices]) -> None:
-    """Blocks of one row each change nothing; often they are names of replicates."""
+    """Warn if every block is a single row but the labels look like replicates."""
     names = [str(label) for own in labels for label in own]
     if all(count_units(own) == own.size for own in units) and (stems := looks_like_replicates(names)) is not None:
         warn(
-            f"Every row is a block of its own, but the labels look like replicates ({_example(names, stems)}): pass "
-            "the part that replicates share."
+            f"Every row is its own block, but the labels look like replicates ({_example(names, stems)}): pass "
+            "only the part that replicates share."
         )
 
 
 def looks_like_replicates(names: Sequence[str]) -> list[str] | None:
-    """The blocks that names of rows suggest, one for each row; None where they suggest none.
+    """The block of each row as suggested by the row names; None if they suggest none.
 
-    Names such as 309_1, 309_2, 311_1 do: a beginning that several rows share, a separator, and a short number or letter
-    that tells them apart. Names with one or two beginnings do not (case_1, case_2, ..., control_1, ...).
+    Names such as 309_1, 309_2, 311_1 suggest blocks: several rows share a beginning, followed by a separator and a
+    short number or letter. Names with only one or two beginnings do not (case_1, case_2, ..., control_1, ...).
 
     Parameters
     ----------
@@ -158,25 +162,25 @@ def looks_like_replicates(names: Sequence[str]) -> list[str] | None:
 
 
 def warn_of_replicates(names: Groups[Sequence[str] | None], how: str) -> None:
-    """Warn where rows were not told to belong together and their names say that they do.
+    """Warn if no blocks were given but the row names look like replicates.
 
     Parameters
     ----------
     names : Groups of sequence of str, or of None where rows have no names
     how : str
-        How to say which rows do.
+        How to specify the blocks, for the message.
     """
     every = [str(name) for own in names if own is not None for name in own]
     stems = looks_like_replicates(every)
     if stems is not None:
         warn(
-            f"The names of the rows look like replicates ({_example(every, stems)}). Rows of one donor, animal or "
-            f"plate are not independent, and p-values that ignore it are far too small: {how}."
+            f"The row names look like replicates ({_example(every, stems)}). Rows of one donor, animal or plate are "
+            f"not independent, and p-values that ignore this are far too small: {how}."
         )
 
 
 def _example(names: Sequence[str], stems: Sequence[str]) -> str:
-    """Three names, two of which share their beginning."""
+    """Three example names, two with the same beginning."""
     first = next(stem for stem, count in Counter(stems).items() if count > 1)
     same = [name for name, stem in zip(names, stems, strict=True) if stem == first][:2]
     other = next(name for name, stem in zip(names, stems, strict=True) if stem != first)

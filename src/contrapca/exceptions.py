@@ -15,20 +15,20 @@ from ._util.text import format_gamma
 
 
 class ContrastWarning(UserWarning):
-    """Something about the data that probably is not what the user meant."""
+    """Something about the data is probably not what the user intended."""
 
 
 class GroupError(ValueError):
-    """Foreground and background cannot be told apart, or do not fit together."""
+    """The groups are missing, ambiguous or incompatible."""
 
 
 class NonFiniteError(ValueError):
-    """A table holds NaN or infinity.
+    """A table contains NaN or infinity.
 
     Attributes
     ----------
     feature : int
-        The first column that does.
+        The first affected column.
     """
 
     def __init__(self, message: str, feature: int):
@@ -36,7 +36,7 @@ class NonFiniteError(ValueError):
         super().__init__(message)
 
     def within(self, place: str) -> NonFiniteError:
-        """The same error, saying in which group and feature."""
+        """The same error with the group and feature added."""
         return NonFiniteError(f"{self} {place}", self.feature)
 
     def __reduce__(self) -> tuple[object, ...]:
@@ -48,8 +48,8 @@ class RankError(ValueError):
 
     def __init__(self, n_components: int, group: str = "foreground"):
         consequence = {
-            "foreground": "so nothing is left to tell components from noise, whatever gamma",
-            "background": "so it has no PPCA to compare rows with",
+            "foreground": "so components cannot be distinguished from noise at any gamma",
+            "background": "so no PPCA can be fitted to it",
         }[group]
         super().__init__(
             f"The {group} varies in at most n_components={n_components} directions (beyond rounding), {consequence}. "
@@ -68,13 +68,13 @@ class InfeasibleGammaError(ValueError):
     Attributes
     ----------
     gamma, limit : float
-        What was asked for and the exact limit, both in gamma' units.
+        The requested gamma and its exact limit, both in gamma' units.
     """
 
     def __init__(self, gamma: float, limit: float, n_components: int, reason: str, advice: str):
         self.gamma, self.limit = gamma, limit
         super().__init__(
-            f"gamma={gamma:.6g} is too strong a contrast: from the limit {format_gamma(limit)} on, {reason} "
+            f"gamma={gamma:.6g} is too large: at or above the limit {format_gamma(limit)}, {reason} "
             f"with n_components={n_components}. Use a gamma in [0, {format_gamma(limit)}), gamma='auto', "
             f"or fewer components{advice}"
         )
@@ -90,11 +90,11 @@ class UnboundedError(InfeasibleGammaError):
     Attributes
     ----------
     gamma : float
-        What was asked for, in gamma' units.
+        The requested gamma, in gamma' units.
     limit : float
-        An upper bound of what can work; nan where there is no contrast.
+        An upper bound on feasible gammas; nan if there is no contrast.
     works : float or None
-        A gamma that was tried and works; None where none was found.
+        A gamma that was tried and works; None if none was found.
     """
 
     def __init__(self, gamma: float, limit: float, works: float | None, n_components: int, reason: str):
@@ -103,7 +103,7 @@ class UnboundedError(InfeasibleGammaError):
         message = f"The objective has no maximum{at} with n_components={n_components} and these rows: {reason}. "
         if works is not None:
             message += (
-                f"gamma={format_gamma(works)} works (it was tried; from {format_gamma(limit)} on nothing does). Use "
+                f"gamma={format_gamma(works)} works; no gamma at or above {format_gamma(limit)} does. Use "
                 "that, gamma='auto', or fewer components."
             )
         else:
@@ -113,27 +113,27 @@ class UnboundedError(InfeasibleGammaError):
 
 
 class ImproperPosteriorError(ValueError):
-    """The Gibbs posterior that was asked for has infinite mass."""
+    """The requested Gibbs posterior has infinite mass."""
 
 
 class SolverError(RuntimeError):
-    """An eigensolver failed and no other one fits into memory."""
+    """An eigensolver failed, and no other solver fits into memory."""
 
 
 class ModelFileError(ValueError):
-    """A file is not a model that this version of contrapca can read."""
+    """A file cannot be read by this version of contrapca."""
 
 
 class TableFileError(ValueError):
-    """A file does not hold a table that can be used."""
+    """A file does not contain a usable table."""
 
 
 class DatasetError(RuntimeError):
-    """A data set is nowhere to be had, or a file is not the data set it should be."""
+    """A data set could not be found, or a file is not the expected data set."""
 
 
 class MissingExtraError(ImportError):
-    """An optional library is needed and not installed."""
+    """An optional library is not installed."""
 
     def __init__(self, library: str, extra: str | None):
         what = library if extra is None else f'"contrapca[{extra}]"'
@@ -141,10 +141,10 @@ class MissingExtraError(ImportError):
 
 
 def warn(message: str, category: type[Warning] = ContrastWarning) -> None:
-    """Warn at the line of the user's that called into this package, however deep inside we are."""
+    """Issue a warning that points at the user's call, not at this package."""
     pattern = rf"^{re.escape(str(Path(__file__).parent))}|[/\\\\]sklearn[/\\\\]"
     level, frame = 1, sys._getframe(0)
-    # scikit-learn wraps our methods (set_output), so that its frames are skipped as well.
+    # scikit-learn wraps our methods (set_output), so its frames are skipped as well.
     while frame.f_back is not None and re.search(pattern, frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)

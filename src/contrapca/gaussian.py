@@ -1,8 +1,8 @@
 """The fitted model as a distribution: x = mean + W z + noise, z ~ N(0, I), noise ~ N(0, sigma2 I).
 
-The only place that holds F6: with M = sigma2 I_d + W'W and A = W W' + sigma2 I_D,
+The only implementation of F6: with M = sigma2 I_d + W'W and A = W W' + sigma2 I_D,
 log|A| = (D - d) log sigma2 + log|M|, A^-1 = (I - W M^-1 W') / sigma2 and
-z | x ~ N(M^-1 W'(x - mean), sigma2 M^-1). Nothing D x D is formed unless it is asked for.
+z | x ~ N(M^-1 W'(x - mean), sigma2 M^-1). No D x D matrix is formed unless requested.
 """
 
 from __future__ import annotations
@@ -44,7 +44,7 @@ class LatentGaussian:
         return self.sigma2 * np.eye(self.W.shape[1]) + self.W.T @ self.W
 
     def log_normaliser(self, n_features: int | None = None) -> float:
-        """-(D log 2 pi + log|A|) / 2; D is `n_features` where W is in fewer coordinates than there are features."""
+        """-(D log 2 pi + log|A|) / 2; D is `n_features` if W has fewer coordinates than there are features."""
         D, d = self.W.shape
         return float(log_normaliser(n_features or D, d, self.sigma2, np.linalg.slogdet(self.M)[1]))
 
@@ -76,9 +76,9 @@ class LatentGaussian:
     def condition(self, X: Array) -> Conditional:
         """All features given the observed ones, for dense rows whose missing values are NaN.
 
-        With o the observed features of a row and M = sigma2 I + W_o'W_o, z | x_o ~ N(M^-1 W_o'(x_o - mean_o),
-        sigma2 M^-1) (F9). Rows that lack the same values share their M; all M are one product of masks with products of
-        loadings.
+        With o the observed features of a row and M = sigma2 I + W_o'W_o, z | x_o ~ N(M^-1 W_o'(x_o - mean_o), sigma2
+        M^-1) (F9). Rows with the same missing features share their M; one product of masks with products of loadings
+        gives all M.
         """
         observed = ~np.isnan(X)
         packed, pattern = np.unique(np.packbits(observed, axis=1), axis=0, return_inverse=True)
@@ -118,13 +118,13 @@ class Conditional:
     centred : ndarray of shape (n, D)
         Deviations from the mean, 0 where missing.
     masks : ndarray of shape (P, D)
-        P patterns of missing values: 1 for values, 0 for missing ones.
+        P patterns of missing values: 1 for observed, 0 for missing.
     inverses : ndarray of shape (P, d, d)
         M^-1 of each pattern.
     log_determinants : ndarray of shape (P,)
         log|M| of each pattern.
     pattern : ndarray of shape (n,)
-        Which of them each row has.
+        The pattern of each row.
     latent_mean : ndarray of shape (n, d)
     """
 
@@ -145,7 +145,7 @@ class Conditional:
         return (self.model.sigma2 * self.inverses)[self.pattern]
 
     def log_prob(self) -> Array:
-        """log N(x_o; mean_o, A_o) of the observed values of each row, shape (n,); 0 of a row without any.
+        """log N(x_o; mean_o, A_o) of the observed values of each row, shape (n,); 0 for a row without any.
 
         The quadratic form is |x_o - mean_o - W_o z|^2 / sigma2 + |z|^2, as for complete rows.
         """
@@ -162,7 +162,7 @@ class Conditional:
         return np.sqrt(self.model.sigma2 * (1 + leverage))[self.pattern]
 
     def draw(self, generator: np.random.Generator) -> Array:
-        """One draw of all features, shape (n, D); those of one row share its latent, as they should."""
+        """One draw of all features, shape (n, D); features of a row share its latent."""
         sigma, (n, d) = np.sqrt(self.model.sigma2), self.latent_mean.shape
         roots = np.linalg.cholesky(self.inverses)[self.pattern]
         Z = self.latent_mean + sigma * np.einsum("nij,nj->ni", roots, generator.standard_normal((n, d)))
@@ -172,7 +172,7 @@ class Conditional:
 def masked_inverses(W: Array, sigma2: float, masks: Array) -> tuple[Array, Array]:
     """M^-1 and log|M| of M = sigma2 I + W_o'W_o for each pattern o of observed features (F9).
 
-    All M are one product of the masks with products of loadings; nothing of size D x D.
+    One product of the masks with products of loadings gives all M; nothing has size D x D.
 
     Parameters
     ----------
@@ -183,8 +183,8 @@ def masked_inverses(W: Array, sigma2: float, masks: Array) -> tuple[Array, Array
     Returns
     -------
     inverses : ndarray of shape (d, d, P)
-        Patterns last: the loops below run over d and are vectors over the patterns, several times faster than LAPACK
-        called matrix by matrix.
+        Patterns are last: the loops below run over d and are vectorised over patterns, several times faster than
+        calling LAPACK for each matrix.
     log_determinants : ndarray of shape (P,)
     """
     d, P = W.shape[1], masks.shape[0]
@@ -218,7 +218,7 @@ def unpack(packed: Array, d: int) -> Array:
 
 @lru_cache
 def triangle(d: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.NDArray[np.intp]]:
-    """Rows and columns of the upper triangle of a (d, d) matrix, and where in it each entry of the matrix stands."""
+    """Row and column indices of the upper triangle of a (d, d) matrix, and the position in it of each matrix entry."""
     upper, right = np.triu_indices(d)
     position = np.empty((d, d), dtype=np.intp)
     position[upper, right] = position[right, upper] = np.arange(upper.size)
@@ -228,7 +228,7 @@ def triangle(d: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.ND
 def gaussian_ellipse(points: Array, n: int, square: float = 5.991464547107979) -> Array:
     """An ellipse of a Gaussian with the points' mean and covariance, shape (n, 2).
 
-    By default it holds 95 % of the mass: the square of its radius is that quantile of chi-squared with 2 degrees of
+    By default it contains 95 % of the mass: its squared radius is the .95 quantile of chi-squared with 2 degrees of
     freedom.
     """
     values, U = np.linalg.eigh(np.cov(points.T))

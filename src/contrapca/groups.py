@@ -1,4 +1,4 @@
-"""A foreground and its backgrounds: the one container for both, and the tables that users give, checked."""
+"""`Groups`, the container for a foreground and its backgrounds, and checks of the tables that users pass."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from ._util.text import default_names, is_missing, listed
 from .exceptions import GroupError, NonFiniteError, warn
 from .rows import is_storage, storage
 
-# Groups whose means are further apart than this many pooled sd have hardly had the same treatment.
+# Groups whose means are further apart than this many pooled sd were probably prepared differently.
 MAX_MEAN_DISTANCE = 10.0
 
 T = TypeVar("T")
@@ -29,9 +29,9 @@ class Groups(Generic[T]):
     Attributes
     ----------
     foreground
-        The foreground's.
+        The foreground's value.
     backgrounds : tuple
-        Those of the backgrounds; empty without one.
+        The value of each background; empty if there is none.
     names : tuple of str
         "foreground", then the names of the backgrounds.
     """
@@ -53,7 +53,7 @@ class Groups(Generic[T]):
 
     @property
     def background(self) -> T | None:
-        """The first background's, None without one."""
+        """The first background's value; None if there is none."""
         return self.backgrounds[0] if self.backgrounds else None
 
     def __iter__(self) -> Iterator[T]:
@@ -69,11 +69,11 @@ class Groups(Generic[T]):
         return list(self)[self.names.index(name)]
 
     def map(self, function: Callable[..., R], *others: Groups[Any]) -> Groups[R]:
-        """The function of each group's value, and of the values of `others` for the same group."""
+        """Apply a function to each group's value, and to the values of `others` for the same group."""
         return Groups.from_items(map(function, self, *others), self.names)
 
     def map_named(self, function: Callable[[str, T], R]) -> Groups[R]:
-        """The function of each group's name and value."""
+        """Apply a function to each group's name and value."""
         return Groups.from_items(map(function, self.names, self), self.names)
 
 
@@ -85,11 +85,11 @@ class Tables:
     ----------
     rows : Groups of tables of shape (n_k, D), or of Moments in their place
     means : Groups of ndarray of shape (D,)
-        Of the columns; nan where values are missing.
+        Column means; nan for columns with missing values.
     names : tuple of str, or None
-        Of the features.
+        Feature names.
     text_names : bool
-        Whether the table itself had its names as text, as scikit-learn wants them.
+        Whether the table's own column names were strings, as scikit-learn requires.
     """
 
     rows: Groups[Rows]
@@ -122,10 +122,10 @@ def check_table(table: Any, name: str, group: str = "foreground") -> Rows:
     if getattr(getattr(table, "dtype", None), "kind", "") == "c":
         raise ValueError(
             f"Complex data not supported: the table's type is {table.dtype}. Pass real numbers, for example real and "
-            "imaginary parts as columns of their own."
+            "imaginary parts as separate columns."
         )
     if hasattr(table, "scatter"):
-        raise TypeError(f"{name} needs rows, and the {group} is given as moments, which have none: pass the table.")
+        raise TypeError(f"{name} needs rows, but the {group} was given as moments: pass the table.")
     if is_storage(table) and not isinstance(table, np.ndarray) and not is_sparse(table):
         return table
     table = without_mask(table)
@@ -144,13 +144,13 @@ def check_table(table: Any, name: str, group: str = "foreground") -> Rows:
             raise
         raise type(error)(
             f"{error}. Columns of the {group} that are not numbers: {columns}. Drop or encode them; only numeric "
-            "columns can be used (of a pandas table: X.select_dtypes('number'))."
+            "columns can be used (with pandas: X.select_dtypes('number'))."
         ) from error
     return canonical(rows)
 
 
 def without_mask(table: Any) -> Any:
-    """NumPy's masked arrays, and objects that may be missing (None, pandas' NA), with NaN in their place."""
+    """The table with NaN for masked values (NumPy) and missing objects (None, pandas.NA)."""
     if isinstance(table, np.ma.MaskedArray):
         kind = np.promote_types(table.dtype, np.float32)
         return np.where(np.ma.getmaskarray(table), kind.type(np.nan), table.data.astype(kind))
@@ -160,7 +160,7 @@ def without_mask(table: Any) -> Any:
 
 
 def canonical(rows: Rows) -> Rows:
-    """The rows with every stored entry of a sparse matrix stored once; scipy also allows sums of several."""
+    """The rows with duplicate entries of a sparse matrix added up; SciPy allows duplicates."""
     if is_sparse(rows) and not rows.has_canonical_format:
         rows = rows.copy()
         rows.sum_duplicates()
@@ -184,18 +184,18 @@ def _unconvertible_columns(table: Any) -> str:
 
 
 def column_names(table: Any) -> list[Any] | None:
-    """Column names of a data frame, text or not; None for other tables."""
+    """Column names of a data frame, of any type; None for other tables."""
     columns = getattr(table, "columns", None)
     return None if columns is None else list(columns)
 
 
 def check_names(table: Any, names: list[str]) -> None:
-    """Refuse a data frame whose columns are not the features that were fitted, in their order."""
+    """Raise if the columns of a data frame are not the fitted features in the same order."""
     columns = column_names(table)
     found = None if columns is None else list(map(str, columns))
     if found is not None and found != names and names != default_names(len(names)):
         raise ValueError(
-            f"The columns are not the {len(names)} features of the fit in their order ("
+            f"The columns are not the {len(names)} fitted features in the same order ("
             f"{', '.join(map(repr, names[:3]))}, ...): select them by name."
         )
 
@@ -210,25 +210,25 @@ def split_groups(
     needs_background: bool,
     allow_missing: bool = False,
 ) -> Tables:
-    """Foreground and background rows from what `fit` was given.
+    """Foreground and background rows from the arguments of `fit`.
 
-    Either `background` is a table of its own, or `background_label` says which rows of `X` it is, by `y`. A `y` without
-    `background_label` is ignored, as scikit-learn's transformers do.
+    The background is either a separate table (`background`) or the rows of `X` whose label in `y` is
+    `background_label`. Without `background_label`, `y` is ignored, as in scikit-learn's transformers.
     """
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) > 1:
         if shape[1:] == (1,):
             raise GroupError(f"y has shape {shape}: pass the labels as one column, y['name'] or y.ravel().")
         raise GroupError(
-            f"y has shape {shape}, but y holds one group label for each row. To pass the background "
+            f"y has shape {shape}, but it must contain one group label per row. To pass the background "
             "table, write fit(X, background=Y)."
         )
     names = column_names(X)
     if background is not None:
         if background_label is not None and y is not None:
             raise GroupError(
-                "Both background= and y with background_label= were given: use one of them to say what the "
-                "background is."
+                "Both background= and y with background_label= were given: use only one of them to specify the "
+                "background."
             )
         rows = Groups.of(check_table(X, name), check_table(background, name, "background"))
         _check_same_columns(rows, names, column_names(background))
@@ -236,7 +236,7 @@ def split_groups(
         table = check_table(X, name)
         if y is None:
             raise GroupError(
-                f"background_label={background_label!r} needs y: one label for each row of X. "
+                f"background_label={background_label!r} needs y: one label per row of X. "
                 "Or pass the background table as background=."
             )
         is_background = label_mask(y, background_label, table.shape[0])
@@ -244,9 +244,9 @@ def split_groups(
         rows = Groups.of(table[~is_background], table[is_background])
     elif needs_background:
         raise GroupError(
-            f"{name} contrasts two groups and was given one. Pass the background table as fit(X, background=Y), "
+            f"{name} contrasts two groups but was given one. Pass the background table as fit(X, background=Y), "
             "or construct with background_label= and pass the group of each row as y. "
-            "Without a background use PPCA or gamma=0."
+            "For a single group, use PPCA or gamma=0."
         )
     else:
         rows = Groups.of(check_table(X, name))
@@ -262,7 +262,7 @@ def split_groups(
 
 
 def column_means(rows: Rows, *, allow_missing: bool = False) -> Array:
-    """Column means in float64, shape (D,), nan for columns with missing values; infinity is refused."""
+    """Column means in float64, shape (D,), nan for columns with missing values; infinity raises."""
     mean = storage(rows).column_sums(rows) / rows.shape[0]
     finite: npt.NDArray[np.bool_] = np.isfinite(mean)
     if finite.all():
@@ -278,15 +278,15 @@ def column_means(rows: Rows, *, allow_missing: bool = False) -> Array:
     if is_sparse(rows) or not allow_missing:
         bad = np.flatnonzero(missing)
         raise NonFiniteError(
-            f"Input contains NaN {_where(bad, mean.size)}. Only PPCA and PCPCA take missing values, in tables that are "
-            "not sparse: use one of them, or fill the values first, for example with their impute().",
+            f"Input contains NaN {_where(bad, mean.size)}. Only PPCA and PCPCA take missing values, and only in dense "
+            "tables: use one of them, or impute the values first, for example with their impute().",
             int(bad[0]),
         )
     return np.where(missing, np.nan, mean)
 
 
 def _where(columns: npt.NDArray[np.intp], n_features: int) -> str:
-    return f"in {columns.size} of {n_features} features (the first is column {columns[0]}, counted from 0)"
+    return f"in {columns.size} of {n_features} features (the first is column {columns[0]}, counting from 0)"
 
 
 def _check_same_columns(rows: Groups[Rows], left: list[Any] | None, right: list[Any] | None) -> None:
@@ -302,7 +302,7 @@ def _check_same_columns(rows: Groups[Rows], left: list[Any] | None, right: list[
 
 
 def _how_names_differ(left: list[Any], right: list[Any]) -> str:
-    """What sets the column names of foreground and background apart, and the way out."""
+    """How the column names of foreground and background differ, and what to do about it."""
     sets = set(left), set(right)
     alone = [
         f"{len(names)} only in the {group} (the first: {', '.join(map(repr, names[:3]))})"
@@ -314,26 +314,26 @@ def _how_names_differ(left: list[Any], right: list[Any]) -> str:
     ]
     if alone:
         return (
-            f"The feature names of foreground and background differ: {' and '.join(alone)}. Keep those that both have, "
+            f"The feature names of foreground and background differ: {' and '.join(alone)}. Keep the common columns, "
             "for example common = X.columns.intersection(background.columns)."
         )
     first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
     return (
-        f"The feature names of foreground and background are the same in another order, first in column {first}: "
-        f"{left[first]!r} and {right[first]!r}. Use background[X.columns]."
+        "The feature names of foreground and background are the same but in a different order, starting at column "
+        f"{first}: {left[first]!r} and {right[first]!r}. Use background[X.columns]."
     )
 
 
 def label_mask(y: Any, label: Any, n_rows: int) -> npt.NDArray[np.bool_]:
-    """Which rows carry the background label, shape (n,)."""
+    """Which rows have the background label, shape (n,)."""
     if np.ndim(label) != 0:
-        raise GroupError(f"background_label={label!r} must be one label, as it stands in y.")
+        raise GroupError(f"background_label={label!r} must be a single label that occurs in y.")
     labels = np.ravel(np.asarray(y))
     if labels.size != n_rows:
-        raise GroupError(f"y has {labels.size} labels for {n_rows} rows: it needs one for each row.")
+        raise GroupError(f"y has {labels.size} labels for {n_rows} rows: pass one per row.")
     missing = sum(map(is_missing, labels.tolist()))
     if missing:
-        raise GroupError(f"{missing} of {n_rows} labels in y are missing: drop those rows, or say what group they are.")
+        raise GroupError(f"{missing} of {n_rows} labels in y are missing: drop those rows or assign them to a group.")
     return np.broadcast_to(np.asarray(labels == label, dtype=bool), labels.shape)
 
 
@@ -347,25 +347,25 @@ def _check_both_present(is_background: npt.NDArray[np.bool_], y: Any, label: Any
     if count == 1 or count == is_background.size - 1:
         raise GroupError(
             f"The background has {count} and the foreground {is_background.size - count} rows: "
-            "each group needs 2 or more."
+            "each group needs at least 2."
         )
 
 
 def warn_distant_means(distance: Array, names: Sequence[str] | None) -> None:
-    """Warn where the groups' means differ by very many pooled sd, as after a step that saw one group only."""
+    """Warn if the groups' means are many pooled sd apart, as after a step that was applied to one group only."""
     far = np.flatnonzero(distance > MAX_MEAN_DISTANCE)
     if far.size:
         first = ", ".join(feature_label(names, j) for j in far[:3])
         warn(
             f"In {far.size} of {distance.size} features (the first: {first}) the means "
             f"of foreground and background differ by more than {MAX_MEAN_DISTANCE:.0f} pooled standard deviations. "
-            "Were both groups prepared in the same way, and is none of these an identifier? In a Pipeline a "
-            "background= table does not pass through the earlier steps: use background_label= and y there."
+            "Check that both groups were preprocessed in the same way and that none of these columns is an identifier. "
+            "In a Pipeline, a background= table bypasses the earlier steps: use background_label= and y there."
         )
 
 
 def like_table(values: npt.NDArray[Any], table: Any) -> Any:
-    """`values` as a data frame with the names (and index) of `table`, if that is one; else as they are."""
+    """`values` as a data frame with the names (and index) of `table` if that is one; otherwise unchanged."""
     names = column_names(table)
     if names is None:
         return values

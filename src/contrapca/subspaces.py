@@ -10,8 +10,8 @@ from ._util.arrays import Array
 def canonical_sign_of(vectors: Array) -> Array:
     """The sign of each column's entry of largest magnitude, shape (..., d), for vectors (..., D, d).
 
-    Among entries within 1e-6 of the largest the first decides, so that rounding, and with it the
-    number of threads, cannot.
+    Among entries within 1e-6 of the largest, the first one counts, so the result does not depend on rounding or the
+    number of threads.
     """
     magnitude = np.abs(vectors)
     decisive = np.argmax(magnitude >= (1 - 1e-6) * magnitude.max(axis=-2, keepdims=True), axis=-2)
@@ -25,7 +25,8 @@ def canonical_signs(vectors: Array) -> Array:
 
 
 def principal_axes(W: Array) -> tuple[Array, Array]:
-    """Unit vectors (D, d) with canonical signs and lengths (d,), longest first, of loadings W: W W' is all they fix."""
+    """Unit vectors (D, d) with canonical signs, and lengths (d,), longest first, of loadings W; they depend only on W
+    W'."""
     U, lengths, _ = np.linalg.svd(W, full_matrices=False)
     return canonical_signs(U), lengths
 
@@ -42,14 +43,14 @@ def affinity(left: Array, right: Array) -> Array:
 
 
 def align(loadings: Array, estimate: Array) -> Array:
-    """Each W (..., D, d) rotated (and reflected) to be as near as can be to the estimate (D, d).
+    """Rotate (and reflect) each W (..., D, d) to be as close as possible to the estimate (D, d).
 
-    Only W W' is identified, so that draws must be brought into one frame before their loadings are averaged.
+    Only W W' is identified, so draws must be aligned before their loadings are averaged.
     """
     return loadings @ procrustes(loadings, estimate)
 
 
 def procrustes(loadings: Array, estimate: Array) -> Array:
-    """The orthogonal R (..., d, d) that brings W R nearest to the estimate, from the SVD of W'W_hat."""
+    """The orthogonal R (..., d, d) for which W R is closest to the estimate, from the SVD of W'W_hat."""
     U, _, Vt = np.linalg.svd(np.swapaxes(loadings, -1, -2) @ estimate)
     return np.asarray(U @ Vt)

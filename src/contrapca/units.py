@@ -1,4 +1,4 @@
-"""The units of a fit: how the rows of a group become those of the model, and back."""
+"""Conversion between original and model units."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from ._util.text import default_names
 from .groups import Groups, check_names, check_table, column_means, feature_label
 from .rows import blocks, storage
 
-# How far column means may be from those of a fit, in standard deviations (GLS means of a fit to incomplete rows:
-# further), and relative, for float32.
+# How far column means may be from those of a fit: in standard deviations (more for GLS means), and relative (for
+# float32).
 SAME_MEAN, SAME_GLS_MEAN, ROUNDING = 1e-3, 1.0, 1e-5
 
 
@@ -29,11 +29,11 @@ class Units:
         Number of rows, or the sum of their weights.
     mean : ndarray of shape (D,)
     variance : ndarray of shape (D,)
-        ddof 0.
+        With ddof 0.
     scale : ndarray of shape (D,)
-        What the rows are divided by; 1 without scaling.
+        Divisor of each feature; 1 without scaling.
     names : tuple of str, or None
-        Of the features, where the table had them as text.
+        Feature names, if the table had them as strings.
     dtype : str
         The float type of the fit.
     """
@@ -52,26 +52,26 @@ class Units:
 
     @property
     def labels(self) -> list[str]:
-        """Names of the features: their own, or x0, x1, ..."""
+        """Feature names, or x0, x1, ... if there are none."""
         return default_names(self.mean.size) if self.names is None else list(self.names)
 
     def apply(self, function: Callable[[Rows], Array], rows: Rows) -> Array:
-        """The function of every block of rows in the model's units, the results stacked in the rows' float type."""
+        """Apply a function to blocks of rows in model units and stack the results in the rows' float type."""
         scaled = storage(rows).scaled
         found = [function(scaled(block, self.scale)).astype(rows.dtype, copy=False) for block in blocks(rows)]
         return np.concatenate(found)
 
     def undo(self, rows: Array) -> Array:
-        """Rows of the model in original units, in the float type of the fit."""
+        """Convert rows from model to original units, in the float type of the fit."""
         return (rows * self.scale).astype(self.dtype)
 
     def log_jacobian(self, rows: Rows, *, missing: bool) -> Array:
-        """log of what scaling does to the density of the observed values of each row, shape (n,) or ()."""
+        """Log-determinant of the scaling for the observed values of each row, shape (n,) or ()."""
         logs = np.log(self.scale)
         return ~np.isnan(rows) @ logs if missing and np.any(logs) else logs.sum()
 
     def check(self, X: Any, *, allow_missing: bool = False) -> tuple[Rows, bool]:
-        """New rows, checked against the features of the fit, and whether values are missing."""
+        """Check new rows against the fitted features; return them and whether values are missing."""
         check_names(X, self.labels)
         rows = check_table(X, "X")
         if rows.shape[1] != self.mean.size:
@@ -79,18 +79,18 @@ class Units:
         return rows, bool(np.isnan(column_means(rows, allow_missing=allow_missing)).any())
 
     def arrays(self, prefix: str) -> dict[str, Array]:
-        """The arrays that a file keeps."""
+        """The arrays to save."""
         return {f"{prefix}.{name}": getattr(self, name) for name in ("mean", "variance", "scale")}
 
     def facts(self) -> dict[str, Any]:
-        """The facts that a file keeps."""
+        """The plain values to save."""
         return {"weight": self.weight, "dtype": self.dtype}
 
     @classmethod
     def restored(
         cls, facts: Any, arrays: Mapping[str, Array], prefix: str, names: tuple[str, ...] | None, n_features: int
     ) -> Units:
-        """The units that a file keeps, checked."""
+        """Units read from a file, checked."""
         found = check_arrays(arrays, {f"{prefix}.{name}": "D" for name in ("mean", "variance", "scale")}, names)
         mean, variance, scale = found.values()
         weight, dtype = float(facts["weight"]), str(facts["dtype"])
@@ -104,32 +104,32 @@ class Units:
 def check_same_tables(
     means: Groups[Array], fitted: Groups[Units], *, weights: Groups[float] | None = None, gls: bool = False
 ) -> None:
-    """Refuse tables other than those of a fit, as far as numbers of rows and column means tell.
+    """Raise if tables are not those of a fit, judging by numbers of rows and column means.
 
     Parameters
     ----------
     means : Groups of ndarray of shape (D,)
-        Of the tables; nan where unknown.
+        Column means of the tables; nan where unknown.
     fitted : Groups of Units
-        Of the fit; a background that the fit did not see is not compared.
+        Units of the fit. A background that the fit did not have is not compared.
     weights : Groups of float, optional
         Numbers of rows of the tables.
     gls : bool
-        Whether the means of the fit are generalised-least-squares ones, which differ from plain means.
+        Whether the fit has generalised-least-squares means, which differ from plain means.
     """
     for mean, known, name in zip(means, fitted, ("X", "background"), strict=False):
         if mean.size != known.mean.size:
-            raise ValueError(f"{name} has {mean.size} columns, and the fit was to {known.mean.size}.")
+            raise ValueError(f"{name} has {mean.size} columns, but the fit had {known.mean.size}.")
         allowed = (SAME_GLS_MEAN if gls else SAME_MEAN) * np.sqrt(known.variance) + ROUNDING * np.abs(known.mean)
         far = np.flatnonzero(np.abs(mean - known.mean) > allowed)
         if far.size:
             _refuse(name, f"the means of {far.size} columns differ, the first is {feature_label(known.names, far[0])}")
     for weight, known, name in zip(weights or (), fitted, ("X", "background"), strict=False):
         if weight != known.weight:
-            _refuse(name, f"it has {weight:g} rows, and the fit was to {known.weight:g}")
+            _refuse(name, f"it has {weight:g} rows, but the fit had {known.weight:g}")
 
 
 def _refuse(name: str, how: str) -> None:
     raise ValueError(
-        f"{name} is not the table of the fit: {how}. Pass the tables that it was fitted to, prepared in the same way."
+        f"{name} is not the table of the fit: {how}. Pass the fitted tables, preprocessed in the same way."
     )

@@ -28,8 +28,9 @@ def pair():
 
 
 @pytest.fixture
-def folder(tmp_path, monkeypatch, pair):
+def folder(tmp_path, monkeypatch, pair, need):
     """A working folder with cases.csv (with sample names and a label) and controls.csv (columns in another order)."""
+    need("polars")
     monkeypatch.chdir(tmp_path)
     X, Y = pair
     rows = [[f"s{i}", ["mild", "severe"][i % 2], *row] for i, row in enumerate(X.tolist())]

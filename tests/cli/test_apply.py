@@ -37,7 +37,7 @@ def test_transform_finds_columns_by_name(saved, run, pair, center):
 def test_transform_without_names(saved, run, pair):
     np.save(saved / "new.npy", pair[0])
     outcome = run("transform", "results/model.npz", "new.npy", "-o", "z.csv")
-    by_place = "; columns matched by their place, one file having no names\n"
+    by_place = "; columns matched by position, because one file has no column names\n"
     assert outcome.out == f"new.npy: 40 rows, 2 latents each, written to z.csv{by_place}"
     expected = load(saved / "results" / "model.npz")
     del expected.feature_names_in_
@@ -48,7 +48,7 @@ def test_transform_says_what_it_decided(saved, run, pair):
     (saved / "bare.csv").write_text("\n".join(",".join(map(str, row)) for row in pair[0].tolist()) + "\n,,,,,\n")
     shown = run("transform", "results/model.npz", "bare.csv", "-o", "z.csv").out
     assert "40 rows" in shown
-    assert "; no header; 1 empty row left out; columns matched by their place" in shown
+    assert "; no header; 1 empty row left out; columns matched by position" in shown
 
 
 def test_transform_takes_missing_values(saved, run, pair):
@@ -93,7 +93,7 @@ def test_info_of_models(saved, run, pair):
 
 def test_info_of_draws(saved, run, pair):
     model = PCPCA(2, gamma=0.2).fit(pair[0], background=pair[1])
-    model.bootstrap(pair[0], background=pair[1], n=40, random_state=0, progress=False).save(saved / "draws.npz")
+    model.bootstrap(pair[0], background=pair[1], n_resamples=40, random_state=0).save(saved / "draws.npz")
     assert "ContrastPosterior(bootstrap, pcpca" in run("info", "draws.npz").out
     summary = json.loads(run("info", "draws.npz", "--json").out)
     assert (summary["kind"], summary["n_features"]) == ("bootstrap", 6)

@@ -2,6 +2,7 @@
 
 import gzip
 import json
+import zipfile
 
 import numpy as np
 import pytest
@@ -32,8 +33,10 @@ def test_two_files(folder, run, pair, method):
     both = np.vstack([expected.transform(X), expected.transform(Y, center="background")])
     np.testing.assert_allclose(found, both, atol=1e-12)
     loadings = read_csv(folder / "results" / "loadings.csv")
-    assert [row[0] for row in loadings[1:]] == NAMES
-    assert [int(row[-1]) for row in loadings[1:]] == expected.feature_table()["rank"].tolist()
+    assert [row[0] for row in loadings[1:]] == [
+        NAMES[int(name.removeprefix("x"))] for name in expected.feature_table()["feature"]
+    ]
+    assert [int(row[-1]) for row in loadings[1:]] == list(range(1, 7))
     model = contrapca.load(folder / "results" / "model.npz")
     assert model.feature_names_in_.tolist() == NAMES
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-12)
@@ -70,9 +73,15 @@ def test_ppca_and_no_contrast_need_no_controls(folder, run, pair):
     assert "cases alone" in run(*TWO_FILES, "--method", "ppca").err
 
 
-@pytest.mark.parametrize("ending", ["tsv", "txt.gz", "npy", "npz", "sparse.npz", "mtx", "parquet", "h5ad"])
-def test_formats(folder, run, need, pair, ending):
+@pytest.mark.parametrize(
+    "ending", ["tsv", "txt.gz", "zip", "xlsx", "parquet", "npy", "npz", "sparse.npz", "mtx", "h5ad"]
+)
+def test_formats(tmp_path, monkeypatch, run, need, pair, ending):
     """The same tables in every format give the same latents."""
+    if ending in ("tsv", "txt.gz", "zip", "xlsx", "parquet"):
+        need("polars")
+    monkeypatch.chdir(tmp_path)
+    folder = tmp_path
     for name, values in zip(("x", "y"), pair, strict=True):
         write_format(folder / f"{name}.{ending}", values, need)
     assert run("fit", f"x.{ending}", "--background", f"y.{ending}", "-o", "results", "--gamma", "0.3").code == 0
@@ -80,7 +89,37 @@ def test_formats(folder, run, need, pair, ending):
     found = columns_of(folder / "results" / "latents.csv", ["contrapca0", "contrapca1"])[:40]
     np.testing.assert_allclose(found, expected, atol=1e-9)
     model = contrapca.load(folder / "results" / "model.npz")
-    assert hasattr(model, "feature_names_in_") == (ending in ("tsv", "txt.gz", "parquet", "h5ad"))
+    assert hasattr(model, "feature_names_in_") == (ending not in ("npy", "npz", "sparse.npz", "mtx"))
+
+
+def test_sheets_of_one_workbook(tmp_path, monkeypatch, run, need, pair):
+    xlsxwriter, polars = need("xlsxwriter"), need("polars")
+    need("fastexcel")
+    monkeypatch.chdir(tmp_path)
+    with xlsxwriter.Workbook("book.xlsx") as book:
+        for name, values in zip(("cases", "controls"), pair, strict=True):
+            polars.DataFrame(values, schema=NAMES).write_excel(book, name)
+    arguments = [
+        "fit",
+        "book.xlsx",
+        "--background",
+        "book.xlsx",
+        "--sheet",
+        "cases",
+        "--sheet",
+        "controls",
+        "-o",
+        "results",
+    ]
+    assert run(*arguments, "--gamma", "0.3").code == 0
+    transform = ["transform", "results/model.npz", "book.xlsx", "-o"]
+    assert run(*transform, "cases.csv").code == 0
+    assert run(*transform, "controls.csv", "--sheet", "controls", "--center", "background").code == 0
+    axes = ["contrapca0", "contrapca1"]
+    found = np.vstack([columns_of(tmp_path / name, axes) for name in ("cases.csv", "controls.csv")])
+    np.testing.assert_allclose(found, columns_of(tmp_path / "results" / "latents.csv", axes), atol=1e-9)
+    outcome = run(*arguments, "--sheet", "more", "--force")
+    assert (outcome.code, "'book.xlsx' has no sheet 'more', only 'cases', 'controls'" in outcome.err) == (2, True)
 
 
 def write_format(path, values, need):
@@ -100,8 +139,14 @@ def write_format(path, values, need):
         case "mtx":
             scipy.io.mmwrite(path, sp.coo_matrix(values), precision=17)
         case "parquet":
-            need("pyarrow")
-            need("pandas").DataFrame(values, columns=NAMES).to_parquet(path)
+            need("polars").DataFrame(values, schema=NAMES).write_parquet(path)
+        case "xlsx":
+            need("xlsxwriter")
+            need("fastexcel")
+            need("polars").DataFrame(values, schema=NAMES).write_excel(path)
+        case "zip":
+            with zipfile.ZipFile(path, "w") as archive:
+                archive.write(write_csv(path.with_suffix(".csv"), NAMES, values), "folder/table.csv")
         case "h5ad":
             table = need("pandas").DataFrame(values, columns=NAMES, index=[f"r{i}" for i in range(len(values))])
             need("anndata").AnnData(table).write_h5ad(path)
@@ -140,7 +185,7 @@ def test_several_groups_of_cases_are_named(folder, run, pair):
     write_csv(folder / "all.csv", ["g", *NAMES], rows)
     outcome = run("fit", "all.csv", "--group", "g", "--background", "control", "-o", "results")
     assert "40 cases and 30 controls" in outcome.out
-    assert "; cases are all rows but those of 'control': 'none', 'severe'\n" in outcome.out
+    assert "; cases are all rows except 'control': 'none', 'severe'\n" in outcome.out
 
 
 def test_common_columns(folder, run, pair):
@@ -175,7 +220,7 @@ def test_labels_are_a_scale_or_classes(folder, run, pair):
     ages = np.linspace(20, 60.5, 40)
     write_csv(folder / "aged.csv", ["age", "batch", *NAMES], np.column_stack([ages, np.arange(40) % 3, X]))
     options = Namespace(cases="aged.csv", background="controls.csv", group=None, ignore=["batch"], common=False)
-    options.header, options.components, options.labels = None, 2, "age"
+    options.header, options.sheet, options.components, options.labels = None, None, 2, "age"
     np.testing.assert_allclose(read_inputs(options).cases.labels, ages)
     options.ignore, options.labels = ["age"], "batch"
     assert read_inputs(options).cases.labels.tolist()[:4] == ["0", "1", "2", "0"]

@@ -16,8 +16,9 @@ def write(path, text):
 
 
 @pytest.fixture
-def two_files(tmp_path):
+def two_files(tmp_path, need):
     """Cases with holes, an identifier and a reordered background, as text."""
+    need("polars")
     rng = np.random.default_rng(0)
     tables = {}
     for name, rows, columns in (("cases", 60, ["a", "b", "c", "d"]), ("controls", 50, ["d", "c", "b", "a"])):
@@ -71,7 +72,8 @@ def test_impute_takes_gamma_and_other_separators(two_files, tmp_path, run):
     assert len(read(tmp_path / "bare_filled.csv")) == 5
 
 
-def test_impute_leaves_identifiers_alone(tmp_path, run):
+def test_impute_leaves_identifiers_alone(tmp_path, run, need):
+    need("polars")
     rng = np.random.default_rng(0)
     values = rng.standard_normal((30, 3)) @ rng.standard_normal((3, 5))
     lines = [",plate,a,b,c,never,code"]
@@ -106,7 +108,7 @@ def test_impute_of_one_file_leaves_the_controls(two_files, tmp_path, run):
 
 
 def test_impute_of_a_table_without_names(two_files, tmp_path, run):
-    """Columns are matched by their place, those to be left alone included."""
+    """Columns are matched by position, those to be left alone included."""
     rows = read(two_files["cases"])[1:]
     bare = write(tmp_path / "bare.csv", "\n".join(",".join([str(i / 7), *row[1:]]) for i, row in enumerate(rows)))
     controls = [[row[j] for j in (4, 3, 2, 1)] for row in read(two_files["controls"])]
@@ -114,7 +116,7 @@ def test_impute_of_a_table_without_names(two_files, tmp_path, run):
     arguments = ["impute", bare, "--background", named, "--ignore", "x0", "-o", tmp_path / "filled.csv"]
     outcome = run(*arguments)
     assert outcome.code == 0, outcome.err
-    assert "columns matched by their place" in outcome.out
+    assert "columns matched by position" in outcome.out
     assert "Not used as features: x0" in outcome.out
     assert run("impute", two_files["cases"], "--background", named, "-o", tmp_path / "by_name.csv").code == 0
     found, expected = read(tmp_path / "filled.csv"), read(tmp_path / "by_name.csv")[1:]
@@ -154,7 +156,8 @@ def test_impute_writes_what_the_ending_says(two_files, tmp_path, run):
         assert not (tmp_path / name).exists()
 
 
-def test_rows_without_values_are_a_warning(tmp_path, run):
+def test_rows_without_values_are_a_warning(tmp_path, run, need):
+    need("polars")
     rows = "\n".join(f"{i / 3},{i**2 % 7},{i * 3 % 5}" for i in range(20)) + "\nNA,NA,\n"
     path = write(tmp_path / "t.csv", "a,b,c\n" + rows)
     outcome = run("impute", path, "--components", "1", "-o", tmp_path / "o.csv")

@@ -151,14 +151,11 @@ def test_names_that_the_terminal_cannot_show(folder, run):
     assert "gène0" in json.loads(summary)["features"]
 
 
-def test_progress_is_for_terminals(monkeypatch):
+def test_quiet_commands_show_no_progress():
     from contrapca.cli._console import Console
 
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: True, raising=False)
     assert Console(quiet=False, as_json=True).progress
     assert not Console(quiet=True, as_json=False).progress
-    monkeypatch.setattr(sys.stderr, "isatty", lambda: False, raising=False)
-    assert not Console(quiet=False, as_json=False).progress
 
 
 def test_a_closed_pipe_is_no_error(folder, run):
@@ -169,3 +166,15 @@ def test_a_closed_pipe_is_no_error(folder, run):
     with os.fdopen(writing) as pipe:
         done = subprocess.run(arguments, stdout=pipe, stderr=subprocess.PIPE, text=True, check=False)
     assert (done.returncode, done.stderr) == (0, "")
+
+
+def test_escape_sequences_in_names_are_shown_not_obeyed(folder, run):
+    """A name such as this one would clear the screen."""
+    text = (folder / "cases.csv").read_text().replace("gene0", "\x1b[2Jgene0", 1)
+    (folder / "cases.csv").write_text(text)
+    (folder / "controls.csv").write_text((folder / "controls.csv").read_text().replace("gene0", "\x1b[2Jgene0", 1))
+    outcome = run("fit", "cases.csv", "--background", "controls.csv", "-o", "results")
+    assert outcome.code == 0
+    for shown in (outcome.out, outcome.err, run("info", "results/model.npz").out):
+        assert "\x1b" not in shown
+    assert r"\x1b[2Jgene0" in outcome.out

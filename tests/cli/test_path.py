@@ -15,12 +15,14 @@ def test_path(folder, run, pair, method, gammas):
     arguments += [] if gammas is None else ["--gammas", str(gammas)]
     outcome = run(*arguments)
     assert outcome.code == 0
-    expected = contrapca.contrast_path(pair[0], background=pair[1], method=method, gammas=gammas)
+    expected = contrapca.contrast_path(
+        {"pcpca": contrapca.PCPCA, "cpca": contrapca.CPCA}[method](2), pair[0], background=pair[1], gammas=gammas
+    )
     assert len(expected) == (gammas or 40)
     found = contrapca.load(folder / "results" / "path.npz")
     assert found.feature_names == [f"gene{j}" for j in range(6)]
     np.testing.assert_allclose(found.gammas, expected.gammas)
-    table = columns_of(folder / "results" / "path.csv", list(expected.table().columns))
+    table = columns_of(folder / "results" / "path.csv", list(expected.table()))
     np.testing.assert_allclose(table[:, 0], expected.gammas)
     np.testing.assert_allclose(table[:, 2], expected.objective)
     chosen = expected.representatives()
@@ -36,16 +38,16 @@ def test_the_limit_with_missing_values_is_a_bound(folder, run):
     text = (folder / "controls.csv").read_text().splitlines()
     (folder / "holes.csv").write_text("\n".join([*text[:-1], "," + text[-1].partition(",")[2]]))
     shown = run("path", "cases.csv", "--background", "holes.csv", "--gammas", "3", "-o", "results").out
-    limit = contrapca.exceptions.format_gamma(contrapca.load(folder / "results" / "path.npz").limit)
+    limit = contrapca.exceptions.format_gamma(contrapca.load(folder / "results" / "path.npz").gamma_max)
     assert f"(limit at most {limit})" in shown
 
 
 def test_a_number_of_gammas_for_the_library(pair):
     X, Y = pair
     for gammas in (2, np.int64(5)):
-        assert len(contrapca.contrast_path(X, background=Y, gammas=gammas)) == gammas
+        assert len(contrapca.contrast_path(contrapca.PCPCA(2), X, background=Y, gammas=gammas)) == gammas
     holes = X.copy()
     holes[0, 0] = np.nan
-    assert len(contrapca.contrast_path(holes, background=Y, gammas=3, n_components=1)) == 3
-    with pytest.raises(ValueError, match=r"gammas=1 as a whole number says how many: 2 or more"):
-        contrapca.contrast_path(X, background=Y, gammas=1)
+    assert len(contrapca.contrast_path(contrapca.PCPCA(1), holes, background=Y, gammas=3)) == 3
+    with pytest.raises(ValueError, match=r"gammas=1: an integer is the number of values, at least 2"):
+        contrapca.contrast_path(contrapca.PCPCA(2), X, background=Y, gammas=1)

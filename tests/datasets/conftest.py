@@ -20,7 +20,6 @@ class Answer:
     status: int
     missing: int  # bytes that are announced and not sent
     delay: float  # seconds before anything is sent
-    packed: bool  # whether the body is said to be gzipped
     length: bool  # whether the length is announced
 
 
@@ -41,8 +40,6 @@ class Server:
                 self.send_response(answer.status)
                 if answer.length:
                     self.send_header("Content-Length", str(len(answer.body) + answer.missing))
-                if answer.packed:
-                    self.send_header("Content-Encoding", "gzip")
                 self.end_headers()
                 with contextlib.suppress(ConnectionError):  # the client may have left
                     self.wfile.write(answer.body)
@@ -57,9 +54,9 @@ class Server:
     def url(self, path):
         return f"http://127.0.0.1:{self._server.server_port}{path}"
 
-    def answer(self, path, body=b"", *, status=200, missing=0, delay=0.0, packed=False, length=True):
+    def answer(self, path, body=b"", *, status=200, missing=0, delay=0.0, length=True):
         """Add an answer to those of a path; its address."""
-        self._answers[path].append(Answer(body, status, missing, delay, packed, length))
+        self._answers[path].append(Answer(body, status, missing, delay, length))
         return self.url(path)
 
     def close(self):
@@ -72,7 +69,7 @@ class Server:
 @pytest.fixture
 def server(monkeypatch):
     monkeypatch.setenv("no_proxy", "*")
-    monkeypatch.setattr(_fetch, "BACKOFF", 0.001)
+    monkeypatch.setattr(_fetch, "DELAY", 0.001)
     server = Server()
     yield server
     server.close()

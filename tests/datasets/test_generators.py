@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import silhouette_score
 
-from contrapca import PCPCA, risk_minimizer
+from contrapca import PCPCA
 from contrapca.datasets import (
     make_contraction_mixture,
     make_corrupted_digits,
@@ -15,6 +15,7 @@ from contrapca.datasets import (
     make_two_ppca,
 )
 from contrapca.exceptions import MissingExtraError
+from contrapca.theory import risk_minimizer
 
 MAKERS = [make_contraction_mixture, make_corrupted_digits, make_hidden_clusters, make_toy, make_two_ppca]
 
@@ -113,11 +114,11 @@ def test_digits_repeat_and_tiles_do_not(need):
         (make_two_ppca, {"n_components": 10}, "n_components=10 must be at least 1 and less than n_features=10"),
         (make_two_ppca, {"noise_variance": 0.0}, "noise_variance=0.0 must be positive"),
         (make_contraction_mixture, {"beta": 1.0}, "beta=1.0 must be between 0 and 1"),
-        (make_contraction_mixture, {"n": 1}, "leave rows to both groups out of n=1"),
+        (make_contraction_mixture, {"n": 1}, "leave both groups some of the n=1 rows"),
         (make_corrupted_digits, {"digits": (0, 10)}, "must be one or more of 0, 1, ..., 9"),
         (make_corrupted_digits, {"digits": ()}, "must be one or more of 0, 1, ..., 9"),
         (make_corrupted_digits, {"n_background": 4000}, "together at most 4240"),
-        (make_hidden_clusters, {"n_features": 5}, "n_features=5 must be 6 or more"),
+        (make_hidden_clusters, {"n_features": 5}, "n_features=5 must be at least 6"),
     ],
 )
 def test_bad_values_are_named(make, arguments, said, need):

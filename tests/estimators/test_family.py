@@ -9,6 +9,7 @@ from conftest import make_groups
 from contrapca import CPCA, PCPCA, PPCA, gamma_limits
 from contrapca.datasets import make_hidden_clusters
 from contrapca.fitting import AUTO_FRACTION
+from contrapca.results import Table
 
 SHAPES = {"tall": (150, 120, 12), "wide": (15, 12, 60), "n < D < n + m": (15, 40, 30)}
 
@@ -28,7 +29,7 @@ def test_every_solver_equals_the_oracle(any_groups, solver, gamma):
     np.testing.assert_allclose(model.eigenvalues_, values[:2] / len(X), rtol=1e-8)
     np.testing.assert_allclose(np.abs(model.loadings_), np.abs(W), atol=1e-8)
     oracles.same_subspace(model.components_.T, U[:, :2], 1e-8)
-    assert model.objective() == pytest.approx(
+    assert model.objective_ == pytest.approx(
         oracles.relative_log_likelihood(X, Y, gamma, model.loadings_, sigma2), rel=1e-9
     )
     limit = gamma_limits(X, background=Y, n_components=2, solver=solver).pcpca
@@ -55,7 +56,7 @@ def test_pcpca_without_contrast_is_ppca(any_groups, solver):
         assert left.noise_variance_ == pytest.approx(other.noise_variance_, rel=1e-9)
         np.testing.assert_allclose(left.transform(X), other.transform(X), atol=1e-8)
         np.testing.assert_allclose(left.score_samples(Y), other.score_samples(Y), rtol=1e-8)
-        assert left.objective() == pytest.approx(other.objective(), rel=1e-9)
+        assert left.objective_ == pytest.approx(other.objective_, rel=1e-9)
 
 
 def test_cpca_without_contrast_is_pca(any_groups):
@@ -91,7 +92,7 @@ def test_ppca_likelihood_is_scikit_learns(groups):
     # scikit-learn divides by n - 1; with its covariance rescaled the two densities are one.
     pca = PCA(3, svd_solver="full").fit(X)
     np.testing.assert_allclose(model.get_covariance(), pca.get_covariance() * (len(X) - 1) / len(X), rtol=1e-9)
-    assert model.objective() == pytest.approx(model.score_samples(X).sum(), rel=1e-10)
+    assert model.objective_ == pytest.approx(model.score_samples(X).sum(), rel=1e-10)
     assert model.score(X) == pytest.approx(model.score_samples(X).mean())
 
 
@@ -115,7 +116,7 @@ def test_attributes(groups):
     assert model.gamma_raw_ == pytest.approx(0.2 * len(X) / len(Y))
     assert model.n_effective_ == pytest.approx(0.8 * len(X))
     assert model.n_iter_ == 1
-    np.testing.assert_allclose(model.reconstruction_loss(), oracles.reconstruction_loss(X, Y, 0.2, V), rtol=1e-10)
+    np.testing.assert_allclose(model.reconstruction_error_, oracles.reconstruction_loss(X, Y, 0.2, V), rtol=1e-10)
 
 
 def test_methods_against_oracles(groups):
@@ -167,7 +168,7 @@ def test_cpca_has_no_likelihood(groups):
     for name in absent.split():
         assert not hasattr(model, name), name
     V = model.components_.T
-    assert model.objective() == pytest.approx(np.trace(V.T @ oracles.contrast_matrix(X, Y, 0.5) @ V), rel=1e-10)
+    assert model.objective_ == pytest.approx(np.trace(V.T @ oracles.contrast_matrix(X, Y, 0.5) @ V), rel=1e-10)
     np.testing.assert_allclose(model.inverse_transform(model.transform(X)), X.mean(0) + (X - X.mean(0)) @ V @ V.T)
 
 
@@ -209,19 +210,30 @@ def test_feature_table(groups, need):
     X, Y = groups
     model = PCPCA(n_components=2, gamma=0.3).fit(X, background=Y)
     table = model.feature_table()
-    assert list(table.columns) == [
+    assert list(table) == [
         "feature", "loading_0", "loading_1", "foreground_variance", "background_variance", "rank"
     ]  # fmt: skip
-    strength = np.sum(model.loadings_**2, axis=1)
-    assert table.sorted_by("rank")["feature"][0] == f"x{np.argmax(strength)}"
-    np.testing.assert_array_equal(np.argsort(-strength), np.argsort(table["rank"]))
-    np.testing.assert_allclose(table["background_variance"], Y.var(axis=0))
-    assert "background_variance" not in PPCA(n_components=2).fit(X).feature_table().columns
-    assert len(str(table).splitlines()) == 13
-    strongest = table.sorted_by("loading_0", descending=True)["feature"][0]
-    assert strongest == f"x{np.argmax(model.loadings_[:, 0])}"
+    order = np.argsort(-np.sum(model.loadings_**2, axis=1))
+    assert table["feature"].tolist() == [f"x{j}" for j in order]  # the strongest first
+    assert table["rank"].tolist() == list(range(1, 13))
+    np.testing.assert_array_equal(table["loading_1"], model.loadings_[order, 1])
+    np.testing.assert_allclose(table["background_variance"], Y.var(axis=0)[order])
+    assert "background_variance" not in PPCA(n_components=2).fit(X).feature_table()
     with pytest.raises(KeyError, match=r"'loading'.*'loading_0', 'loading_1'"):
-        table.sorted_by("loading")
-    frame = need("pandas") and table.to_frame()
-    assert list(frame.columns) == list(table.columns)
-    assert len(frame) == len(table) == 12
+        table["loading"]
+    for library in ("pandas", "polars"):
+        frame = need(library).DataFrame(table)
+        assert list(frame.columns) == list(table)
+        assert len(frame) == table.n_rows == 12
+
+
+def test_tables_are_printed_in_short():
+    table = Table({"<b>": np.arange(25), "value": np.linspace(0, 1, 25)})
+    assert len(str(table).splitlines()) == 12
+    assert str(table).splitlines()[-1] == "... 15 more rows"
+    assert "&lt;b&gt;" in table._repr_html_()
+    assert table._repr_html_().count("<tr>") == 11
+    assert "15 more rows" in table._repr_html_()
+    assert str(table.first(3)).count("\n") == 3
+    assert table.to_csv().count("\n") == 26
+    assert Table({}).n_rows == 0

@@ -18,7 +18,7 @@ def with_holes(table, fraction=0.3, seed=0):
     return np.where(holes, np.nan, table), holes
 
 
-@pytest.mark.parametrize("scale", [False, "group"])
+@pytest.mark.parametrize("scale", [None, "group"])
 def test_conditional_mean_and_deviation(scale):
     """Against conditioning the model's explicit covariance, row by row."""
     model = PCPCA(2, gamma=0.3, scale=scale).fit(X * np.arange(1, 9), background=Y)
@@ -143,7 +143,7 @@ def test_refused():
         model.impute(sp.csr_array(X))
     with pytest.raises(ValueError, match="n_draws=0"):
         model.impute(X, n_draws=0)
-    with pytest.raises(ValueError, match="return_std goes without"):
+    with pytest.raises(ValueError, match="return_std cannot be combined with n_draws"):
         model.impute(X, n_draws=2, return_std=True)
     with pytest.raises(ValueError, match="7 features"):
         model.impute(X[:, :7])

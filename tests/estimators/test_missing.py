@@ -30,7 +30,7 @@ def masked(table, fraction=0.3, seed=0):
 
 
 XM, YM = masked(X), masked(Y, seed=1)
-SETTINGS = Settings("lbfgs", "observed", 1, 1000, 1e-6, None, 0)
+SETTINGS = Settings()
 
 
 def tables(left, right, names=None):
@@ -64,8 +64,8 @@ def test_raw_gamma_counts_rows(model):
 
 def test_the_objective_is_the_likelihood_of_what_is_observed(model):
     value = oracles.observed_log_likelihood(XM, YM, model.gamma_raw_, model.loadings_, model.noise_variance_)
-    assert model.objective() == pytest.approx(value, rel=1e-9)
-    assert model.objective_history_[-1] == model.objective()
+    assert model.objective_ == pytest.approx(value, rel=1e-9)
+    assert model.objective_history_[-1] == model.objective_
 
 
 def test_components_are_principal_axes(model):
@@ -98,7 +98,7 @@ def test_one_hole_is_found_before_anything_is_multiplied(monkeypatch):
     assert shapes == [(149, 8), (120, 8)]
 
 
-@pytest.mark.parametrize("scale", [False, "group", "pooled"])
+@pytest.mark.parametrize("scale", [None, "group", "pooled"])
 def test_gradients_on_complete_rows_give_the_closed_form(scale):
     closed = PCPCA(2, gamma=0.4, scale=scale).fit(X, background=Y)
     by_gradient = PCPCA(2, gamma=0.4, scale=scale, solver="lbfgs", tol=1e-9).fit(X, background=Y)
@@ -106,8 +106,8 @@ def test_gradients_on_complete_rows_give_the_closed_form(scale):
     for name in ("loadings_", "noise_variance_", "components_", "explained_variance_", "background_variance_"):
         np.testing.assert_allclose(getattr(by_gradient, name), getattr(closed, name), rtol=1e-5, atol=1e-6)
     np.testing.assert_allclose(by_gradient.get_covariance(), closed.get_covariance(), rtol=1e-6, atol=1e-6)
-    assert by_gradient.objective() == pytest.approx(closed.objective(), rel=1e-10)
-    assert by_gradient.reconstruction_loss() == pytest.approx(closed.reconstruction_loss(), rel=1e-5)
+    assert by_gradient.objective_ == pytest.approx(closed.objective_, rel=1e-10)
+    assert by_gradient.reconstruction_error_ == pytest.approx(closed.reconstruction_error_, rel=1e-5)
     np.testing.assert_allclose(by_gradient.score_samples(X), closed.score_samples(X), rtol=1e-5)
     np.testing.assert_allclose(by_gradient.scale_, closed.scale_, rtol=1e-12)
 
@@ -170,7 +170,7 @@ def test_holes_in_one_group_only():
         found = PCPCA(2, gamma=0.3).fit(left, background=right)
         assert found.solver_.name == "lbfgs"
     found = PPCA(2).fit(XM)
-    assert found.score(XM) == pytest.approx(found.objective() / 150)
+    assert found.score(XM) == pytest.approx(found.objective_ / 150)
     stacked = PCPCA(2, gamma=0.3, background_label=1).fit(np.vstack([XM, YM]), np.repeat([0, 1], [150, 120]))
     np.testing.assert_allclose(stacked.loadings_, PCPCA(2, gamma=0.3).fit(XM, background=YM).loadings_)
     assert stacked.transform(np.vstack([XM, YM])).shape == (270, 2)
@@ -181,7 +181,7 @@ def test_starts():
     assert one.init_objectives_.shape == (1,)
     several = PCPCA(2, gamma=0.3, n_init=4, random_state=0).fit(XM, background=YM)
     assert several.init_objectives_.shape == (4,)
-    assert several.objective() == several.init_objectives_.max()
+    assert several.objective_ == several.init_objectives_.max()
     again = PCPCA(2, gamma=0.3, n_init=4, random_state=0).fit(XM, background=YM)
     np.testing.assert_array_equal(again.init_objectives_, several.init_objectives_)
     np.testing.assert_array_equal(again.loadings_, several.loadings_)
@@ -200,24 +200,20 @@ def test_the_best_start_is_kept(monkeypatch):
     monkeypatch.setattr(_incomplete, "maximise", lame_at_first)
     found = PCPCA(2, gamma=0.3, n_init=3, random_state=0).fit(XM, background=YM)
     assert len(calls) == 3 + 1  # and one for the background's own model
-    assert found.objective() == found.init_objectives_[1:].max() > found.init_objectives_[0] + 1
+    assert found.objective_ == found.init_objectives_[1:].max() > found.init_objectives_[0] + 1
 
 
-def test_budget_and_progress(capsys):
+def test_budget_and_progress(capsys, watched):
     with pytest.warns(ConvergenceWarning, match=r"2 iterations \(budget\).*max_iter") as caught:
         PCPCA(2, gamma=0.3, max_iter=2).fit(XM, background=YM)
     assert caught[0].filename == __file__
-    with pytest.warns(ConvergenceWarning, match="Adam"):
-        adam = PCPCA(2, gamma=0.3, solver="adam", max_iter=30).fit(XM, background=YM)
-    assert adam.solver_.name == "adam"
-    assert adam.n_iter_ == 30
+    capsys.readouterr()
+    quiet = PCPCA(2, gamma=0.3, progress=False).fit(XM, background=YM)
     assert capsys.readouterr().err == ""
-    quiet = PCPCA(2, gamma=0.3).fit(XM, background=YM)
-    loud = PCPCA(2, gamma=0.3, verbose=1).fit(XM, background=YM)
+    loud = PCPCA(2, gamma=0.3).fit(XM, background=YM)
     shown = capsys.readouterr().err
     assert "gamma=0.3" in shown
     assert "objective" in shown
-    assert "done" in shown
     np.testing.assert_array_equal(loud.loadings_, quiet.loadings_)
 
 
@@ -254,17 +250,17 @@ def test_a_local_maximum_of_an_unbounded_objective_is_no_result():
     """Few values, many holes: fits above the bound end at local maxima, which are found out."""
     left, right = make_groups(60, 50, 7)
     left, right = masked(left, 0.6, 0), masked(2 * right, 0.6, 1)
-    bound = gamma_limits(left, right, n_components=2).pcpca
+    bound = gamma_limits(left, background=right, n_components=2).pcpca
     groups = collect_incomplete(tables(left, right)).groups
     found = _incomplete.maximise(groups, 1.02 * bound, *_incomplete.masked_start(groups, 1.02 * bound, 2))
     assert found.status == "converged"
-    with pytest.raises(UnboundedError, match="mere local maximum"):
+    with pytest.raises(UnboundedError, match="stopped at a local maximum"):
         PCPCA(2, gamma=1.02 * bound).fit(left, background=right)
 
 
 def test_auto_and_its_record():
     found = PCPCA(2).fit(XM, background=YM)
-    limits = gamma_limits(XM, YM, n_components=2)
+    limits = gamma_limits(XM, background=YM, n_components=2)
     assert limits.is_bound
     assert found.gamma_max_ == limits.pcpca
     assert found.gamma_max_is_bound_ is True
@@ -275,7 +271,7 @@ def test_auto_and_its_record():
     assert steps[0]["gamma"] == pytest.approx(0.97 * limits.pcpca)
     assert steps[-1] == {"gamma": found.gamma_, "outcome": "converged"}
     assert PCPCA(2, gamma=0.1).fit(XM, background=YM).gamma_search_ == []
-    assert not gamma_limits(X, Y, n_components=2).is_bound
+    assert not gamma_limits(X, background=Y, n_components=2).is_bound
     assert PCPCA(2).fit(X, background=Y).gamma_search_ == []
 
 
@@ -314,7 +310,7 @@ def test_shares_of_variance():
         found = PCPCA(2, gamma=0.1).fit(left, background=right)
         for shares in (found.explained_variance_ratio_, found.background_variance_ratio_):
             assert 0 < shares.sum() < 1
-    assert model_loss(found) == pytest.approx(found.reconstruction_loss())
+    assert model_loss(found) == pytest.approx(found.reconstruction_error_)
 
 
 def model_loss(found):
@@ -332,9 +328,8 @@ def model_loss(found):
 def test_constant_features_are_not_scaled_by_rounding():
     left = XM.copy()
     left[:, 2] = np.where(np.isnan(left[:, 2]), np.nan, 0.1)
-    for scale in ("group", "pooled"):
-        found = PPCA(2, scale=scale).fit(left)
-        assert found.scale_[2] == 1
+    found = PPCA(2, scale=True).fit(left)
+    assert found.scale_[2] == 1
     with pytest.raises(ValueError, match="varies in at most"):
         PPCA(2).fit(np.where(np.isnan(XM), np.nan, 0.1))
 
@@ -366,7 +361,7 @@ def test_gls_means_are_a_fixed_point():
     value = oracles.observed_log_likelihood(
         XM, YM, found.gamma_raw_, found.loadings_, found.noise_variance_, found.mean_, found.background_mean_
     )
-    assert found.objective() == pytest.approx(value, rel=1e-8)
+    assert found.objective_ == pytest.approx(value, rel=1e-8)
     scaled = PCPCA(2, gamma=0.3, mean="gls", scale="pooled").fit(XM * 100, background=YM * 100)
     for table, mean in ((XM * 100, scaled.mean_), (YM * 100, scaled.background_mean_)):  # in original units
         expected = oracles.gls_mean(table / scaled.scale_, scaled.loadings_, scaled.noise_variance_) * scaled.scale_
@@ -454,7 +449,7 @@ def test_interrupted(monkeypatch):
         raise KeyboardInterrupt
 
     monkeypatch.setattr("contrapca.solvers._gradient.masked_log_likelihood", interrupt)
-    unfitted = PCPCA(2, gamma=0.3, verbose=1)
+    unfitted = PCPCA(2, gamma=0.3, progress=True)
     with pytest.raises(KeyboardInterrupt):
         unfitted.fit(XM, background=YM)
     assert not [name for name in vars(unfitted) if name.endswith("_")]
@@ -475,7 +470,7 @@ REFUSED = {
     "an empty group": (PCPCA(), np.full((9, 8), np.nan), YM, GroupError, "9 of the 9 foreground rows"),
     "an empty background": (PCPCA(), XM, np.full((9, 8), np.nan), GroupError, "9 of the 9 background rows"),
     "infinity": (PCPCA(), np.where(np.isnan(XM), XM, np.inf), YM, NonFiniteError, "infinity.*foreground"),
-    "sparse": (PCPCA(), sp.csr_array(np.nan_to_num(XM)), sp.csr_array(YM), NonFiniteError, "NaN.*not sparse"),
+    "sparse": (PCPCA(), sp.csr_array(np.nan_to_num(XM)), sp.csr_array(YM), NonFiniteError, "NaN.*only in dense"),
     "sparse, lbfgs": (PCPCA(solver="lbfgs"), sp.csr_array(X), sp.csr_array(Y), ValueError, "toarray"),
     "closed form": (PCPCA(solver="eigh"), XM, YM, ValueError, "solver='eigh' is for complete rows.*'auto'"),
     "CPCA": (CPCA(), XM, YM, NonFiniteError, "PPCA and PCPCA"),
@@ -533,6 +528,7 @@ def test_mouse_with_more_holes(mouse):
         assert np.mean(scores) > 0.30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("fraction", "raw"), [(0.3, 0.9), (0.5, 0.45)])
 def test_mouse_unbounded(mouse, fraction, raw):
     X, Y, _, _ = mouse

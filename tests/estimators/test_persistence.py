@@ -36,7 +36,7 @@ MODELS = {
     "PCPCA, flat background": lambda: PCPCA(2, gamma=0.1).fit(X, background=np.outer(np.arange(9.0), np.ones(8))),
     "PCPCA, missing values": lambda: PCPCA(2, scale="pooled").fit(HOLES, background=Y),
     "PCPCA, moments": lambda: PCPCA(2).fit(Moments.from_rows(X), background=Moments.from_rows(Y)),
-    "PCPCA of a path": lambda: contrast_path(X, background=Y, gammas=[0.0, 0.3], scale="group").model(0.3),
+    "PCPCA of a path": lambda: contrast_path(PCPCA(2, scale="group"), X, background=Y, gammas=[0.0, 0.3]).model(0.3),
     "CLVM": lambda: CLVM(2, 2, scale="group").fit(X, background=Y),
     "CLVM, float32": lambda: CLVM(3, 2).fit(X.astype(np.float32), background=Y.astype(np.float32)),
     "CLVM, label": lambda: CLVM(2, 1, background_label=1).fit(np.vstack([X, Y]), [0] * 60 + [1] * 50),
@@ -44,13 +44,13 @@ MODELS = {
 
 
 def infinite_limit():
-    model = contrast_path(X, background=Y[:4], method="cpca", gammas=[0.0, 0.4]).model(0.4)
+    model = contrast_path(CPCA(2), X, background=Y[:4], gammas=[0.0, 0.4]).model(0.4)
     assert model.gamma_max_ == np.inf
     return model
 
 
 def posterior():
-    return PCPCA(2, gamma=0.1).fit(X, background=Y).bootstrap(X, background=Y, n=20, random_state=0, progress=False)
+    return PCPCA(2, gamma=0.1).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=20, random_state=0)
 
 
 def assert_equal(left, right, where):
@@ -89,7 +89,7 @@ def assert_same(left, right):
                 np.testing.assert_array_equal(getattr(right, method)(X), expected)
     latents = np.arange(1, len(left.components_) + 1)[None]
     np.testing.assert_array_equal(left.inverse_transform(latents), right.inverse_transform(latents))
-    assert left.objective() == right.objective()
+    assert left.objective_ == right.objective_
     assert str(left.feature_table()) == str(right.feature_table())
     if hasattr(left, "sample"):
         np.testing.assert_array_equal(left.sample(3, random_state=0), right.sample(3, random_state=0))
@@ -139,7 +139,7 @@ def test_a_path_posterior_and_moments_are_loaded_in_a_new_process(tmp_path):
     saved = {
         "PCPCA": MODELS["PCPCA"](),
         "CLVM": MODELS["CLVM"](),
-        "ContrastPath": contrast_path(X, background=Y),
+        "ContrastPath": contrast_path(PCPCA(2), X, background=Y),
         "ContrastPosterior": posterior(),
         "Moments": Moments.from_rows(X),
     }
@@ -169,7 +169,7 @@ def test_feature_names_survive(tmp_path, need):
     PPCA(2).fit(frame).save(tmp_path / "model.npz")
     loaded = contrapca.load(tmp_path / "model.npz")
     assert list(loaded.feature_names_in_) == names
-    assert list(loaded.feature_table()["feature"]) == names
+    assert sorted(loaded.feature_table()["feature"]) == sorted(names)
     with pytest.raises(ValueError, match="same order"):
         loaded.transform(frame[names[::-1]])
 
@@ -318,7 +318,7 @@ def test_the_damage_is_what_breaks_it(saved):
 
 
 THINGS = MODELS | {
-    "path": lambda: contrast_path(X, background=Y, gammas=[0.0, 0.3]),
+    "path": lambda: contrast_path(PCPCA(2), X, background=Y, gammas=[0.0, 0.3]),
     "posterior": posterior,
     "moments": lambda: Moments.from_rows(X),
 }
@@ -382,7 +382,7 @@ OLD_FILES = {
             "estimator": "PCPCA",
             "parameters": {"gamma": 0.3, "n_components": 2, "scale": "group"},
             "numbers": {"gamma_": 0.3, "model_.sigma2": 0.5},
-            "solver": {"name": "eigh", "reason": "asked for"},
+            "solver": {"name": "eigh", "reason": "requested"},
         },
         {"components_": np.eye(2, 6), "mean_": np.zeros(6), "scale_": np.ones(6)},
         r"PCPCA\(gamma=0.3, n_components=2, scale='group'\)",
@@ -395,7 +395,7 @@ OLD_FILES = {
             "noise_variance": 0.4,
         },
         {"loadings_": np.ones((6, 1)), "shared_loadings_": np.ones((6, 2)), "mean_": np.zeros(6)},
-        r"CLVM\(n_foreground=1, n_shared=2, scale=False\)",
+        r"CLVM\(n_foreground=1, n_shared=2\)",
     ),
     "a path": (
         {"format": "contrapca-path", "version": 1, "limit": 0.6, "method": "pcpca", "scaling": "group"},

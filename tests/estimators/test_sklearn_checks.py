@@ -81,8 +81,7 @@ WITH_BACKGROUND = {
     "PCPCA": (CheckedPCPCA(n_components=1), 45),
     "PCPCA, fixed gamma": (CheckedPCPCA(n_components=1, gamma=0.3), 45),
     "CPCA": (CheckedCPCA(n_components=1), 46),
-    "GammaSearch, limit": (CheckedGammaSearch("limit", n_components=1), 45),
-    "GammaSearch, CPCA": (CheckedGammaSearch(n_components=1, method="cpca", n_splits=2), 46),
+    "GammaSearch, CPCA": (CheckedGammaSearch(CPCA(1), n_folds=2), 46),
 }
 # Expected failures, each with its reason.
 INCOMPLETE = {
@@ -90,8 +89,8 @@ INCOMPLETE = {
     "says the same of both"
 }
 TAKE_COMPLETE_ROWS = {
-    "GammaSearch": (CheckedGammaSearch(n_components=1, n_splits=2), 45),
-    "GammaSearch, heldout": (CheckedGammaSearch("heldout", n_components=1, n_splits=2), 45),
+    "GammaSearch": (CheckedGammaSearch(PCPCA(1), n_folds=2), 45),
+    "GammaSearch, likelihood": (CheckedGammaSearch(PCPCA(1), criterion="likelihood", n_folds=2), 45),
 }
 
 
@@ -133,7 +132,7 @@ def test_all_checks_of_clvm():
     assert set(passed) <= set(with_few_features)
 
 
-@pytest.mark.parametrize("estimator", [CheckedCLVM(1, 1), CheckedGammaSearch(n_splits=2)], ids=str)
+@pytest.mark.parametrize("estimator", [CheckedCLVM(1, 1), CheckedGammaSearch(PCPCA(2), n_folds=2)], ids=str)
 def test_what_the_expected_failure_leaves_open(estimator):
     """NaN is refused in fit, and infinity in fit and transform; transform takes NaN."""
     rows = np.random.default_rng(0).standard_normal((30, 5))

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow  # an experiment in quick mode
+
 
 @pytest.fixture(scope="module")
 def results(quick, need):

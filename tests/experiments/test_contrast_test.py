@@ -4,6 +4,8 @@ import numpy as np
 import pytest
 import scipy.stats
 
+pytestmark = pytest.mark.slow  # an experiment in quick mode
+
 
 @pytest.fixture(scope="module")
 def results(tmp_path_factory, need):

@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow  # an experiment in quick mode
+
 
 @pytest.fixture(scope="module")
 def results(quick, data_folder):
@@ -48,12 +50,12 @@ def test_three_hundred_images_of_each_model(results):
 def test_the_photograph_serves_as_well(data_folder, need):
     """Where the 700 photographs are not at hand, the CC0 one takes their place; PPCA sees more of the digits on it."""
     need("PIL")
-    from contrapca import contrast_path
+    from contrapca import PCPCA, contrast_path
     from contrapca.datasets import load_corrupted_mnist
     from experiments._common import permuted, silhouette
 
     data = load_corrupted_mnist(n=1500, grass="photograph")
-    path = contrast_path(data.foreground, background=data.background, n_components=2, gammas=[0.0, 0.8], scale="group")
+    path = contrast_path(PCPCA(2, scale="group"), data.foreground, background=data.background, gammas=[0.0, 0.8])
     ppca, pcpca = path.latents(data.foreground)
     assert silhouette(pcpca, data.labels) > silhouette(ppca, data.labels) + 0.05
     assert abs(silhouette(pcpca, permuted(data.labels))) < 0.02

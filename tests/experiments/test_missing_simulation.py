@@ -3,6 +3,8 @@
 import numpy as np
 import pytest
 
+pytestmark = pytest.mark.slow  # an experiment in quick mode
+
 BOTH, ALONE = "PPCA, both groups", "PPCA, foreground"
 
 

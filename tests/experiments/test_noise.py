@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from contrapca import contrast_path
+from contrapca import CPCA, PCPCA, contrast_path
+
+pytestmark = pytest.mark.slow  # an experiment in quick mode
 
 
 @pytest.fixture(scope="module")
@@ -45,8 +47,8 @@ def test_at_the_same_gamma_both_methods_have_the_same_unit_variance_latents(data
 
     X, Y, _ = mouse()
     left, right = (
-        contrast_path(X, background=Y, gammas=[0.0, 0.3, 0.6], method=method, scale="group").latents(X)
-        for method in ("pcpca", "cpca")
+        contrast_path(kind(2, scale="group"), X, background=Y, gammas=[0.0, 0.3, 0.6]).latents(X)
+        for kind in (PCPCA, CPCA)
     )
     for a, b in zip(left, right, strict=True):
         np.testing.assert_allclose(unit_variance(a), unit_variance(b), atol=1e-8)

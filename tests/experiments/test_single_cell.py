@@ -2,6 +2,8 @@
 
 import pytest
 
+pytestmark = pytest.mark.slow  # an experiment in quick mode
+
 
 @pytest.fixture(scope="module")
 def results(quick, data_folder):

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import oracles
-from contrapca import contrast_path
+from contrapca import PCPCA, contrast_path
 from contrapca.exceptions import NonFiniteError
 from contrapca.groups import Groups, column_means
 from contrapca.moments import counted_terms, observe, raw_gamma
@@ -92,7 +92,7 @@ def test_columns_far_from_zero():
 def test_a_report_about_a_path_refuses_other_tables_with_holes():
     """What is observed tells them apart, though every column lacks values."""
     X, Y = holes(60, 5, 0.2), holes(50, 5, 0.2) / 3
-    path = contrast_path(X, background=Y, gammas=3)
+    path = contrast_path(PCPCA(2), X, background=Y, gammas=3)
     summarize(path, X, background=Y)
     for tables in ((X + 1, Y), (X, Y + 1)):
         with pytest.raises(ValueError, match="is not the table of the fit: the means of 5 columns differ"):

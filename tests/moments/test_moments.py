@@ -91,7 +91,7 @@ def test_weighted_rows_are_fitted_as_repeated_ones():
     right = PCPCA(2, gamma=0.3).fit(rows[0], background=rows[1])
     np.testing.assert_allclose(left.loadings_, right.loadings_, rtol=0, atol=1e-10)
     assert left.noise_variance_ == pytest.approx(right.noise_variance_, rel=1e-10)
-    assert left.objective() == pytest.approx(right.objective(), rel=1e-10)
+    assert left.objective_ == pytest.approx(right.objective_, rel=1e-10)
 
 
 @pytest.mark.parametrize(
@@ -152,7 +152,7 @@ def test_two_sites_fit_what_the_pooled_rows_give():
     limits = [gamma_limits(split[0], n_components=2, **given), gamma_limits(cases, n_components=2, **pooled)]
     for name, value in limits[1].gamma.items():
         assert limits[0].gamma[name] == pytest.approx(value, rel=1e-10), name
-    paths = [contrast_path(split[0], gammas=5, **given), contrast_path(cases, gammas=5, **pooled)]
+    paths = [contrast_path(PCPCA(2), split[0], gammas=5, **given), contrast_path(PCPCA(2), cases, gammas=5, **pooled)]
     np.testing.assert_allclose(paths[0].eigenvalues, paths[1].eigenvalues, rtol=1e-10, atol=1e-10)
     np.testing.assert_allclose(paths[0].latents(cases), paths[1].latents(cases), rtol=0, atol=1e-9)
 
@@ -193,7 +193,7 @@ def test_moments_and_rows_do_not_mix():
     for left, right in ((X, Moments.from_rows(X)), (Moments.from_rows(X), X)):
         with pytest.raises(GroupError, match=r"Moments.from_rows for both"):
             PCPCA(1).fit(left, background=right)
-    with pytest.raises(GroupError, match="2 rows or more"):
+    with pytest.raises(GroupError, match="needs at least 2 rows"):
         PCPCA(1).fit(Moments.from_rows(X, np.eye(90)[0]), background=Moments.from_rows(X))
 
 

@@ -5,31 +5,32 @@ import pickle
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, ContrastPath, Moments, contrast_path, gamma_limits, load
+from contrapca import CPCA, PCPCA, PPCA, ContraPCA, Moments, contrast_path, gamma_limits, load
 from contrapca._util.archive import read_archive, write_archive
 from contrapca.exceptions import InfeasibleGammaError, ModelFileError, NonFiniteError, RankError
 from contrapca.groups import Groups
+from contrapca.results import ContrastPath
 from contrapca.solvers import solve_path
 
 X, Y = make_groups(150, 120, 12)
 WIDE = make_groups(20, 15, 60, seed=1)
 
 
-@pytest.mark.parametrize("method", ["pcpca", "cpca"])
-@pytest.mark.parametrize("scale", [False, "group"])
+@pytest.mark.parametrize("estimator", [PCPCA, CPCA])
+@pytest.mark.parametrize("scale", [None, "group"])
 @pytest.mark.parametrize("solver", ["eigh", "lanczos", "dual"])
-def test_equals_independent_fits(method, scale, solver):
+def test_equals_independent_fits(estimator, scale, solver):
     left, right = WIDE if solver == "dual" else (X, Y)
-    path = contrast_path(left, background=right, n_components=2, method=method, scale=scale, solver=solver)
-    estimator = PCPCA if method == "pcpca" else CPCA
+    path = contrast_path(estimator(2, scale=scale, solver=solver), left, background=right)
     assert np.all(np.diff(path.gammas) > 0)
     assert path.gammas[0] == 0
-    limits = gamma_limits(left, right, n_components=2, scale=scale)
-    assert path.limit == pytest.approx(getattr(limits, method), rel=1e-9)
-    assert not path.limit_is_bound
+    limits = gamma_limits(left, background=right, n_components=2, scale=scale)
+    assert path.gamma_max == pytest.approx(getattr(limits, estimator.__name__.lower()), rel=1e-9)
+    assert not path.gamma_max_is_bound
     latents = path.latents(left)
     for g in range(0, len(path), 6):
         fit = estimator(2, gamma=path.gammas[g], scale=scale).fit(left, background=right)
@@ -37,14 +38,14 @@ def test_equals_independent_fits(method, scale, solver):
         np.testing.assert_allclose(path.explained_variance[g], fit.explained_variance_, rtol=1e-6)
         np.testing.assert_allclose(path.background_variance[g], fit.background_variance_, rtol=1e-6, atol=1e-9)
         gap = (fit.eigenvalues_[0] - fit.eigenvalues_[1]) / fit.eigenvalues_[0]
-        np.testing.assert_allclose(path.components(g), fit.components_, atol=1e-7 / max(gap, 1e-3))
-        assert path.objective[g] == pytest.approx(fit.objective(), rel=1e-8)
+        np.testing.assert_allclose(path.components(path.gammas[g]), fit.components_, atol=1e-7 / max(gap, 1e-3))
+        assert path.objective[g] == pytest.approx(fit.objective_, rel=1e-8)
         np.testing.assert_allclose(latents[g], fit.transform(left), atol=1e-6)
-        if method == "pcpca":
-            assert path.sigma2[g] == pytest.approx(fit.noise_variance_, rel=1e-6)
+        if estimator is PCPCA:
+            assert path.noise_variance[g] == pytest.approx(fit.noise_variance_, rel=1e-6)
         model = path.model(path.gammas[g])
         np.testing.assert_allclose(model.transform(left), fit.transform(left), atol=1e-8)
-        assert model.gamma_max_ == path.limit
+        assert model.gamma_max_ == path.gamma_max
         assert model.gamma_max_is_bound_ is False
     np.testing.assert_allclose(
         path.latents(right, center="background")[3],
@@ -75,19 +76,19 @@ def test_clustered_spectra_and_crossings():
 
 def test_few_gammas_and_many_components():
     for gammas in ([0.2], [0.0, 0.3], [0.1, 0.2, 0.3]):
-        path = contrast_path(X, background=Y, gammas=gammas)
+        path = contrast_path(PCPCA(2), X, background=Y, gammas=gammas)
         np.testing.assert_array_equal(path.gammas, gammas)
-    path = contrast_path(X, background=Y, n_components=11, gammas=[0.0, 0.05, 0.1])
+    path = contrast_path(PCPCA(11), X, background=Y, gammas=[0.0, 0.05, 0.1])
     np.testing.assert_allclose(path.eigenvalues[2], PCPCA(11, gamma=0.1).fit(X, background=Y).eigenvalues_, rtol=1e-8)
 
 
 def test_numbers_along_the_path():
-    path = contrast_path(X, background=Y, n_components=2)
+    path = contrast_path(PCPCA(2), X, background=Y)
     previous, first = path.angles()
     assert previous.shape == first.shape == (40, 2)
     np.testing.assert_allclose(previous[0], 0, atol=1e-6)
     assert first[-1, 0] > 0.2
-    U, V = path.components(0), path.components(39)
+    U, V = (path.components(path.gammas[g]) for g in (0, 39))
     np.testing.assert_allclose(np.cos(first[-1]), np.linalg.svd(U @ V.T, compute_uv=False)[::-1], atol=1e-7)
     table = path.table()
     np.testing.assert_array_equal(table["gamma"], path.gammas)
@@ -97,32 +98,35 @@ def test_numbers_along_the_path():
     assert affinity[0, -1] == pytest.approx(np.sum((U @ V.T) ** 2) / 2)
 
 
-def test_to_frame(need):
-    need("pandas")
-    assert list(contrast_path(X, background=Y).to_frame().columns)[:3] == ["gamma", "sigma2", "objective"]
+def test_table():
+    table = contrast_path(PCPCA(2), X, background=Y).table()
+    assert list(table)[:3] == ["gamma", "noise_variance", "objective"]
+    assert table.n_rows == 40
 
 
 def test_representatives():
-    path = contrast_path(X, background=Y)
+    path = contrast_path(PCPCA(2), X, background=Y)
     chosen = path.representatives(3)
     assert chosen.size == 3
     assert chosen[0] == 0
     assert set(chosen) <= set(path.gammas)
     assert path.representatives(1).tolist() == [0]
-    flat = contrast_path(X, background=np.eye(12)[np.r_[0:12, 0:12]] * np.r_[[1.0] * 12, [-1.0] * 12][:, None])
+    flat = contrast_path(
+        PCPCA(2), X, background=np.eye(12)[np.r_[0:12, 0:12]] * np.r_[[1.0] * 12, [-1.0] * 12][:, None]
+    )
     assert flat.representatives(4).size == 1  # an isotropic background turns nothing
 
 
 def test_mouse_representatives(mouse):
     """One near 0, one within 10 % of the limit."""
-    path = contrast_path(mouse[0], background=mouse[1])
+    path = contrast_path(PCPCA(2), mouse[0], background=mouse[1])
     chosen = path.representatives(4)
-    assert chosen[0] < 0.05 * path.limit
-    assert chosen[-1] > 0.9 * path.limit
+    assert chosen[0] < 0.05 * path.gamma_max
+    assert chosen[-1] > 0.9 * path.gamma_max
 
 
 def test_aligned_latents_move_little():
-    path = contrast_path(X, background=Y, n_components=2)
+    path = contrast_path(PCPCA(2), X, background=Y)
     plain, aligned = path.latents(X), path.aligned(X)
     for g in range(1, len(path)):
         steps = [np.linalg.norm(Z[g] - Z[g - 1]) for Z in (aligned, plain)]
@@ -132,15 +136,18 @@ def test_aligned_latents_move_little():
         )
 
 
-@pytest.mark.parametrize("method", ["pcpca", "cpca"])
-@pytest.mark.parametrize("scale", [False, "group", "pooled"])
-def test_files(method, scale, tmp_path):
-    path = contrast_path(*WIDE[:1], background=WIDE[1], n_components=1, method=method, scale=scale)
+@pytest.mark.parametrize("estimator", [PCPCA(1), ContraPCA(1), CPCA(1)])
+@pytest.mark.parametrize("scale", [None, "group", "pooled"])
+def test_files(estimator, scale, tmp_path):
+    path = contrast_path(clone(estimator).set_params(scale=scale), WIDE[0], background=WIDE[1])
     path.save(tmp_path / "path.npz")
     twin = load(tmp_path / "path.npz")
     assert isinstance(twin, ContrastPath)
-    assert (twin.limit, twin.limit_is_bound, twin.auto_gamma) == (path.limit, False, path.auto_gamma)
-    assert (twin.method, twin.scale, twin.solver, twin.solved) == (path.method, scale, path.solver, path.solved)
+    assert (twin.gamma_max, twin.gamma_max_is_bound) == (path.gamma_max, False)
+    np.testing.assert_equal(twin.auto_gamma, path.auto_gamma)
+    assert type(twin.estimator) is type(estimator)
+    assert twin.estimator.get_params() == path.estimator.get_params()
+    assert (twin.solver, twin.solved) == (path.solver, path.solved)
     assert twin.totals == path.totals
     assert repr(twin) == repr(path)
     np.testing.assert_array_equal(twin.latents(WIDE[0]), path.latents(WIDE[0]))
@@ -148,23 +155,23 @@ def test_files(method, scale, tmp_path):
     assert str(twin.table()) == str(path.table())
 
 
-@pytest.mark.parametrize("method", ["pcpca", "cpca"])
-def test_models_of_a_loaded_path(method, tmp_path):
+@pytest.mark.parametrize("kind", [PCPCA, CPCA])
+def test_models_of_a_loaded_path(kind, tmp_path):
     """They need no rows: the same as those of the path itself, at its own gammas only."""
-    path = contrast_path(X, background=Y, n_components=2, method=method, scale="group")
+    path = contrast_path(kind(2, scale="group"), X, background=Y)
     path.save(tmp_path / "path.npz")
     twin = load(tmp_path / "path.npz")
     for gamma in path.gammas[[0, 7, -1]]:
         left, right = path.model(gamma), twin.model(gamma)
-        assert type(left) is type(right) is (PCPCA if method == "pcpca" else CPCA)
+        assert type(left) is type(right) is kind
         assert left.get_params() == right.get_params()
-        assert (left.gamma_, left.gamma_max_) == (right.gamma_, right.gamma_max_) == (gamma, path.limit)
+        assert (left.gamma_, left.gamma_max_) == (right.gamma_, right.gamma_max_) == (gamma, path.gamma_max)
         for name in ("transform", "score_samples", "contrast_score"):
             if hasattr(left, name):
                 np.testing.assert_array_equal(getattr(left, name)(X), getattr(right, name)(X))
-        assert left.objective() == right.objective()
-        assert left.reconstruction_loss() == right.reconstruction_loss()
-    for other in (0.123, path.limit, 2 * path.limit):
+        assert left.objective_ == right.objective_
+        assert left.reconstruction_error_ == right.reconstruction_error_
+    for other in (0.123, path.gamma_max, 2 * path.gamma_max):
         for found in (path, twin):
             with pytest.raises(ValueError, match=r"not one of this path's gammas; the nearest is .*gammas="):
                 found.model(other)
@@ -182,8 +189,8 @@ DAMAGED = {
     "gammas too short": (lambda a: changed(a, gammas=a.arrays["gammas"][:3]), "does not fit the others"),
     "gammas decreasing": (lambda a: changed(a, gammas=a.arrays["gammas"][::-1]), "its gammas .*impossible"),
     "gammas in a table": (lambda a: changed(a, gammas=a.arrays["gammas"][None]), "gammas does not have 1 axes"),
-    "noise variance": (lambda a: changed(a, sigma2=-a.arrays["sigma2"]), "impossible"),
-    "no noise variance": (lambda a: changed(a, sigma2=None), "sigma2 is missing"),
+    "noise variance": (lambda a: changed(a, noise_variance=-a.arrays["noise_variance"]), "impossible"),
+    "no noise variance": (lambda a: changed(a, noise_variance=None), "noise_variance is missing"),
     "NaN": (lambda a: changed(a, basis=np.nan * a.arrays["basis"]), "basis is not finite"),
     "scale": (lambda a: changed(a, **{"foreground.scale": 0 * a.arrays["foreground.scale"]}), "scales, .* impossible"),
     "units of other features": (
@@ -191,14 +198,14 @@ DAMAGED = {
         "foreground.mean has 3 features, and the others 60",
     ),
     "background's noise": (lambda a: changed(a, facts={"background_model.sigma2": -1.0}), "sigma2 is not positive"),
-    "unknown method": (lambda a: changed(a, facts={"method": "pca"}), "does not describe a path"),
+    "unknown method": (lambda a: changed(a, facts={"estimator": "PCA"}), "does not describe a path"),
     "no groups": (lambda a: changed(a, facts={"groups": 3}), "does not describe a path"),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_files(name, tmp_path):
-    contrast_path(*WIDE[:1], background=WIDE[1], n_components=1).save(tmp_path / "path.npz")
+    contrast_path(PCPCA(1), WIDE[0], background=WIDE[1]).save(tmp_path / "path.npz")
     change, message = DAMAGED[name]
     write_archive(tmp_path / "same.npz", *changed(read_archive(tmp_path / "path.npz")))
     assert len(load(tmp_path / "same.npz")) == 40  # the control
@@ -209,23 +216,23 @@ def test_damaged_files(name, tmp_path):
 
 def test_missing_values():
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
-    path = contrast_path(holes, background=Y, gammas=[0.0, 0.2, 0.4])
+    path = contrast_path(PCPCA(2), holes, background=Y, gammas=[0.0, 0.2, 0.4])
     fit = PCPCA(2, gamma=0.2).fit(holes, background=Y)
-    assert path.objective[1] == pytest.approx(fit.objective(), rel=1e-6)
+    assert path.objective[1] == pytest.approx(fit.objective_, rel=1e-6)
     np.testing.assert_allclose(path.model(0.2).transform(holes), fit.transform(holes), atol=1e-4)
     np.testing.assert_allclose(path.latents(X)[1], fit.transform(X), atol=1e-4)
     np.testing.assert_allclose(path.latents(holes)[1], fit.transform(holes), atol=1e-4)
-    assert len(contrast_path(holes, background=Y)) == 20
+    assert len(contrast_path(PCPCA(2), holes, background=Y)) == 20
     with pytest.raises(ValueError, match="not one of this path's"):
         path.model(0.3)
     with pytest.raises(NonFiniteError):
-        contrast_path(holes, background=Y, method="cpca")
+        contrast_path(CPCA(2), holes, background=Y)
 
 
 def test_sparse_rows():
     left, right = sp.csr_array(np.maximum(X, 1) - 1), sp.csr_array(np.maximum(Y, 1) - 1)
-    path = contrast_path(left, background=right, solver="lanczos")
-    dense = contrast_path(left.toarray(), background=right.toarray())
+    path = contrast_path(PCPCA(2, solver="lanczos"), left, background=right)
+    dense = contrast_path(PCPCA(2), left.toarray(), background=right.toarray())
     np.testing.assert_allclose(path.eigenvalues, dense.eigenvalues, rtol=1e-6)
     np.testing.assert_allclose(path.latents(left)[5], dense.latents(left.toarray())[5], atol=1e-6)
 
@@ -234,30 +241,31 @@ def test_names_are_kept(need):
     pd = need("pandas")
     names = [f"g{j}" for j in range(12)]
     left, right = pd.DataFrame(X, columns=names), pd.DataFrame(Y, columns=names)
-    path = contrast_path(left, background=right)
+    path = contrast_path(PCPCA(2), left, background=right)
     assert path.feature_names == names
     assert path.units.foreground.names == tuple(names)
     assert list(path.model(path.gammas[9]).feature_names_in_) == names
 
 
 def test_refused():
-    limit = gamma_limits(X, Y).pcpca
+    limit = gamma_limits(X, background=Y).pcpca
     with pytest.raises(InfeasibleGammaError, match=f"{limit:.4f}"):
-        contrast_path(X, background=Y, gammas=[0.1, 1.01 * limit])
-    with pytest.raises(ValueError, match="finite numbers"):
-        contrast_path(X, background=Y, gammas=[-1])
-    with pytest.raises(ValueError, match="method='pca'"):
-        contrast_path(X, background=Y, method="pca")
+        contrast_path(PCPCA(2), X, background=Y, gammas=[0.1, 1.01 * limit])
+    with pytest.raises(ValueError, match="all finite and 0 or more"):
+        contrast_path(PCPCA(2), X, background=Y, gammas=[-1])
+    for other in (PPCA(2), "pcpca", X):
+        with pytest.raises(TypeError, match=r"contrast_path needs an estimator with a gamma.*as its first argument"):
+            contrast_path(other, X, background=Y)
     with pytest.raises(RankError):
-        contrast_path(X[:, :2] @ np.ones((2, 12)), background=Y)
+        contrast_path(PCPCA(2), X[:, :2] @ np.ones((2, 12)), background=Y)
     with pytest.raises(ValueError, match="5 features, but 12 were fitted"):
-        contrast_path(X, background=Y).latents(X[:, :5])
+        contrast_path(PCPCA(2), X, background=Y).latents(X[:, :5])
 
 
 def test_models_are_what_the_path_was_made_of():
     tables = X.astype(np.float32), Y.astype(np.float32)
-    path = contrast_path(tables[0], background=tables[1], scale="group", gammas=[0.0, 0.2])
-    assert path.scale == "group"
+    path = contrast_path(PCPCA(2, scale="group"), tables[0], background=tables[1], gammas=[0.0, 0.2])
+    assert path.estimator.scale == "group"
     np.testing.assert_allclose(path.units.foreground.scale, X.std(axis=0), rtol=1e-6)  # the divisors
     np.testing.assert_allclose(path.units.background.scale, Y.std(axis=0), rtol=1e-6)
     model = path.model(0.2)
@@ -272,18 +280,18 @@ def test_models_are_what_the_path_was_made_of():
 @pytest.mark.parametrize("bad", [-1.0, np.nan])
 def test_models_at_impossible_gammas(bad):
     with pytest.raises(ValueError, match="gamma="):
-        contrast_path(X, background=Y).model(bad)
+        contrast_path(PCPCA(2), X, background=Y).model(bad)
 
 
 def test_groups_of_numbers():
     """Variances, totals and units are Groups; the shares come from them."""
-    path = contrast_path(X, background=Y, n_components=2)
+    path = contrast_path(PCPCA(2), X, background=Y)
     for found in (path.variances, path.totals, path.units, path.shares()):
         assert isinstance(found, Groups)
         assert found.names == ("foreground", "background")
     for table, along, total, units in zip((X, Y), path.variances, path.totals, path.units, strict=True):
         assert total == pytest.approx(table.var(axis=0).sum(), rel=1e-10)
-        np.testing.assert_allclose(along[9], np.var(table @ path.components(9).T, axis=0), rtol=1e-8)
+        np.testing.assert_allclose(along[9], np.var(table @ path.components(path.gammas[9]).T, axis=0), rtol=1e-8)
         np.testing.assert_allclose(units.mean, table.mean(axis=0), atol=1e-12)
         np.testing.assert_array_equal(units.scale, 1)
         assert units.weight == len(table)
@@ -292,9 +300,9 @@ def test_groups_of_numbers():
 
 
 def test_names_and_identity():
-    path = contrast_path(X, background=Y)
+    path = contrast_path(PCPCA(2), X, background=Y)
     assert "40 gammas" in repr(path)
-    assert path != contrast_path(X, background=Y)
+    assert path != contrast_path(PCPCA(2), X, background=Y)
 
 
 @pytest.mark.parametrize("solver", ["eigh", "lanczos", "dual"])
@@ -302,7 +310,7 @@ def test_rows_that_change_later_change_nothing(solver):
     """A path keeps no rows: its models are the same after the tables were changed in place."""
     left, right = (table.copy() for table in (WIDE if solver == "dual" else (X, Y)))
     new = left.copy()
-    path = contrast_path(left, background=right, solver=solver)
+    path = contrast_path(PCPCA(2, solver=solver), left, background=right)
     before = path.model(path.gammas[20]), path.latents(new)
     left[:, 3] *= 2
     right[:] = right[::-1].copy() + 1
@@ -315,8 +323,8 @@ def test_rows_that_change_later_change_nothing(solver):
 @pytest.mark.parametrize("solver", ["eigh", "lanczos"])
 def test_a_path_is_as_large_for_ten_times_the_rows(solver):
     sizes = [
-        len(pickle.dumps(contrast_path(*make_groups(n, n, 12)[:1], background=make_groups(n, n, 12)[1], solver=solver)))
-        for n in (100, 1000)
+        len(pickle.dumps(contrast_path(PCPCA(2, solver=solver), left, background=right)))
+        for left, right in (make_groups(n, n, 12) for n in (100, 1000))
     ]
     assert sizes[1] < 1.2 * sizes[0]  # the basis may have a few more columns
 
@@ -325,14 +333,14 @@ def test_columns_in_another_order(need):
     pd = need("pandas")
     names = [f"g{j}" for j in range(12)]
     left, right = pd.DataFrame(X, columns=names), pd.DataFrame(Y, columns=names)
-    path = contrast_path(left, background=right)
-    with pytest.raises(ValueError, match="in their order"):
+    path = contrast_path(PCPCA(2), left, background=right)
+    with pytest.raises(ValueError, match="in the same order"):
         path.latents(left[names[::-1]])
     model = path.model(path.gammas[9])
     with pytest.raises(ValueError, match="order"):
-        model.bootstrap(left[names[::-1]], background=right[names[::-1]], n=3, progress=False)
-    draws = model.bootstrap(left, background=right, n=3, random_state=0, progress=False)
-    with pytest.raises(ValueError, match="in their order"):
+        model.bootstrap(left[names[::-1]], background=right[names[::-1]], n_resamples=3)
+    draws = model.bootstrap(left, background=right, n_resamples=3, random_state=0)
+    with pytest.raises(ValueError, match="in the same order"):
         draws.latent_posterior(left[names[::-1]])
-    numbered = contrast_path(pd.DataFrame(X), background=pd.DataFrame(Y))
+    numbered = contrast_path(PCPCA(2), pd.DataFrame(X), background=pd.DataFrame(Y))
     assert not hasattr(numbered.model(numbered.gammas[9]), "feature_names_in_")

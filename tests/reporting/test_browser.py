@@ -65,7 +65,7 @@ def case(tmp_path_factory, need):
     Y = pandas.DataFrame(data.background, columns=columns)
     labels = np.where(data.labels % 2 == 0, "even", NASTY)
     model = PCPCA(3, gamma=0.5).fit(X, background=Y)
-    refits = model.bootstrap(X, background=Y, n=20, random_state=0, progress=False)
+    refits = model.bootstrap(X, background=Y, n_resamples=20, random_state=0)
     file = tmp_path_factory.mktemp("report") / 'a "report" & <b>.html'
     hostile = {"title": NASTY, "sources": [NASTY], "code": NASTY}
     report(model, X, background=Y, labels=labels, output=file, uncertainty=refits, **hostile)
@@ -134,7 +134,7 @@ def test_the_slider_moves_points_to_the_latents_of_that_gamma(opened, case):
 def test_bars_follow_the_slider(opened, case):
     page, subject = opened(), case[1]
     page.set_slider(0)
-    W = subject.path.loadings(0) @ subject.path.turns(subject.start)[0]
+    W = subject.path.loadings(subject.path.gammas[0]) @ subject.path.turns(subject.start)[0]
     top = int(np.argmax(np.abs(W[:, 1])))
     row = page.page.locator("#loadings tbody").nth(1).locator("tr").first
     assert row.locator("th").inner_text() == subject.path.feature_names[top]

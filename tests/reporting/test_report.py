@@ -10,23 +10,13 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
-from contrapca import (
-    CLVM,
-    CPCA,
-    PCPCA,
-    PPCA,
-    ContraPCA,
-    ContrastTest,
-    contrast_path,
-    contrast_test,
-    gamma_limits,
-    report,
-)
+from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, contrast_path, contrast_test, gamma_limits, report
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import InfeasibleGammaError, NonFiniteError
 from contrapca.reporting import _points, summarize
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._subject import examine
+from contrapca.results import ContrastTest
 from contrapca.rows import _numpy
 
 NASTY = """<script>alert("x")</script> & 'quotes' </style>"""
@@ -48,7 +38,7 @@ def subject_of(thing, data, **given):
 
 def examined(thing, X, Y, **given):
     names = ("labels", "label_name", "row_names", "background_row_names", "uncertainty", "gammas")
-    return examine(thing, X, Y, **(dict.fromkeys(names) | given), progress=False)
+    return examine(thing, X, Y, **(dict.fromkeys(names) | {"progress": False} | given))
 
 
 def unpacked(points, path):
@@ -73,7 +63,7 @@ def test_points_are_the_aligned_latents(data, kind):
         "three components": lambda: PCPCA(3, gamma=0.3).fit(X, background=Y),
         "missing": lambda: PCPCA(2, gamma=0.3).fit(X, background=Y),
         "scaled": lambda: PCPCA(2, scale="group").fit(X, background=Y),
-        "path": lambda: contrast_path(X, background=Y, gammas=[0, 0.2, 0.5]),
+        "path": lambda: contrast_path(PCPCA(2), X, background=Y, gammas=[0, 0.2, 0.5]),
     }.get(kind, lambda: PCPCA(2).fit(X, background=Y))()
     subject = examined(thing, X, Y)
     path, start = subject.path, subject.start
@@ -108,7 +98,7 @@ def test_path_through_a_model_holds_its_gamma_once(data, model):
 
 def test_summary_is_what_the_library_says(data):
     model = PCPCA(2, gamma=0.5).fit(data.foreground, background=data.background)
-    bootstrap = model.bootstrap(data.foreground, background=data.background, n=30, random_state=0, progress=False)
+    bootstrap = model.bootstrap(data.foreground, background=data.background, n_resamples=30, random_state=0)
     summary = summarize(
         model,
         data.foreground,
@@ -124,7 +114,7 @@ def test_summary_is_what_the_library_says(data):
     limits = gamma_limits(data.foreground, background=data.background, n_components=2)
     assert summary["model"]["limit"] == pytest.approx(limits.pcpca)
     assert summary["model"]["noise_variance"] == pytest.approx(model.noise_variance_)
-    assert summary["model"]["objective"] == pytest.approx(model.objective())
+    assert summary["model"]["objective"] == pytest.approx(model.objective_)
     for k, entry in enumerate(summary["components"]):
         assert entry["foreground_variance"] == pytest.approx(model.explained_variance_[k])
         assert entry["background_share"] == pytest.approx(model.background_variance_ratio_[k])
@@ -167,7 +157,7 @@ def test_a_model_is_fitted_with_the_report(data, estimator, monkeypatch):
         assert sum(read[2:]) == 220
     assert json.dumps(summary) == json.dumps(summarize(fitted, X, background=Y, gammas=5, test=False))
     assert summary["model"]["gamma"] == fitted.gamma_
-    limit = contrast_path(X, background=Y, method=type(estimator).__name__.lower(), scale=estimator.scale).limit
+    limit = contrast_path(clone(estimator).set_params(solver="auto"), X, background=Y).gamma_max
     assert summary["model"]["limit"] == pytest.approx(limit)
     with pytest.raises(NotFittedError):  # what was given is left as it was
         estimator.transform(X)
@@ -177,8 +167,8 @@ def test_a_model_is_fitted_with_the_report(data, estimator, monkeypatch):
     ("estimator", "error", "message"),
     [
         (PCPCA(12), ValueError, "n_components=12 is not possible"),
-        (PCPCA(scale="both"), ValueError, "scale='both' is not known"),
-        (PCPCA(solver="none"), ValueError, "solver='none' is not known"),
+        (PCPCA(scale="both"), ValueError, "scale='both' is not valid"),
+        (PCPCA(solver="none"), ValueError, "solver='none' is not valid"),
         (CPCA(gamma=-1), ValueError, "gamma=-1 must be"),
         (PCPCA(gamma=1.5), InfeasibleGammaError, "gamma=1.5"),
         (PPCA(2), NotFittedError, "not fitted"),
@@ -192,7 +182,7 @@ def test_a_model_that_cannot_be_fitted(data, estimator, error, message):
 def test_missing_values_are_for_models_with_a_likelihood(data):
     X, Y = data.foreground, data.background
     holes = np.where(np.arange(X.size).reshape(X.shape) % 50 == 0, np.nan, X)
-    path = contrast_path(X, background=Y, method="cpca", gammas=[0, 0.2])
+    path = contrast_path(CPCA(2), X, background=Y, gammas=[0, 0.2])
     for thing in (CPCA(2), CPCA(2, gamma=0.2).fit(X, background=Y), path):
         with pytest.raises(NonFiniteError, match="Only PPCA and PCPCA take missing values"):
             summarize(thing, holes, background=Y)
@@ -203,7 +193,7 @@ def test_missing_values_are_counted():
     X, Y = rng.standard_normal((60, 6)), rng.standard_normal((50, 6))
     X[:5, 0] = np.nan
     Y[3, :2] = np.nan
-    summary = summarize(contrast_path(X, background=Y, gammas=[0, 0.1]), X, background=Y)
+    summary = summarize(contrast_path(PCPCA(2), X, background=Y, gammas=[0, 0.1]), X, background=Y)
     assert summary["data"]["foreground"] == {"rows": 60, "missing_values": 5, "incomplete_rows": 5}
     assert summary["data"]["background"] == {"rows": 50, "missing_values": 2, "incomplete_rows": 1}
     assert summary["model"]["limit_is_bound"]
@@ -212,7 +202,7 @@ def test_missing_values_are_counted():
 def test_sparse_tables_need_no_dense_copy():
     rng = np.random.default_rng(0)
     X, Y = (sp.random_array((n, 30), density=0.2, random_state=rng, format="csr") for n in (80, 70))
-    path = contrast_path(X, background=Y, gammas=[0, 0.2])
+    path = contrast_path(PCPCA(2), X, background=Y, gammas=[0, 0.2])
     subject = examined(path, X, Y)
     dense = path.aligned(X.toarray(), start=subject.start)
     assert np.allclose(unpacked(choose_points(subject), path)[:, 70:], dense, atol=1e-6 * np.abs(dense).max())
@@ -295,8 +285,8 @@ class TestCautions:
     def test_exchanged_groups(self):
         rng = np.random.default_rng(0)
         X, Y = rng.standard_normal((80, 6)), 20 * rng.standard_normal((80, 6))
-        assert "exchanged" in self.said(X, Y, PCPCA(2, gamma=0).fit(X, background=Y))
-        assert "exchanged" not in self.said(Y, X, PCPCA(2, gamma=0).fit(Y, background=X))
+        assert "swapped" in self.said(X, Y, PCPCA(2, gamma=0).fit(X, background=Y))
+        assert "swapped" not in self.said(Y, X, PCPCA(2, gamma=0).fit(Y, background=X))
 
     def test_few_rows(self):
         rng = np.random.default_rng(0)
@@ -305,20 +295,27 @@ class TestCautions:
         assert "fewer cases (20) than features (40)" in said
         assert "fewer controls" not in said
 
+    def test_raw_counts(self):
+        rng = np.random.default_rng(0)
+        X, Y = (rng.poisson(rng.gamma(0.5, 20.0, size=(n, 6))).astype(float) for n in (80, 60))
+        assert "look like raw counts" in self.said(X, Y)
+        assert "look like" not in self.said(np.log1p(X), np.log1p(Y))
+        assert "look like" not in self.said(X, np.log1p(Y))  # then something else is wrong
+
     def test_units(self, data):
         X, Y = data.foreground.copy(), data.background.copy()
         X[:, 3] *= 1000
         Y[:, 3] *= 1000
         said = self.said(X, Y)
         assert "'x3' varies" in said
-        assert "almost only one feature, 'x3'" in said
+        assert "almost only the feature 'x3'" in said
         scaled = PCPCA(2, gamma=0.3, scale="pooled").fit(X, background=Y)
         assert "units" not in self.said(X, Y, scaled)
 
     def test_an_outlier(self, data):
         X = data.foreground.copy()
         X[7] += 400
-        assert "One case, row 7, makes" in self.said(X, data.background)
+        assert "A single case (row 7) accounts for" in self.said(X, data.background)
 
     def test_shared_components(self, data):
         assert "may be something both share" in self.said(
@@ -327,16 +324,16 @@ class TestCautions:
 
     def test_the_width_of_a_posterior(self, data):
         model = PCPCA(2, gamma=0.3).fit(data.foreground, background=data.background)
-        refits = model.bootstrap(data.foreground, background=data.background, n=20, random_state=0, progress=False)
+        refits = model.bootstrap(data.foreground, background=data.background, n_resamples=20, random_state=0)
         assert "not calibrated" not in self.said(data.foreground, data.background, model, uncertainty=refits)
         posterior = type(refits)(**{**vars(refits), "kind": "gibbs"})
         assert "not calibrated" in self.said(data.foreground, data.background, model, uncertainty=posterior)
 
     def test_unsettled_draws(self, data):
         model = PCPCA(2, gamma=0.3).fit(data.foreground, background=data.background)
-        refits = model.bootstrap(data.foreground, background=data.background, n=20, random_state=0, progress=False)
+        refits = model.bootstrap(data.foreground, background=data.background, n_resamples=20, random_state=0)
         short = type(refits)(**{**vars(refits), "kind": "gibbs", "divergences": 3})
-        assert "have not settled" in self.said(data.foreground, data.background, model, uncertainty=short)
+        assert "have not converged" in self.said(data.foreground, data.background, model, uncertainty=short)
 
 
 @pytest.mark.parametrize(
@@ -358,7 +355,7 @@ def test_other_tables_and_models_are_refused(data, model):
         (data.foreground, data.background[:80], "background"),
         (data.background, data.foreground, "X"),
     ):
-        for thing in (model, contrast_path(data.foreground, background=data.background, gammas=[0, 0.2])):
+        for thing in (model, contrast_path(PCPCA(2), data.foreground, background=data.background, gammas=[0, 0.2])):
             with pytest.raises(ValueError, match=f"{name} is not the table of the fit: the means of"):
                 summarize(thing, X, background=Y)
     with pytest.raises(ValueError, match="X has 11 columns"):
@@ -388,7 +385,7 @@ def test_with_holes_the_report_is_of_the_model_itself(seed, mean):
     model = PCPCA(3, gamma=0.1, mean=mean).fit(X, background=Y)
     summary = summarize(model, X, background=Y, gammas=5)
     assert summary["model"]["noise_variance"] == pytest.approx(model.noise_variance_, rel=1e-3)
-    assert summary["model"]["objective"] == pytest.approx(model.objective(), rel=1e-5)
+    assert summary["model"]["objective"] == pytest.approx(model.objective_, rel=1e-5)
     found = [entry["foreground_variance"] for entry in summary["components"]]
     np.testing.assert_allclose(found, model.explained_variance_, rtol=1e-2)
 
@@ -401,8 +398,8 @@ def test_a_background_without_any_variance(data):
 
 def test_a_path_starts_where_auto_would(data):
     X, Y = data.foreground, data.background
-    for method, kind in (("pcpca", PCPCA), ("contrapca", ContraPCA)):
-        path = contrast_path(X, background=Y, method=method)
+    for kind in (PCPCA, ContraPCA):
+        path = contrast_path(kind(2), X, background=Y)
         wanted = kind(2).fit(X, background=Y).gamma_
         nearest = path.gammas[np.argmin(np.abs(path.gammas - wanted))]
         assert summarize(path, X, background=Y, test=False)["model"]["gamma"] == pytest.approx(nearest)
@@ -411,7 +408,7 @@ def test_a_path_starts_where_auto_would(data):
 def test_a_path_of_cpca_starts_in_the_middle(data):
     """Its "auto" is chosen on held-out rows, of which a path knows nothing."""
     X, Y = data.foreground, data.background
-    path = contrast_path(X, background=Y, method="cpca", gammas=[0.0, 0.5, 2.0])
+    path = contrast_path(CPCA(2), X, background=Y, gammas=[0.0, 0.5, 2.0])
     assert summarize(path, X, background=Y, test=False)["model"]["gamma"] == 0.5
 
 
@@ -424,7 +421,7 @@ def test_a_path_with_holes_ends_where_solutions_do():
     model = PCPCA(3, gamma=0.01).fit(X, background=Y)
     subject = examined(model, X, Y, gammas=6)
     assert subject.path.gammas[-1] < 0.95 * gamma_limits(X, background=Y, n_components=3).pcpca
-    assert "no solution was found beyond gamma" in summarize(model, X, background=Y, gammas=6)["cautions"][-1]
+    assert "no solution was found above gamma" in summarize(model, X, background=Y, gammas=6)["cautions"][-1]
     assert subject.path.gammas[subject.start] == pytest.approx(0.01)
 
 

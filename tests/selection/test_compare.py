@@ -22,15 +22,14 @@ def found():
 def test_every_method_with_both_scalings(found, need):
     table = found.table()
     assert set(zip(table["method"], table["scale"], strict=True)) == {
-        (method, scale) for method in METHODS for scale in ("False", "pooled")
+        (method, scale) for method in METHODS for scale in ("none", "pooled")
     }
     assert np.all(np.diff(table["held_out_ratio"]) <= 0)
     for name in ("cases_share", "controls_share", "stability"):
         assert np.all((table[name] >= 0) & (table[name] <= 1 + 1e-12)), name
     assert np.all(table["seconds"] > 0)
     assert np.all(np.abs(table["silhouette"]) <= 1)
-    need("pandas")
-    assert list(found.to_frame().columns) == list(table.columns)
+    assert list(need("pandas").DataFrame(table).columns) == list(table)
 
 
 def test_figures_are_those_of_held_out_contrast(found):
@@ -93,6 +92,7 @@ def test_failures_are_kept_and_said():
     assert "could not be fitted" in str(found)
 
 
+@pytest.mark.slow
 def test_sparse_tables_give_the_same():
     left, right = (np.where(np.abs(rows) > 1, rows, 0.0) for rows in (X, Y))
     dense = compare(left, background=right, n_components=1)
@@ -113,9 +113,9 @@ def test_plot(found, need):
     plt.close(figure)
 
 
-def test_progress(capsys):
-    compare(X[:40], background=Y[:40], n_components=1, progress=True)
-    assert "compare [" in capsys.readouterr().err
+def test_progress(capsys, watched):
+    compare(X[:40], background=Y[:40], n_components=1)
+    assert "compare:" in capsys.readouterr().err
 
 
 def test_refuses():

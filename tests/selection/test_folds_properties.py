@@ -46,7 +46,7 @@ def test_folds_have_the_moments_of_their_rows(seed, n, m, D, K):
             np.testing.assert_allclose(left.scatter.dense(), expected, atol=1e-9 * max(1, np.abs(expected).max()))
             unit = unit + np.var(train @ V, axis=0)
             added.append(len(rows) * np.var(rows @ V, axis=0) - len(train) * np.var(train @ V, axis=0))
-        np.testing.assert_allclose(fold.squares(V), np.array(added) / unit, rtol=1e-6, atol=1e-8)
+        np.testing.assert_allclose(fold.squares(Groups.of(V, V)), np.array(added) / unit, rtol=1e-6, atol=1e-8)
 
 
 @given(

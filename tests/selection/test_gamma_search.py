@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics import silhouette_score
 
-from contrapca import CPCA, PCPCA, ContraPCA, GammaSearch, contrast_path, gamma_limits, held_out_contrast
+from contrapca import CPCA, PCPCA, PPCA, ContraPCA, GammaSearch, contrast_path, gamma_limits, held_out_contrast
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import ContrastWarning, GroupError
 
@@ -14,14 +14,14 @@ DATA = make_hidden_clusters(200, 200, 15, random_state=0)
 X, Y, LABELS = DATA.foreground, DATA.background, DATA.labels
 
 
-@pytest.mark.parametrize("method", ["pcpca", "contrapca", "cpca"])
-@pytest.mark.parametrize("criterion", ["contrast", "limit", "silhouette", "heldout"])
-def test_criteria(criterion, method):
-    if method == "cpca" and criterion in ("heldout", "limit"):
+@pytest.mark.parametrize("estimator", [PCPCA(2), ContraPCA(2), CPCA(2)])
+@pytest.mark.parametrize("criterion", ["contrast", "silhouette", "likelihood"])
+def test_criteria(criterion, estimator):
+    if isinstance(estimator, CPCA) and criterion == "likelihood":
         with pytest.raises(ValueError, match="likelihood"):
-            GammaSearch(criterion, method=method).fit(X, background=Y)
+            GammaSearch(estimator, criterion=criterion).fit(X, background=Y)
         return
-    search = GammaSearch(criterion, method=method, n_splits=3).fit(X, background=Y, labels=LABELS)
+    search = GammaSearch(estimator, criterion=criterion, n_folds=3).fit(X, background=Y, labels=LABELS)
     assert search.scores_.shape == search.score_errors_.shape == search.path_.gammas.shape
     chosen = search.path_.gammas == search.best_gamma_
     assert search.best_score_ == search.scores_[chosen][0]
@@ -34,28 +34,21 @@ def test_criteria(criterion, method):
         assert np.isnan(search.score_errors_).all()
     assert search.best_estimator_.gamma_ == search.best_gamma_
     np.testing.assert_array_equal(search.transform(X), search.best_estimator_.transform(X))
-    assert len(search.curve()) == search.scores_.size
-    again = GammaSearch(criterion, method=method, n_splits=3).fit(X, background=Y, labels=LABELS)
+    assert search.table().n_rows == search.scores_.size
+    again = GammaSearch(estimator, criterion=criterion, n_folds=3).fit(X, background=Y, labels=LABELS)
     np.testing.assert_array_equal(again.scores_, search.scores_)
     clone(search)
 
 
-def test_limit_is_auto():
-    search = GammaSearch("limit").fit(X, background=Y)
-    assert search.best_gamma_ == pytest.approx(PCPCA(2).fit(X, background=Y).gamma_)
-    half = GammaSearch("limit", method="contrapca").fit(X, background=Y)
-    assert half.best_gamma_ == pytest.approx(ContraPCA(2).fit(X, background=Y).gamma_)
-
-
 def test_silhouette_is_the_best_on_the_grid():
-    search = GammaSearch("silhouette").fit(X, background=Y, labels=LABELS)
+    search = GammaSearch(PCPCA(2), criterion="silhouette").fit(X, background=Y, labels=LABELS)
 
     def score(gamma):
         Z = PCPCA(2, gamma=gamma).fit(X, background=Y).transform(X)
         return silhouette_score(Z / Z.std(axis=0), LABELS)
 
     assert search.best_score_ == pytest.approx(score(search.best_gamma_), abs=1e-6)
-    grid = np.linspace(0, 0.999 * search.path_.limit, 60)
+    grid = np.linspace(0, 0.999 * search.path_.gamma_max, 60)
     assert search.best_score_ > max(map(score, grid)) - 0.02
 
 
@@ -63,8 +56,8 @@ def test_contrast_is_the_held_out_contrast_of_each_gamma():
     """The slow way: an estimator with that gamma, folds of its own for each."""
     gammas = [0.0, 0.2, 0.4]
     blocks = np.arange(200) // 4, 1000 + np.arange(200) // 4
-    for method, kind in (("pcpca", PCPCA), ("contrapca", ContraPCA), ("cpca", CPCA)):
-        search = GammaSearch(method=method, gammas=gammas, scale="pooled")
+    for kind in (PCPCA, ContraPCA, CPCA):
+        search = GammaSearch(kind(2, scale="pooled"), gammas=gammas)
         search.fit(X, background=Y, blocks=blocks[0], background_blocks=blocks[1])
         for gamma, score, error in zip(gammas, search.scores_, search.score_errors_, strict=True):
             model = kind(2, gamma=gamma, scale="pooled")
@@ -73,21 +66,21 @@ def test_contrast_is_the_held_out_contrast_of_each_gamma():
             assert error == pytest.approx(slow.mean_error, abs=1e-3)
 
 
-@pytest.mark.parametrize("method", ["pcpca", "cpca"])
-def test_contrast_chooses_little_where_there_is_nothing_and_enough_where_there_is(method):
+@pytest.mark.parametrize("estimator", [PCPCA(2), CPCA(2)])
+def test_contrast_chooses_little_where_there_is_nothing_and_enough_where_there_is(estimator):
     noise = np.random.default_rng(1).standard_normal((2, 120, 20))
-    nothing = GammaSearch(method=method).fit(noise[0], background=noise[1])
+    nothing = GammaSearch(estimator).fit(noise[0], background=noise[1])
     assert abs(nothing.best_score_) < 3 * nothing.score_errors_.max()
     assert nothing.best_gamma_ < 2
-    search = GammaSearch(method=method).fit(X, background=Y)
+    search = GammaSearch(estimator).fit(X, background=Y)
     assert search.best_score_ > 1.0
     assert np.sum((search.best_estimator_.components_ @ DATA.plane) ** 2) / 2 > 0.8
 
 
 def test_heldout_prefers_a_weak_contrast():
-    heldout = GammaSearch("heldout").fit(X, background=Y)
-    assert heldout.best_gamma_ < 0.5 * heldout.path_.limit
-    few = GammaSearch("heldout", n_splits=2).fit(X[:40], background=Y[:40])
+    heldout = GammaSearch(PCPCA(2), criterion="likelihood").fit(X, background=Y)
+    assert heldout.best_gamma_ < 0.5 * heldout.path_.gamma_max
+    few = GammaSearch(PCPCA(2), criterion="likelihood", n_folds=2).fit(X[:40], background=Y[:40])
     assert few.scores_[-1] == -np.inf  # an infeasible fold
     assert np.isfinite(few.best_score_)
 
@@ -97,63 +90,65 @@ def test_blocks_are_held_out_together():
     rng = np.random.default_rng(2)
     animals = np.arange(400) // 20
     X, Y = (rng.standard_normal((20, 12))[animals] * 2 + rng.standard_normal((400, 12)) for _ in range(2))
-    rows = GammaSearch(method="cpca").fit(X, background=Y)
-    blocks = GammaSearch(method="cpca").fit(X, background=Y, blocks=animals, background_blocks=animals + 20)
+    rows = GammaSearch(CPCA(2)).fit(X, background=Y)
+    blocks = GammaSearch(CPCA(2)).fit(X, background=Y, blocks=animals, background_blocks=animals + 20)
     assert rows.best_score_ > 1.0
     assert blocks.best_score_ < 0.5
-    stacked = GammaSearch(method="cpca", background_label=1)
+    stacked = GammaSearch(CPCA(2, background_label=1))
     stacked.fit(np.vstack([X, Y]), np.repeat([0, 1], 400), blocks=np.concatenate([animals, animals + 20]))
     np.testing.assert_allclose(stacked.scores_, blocks.scores_)
     with pytest.warns(ContrastWarning, match="3 folds"):
-        GammaSearch(method="cpca").fit(X[:60], background=Y, blocks=animals[:60], background_blocks=animals + 20)
+        GammaSearch(CPCA(2)).fit(X[:60], background=Y, blocks=animals[:60], background_blocks=animals + 20)
     with pytest.raises(GroupError, match="stacked rows"):
         stacked.fit(np.vstack([X, Y]), np.repeat([0, 1], 400), blocks=animals)
 
 
 def test_stacked_rows():
     rows, group = np.vstack([X, Y]), np.repeat(["case", "control"], 200)
-    stacked = GammaSearch("silhouette", background_label="control").fit(rows, group, labels=LABELS)
-    plain = GammaSearch("silhouette").fit(X, background=Y, labels=LABELS)
+    stacked = GammaSearch(PCPCA(2, background_label="control"), criterion="silhouette").fit(rows, group, labels=LABELS)
+    plain = GammaSearch(PCPCA(2), criterion="silhouette").fit(X, background=Y, labels=LABELS)
     assert stacked.best_gamma_ == plain.best_gamma_
 
 
 def test_search_with_missing_values():
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
-    search = GammaSearch("silhouette").fit(holes, background=Y, labels=LABELS)
+    search = GammaSearch(PCPCA(2), criterion="silhouette").fit(holes, background=Y, labels=LABELS)
     assert search.best_score_ > 0.3
-    assert GammaSearch("limit").fit(holes, background=Y).best_gamma_ > 0
-    for criterion in ("contrast", "heldout"):
+    for criterion in ("contrast", "likelihood"):
         with pytest.raises(ValueError, match=f"'{criterion}' needs complete rows"):
-            GammaSearch(criterion).fit(holes, background=Y)
+            GammaSearch(PCPCA(2), criterion=criterion).fit(holes, background=Y)
 
 
 def test_search_refuses():
+    for other in ("silhouette", PPCA(2)):
+        with pytest.raises(TypeError, match="GammaSearch needs an estimator with a gamma"):
+            GammaSearch(other).fit(X, background=Y)
     with pytest.raises(ValueError, match="criterion='best'"):
-        GammaSearch("best").fit(X, background=Y)
+        GammaSearch(PCPCA(2), criterion="best").fit(X, background=Y)
     with pytest.raises(ValueError, match="needs a likelihood"):
-        GammaSearch("heldout", method="cpca").fit(X, background=Y)
+        GammaSearch(CPCA(2), criterion="likelihood").fit(X, background=Y)
     with pytest.raises(GroupError, match="5 entries for 200"):
-        GammaSearch("silhouette").fit(X, background=Y, labels=LABELS[:5])
+        GammaSearch(PCPCA(2), criterion="silhouette").fit(X, background=Y, labels=LABELS[:5])
     with pytest.raises(GroupError, match="two classes"):
-        GammaSearch("silhouette").fit(X, background=Y, labels=np.zeros(200))
+        GammaSearch(PCPCA(2), criterion="silhouette").fit(X, background=Y, labels=np.zeros(200))
     with pytest.raises(GroupError, match="background"):
-        GammaSearch().fit(X)
+        GammaSearch(PCPCA(2)).fit(X)
     limit = gamma_limits(X, background=Y).pcpca
     with pytest.raises(ValueError, match="every split is infeasible"):
-        GammaSearch("heldout", gammas=[0.9999 * limit]).fit(X, background=Y)
-    with pytest.raises(ValueError, match="too few for 150 parts"):
-        GammaSearch("heldout", n_splits=150).fit(X, background=Y)
+        GammaSearch(PCPCA(2), criterion="likelihood", gammas=[0.9999 * limit]).fit(X, background=Y)
+    with pytest.raises(ValueError, match="too few for 150 folds"):
+        GammaSearch(PCPCA(2), criterion="likelihood", n_folds=150).fit(X, background=Y)
     with pytest.raises(ValueError, match="needs labels="):
-        GammaSearch("silhouette").fit(X, background=Y)
+        GammaSearch(PCPCA(2), criterion="silhouette").fit(X, background=Y)
     with pytest.raises(GroupError, match="fewer classes than rows"):
-        GammaSearch("silhouette").fit(X, background=Y, labels=np.arange(200))
+        GammaSearch(PCPCA(2), criterion="silhouette").fit(X, background=Y, labels=np.arange(200))
 
 
 def test_mouse_silhouette(mouse):
     """Within 0.02 of the best on a 200-point grid."""
     left, right, genotype, _ = mouse
-    search = GammaSearch("silhouette").fit(left, background=right, labels=genotype)
-    path = contrast_path(left, background=right, gammas=np.linspace(0, 0.9999 * search.path_.limit, 200))
+    search = GammaSearch(PCPCA(2), criterion="silhouette").fit(left, background=right, labels=genotype)
+    path = contrast_path(PCPCA(2), left, background=right, gammas=np.linspace(0, 0.9999 * search.path_.gamma_max, 200))
     latents = path.latents(left)
     best = max(silhouette_score(Z / Z.std(axis=0), genotype) for Z in latents)
     assert search.best_score_ > best - 0.02
@@ -163,27 +158,33 @@ def test_search_in_a_pipeline(need):
     pd = need("pandas")
     names = [f"g{j}" for j in range(15)]
     rows, group = pd.DataFrame(np.vstack([X, Y]), columns=names), np.repeat(["case", "control"], 200)
-    search = GammaSearch(background_label="control").fit(rows, group)
+    search = GammaSearch(PCPCA(2, background_label="control")).fit(rows, group)
     assert list(search.feature_names_in_) == names
     assert list(search.best_estimator_.feature_names_in_) == names
     assert list(search.get_feature_names_out()) == ["pcpca0", "pcpca1"]
     assert search.set_output(transform="pandas").transform(rows).shape == (400, 2)
-    strings = GammaSearch("silhouette").fit(X, background=Y, labels=pd.Series(LABELS.astype(str)))
-    assert strings.best_score_ == GammaSearch("silhouette").fit(X, background=Y, labels=LABELS).best_score_
+    strings = GammaSearch(PCPCA(2), criterion="silhouette").fit(X, background=Y, labels=pd.Series(LABELS.astype(str)))
+    assert (
+        strings.best_score_
+        == GammaSearch(PCPCA(2), criterion="silhouette").fit(X, background=Y, labels=LABELS).best_score_
+    )
 
 
 def test_parameters_set_after_the_fit_change_nothing_fitted():
-    search = GammaSearch(n_splits=3).fit(X, background=Y)
-    before = search.transform(X), str(search.curve()), search.best_gamma_
-    search.set_params(criterion="limit", n_components=5, method="cpca", gammas=[0.1], scale="group", n_splits=9)
+    search = GammaSearch(PCPCA(2), n_folds=3).fit(X, background=Y)
+    before = search.transform(X), str(search.table()), search.best_gamma_
+    search.set_params(criterion="likelihood", estimator__n_components=5, gammas=[0.1], n_folds=9)
+    search.set_params(estimator=CPCA(1))
     np.testing.assert_array_equal(search.transform(X), before[0])
-    assert (str(search.curve()), search.best_gamma_) == before[1:]
+    assert (str(search.table()), search.best_gamma_) == before[1:]
 
 
-@pytest.mark.parametrize("criterion", ["contrast", "limit", "silhouette", "heldout"])
+@pytest.mark.parametrize("criterion", ["contrast", "silhouette", "likelihood"])
 def test_sparse_rows(criterion):
     left, right = sp.csr_array(np.maximum(X, 0)), sp.csr_array(np.maximum(Y, 0))
-    sparse = GammaSearch(criterion, n_splits=3).fit(left, background=right, labels=LABELS)
-    dense = GammaSearch(criterion, n_splits=3).fit(left.toarray(), background=right.toarray(), labels=LABELS)
+    sparse = GammaSearch(PCPCA(2), criterion=criterion, n_folds=3).fit(left, background=right, labels=LABELS)
+    dense = GammaSearch(PCPCA(2), criterion=criterion, n_folds=3).fit(
+        left.toarray(), background=right.toarray(), labels=LABELS
+    )
     assert sparse.best_gamma_ == pytest.approx(dense.best_gamma_, rel=1e-8)
     np.testing.assert_allclose(sparse.transform(left), dense.transform(left.toarray()), atol=1e-6)

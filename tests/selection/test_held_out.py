@@ -3,13 +3,17 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
+import contrapca.moments._collect as collect_module
+import contrapca.moments._folds as folds_module
 from conftest import make_groups
 from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, gamma_limits, held_out_contrast
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError
 from contrapca.fitting import resolved
 from contrapca.groups import Groups
 from contrapca.moments import assign_folds, collect
+from contrapca.moments._dual import reduce_rows
 from contrapca.selection._held_out import complete_tables
 
 X, Y = make_groups(90, 70, 12, signal=2.0)
@@ -44,12 +48,14 @@ def slow(estimator, X, Y, folds):
             for keep in (True, False)
         )
         model = estimator.fit(left[0]) if isinstance(estimator, PPCA) else estimator.fit(left[0], background=left[1])
-        V = model.components_.T / model.scale_[:, None]
-        unit = sum(np.var(rows @ V, axis=0) for rows in left)
+        units = model._state.units
+        scales = [units.foreground.scale, (units.background or units.foreground).scale]
+        axes = [model.components_.T / scale[:, None] for scale in scales]
+        unit = sum(np.var(rows @ V, axis=0) for rows, V in zip(left, axes, strict=True))
         both = [np.vstack(pair) for pair in zip(left, held, strict=True)]
         added = [
             len(all_) * np.var(all_ @ V, axis=0) - len(some) * np.var(some @ V, axis=0)
-            for all_, some in zip(both, left, strict=True)
+            for all_, some, V in zip(both, left, axes, strict=True)
         ]
         sums.append(np.array(added) / unit)
     sums = np.array(sums)
@@ -66,6 +72,11 @@ def slow(estimator, X, Y, folds):
     return every, np.sqrt((K - 1) * (1 / K + 1 / (K - 1)) * spread)
 
 
+def gamma_of_all_rows(found, estimator):
+    """What folds do not choose: the gamma of CPCA."""
+    return {"gamma": found.gamma} if isinstance(estimator, CPCA) else {}
+
+
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
 def test_is_that_of_refits_to_rows(name):
@@ -79,18 +90,43 @@ def test_is_that_of_refits_to_rows(name):
     np.testing.assert_allclose(found.ratios, np.exp(found.log_ratios))
 
 
+@pytest.mark.parametrize("scale", [None, "pooled"])
 @pytest.mark.parametrize("shape", ["wide", "sparse", "sparse, wide", "float32"])
-def test_other_tables(shape):
+def test_other_tables(shape, scale):
     n, m, D = (25, 30, 120) if "wide" in shape else (120, 100, 15)
     left, right = make_groups(n, m, D, signal=4.0, nuisance=2.0)
     if "sparse" in shape:
         left, right = (np.where(np.abs(rows) > 0.8, rows, 0.0) for rows in (left, right))
-    expected, errors = slow(ContraPCA(2, scale="pooled"), left, right, folds_of(left, right))
+    expected, errors = slow(ContraPCA(2, scale=scale), left, right, folds_of(left, right))
     convert = {"float32": np.float32}.get(shape, sp.csr_array if "sparse" in shape else np.asarray)
-    found = held_out_contrast(ContraPCA(2, scale="pooled"), convert(left), background=convert(right))
+    found = held_out_contrast(ContraPCA(2, scale=scale), convert(left), background=convert(right))
     tolerance = 1e-3 if shape == "float32" else 1e-6
     np.testing.assert_allclose(found.log_ratios, expected, atol=tolerance)
     np.testing.assert_allclose(found.standard_errors, errors, atol=tolerance)
+
+
+@pytest.mark.parametrize("estimator", [PPCA(1), PCPCA(2), PCPCA(2, gamma=0.3), CPCA(2)])
+def test_wide_tables_without_scales_need_one_gram_matrix(estimator, monkeypatch):
+    left, right = make_groups(25, 30, 120, signal=6.0)
+    found = held_out_contrast(estimator, left, background=right)
+    expected, errors = slow(
+        clone(estimator).set_params(**gamma_of_all_rows(found, estimator)), left, right, folds_of(left, right)
+    )
+    np.testing.assert_allclose(found.log_ratios, expected, atol=1e-7)
+    np.testing.assert_allclose(found.standard_errors, errors, atol=1e-7)
+    products = []
+    monkeypatch.setattr(folds_module, "reduce_rows", lambda *given: products.append(1) or reduce_rows(*given))
+    monkeypatch.setattr(collect_module, "reduce_rows", lambda *given: products.append(1) or reduce_rows(*given))
+    held_out_contrast(estimator, left, background=right)
+    assert len(products) == 1
+
+
+def test_group_scales_measure_each_group_in_its_own_units():
+    """The background in other units than the foreground: with scale="group" nothing changes."""
+    found, other = (
+        held_out_contrast(ContraPCA(1, scale="group"), X, background=Y * unit) for unit in (1.0, np.geomspace(1, 9, 12))
+    )
+    np.testing.assert_allclose(found.log_ratios, other.log_ratios, atol=1e-9)
 
 
 def test_noise_has_no_held_out_contrast():
@@ -148,7 +184,7 @@ def test_refuses():
         held_out_contrast(PCPCA(2), X, background=Y, blocks=[1, 2], background_blocks=np.arange(70))
     with pytest.raises(GroupError, match="block"):
         held_out_contrast(PCPCA(2), X, background=Y, blocks=np.zeros(90), background_blocks=np.arange(70))
-    with pytest.raises(GroupError, match="lacks the label"):
+    with pytest.raises(GroupError, match="has no label for"):
         held_out_contrast(PCPCA(2), X, background=Y, blocks=[None, *range(89)], background_blocks=np.arange(70) + 100)
     with pytest.raises(InfeasibleGammaError, match=r"gamma=0\.99"):
         held_out_contrast(PCPCA(2, gamma=0.99), X, background=Y)
@@ -179,10 +215,9 @@ def test_an_explicit_gamma_above_the_limit_at_the_automatic_rank():
 
 def test_table(need):
     found = held_out_contrast(ContraPCA(2), X, background=Y)
-    assert list(found.table().columns) == ["component", "ratio", "from", "to", "log_ratio", "standard_error"]
+    assert list(found.table()) == ["component", "ratio", "from", "to", "log_ratio", "standard_error"]
     assert str(found).startswith("held-out ratio of variances")
-    need("pandas")
-    assert len(found.to_frame()) == 2
+    assert len(need("pandas").DataFrame(found.table())) == 2
 
 
 # ---------------------------------------------------------------------- gamma="auto" of CPCA
@@ -220,7 +255,7 @@ def test_cpca_auto_of_small_and_wide_tables(shape):
 
 def test_cpca_auto_needs_rows():
     moments = Moments.from_rows(X), Moments.from_rows(Y)
-    with pytest.raises(ValueError, match="moments have none: give gamma="):
+    with pytest.raises(ValueError, match="moments have none: pass gamma="):
         CPCA(2).fit(moments[0], background=moments[1])
     with pytest.raises(GroupError, match="one"):
         CPCA(2).fit(X)

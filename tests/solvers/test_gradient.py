@@ -122,18 +122,6 @@ def test_a_background_without_variance():
     assert masked_bound(groups, 2, np.random.default_rng(0)) == count_bound(groups, 2)[0]
 
 
-def test_adam_goes_where_lbfgs_goes():
-    groups = with_holes(left=X / X.std(axis=0), right=Y / X.std(axis=0))
-    best = solve(groups, 0.2, 2)
-    adam = solve(groups, 0.2, 2, algorithm="adam", max_iter=1500)
-    assert adam.objective == pytest.approx(best.objective, abs=0.05)
-    assert adam.objective <= best.objective + 1e-6
-    short = solve(groups, 0.2, 2, algorithm="adam", max_iter=5)
-    assert short.status == "budget"
-    assert short.n_iter == 5
-    assert short.objective < best.objective - 0.05
-
-
 def test_budget_and_observer():
     groups, seen = with_holes(), []
     found = solve(groups, 0.3, 2, max_iter=3, observer=lambda *state: seen.append(state))
@@ -164,7 +152,7 @@ def test_the_bound_is_sharp(fraction):
     groups = with_holes(fraction, right=2 * Y)
     bound = masked_bound(groups, 2, np.random.default_rng(0))
     if fraction == 0:
-        exact = gamma_limits(X, 2 * Y, n_components=2).pcpca
+        exact = gamma_limits(X, background=2 * Y, n_components=2).pcpca
         assert exact <= bound <= 1.02 * exact
     found = solve(groups, 0.95 * bound, 2, max_iter=5000)
     assert found.status == "converged"

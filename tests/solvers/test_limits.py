@@ -115,11 +115,11 @@ def test_both_sides_of_the_limit(groups, estimator):
 def test_exchanged_groups_are_suspected():
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((50, 6)), rng.standard_normal((60, 6)) * 5
-    with pytest.raises(InfeasibleGammaError, match="exchanged"):
+    with pytest.raises(InfeasibleGammaError, match="swapped"):
         PCPCA(n_components=2, gamma=0.5).fit(X, background=Y)
     with pytest.raises(InfeasibleGammaError) as error:
         PCPCA(n_components=2, gamma=1.5).fit(Y, background=X)
-    assert "exchanged" not in str(error.value)
+    assert "swapped" not in str(error.value)
 
 
 def test_cpca_beyond_rounding():

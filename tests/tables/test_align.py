@@ -41,9 +41,9 @@ def test_what_is_lacking_is_listed():
         align(LEFT, right(["a"]))
     with pytest.raises(TableFileError, match=r"'l.csv' lacks 1 numeric column of 'r.csv': 'd'"):
         align(LEFT, right(["a", "b", "c", "d"]))
-    with pytest.raises(TableFileError, match=r"'b' \('b' without numbers there\)"):
+    with pytest.raises(TableFileError, match=r"'b' \('b' not numeric there\)"):
         align(LEFT, right(["a", "c"], texts={"b": np.array(["x", "y"])}))
-    with pytest.raises(TableFileError, match="no numeric column in common"):
+    with pytest.raises(TableFileError, match="no numeric columns in common"):
         align(LEFT, right(["d"]), common=True)
     many = DataTable("m.csv", [f"g{j}" for j in range(9)], np.ones((2, 9)))
     with pytest.raises(TableFileError, match="'g4' and 4 more"):
@@ -57,7 +57,7 @@ def test_by_place_where_there_are_no_names():
     assert Y is unnamed.values
     assert align(unnamed, unnamed)[0] is None
     assert align_to(["p", "q", "r"], 3, unnamed) is unnamed.values
-    with pytest.raises(TableFileError, match="2 numeric columns where the model has 3"):
+    with pytest.raises(TableFileError, match="2 numeric columns and the model has 3"):
         align_to(None, 3, right(["a", "b"]))
 
 
@@ -66,7 +66,7 @@ def test_names_reach_the_sentences_of_the_library():
     X, Y = rng.standard_normal((2, 20, 3))
     X[0, 1] = np.inf
     with pytest.raises(NonFiniteError, match="'b'"):
-        gamma_limits(with_names(X, list("abc")), with_names(Y, list("abc")), n_components=1)
+        gamma_limits(with_names(X, list("abc")), background=with_names(Y, list("abc")), n_components=1)
     sparse = with_names(sp.csr_array(Y), list("abc"))
     assert sparse.columns == list("abc")
     assert with_names(X, None) is X

@@ -2,16 +2,19 @@
 
 import gzip
 import io
+import zipfile
 
 import numpy as np
 import pytest
 
 from contrapca.exceptions import TableFileError
-from contrapca.tables import _text, read_table, write_filled
+from contrapca.tables import _text_file, read_table, write_filled
 
 
 @pytest.fixture
-def table(tmp_path):
+def table(tmp_path, need):
+    need("polars")
+
     def reader(content, name="table.csv", **options):
         path = tmp_path / name
         path.write_bytes(content if isinstance(content, bytes) else content.encode())
@@ -36,9 +39,10 @@ def table(tmp_path):
         "a,b,c\n1,2,3,\n4,5,6,\n",
         "a,b,c\n1,2,3\n,,\n4,5,6\n,,,,\n",
         ",,\na,b,c\n1,2,3\n4,5,6\n",
+        'a,b,c\n1,2,3\n"","",""\n4,5,6\n',
         "sep=,\na,b,c\n1,2,3\n4,5,6\n",
         '"sep=:"\na:b:c\n1:2:3\n4:5:6\n',
-        gzip.compress(b"a,b,c\n1,2,3\n4,5,6\n", mtime=0),  # the name of the test holds it
+        gzip.compress(b"a,b,c\n1,2,3\n4,5,6\n", mtime=0),  # part of the name of the test
     ],
 )
 def test_ways_to_write_one_table(table, content):
@@ -55,6 +59,13 @@ def test_a_separator_in_quotes_or_cells_is_none(table):
     found = table("a,b,terms\n1,2,G1;G2\n3,4,G3;G4\n")
     assert found.names == ["a", "b"]
     assert found.texts["terms"].tolist() == ["G1;G2", "G3;G4"]
+
+
+def test_quotes_in_odd_places(table):
+    found = table('id,note,a\n5" pipe,"x, y",1\n"6"" pipe","",2\n"7","two\nlines","3"\n')
+    assert found.texts["id"].tolist() == ['5" pipe', '6" pipe', "7"]
+    assert found.texts["note"].tolist() == ["x, y", "", "two\nlines"]
+    np.testing.assert_array_equal(found.values, [[1], [2], [3]])
 
 
 @pytest.mark.parametrize(
@@ -88,7 +99,7 @@ def test_the_header_can_be_told(table):
     assert table(content, header=True).names == ["2019", "2020"]
     found = table("a,b\n1,2\n3,4\n", header=False)
     assert found.names == []  # mostly numbers, but for the names
-    assert found.mixed == {"x0": "'a' in line 1", "x1": "'b' in line 1"}
+    assert found.mixed == {"x0": "'a' on line 1", "x1": "'b' on line 1"}
 
 
 @pytest.mark.parametrize(
@@ -108,7 +119,7 @@ def test_points_beside_decimal_commas_are_no_numbers(table):
     rows = "\n".join(f"{i},5;2" for i in range(30))  # the point is below the rows that tell the decimal sign
     found = table(f"a;b\n{rows}\n1.500;3\n")
     assert found.names == ["b"]
-    assert found.mixed == {"a": "'1.500' in line 32"}
+    assert found.mixed == {"a": "'1.500' on line 32"}
 
 
 def test_kinds_of_columns(table):
@@ -117,7 +128,7 @@ def test_kinds_of_columns(table):
     np.testing.assert_array_equal(found.values[:, 0], [1, np.nan, 3, np.nan])
     assert found.texts["t"].tolist() == ["x", "y", "", "z"]
     assert found.empty == ["e"]
-    assert found.mixed == {"m": "'bad' in line 4"}
+    assert found.mixed == {"m": "'bad' on line 4"}
     assert found.as_text("n").tolist() == ["1", "", "3", ""]
     assert found.as_text("e").tolist() == [""] * 4
     assert found.columns == ["n", "t", "m", "e"]
@@ -132,14 +143,89 @@ def test_words_for_missing_values_in_text(table):
 
 def test_text_that_shows_late(table, monkeypatch):
     """Columns are read in blocks: what the first blocks take for numbers may be text."""
-    monkeypatch.setattr(_text, "CELLS_AT_ONCE", 1)
-    monkeypatch.setattr(_text, "LEAST_ROWS_AT_ONCE", 2)
+    monkeypatch.setattr(_text_file, "BLOCK", 12)  # characters: two rows
     rows = [["1", str(i), "x" if i > 4 else "7"] for i in range(9)]
     found = table("a,b,c\n" + "\n".join(",".join(row) for row in rows))
     assert found.names == ["a", "b"]
     np.testing.assert_array_equal(found.values[:, 1], np.arange(9))
     assert found.texts["c"].tolist() == ["7"] * 5 + ["x"] * 4
-    assert found.mixed == {"c": "'x' in line 7"}
+    assert found.mixed == {"c": "'x' on line 7"}
+
+
+def test_a_bad_cell_far_down(table, monkeypatch):
+    """In a later block, with rows that take several lines, blank and empty lines before it."""
+    monkeypatch.setattr(_text_file, "BLOCK", 1 << 10)
+    lines = [f"{i},{i / 8},{-i}" for i in range(2000)]
+    lines[10] = '1,2,"3"'
+    lines[20:20] = ["", ",,", '4,5,"\n6\n"']
+    bad = next(i for i, line in enumerate(lines) if line.startswith("1500,"))
+    lines[bad] = "1500,<0.5,-1500"
+    text = "a,b,c\n" + "\n".join(lines)
+    found = table(text)
+    assert found.names == ["a", "c"]
+    assert found.values.shape == (2001, 2)
+    place = next(number for number, line in enumerate(text.split("\n"), 1) if "<0.5" in line)  # as an editor counts
+    assert found.mixed == {"b": f"'<0.5' on line {place}"}
+    lines[bad] = "1500,1"
+    with pytest.raises(TableFileError, match=f"Line {place} of .* has 2 cells; expected 3"):
+        table("a,b,c\n" + "\n".join(lines))
+    lines[bad] = 'x,"open,1'
+    with pytest.raises(TableFileError, match=f"Line {place} of .* is a quote not closed"):
+        table("a,b,c\n" + "\n".join(lines))
+
+
+@pytest.mark.parametrize(
+    ("cells", "kind"),
+    [
+        (["1", "2.5", "-3e5", "+4", ".5", "5."], "numbers"),
+        (["1", "", "NA", " 2 ", "nan", "3"], "numbers"),
+        (["\t1", "2\u00a0", '" 3 "', '"4"', "NULL", "?"], "numbers"),
+        (["inf", "1", "-inf", "2", "1e400", "3"], "numbers"),
+        (["", "NA", ".", "?", "null", "None"], "empty"),
+        (["x", "y", "x", "", "NA", "x"], "text"),
+        (["1", "x", "2", "y", "3", "z"], "text"),
+        (["1", "2", "3", "4", "n.d.", "6"], "mixed"),
+        (["1", "2", "3_1", "4", "5", "6"], "mixed"),
+        (["10%", "20%", "30%", "1", "50%", "60%"], "text"),
+        (["2024-01-01"] * 6, "text"),
+        (["true", "false", "true", "true", "NA", "false"], "text"),
+    ],
+)
+@pytest.mark.parametrize("block", [1, 1 << 26])
+def test_mixtures_in_a_column(table, monkeypatch, cells, kind, block):
+    monkeypatch.setattr(_text_file, "BLOCK", block)
+    found = table("a,b\n" + "\n".join(f"{i},{cell}" for i, cell in enumerate(cells)))
+    where = {"numbers": found.names, "empty": found.empty, "text": found.texts, "mixed": found.mixed}
+    assert [name for name, columns in where.items() if "b" in columns] == (
+        ["text", "mixed"] if kind == "mixed" else [kind]
+    )
+    if kind == "numbers":
+        expected = [
+            cell.strip('" ') if cell.strip('" ').lower() not in ("na", "null", "?", "") else "nan" for cell in cells
+        ]
+        np.testing.assert_array_equal(found.values[:, 1], np.array(expected, dtype=float))
+
+
+def test_zip(tmp_path, need):
+    need("polars")
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        for name, text in {"data/": "", "data/a.csv": "a;b\n1;2\n", "__MACOSX/._a.csv": "junk", "read.md": ""}.items():
+            archive.writestr(name, text)
+    found = read_table(tmp_path / "x.zip")
+    assert found.names == ["a", "b"]
+    content = (tmp_path / "x.zip").read_bytes()
+    with zipfile.ZipFile(tmp_path / "x.zip", "a") as archive:
+        archive.writestr("b.txt", "a,b\n1,2\n")
+    with pytest.raises(TableFileError, match=r"x.zip' contains 2 tables \('data/a.csv', 'b.txt'\): extract the one"):
+        read_table(tmp_path / "x.zip")
+    with zipfile.ZipFile(tmp_path / "x.zip", "w") as archive:
+        archive.writestr("a.png", "")
+    with pytest.raises(TableFileError, match=r"x.zip' contains no .csv, .tsv, .txt file \(it contains 'a.png'\)"):
+        read_table(tmp_path / "x.zip")
+    marked = content.replace(b"PK\x01\x02\x14\x03\x14\0\0\0", b"PK\x01\x02\x14\x03\x14\0\1\0")  # encrypted
+    (tmp_path / "x.zip").write_bytes(marked)
+    with pytest.raises(TableFileError, match=r"x.zip' cannot be decompressed \(.*password.*\): extract it first"):
+        read_table(tmp_path / "x.zip")
 
 
 def test_numbers_are_those_of_the_text(table):
@@ -159,15 +245,18 @@ def test_write_filled_changes_holes_only(table):
 @pytest.mark.parametrize(
     ("content", "says"),
     [
-        ("a,b\n1,2\n1,2,3\n", "Line 3 of .* has 3 cells where 2 belong"),
+        ("a,b\n1,2\n1,2,3\n", "Line 3 of .* has 3 cells; expected 2"),
         ("a,b,a\n1,2,3\n", "more than one column named 'a'"),
-        ("1,234;2,345\n2,500;3,500\n", "decimal commas, or commas between thousands, such as '2,500'"),
+        ("1,234;2,345\n2,500;3,500\n", "decimal commas or thousands separators, such as '2,500'"),
         ('a,b\n"1,5","2,5"\n"2,5","3,5"\n', "decimal commas"),
         ("a;b\n1,5;2.5\n2,5;3.5\n", "decimal commas"),  # which of the two separates thousands?
-        ("id,1.5,2.5,3,4.5,6\nr1,3,1,2,5,4\nr2,2,2,1,1,1\n", "'.*' holds names cannot be told: .* from 1.5 to 6,"),
+        (
+            "id,1.5,2.5,3,4.5,6\nr1,3,1,2,5,4\nr2,2,2,1,1,1\n",
+            "unclear whether the first line of '.*' contains names: .* from 1.5 to 6,",
+        ),
         ("9.5,8,7.5,6,5\n3,1,2,5,4\n2,2,1,1,1\n", "from 9.5 to 5, and those below are not. Add --header"),
-        ("sep=,\na,b\n1,2\n3\n", "Line 4 of .* has 1 cells where 2 belong"),
-        ("1.5\n2.5\n", "one column only"),
+        ("sep=,\na,b\n1,2\n3\n", "Line 4 of .* has 1 cell; expected 2"),
+        ("1.5\n2.5\n", "only one column"),
         ('a,b\n1,"2\n', "is a quote not closed"),
     ],
 )

@@ -34,6 +34,7 @@ def test_vectors_far_from_the_top_are_rare():
     assert np.mean(x[:, 0] ** 2) > 0.8
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("values", [[3.0, 1.0, 0.0], [40.0, 20.0, 0.0]])
 def test_frames(values):
     """D = 3, d = 2: the projector is I - x x' with x a Bingham vector of the negative values."""
@@ -48,6 +49,7 @@ def test_frames(values):
     assert np.abs(scores(projector, off, effective)).max() > 6
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("D", "k"), [(4, 1), (8, 3), (30, 2)])
 def test_a_column_given_the_others(D, k):
     """Against vectors drawn in an explicit basis of the space orthogonal to the others, with its own eigenvalues."""
@@ -67,21 +69,22 @@ def test_a_column_given_the_others(D, k):
     assert smallest - 0.011 < shift <= smallest + 1e-12
 
 
+@pytest.mark.slow
 def test_posterior_of_cpca(groups):
     X, Y = groups
     for d in (1, 2):
         model = CPCA(d, gamma=0.5).fit(X, background=Y)
         options = {"background": Y, "random_state": 0, "progress": False}
-        found = model.posterior(X, draws=500, tune=50, learning_rate=0.05, **options)
+        found = model.posterior(X, draws=500, tune=50, power=0.05, **options)
         assert found.loadings.shape == (4, 500, 12, d)
-        assert found.sigma2 is None
+        assert found.noise_variance is None
         np.testing.assert_allclose(
             np.swapaxes(found.loadings, -1, -2) @ found.loadings, np.broadcast_to(np.eye(d), (4, 500, d, d)), atol=1e-9
         )
         assert found.diagnostics()["largest R-hat"].max() < 1.02
-        again = model.posterior(X, draws=500, tune=50, learning_rate=0.05, **options)
+        again = model.posterior(X, draws=500, tune=50, power=0.05, **options)
         np.testing.assert_array_equal(again.loadings, found.loadings)
-        tight = model.posterior(X, draws=500, tune=50, learning_rate=0.5, **options)
+        tight = model.posterior(X, draws=500, tune=50, power=0.5, **options)
         assert tight.angles().mean() < 0.5 * found.angles().mean()
     with pytest.raises(ValueError, match="CPCA has no noise variance"):
         found.sample(3)
@@ -89,7 +92,7 @@ def test_posterior_of_cpca(groups):
     assert mean.shape == (150, 2)
     assert covariance.shape == (150, 2, 2)
     with pytest.warns(ContrastWarning, match="DO NOT TRUST"):
-        model.posterior(X, draws=20, tune=1, learning_rate=0.05, **options)
+        model.posterior(X, draws=20, tune=1, power=0.05, **options)
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1e3, 1e5])
@@ -99,7 +102,7 @@ def test_any_units(groups, unit):
     X, Y = groups
     X, Y = X * unit, Y * unit
     model = CPCA(2, gamma=0.5).fit(X, background=Y)
-    found = model.posterior(X, background=Y, draws=20, tune=5, chains=1, random_state=0, progress=False)
+    found = model.posterior(X, background=Y, draws=20, tune=5, chains=1, random_state=0)
     gram = np.swapaxes(found.loadings, -1, -2) @ found.loadings
     np.testing.assert_allclose(gram, np.broadcast_to(np.eye(2), gram.shape), atol=1e-9)
     assert (found.angles().max() < 0.01) == (unit > 1)
@@ -118,4 +121,4 @@ def test_wide_tables():
     N, values, Q = eigenbasis(wide._fitted_data(X, None, Y), 0.5)
     assert N == 6
     np.testing.assert_allclose(Q @ (values[:, None] * Q.T), oracles.contrast_matrix(X, Y, 0.5), atol=1e-9)
-    assert wide.posterior(X, background=Y, random_state=0, progress=False).loadings.shape == (4, 1000, 40, 1)
+    assert wide.posterior(X, background=Y, random_state=0).loadings.shape == (4, 1000, 40, 1)

@@ -8,8 +8,9 @@ import pytest
 
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA, ContrastPosterior, Moments, calibrate_learning_rate, load
+from contrapca import CPCA, PCPCA, PPCA, Moments, calibrate_power, load
 from contrapca.exceptions import ContrastWarning, ModelFileError
+from contrapca.results import ContrastPosterior
 from contrapca.subspaces import align
 from contrapca.uncertainty import _diagnostics as diagnostics
 from contrapca.units import Units
@@ -43,7 +44,7 @@ def test_alignment_undoes_rotations():
 def test_identified_quantities():
     posterior, _, turned = synthetic()
     A = posterior.covariance_draws()
-    np.testing.assert_allclose(A[1, 7], turned[1, 7] @ turned[1, 7].T + posterior.sigma2[1, 7] * np.eye(5))
+    np.testing.assert_allclose(A[1, 7], turned[1, 7] @ turned[1, 7].T + posterior.noise_variance[1, 7] * np.eye(5))
     bases = np.linalg.qr(turned)[0]
     np.testing.assert_allclose(posterior.projector(), np.mean(bases @ np.swapaxes(bases, -1, -2), axis=(0, 1)))
     angles = posterior.angles()
@@ -98,7 +99,7 @@ def test_warns_where_chains_disagree(D):
         bad.check()
     with pytest.warns(ContrastWarning, match="3 divergences"):
         ContrastPosterior(**{**vars(posterior), "divergences": 3}).check()
-    assert posterior.diagnostics()["quantity"].tolist() == ["projector", "sigma2", "A"]
+    assert posterior.diagnostics()["quantity"].tolist() == ["projector", "noise_variance", "A"]
 
 
 def test_latents_carry_the_parameters_uncertainty():
@@ -109,7 +110,7 @@ def test_latents_carry_the_parameters_uncertainty():
     mean, covariance = posterior.latent_posterior(rows)
     moments = [
         oracles.latent_posterior((rows - posterior.mean) / 2, np.zeros(5), W, s)
-        for W, s in zip(posterior.loadings.reshape(-1, 5, 2), posterior.sigma2.ravel(), strict=True)
+        for W, s in zip(posterior.loadings.reshape(-1, 5, 2), posterior.noise_variance.ravel(), strict=True)
     ]
     means = np.array([m for m, _ in moments])
     np.testing.assert_allclose(mean, means.mean(axis=0))
@@ -155,13 +156,13 @@ def test_files(tmp_path):
             np.testing.assert_array_equal(getattr(twin, name), value)
     for name, value in vars(posterior.units).items():
         np.testing.assert_array_equal(getattr(twin.units, name), value)
-    without = ContrastPosterior(**{**vars(posterior), "sigma2": None, "method": "cpca"})
+    without = ContrastPosterior(**{**vars(posterior), "noise_variance": None, "method": "cpca"})
     without.save(path)
-    assert load(path).sigma2 is None
+    assert load(path).noise_variance is None
     for change, message in (
         ({"W_estimate": posterior.W_estimate[:3]}, r"W_estimate has the shape \(3, 2\), which does not fit the others"),
         ({"W_estimate": np.full((5, 2), np.nan)}, "W_estimate is not finite"),
-        ({"sigma2": -posterior.sigma2}, "noise variance is not positive"),
+        ({"noise_variance": -posterior.noise_variance}, "noise variance is not positive"),
         ({"n_shown": 3}, "it shows 3 of 2 dimensions"),
         ({"n_shown": 0}, "it shows 0 of 2 dimensions"),
     ):
@@ -201,7 +202,7 @@ def test_other_data_than_those_of_the_fit_are_refused():
     for left, right, message in (
         (X + 1, Y, "X is not the table of the fit: the means of 6 columns differ"),
         (X, Y + 1, "background is not the table of the fit: the means of 6 columns differ"),
-        (np.vstack([X, X]), Y, "X is not the table of the fit: it has 300 rows, and the fit was to 150"),
+        (np.vstack([X, X]), Y, "X is not the table of the fit: it has 300 rows, but the fit had 150"),
         (Moments.from_rows(X) + Moments.from_rows(X), Moments.from_rows(Y), "it has 300 rows"),
         (X[:, :5], Y[:, :5], "5 features"),
     ):
@@ -222,7 +223,7 @@ def test_bootstrap_against_refits(estimator):
     settings = {} if estimator is PPCA else {"gamma": 0.3}
     given = {} if estimator is PPCA else {"background": Y}
     model = estimator(2, **settings).fit(X, **given)
-    found = model.bootstrap(X, **given, n=5, random_state=4, progress=False)
+    found = model.bootstrap(X, **given, n_resamples=5, random_state=4)
     rng = np.random.default_rng(4)
     for k in range(5):
         left = X[rng.integers(0, 150, 150)]
@@ -231,7 +232,7 @@ def test_bootstrap_against_refits(estimator):
         expected = align(refit._state.loadings, model._state.loadings)
         np.testing.assert_allclose(found.loadings[0, k], expected, atol=1e-7)
         if estimator is not CPCA:
-            assert found.sigma2[0, k] == pytest.approx(refit.noise_variance_)
+            assert found.noise_variance[0, k] == pytest.approx(refit.noise_variance_)
     assert found.kind == "bootstrap"
     assert found.failures == 0
 
@@ -241,7 +242,7 @@ def test_bootstrap_of_wide_tables():
     left, right = rng.standard_normal((14, 40)), rng.standard_normal((12, 40))
     left[:, 0] += 4 * rng.standard_normal(14)
     model = PCPCA(1, gamma=0.2).fit(left, background=right)
-    found = model.bootstrap(left, background=right, n=4, random_state=1, progress=False)
+    found = model.bootstrap(left, background=right, n_resamples=4, random_state=1)
     rng = np.random.default_rng(1)
     refit = PCPCA(1, gamma=0.2).fit(left[rng.integers(0, 14, 14)], background=right[rng.integers(0, 12, 12)])
     np.testing.assert_allclose(found.loadings[0, 0], align(refit.loadings_, model.loadings_), atol=1e-7)
@@ -250,35 +251,35 @@ def test_bootstrap_of_wide_tables():
 def test_bootstrap_with_holes():
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
     model = PCPCA(2, gamma=0.3).fit(holes, background=Y)
-    found = model.bootstrap(holes, background=Y, n=3, random_state=2, progress=False)
+    found = model.bootstrap(holes, background=Y, n_resamples=3, random_state=2)
     rng = np.random.default_rng(2)
     refit = PCPCA(2, gamma=0.3).fit(holes[rng.integers(0, 150, 150)], background=Y[rng.integers(0, 120, 120)])
     np.testing.assert_allclose(found.loadings[0, 0], align(refit.loadings_, model.loadings_), atol=1e-3)
     with pytest.raises(ValueError, match=r"complete rows.*bootstrap"):
         model.posterior(holes, background=Y)
     with pytest.raises(ValueError, match="Only PPCA and PCPCA take missing values"):
-        CPCA(2, gamma=0.3).fit(X, background=Y).bootstrap(holes, background=Y, progress=False)
+        CPCA(2, gamma=0.3).fit(X, background=Y).bootstrap(holes, background=Y)
 
 
 def test_bootstrap_near_the_limit():
     left, right = make_groups(60, 50, 6, seed=3)
     limit = PCPCA(2).fit(left, background=right).gamma_max_
     model = PCPCA(2, gamma=0.93 * limit).fit(left, background=right)
-    found = model.bootstrap(left, background=right, n=100, random_state=0, progress=False)
+    found = model.bootstrap(left, background=right, n_resamples=100, random_state=0)
     assert 0 < found.failures < 80
     assert found.loadings.shape[1] == 100 - found.failures
     few = PCPCA(2, gamma=0.3).fit(left[:4], background=right[:4] * 0.3)
     with pytest.raises(ValueError, match="too few rows"):
-        few.bootstrap(left[:4], background=right[:4] * 0.3, n=100, random_state=0, progress=False)
+        few.bootstrap(left[:4], background=right[:4] * 0.3, n_resamples=100, random_state=0)
 
 
 def test_bootstrap_inputs(tmp_path):
     model = PCPCA(2, gamma=0.3, background_label=1).fit(np.vstack([X, Y]), np.repeat([0, 1], [150, 120]))
-    found = model.bootstrap(np.vstack([X, Y]), np.repeat([0, 1], [150, 120]), n=3, random_state=0, progress=False)
+    found = model.bootstrap(np.vstack([X, Y]), np.repeat([0, 1], [150, 120]), n_resamples=3, random_state=0)
     assert found.loadings.shape == (1, 3, 6, 2)
     for n in (0, 1):
-        with pytest.raises(ValueError, match=f"n={n}"):
-            model.bootstrap(X, background=Y, n=n)
+        with pytest.raises(ValueError, match=f"n_resamples={n}"):
+            model.bootstrap(X, background=Y, n_resamples=n)
     with pytest.raises(ValueError, match="without a background"):
         PPCA(2).fit(X).bootstrap(X, background=Y)
     with pytest.raises(ValueError, match="5 features"):
@@ -286,14 +287,20 @@ def test_bootstrap_inputs(tmp_path):
     model.save(tmp_path / "m.npz")
     loaded = load(tmp_path / "m.npz")
     loaded.background_label = None
-    assert loaded.bootstrap(X, background=Y, n=2, random_state=0, progress=False).loadings.shape == (1, 2, 6, 2)
+    assert loaded.bootstrap(X, background=Y, n_resamples=2, random_state=0).loadings.shape == (
+        1,
+        2,
+        6,
+        2,
+    )
     scaled = PCPCA(2, gamma=0.3, scale="group").fit(X * 10, background=Y)
-    assert scaled.bootstrap(X * 10, background=Y, n=3, random_state=0, progress=False).angles().max() < 0.7
+    assert scaled.bootstrap(X * 10, background=Y, n_resamples=3, random_state=0).angles().max() < 0.7
 
 
 # ---------------------------------------------------------------------- the learning rate
 
 
+@pytest.mark.slow
 def test_calibrated_regions_cover():
     """CPCA, d = 1: a 90 % region (angle to the estimate below the draws' quantile) covers the truth that often."""
     D, n, repeats = 4, 120, 60
@@ -304,10 +311,10 @@ def test_calibrated_regions_cover():
         left, right = rng.standard_normal((n, D)) * deviations, rng.standard_normal((n, D)) * [1, 1.2, 1, 1]
         model = CPCA(1, gamma=0.5).fit(left, background=right)
         options = {"random_state": seed, "progress": False}
-        rate = calibrate_learning_rate(model, left, background=right, n=100, draws=200, **options)
+        rate = calibrate_power(model, left, background=right, n_resamples=100, draws=200, **options)
         angle = np.arccos(min(1.0, abs(model.components_[0] @ truth)))
         for seen, w in ((hits, rate), (naive, 10 * rate)):
-            draws = model.posterior(left, background=right, draws=1000, learning_rate=w, **options).angles()
+            draws = model.posterior(left, background=right, draws=1000, power=w, **options).angles()
             seen.append(angle <= np.quantile(draws, 0.9))
     tolerance = 3 * np.sqrt(0.9 * 0.1 / repeats)
     assert abs(np.mean(hits) - 0.9) < tolerance

@@ -76,7 +76,7 @@ def test_moments_against_quadrature(long_run):
 
 
 def test_the_learning_rate_scales_the_objective():
-    found = sample_nuts(target_of(C2, 30.0, 1, learning_rate=3.0), 5000, 1000, 4, seed=2)
+    found = sample_nuts(target_of(C2, 30.0, 1, power=3.0), 5000, 1000, 4, seed=2)
     draws = entries(found, np.linalg.eigh(C2)[1][:, ::-1])
     assert np.abs(standard_scores(draws, oracles.gibbs_moments_2d(30.0, C2, w=3.0))).max() < 4
     assert np.abs(standard_scores(draws, oracles.gibbs_moments_2d(30.0, C2, w=2.0))).max() > 6
@@ -103,13 +103,13 @@ def test_improper_is_refused(groups):
     X, Y = groups
     fitted = PCPCA(2, gamma=0.3).fit(X, background=Y)
     few = PCPCA(2, gamma=0.3).fit(X[:18], background=Y)
-    message = r"improper.*12\.6.*D \+ d - 1 = 13.*gamma below 0\.2778.*learning_rate above 1\.032.*bootstrap"
+    message = r"improper.*12\.6.*D \+ d - 1 = 13.*gamma below 0\.2778.*power above 1\.032.*bootstrap"
     with pytest.raises(ImproperPosteriorError, match=message):
         few.posterior(X[:18], background=Y)
-    with pytest.raises(ImproperPosteriorError, match="learning_rate above"):
-        fitted.posterior(X, background=Y, learning_rate=0.1)
+    with pytest.raises(ImproperPosteriorError, match="power above"):
+        fitted.posterior(X, background=Y, power=0.1)
     with pytest.warns(ContrastWarning, match="DO NOT TRUST"):  # so few draws
-        found = few.posterior(X[:18], background=Y, learning_rate=3.0, draws=50, tune=100, chains=1, progress=False)
+        found = few.posterior(X[:18], background=Y, power=3.0, draws=50, tune=100, chains=1)
     assert found.loadings.shape == (1, 50, 12, 2)
 
 
@@ -121,10 +121,10 @@ def test_the_way_out_of_an_improper_posterior_is_one(groups):
     for gamma, rate, proper in ((0.277, 1.0, True), (0.279, 1.0, False), (0.3, 1.033, True), (0.3, 1.031, False)):
         model = PCPCA(2, gamma=gamma).fit(X, background=Y)
         if proper:
-            assert model.posterior(X, learning_rate=rate, **options).loadings.shape == (1, 10, 12, 2)
+            assert model.posterior(X, power=rate, **options).loadings.shape == (1, 10, 12, 2)
         else:
             with pytest.raises(ImproperPosteriorError, match="gamma below"):
-                model.posterior(X, learning_rate=rate, **options)
+                model.posterior(X, power=rate, **options)
 
 
 @pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
@@ -159,6 +159,7 @@ def test_moments_that_do_not_exist():
 # ---------------------------------------------------------------------- a true posterior
 
 
+@pytest.mark.slow
 def test_coverage_of_the_truth():
     """gamma = 0 is a true posterior (of a flat prior): intervals for sigma2 and the projector cover, at 50 and 90 %."""
     D, d, n, repeats = 5, 2, 60, 40
@@ -206,7 +207,7 @@ def test_interrupt(monkeypatch):
     assert threading.active_count() <= before + 1
 
 
-def test_progress_changes_nothing(groups, capsys):
+def test_progress_changes_nothing(groups, capsys, watched):
     X, Y = groups
     model = PCPCA(2, gamma=0.3).fit(X, background=Y)
     options = {"background": Y, "draws": 60, "tune": 100, "chains": 2, "random_state": 3}
@@ -236,7 +237,7 @@ def test_cost_does_not_depend_on_rows():
         ({"draws": 3}, "draws=3 must be 4 or more"),
         ({"chains": 0}, "chains=0"),
         ({"tune": 0}, "tune=0"),
-        ({"learning_rate": -1}, "learning_rate=-1"),
+        ({"power": -1}, "power=-1"),
         ({"sigma2_min": -1}, "sigma2_min=-1"),
     ],
 )

@@ -3,9 +3,10 @@
 import numpy as np
 import pytest
 
-from contrapca import PCPCA, divergence, risk, risk_minimizer
+from contrapca import PCPCA
 from contrapca.datasets import make_toy
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, InfeasibleGammaError
+from contrapca.theory import divergence, risk, risk_minimizer
 
 rng = np.random.default_rng(0)
 ROOTS = rng.standard_normal((2, 12, 4))
@@ -74,9 +75,7 @@ def test_toy_posteriors_concentrate(need):
             try:
                 X, Y = data.foreground, data.background
                 model = PCPCA(1, gamma=0.85).fit(X, background=Y)
-                found = model.posterior(
-                    X, background=Y, draws=150, tune=200, chains=2, random_state=seed, progress=False
-                )
+                found = model.posterior(X, background=Y, draws=150, tune=200, chains=2, random_state=seed)
             except (InfeasibleGammaError, ImproperPosteriorError):
                 refused += 1
                 continue
@@ -102,5 +101,5 @@ def test_warns_at_the_users_line(need):
     X, Y = data.foreground, data.background
     model = PCPCA(1, gamma=0.6).fit(X, background=Y)
     with pytest.warns(ContrastWarning) as caught:
-        model.posterior(X, background=Y, draws=50, tune=100, chains=1, random_state=0, progress=False)
+        model.posterior(X, background=Y, draws=50, tune=100, chains=1, random_state=0)
     assert {warning.filename for warning in caught} == {__file__}

@@ -1,43 +1,26 @@
-"""Files: archives of arrays with a JSON header, and atomic writing. Never pickle."""
+"""Archives of arrays with a JSON header. Never pickle."""
 
 from __future__ import annotations
 
-import contextlib
 import io
 import json
 import os
-import secrets
 import zipfile
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._version import __version__
 from ..exceptions import ModelFileError
+from .files import atomic_write
 
 FORMAT, VERSION = "contrapca", 3
 HEADER = "header"  # the archive's member that holds the JSON text, as bytes
 NAMES = "feature_names"
-
-
-@contextlib.contextmanager
-def atomic_write(path: str | os.PathLike[str]) -> Iterator[IO[bytes]]:
-    """A binary file that appears under `path` complete or not at all."""
-    target = Path(path)
-    if not target.parent.is_dir():
-        raise FileNotFoundError(f"There is no folder {str(target.parent)!r} to write {target.name!r} into.")
-    temporary = target.with_name(f".{target.name}.{secrets.token_hex(8)}")
-    try:
-        with temporary.open("xb") as file:
-            yield file
-        temporary.replace(target)
-    except BaseException:
-        temporary.unlink(missing_ok=True)
-        raise
 
 
 def write_archive(
@@ -84,12 +67,14 @@ class Archive:
 def read_archive(path: str | os.PathLike[str]) -> Archive:
     """Read what `write_archive` wrote; anything else gives a ModelFileError.
 
-    Only stored (uncompressed) members of plain numbers or text are read, and each must be as long as
-    it says, so that a small file cannot ask for much memory and no object is ever unpickled.
+    Only stored (uncompressed) members of plain numbers or text are read. Each must be as long as it says, and all
+    together no longer than the file: a small file cannot ask for much memory, and no object is ever unpickled.
     """
     try:
         with zipfile.ZipFile(path) as archive:
-            arrays = {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in archive.infolist()}
+            members = archive.infolist()
+            _check_sizes(members, Path(path).stat().st_size)
+            arrays = {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in members}
         header = json.loads(arrays.pop(HEADER).tobytes().decode())
         if not isinstance(header, dict):
             raise ValueError("its header is not a JSON object")
@@ -132,7 +117,16 @@ def _settings(header: Mapping[str, Any]) -> str:
     parameters = header.get("parameters")
     if not isinstance(parameters, dict):
         return "those of the path or posterior"
-    return f"{header.get('estimator', 'CLVM')}({', '.join(f'{name}={value!r}' for name, value in parameters.items())})"
+    shown = [f"{name}={value!r}" for name, value in parameters.items() if value is not False]  # scale=False is None now
+    return f"{header.get('estimator', 'CLVM')}({', '.join(shown)})"
+
+
+def _check_sizes(members: Sequence[zipfile.ZipInfo], file_size: int) -> None:
+    """Before anything is read: members that overlap could ask for much more memory than the file has."""
+    if len({info.filename for info in members}) < len(members):
+        raise ValueError("a name occurs twice in it")
+    if sum(info.file_size for info in members) > file_size:
+        raise ValueError("its parts are together longer than the file")
 
 
 def _read_member(archive: zipfile.ZipFile, info: zipfile.ZipInfo) -> npt.NDArray[Any]:

@@ -3,63 +3,61 @@
 from __future__ import annotations
 
 import csv
+import html
 import io
-from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .optional import require
+SHOWN_ROWS = 10
 
 
-@dataclass(frozen=True, repr=False)
-class Table:
-    """Named columns of equal length.
+class Table(dict[str, npt.NDArray[Any]]):
+    """Named columns of equal length: a dict that `pandas.DataFrame` and `polars.DataFrame` take as it is.
 
-    Attributes
-    ----------
-    columns : mapping from name to 1-D ndarray
+    Printed, it shows its first ten rows.
     """
 
-    columns: Mapping[str, npt.NDArray[Any]]
+    def __missing__(self, name: str) -> npt.NDArray[Any]:
+        raise KeyError(f"There is no column {name!r}, only {', '.join(map(repr, self))}.")
 
-    def __len__(self) -> int:
-        return len(next(iter(self.columns.values()), ()))
+    @property
+    def n_rows(self) -> int:
+        """Number of rows."""
+        return len(next(iter(self.values()), ()))
 
-    def __getitem__(self, name: str) -> npt.NDArray[Any]:
-        if name not in self.columns:
-            raise KeyError(f"There is no column {name!r}, only {', '.join(map(repr, self.columns))}.")
-        return self.columns[name]
-
-    def sorted_by(self, name: str, *, descending: bool = False) -> Table:
-        """The rows in the order of one column."""
-        order = np.argsort(self[name], kind="stable")
-        order = order[::-1] if descending else order
-        return Table({key: column[order] for key, column in self.columns.items()})
-
-    def head(self, n: int = 10) -> Table:
+    def first(self, n: int) -> Table:
         """The first `n` rows."""
-        return Table({key: column[:n] for key, column in self.columns.items()})
-
-    def to_frame(self) -> Any:
-        """A pandas DataFrame."""
-        return require("pandas", extra=None).DataFrame(dict(self.columns))
+        return Table({name: column[:n] for name, column in self.items()})
 
     def to_csv(self) -> str:
         """The table as text, numbers in full precision."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self.columns)
-        writer.writerows(zip(*(column.tolist() for column in self.columns.values()), strict=True))
+        writer.writerow(self)
+        writer.writerows(zip(*(column.tolist() for column in self.values()), strict=True))
         return text.getvalue()
 
+    def _cells(self) -> tuple[list[list[str]], str]:
+        """The shown rows as text, column by column with the name first, and what is said of the others."""
+        cells = [[name, *map(_format, column[:SHOWN_ROWS])] for name, column in self.items()]
+        hidden = self.n_rows - SHOWN_ROWS
+        return cells, f"... {hidden} more row{'s' if hidden > 1 else ''}" if hidden > 0 else ""
+
     def __repr__(self) -> str:
-        cells = [[name, *map(_format, column)] for name, column in self.columns.items()]
+        cells, more = self._cells()
         widths = [max(map(len, column)) for column in cells]
         rows = zip(*cells, strict=True)
-        return "\n".join("  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in rows)
+        lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
+        return "\n".join([*lines, more] if more else lines)
+
+    def _repr_html_(self) -> str:
+        cells, more = self._cells()
+        head, *rows = ([html.escape(cell) for cell in row] for row in zip(*cells, strict=True))
+        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
+        names = "".join(f"<th>{name}</th>" for name in head)
+        return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>{more and f'<p>{more}</p>'}"
 
 
 def _format(value: Any) -> str:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import math
-import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -25,18 +24,23 @@ class Console:
 
     @property
     def progress(self) -> bool:
-        """Whether bars may be drawn: on terminals only."""
-        return not self.quiet and sys.stderr.isatty()
+        """Whether progress may be shown."""
+        return not self.quiet
 
     def say(self, *lines: Any) -> None:
         """Print lines for people."""
         if not (self.quiet or self.as_json):
-            print(*lines, sep="\n")
+            print(*map(_harmless, map(str, lines)), sep="\n")
 
     def summarise(self, summary: Mapping[str, Any]) -> None:
         """Print the summary, if it was asked for."""
         if self.as_json:
             print(json.dumps(plain(summary), indent=2))
+
+
+def _harmless(text: str) -> str:
+    """Text without control characters, which names in a file may hold and a terminal would obey."""
+    return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 
 def printable(text: str) -> str:

@@ -60,7 +60,7 @@ def demo(options: Namespace, console: Console) -> None:
             progress=console.progress,
         )
     comparison = _comparison(models, X, data.labels)
-    strongest = after.feature_table().sorted_by("rank").head(5)["feature"].tolist()
+    strongest = after.feature_table()["feature"][:5].tolist()
     console.say(
         f"{len(X)} cases and {len(Y)} controls, {X.shape[1]} features.",
         "The cases form four subgroups; stronger variation, shared with the controls, hides them.",

@@ -21,7 +21,7 @@ def model_lines(model: Any) -> list[str]:
         if hasattr(model, "gamma_max_") and np.isfinite(model.gamma_max_):
             limit = format_gamma(model.gamma_max_)
             bound = model.gamma_max_is_bound_
-            first += f" (limit at most {limit})" if bound else f" (from {limit} on there is no solution)"
+            first += f" (limit at most {limit})" if bound else f" (no solution exists at or above {limit})"
     return [
         first,
         "",
@@ -39,7 +39,7 @@ def model_summary(model: Any) -> dict[str, Any]:
         "n_features": model.n_features_in_,
         "n_components": model.components_.shape[0],
         "solver": str(model.solver_),
-        "objective": model.objective(),
+        "objective": model.objective_,
     }
     if hasattr(model, "gamma_"):
         summary |= {"gamma": model.gamma_, "gamma_raw": model.gamma_raw_}
@@ -67,13 +67,13 @@ def component_table(model: Any) -> Table:
 
 def top_features(model: Any) -> Table:
     """The features with the largest loadings."""
-    table = model.feature_table().sorted_by("rank").head(TOP_FEATURES)
+    table = model.feature_table().first(TOP_FEATURES)
     words = {"foreground_variance": "case variance", "background_variance": "control variance"}
-    return Table({words.get(name, name): column for name, column in table.columns.items() if name != "rank"})
+    return Table({words.get(name, name): column for name, column in table.items() if name != "rank"})
 
 
 def records(table: Table) -> list[dict[str, Any]]:
     """The rows of a table, names with underscores."""
-    names = [name.replace(" ", "_") for name in table.columns]
-    rows = zip(*(column.tolist() for column in table.columns.values()), strict=True)
+    names = [name.replace(" ", "_") for name in table]
+    rows = zip(*(column.tolist() for column in table.values()), strict=True)
     return [dict(zip(names, row, strict=True)) for row in rows]

@@ -33,7 +33,7 @@ def fit(options: Namespace, console: Console) -> None:
     with staged(files, force=options.force) as places:
         model.save(places["model.npz"])
         write_columns(places["latents.csv"], latent_columns(model, inputs.cases, inputs.controls))
-        write_columns(places["loadings.csv"], model.feature_table().columns)
+        write_columns(places["loadings.csv"], model.feature_table())
     console.say(*verdict_lines(verdict), *inputs.describe(), *model_lines(model), "")
     console.say(*(f"{what:<9} {file}" for what, file in zip(("Model:", "Latents:", "Loadings:"), files, strict=True)))
     written = {file.stem: str(file) for file in files}
@@ -43,12 +43,12 @@ def fit(options: Namespace, console: Console) -> None:
 
 def make_model(options: Namespace, console: Console) -> Any:
     """The estimator that the options ask for."""
-    settings: dict[str, Any] = {"scale": False if options.scale == "none" else options.scale}
-    kind = METHODS[options.method]
-    if kind is not PPCA:
-        settings["gamma"] = options.gamma
+    kind, scale = METHODS[options.method], None if options.scale == "none" else options.scale
+    settings: dict[str, Any] = {"scale": scale, "gamma": options.gamma}
+    if kind is PPCA:  # one group, so scaled or not
+        settings = {"scale": scale is not None}
     if kind is not CPCA:
-        settings |= {"random_state": options.seed, "verbose": int(console.progress)}
+        settings |= {"random_state": options.seed, "progress": console.progress}
     return kind(options.components, **settings)
 
 

@@ -5,8 +5,9 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from .. import CLVM, ContrastPath, ContrastPosterior, load
+from .. import CLVM, load
 from .._util.text import format_gamma
+from ..results import ContrastPath, ContrastPosterior
 from ._console import Console
 from ._describe import model_lines, model_summary, records
 
@@ -26,7 +27,7 @@ def info(options: Namespace, console: Console) -> None:
         lines, summary = _clvm(found)
     else:
         lines, summary = model_lines(found), model_summary(found)
-        summary["features"] = list(map(str, found.feature_table()["feature"]))
+        summary["features"] = found._state.units.foreground.labels
     console.say(*lines)
     console.summarise({"file": str(options.model), "holds": type(found).__name__} | summary)
 
@@ -34,7 +35,7 @@ def info(options: Namespace, console: Console) -> None:
 def path_lines(path: ContrastPath) -> list[str]:
     """A path in lines."""
     chosen = ", ".join(map(format_gamma, path.representatives()))
-    d, limit = path.n_components, f"limit{' at most' if path.limit_is_bound else ''} {format_gamma(path.limit)}"
+    d, limit = path.n_components, f"limit{' at most' if path.gamma_max_is_bound else ''} {format_gamma(path.gamma_max)}"
     first, last = format_gamma(path.gammas[0]), format_gamma(path.gammas[-1])
     name = type(path.model(path.gammas[0])).__name__
     return [
@@ -47,11 +48,11 @@ def path_lines(path: ContrastPath) -> list[str]:
 def path_summary(path: ContrastPath) -> dict[str, Any]:
     """The same as values."""
     return {
-        "method": path.method,
+        "method": type(path.estimator).__name__.lower(),
         "n_features": len(path.feature_names),
         "n_components": path.n_components,
-        "limit": path.limit,
-        "limit_is_bound": path.limit_is_bound,
+        "gamma_max": path.gamma_max,
+        "gamma_max_is_bound": path.gamma_max_is_bound,
         "gammas": path.gammas,
         "representatives": path.representatives(),
     }

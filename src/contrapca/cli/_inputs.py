@@ -13,14 +13,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Rows, is_sparse
-from .._util.text import listed
+from .._util.text import listed, plural
 from ..exceptions import TableFileError, warn
 from ..tables import DataTable, align, align_to, read_table, with_names
 from ._blocks import block_labels, warn_of_blocks
 
-BY_PLACE = "columns matched by their place, one file having no names"
+BY_PLACE = "columns matched by position, because one file has no column names"
 MAX_VALUES_LISTED = 10
-MAX_CATEGORIES = 20  # of labels that are whole numbers; with more they are a scale
+MAX_CATEGORIES = 20  # whole-number labels are groups up to this many values, and a scale beyond
 IDENTIFIER = re.compile(r"(?:.*[ _.-])?(?:id|idx|index|nr|no|number|barcode)|unnamed.*", re.IGNORECASE)
 
 
@@ -32,7 +32,7 @@ class Group:
     ----------
     values : ndarray or CSR matrix of shape (n, D)
     row_names : list of str
-        Those of the file, or the number of each row in it, from 1 on.
+        Those of the file, or the number of each row in it, counted from 1.
     labels : ndarray of shape (n,) or None
     blocks : ndarray of str, shape (n,), or None
         The donor, animal or plate of each row.
@@ -54,15 +54,15 @@ class Inputs:
     Attributes
     ----------
     names : list of str or None
-        Of the features; None where the files have none.
+        Feature names; None if the files have none.
     cases : Group
     controls : Group or None
     table : DataTable
         The file of the cases.
     columns : list of str
-        What the features are called there.
+        Names of the features in that file.
     rows : ndarray of int
-        Where in that file the cases stand.
+        Rows of that file that are cases.
     sources : list of str
         The files.
     notes : list of str
@@ -90,14 +90,14 @@ class Inputs:
 
     @property
     def blocks(self) -> tuple[Any, Any] | None:
-        """The block of each case and each control; None where there are none."""
+        """The block of each case and each control; None if there are none."""
         if self.controls is None or self.cases.blocks is None:
             return None
         return self.cases.blocks, self.controls.blocks
 
     @property
     def ignored(self) -> list[str]:
-        """Columns of the cases' file that are no features, in the order of the file."""
+        """Columns of the cases' file that are not features, in the order of the file."""
         used = set(self.columns)
         every = self.table.columns if self.table.source is None else self.table.source.columns
         return [name for name in every if name not in used]
@@ -126,21 +126,22 @@ class Inputs:
 def read_inputs(
     options: Namespace, *, needs_background: bool = True, features: tuple[list[str] | None, int] | None = None
 ) -> Inputs:
-    """Read the tables that the options name, and check them together.
+    """Read the tables named by the options, and check them together.
 
     Parameters
     ----------
     options : Namespace
     needs_background : bool
     features : (names or None, number), optional
-        Of a model whose features are to be used, in its order.
+        Features of a model to be used, in its order.
     """
     if options.background is None and (needs_background or options.group is not None):
-        how = "what stands in that column for controls" if options.group else "the table of controls"
-        raise ValueError(f"--background is needed: {how}{' (and --group, in one table)' * (not options.group)}.")
-    table = read_table(options.cases, header=options.header)
+        how = "the value that marks controls" if options.group else "the controls table (or --group, for one table)"
+        raise ValueError(f"--background is needed: {how}.")
+    sheets = options.sheet or [None]
+    table = read_table(options.cases, header=options.header, sheet=sheets[0])
     two_files = options.background is not None and options.group is None
-    other = read_table(options.background, header=options.header) if two_files else None
+    other = read_table(options.background, header=options.header, sheet=sheets[-1]) if two_files else None
     tables = [table] if other is None else [table, other]
     label, block = getattr(options, "labels", None), getattr(options, "blocks", None)
     without = _columns_without(options, label, block, tables)
@@ -164,7 +165,7 @@ def read_inputs(
     columns = kept if names is None or not table.named else names
     notes = [*dict.fromkeys(note for given in tables for note in given.notes), *decided]
     if options.group is not None and len(others := np.unique(groups[rows]).tolist()) > 1:
-        notes.append(f"cases are all rows but those of {options.background!r}: {listed(others)}")
+        notes.append(f"cases are all rows except {options.background!r}: {listed(others)}")
     if other is not None and table.named != other.named:
         notes.append(BY_PLACE)
     inputs = Inputs(names, cases, controls, table, columns, rows, [given.path for given in tables], notes)
@@ -175,14 +176,14 @@ def read_inputs(
 
 
 def _columns_without(options: Namespace, label: str | None, block: str | None, tables: list[DataTable]) -> set[str]:
-    """The columns that are no features as the options say; a column that must be one of them is refused."""
+    """Columns that the options exclude from the features; a spoilt column must be among them."""
     table = tables[0]
     for option, name in (("--group", options.group), ("--labels", label)):
         if name is not None and name not in table.columns:
             raise ValueError(f"{option}: {table.path!r} has no column {name!r}, only {listed(table.columns)}.")
     unknown = [name for name in options.ignore if not any(name in given.columns for given in tables)]
     if unknown:
-        raise ValueError(f"--ignore: no table has a column {listed(unknown)}; there are {listed(table.columns)}.")
+        raise ValueError(f"--ignore: no table has a column {listed(unknown)}, only {listed(table.columns)}.")
     without = {*options.ignore, *(name for name in (options.group, label, block) if name is not None)}
     for given in tables:
         _check_mixed(given, without)
@@ -206,7 +207,7 @@ def _group(
 
 
 def _labels(texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels as numbers if they are a scale, else as text: a few whole numbers are names of groups."""
+    """Labels as numbers if they are a scale, else as text: a few whole numbers name groups."""
     try:
         numbers = np.array([np.nan if not text else float(text) for text in texts.tolist()])
     except ValueError:
@@ -216,73 +217,69 @@ def _labels(texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
 
 
 def _controls_mask(table: DataTable, groups: npt.NDArray[Any], column: str, value: str) -> npt.NDArray[np.bool_]:
-    """Which rows are controls, by what stands in the column for each row."""
+    """Which rows are controls, by their value in the group column."""
     missing = int(np.sum(groups == ""))
     if missing:
         raise ValueError(
-            f"{missing} of {len(table)} rows of {table.path!r} have nothing in the column {column!r}: remove them, or "
-            "fill in their group."
+            f"{missing} of {len(table)} rows of {table.path!r} have no value in column {column!r}: remove them or fill "
+            "in their group."
         )
     mask = groups == value
     if not mask.any():
         values, counts = np.unique(groups, return_counts=True)
         order = np.argsort(-counts, kind="stable")[:MAX_VALUES_LISTED]
-        more = f" and {values.size - order.size} more" * (values.size > order.size)
+        more = f" and {values.size - order.size} more" if values.size > order.size else ""
         raise ValueError(
-            f"--background: {value!r} does not occur in the column {column!r} of {table.path!r}; there are "
+            f"--background: {value!r} does not occur in column {column!r} of {table.path!r}, only "
             f"{', '.join(repr(str(values[k])) for k in order)}{more}."
         )
     if mask.all():
-        raise ValueError(f"All rows of {table.path!r} have {value!r} in the column {column!r}: no case is left.")
+        raise ValueError(f"All rows of {table.path!r} have {value!r} in column {column!r}: there are no cases.")
     return np.asarray(mask)
 
 
 def _check_mixed(table: DataTable, without: Iterable[str]) -> None:
-    """A few texts in a column of numbers are mistakes more often than not."""
+    """A few texts in a column of numbers are usually mistakes."""
     for name, place in table.mixed.items():
         if name not in without:
             raise TableFileError(
-                f"The column {name!r} of {table.path!r} holds numbers but for {place}: correct it, or add "
-                f"--ignore {name!r} if it is no feature."
+                f"Column {name!r} of {table.path!r} is numeric except for {place}: correct it, or add --ignore "
+                f"{name!r} if it is not a feature."
             )
 
 
 def _check_values(inputs: Inputs, components: int | None) -> None:
-    """Enough rows, features for a new model with so many components, nothing infinite; warn of identifiers."""
+    """Check for enough rows, enough features for the components, and infinity; warn of identifiers."""
     names = inputs.names
     groups = [("cases", inputs.cases, inputs.sources[0])]
     if inputs.controls is not None:
         groups.append(("controls", inputs.controls, inputs.sources[-1]))
     for what, group, path in groups:
         if len(group) < 2:
-            raise TableFileError(
-                f"{path!r} has {len(group)} row{'s' * (len(group) != 1)} of {what}: 2 or more are needed."
-            )
+            raise TableFileError(f"{path!r} has {plural(len(group), 'row')} of {what}: at least 2 are needed.")
         if not is_sparse(group.values) and np.isinf(group.values).any():
             j = int(np.flatnonzero(np.isinf(group.values).any(axis=0))[0])
-            column = repr(names[j]) if names else f"number {j + 1}"
-            raise TableFileError(
-                f"The column {column} of {path!r} holds infinite values: correct them, or leave it out."
-            )
+            column = repr(names[j]) if names else j + 1
+            raise TableFileError(f"Column {column} of {path!r} has infinite values: correct them, or use --ignore.")
     width = inputs.X.shape[1]
     if components is not None and width <= components:
         found = ", ".join(name for name in inputs.ignored if name)
         raise TableFileError(
-            f"{inputs.sources[0]!r} has {width} numeric column{'s' * (width != 1)} to use"
+            f"{inputs.sources[0]!r} has {plural(width, 'usable numeric column')}"
             + (f" (not used: {found})" if found else "")
-            + f": more than --components {components} are needed."
+            + f": --components {components} needs more."
         )
     if names is not None and not is_sparse(inputs.X):
         suspects = [name for j, name in enumerate(names) if _is_identifier(name, inputs.X[:, j])]
         if suspects:
             warn(
-                f"{listed(suspects)} may be an identifier, but counts as a feature: add --ignore "
-                f"{shlex.join(suspects)} if it is none."
+                f"{listed(suspects)} may be an identifier but is used as a feature: if it is one, add --ignore "
+                f"{shlex.join(suspects)}."
             )
 
 
 def _is_identifier(name: str, column: npt.NDArray[Any]) -> bool:
-    """Whole numbers that count up by one, or a name such as sample_id or index with whole numbers."""
+    """Whether whole numbers count up by one, or have a name such as sample_id or index."""
     if np.isnan(column).any() or np.any(column != np.floor(column)):
         return False
     return bool(IDENTIFIER.fullmatch(name)) or (column.size > 3 and bool(np.all(np.diff(column) == 1)))

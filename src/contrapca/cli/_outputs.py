@@ -5,13 +5,14 @@ from __future__ import annotations
 import contextlib
 import csv
 import os
-import secrets
 import shutil
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from .._util.files import checked_target, put_in_place, remove_leftovers, temporary_name
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
@@ -25,6 +26,8 @@ def check_outputs(files: Sequence[Path], *, force: bool) -> None:
     for file in files:
         if file.is_dir():
             raise OutputError(f"{str(file)!r} is a folder: name a file as --output.")
+        if file.exists() and not file.is_file():
+            raise OutputError(f"{str(file)!r} is a device or a pipe, not a file: choose another --output.")
         if file.exists() and not force:
             raise OutputError(f"{str(file)!r} exists: choose another --output, or add --force to replace it.")
         place = next(place for place in file.parents if place.exists() or place == place.parent)
@@ -43,14 +46,14 @@ def staged(files: Sequence[Path], *, force: bool) -> Iterator[dict[str, Path]]:
     check_outputs(files, force=force)
     folder = files[0].parent
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
-    stage = folder / f".contrapca-{secrets.token_hex(8)}"
+    stage = folder / temporary_name()
     try:
         try:
             stage.mkdir(parents=True)
+            remove_leftovers(folder)
             yield {file.name: stage / file.name for file in files}
             check_outputs(files, force=force)  # what others have written meanwhile stays, too
-            for file in files:
-                (stage / file.name).replace(file)
+            put_in_place({stage / file.name: checked_target(file) for file in files})
         finally:
             shutil.rmtree(stage, ignore_errors=True)
     except BaseException as error:

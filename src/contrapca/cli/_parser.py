@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from .._version import __version__
 
-FORMATS = "CSV, TSV, TXT (also .gz), Parquet, NPY, NPZ, MTX or h5ad"
+FORMATS = "CSV, TSV, TXT (also .gz or .zip), Excel, Parquet, NPY, NPZ, MTX or h5ad"
 EXIT_CODES = "Exit codes: 0 done, 2 something given cannot be used, 1 a bug, 130 stopped by Ctrl-C."
 SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "none"}  # of a new model, unless told
 EXAMPLES = """examples:
@@ -35,7 +35,7 @@ def make_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
     parser = Parser(
         prog="contrapca",
-        description="What varies in the cases and not in the controls: contrastive dimension reduction of tables, rows "
+        description="What varies in the cases but not in the controls: contrastive dimension reduction of tables, rows "
         "being samples.",
         epilog=f"{EXAMPLES}\n{EXIT_CODES}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
@@ -90,7 +90,7 @@ def _fit(commands: Any) -> None:
     _add_method(parser, ["contrapca", "pcpca", "cpca", "ppca"])
     _add_no_test(parser)
     _add_seed(parser)
-    _add_output(parser, "FOLDER", "folder for the results, made if there is none")
+    _add_output(parser, "FOLDER", "output folder (created if missing)")
 
 
 def _transform(commands: Any) -> None:
@@ -98,7 +98,7 @@ def _transform(commands: Any) -> None:
         commands,
         "transform",
         "latent coordinates of new rows",
-        "Apply a saved model to the rows of a table. Columns are found by name; further ones are left out.",
+        "Apply a saved model to the rows of a table. Columns are matched by name; extra ones are ignored.",
     )
     _add_model(parser)
     parser.add_argument("table", type=Path, help=f"the rows ({FORMATS})")
@@ -106,8 +106,9 @@ def _transform(commands: Any) -> None:
         "--center",
         choices=["foreground", "background"],
         default="foreground",
-        help="treat the rows as cases or as controls (default: %(default)s)",
+        help="center the rows as cases or as controls (default: %(default)s)",
     )
+    parser.add_argument("--sheet", metavar="NAME", help="sheet of an Excel file (default: the first)")
     _add_header(parser)
     _add_output(parser, "FILE", "the table to be written (.csv or .tsv)")
 
@@ -143,7 +144,7 @@ def _path(commands: Any) -> None:
     _add_tables(parser, labels=False)
     _add_method(parser, ["contrapca", "pcpca", "cpca"], gamma=False)
     _add_gammas(parser)
-    _add_output(parser, "FOLDER", "folder for the results, made if there is none")
+    _add_output(parser, "FOLDER", "output folder (created if missing)")
 
 
 def _report(commands: Any) -> None:
@@ -166,9 +167,9 @@ def _report(commands: Any) -> None:
         "--uncertainty",
         choices=["none", "bootstrap", "posterior"],
         default="none",
-        help="how sure the loadings are (default: %(default)s)",
+        help="intervals of the loadings (default: %(default)s)",
     )
-    parser.add_argument("--title", metavar="TEXT", help="of the page")
+    parser.add_argument("--title", metavar="TEXT", help="page title")
     _add_seed(parser)
     _add_output(parser, "FILE", "the page to be written (.html)")
 
@@ -203,9 +204,7 @@ def _demo(commands: Any) -> None:
 
 
 def _info(commands: Any) -> None:
-    parser = _command(
-        commands, "info", "what a saved file holds", "Describe a saved model, a path, or the draws of a posterior."
-    )
+    parser = _command(commands, "info", "describe a saved file", "Describe a saved model, path or posterior.")
     _add_model(parser)
 
 
@@ -217,31 +216,37 @@ def _add_tables(parser: argparse.ArgumentParser, *, labels: bool = True, blocks:
     parser.add_argument(
         "--background",
         metavar="FILE_OR_VALUE",
-        help="the table of controls; with --group, what stands in that column for controls",
+        help="controls table; with --group, the value that marks controls",
     )
-    parser.add_argument("--group", metavar="COLUMN", help="the column that tells cases and controls of one table apart")
+    parser.add_argument("--group", metavar="COLUMN", help="column that marks cases and controls of one table")
     if labels:
-        parser.add_argument("--labels", metavar="COLUMN", help="a column to show beside the results; no feature")
+        parser.add_argument("--labels", metavar="COLUMN", help="column to show with the results; not a feature")
     if blocks:
         parser.add_argument(
             "--blocks",
             metavar="COLUMN",
-            help="the column with the donor, animal or plate of each row; no feature. Rows of one block stay together, "
+            help="column with the donor, animal or plate of each row; not a feature. Rows of one block stay together, "
             "and the same name in both groups is the same block",
         )
     parser.add_argument(
-        "--ignore", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns that are no features"
+        "--ignore", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns to leave out"
     )
-    parser.add_argument("--common", action="store_true", help="use the columns that both tables have")
+    parser.add_argument("--common", action="store_true", help="use only the columns that both tables have")
+    parser.add_argument(
+        "--sheet",
+        action="append",
+        metavar="NAME",
+        help="sheet of an Excel file (default: the first); give it twice for different sheets of cases and controls",
+    )
     _add_header(parser)
 
 
 def _add_header(parser: argparse.ArgumentParser) -> None:
     header = parser.add_mutually_exclusive_group()
     header.add_argument(
-        "--header", action="store_true", default=None, help="the first line of text tables holds names (default: found)"
+        "--header", action="store_true", default=None, help="the first line contains column names (default: detected)"
     )
-    header.add_argument("--no-header", dest="header", action="store_false", help="it holds values")
+    header.add_argument("--no-header", dest="header", action="store_false", help="the first line contains values")
 
 
 def _add_method(parser: argparse.ArgumentParser, methods: list[str], *, gamma: bool = True) -> None:
@@ -271,7 +276,7 @@ def _add_scale(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_no_test(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-test", action="store_true", help="do not test whether what is found is more than chance")
+    parser.add_argument("--no-test", action="store_true", help="skip the test against chance")
 
 
 def _add_components(parser: argparse.ArgumentParser) -> None:
@@ -295,9 +300,7 @@ def _add_model(parser: argparse.ArgumentParser) -> None:
 
 
 def _add_seed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--seed", type=_seed, default=0, metavar="NUMBER", help="of what is random (default: %(default)s)"
-    )
+    parser.add_argument("--seed", type=_seed, default=0, metavar="NUMBER", help="random seed (default: %(default)s)")
 
 
 def _add_output(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
@@ -306,7 +309,7 @@ def _add_output(parser: argparse.ArgumentParser, metavar: str, help: str) -> Non
 
 
 def _add_force(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--force", action="store_true", help="replace files that exist")
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
 
 
 # ---------------------------------------------------------------------- numbers

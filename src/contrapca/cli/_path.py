@@ -6,6 +6,7 @@ from argparse import Namespace
 
 from .. import contrast_path
 from ._console import Console
+from ._fit import METHODS
 from ._info import path_lines, path_summary
 from ._inputs import read_inputs
 from ._outputs import check_outputs, staged, write_columns
@@ -19,17 +20,15 @@ def path(options: Namespace, console: Console) -> None:
     check_outputs(files, force=options.force)
     inputs = read_inputs(options)
     found = contrast_path(
+        METHODS[options.method](options.components, scale=None if options.scale == "none" else options.scale),
         inputs.X,
         background=inputs.Y,
-        n_components=options.components,
         gammas=options.gammas,
-        method=options.method,
-        scale=False if options.scale == "none" else options.scale,
         progress=console.progress,
     )
     with staged(files, force=options.force) as places:
         found.save(places["path.npz"])
-        write_columns(places["path.csv"], found.table().columns)
+        write_columns(places["path.csv"], found.table())
     console.say(*inputs.describe(), *path_lines(found), "", f"Path:  {files[0]}", f"Table: {files[1]}")
     written = {"path": str(files[0]), "table": str(files[1])}
     console.summarise({"inputs": inputs.summary(), "path": path_summary(found), "written": written})

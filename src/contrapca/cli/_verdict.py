@@ -36,9 +36,9 @@ def test(options: Namespace, console: Console) -> None:
     console.summarise({"verdict": found.verdict(), "test": facts, "inputs": inputs.summary()})
 
 
-def scale_of(options: Namespace) -> bool | str:
+def scale_of(options: Namespace) -> str | None:
     """The scaling that the options ask for."""
-    return False if options.scale == "none" else options.scale
+    return None if options.scale == "none" else options.scale
 
 
 def verdict_of(options: Namespace, inputs: Inputs, console: Console) -> Verdict | None:

@@ -44,7 +44,7 @@ def make_hidden_clusters(
         `plane` (n_features, 2; the true contrastive directions), `description`.
     """
     if n_features < 6:
-        raise ValueError(f"n_features={n_features} must be 6 or more: the planted directions need room.")
+        raise ValueError(f"n_features={n_features} must be at least 6: five directions are planted.")
     rng = generator(random_state)
     directions = np.linalg.qr(rng.standard_normal((n_features, 5)))[0]
     plane, shared = directions[:, :2], directions[:, 2:]
@@ -98,7 +98,7 @@ def make_toy(
         (within each group), `plane` (2, 1; the axis that separates the subgroups), `description`.
     """
     if kind not in TOY_COVARIANCES:
-        raise ValueError(f"kind={kind!r} is not known. Use one of {', '.join(map(repr, TOY_COVARIANCES))}.")
+        raise ValueError(f"kind={kind!r} is not valid. Choose one of {', '.join(map(repr, TOY_COVARIANCES))}.")
     matrix, distance = _toy_population(kind)
     rng = generator(random_state)
     labels = np.arange(n_foreground) % 2
@@ -193,7 +193,7 @@ def make_contraction_mixture(n: int = 500, *, beta: float = 0.5, random_state: A
     """
     n_foreground = round(beta * n)
     if not 0 < beta < 1 or not 1 <= n_foreground < n:
-        raise ValueError(f"beta={beta} must be between 0 and 1, and leave rows to both groups out of n={n}.")
+        raise ValueError(f"beta={beta} must be between 0 and 1 and leave both groups some of the n={n} rows.")
     rng = generator(random_state)
     within, distance = _toy_population("posterior")
     total = within + distance**2 * np.array([[1.0, -1.0], [-1.0, 1.0]])

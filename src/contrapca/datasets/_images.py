@@ -1,4 +1,4 @@
-"""Digits hidden in a texture, made only of images that scikit-learn ships; small tools for images."""
+"""Digits hidden in a texture, made from images that come with scikit-learn; small tools for images."""
 
 from __future__ import annotations
 
@@ -14,11 +14,8 @@ from .._checks import generator
 from .._util.arrays import Array
 from .._util.optional import require
 
-SIDE, WHITE, DIGIT_WHITE = (
-    8,
-    255.0,
-    16.0,
-)  # of scikit-learn's digits: pixels in a row; brightest of photographs and digits
+SIDE = 8  # pixels in a row of scikit-learn's digits
+WHITE, DIGIT_WHITE = 255.0, 16.0  # brightest pixel of photographs and of digits
 
 
 def make_corrupted_digits(
@@ -32,18 +29,18 @@ def make_corrupted_digits(
     """Handwritten digits, too faint to be seen on a photograph's texture, against the texture alone.
 
     A small relative of the paper's digits on grass that needs no download: scikit-learn's 8 x 8 digits and its
-    photograph of a flower, in grey, cut into 8 x 8 tiles. No tile is used twice, so that no pixel of the photograph is
-    in both groups. Digits are used again, on another tile, where more rows are asked for than there are digits.
+    photograph of a flower, in grey, cut into 8 x 8 tiles. No tile is used twice, so the groups share no pixel of the
+    photograph. If there are more rows than digits, digits are used again, on other tiles.
 
     Parameters
     ----------
     n_foreground, n_background : int
-        Rows; together at most 4240, the number of tiles.
+        Numbers of rows; together at most 4240, the number of tiles.
     digits : sequence of int
-        Which digits appear.
+        Digits to use.
     brightness : float
-        What a digit is multiplied by before it is added to a tile; white is 255 in both. At the default, PCA does not
-        tell zeros from ones, and ``PCPCA(2, gamma=0.8, scale="group")`` does.
+        Factor of a digit before it is added to a tile; white is 255 in both. With the default, PCA does not separate
+        zeros from ones, but ``PCPCA(2, gamma=0.8, scale="group")`` does.
     random_state : None, int, Generator or RandomState
 
     Returns
@@ -58,13 +55,13 @@ def make_corrupted_digits(
     tiles = _tiles("flower.jpg")
     if min(n_foreground, n_background) < 1 or n_foreground + n_background > len(tiles):
         raise ValueError(
-            f"n_foreground={n_foreground} and n_background={n_background} must each be 1 or more and together at most "
+            f"n_foreground={n_foreground} and n_background={n_background} must each be at least 1 and together at most "
             f"{len(tiles)}, the number of tiles of the photograph."
         )
     rng = generator(random_state)
     pixels, classes = load_digits(return_X_y=True)
     kept = rng.permutation(np.flatnonzero(np.isin(classes, wanted)))
-    rows = np.resize(kept, n_foreground)  # again from the beginning where there are too few
+    rows = np.resize(kept, n_foreground)  # starts again if there are too few
     tiles = rng.permutation(tiles)[: n_foreground + n_background]
     return Bunch(
         foreground=tiles[:n_foreground] + brightness * WHITE / DIGIT_WHITE * pixels[rows],
@@ -74,7 +71,7 @@ def make_corrupted_digits(
         image_shape=(SIDE, SIDE),
         description=(
             f"Digits ({', '.join(map(str, wanted))}) times {brightness:g}, added to tiles of a photograph of a flower; "
-            "background: other tiles. Both are shipped with scikit-learn."
+            "background: other tiles. Both come with scikit-learn."
         ),
     )
 

@@ -1,4 +1,4 @@
-"""The paper's real data sets, from a folder, the cache or their public origin."""
+"""The real data sets of the paper, from a folder, the cache or their public source."""
 
 from __future__ import annotations
 
@@ -60,9 +60,9 @@ GRASS = ("auto", "photograph", "grass700")
 def load_mouse_protein() -> Bunch:
     """Protein expression in the cortex of mice (Higuera et al. 2015), in the paper's two groups.
 
-    All got saline. Foreground: 270 measurements of mice with behaviour S/C (shocked on entering the cage), half of them
-    trisomic (genotype Ts65Dn, a model of Down syndrome). Background: 135 measurements of control mice with behaviour
-    C/S (left to explore the cage first).
+    All received saline. Foreground: 270 measurements of mice with behaviour S/C (shocked on entering the cage), half of
+    them trisomic (genotype Ts65Dn, a model of Down syndrome). Background: 135 measurements of control mice with
+    behaviour C/S (left to explore the cage first).
 
     Returns
     -------
@@ -72,7 +72,7 @@ def load_mouse_protein() -> Bunch:
 
     Notes
     -----
-    The paper fills NaN with 0 and then standardises each group by itself: ``np.nan_to_num`` and ``scale="group"``.
+    The paper replaces NaN by 0 and then standardises each group separately: ``np.nan_to_num`` and ``scale="group"``.
     """
     arrays = load_arrays(MOUSE)
     genotype, saline = arrays["genotype"], arrays["treatment"] == "Saline"
@@ -94,14 +94,14 @@ def load_mouse_protein() -> Bunch:
 def load_zheng_bmmc(*, log: bool = True) -> Bunch:
     """Single-cell gene expression of bone marrow (Zheng et al. 2017), with a STAND-IN for the paper's foreground.
 
-    The paper's foreground is patient AML035 before and after a transplant; its first half could not be obtained, so
-    patient AML027 before the transplant stands in. Patient and label are thus confounded, and no number from this
-    foreground is the paper's. The background is the paper's: healthy donor 1.
+    The paper's foreground is patient AML035 before and after a transplant. The cells before could not be obtained;
+    those of patient AML027 replace them. Patient and label are thus confounded, and no result from this foreground can
+    be compared with the paper. The background is that of the paper: healthy donor 1.
 
     Parameters
     ----------
     log : bool
-        Whether values are log(1 + count), as in the paper, or counts.
+        Return log(1 + count), as in the paper, instead of counts.
 
     Returns
     -------
@@ -111,7 +111,7 @@ def load_zheng_bmmc(*, log: bool = True) -> Bunch:
 
     Notes
     -----
-    The paper standardises each group by itself: ``scale="group"``.
+    The paper standardises each group separately: ``scale="group"``.
     """
     arrays = load_arrays(CELLS)
     before, after, healthy = (arrays[name].astype(np.float64) for name in ("aml027_pre", "aml035_post", "healthy1"))
@@ -134,18 +134,18 @@ def load_zheng_bmmc(*, log: bool = True) -> Bunch:
 def load_corrupted_mnist(*, n: int = 5000, grass: str = "auto", random_state: Any = 0) -> Bunch:
     """Handwritten zeros and ones, faint on grass, against grass alone.
 
-    A foreground row is 0.25 digit + a random patch of grass, a background row a patch from elsewhere: of other
-    photographs, or of the other half of the only one.
+    A foreground row is 0.25 digit + a random patch of grass. A background row is a patch from elsewhere: from other
+    photographs, or from the other half of the same one.
 
     Parameters
     ----------
     n : int
-        Rows of each group, at most 5000.
+        Number of rows of each group, at most 5000.
     grass : {"auto", "photograph", "grass700"}
-        The CC0 photograph that scikit-image ships (downloaded if need be), or a set of 700 photographs, which has no
-        public origin and must lie in the folder that CONTRAPCA_DATA names; "auto" takes the latter where it is.
+        The CC0 photograph that comes with scikit-image (downloaded if needed), or a set of 700 photographs that cannot
+        be downloaded and must be in the folder named by CONTRAPCA_DATA; "auto" uses the latter if it is there.
     random_state : None, int, Generator or RandomState
-        Chooses the patches.
+        Determines the patches.
 
     Returns
     -------
@@ -156,21 +156,21 @@ def load_corrupted_mnist(*, n: int = 5000, grass: str = "auto", random_state: An
 
     Notes
     -----
-    The paper standardises each group by itself: ``scale="group"``. Its grass came from ImageNet.
+    The paper standardises each group separately: ``scale="group"``. Its grass came from ImageNet.
     """
     if grass not in GRASS:
-        raise ValueError(f"grass={grass!r} is not known. Use one of {', '.join(map(repr, GRASS))}.")
+        raise ValueError(f"grass={grass!r} is not valid. Choose one of {', '.join(map(repr, GRASS))}.")
     if not 1 <= n <= _parsers.N_DIGITS:
         raise ValueError(f"n={n} must be at least 1 and at most {_parsers.N_DIGITS}, the number of digits.")
     rng = generator(random_state)
     many = grass == "grass700" or (grass == "auto" and locate(GRASS700) is not None)
     photographs = load_arrays(GRASS700 if many else PHOTOGRAPH)["images"]
     if many:
-        of = "700 photographs of grass (licence not established)"
+        of = "700 photographs of grass (licence unknown)"
         photographs = rng.permutation(photographs)
         ours, others = photographs[::2], photographs[1::2]
     else:
-        of = "the CC0 photograph of grass that scikit-image ships"
+        of = "the CC0 photograph of grass that comes with scikit-image"
         ours, others = np.split(photographs, 2, axis=2)
     digits = load_arrays(DIGITS)
     flat = (-1, SIDE * SIDE)

@@ -1,4 +1,4 @@
-"""Readers of the files of data sets: each turns one form of a set into the set's arrays."""
+"""Parsers of data files: each turns one form of a data set into its arrays."""
 
 from __future__ import annotations
 
@@ -26,13 +26,13 @@ CELL_SAMPLES = ("healthy1", "aml027_pre", "aml035_post")
 
 
 def read_npz(paths: Sequence[Path]) -> Arrays:
-    """All arrays of one npz file; pickled ones are refused."""
+    """Read all arrays of an npz file; pickled ones are refused."""
     with np.load(paths[0], allow_pickle=False) as file:
         return {name: file[name] for name in file.files}
 
 
 def read_arff(path: Path) -> tuple[list[str], Iterator[list[str]]]:
-    """Names and rows of a dense ARFF file; cells as text."""
+    """Read the names and rows of a dense ARFF file; cells as text."""
     names: list[str] = []
     lines = _lines(path)
     for line in lines:
@@ -40,29 +40,29 @@ def read_arff(path: Path) -> tuple[list[str], Iterator[list[str]]]:
             names.append(found.group(1).strip("'\""))
         elif line.strip().lower() == "@data":
             return names, csv.reader(lines, quotechar="'", skipinitialspace=True)
-    raise ValueError("it has no line @data")
+    raise ValueError("it has no @data line")
 
 
 def _lines(path: Path) -> Iterator[str]:
-    """The lines of a file but for comments and blank ones."""
+    """The lines of a file without comments and blank lines."""
     with path.open(encoding="utf-8") as text:
         yield from (line for line in text if line.strip() and not line.startswith("%"))
 
 
 def read_mouse_csv(paths: Sequence[Path]) -> Arrays:
-    """The UCI repository's table, saved as CSV."""
+    """Read the table of the UCI repository, saved as CSV."""
     with paths[0].open(encoding="utf-8-sig", newline="") as file:
         header, *rows = csv.reader(file)
     return _mouse(header, rows)
 
 
 def read_mouse_arff(paths: Sequence[Path]) -> Arrays:
-    """The same table as OpenML gives it."""
+    """Read the same table as OpenML provides it."""
     return _mouse(*read_arff(paths[0]))
 
 
 def _mouse(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Arrays:
-    """Proteins as numbers, NaN where missing, and the three properties that make the groups."""
+    """Proteins as numbers, NaN if missing, and the three properties that define the groups."""
     rows, numbers = list(rows), slice(1, 1 + N_PROTEINS)
     values = [[np.nan if cell in MISSING else float(cell) for cell in row[numbers]] for row in rows]
     arrays = {"values": np.array(values), "proteins": np.array(header[numbers])}
@@ -72,14 +72,14 @@ def _mouse(header: Sequence[str], rows: Iterable[Sequence[str]]) -> Arrays:
 
 
 def read_digits_arff(paths: Sequence[Path]) -> Arrays:
-    """OpenML's mnist_784, which is in MNIST's order: the first zeros and ones for training, the next for the test."""
+    """Read OpenML's mnist_784, in the order of MNIST: the first zeros and ones for training, the next for testing."""
     names, rows = read_arff(paths[0])
     if len(names) != 785 or names[-1] != "class":
         raise ValueError("its columns are not 784 pixels and the class")
     wanted = itertools.islice((row for row in rows if row[-1] in {"0", "1"}), 2 * N_DIGITS)
     table = np.array([np.array(row, dtype=np.uint8) for row in wanted])
     if len(table) != 2 * N_DIGITS:
-        raise ValueError(f"it has {len(table)} zeros and ones instead of {2 * N_DIGITS}")
+        raise ValueError(f"it has {len(table)} zeros and ones; expected {2 * N_DIGITS}")
     images, labels = table[:, :-1].reshape(-1, 28, 28), table[:, -1]
     return {
         "train_images": images[:N_DIGITS],
@@ -90,26 +90,26 @@ def read_digits_arff(paths: Sequence[Path]) -> Arrays:
 
 
 def read_grass700(paths: Sequence[Path]) -> Arrays:
-    """Grey crops, one from each of 700 photographs."""
+    """Read grey crops, one from each of 700 photographs."""
     return {"images": read_npz(paths)["images"]}
 
 
 def read_photograph(paths: Sequence[Path]) -> Arrays:
-    """One grey PNG picture."""
+    """Read a PNG picture as grey levels."""
     with require("PIL.Image", extra="plot").open(paths[0], formats=["PNG"]) as picture:
         return {"images": np.array(picture.convert("L"))[None]}
 
 
 def read_cells_npz(paths: Sequence[Path]) -> Arrays:
-    """Counts over the 500 genes, a matrix for each sample; other samples are left alone."""
+    """Read the counts of the 500 genes, one matrix for each sample; other samples are ignored."""
     arrays = read_npz(paths)
     return {name: arrays[name] for name in ("genes", "gene_symbols", *CELL_SAMPLES)}
 
 
 def read_cells_tar(paths: Sequence[Path]) -> Arrays:
-    """10x Genomics' archives of all genes, one for each of CELL_SAMPLES.
+    """Read the archives of 10x Genomics with all genes, one for each of CELL_SAMPLES.
 
-    No rule tried on the counts gives the paper's 500 genes (the best finds 283 of them), so that their Ensembl ids
+    No rule that was tried on the counts gives the paper's 500 genes (the best finds 283 of them), so their Ensembl ids
     come with the package.
     """
     wanted = importlib.resources.files(__package__).joinpath("zheng_genes.txt").read_text().split()
@@ -125,7 +125,7 @@ def read_cells_tar(paths: Sequence[Path]) -> Arrays:
 
 
 def _members(path: Path, wanted: set[str]) -> dict[str, bytes]:
-    """The content of some files of a tar archive, by name without folder; nothing is unpacked to disk."""
+    """The content of some files of a tar archive, by name without folder; nothing is extracted to disk."""
     found = {}
     with tarfile.open(path) as archive:
         for member in archive:

@@ -1,4 +1,4 @@
-"""What all estimators share: reading, fitting, mapping rows, features, uncertainty, saving."""
+"""The base of all estimators: reading, fitting, mapping rows, features, uncertainty, saving."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ from ._persistence import REGISTRY, fit_from_saved, save_fit
 
 
 class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators; not public. `_state` holds the fit, from which all fitted attributes come."""
+    """Base of the estimators; not public. All fitted attributes come from the fit in `_state`."""
 
     _method: ClassVar[Method | None] = PCPCA_METHOD
     _takes_missing: ClassVar[bool] = True
+    _scales: ClassVar[tuple[str | bool | None, ...]] = SCALES
     n_components: int
-    scale: bool | str
+    scale: str | bool | None
     solver: str
     background_label: Any = None
 
@@ -42,14 +43,14 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
-        if cls.__module__.startswith(f"{__package__}."):  # files of other classes could not be read elsewhere
+        if cls.__module__.startswith(f"{__package__}."):  # `load` could not read files of other classes
             REGISTRY[cls.__name__] = cls
 
     # ------------------------------------------------------------------ fit
 
     def _fit(self, X: Any, y: Any, background: Any, gamma: float | None) -> Self:
-        """Compute everything first and set attributes last, so that a failure leaves nothing behind."""
-        check_option(self.scale, "scale", SCALES)
+        """Compute everything first and set attributes last, so a failure leaves nothing behind."""
+        check_option(self.scale, "scale", self._scales)
         tables = read(
             X,
             y,
@@ -70,12 +71,17 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         """The data of the fit, read from the tables."""
-        return collect(tables, check_n_components(self.n_components, tables.n_features), self.scale, self.solver)
+        return collect(tables, check_n_components(self.n_components, tables.n_features), self._scaling, self.solver)
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
         """From the data to the solution."""
         assert self._method is not None
         return fit_data(data, self._method, self._latents(), gamma, self._settings())
+
+    @property
+    def _scaling(self) -> str | None:
+        """How each group is scaled; PPCA, with one group, uses True for "group"."""
+        return "group" if self.scale is True else self.scale or None
 
     def _latents(self) -> Latents:
         return Latents.plain(self.n_components)
@@ -84,7 +90,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return Settings()
 
     def _with_fit(self, fit: Fit) -> Self:
-        """This estimator with the attributes of a fit, arrays in the float type of the foreground."""
+        """Set the attributes of a fit, with arrays in the float type of the foreground."""
         self._state, self._parameters = fit, self.get_params(deep=False)
         dtype, units = fit.units.foreground.dtype, fit.units
         self.n_features_in_ = fit.components.shape[0]
@@ -107,7 +113,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self
 
     def _as_fitted(self) -> Self:
-        """The same fit with the parameters that it was made with, whatever `set_params` has changed since."""
+        """A copy with the parameters that were used for the fit, even if `set_params` has changed them since."""
         return type(self)(**self._parameters)._with_fit(self._state)
 
     def __sklearn_is_fitted__(self) -> bool:
@@ -123,14 +129,14 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # ------------------------------------------------------------------ rows to latents and back
 
     def _rows(self, X: Any) -> tuple[Rows, bool]:
-        """New rows, checked against those seen in fit, and whether values are missing."""
+        """Check new rows against the fitted features; return them and whether values are missing."""
         check_is_fitted(self)
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
         rows = canonical(validate_data(self, without_mask(X), reset=False, **checks))
         return rows, bool(np.isnan(column_means(rows, allow_missing=self._state.model is not None)).any())
 
     def _units(self, center: str) -> Units:
-        """Units of the group that rows are treated as."""
+        """Units of the group named by `center`."""
         units = self._state.units
         check_option(center, "center", ("foreground", "background", *units.names))
         if center not in units.names:
@@ -144,8 +150,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ----------
         X : array-like or sparse matrix of shape (n, D)
         center : {"foreground", "background"}
-            "foreground" subtracts `mean_` and divides by `scale_`, as suits foreground and new rows.
-            "background" treats the rows as background rows, as fit did: `background_mean_`, `background_scale_`.
+            "foreground" subtracts `mean_` and divides by `scale_`: use it for foreground and new rows. "background"
+            uses `background_mean_` and `background_scale_`: use it for background rows.
 
         Returns
         -------
@@ -164,7 +170,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return units.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
 
     def fit_transform(self, X: Any, y: Any = None, *, background: Any = None) -> Array:
-        """Fit, then transform all rows of `X` in their order (background rows among them included).
+        """Fit, then transform all rows of `X`, in order, including any background rows among them.
 
         Parameters
         ----------
@@ -179,7 +185,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.fit(X, y, **given).transform(X)  # type: ignore[no-any-return, attr-defined]
 
     def inverse_transform(self, Z: Any) -> Array:
-        """Rows that the latents stand for: mean + W z (CPCA: mean + V z), in original units.
+        """Map latents back to rows: mean + W z (CPCA: mean + V z), in original units.
 
         Parameters
         ----------
@@ -203,56 +209,55 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _n_features_out(self) -> int:
         return int(self.components_.shape[0])
 
-    def objective(self) -> float:
-        """The value that `fit` maximised, at its maximum.
+    @property
+    def objective_(self) -> float:
+        """The maximum of the objective.
 
         PPCA: the log-likelihood of the rows. PCPCA: the relative log-likelihood
         log p(X) - gamma_raw log p(Y). CPCA: tr V'C V = n times the sum of `eigenvalues_`. CLVM: the log-likelihood of
-        both groups. In scaled units where `scale` is set.
+        both groups. In scaled units if `scale` is set.
         """
         check_is_fitted(self)
         return self._state.objective
 
     def feature_table(self) -> Table:
-        """Every feature's part in the components.
+        """Loadings and variances of every feature, strongest features first.
 
         Returns
         -------
         Table
             Columns: `feature`, `loading_0`, ... (rows of W; of V for CPCA), `foreground_variance` and, with a
             background, `background_variance` (original units), and `rank`, 1 for the largest sum of squared loadings.
-            `to_frame()` makes it a pandas DataFrame.
         """
         check_is_fitted(self)
         loadings = self._state.loadings.astype(self.components_.dtype)
+        order = np.argsort(-np.sum(loadings**2, axis=1), kind="stable")
         columns: dict[str, Any] = {"feature": np.array(self._state.units.foreground.labels, dtype=object)}
         columns |= {f"loading_{k}": loadings[:, k] for k in range(loadings.shape[1])}
         columns["foreground_variance"] = self.feature_variance_
         if self.background_feature_variance_ is not None:
             columns["background_variance"] = self.background_feature_variance_
-        order = np.argsort(-np.sum(loadings**2, axis=1), kind="stable")
-        rank = np.empty(order.size, dtype=int)
-        rank[order] = np.arange(1, order.size + 1)
-        return Table(columns | {"rank": rank})
+        ranked = {name: column[order] for name, column in columns.items()}
+        return Table(ranked | {"rank": np.arange(1, order.size + 1)})
 
     # ------------------------------------------------------------------ uncertainty
 
     def _fitted_groups(self, X: Any, y: Any, background: Any) -> Tables:
-        """The groups of the fit, given again."""
+        """Check the tables of the fit when they are passed again."""
         check_is_fitted(self)
         contrasted = self._state.units.background is not None
         if not contrasted and background is not None:
-            raise ValueError("This model was fitted without a background: pass none.")
+            raise ValueError("This model was fitted without a background: do not pass one.")
         if not isinstance(X, Moments):
             validate_data(self, X, reset=False, skip_check_array=True)  # names and number of features
         elif X.mean.size != self.n_features_in_:
-            raise ValueError(f"X has {X.mean.size} features, but the fit was to {self.n_features_in_}.")
+            raise ValueError(f"X has {X.mean.size} features, but the fit had {self.n_features_in_}.")
         label = self._parameters.get("background_label") if contrasted else None
         name = type(self).__name__
         return read(X, y, background, label, name=name, needs_background=contrasted, allow_missing=self._takes_missing)
 
     def _fitted_data(self, X: Any, y: Any, background: Any) -> Complete | Incomplete:
-        """The data of the fit, given again, in its units; other data are refused."""
+        """The data of the fit in model units, from the same tables passed again; other tables raise."""
         tables, units = self._fitted_groups(X, y, background), self._state.units
         data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale))
         check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
@@ -267,32 +272,32 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         background: Any = None,
         blocks: Any = None,
         background_blocks: Any = None,
-        n: int = 200,
+        n_resamples: int = 200,
         random_state: Any = None,
         progress: bool = True,
     ) -> ContrastPosterior:
-        """Uncertainty from refits to rows, or whole blocks of them, drawn with replacement within each group.
+        """Refit to rows, or whole blocks, resampled with replacement within each group.
 
-        It needs no condition on N and no extra library, and takes missing values (PPCA, PCPCA). Scales and the number
-        of latent dimensions stay those of the fit; with gamma="auto" every refit takes the same part of its own limit.
+        It needs no condition on N and no extra library, and it takes missing values (PPCA, PCPCA). Scales and the
+        number of latent dimensions are those of the fit; with gamma="auto" every refit uses the same fraction of its
+        own limit.
 
         Parameters
         ----------
         X, y, background
             The rows of the fit, as for `fit`.
         blocks, background_blocks : array-like of shape (n,) and (m,), optional
-            The donor, animal or plate of each row, where rows are not independent: whole blocks are drawn. A label in
+            The donor, animal or plate of each row, if rows are not independent: whole blocks are resampled. A label in
             both is one block with rows in both groups.
-        n : int, default 200
-            Refits.
+        n_resamples : int, default 200
         random_state : None, int, Generator or RandomState
         progress : bool, default True
-            Show a progress bar on standard error.
+            Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
 
         Returns
         -------
         ContrastPosterior
-            With one chain; `failures` counts the refits for which gamma was infeasible.
+            One chain; `failures` counts the refits for which gamma was infeasible.
 
         Examples
         --------
@@ -301,7 +306,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         >>> rng = np.random.default_rng(0)
         >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
         >>> model = PCPCA(1, gamma=0.5).fit(X, background=Y)
-        >>> refits = model.bootstrap(X, background=Y, n=100, random_state=0, progress=False)
+        >>> refits = model.bootstrap(X, background=Y, n_resamples=100, random_state=0)
         >>> refits
         ContrastPosterior(bootstrap, pcpca: 1 x 100 draws, D = 5, d = 1)
         >>> refits.summary()["excludes_zero"].tolist()
@@ -309,12 +314,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         tables = self._fitted_groups(X, y, background)
         if isinstance(X, Moments):
-            raise TypeError("bootstrap() draws rows, and moments have none: pass the tables of the fit.")
+            raise TypeError("bootstrap() resamples rows, and moments have none: pass the tables of the fit.")
         weights = None if tables.incomplete else tables.rows.map(lambda rows: float(rows.shape[0]))
         check_same_tables(tables.means, self._state.units, weights=weights, gls=self._parameters.get("mean") == "gls")
         assert self._method is not None
         given = {"blocks": blocks, "background_blocks": background_blocks}
-        settings: dict[str, Any] = {"n": n, "random_state": random_state, "progress": progress}
+        settings: dict[str, Any] = {"n": n_resamples, "random_state": random_state, "progress": progress}
         return bootstrap(tables, self._state, self._method, **given, **settings)
 
     # ------------------------------------------------------------------ saving
@@ -325,18 +330,18 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         path : str or path-like
-            Written atomically; an existing file is replaced. `set_output` settings are not part of it.
+            Written atomically; an existing file is overwritten. `set_output` settings are not saved.
         """
         check_is_fitted(self)
         save_fit(path, self, self._state)
 
     @classmethod
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:
-        """A fitted model from the parts of a file that `save` wrote, each checked."""
+        """A fitted model from the checked contents of a saved file."""
         return cls(**facts["parameters"])._with_fit(fit_from_saved(facts, arrays, names))
 
 
 def check_same_data(data: Complete | Incomplete, fitted: Groups[Units], *, gls: bool = False) -> None:
-    """Refuse data other than those of a fit."""
+    """Raise if the data are not those of a fit."""
     means, weights = data.units.map(lambda units: units.mean), data.units.map(lambda units: units.weight)
     check_same_tables(means, fitted, weights=weights, gls=gls)

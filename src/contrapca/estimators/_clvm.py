@@ -16,22 +16,22 @@ from ._likelihood import Likelihood
 class CLVM(Likelihood):
     """Contrastive latent variable model (Severson, Ghosh and Ng 2019), by maximum likelihood.
 
-    Background rows are mean_Y + S t + noise, foreground rows mean_X + S t + W z + noise, with t, z and noise Gaussian:
-    S holds what both groups share, W what only the foreground has. Fitted to the two covariances, so that the cost does
-    not grow with the number of rows.
+    Background rows are mean_Y + S t + noise and foreground rows mean_X + S t + W z + noise, with Gaussian t, z and
+    noise: S describes what both groups share, W what only the foreground has. The fit uses only the two covariances, so
+    its cost does not grow with the number of rows.
 
     Parameters
     ----------
     n_shared : int, default 2
-        Shared dimensions k.
+        Number of shared dimensions k.
     n_foreground : int, default 2
-        Dimensions of the foreground's own, d; k + d < D. With 0 the model is PPCA of both groups together, each about
-        its own mean.
+        Number of foreground-specific dimensions d; k + d < D. With 0 the model is PPCA of both groups together, each
+        centred by its own mean.
     background_label : optional
         As for PCPCA.
-    scale : False, "group" or "pooled", default False
+    scale : {None, "group", "pooled"}, default None
     tol : float, default 1e-6
-        Bound of the relative gradient.
+        Tolerance for the relative gradient.
     max_iter : int, default 1000
 
     Attributes
@@ -39,12 +39,12 @@ class CLVM(Likelihood):
     components_ : ndarray of shape (d, D)
         Unit directions that rows are projected on.
     loadings_ : ndarray of shape (D, d)
-        W, foreground-specific, columns orthogonal and longest first, in scaled units.
+        Foreground-specific loadings W in scaled units; columns are orthogonal, longest first.
     shared_loadings_ : ndarray of shape (D, k)
-        S, likewise.
+        Shared loadings S, likewise.
     noise_variance_ : float
     explained_variance_, explained_variance_ratio_ : ndarray of shape (d,)
-        Variance (ddof 0) of the foreground along each component, and its share of the total.
+        Variance (ddof 0) of the foreground along each component, and as a fraction of the total.
     mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
     feature_variance_, background_feature_variance_ : ndarray of shape (D,)
     model_, background_model_ : LatentGaussian
@@ -71,7 +71,7 @@ class CLVM(Likelihood):
         n_foreground: int = 2,
         *,
         background_label: Any = None,
-        scale: bool | str = False,
+        scale: str | None = None,
         tol: float = 1e-6,
         max_iter: int = 1000,
     ):
@@ -88,7 +88,7 @@ class CLVM(Likelihood):
         Parameters
         ----------
         X, y, background
-            As for PCPCA, sparse tables included; complete rows.
+            As for PCPCA, including sparse tables; no missing values.
 
         Returns
         -------
@@ -105,8 +105,8 @@ class CLVM(Likelihood):
         if latent >= D:
             raise ValueError(f"n_shared + n_foreground = {latent} is not possible with n_features={D}: use fewer.")
         if D > MAX_DENSE:
-            raise ValueError(f"{D} features are more than CLVM can take ({MAX_DENSE}). Select some, or use PCPCA.")
-        return collect(tables, latent, self.scale, "eigh")
+            raise ValueError(f"{D} features are too many for CLVM (at most {MAX_DENSE}). Select some, or use PCPCA.")
+        return collect(tables, latent, self._scaling, "eigh")
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
         assert isinstance(data, Complete)
@@ -127,7 +127,7 @@ class CLVM(Likelihood):
         ----------
         X : array-like or sparse matrix of shape (n, D)
         center : {"foreground", "background"}
-            Which group the rows are treated as: its mean, scale and model.
+            Which group's mean, scale and model to use.
         """
         rows, missing = self._rows(X)
         check_option(center, "center", self._state.units.names)

@@ -1,4 +1,4 @@
-"""ContraPCA: PCPCA with the defaults that find things."""
+"""ContraPCA: PCPCA with defaults that find directions."""
 
 from __future__ import annotations
 
@@ -8,31 +8,31 @@ from ._pcpca import PCPCA
 
 
 class ContraPCA(PCPCA):
-    """What varies in the foreground and not in the background: PCPCA with contrast axes and automatic rank.
+    """PCPCA with contrast axes and automatic rank: finds what varies in the foreground but not in the background.
 
-    The model is PCPCA's, with more latent dimensions than are shown, so that it has room for what both groups share.
-    What is shown are the directions of it in which the foreground varies most for what the background varies. It
-    differs from `PCPCA` in three defaults: `n_latent="auto"`, `axes="contrast"` and gamma at half its limit, which
-    serves directions, densities, sampling and imputation alike. All attributes and methods are PCPCA's.
+    The model has more latent dimensions than are shown, which leaves room for what both groups share. The axes shown
+    are those with the largest ratio of foreground to background variance. It differs from `PCPCA` in three defaults:
+    `n_latent="auto"`, `axes="contrast"`, and gamma at half its limit, which works for directions, densities, sampling
+    and imputation. All attributes and methods are PCPCA's.
 
     Parameters
     ----------
     n_components : int, default 2
-        Number of components that are shown.
-    gamma, background_label, scale, solver, n_latent, axes, mean, n_init, max_iter, tol, random_state, verbose
+        Number of components to show.
+    gamma, background_label, scale, solver, n_latent, axes, mean, n_init, max_iter, tol, random_state, progress
         As for `PCPCA`.
 
     Attributes
     ----------
     components_ : ndarray of shape (n_components, D)
-        Unit directions that rows are projected on; not orthogonal.
+        Unit vectors that rows are projected onto; not orthogonal.
     loadings_ : ndarray of shape (D, n_components)
-        What a unit of each latent adds to a row, in scaled units.
+        How much one unit of each latent adds to a row, in scaled units.
     axis_ratios_ : ndarray of shape (n_components,)
-        How many times more the foreground varies along each axis than the background: near 1 there is nothing. On the
-        rows of the fit, so optimistic: `contrapca.held_out_contrast` is not.
+        Ratio of foreground to background variance along each axis; near 1 there is no contrast. Computed on the rows of
+        the fit, so it is optimistic; `contrapca.held_out_contrast` is not.
     n_latent_ : int
-        Latent dimensions of the model.
+        Number of latent dimensions of the model.
 
     Examples
     --------
@@ -50,7 +50,7 @@ class ContraPCA(PCPCA):
         *,
         gamma: float | str = "auto",
         background_label: Any = None,
-        scale: bool | str = False,
+        scale: str | None = None,
         solver: str = "auto",
         n_latent: int | str | None = "auto",
         axes: str = "contrast",
@@ -59,7 +59,7 @@ class ContraPCA(PCPCA):
         max_iter: int = 1000,
         tol: float = 1e-6,
         random_state: Any = None,
-        verbose: int = 0,
+        progress: bool = True,
     ):
         super().__init__(
             n_components,
@@ -74,5 +74,5 @@ class ContraPCA(PCPCA):
             max_iter=max_iter,
             tol=tol,
             random_state=random_state,
-            verbose=verbose,
+            progress=progress,
         )

@@ -1,4 +1,4 @@
-"""What CPCA and PCPCA share: a background, and gamma with its limit."""
+"""The base of CPCA and PCPCA: a background, and gamma with its limit."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Contrastive(Decomposition):
         *,
         gamma: float | str = "auto",
         background_label: Any = None,
-        scale: bool | str = False,
+        scale: str | None = None,
         solver: str = "auto",
     ):
         self.n_components = n_components
@@ -36,13 +36,13 @@ class Contrastive(Decomposition):
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n, D), or Moments
-            The foreground (cases), rows are samples; with `background_label`, both groups stacked. PCPCA takes missing
+            The foreground (cases); rows are samples. With `background_label`, both groups stacked. PCPCA takes missing
             values (NaN) in both groups.
         y : array-like of shape (n,), optional
             The group of each row. Rows with `y == background_label` are the background. Ignored without
             `background_label`.
         background : array-like, data frame or sparse matrix of shape (m, D), or Moments, optional
-            The background (controls) as a table of its own. In a Pipeline it would bypass the earlier steps: use
+            The background (controls) as a separate table. In a Pipeline it would bypass the earlier steps: use
             `background_label` there. Not needed for gamma=0.
 
         Returns
@@ -60,30 +60,31 @@ class Contrastive(Decomposition):
         self.gamma_raw_ = fit.gamma_raw
         return self
 
-    def reconstruction_loss(self) -> float:
+    @property
+    def reconstruction_error_(self) -> float:
         """CPCA's geometric objective at the fit (the paper's Theorem 1), in scaled units.
 
-        Mean squared distance of foreground rows from the components' subspace, less gamma times that
-        of background rows.
+        Mean squared distance of foreground rows from the components' subspace, minus gamma times that of background
+        rows.
         """
         check_is_fitted(self)
         return self._state.reconstruction_loss
 
     @property
     def gamma_max_(self) -> float:
-        """The limit of gamma for these data and n_components, where fit computed it."""
+        """The limit of gamma for these data and n_components, if fit computed it."""
         return self._limit()[0]
 
     @property
     def gamma_max_is_bound_(self) -> bool:
-        """Whether `gamma_max_` is only an upper bound of the limit, as values are missing."""
+        """Whether `gamma_max_` is only an upper bound on the limit, because values are missing."""
         return self._limit()[1]
 
     def _limit(self) -> tuple[float, bool]:
         check_is_fitted(self)
         if self._state.limit is None:
             raise AttributeError(
-                f"This {type(self).__name__} has no gamma_max_: fit computes the limit where gamma='auto' needs it. "
+                f"This {type(self).__name__} has no gamma_max_: fit computes the limit only if gamma='auto' needs it. "
                 "contrapca.gamma_limits(X, background=Y, n_components=...) computes it for any table."
             )
         return self._state.limit, self._state.limit_is_bound

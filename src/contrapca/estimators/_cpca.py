@@ -17,42 +17,42 @@ from ._contrastive import Contrastive
 class CPCA(Contrastive):
     """Contrastive principal component analysis (Abid et al. 2018).
 
-    Maximises tr V'(cov_X - gamma cov_Y) V over V with orthonormal columns: much variance in the
-    foreground, little in the background. There is no likelihood, so nothing to score or to sample.
+    Maximises tr V'(cov_X - gamma cov_Y) V over V with orthonormal columns: high variance in the foreground, low
+    variance in the background. There is no likelihood, so it cannot score or sample.
 
     Parameters
     ----------
     n_components : int, default 2
         Number of directions d, 1 <= d < D.
     gamma : float or "auto", default "auto"
-        Strength of the contrast (elsewhere called alpha), 0 or more; 0 is PCA of the foreground. "auto" takes the
-        smallest one whose contrast on held-out rows is within a standard error of the best (five folds of the rows):
-        where rows come in blocks, use `GammaSearch`, which takes them. It needs rows, not Moments.
+        Strength of the contrast (called alpha elsewhere), 0 or more; 0 is PCA of the foreground. "auto" takes the
+        smallest gamma whose contrast on held-out rows (five folds) is within one standard error of the best. It needs
+        rows, not Moments. If rows come in blocks, use `GammaSearch` with `blocks=`.
     background_label : optional
-        Rows with `y == background_label` are the background, for stacked data in pipelines and searches.
-    scale : False, "group" or "pooled", default False
-        "group" divides each group by its own standard deviations (new rows by the foreground's), "pooled" all rows by
-        the within-group ones.
+        Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
+    scale : {None, "group", "pooled"}, default None
+        "group" divides each group by its own standard deviations (new rows by the foreground's); "pooled" divides all
+        rows by the within-group standard deviations.
     solver : {"auto", "eigh", "dual", "lanczos"}, default "auto"
-        How the eigenvectors are found; `contrapca.which_solver` tells what "auto" picks.
+        How the eigenvectors are computed; `solver_` says what "auto" chose and why.
 
     Attributes
     ----------
     components_ : ndarray of shape (d, D)
-        V', unit rows, the entry of largest magnitude positive.
+        V': unit vectors whose entry of largest magnitude is positive.
     eigenvalues_ : ndarray of shape (d,)
         Largest eigenvalues of cov_X - gamma cov_Y: `explained_variance_ - gamma_ * background_variance_`.
     explained_variance_, background_variance_ : ndarray of shape (d,)
         Variance (ddof 0) of each group along each component.
     explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
-        The same as shares of each group's total variance.
+        The same as fractions of each group's total variance.
     mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
     feature_variance_, background_feature_variance_ : ndarray of shape (D,)
     gamma_, gamma_raw_ : float
-        What was used, and the same in raw units, gamma n / m.
+        The gamma that was used, and the same in raw units, gamma n / m.
     gamma_max_ : float
-        The exact limit: from it on fewer than d eigenvalues are positive. May be inf. Only models of a path have it;
-        `contrapca.gamma_limits` computes it for any table.
+        The exact limit: at or above it fewer than d eigenvalues are positive. May be inf. Only models from a path have
+        it; `contrapca.gamma_limits` computes it for any table.
     n_effective_ : float
         n (1 - gamma).
     solver_ : SolverChoice
@@ -77,11 +77,11 @@ class CPCA(Contrastive):
         return self._solve(data, self._held_out_gamma(tables, data) if gamma is None else gamma)
 
     def _held_out_gamma(self, tables: Tables, data: Complete | Incomplete) -> float:
-        """What gamma="auto" takes: the same on every run."""
+        """The gamma that "auto" chooses; the same on every run."""
         if isinstance(tables.rows.foreground, Moments):
             raise ValueError(
-                "CPCA's gamma='auto' holds rows out, and moments have none: give gamma=, for example 2.0, or one from "
-                "a GammaSearch where the rows are."
+                "CPCA's gamma='auto' holds rows out, and moments have none: pass gamma=, for example 2.0, or find one "
+                "with GammaSearch where the rows are."
             )
         assert isinstance(data, Complete)
 
@@ -102,27 +102,27 @@ class CPCA(Contrastive):
         draws: int = 1000,
         tune: int = 1000,
         chains: int = 4,
-        learning_rate: float = 1.0,
+        power: float = 1.0,
         random_state: Any = None,
         progress: bool = True,
     ) -> ContrastPosterior:
-        """Draws from the Gibbs posterior of V, a matrix Bingham distribution; complete data only.
+        """Draw from the Gibbs posterior of V, a matrix Bingham distribution; no missing values.
 
-        Its density is exp(learning_rate tr V'C V) on orthonormal frames; it is always proper. Draws are exact and
-        independent for one component (`tune` is not used then), by column-wise Gibbs sampling for more.
+        Its density on orthonormal frames is exp(power tr V'C V), which is always proper. For one component, draws are
+        exact and independent (`tune` is not used); for more, they come from column-wise Gibbs sampling.
 
         Parameters
         ----------
         X, y, background
             The rows of the fit, as for `fit`, or their Moments.
         draws, tune, chains : int
-            Draws kept and discarded in each chain, and chains.
-        learning_rate : float, default 1.0
-            How much the data count; it has the unit 1 / variance of the features, so nothing makes 1 a natural choice.
-            `contrapca.calibrate_learning_rate` finds the one at which intervals cover.
+            Numbers of draws kept and discarded per chain, and of chains.
+        power : float, default 1.0
+            Weight of the data. Its unit is 1 / variance of the features, so 1 is not a natural choice.
+            `contrapca.calibrate_power` finds the value at which intervals have the right coverage.
         random_state : None, int, Generator or RandomState
         progress : bool, default True
-            Show a progress bar on standard error.
+            Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
 
         Returns
         -------
@@ -147,7 +147,7 @@ class CPCA(Contrastive):
             draws=draws,
             tune=tune,
             chains=chains,
-            learning_rate=learning_rate,
+            power=power,
             random_state=random_state,
             progress=progress,
         )

@@ -1,4 +1,4 @@
-"""What PPCA, PCPCA and CLVM share: a probability model of the foreground."""
+"""The base of PPCA, PCPCA and CLVM: a probability model of the foreground."""
 
 from __future__ import annotations
 
@@ -19,14 +19,11 @@ from ..uncertainty import ContrastPosterior, sample_posterior
 from ..units import Units
 from ._base import Decomposition
 
-GRADIENT_SOLVERS = ("lbfgs", "adam")
-
 
 class Likelihood(Decomposition):
     """Base of PPCA, PCPCA and CLVM; not public.
 
-    The model N(mean, W W' + sigma2 I) lives in scaled units (`model_`); every method takes and
-    returns original units.
+    The model N(mean, W W' + sigma2 I) is in scaled units (`model_`); every method takes and returns original units.
     """
 
     mean: str
@@ -34,32 +31,29 @@ class Likelihood(Decomposition):
     max_iter: int
     tol: float
     random_state: Any
-    verbose: int
+    progress: bool
 
     def _settings(self) -> Settings:
-        check_option(self.solver, "solver", ("auto", *SPECTRAL, *GRADIENT_SOLVERS))
+        check_option(self.solver, "solver", ("auto", *SPECTRAL, "lbfgs"))
         check_option(self.mean, "mean", ("observed", "gls"))
         check_count(self.n_init, "n_init")
         check_count(self.max_iter, "max_iter")
         check_positive(self.tol, "tol")
-        algorithm = self.solver if self.solver in GRADIENT_SOLVERS else "lbfgs"
-        return Settings(
-            algorithm, self.mean, self.n_init, self.max_iter, self.tol, self.random_state, int(self.verbose)
-        )
+        return Settings(self.mean, self.n_init, self.max_iter, self.tol, self.random_state, bool(self.progress))
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         self._settings()
-        if self.solver not in GRADIENT_SOLVERS:
+        if self.solver != "lbfgs":
             if self.solver != "auto" and tables.incomplete:
                 raise ValueError(
                     f"solver={self.solver!r} is for complete rows, but values are missing. Use solver='auto', or "
-                    "fill them first."
+                    "impute them first."
                 )
             return super()._collected(tables)
         if not isinstance(tables.rows.foreground, np.ndarray) or any(map(is_sparse, tables.rows)):
             raise ValueError(f"solver={self.solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
         check_n_components(self.n_components, tables.n_features)
-        return collect_incomplete(tables, self.scale)
+        return collect_incomplete(tables, self._scaling)
 
     def _with_fit(self, fit: Fit) -> Self:
         super()._with_fit(fit)
@@ -75,7 +69,7 @@ class Likelihood(Decomposition):
     # ------------------------------------------------------------------ densities
 
     def _log_density(self, model: LatentGaussian, rows: Rows, missing: bool, units: Units) -> Array:
-        """log p of the observed values of each row in original units, `model` being in the given units."""
+        """log p of the observed values of each row in original units; `model` is in the given units."""
         log_prob = (lambda block: model.condition(block).log_prob()) if missing else model.log_prob
         density = units.apply(log_prob, rows)
         return (density - units.log_jacobian(rows, missing=missing)).astype(density.dtype)
@@ -83,7 +77,7 @@ class Likelihood(Decomposition):
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under the foreground model N(mean, W W' + sigma2 I).
 
-        The stronger the contrast, the less of a density this is: use at most half the limit of gamma for it.
+        A strong contrast makes this a poor density: use at most half the limit of gamma.
 
         Parameters
         ----------
@@ -92,7 +86,7 @@ class Likelihood(Decomposition):
         Returns
         -------
         log_likelihood : ndarray of shape (n,), in original units
-            Of the observed values of each row; 0 of a row without any.
+            Log-likelihood of the observed values; 0 for a row without any.
         """
         rows, missing = self._rows(X)
         return self._log_density(self.model_, rows, missing, self._state.units.foreground)
@@ -100,8 +94,8 @@ class Likelihood(Decomposition):
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood of the foreground rows.
 
-        On the rows of the fit it falls as gamma grows, and mostly on new ones too, because a contrast gives up
-        likelihood on purpose: it compares models of one gamma, it cannot choose gamma.
+        It falls as gamma grows, because a contrast gives up likelihood on purpose: always on the rows of the fit, and
+        usually on new rows. Use it to compare models with the same gamma, not to choose gamma.
 
         Parameters
         ----------
@@ -115,12 +109,12 @@ class Likelihood(Decomposition):
             if log_likelihood.size == 0:
                 raise ValueError(
                     f"All rows have the background label {self.background_label!r}: nothing to score. "
-                    "In cross-validation use a splitter that mixes the groups, such as StratifiedKFold."
+                    "In cross-validation, use a splitter that mixes the groups, such as StratifiedKFold."
                 )
         return float(np.mean(log_likelihood))
 
     def latent_posterior(self, X: Any) -> tuple[Array, Array]:
-        """Distribution of the latent z of each row given the row: N(mean, covariance).
+        """Distribution N(mean, covariance) of the latent z of each row, given the row.
 
         Parameters
         ----------
@@ -131,7 +125,7 @@ class Likelihood(Decomposition):
         mean : ndarray of shape (n, d)
             Equal to `transform(X)`.
         covariance : ndarray of shape (n, d, d), read-only where all rows are complete
-            sigma2 M^-1, the same for all complete rows; wider for rows with missing values, and the identity for a row
+            sigma2 M^-1: the same for all complete rows, wider for rows with missing values, and the identity for a row
             without any value.
         """
         rows, missing = self._rows(X)
@@ -143,10 +137,10 @@ class Likelihood(Decomposition):
         return mean, units.apply(lambda block: model.condition(block).latent_covariance()[:, :k, :k], rows)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
-        """New rows from the foreground model.
+        """Draw new rows from the foreground model.
 
-        For realistic rows use a small gamma, at most half its limit: a strong contrast inflates the variance.
-        For a data frame: `pd.DataFrame(model.sample(10), columns=model.feature_names_in_)`.
+        For realistic rows use a small gamma, at most half its limit: a strong contrast inflates the variance. For a
+        data frame, use `pd.DataFrame(model.sample(10), columns=model.feature_names_in_)`.
 
         Parameters
         ----------
@@ -162,19 +156,19 @@ class Likelihood(Decomposition):
         return self._state.units.foreground.undo(self.model_.sample(n_samples, generator(random_state)))
 
     def impute(self, X: Any, *, return_std: bool = False, n_draws: int | None = None, random_state: Any = None) -> Any:
-        """Rows with their missing values (NaN) filled in from the foreground model; observed values stay as they are.
+        """Impute missing values (NaN) from the foreground model; observed values do not change.
 
         Parameters
         ----------
         X : array-like or data frame of shape (n, D)
             Incomplete rows. A row without any value gets the mean.
         return_std : bool, default False
-            Also return the standard deviation of each filled value (0 where observed).
+            Also return the standard deviation of each imputed value (0 where observed).
         n_draws : int, optional
-            Draw this many completed tables from the conditional distribution instead of filling in its mean: the
-            values filled into one row vary together, as multiple imputation needs.
+            Draw this many completed tables from the conditional distribution instead of imputing its mean. Values
+            imputed into one row vary together, as multiple imputation requires.
         random_state : None, int, Generator or RandomState
-            For `n_draws`.
+            Random seed for `n_draws`.
 
         Returns
         -------
@@ -196,11 +190,11 @@ class Likelihood(Decomposition):
         """
         rows, _ = self._rows(X)
         if is_sparse(rows):
-            raise TypeError("Sparse rows have zeros where nothing is stored, and no missing values to fill.")
+            raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
         if n_draws is not None:
             check_count(n_draws, "n_draws")
             if return_std:
-                raise ValueError("return_std goes without n_draws: the draws themselves show the spread.")
+                raise ValueError("return_std cannot be combined with n_draws: the draws themselves show the spread.")
             random = generator(random_state)
             draws = [self._fill(rows, lambda given: given.draw(random)) for _ in range(n_draws)]
             frames = [like_table(draw, X) for draw in draws]
@@ -211,7 +205,8 @@ class Likelihood(Decomposition):
         return filled, like_table(self._fill(np.where(np.isnan(rows), rows, 0), Conditional.deviation, rows), X)
 
     def _fill(self, rows: Array, values: Callable[[Conditional], Array], given: Array | None = None) -> Array:
-        """The rows with `values`, from the conditional distribution given the same or other rows, where missing."""
+        """The rows with missing entries replaced by `values` of the conditional distribution, given these or other
+        rows."""
         units = self._state.units.foreground
         scaled = units.apply(lambda block: values(self.model_.condition(block)), rows if given is None else given)
         return np.where(np.isnan(rows), units.undo(scaled).astype(rows.dtype, copy=False), rows)
@@ -222,7 +217,7 @@ class Likelihood(Decomposition):
         return self.model_.covariance() * scale[:, None] * scale
 
     def get_precision(self) -> Array:
-        """The inverse of `get_covariance()`, without inverting anything D x D."""
+        """The inverse of `get_covariance()`, computed without inverting a D x D matrix."""
         scale = self._fitted_scale()
         return self.model_.precision() / scale[:, None] / scale
 
@@ -240,17 +235,17 @@ class Likelihood(Decomposition):
         draws: int = 1000,
         tune: int = 1000,
         chains: int = 4,
-        learning_rate: float = 1.0,
+        power: float = 1.0,
         sigma2_min: float = 0.0,
         random_state: Any = None,
         progress: bool = True,
     ) -> ContrastPosterior:
-        """Draws from the Gibbs posterior of (W, sigma2), by NUTS; complete data only.
+        """Draw from the Gibbs posterior of (W, sigma2) with NUTS; no missing values.
 
-        Its density is exp(learning_rate * objective) under a flat prior, a true posterior for gamma = 0. It depends on
-        the rows through N and C alone, so that its cost does not grow with their number. It exists where learning_rate
-        times N = n (1 - gamma) exceeds D + d - 1; other requests are refused, with the way out. Where N is not much
-        larger than D, the flat prior draws W outwards: then trust directions (`angles`, `projector`) more than lengths.
+        Its density is exp(power * objective) under a flat prior: a true posterior for gamma = 0. It depends on the rows
+        only through N and C, so its cost does not grow with their number. It exists if power times N = n (1 - gamma)
+        exceeds D + d - 1; otherwise an error says what to do. If N is not much larger than D, the flat prior inflates
+        W: trust directions (`angles`, `projector`) more than lengths.
 
         Parameters
         ----------
@@ -258,15 +253,15 @@ class Likelihood(Decomposition):
             The rows of the fit, as for `fit`, or their Moments.
         draws, tune, chains : int
             Draws kept and discarded in each chain, and chains.
-        learning_rate : float, default 1.0
-            How much the data count: intervals shrink with its square root. With gamma > 0 there is no likelihood that
-            would fix it; `contrapca.calibrate_learning_rate` finds the one at which intervals cover.
+        power : float, default 1.0
+            Weight of the data: intervals shrink with its square root. With gamma > 0 no likelihood determines it;
+            `contrapca.calibrate_power` finds the value at which intervals have the right coverage.
         sigma2_min : float, default 0.0
             Lower bound of the noise variance, in scaled units.
         random_state : None, int, Generator or RandomState
-            The same draws for the same seed, on any number of cores.
+            A seed gives the same draws on any number of cores.
         progress : bool, default True
-            Show a progress bar on standard error.
+            Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
 
         Returns
         -------
@@ -280,7 +275,7 @@ class Likelihood(Decomposition):
             draws=draws,
             tune=tune,
             chains=chains,
-            learning_rate=learning_rate,
+            power=power,
             sigma2_min=sigma2_min,
             random_state=random_state,
             progress=progress,

@@ -23,54 +23,54 @@ from ._likelihood import Likelihood
 class PCPCA(Likelihood, Contrastive):
     """Probabilistic contrastive principal component analysis (Li, Jones and Engelhardt).
 
-    Maximises the relative likelihood p(X | W, sigma2) / p(Y | W, sigma2)^gamma_raw of foreground X and background Y,
-    in closed form, or by gradients where values are missing (NaN): the fitted model describes what varies in the
-    foreground and not in the background.
+    Maximises the relative likelihood p(X | W, sigma2) / p(Y | W, sigma2)^gamma_raw of foreground X and background Y, in
+    closed form, or by gradients if values are missing (NaN). The fitted model describes what varies in the foreground
+    but not in the background.
 
     Parameters
     ----------
     n_components : int, default 2
-        Number of components that are shown: columns of `transform`, 1 <= n_components < D.
+        Number of components to show: columns of `transform`, 1 <= n_components < D.
     gamma : float or "auto", default "auto"
         Strength of the contrast, in [0, `gamma_max_`) and so below 1: the paper's gamma' = gamma_raw m / n. 0 is PPCA
         of the foreground. "auto" takes 0.97 of the exact limit, a robust choice for finding directions; for densities,
-        scores, sampling and imputation use at most half the limit. With missing values only an upper bound of the limit
-        is known: "auto" takes 0.97 of it, and less until the fit converges (`gamma_search_`).
+        scores, sampling and imputation use at most half the limit. With missing values only an upper bound on the limit
+        is known: "auto" starts at 0.97 of it and goes down until the fit converges (`gamma_search_`).
     background_label : optional
-        Rows with `y == background_label` are the background, for stacked data in pipelines and searches.
-    scale : False, "group" or "pooled", default False
-        "group" divides each group by its own standard deviations (new rows by the foreground's), "pooled" all rows by
-        the within-group ones.
-    solver : {"auto", "eigh", "dual", "lanczos", "lbfgs", "adam"}, default "auto"
-        For complete rows how the eigenvectors are found; `contrapca.which_solver` tells what "auto" picks. With missing
-        values "auto" is "lbfgs". "adam" is the paper's own procedure (step size 0.01, decays 0.9 and 0.999), for
-        comparison.
+        Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
+    scale : {None, "group", "pooled"}, default None
+        "group" divides each group by its own standard deviations (new rows by the foreground's); "pooled" divides all
+        rows by the within-group standard deviations.
+    solver : {"auto", "eigh", "dual", "lanczos", "lbfgs"}, default "auto"
+        How the eigenvectors of complete rows are computed; `solver_` says what "auto" chose and why. With missing
+        values "auto" is "lbfgs".
     n_latent : int, "auto" or None, default None
-        Latent dimensions of the model, n_components or more; None: n_components. "auto" finds how many the groups have
-        above their noise, so that the model has room for what they share.
+        Number of latent dimensions of the model, n_components or more; None means n_components. "auto" counts the
+        dimensions that stand out from the noise in either group, which leaves room for what they share.
     axes : {"variance", "contrast"}, default "variance"
-        Which directions of the model are shown: the first principal ones, as in the paper, or those in which the
-        foreground varies most for what the background varies. "contrast" makes gamma="auto" half the limit.
+        Which directions of the model are shown: the first principal ones, as in the paper, or those with the largest
+        ratio of foreground to background variance. With "contrast", gamma="auto" is half the limit.
     mean : {"observed", "gls"}, default "observed"
-        With missing values: each group's mean of what is observed, right where values are missing completely at random,
-        or its generalised-least-squares mean given the model, right also where observed values decide what is missing.
+        Only with missing values. "observed" is each group's mean of the observed values, which is correct if values are
+        missing completely at random. "gls" is the generalised-least-squares mean given the model, which is also correct
+        if observed values decide what is missing.
     n_init : int, default 1
-        With missing values: starts of the solver, the first from moments of what is observed, the others random. The
-        best is kept.
+        Only with missing values: number of starts of the solver. The first uses moments of the observed values, the
+        others are random; the best is kept.
     max_iter : int, default 1000
-        Iterations of each start; a ConvergenceWarning where they do not suffice.
+        Maximum number of iterations of each start; a ConvergenceWarning says if they were not enough.
     tol : float, default 1e-6
-        Bound of the relative gradient, of the relative change of the objective, and of the relative error of an
-        identity that holds at the maximum; all three must hold, or at least to 1e-4 where rounding ends all progress.
+        Tolerance for the relative gradient, the relative change of the objective and the relative error of an identity
+        that holds at the maximum. All three must be met, or be below 1e-4 if rounding prevents further progress.
     random_state : None, int, Generator or RandomState
-        For the random starts.
-    verbose : int, default 0
-        1 shows the progress of gradient solvers on standard error.
+        Random seed for the random starts.
+    progress : bool, default True
+        Show a progress bar on a terminal or in a notebook if gradient solvers take longer than two seconds.
 
     Attributes
     ----------
     components_ : ndarray of shape (d, D)
-        Unit vectors, the entry of largest magnitude positive.
+        Unit vectors whose entry of largest magnitude is positive.
     loadings_ : ndarray of shape (D, d)
         W, in scaled units.
     noise_variance_ : float
@@ -80,37 +80,37 @@ class PCPCA(Likelihood, Contrastive):
     explained_variance_, background_variance_ : ndarray of shape (d,)
         Variance (ddof 0) of each group along each component.
     explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
-        The same as shares of each group's total variance.
+        The same as fractions of each group's total variance.
     mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
     feature_variance_, background_feature_variance_ : ndarray of shape (D,)
     n_latent_ : int
-        Latent dimensions of the model.
+        Number of latent dimensions of the model.
     axis_ratios_ : ndarray of shape (d,)
-        With axes="contrast": how many times more the foreground varies along each axis than the background, noise taken
-        into account. On the rows of the fit, so optimistic: `contrapca.held_out_contrast` is not.
+        With axes="contrast": ratio of foreground to background variance along each axis, noise taken into account.
+        Computed on the rows of the fit, so it is optimistic; `contrapca.held_out_contrast` is not.
     gamma_, gamma_raw_ : float
-        What was used, and the same in the paper's raw units, gamma n / m.
+        The gamma that was used, and the same in the paper's raw units, gamma n / m.
     gamma_max_ : float
-        With gamma="auto": the exact limit, from which on the relative likelihood has no maximum.
+        With gamma="auto": the exact limit, at or above which the relative likelihood has no maximum.
         `contrapca.gamma_limits` computes it for any table.
     gamma_max_is_bound_ : bool
-        Whether that is only an upper bound of the limit, as values are missing.
+        Whether that is only an upper bound on the limit, because values are missing.
     n_effective_ : float
         N = n (1 - gamma).
     solver_ : SolverChoice
         Which solver ran and why.
     n_iter_ : int
     objective_history_ : ndarray of shape (1 + iterations,)
-        The objective after each iteration of a gradient solver; of a closed form its value alone.
+        The objective after each iteration of a gradient solver; a single value for the closed form.
     init_objectives_ : ndarray of shape (n_init,)
-        What each start reached: their spread tells whether there are several local maxima.
+        The objective that each start reached; a spread means that there are several local maxima.
     gamma_search_ : list of dict
-        With missing values and gamma="auto": every gamma that was tried, and the outcome. Else empty.
+        With missing values and gamma="auto": every gamma that was tried, and the outcome. Otherwise empty.
     model_ : LatentGaussian
         The fitted foreground distribution, in scaled units.
     background_model_ : LatentGaussian
-        PPCA of the background, in its scaled units; what `contrast_score` compares with. Absent without a background,
-        or where that varies in n_components directions or fewer.
+        PPCA of the background in its scaled units, which `contrast_score` compares with. Absent if there is no
+        background, or if it varies in at most n_components directions.
 
     Examples
     --------
@@ -134,7 +134,7 @@ class PCPCA(Likelihood, Contrastive):
         *,
         gamma: float | str = "auto",
         background_label: Any = None,
-        scale: bool | str = False,
+        scale: str | None = None,
         solver: str = "auto",
         n_latent: int | str | None = None,
         axes: str = "variance",
@@ -143,7 +143,7 @@ class PCPCA(Likelihood, Contrastive):
         max_iter: int = 1000,
         tol: float = 1e-6,
         random_state: Any = None,
-        verbose: int = 0,
+        progress: bool = True,
     ):
         super().__init__(n_components, gamma=gamma, background_label=background_label, scale=scale, solver=solver)
         self.n_latent = n_latent
@@ -153,7 +153,7 @@ class PCPCA(Likelihood, Contrastive):
         self.max_iter = max_iter
         self.tol = tol
         self.random_state = random_state
-        self.verbose = verbose
+        self.progress = progress
 
     def _latents(self) -> Latents:
         check_option(self.axes, "axes", ("variance", "contrast"))
@@ -168,7 +168,7 @@ class PCPCA(Likelihood, Contrastive):
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         r, D = self._latents().n_latent, tables.n_features
         if self.n_latent is not None and r is not None and r >= D:  # n_components alone is checked below
-            raise ValueError(f"n_latent={r} is not possible with n_features={D}: it must be less.")
+            raise ValueError(f"n_latent={r} is not possible with n_features={D}: it must be smaller.")
         return super()._collected(tables)
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
@@ -177,29 +177,30 @@ class PCPCA(Likelihood, Contrastive):
             return fit
         if gamma is None and not self._latents().contrast_axes and (shared := shared_components(fit)):
             warn(
-                f"PCPCA still shows what both groups share: {listed(shared)} of its components (counted from 0) vary "
-                "hardly more in the foreground than in the background, although gamma='auto' is near its limit. "
-                "ContraPCA has room for what is shared and looks past it; CPCA allows larger gammas."
+                f"PCPCA still shows what both groups share: along component{'s' * (len(shared) > 1)} {listed(shared)} "
+                "(counting from 0) the foreground varies barely more than the background, although gamma='auto' is "
+                "near its limit. "
+                "ContraPCA models what is shared without showing it; CPCA allows larger gammas."
             )
         return replace(fit, background_model=background_model(data, fit, self._settings()))
 
     @property
     def n_latent_(self) -> int:
-        """Latent dimensions of the model."""
+        """Number of latent dimensions of the model."""
         check_is_fitted(self)
         return self._state.n_latent
 
     @property
     def axis_ratios_(self) -> Array:
-        """Ratios of the foreground's to the background's variance along contrast axes."""
+        """Ratios of foreground to background variance along contrast axes."""
         check_is_fitted(self)
         if self._state.axis_ratios is None:
-            raise AttributeError("This model has no axis_ratios_: they belong to axes='contrast', with a background.")
+            raise AttributeError("This model has no axis_ratios_: they need axes='contrast' and a background.")
         return self._state.axis_ratios
 
     @property
     def gamma_search_(self) -> list[dict[str, float | str]]:
-        """Every gamma that "auto" tried, where values are missing, and the outcome."""
+        """Every gamma that "auto" tried with missing values, and the outcome."""
         check_is_fitted(self)
         return self._state.gamma_search
 
@@ -212,12 +213,12 @@ class PCPCA(Likelihood, Contrastive):
         return self._state.background_model
 
     def contrast_score(self, X: Any) -> Array:
-        """How much better the foreground model explains each row than the background does.
+        """How much better the foreground model explains each row than the background model.
 
-        The log-likelihood of the row under the fitted foreground model less that under a PPCA of the
-        background with the same number of components: the larger, the more like the foreground. A strong contrast gives
-        up likelihood of all rows alike, so that only the order of scores means something then; with gamma at most half
-        its limit, 0 is a sensible threshold too.
+        The log-likelihood of the row under the foreground model, minus that under a PPCA of the background with the
+        same number of components: the larger, the more the row looks like foreground. A strong contrast lowers the
+        likelihood of all rows, so then only the order of the scores is meaningful. With gamma at most half its limit, 0
+        is also a sensible threshold.
 
         Parameters
         ----------

@@ -1,4 +1,4 @@
-"""Everything that can be saved: one registry, one reader."""
+"""Saving and loading: one registry and one reader for everything that can be saved."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ..moments import Moments, SolverChoice
 from ..uncertainty import ContrastPosterior
 from ..units import Units
 
-# What a file can hold: the kind that is written in it, and the class whose `from_saved` reads it. Estimators enter
+# What can be saved: the kind written in the file, and the class whose `from_saved` reads it. Estimators register
 # themselves.
 REGISTRY: dict[str, Any] = {"moments": Moments, "posterior": ContrastPosterior}
 
@@ -58,13 +58,18 @@ def save_fit(path: Any, estimator: Any, fit: Fit) -> None:
         "solver": [fit.solver.name, fit.solver.reason],
         "limit_is_bound": fit.limit_is_bound,
         "gamma_search": fit.gamma_search,
-        "parameters": {name: _plain(name, value) for name, value in estimator.get_params(deep=False).items()},
+        "parameters": plain_parameters(estimator),
     }
     write_archive(path, type(estimator).__name__, facts, arrays, fit.units.foreground.names)
 
 
+def plain_parameters(estimator: Any) -> dict[str, Any]:
+    """The parameters of an estimator as JSON-compatible values."""
+    return {name: _plain(name, value) for name, value in estimator.get_params(deep=False).items()}
+
+
 def _plain(name: str, value: Any) -> Any:
-    """A parameter as JSON can hold it."""
+    """A parameter as a JSON-compatible value."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, str | bool | int | float):
@@ -75,7 +80,7 @@ def _plain(name: str, value: Any) -> Any:
 
 
 def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names: tuple[str, ...] | None) -> Fit:
-    """The fit of a saved estimator, each part checked."""
+    """The checked fit of a saved estimator."""
     groups = facts["groups"]
     labels = tuple(str(group["name"]) for group in groups)
     shapes = ARRAYS | {f"{label}.along": "k" for label in labels}
@@ -125,7 +130,7 @@ def _number(facts: Mapping[str, Any], name: str) -> Any:
 
 
 def load(path: Any) -> Any:
-    """Read a model, a path, moments or the draws of a posterior that `save` wrote.
+    """Load a model, path, moments or draws written by `save`.
 
     Parameters
     ----------
@@ -134,12 +139,12 @@ def load(path: Any) -> Any:
     Returns
     -------
     PPCA, CPCA, PCPCA, CLVM, ContrastPath, ContrastPosterior or Moments
-        A model is fitted; it transforms, scores and samples as the saved one did.
+        Models are fitted: they transform, score and sample exactly like the saved ones.
 
     Raises
     ------
     ModelFileError
-        If the file is not such a model, is damaged, or was written by another version.
+        If the file was not written by contrapca, is damaged, or was written by another version.
 
     Examples
     --------
@@ -156,7 +161,7 @@ def load(path: Any) -> Any:
     """
     archive = read_archive(path)
     if archive.kind not in REGISTRY:
-        raise ModelFileError(f"{str(path)!r} holds a {archive.kind!r}, which this version does not know.")
+        raise ModelFileError(f"{str(path)!r} contains a {archive.kind!r}, which this version cannot read.")
     try:
         return REGISTRY[archive.kind].from_saved(archive.facts, archive.arrays, archive.names)
     except (KeyError, TypeError, ValueError, OverflowError) as error:

@@ -1,4 +1,4 @@
-"""From the data of a fit to everything an estimator reports."""
+"""Fitting: from the data to everything an estimator reports."""
 
 from dataclasses import replace
 
@@ -13,6 +13,8 @@ from ._held_out import (
     FOLDS,
     SEED,
     HeldOut,
+    Training,
+    auto_directions,
     contrast_gamma,
     fold_error,
     held_out,
@@ -23,27 +25,27 @@ from ._held_out import (
     unwarned,
     within_rows,
 )
-from ._incomplete import Start, attempt_fit, fit_incomplete, incomplete_background_model, upper_bound
+from ._incomplete import BACKTRACK, Start, attempt_fit, fit_incomplete, incomplete_background_model, upper_bound
 
 
 def fit_data(
     data: Complete | Incomplete, method: Method, latents: Latents, gamma: float | None, settings: Settings
 ) -> Fit:
-    """Fit at `gamma` (None: choose it): in closed form, or by gradients where values are missing."""
+    """Fit at `gamma` (None: choose it), in closed form, or by gradients if values are missing."""
     if isinstance(data, Complete):
         return fit_complete(data, method, latents, gamma)
     return fit_incomplete(data, latents, gamma, settings)
 
 
 def background_model(data: Complete | Incomplete, fit: Fit, settings: Settings) -> LatentGaussian | None:
-    """PPCA of the background alone, about the means of a fit; None where it varies in too few directions."""
+    """PPCA of the background alone, centred as in a fit; None if it varies in too few directions."""
     if isinstance(data, Complete):
         return complete_background_model(data, fit.n_latent)
     return incomplete_background_model(data, fit, settings)
 
 
 def resolved(data: Complete | Incomplete, latents: Latents) -> Latents:
-    """The same with the number of latent dimensions known."""
+    """`latents` with the number of latent dimensions filled in."""
     if latents.n_latent is not None:
         return latents
     if isinstance(data, Complete):

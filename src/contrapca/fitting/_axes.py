@@ -1,4 +1,4 @@
-"""Which axes of a solution are shown: the first principal ones, or those that the background lacks (F16)."""
+"""Which axes of a solution are shown: the first principal ones, or contrast axes (F16)."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ from ..solvers import (
 from ..subspaces import canonical_sign_of
 from ._fit import Latents
 
-# Eigenvalues that the rank rule looks at: more than 50 would not count. Where each costs products with the rows, the
-# first few are looked at before, as they settle most tables.
+# Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products with the rows, the
+# first few are tried first: they are enough for most tables.
 MOST, LOOKS = 51, (12, 25, 51)
 MASKED_SPARE = 10  # latent dimensions of a model of incomplete rows beyond those that are shown
 
@@ -36,13 +36,13 @@ class ShownAxes:
     Attributes
     ----------
     directions : ndarray of shape (r, k)
-        Unit directions U d that rows are projected on.
+        Unit directions U d that rows are projected onto.
     rotation : ndarray of shape (r, r)
-        Of the latent space: the first k columns of W = U diag(lengths) R belong to the axes that are shown.
+        Rotation R of the latent space: the first k columns of W = U diag(lengths) R belong to the axes that are shown.
     variances : Groups of ndarray of shape (k,)
-        Of each group along the directions.
+        Variance of each group along the directions.
     ratios : ndarray of shape (k,) or None
-        Those of contrast axes.
+        Variance ratios of contrast axes.
     """
 
     directions: Array
@@ -51,7 +51,7 @@ class ShownAxes:
     ratios: Array | None
 
     def lift(self, U: Array, lengths: Array) -> tuple[Array, Array]:
-        """Components (D, k) with canonical signs, and W (D, r), its first k columns with the same."""
+        """Components (D, k), and W (D, r) whose first k columns have the same canonical signs."""
         components, W = U @ self.directions, (U * lengths) @ self.rotation
         signs = canonical_sign_of(components)
         W[:, : signs.size] *= signs
@@ -85,7 +85,7 @@ def show_axes(
     ]
     ratios, w = contrast_axes(covariances.foreground, background, noise[0], float(np.mean(noise[1:])), k)
     rotation = latent_rotation(lengths, sigma2, w)
-    # Latent means are along U diag(l / (l^2 + sigma2)) R; where that vanishes the loading itself tells the direction.
+    # Latent means are along U diag(l / (l^2 + sigma2)) R; where that vanishes, use the direction of the loading itself.
     directions = (lengths / (lengths**2 + sigma2))[:, None] * rotation[:, :k]
     norms = np.linalg.norm(directions, axis=0)
     directions = np.where(norms > 0, directions / np.where(norms > 0, norms, 1.0), rotation[:, :k])
@@ -94,18 +94,18 @@ def show_axes(
 
 
 def automatic_rank(data: Complete, k: int) -> int:
-    """Latent dimensions of a model of which k are shown, from the spectra of the groups (F16)."""
+    """Number of latent dimensions of a model that shows k of them, from the spectra of the groups (F16)."""
     groups = data.groups
     q = groups.map(_dimensions_above_noise)
     D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
     rank = latent_rank(q.foreground, max(q.backgrounds, default=0), k, D, rows[0], min(rows))
-    if rank > k and not rank_exceeds(groups.foreground, rank):  # repeated features, or fewer different rows
+    if rank > k and not rank_exceeds(groups.foreground, rank):  # repeated features, or repeated rows
         rank = max(feasible_rank(alone(groups.foreground), rank), k)
     return rank
 
 
 def feasible_rank(C: Contrast, r: int) -> int:
-    """The largest number of latent dimensions, at most r, for which the contrast has a solution; 0 if none has."""
+    """The largest number of latent dimensions, at most r, for which the contrast has a solution; 0 if there is none."""
     if C.N <= EPS * C.n_foreground:
         return 0
     left = least_losses(C, top_eigenpairs(C, r).values)[1:] * C.n_foreground  # f of F3 for 1, ..., r dimensions

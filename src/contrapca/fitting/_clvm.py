@@ -1,4 +1,4 @@
-"""CLVM: the shared and the foreground's own dimensions as one model."""
+"""CLVM: shared and foreground-specific dimensions in one model."""
 
 from __future__ import annotations
 
@@ -13,22 +13,22 @@ from ..solvers import solve_clvm
 from ..subspaces import principal_axes
 from ._fit import Fit
 
-LOOSEST = 1e-4  # the relative gradient from which on a fit has not converged, whatever was asked for
+LOOSEST = 1e-4  # above this relative gradient a fit has not converged, whatever `tol` is
 
 
 def fit_clvm(data: Complete, k: int, d: int, *, tol: float, max_iter: int) -> Fit:
-    """The likelihood's maximum with k shared dimensions and d of the foreground; these are the axes that are shown."""
+    """The maximum-likelihood fit with k shared and d foreground-specific dimensions; the latter are the axes shown."""
     groups = data.groups
     found = solve_clvm(groups, k, d, tol=tol, max_iter=max_iter)
     if not found.bounded:
         raise ValueError(
-            f"The likelihood has no maximum: n_shared={k} and n_foreground={d} dimensions describe these rows "
-            "without rest, so that the noise variance goes to 0. Use fewer dimensions or more rows."
+            f"The likelihood has no maximum: n_shared={k} and n_foreground={d} dimensions fit these rows exactly, "
+            "so the noise variance goes to 0. Use fewer dimensions or more rows."
         )
     if found.residual > max(tol, LOOSEST):
         warn(
             f"CLVM did not converge in {found.history.size - 1} iterations: the relative gradient is "
-            f"{found.residual:.1e}, where tol={tol:g} is asked for. Raise max_iter, or use scale='pooled'.",
+            f"{found.residual:.1e} (tol={tol:g}). Raise max_iter, or use scale='pooled'.",
             ConvergenceWarning,
         )
     S, W = (U * lengths for U, lengths in map(principal_axes, (found.S, found.W)))

@@ -16,7 +16,7 @@ from ..moments import Complete, Moments, alone, contrast
 from ._axes import automatic_rank, feasible_rank, show_axes
 from ._fit import Fit, Latents
 
-# Below this limit, with more variance in the background, the groups were probably exchanged.
+# Below this limit, with more variance in the background, the groups were probably swapped.
 TINY_LIMIT = 0.1
 
 
@@ -42,10 +42,10 @@ def fit_complete(data: Complete, method: Method, latents: Latents, gamma: float 
 
 
 def _given_way(wanted: int, possible: int, gamma: float) -> int:
-    """Fewer latent dimensions than the tables suggest, with a warning."""
+    """Reduce the number of latent dimensions, with a warning."""
     warn(
-        f"gamma={gamma:.6g} is above the limit for the {wanted} latent dimensions that these tables suggest: the "
-        f"model has {possible}. Use gamma='auto', or a smaller one, to have them all."
+        f"gamma={gamma:.6g} is above the limit for the {wanted} latent dimensions that these tables suggest, so the "
+        f"model has only {possible}. For all {wanted}, use gamma='auto' or a smaller gamma."
     )
     return possible
 
@@ -53,7 +53,7 @@ def _given_way(wanted: int, possible: int, gamma: float) -> int:
 def solve_complete(
     data: Complete, method: Method, latents: Latents, gamma: float, start: Array | None = None
 ) -> Fit | None:
-    """The solution at gamma, None where there is none; `start` holds vectors near it."""
+    """The solution at gamma, or None if there is none; `start` holds vectors near it."""
     groups, C = data.groups, contrast(data.groups, gamma)
     solution = method.solve(C, latents.rank, start)
     if not solution.feasible:
@@ -89,26 +89,24 @@ def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) ->
     limit, _ = method.limit(groups, d)
     if limit == 0:
         return RankError(d)
-    if gamma < limit * (1 - 1e-9):  # feasible in exact arithmetic, but not in this one
+    if gamma < limit * (1 - 1e-9):  # feasible in exact arithmetic, but not in floating point
         return ValueError(
-            f"gamma={gamma:.6g} is below its limit ({limit:.6g}), but so strong a contrast that rounding errors hide "
-            "the foreground. Use a smaller gamma."
+            f"gamma={gamma:.6g} is below its limit ({limit:.6g}), but so large that rounding errors hide the "
+            "foreground. Use a smaller gamma."
         )
     reason, advice = method.refusal(limit, d)
     if looks_exchanged(limit, groups.map(Moments.total_variance)):
-        advice += (
-            " The background varies more than the foreground and the limit is tiny: were the two groups exchanged?"
-        )
+        advice += " The background varies more than the foreground and the limit is tiny: were the two groups swapped?"
     return InfeasibleGammaError(gamma, limit, d, reason, advice)
 
 
 def looks_exchanged(limit: float, totals: Groups[float]) -> bool:
-    """Whether foreground and background were probably mistaken for each other."""
+    """Whether foreground and background were probably swapped."""
     return limit < TINY_LIMIT and any(total > totals.foreground for total in totals.backgrounds)
 
 
 def complete_background_model(data: Complete, d: int) -> LatentGaussian | None:
-    """PPCA of the background alone, in its scaled units; None where it varies in d directions or fewer."""
+    """PPCA of the background alone, in its scaled units; None if it varies in at most d directions."""
     own = data.background_alone()
     C = alone(own.groups.foreground)
     solution = PCPCA_METHOD.solve(C, d)

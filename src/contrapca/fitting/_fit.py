@@ -1,4 +1,4 @@
-"""What a fit is: everything an estimator reports, as plain values."""
+"""`Fit`: everything an estimator reports, as plain values."""
 
 from __future__ import annotations
 
@@ -13,25 +13,24 @@ from ..groups import Groups
 from ..moments import SolverChoice, raw_gamma, weighted_terms
 from ..units import Units
 
-# Part of the exact limit that gamma="auto" takes: with the paper's axes (F15), and with contrast axes (F16).
+# Fraction of the exact limit that gamma="auto" takes: with the paper's axes (F15), and with contrast axes (F16).
 AUTO_FRACTION, CONTRAST_FRACTION = 0.97, 0.5
 
 SHARED_RATIO = 1.5  # a component that varies less than this many times more in the foreground may be shared
 
-Step = dict[str, float | str]  # of a search for gamma: a value and its outcome
+Step = dict[str, float | str]  # one step of a search for gamma: a value and its outcome
 
 
 @dataclass(frozen=True)
 class Settings:
-    """How a gradient solver is to run."""
+    """Settings of a gradient solver."""
 
-    algorithm: Any = "lbfgs"
     mean: str = "observed"  # or "gls"
     n_init: int = 1
     max_iter: int = 1000
     tol: float = 1e-6
     random_state: Any = None
-    verbose: int = 0
+    progress: bool = False
 
 
 @dataclass(frozen=True)
@@ -43,10 +42,10 @@ class Latents:
     n_shown : int
         k.
     n_latent : int or None
-        r >= k; None: found from the spectra of the groups (F16).
+        r >= k; None means that it is found from the spectra of the groups (F16).
     contrast_axes : bool
-        Whether the axes that are shown are those in which the foreground varies most for what the background varies,
-        instead of the first principal ones.
+        Whether to show the axes with the largest ratio of foreground to background variance instead of the first
+        principal ones.
     """
 
     n_shown: int
@@ -55,7 +54,7 @@ class Latents:
 
     @classmethod
     def plain(cls, d: int) -> Latents:
-        """d dimensions, all of which are shown."""
+        """d dimensions, all shown."""
         return cls(d, d)
 
     @property
@@ -66,7 +65,7 @@ class Latents:
 
     @property
     def auto_fraction(self) -> float:
-        """Part of the limit that gamma="auto" takes."""
+        """Fraction of the limit that gamma="auto" takes."""
         return CONTRAST_FRACTION if self.contrast_axes else AUTO_FRACTION
 
 
@@ -78,9 +77,9 @@ class Fit:
     ----------
     units : Groups of Units
     components : ndarray of shape (D, k)
-        Unit directions that rows are projected on.
+        Unit directions that rows are projected onto.
     variances : Groups of ndarray of shape (k,)
-        Along each component, ddof 0.
+        Variance along each component, ddof 0.
     totals : Groups of float
         Sum of the variances of all features.
     gamma : float
@@ -88,22 +87,21 @@ class Fit:
     n_iter : int
     solver : SolverChoice
     model : LatentGaussian or None
-        N(mean, W W' + sigma2 I) with r latent dimensions, those that are shown first; None where there is no
-        probability model.
+        N(mean, W W' + sigma2 I) with r latent dimensions, the shown ones first; None without a probability model.
     inside : Groups of float
         Variance of each group inside the model's subspace.
     axis_ratios : ndarray of shape (k,) or None
-        theta of contrast axes: ratios of the foreground's to the background's variance.
+        theta of contrast axes: ratios of foreground to background variance.
     eigenvalues : ndarray of shape (k,) or None
-        Of C / n.
+        Eigenvalues of C / n.
     background_model : LatentGaussian or None
         PPCA of the background.
     limit : float or None
-        Of gamma, where it was computed on the way.
+        Limit of gamma, if it was computed.
     limit_is_bound : bool
-        Whether that is only an upper bound, as values are missing.
+        Whether that is only an upper bound, because values are missing.
     history : ndarray of shape (n_iter + 1,)
-        The objective after each iteration; of a closed form its value alone.
+        The objective after each iteration; a single value for the closed form.
     init_objectives : ndarray of shape (n_init,)
         The objective that each start reached.
     gamma_search : list of dict
@@ -141,7 +139,7 @@ class Fit:
 
     @property
     def loadings(self) -> Array:
-        """W along the axes that are shown, shape (D, k); the components where there is no model."""
+        """W along the axes shown, shape (D, k); the components if there is no model."""
         return self.components if self.model is None else self.model.W[:, : self.n_shown]
 
     @property
@@ -156,7 +154,7 @@ class Fit:
 
     @property
     def factors(self) -> list[float]:
-        """What each group's covariance counts for in C / n: 1, and -gamma for all backgrounds together."""
+        """The weight of each group's covariance in C / n: 1, and -gamma for all backgrounds together."""
         n = self.units.foreground.weight
         return [c * units.weight / n for c, units in weighted_terms(self.units, self.gamma)]
 
@@ -167,18 +165,18 @@ class Fit:
 
     @property
     def reconstruction_loss(self) -> float:
-        """CPCA's loss: variance outside the model's subspace, less gamma times that of the background."""
+        """CPCA's loss: variance outside the model's subspace, minus gamma times that of the background."""
         outside = [total - inside for total, inside in zip(self.totals, self.inside, strict=True)]
         return float(np.dot(self.factors, outside))
 
     @property
     def shares(self) -> Groups[Array]:
-        """Of each group's variance, along each component, shape (k,)."""
+        """Fraction of each group's total variance along each component, shape (k,)."""
         return self.variances.map(share_of, self.totals)
 
 
 def share_of(along: Array, total: Array | float) -> Array:
-    """Variance along components as a share of the total; 0 of no variance."""
+    """Variance along components as a fraction of the total; 0 if there is no variance."""
     total = np.asarray(total)
     return np.divide(along, total, out=np.zeros_like(along), where=total > 0)
 
@@ -186,8 +184,9 @@ def share_of(along: Array, total: Array | float) -> Array:
 def shared_components(fit: Fit) -> list[int]:
     """Components along which the foreground varies less than 1.5 times as much as the background, on the fit's rows.
 
-    Ratios on the rows of the fit are too large, the more so the fewer rows: a strong direction that both groups share
-    has a ratio near 1, noise alone one of 2 to 20. So what is below 1.5 here is shared, whatever the number of rows.
+    Ratios on the rows of the fit are too large, especially with few rows: a strong direction that both groups share has
+    a ratio near 1, pure noise a ratio of 2 to 20. So a ratio below 1.5 means that the component is shared, whatever the
+    number of rows.
     """
     if fit.variances.background is None:
         return []

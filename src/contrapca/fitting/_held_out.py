@@ -6,15 +6,16 @@ import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from .._util.arrays import Array
 from .._util.threads import calm_threads
 from ..exceptions import ContrastWarning, RankError
-from ..groups import Tables
+from ..groups import Groups, Tables
 from ..methods import Method
-from ..moments import Complete, Fold, Incomplete, Moments, contrast
+from ..moments import Complete, Fold, Moments, contrast
 from ..solvers import Spectrum, solve_path
 from ._axes import show_axes
 from ._fit import Latents
@@ -22,6 +23,8 @@ from ._fit import Latents
 FOLDS, SEED = 5, 0  # of the folds by which gamma="auto" is chosen
 POINTS = 25  # gammas that "auto" tries
 COARSE = 1e-2  # residuals of axes that are only compared: they are then right to some 1e-4
+
+Training = Tables | Complete  # what a fold leaves
 
 
 @dataclass(frozen=True)
@@ -89,21 +92,21 @@ def fold_error(left_out: Array) -> Array:
     return np.asarray(np.sqrt((folds - 1) * (1 / folds + 1 / (folds - 1)) * spread))
 
 
-def held_out(folds: Sequence[Fold], directions: Callable[[Tables], Array]) -> HeldOut:
+def held_out(folds: Sequence[Fold], directions: Callable[[Training], Groups[Array]]) -> HeldOut:
     """Held-out contrast of the axes that `directions` finds.
 
     Parameters
     ----------
     folds : sequence of Fold
     directions : callable
-        From training tables to axes in original units, shape (D, k) or (G, D, k) for G gammas.
+        From training tables to each group's axes in original units, shape (D, k) or (G, D, k) for G gammas.
     """
     squares, D = [], folds[0].left.foreground.mean.size
     for fold in folds:
         with unwarned(), many_problems(D):
-            V = directions(fold.training)
-        flat = V if V.ndim == 2 else np.moveaxis(V, 0, 1).reshape(V.shape[1], -1)
-        found = fold.squares(flat)
+            axes = directions(fold.training)
+        V = axes.foreground
+        found = fold.squares(axes.map(lambda own: own if own.ndim == 2 else np.hstack(list(own))))
         squares.append(found if V.ndim == 2 else found.reshape(len(found), V.shape[0], V.shape[2]))
     return HeldOut.of(squares, [fold.weights for fold in folds])
 
@@ -124,12 +127,14 @@ def many_problems(order: int) -> AbstractContextManager[None]:
     return calm_threads(10.0 * order**2)
 
 
-def in_original_units(components: Array, data: Complete | Incomplete) -> Array:
-    """Directions (..., D, k) that rows of original units are projected on, from those in the units of the model.
+def in_original_units(components: Array, data: Complete) -> Groups[Array]:
+    """Directions (..., D, k) that rows of each group are projected on, from those in the units of the model.
 
-    One direction for both groups, that of new rows, which the foreground's scales apply to.
+    With scale="group" each group is measured in its own units, as the model does. A model of the foreground alone has
+    only its units, for the background too.
     """
-    return components / data.units.foreground.scale[:, None]
+    units = data.units if data.units.backgrounds else Groups.of(data.units.foreground, data.units.foreground)
+    return units.map(lambda own: components / own.scale[:, None])
 
 
 def within_rows(latents: Latents, data: Complete) -> Latents:
@@ -139,8 +144,8 @@ def within_rows(latents: Latents, data: Complete) -> Latents:
     return replace(latents, n_latent=max(min(latents.rank, room), latents.n_shown))
 
 
-def path_directions(data: Complete, method: Method, latents: Latents, gammas: Array) -> Array:
-    """The axes that are shown at every gamma, in original units, shape (G, D, k).
+def path_directions(data: Complete, method: Method, latents: Latents, gammas: Array) -> Groups[Array]:
+    """The axes that are shown at every gamma, in each group's original units, shape (G, D, k).
 
     Principal axes exist at every gamma, also where the method itself has no solution with these rows; contrast axes do
     not, and are nan there.
@@ -162,6 +167,25 @@ def path_directions(data: Complete, method: Method, latents: Latents, gammas: Ar
     return in_original_units(np.einsum("Dk,gkd->gDd", basis, shown), data)
 
 
+def auto_directions(data: Complete, method: Method, latents: Latents) -> Groups[Array] | None:
+    """The axes that are shown at the gamma of "auto" with these rows, in each group's original units, shape (D, k).
+
+    What `fit_data` finds, without all else that a fit reports; None where rounding hides the foreground.
+    """
+    latents = within_rows(latents, data)
+    limit, start = method.limit(data.groups, latents.rank)
+    if limit == 0:
+        raise RankError(latents.rank)
+    C = contrast(data.groups, latents.auto_fraction * limit)
+    solution = method.solve(C, latents.rank, start)
+    if not solution.feasible:
+        return None
+    spectrum, totals = solution.spectrum, data.groups.map(Moments.total_variance)
+    covariances = Groups.from_items(spectrum.covariances(C), data.groups.names)
+    shown = show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, C.n_features)
+    return in_original_units(data.lift(C, spectrum.vectors, spectrum.values) @ shown.directions, data)
+
+
 def one_error_rule(gammas: Array, found: HeldOut) -> int:
     """The index of the smallest gamma whose contrast is within one standard error of the best."""
     means = np.where(np.isnan(found.means), -np.inf, found.means)
@@ -172,7 +196,7 @@ def one_error_rule(gammas: Array, found: HeldOut) -> int:
 
 
 def contrast_gamma(
-    folds: Sequence[Fold], collected: Callable[[Tables], Complete], data: Complete, method: Method, latents: Latents
+    folds: Sequence[Fold], collected: Callable[[Any], Complete], data: Complete, method: Method, latents: Latents
 ) -> float:
     """The gamma of a method's own range that held-out contrast chooses, with the one-standard-error rule.
 
@@ -180,7 +204,7 @@ def contrast_gamma(
     ----------
     folds : sequence of Fold
     collected : callable
-        From training tables to the data of a fit.
+        From what a fold leaves to the data of a fit.
     data : Complete
         All rows.
     method : Method

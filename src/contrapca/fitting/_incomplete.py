@@ -1,4 +1,4 @@
-"""Incomplete groups: gradient fits, and a gamma that works where the exact limit is unknown."""
+"""Incomplete groups: gradient fits, and the search for a gamma that works when the exact limit is unknown."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from ..subspaces import principal_axes
 from ._axes import masked_rank, show_axes
 from ._fit import Fit, Latents, Settings, Step
 
-# gamma="auto" starts from a fraction of the bound and takes this part of gamma until a fit converges.
+# gamma="auto" starts at a fraction of the bound and multiplies gamma by this until a fit converges.
 BACKTRACK, MAX_ATTEMPTS = 0.85, 25
 # Rounds of fitting and estimating the means anew (mean="gls"), and the change, in sd, that ends them.
 MEAN_ROUNDS, MEAN_CHANGE = 100, 1e-5
@@ -38,7 +38,7 @@ Start = tuple[Array, float]  # W and sigma2
 
 @dataclass(frozen=True)
 class Attempt:
-    """A fit at one gamma, or the reason why there is none; `solution` where the fit did not converge."""
+    """A fit at one gamma, or the reason why there is none; `solution` if the fit did not converge."""
 
     fit: Fit | None
     reason: str = ""
@@ -46,7 +46,7 @@ class Attempt:
 
 
 def fit_incomplete(data: Incomplete, latents: Latents, gamma: float | None, settings: Settings) -> Fit:
-    """Fit by gradients at `gamma` (None: find one that works), or raise and name one that does."""
+    """Fit by gradients at `gamma` (None: find one that works), or raise an error that names one that works."""
     foreground, d = data.groups.foreground, latents.n_shown
     if foreground.mean_variance <= foreground.rounding_variance():
         raise RankError(d)
@@ -71,14 +71,14 @@ def fit_incomplete(data: Incomplete, latents: Latents, gamma: float | None, sett
 
 
 def upper_bound(data: Incomplete, d: int) -> float:
-    """An upper bound of the feasible gamma'."""
+    """An upper bound on the feasible gamma'."""
     return masked_bound(data.groups, d, generator(0))
 
 
 def _search(data: Incomplete, latents: Latents, bound: float, settings: Settings) -> tuple[Attempt, list[Step]]:
-    """The attempt at the largest gamma tried that converges, from a fraction of the bound downwards, and all outcomes.
+    """Try decreasing gammas until one converges; return that attempt and all outcomes.
 
-    Where none converges, the first that did not, but has a fit; else the last.
+    If none converges, return the first one with a fit, or else the last one.
     """
     gamma, fallback = latents.auto_fraction * bound, None
     steps: list[Step] = []
@@ -103,7 +103,7 @@ def attempt_fit(
 ) -> Attempt:
     """The fit at one gamma, or the reason why there is none.
 
-    `limit` is the bound of gamma, if it is known; `start` replaces the first start, estimated moments.
+    `limit` is the bound on gamma, if known; `start` replaces the first start (estimated moments).
     """
     d = latents.rank
     if data.groups.background is not None and gamma > 0:
@@ -113,7 +113,7 @@ def attempt_fit(
             what = "the number of observed values"
             if feature is not None:
                 what = f"how often {feature_label(names, feature)} was observed"
-            return Attempt(None, f"{what} allows gamma below {bound:.4g} only")
+            return Attempt(None, f"{what} allows only gamma below {bound:.4g}")
     random = generator(settings.random_state)
     starts = [start or masked_start(data.groups, gamma, d)]
     starts += [random_start(data.groups, d, random) for _ in range(settings.n_init - 1)]
@@ -132,14 +132,14 @@ def attempt_fit(
     if limit is None and contrasted and comes_near_the_bound(data.groups, gamma, best.W):
         limit = upper_bound(data, d)
     if limit is not None and gamma >= limit:
-        return Attempt(None, "the noise variance goes to 0 (the fit itself ended at a mere local maximum)")
+        return Attempt(None, "the noise variance goes to 0 (the optimiser stopped at a local maximum)")
     objectives = np.array([solution.objective for solution in solutions])
     fit = replace(_result(data, latents, gamma, best, history, settings), init_objectives=objectives, limit=limit)
     return Attempt(fit, unconverged=None if best.status == "converged" and settled else best)
 
 
 def _warned(attempt: Attempt, settings: Settings) -> Fit:
-    """The fit of an attempt, with a warning where it did not converge."""
+    """The fit of an attempt, with a warning if it did not converge."""
     assert attempt.fit is not None
     if attempt.unconverged is not None:
         _warn_not_converged(attempt.unconverged, settings)
@@ -147,13 +147,12 @@ def _warned(attempt: Attempt, settings: Settings) -> Fit:
 
 
 def _run(groups: Groups[MaskedGroup], gamma: float, start: Start, settings: Settings, label: str) -> GradientSolution:
-    """One start, with a progress bar if wanted."""
-    with Progress(label, settings.max_iter, settings.verbose > 0) as progress:
+    """Run one start, with an optional progress bar."""
+    with Progress(label, settings.max_iter, settings.progress) as progress:
         return maximise(
             groups,
             gamma,
             *start,
-            algorithm=settings.algorithm,
             tol=settings.tol,
             max_iter=settings.max_iter,
             observer=lambda k, value, slope: progress.update(k, f"objective {value:.6g}, gradient {slope:.1e}"),
@@ -163,7 +162,7 @@ def _run(groups: Groups[MaskedGroup], gamma: float, start: Start, settings: Sett
 def _with_gls_means(
     data: Incomplete, gamma: float, best: GradientSolution, settings: Settings, label: str
 ) -> tuple[Incomplete, GradientSolution, Array, bool]:
-    """Rounds of GLS means and fits about them: data, solution, history, and whether the means have settled."""
+    """Alternate GLS means and fits; return data, solution, history and whether the means have converged."""
     histories, settled = [best.history], False
     for _ in range(MEAN_ROUNDS):
         means = data.groups.map(lambda group: gls_mean(group, best.W, best.sigma2))  # noqa: B023
@@ -187,10 +186,9 @@ def _change(data: Incomplete, means: Groups[Array], sigma2: float) -> float:
 
 def _warn_not_converged(solution: GradientSolution, settings: Settings) -> None:
     warn(
-        f"The fit did not converge in {solution.n_iter} iterations ({solution.status}): relative gradient, change of "
-        f"the objective and its identity at the maximum are within {solution.residual:.1e}, where tol={settings.tol:g} "
-        "is asked for. Raise max_iter, use a smaller gamma, or scale the features (scale='pooled')."
-        + (" Adam with its fixed step size rarely gets there; solver='auto' does." * (settings.algorithm == "adam")),
+        f"The fit did not converge in {solution.n_iter} iterations ({solution.status}): the largest convergence "
+        f"residual is {solution.residual:.1e} (tol={settings.tol:g}). Raise max_iter, use a smaller gamma, or scale "
+        "the features (scale='pooled').",
         ConvergenceWarning,
     )
 
@@ -198,7 +196,7 @@ def _warn_not_converged(solution: GradientSolution, settings: Settings) -> None:
 def _result(
     data: Incomplete, latents: Latents, gamma: float, solution: GradientSolution, history: Array, settings: Settings
 ) -> Fit:
-    """The fit at a solution, which is free to rotate: its axes start from the singular vectors of W."""
+    """The fit at a solution. W is determined only up to rotation, so its axes start from the singular vectors of W."""
     W, sigma2, groups = solution.W, solution.sigma2, data.groups
     U, lengths = principal_axes(W)
     covariances = groups.map(lambda group: expected_covariance(group, U, W, sigma2))
@@ -214,7 +212,7 @@ def _result(
         gamma=gamma,
         objective=solution.objective,
         n_iter=history.size - 1,
-        solver=SolverChoice(settings.algorithm, "asked for" if complete else "values are missing: no closed form"),
+        solver=SolverChoice("lbfgs", "requested" if complete else "values are missing: no closed form"),
         model=LatentGaussian(groups.foreground.mean, loadings, sigma2),
         inside=covariances.map(lambda c: float(np.trace(c))),
         axis_ratios=shown.ratios,
@@ -228,7 +226,7 @@ def _result(
 
 
 def incomplete_background_model(data: Incomplete, fit: Fit, settings: Settings) -> LatentGaussian | None:
-    """PPCA of the background alone, in its scaled units; None where it varies in too few directions."""
+    """PPCA of the background alone, in its scaled units; None if it varies in too few directions."""
     background = data.about(fit.units.map(lambda units: units.origin)).groups.background
     assert background is not None
     groups = Groups.of(background)

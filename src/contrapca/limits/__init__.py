@@ -1,4 +1,4 @@
-"""How strong a contrast may be: exact limits of gamma, sufficient bounds, and bounds where values are missing."""
+"""Limits of gamma: exact limits, sufficient bounds, and bounds for missing values."""
 
 from ._exact import cpca_limit, pcpca_limit, rank_exceeds
 from ._gamma_limits import GammaLimits, all_limits, gamma_limits

@@ -1,6 +1,6 @@
-"""How strong a contrast may be: exact limits of gamma (F3).
+"""Exact limits of gamma (F3).
 
-Everything here is in gamma' units, that is with covariances S / rows in place of scatters.
+Everything here is in gamma' units, that is with covariances S / rows instead of scatters.
 """
 
 from __future__ import annotations
@@ -15,24 +15,25 @@ from ..groups import Groups
 from ..moments import Moments, alone, contrast
 from ..solvers import LOOSE, SECOND_ORDER, noise_sum, top_eigenpairs
 
-MAX_STEPS = 100  # the iterations take 4-10 steps; a bound only so that nothing can hang
-# Relative change of gamma after which an iteration ends (the steps converge quadratically, so that the next
-# change would be below rounding), and from which on steps are worth exact eigenvectors.
+MAX_STEPS = 100  # the iterations take 4-10 steps; this only keeps them from running forever
+# Relative change of gamma that ends an iteration (the steps converge quadratically, so the next change would be below
+# rounding), and the change below which steps are worth exact eigenvectors.
 STANDSTILL, NEAR = 1e-9, 1e-2
 CLEARLY = 1e-6  # relative size of a singular value that no rounding can explain
 
 
-def pcpca_limit(groups: Groups[Moments], d: int) -> tuple[float, Array]:
+def pcpca_limit(groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[float, Array]:
     """The exact limit of gamma' for PCPCA, and the top eigenvectors of C near it, shape (size, d).
 
-    PCPCA is feasible below the limit, which is in [0, 1], and infeasible from it on (F3); it is 0 where the
+    PCPCA is feasible below the limit, which is in [0, 1], and infeasible at or above it (F3); the limit is 0 if the
     foreground's rank is at most d. f(gamma') = tr C - sum_{i<=d} lambda_i is concave. Newton's step from the right,
-    written as a ratio of traces so that nothing cancels, is gamma' <- tr(Q'cov_X Q) / tr(Q'cov_Y Q) with Q the
-    D - d bottom eigenvectors of C(gamma'): it decreases to the root, and starting at gamma' = 1,
-    where N = 0, it never moves if f is positive there. Any Q gives an upper bound whose error is of
-    second order in Q's, so iterative eigensolvers may be loose until the steps become small.
+    written as a ratio of traces to avoid cancellation, is gamma' <- tr(Q'cov_X Q) / tr(Q'cov_Y Q) with Q the D - d
+    bottom eigenvectors of C(gamma'): it decreases to the root, and starting at gamma' = 1, where N = 0, it never moves
+    if f is positive there. Any Q gives an upper bound whose error is of second order in Q's, so iterative eigensolvers
+    may be loose until the steps become small. `near` is a starting point, if something is known about the limit: from
+    anywhere, the first step leads to the right of the limit.
     """
-    gamma, tol, iterate = 1.0, LOOSE, True
+    gamma, largest, tol, iterate = near, 1.0, LOOSE, True
     vectors: Array | None = None
     if not rank_exceeds(groups.foreground, d):
         # f is nowhere positive, but may be 0 up to some gamma', where Newton would stop.
@@ -40,15 +41,15 @@ def pcpca_limit(groups: Groups[Moments], d: int) -> tuple[float, Array]:
     for _ in range(MAX_STEPS):
         C = contrast(groups, gamma)
         spectrum = top_eigenpairs(C, d, start=vectors, tol=tol, iterate=iterate)
-        vectors, iterate = spectrum.vectors, spectrum.n_iter > 1  # given up once is given up for all
+        vectors, iterate = spectrum.vectors, spectrum.n_iter > 1  # if it gave up once, do not try again
         outside = [_variance_outside(group, along) for group, along in zip(groups, spectrum.variances(C), strict=True)]
         weights = [group.weight for group in groups]
         background = float(np.average(outside[1:], weights=weights[1:]))
         if outside[0] <= 0:
             return 0.0, vectors
-        proposal = min(gamma, outside[0] / background if background > 0 else math.inf)
-        change = 1 - proposal / gamma
-        gamma = proposal
+        proposal = min(largest, outside[0] / background if background > 0 else math.inf)
+        change = abs(1 - proposal / gamma)
+        gamma = largest = proposal
         if change <= STANDSTILL and (C.is_dense or tol < LOOSE):
             break
         if change <= NEAR:
@@ -60,7 +61,7 @@ def pcpca_limit(groups: Groups[Moments], d: int) -> tuple[float, Array]:
 def rank_exceeds(group: Moments, d: int) -> bool:
     """Whether the scatter has more than d eigenvalues beyond rounding."""
     C = alone(group)
-    # Products with d + 1 random vectors are as independent as the rank allows: a clear yes is cheap.
+    # Products with d + 1 random vectors are as independent as the rank allows, so a clear yes is cheap.
     images = C.matmul(np.random.default_rng(0).standard_normal((C.size, d + 1)))
     strengths = np.linalg.svd(images, compute_uv=False)
     if strengths[-1] > CLEARLY * strengths[0]:
@@ -69,7 +70,7 @@ def rank_exceeds(group: Moments, d: int) -> bool:
 
 
 def _variance_outside(group: Moments, along: Array) -> float:
-    """tr(Q'cov Q) = tr cov - tr(U'cov U), Q orthogonal to U, from u'cov u `along` U; 0 where it is only rounding."""
+    """tr(Q'cov Q) = tr cov - tr(U'cov U), Q orthogonal to U, from u'cov u `along` U; 0 if it is only rounding."""
     outside = group.scatter.trace / group.weight - float(along.sum())
     return outside if outside > alone(group).rounding / group.weight else 0.0
 
@@ -77,16 +78,15 @@ def _variance_outside(group: Moments, along: Array) -> float:
 def cpca_limit(groups: Groups[Moments], d: int) -> float:
     """The exact limit of gamma' for CPCA: below it C has d positive eigenvalues.
 
-    By Courant and Fischer it is the largest, over d-dimensional subspaces, of the smallest ratio
-    v'cov_X v / v'cov_Y v inside the subspace, so every subspace gives a lower bound. From gamma' = 0 on, the
-    bound of the top d eigenvectors of C(gamma') is the next gamma': it increases, and near the
-    limit it is Newton's step on lambda_d. Directions in which neither group varies never enter, unlike in
-    a test of the sign of lambda_d.
+    By Courant and Fischer it is the largest, over d-dimensional subspaces, of the smallest ratio v'cov_X v / v'cov_Y v
+    inside the subspace, so every subspace gives a lower bound. Starting at gamma' = 0, the bound from the top d
+    eigenvectors of C(gamma') is the next gamma': it increases, and near the limit it is Newton's step on lambda_d.
+    Directions in which neither group varies never matter, unlike in a test of the sign of lambda_d.
 
     Returns
     -------
     float in [0, inf]
-        inf where the background leaves d directions of the foreground free.
+        inf if the background does not vary in d directions of the foreground.
     """
     gamma = 0.0
     C = contrast(groups, gamma)
@@ -102,7 +102,7 @@ def cpca_limit(groups: Groups[Moments], d: int) -> float:
         proposal = 1 / float(reciprocal) if reciprocal > 0 else math.inf
         weakest = np.linalg.eigvalsh(foreground)[0]
         if proposal == math.inf or contrast(groups, proposal).rounding >= weakest:
-            return math.inf  # so strong a contrast drowns the foreground in rounding errors
+            return math.inf  # at so large a gamma rounding errors hide the foreground
         if proposal <= gamma * (1 + STANDSTILL):
             return gamma
         gamma = proposal

@@ -18,9 +18,9 @@ from ._masked import masked_bound
 
 
 def gamma_limits(
-    X: Any, background: Any, *, n_components: int = 2, scale: bool | str = False, solver: str = "auto"
+    X: Any, *, background: Any, n_components: int = 2, scale: str | None = None, solver: str = "auto"
 ) -> GammaLimits:
-    """How strong a contrast these groups allow: exact limits and the sufficient bounds of the paper.
+    """Limits of gamma for two groups: exact limits and the paper's sufficient bounds.
 
     Parameters
     ----------
@@ -34,10 +34,11 @@ def gamma_limits(
     Returns
     -------
     GammaLimits
-        In gamma' units, with `raw` beside them; prints as a table. `pcpca` and `cpca` are exact: fits succeed below and
-        fail from there on. The others are the paper's sufficient bounds: `positive_definite`, `leading_positive` (safe
-        for CPCA), `noise_positive` and the sharper `noise_positive_sharp` (safe for PCPCA). With missing values `pcpca`
-        is only an upper bound, from which on fits certainly fail (`is_bound` is True), and the others are nan.
+        In gamma' units, with `raw` for raw units; prints as a table. `pcpca` and `cpca` are exact: fits succeed below
+        them and fail at or above them. The others are the paper's sufficient bounds: `positive_definite`,
+        `leading_positive` (safe for CPCA), `noise_positive` and the sharper `noise_positive_sharp` (safe for PCPCA).
+        With missing values, `pcpca` is only an upper bound, at or above which fits certainly fail (`is_bound` is True),
+        and the others are nan.
 
     Examples
     --------
@@ -58,8 +59,7 @@ def gamma_limits(
 class GammaLimits:
     """Limits and bounds of gamma, all in gamma' units; `raw` has them in the paper's raw units.
 
-    The sufficient bounds are nan where the spectra they need are too large to compute (both rows
-    and features above 8000).
+    The sufficient bounds are nan if the spectra they need are too large to compute (both rows and features above 8000).
 
     Attributes
     ----------
@@ -77,9 +77,10 @@ class GammaLimits:
         Likewise and sharper: sum_{i>d} mu_i / sum_{i<=D-d} rho_i.
     n_components : int
     ratio : float
-        m / n, so that gamma_raw = gamma' / ratio.
+        m / n: gamma_raw = gamma' / ratio.
     is_bound : bool
-        Whether `pcpca` is only an upper bound of the limit, and the others are unknown (nan), as values are missing.
+        Whether `pcpca` is only an upper bound on the limit, and the others are unknown (nan), because values are
+        missing.
     """
 
     pcpca: float
@@ -112,7 +113,7 @@ class GammaLimits:
 
 
 def all_limits(data: Complete | Incomplete, d: int) -> GammaLimits:
-    """Exact limits and sufficient bounds of the groups; with missing values an upper bound of PCPCA's limit alone."""
+    """Exact limits and sufficient bounds of the groups; with missing values, only an upper bound on PCPCA's limit."""
     ratio = 1 / raw_gamma(data.units, 1.0)
     if isinstance(data, Incomplete):
         bound, nan = masked_bound(data.groups, d, generator(0)), math.nan
@@ -124,7 +125,7 @@ def all_limits(data: Complete | Incomplete, d: int) -> GammaLimits:
 
 
 def _spectrum(group: Moments) -> Array | None:
-    """All D eigenvalues of the covariance, descending, rounding errors as zeros; None if too dear."""
+    """All D eigenvalues of the covariance, descending, with rounding errors set to 0; None if too expensive."""
     scatter, D = group.scatter, group.mean.size
     if isinstance(scatter, DenseScatter):
         matrix = scatter.matrix
@@ -156,7 +157,7 @@ def _sufficient_bounds(mu: Array | None, rho: Array | None, d: int) -> tuple[flo
 
 
 def _ratio(numerator: float, denominator: float) -> float | None:
-    """numerator / denominator with x / 0 = inf and None, to be skipped, for 0 / 0."""
+    """numerator / denominator, with x / 0 = inf; None, to be skipped, for 0 / 0."""
     if denominator > 0:
         return float(numerator / denominator)
     return math.inf if numerator > 0 else None

@@ -1,7 +1,7 @@
-"""How strong a contrast may be when values are missing: upper bounds of gamma (F10).
+"""Upper bounds on gamma with missing values (F10).
 
-There is no exact limit here as there is for complete rows (F3): what is computed is a value from which on the objective
-certainly has no maximum. Everything is in gamma' units.
+Unlike for complete rows (F3), no exact limit is known: at or above the computed value the objective certainly has no
+maximum. Everything is in gamma' units.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from ..moments import MaskedGroup, counted_terms, multiplications, raw_gamma
 from ..objectives import masked_log_likelihood
 from ..solvers import masked_start, minimise, random_start
 
-# The search for directions that the background has and the foreground lacks fixes sigma2 at this part of the mean
-# variance: any W then gives a bound, and it is the loadings relative to sigma that matter.
+# The search for directions that only the background has fixes sigma2 at this fraction of the mean variance: any W then
+# gives a bound, and only the loadings relative to sigma matter.
 PROBE_NOISE = 1e-3
 MAX_STEPS, STEP_ITERATIONS, STEP_TOLERANCE = 8, 60, 1e-6
 STANDSTILL = 1e-3  # relative change of the bound after which a search ends
-MAX_STARTS, PATIENCE = 80, 8  # of the search: in all, and in a row without a lower bound
-# Iterations that tell whether the least ratio is anywhere near gamma, and the multiple of gamma that counts as near:
-# local minima differed by up to 1.5 in small tables with half the values missing.
+MAX_STARTS, PATIENCE = 80, 8  # starts of the search: in total, and in a row without improvement
+# Iterations that show whether the smallest ratio is near gamma, and the multiple of gamma that counts as near: local
+# minima differed by up to 1.5 in small tables with half the values missing.
 GLANCE, SUSPICIOUS = 10, 2.0
 
 
 def count_bound(groups: Groups[MaskedGroup], d: int) -> tuple[float, int | None]:
-    """The bound that the numbers of observed values alone give, and the feature it comes from, if it is one.
+    """The bound from the numbers of observed values alone, and the feature that causes it, if any.
 
     (1) sum_i D_i > gamma_raw sum_j E_j, or sigma2 -> infinity. (3) W -> infinity along a feature k unless
     n_k > gamma_raw m_k, and along generic loadings of k <= d columns unless sum_i min(k, D_i) > gamma_raw
@@ -52,17 +52,17 @@ def count_bound(groups: Groups[MaskedGroup], d: int) -> tuple[float, int | None]
 
 
 def _counted(group: MaskedGroup, most: int) -> float:
-    """Sum over rows of their number of observed values, each counted as `most` at most."""
+    """Sum over rows of their number of observed values, each counted as at most `most`."""
     values, rows = group.patterns()
     return float(np.minimum(most, values) @ rows)
 
 
 def masked_bound(groups: Groups[MaskedGroup], d: int, generator: np.random.Generator) -> float:
-    """An upper bound of the feasible gamma': from it on the objective certainly has no maximum.
+    """An upper bound on the feasible gamma': at or above it the objective certainly has no maximum.
 
-    Dinkelbach's iteration: gamma_raw <- q_X / q_Y at a minimiser of q_X - gamma_raw q_Y over W, where
-    q = sum x_o'(I + V_o V_o')^-1 x_o with V = W / sigma. Every V gives a bound, so that approximate minimisers do,
-    and the least over several starts is taken: random ones are added until some in a row bring nothing new.
+    Dinkelbach's iteration: gamma_raw <- q_X / q_Y at a minimiser of q_X - gamma_raw q_Y over W, where q = sum x_o'(I +
+    V_o V_o')^-1 x_o with V = W / sigma. Every V gives a bound, so approximate minimisers are enough. The smallest bound
+    over several starts is taken; random starts are added until several in a row bring no improvement.
     """
     bound, _ = count_bound(groups, d)
     start, fruitless = masked_start(groups, min(bound, 1.0) * 0.9, d)[0], 0
@@ -88,7 +88,7 @@ def _descend(groups: Groups[MaskedGroup], bound: float, W: Array) -> float:
 
 
 def comes_near_the_bound(groups: Groups[MaskedGroup], gamma: float, W: Array) -> bool:
-    """Whether gamma is of the order of the bound, judged by a few iterations from the loadings of a fit.
+    """Whether gamma is near the bound, judged by a few iterations from the loadings of a fit.
 
     A fit can be a local maximum of an objective that is unbounded elsewhere; far below the bound that is unlikely.
     """
@@ -99,7 +99,7 @@ def comes_near_the_bound(groups: Groups[MaskedGroup], gamma: float, W: Array) ->
 def _least_quadratic(
     groups: Groups[MaskedGroup], gamma: float, W: Array, iterations: int = STEP_ITERATIONS
 ) -> tuple[Array, float]:
-    """W that makes q_X - gamma_raw q_Y small, and the ratio q_X / q_Y there, in gamma' units."""
+    """A W with small q_X - gamma_raw q_Y, and its ratio q_X / q_Y in gamma' units."""
     variance = groups.foreground.mean_variance
     unit, sigma2 = math.sqrt(variance), PROBE_NOISE * variance
     terms = counted_terms(groups, gamma)

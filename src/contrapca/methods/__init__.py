@@ -1,4 +1,4 @@
-"""The methods as values: what they maximise, how, and up to which gamma."""
+"""The methods: what they maximise, how, and up to which gamma."""
 
 from ._cpca import Cpca
 from ._method import Method

@@ -1,4 +1,4 @@
-"""CPCA: the variance of the foreground less gamma times that of the background."""
+"""CPCA: the variance of the foreground minus gamma times that of the background."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ from ..moments import Contrast, Moments
 from ..objectives import contrastive_variance
 from ..solvers import Solution, Spectrum, solve_cpca, top_eigenpairs
 
-# Of gamma above 0 in the default grid, as the limit may be infinite; and how near the limit it comes.
+# Smallest and largest gamma above 0 in the default grid, since the limit may be infinite; and how near the limit it
+# comes.
 LEAST, LARGEST, CLOSEST = 0.01, 1000.0, 1e-3
 
 
@@ -24,7 +25,7 @@ class Cpca:
     name: str = "cpca"
     has_likelihood: bool = False
 
-    def limit(self, groups: Groups[Moments], d: int) -> tuple[float, Array | None]:
+    def limit(self, groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[float, Array | None]:
         return cpca_limit(groups, d), None
 
     def solve(self, contrast: Contrast, d: int, start: Array | None = None) -> Solution:

@@ -1,4 +1,4 @@
-"""What a method is to the rest of the package: a few operations on contrasts."""
+"""The interface of a method: a few operations on contrasts."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ class Method(Protocol):
     ----------
     name : str
     has_likelihood : bool
-        Whether there is a probability model: missing values, densities and samples then make sense.
+        Whether there is a probability model, which missing values, densities and samples need.
     """
 
     @property
@@ -26,20 +26,23 @@ class Method(Protocol):
     @property
     def has_likelihood(self) -> bool: ...
 
-    def limit(self, groups: Groups[Moments], d: int) -> tuple[float, Array | None]:
-        """The exact limit of gamma', 0 if the foreground's rank is at most d, and vectors near the solution there."""
+    def limit(self, groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[float, Array | None]:
+        """The exact limit of gamma' (0 if the foreground's rank is at most d), and vectors near the solution there.
+
+        `near` is a guess of the limit, if one is known.
+        """
 
     def solve(self, contrast: Contrast, d: int, start: Array | None = None) -> Solution:
         """The solution with d components; `start` holds vectors near it."""
 
     def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
-        """The solution from the top eigenpairs of the contrast, for methods that are a matter of these."""
+        """The solution from the top eigenpairs of the contrast, for methods that need only these."""
 
     def value(self, contrast: Contrast, solution: Solution) -> float:
         """The objective at a solution."""
 
     def grid(self, limit: float, points: int) -> Array:
-        """`points` gammas below the limit, shape (points,), from 0 on."""
+        """`points` gammas below the limit, starting at 0, shape (points,)."""
 
     def refusal(self, limit: float, d: int) -> tuple[str, str]:
-        """Why there is no solution from the limit on, and what to do besides choosing a smaller gamma."""
+        """Why there is no solution at or above the limit, and what to do other than choosing a smaller gamma."""

@@ -13,7 +13,7 @@ from ..moments import Contrast, Moments
 from ..objectives import relative_log_likelihood
 from ..solvers import Solution, Spectrum, solve_pcpca, top_eigenpairs
 
-# The default grid: limit * (1 - t^BEND) for t from 1 down to (almost) 0, so that points gather near the limit.
+# The default grid is limit * (1 - t^BEND) for t from 1 down to (almost) 0: dense near the limit.
 BEND, CLOSEST = 1.7, 1e-3
 
 
@@ -24,8 +24,8 @@ class Pcpca:
     name: str = "pcpca"
     has_likelihood: bool = True
 
-    def limit(self, groups: Groups[Moments], d: int) -> tuple[float, Array | None]:
-        return pcpca_limit(groups, d)
+    def limit(self, groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[float, Array | None]:
+        return pcpca_limit(groups, d, near)
 
     def solve(self, contrast: Contrast, d: int, start: Array | None = None) -> Solution:
         return solve_pcpca(contrast, top_eigenpairs(contrast, d, start=start))

@@ -1,27 +1,26 @@
-"""How the groups' scatter is stored, which decides the eigensolver, and why."""
+"""The choice of how to store the scatter matrices, which decides the eigensolver."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 from .._util.arrays import is_sparse
-from ..groups import Tables, split_groups
+from ..groups import Tables
 
-# Up to this order a dense eigenproblem is a matter of seconds to a minute and some 1.5 GiB.
+# Up to this order a dense eigenproblem takes at most a minute and about 1.5 GiB.
 MAX_DENSE = 8000
-# Sparse rows have few products to make, so that forming a scatter matrix pays only when it is small.
+# Products with sparse rows are cheap, so forming a scatter matrix pays only when it is small.
 MAX_DENSE_FROM_SPARSE = 500
 SPECTRAL = ("eigh", "dual", "lanczos")
 
 
 @dataclass(frozen=True)
 class SolverChoice:
-    """A solver's name and why it was chosen.
+    """The name of a solver and why it was chosen.
 
     Attributes
     ----------
-    name : {"eigh", "dual", "lanczos", "lbfgs", "adam"}
+    name : {"eigh", "dual", "lanczos", "lbfgs"}
     reason : str
     """
 
@@ -48,37 +47,17 @@ def select_solver(n_rows: int, n_features: int, sparse: bool, requested: str = "
     if requested != "auto":
         if requested not in SPECTRAL:
             allowed = ", ".join(map(repr, SPECTRAL))
-            raise ValueError(f"solver={requested!r} is not known. Use 'auto' or one of {allowed}.")
+            raise ValueError(f"solver={requested!r} is not valid. Choose 'auto' or one of {allowed}.")
         if requested == "dual" and sparse:
-            raise ValueError("solver='dual' would turn sparse rows into dense ones. Use 'lanczos', 'eigh' or 'auto'.")
-        return SolverChoice(requested, "asked for")
+            raise ValueError("solver='dual' would make sparse rows dense. Use 'lanczos', 'eigh' or 'auto'.")
+        return SolverChoice(requested, "requested")
     D, k = n_features, n_rows
     if sparse:
         if D <= MAX_DENSE_FROM_SPARSE:
             return SolverChoice("eigh", f"sparse rows, but only {D} features: their scatter matrix is small")
         return SolverChoice("lanczos", f"sparse rows with {D} features: only products with the rows are needed")
     if min(D, k) > MAX_DENSE:
-        return SolverChoice("lanczos", f"{D} features and {k} rows both exceed {MAX_DENSE}: no dense problem is small")
+        return SolverChoice("lanczos", f"{D} features and {k} rows both exceed {MAX_DENSE}: too large to be dense")
     if D > k:
         return SolverChoice("dual", f"more features ({D}) than rows ({k}): the problem reduces to order {k}")
-    return SolverChoice("eigh", f"{D} features are no more than the {k} rows: one {D} x {D} matrix holds all")
-
-
-def which_solver(X: Any, *, background: Any = None) -> SolverChoice:
-    """The solver that `solver="auto"` picks for these tables, and why; nothing is fitted.
-
-    Parameters
-    ----------
-    X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, or both groups stacked.
-    background : array-like, data frame or sparse matrix of shape (m, D), optional
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from contrapca import which_solver
-    >>> print(which_solver(np.zeros((20, 500)), background=np.zeros((30, 500))))
-    dual: more features (500) than rows (50): the problem reduces to order 50
-    """
-    tables = split_groups(X, None, background, None, name="which_solver", needs_background=False, allow_missing=True)
-    return choose_solver(tables)
+    return SolverChoice("eigh", f"{D} features and {k} rows: one {D} x {D} matrix is enough")

@@ -1,4 +1,4 @@
-"""From tables, or moments, to the data of a fit: read once, in model units, complete or not."""
+"""From tables or moments to the data of a fit, complete or incomplete, in model units."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from ._dual import Basis, reduce_rows
 from ._masked import MaskedGroup, observe, pooled_masked_deviation
 from ._moments import DenseScatter, Moments, RowScatter, divisors, pooled_deviation
 
-Scale = bool | str | Groups[Array]  # how to scale, or what each group is divided by
+Scale = str | None | Groups[Array]  # how to scale, or the divisors of each group
 
 
 @dataclass(frozen=True)
@@ -32,7 +32,7 @@ class Complete:
     choice : SolverChoice
         The solver that the moments are stored for.
     basis : Basis or None
-        What the coordinates of the scatter matrices refer to; None: the features themselves.
+        Basis of the scatter matrices; None means the features themselves.
     """
 
     groups: Groups[Moments]
@@ -49,7 +49,7 @@ class Complete:
         return U if self.basis is None else self.basis.lift(U, values, [c for c, _ in contrast.terms])
 
     def background_alone(self) -> Complete:
-        """The background as a foreground of its own."""
+        """The background as the only group."""
         assert self.groups.background is not None
         basis = None if self.basis is None else self.basis.of_group(1)
         return replace(self, groups=Groups.of(self.groups.background), basis=basis)
@@ -69,7 +69,7 @@ class Incomplete:
     units: Groups[Units]
 
     def about(self, means: Groups[Array]) -> Incomplete:
-        """The same rows about other means, in model units."""
+        """The same rows, centred by other means, in model units."""
         groups = self.groups.map(MaskedGroup.about, means)
         units = self.units.map(lambda known, mean: replace(known, mean=mean * known.scale), means)
         return Incomplete(groups, units)
@@ -85,7 +85,7 @@ def read(
     needs_background: bool,
     allow_missing: bool = False,
 ) -> Tables:
-    """What a user gave as the two groups, checked: tables, or moments in their place."""
+    """Check the two groups as passed by the user: tables or moments."""
     if not isinstance(X, Moments) and not isinstance(background, Moments):
         return split_groups(
             X,
@@ -97,15 +97,15 @@ def read(
             allow_missing=allow_missing,
         )
     if background is None and needs_background:
-        raise GroupError(f"{name} contrasts two groups and was given one: pass background= as moments too.")
+        raise GroupError(f"{name} contrasts two groups but was given one: pass background= as moments too.")
     if not isinstance(X, Moments) or not isinstance(background, Moments | None):
-        raise GroupError("One group is given as Moments and the other as rows: use Moments.from_rows for both.")
+        raise GroupError("One group is given as Moments and the other as rows: use Moments.from_rows for both groups.")
     groups = Groups.of(X, background)
     for group in groups:
         if group.mean.size != X.mean.size or (group.names and X.names and group.names != X.names):
             raise GroupError("The moments of foreground and background are not of the same features in the same order.")
         if group.weight < 2:
-            raise GroupError("Each group needs 2 rows or more.")
+            raise GroupError("Each group needs at least 2 rows.")
     return Tables(groups, groups.map(lambda group: group.mean), X.names, True)
 
 
@@ -144,13 +144,13 @@ def _dense_moments(rows: Rows, mean: Array) -> Moments:
 
 
 def row_moments(rows: Rows, mean: Array) -> Moments:
-    """Moments with an implicit scatter of `rows`, which are kept; only sparse float32 is copied."""
+    """Moments with an implicit scatter, which keeps `rows`; only sparse float32 rows are copied."""
     rows = storage(rows).prepared(rows)
     return Moments(float(rows.shape[0]), mean, RowScatter(rows, mean, np.ones(mean.size), storage(rows).parts(rows)))
 
 
-def collect_incomplete(tables: Tables, scale: Scale = False) -> Incomplete:
-    """Observed values about the observed means, scaled; also of complete rows, for gradient solvers."""
+def collect_incomplete(tables: Tables, scale: Scale = None) -> Incomplete:
+    """Scaled observed values, centred by their means; also for complete rows, for gradient solvers."""
     groups = tables.rows.map_named(lambda name, rows: _observed_group(rows, name, tables))
     pooled = pooled_masked_deviation(groups)
     if groups.background is not None:
@@ -165,10 +165,10 @@ def collect_incomplete(tables: Tables, scale: Scale = False) -> Incomplete:
 
 
 def _observed_group(rows: Array, name: str, tables: Tables) -> MaskedGroup:
-    """One group; errors say which, and name the feature."""
+    """One group; errors name the group and the feature."""
     group, empty = observe(rows)
     if empty >= rows.shape[0] - 1:
-        raise GroupError(f"{empty} of the {rows.shape[0]} {name} rows have no observed value: 2 or more are needed.")
+        raise GroupError(f"{empty} of the {rows.shape[0]} {name} rows have no observed value: at least 2 are needed.")
     if empty:
         warn(f"{empty} of the {rows.shape[0]} {name} rows have no observed value; they are ignored.")
     if not np.isfinite(group.squares).all():

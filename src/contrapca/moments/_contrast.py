@@ -1,4 +1,4 @@
-"""The contrast of groups: all that the objective and its solvers need to know of the rows (F1, F5)."""
+"""The contrast of groups: everything the objective and its solvers need to know about the rows (F1, F5)."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from ._moments import DenseScatter, Moments
 
 
 class Weighted(Protocol):
-    """What all kinds of groups have."""
+    """Anything with a number of rows."""
 
     @property
     def weight(self) -> float:
@@ -24,7 +24,7 @@ W = TypeVar("W", bound=Weighted)
 
 
 def raw_gamma(groups: Groups[W], gamma: float) -> float:
-    """gamma_raw = gamma' n / m, m counting the rows of all backgrounds; gamma' without a background."""
+    """gamma_raw = gamma' n / m, where m counts the rows of all backgrounds; gamma' without a background."""
     background = sum(group.weight for group in groups.backgrounds)
     return gamma * groups.foreground.weight / background if background else gamma
 
@@ -48,15 +48,15 @@ class Contrast:
     trace : float
         tr C.
     size : int
-        Order of C as it is stored.
+        Order of the stored C.
     n_features : int
-        D, which exceeds the size where the matrices are in reduced coordinates.
+        D, which is larger than `size` if the matrices are in reduced coordinates.
     n_foreground : float
         Number of foreground rows.
     rounding : float
-        What eigenvalues and traces of C can be off by: a few ulp of sum_k |c_k| tr S_k for each feature.
+        Rounding error of eigenvalues and traces of C: a few ulp of sum_k |c_k| tr S_k for each feature.
     is_dense : bool
-        Whether C can be had as a matrix at the cost of adding the groups' matrices.
+        Whether C can be formed by adding the groups' matrices.
     """
 
     terms: tuple[tuple[float, Moments], ...]
@@ -94,12 +94,12 @@ class Contrast:
         return np.sum([c * group.scatter.matmul(V) for c, group in self.terms if c != 0], axis=0)
 
     def dense(self) -> Array:
-        """C, a new array, in the order that LAPACK can overwrite."""
+        """C as a new array, in the memory order that LAPACK can overwrite."""
         (c, group), *others = [(c, group) for c, group in self.terms if c != 0]
         total = c * group.scatter.dense()
         for c, group in others:
             total += c * group.scatter.dense()
-        return total.T  # symmetric: transposing only changes the order
+        return total.T  # symmetric: transposing only changes the memory order
 
 
 def contrast(groups: Groups[Moments], gamma: float) -> Contrast:
@@ -108,5 +108,5 @@ def contrast(groups: Groups[Moments], gamma: float) -> Contrast:
 
 
 def alone(group: Moments) -> Contrast:
-    """One group as a contrast with nothing to contrast with: C is its scatter, N its number of rows."""
+    """One group as a contrast without background: C is its scatter, N its number of rows."""
     return Contrast.of((1.0, group))

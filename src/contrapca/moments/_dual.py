@@ -1,4 +1,4 @@
-"""Fewer rows than features: the groups in coordinates of the rows' own span (F7)."""
+"""Fewer rows than features: the groups in coordinates of the span of the rows (F7)."""
 
 from __future__ import annotations
 
@@ -17,13 +17,13 @@ from ..groups import Groups
 from ..rows._numpy import centred
 from ._moments import DenseScatter, Moments, RowScatter
 
-# Of the squared distance of a row from the span of the others, relative to its length: below it is only rounding.
+# Squared distance of a row from the span of the others, relative to its length, below which it is only rounding.
 RANK_TOLERANCE = 1e-13
 
 
 @dataclass(frozen=True)
 class Basis:
-    """An orthonormal basis Q of the span of the rows, known through Z = R Q' and never formed.
+    """An orthonormal basis Q of the span of the rows, defined by Z = R Q' and never formed.
 
     Attributes
     ----------
@@ -34,7 +34,7 @@ class Basis:
     pivots : ndarray of shape (rank,)
         Rows whose coordinates are a triangular matrix of full rank.
     edges : tuple of int
-        Where the rows of each group begin, and where the last ones end.
+        Where the rows of each group begin, and where those of the last group end.
     """
 
     rows: Array
@@ -59,7 +59,7 @@ class Basis:
     def vectors(self, V: Array) -> Array:
         """Q V in R^D for any V of shape (size, k), from Q = Z_p'L^-T with L the pivots' triangular coordinates.
 
-        A system is solved, so that nearly dependent rows cost accuracy; eigenvectors are better served by `lift`.
+        A linear system is solved, so nearly dependent rows cost accuracy; for eigenvectors use `lift`.
         """
         rank = self.pivots.size
         L = self.R[self.pivots, :rank]
@@ -68,9 +68,9 @@ class Basis:
     def lift(self, U: Array, values: Array, coefficients: Sequence[float]) -> Array:
         """Eigenvectors Q U in R^D, shape (D, d), of C = Z'J Z, from those of R'J R, J the coefficients of the rows.
 
-        As U = R'J R U / values, Q U = Z'(J R U / values): no system is solved, so that
-        nearly dependent rows do no harm. Rounding leaves multiples of vectors of larger eigenvalues in those of smaller
-        ones, which orthonormalising in this order takes out. The `values`, descending, must not be 0.
+        Since U = R'J R U / values, Q U = Z'(J R U / values): no system is solved, so nearly dependent rows do no harm.
+        Rounding leaves multiples of vectors of larger eigenvalues in those of smaller ones; orthonormalising in this
+        order removes them. The `values`, descending, must not be 0.
         """
         inside, weights = self._weighted(coefficients)
         lifted = ((weights * (self.R[inside] @ U) / values).T @ self.rows[inside]).T
@@ -81,11 +81,10 @@ class Basis:
 def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], Basis]:
     """Scatter matrices in an orthonormal basis of the span of all centred rows, Z = R Q'.
 
-    S_X = Q (R_X'R_X) Q', where R_X are the rows of R that belong to X: one R serves every contrast of the
-    groups. R is a pivoted Cholesky factor of the Gram matrix Z Z' = R R', which is all that products of the rows tell,
-    and several times cheaper than a QR of Z'. `n_null` further coordinates stand for directions orthogonal to all rows;
-    their zeros are eigenvalues of the full matrix that the small one would lack, and up to n_components of them
-    can be among its largest.
+    S_X = Q (R_X'R_X) Q', where R_X are the rows of R that belong to X: one R serves every contrast of the groups. R is
+    a pivoted Cholesky factor of the Gram matrix Z Z' = R R', which is several times cheaper than a QR of Z'. `n_null`
+    additional coordinates represent directions orthogonal to all rows: their zeros are eigenvalues of the full matrix
+    that the small one would lack, and up to n_components of them can be among its largest.
 
     Parameters
     ----------
@@ -103,8 +102,8 @@ def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], 
     rows = np.empty((edges[-1], D))
     for scatter, (a, b) in zip(scatters, pairwise(edges), strict=True):
         centred(scatter.rows, scatter.mean, scatter.divisor, out=rows[a:b])
-    # Rows of unit length: what counts as dependent is then relative to each row, not to the largest of either group.
-    # BLAS and LAPACK are SciPy's here: NumPy brings threads of its own, which would still spin while SciPy's factorise.
+    # Rows of unit length: dependence is then judged relative to each row, not to the largest row of either group.
+    # Use SciPy's BLAS and LAPACK here: NumPy's own threads would still be spinning while SciPy's factorise.
     gram = dsyrk(1.0, rows.T, trans=1, lower=1)  # the lower triangle
     lengths = np.sqrt(np.diagonal(gram))
     lengths[lengths == 0] = 1.0

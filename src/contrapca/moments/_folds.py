@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
@@ -15,8 +15,10 @@ from .._util.arrays import Array, Rows
 from ..exceptions import GroupError
 from ..groups import Groups, Tables
 from ..rows import storage
-from ._choice import MAX_DENSE, choose_solver
-from ._collect import row_moments
+from ..units import Units
+from ._choice import MAX_DENSE, SolverChoice, choose_solver
+from ._collect import Complete, row_moments
+from ._dual import reduce_rows
 from ._moments import DenseScatter, Moments
 
 LOST = 1e-6  # of a feature's scatter left after a subtraction: below it, less than ten digits would be right
@@ -30,26 +32,27 @@ class Fold:
 
     Attributes
     ----------
-    training : Tables
-        What is left, to be collected as the data of a fit: moments, or rows where there are too many features.
+    training : Tables or Complete
+        What is left, to be collected as the data of a fit: moments, or rows where there are too many features; or the
+        data themselves, see `make_folds`.
     left, held : Groups of Moments
         Of the rows that are left and of those held out, in original units.
     """
 
-    training: Tables
+    training: Tables | Complete
     left: Groups[Moments]
     held: Groups[Moments]
 
-    def squares(self, V: Array) -> Array:
-        """What the fold adds to the scatter along each column of V (D, k), for every group, shape (groups, k).
+    def squares(self, V: Groups[Array]) -> Array:
+        """What the fold adds to the scatter along each column of a group's V (D, k), shape (groups, k).
 
         v'(S - S_left) v = v'S_held v + (w_held w_left / w) (v'(mean_held - mean_left))^2, by Chan's rule. Its
         expectation is w_held v'cov v for folds of any size, which neither holds about the fold's own mean nor about the
         training rows'. In units of the variance along v in the training rows, summed over the groups: no fold
         counts for more because its axes happen to lie along features of larger variance.
         """
-        unit = np.sum([_along(left, V) / left.weight for left in self.left], axis=0)
-        return np.array([_added(held, left, V) for held, left in zip(self.held, self.left, strict=True)]) / unit
+        unit = np.sum([_along(left, own) / left.weight for left, own in zip(self.left, V, strict=True)], axis=0)
+        return np.array(list(self.held.map(_added, self.left, V))) / unit
 
     @property
     def weights(self) -> Array:
@@ -67,7 +70,7 @@ def _added(held: Moments, left: Moments, V: Array) -> Array:
     return _along(held, V) + between * ((held.mean - left.mean) @ V) ** 2
 
 
-def make_folds(tables: Tables, fold_of: Groups[Labels]) -> list[Fold]:
+def make_folds(tables: Tables, fold_of: Groups[Labels], *, unscaled: int | None = None) -> list[Fold]:
     """The folds of complete rows, read once.
 
     Parameters
@@ -75,28 +78,40 @@ def make_folds(tables: Tables, fold_of: Groups[Labels]) -> list[Fold]:
     tables : Tables
     fold_of : Groups of ndarray of int of shape (n_k,)
         The fold of each row, numbered from 0.
+    unscaled : int, optional
+        Given where features are not scaled: the number of components. What is left is then ready to be fitted, where
+        tables are wide in the coordinates of all rows' span (F7), in which axes are found, too.
     """
     count = 1 + max(int(folds.max()) for folds in fold_of)
     # In wide tables rows are smaller than their moments.
-    if tables.n_features > MAX_DENSE or choose_solver(tables).name == "dual":
+    if choose_solver(tables).name == "dual":
+        if unscaled is not None:
+            return list(_folds_in_span(tables, fold_of, count, unscaled))
         return list(_folds_of_rows(tables, fold_of, count))
-    return list(_folds_of_moments(tables, fold_of, count))
+    if tables.n_features > MAX_DENSE:
+        return list(_folds_of_rows(tables, fold_of, count))
+    folds = _folds_of_moments(tables, fold_of, count)
+    return [replace(fold, training=ready(fold.left)) for fold in folds] if unscaled is not None else list(folds)
+
+
+def ready(groups: Groups[Moments], n_features: int | None = None) -> Complete:
+    """Groups as they are as the data of a fit; `n_features` where their coordinates are not the features."""
+    units = groups.map(
+        lambda group: Units(group.weight, group.mean, group.variance, np.ones(group.mean.size), group.names, "float64")
+    )
+    if n_features is not None:  # all that a fit takes from the mean is its size
+        groups = groups.map(lambda group: replace(group, mean=np.zeros(n_features)))
+    return Complete(groups, units, SolverChoice("eigh", "moments were given"))
 
 
 def _folds_of_moments(tables: Tables, fold_of: Groups[Labels], count: int) -> Iterator[Fold]:
-    parts = tables.rows.map(lambda rows, folds: [_dense(rows[folds == k], tables) for k in range(count)], fold_of)
+    names = tables.names if tables.text_names else None
+    parts = tables.rows.map(lambda rows, folds: [_moments(rows[folds == k], names) for k in range(count)], fold_of)
     totals = parts.map(lambda every: reduce(add, every))
     for k in range(count):
         left = parts.map(lambda every, total, k=k: _rest(total, every, k), totals)  # type: ignore[misc]
         training = Tables(left, left.map(lambda group: group.mean), tables.names, tables.text_names)
         yield Fold(training, left, parts.map(lambda every, k=k: every[k]))  # type: ignore[misc]
-
-
-def _dense(rows: Rows, tables: Tables) -> Moments:
-    read = storage(rows)
-    mean = read.column_sums(rows) / rows.shape[0]
-    names = tables.names if tables.text_names else None
-    return Moments(float(rows.shape[0]), mean, DenseScatter(read.scatter(rows, mean)), names)
 
 
 def _folds_of_rows(tables: Tables, fold_of: Groups[Labels], count: int) -> Iterator[Fold]:
@@ -111,6 +126,23 @@ def _folds_of_rows(tables: Tables, fold_of: Groups[Labels], count: int) -> Itera
             tables.text_names,
         )
         yield Fold(training, left, held)
+
+
+def _folds_in_span(tables: Tables, fold_of: Groups[Labels], count: int, n_null: int) -> Iterator[Fold]:
+    """One Gram matrix of all rows gives their coordinates, and these every fold's moments."""
+    _, basis = reduce_rows(tables.rows.map(row_moments, tables.means), n_null)
+    rows = Groups.from_items([basis.R[a:b] for a, b in pairwise(basis.edges)], tables.rows.names)
+    for k in range(count):
+        chosen = fold_of.map(lambda folds, k=k: folds == k)  # type: ignore[misc]
+        left = rows.map(lambda table, out: _moments(table[~out]), chosen)
+        held = rows.map(lambda table, out: _moments(table[out]), chosen)
+        yield Fold(ready(left, tables.n_features), left, held)
+
+
+def _moments(rows: Rows, names: tuple[str, ...] | None = None) -> Moments:
+    read = storage(rows)
+    mean = read.column_sums(rows) / rows.shape[0]
+    return Moments(float(rows.shape[0]), mean, DenseScatter(read.scatter(rows, mean)), names)
 
 
 def _implicit(rows: Rows) -> Moments:

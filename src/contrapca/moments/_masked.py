@@ -18,16 +18,16 @@ from ._moments import DenseScatter, Moments, deviation_beyond_rounding, rounding
 
 @dataclass(frozen=True)
 class MaskedRows:
-    """Rows with missing values; those that lack the same features stand together.
+    """Rows with missing values, sorted by pattern of missing features.
 
     Attributes
     ----------
     values : ndarray of shape (n, D)
         Deviations from the group's mean, 0 where missing.
     masks : ndarray of shape (P, D)
-        1 where a pattern has a value, 0 where it is missing; float, to be multiplied with.
+        1 where a pattern has a value, 0 where it is missing; float, for products.
     row_counts : ndarray of shape (P,)
-        Rows of each pattern.
+        Number of rows of each pattern.
     """
 
     values: Array
@@ -45,11 +45,11 @@ class MaskedRows:
         return self.masks.sum(axis=1)
 
     def by_row(self, of_patterns: Array) -> Array:
-        """Each row's entry of an array whose last axis is the patterns."""
+        """Expand an array from patterns to rows along its last axis."""
         return of_patterns if self.all_differ else np.repeat(of_patterns, self.row_counts, axis=-1)
 
     def by_pattern(self, of_rows: Array) -> Array:
-        """Sums over the rows of each pattern, rows being the last axis."""
+        """Sum over the rows of each pattern; rows are the last axis."""
         starts = np.cumsum(self.row_counts) - self.row_counts
         return of_rows if self.all_differ else np.add.reduceat(of_rows, starts, axis=-1)
 
@@ -61,7 +61,7 @@ class MaskedRows:
 
 @dataclass(frozen=True)
 class MaskedGroup:
-    """One group about a mean: what the objective needs to know of its observed values.
+    """One group, centred by a mean: what the objective needs to know about its observed values.
 
     Attributes
     ----------
@@ -71,9 +71,9 @@ class MaskedGroup:
     feature_counts : ndarray of shape (D,)
         How often each feature was observed.
     complete : Moments or None
-        The complete rows, where they outnumber the features; their scatter is about `mean`.
+        The complete rows, if they outnumber the features; their scatter is about `mean`.
     rows : MaskedRows or None
-        All others.
+        All other rows.
     squares : ndarray of shape (D,)
         Sum of squared deviations from `mean` of each feature.
     """
@@ -102,11 +102,11 @@ class MaskedGroup:
 
     @property
     def typical_variance(self) -> float:
-        """The median of the features' variances, or their mean where most are constant."""
+        """The median of the features' variances, or their mean if most are constant."""
         return float(np.median(self.variance)) or self.mean_variance
 
     def rounding_variance(self) -> float:
-        """The variance that rounding of the mean can give a constant feature, at most."""
+        """The largest variance that rounding of the mean can give a constant feature."""
         return rounding_variance(self.weight, self.mean)
 
     def patterns(self) -> tuple[Array, Array]:
@@ -132,7 +132,7 @@ class MaskedGroup:
         )
 
     def about(self, mean: Array) -> MaskedGroup:
-        """The same rows about another mean, shape (D,)."""
+        """The same rows, centred by another mean, shape (D,)."""
         shift, rows, complete, squares = self.mean - mean, self.rows, self.complete, np.zeros(mean.size)
         if rows is not None:
             values = rows.values + rows.by_row(rows.masks.T).T * shift
@@ -151,7 +151,7 @@ def _about(moments: Moments, centre: Array, old: Array, new: Array) -> Moments:
 
 
 def pooled_masked_deviation(groups: Iterable[MaskedGroup]) -> Array:
-    """Standard deviation of each feature's observed values within the groups, 1 where constant up to rounding, (D,)."""
+    """Within-group standard deviation of each feature's observed values, 1 if constant up to rounding, shape (D,)."""
     every = list(groups)
     counts = np.sum([group.feature_counts for group in every], axis=0)
     squares = np.sum([group.squares for group in every], axis=0)
@@ -159,7 +159,7 @@ def pooled_masked_deviation(groups: Iterable[MaskedGroup]) -> Array:
 
 
 def counted_terms(groups: Groups[MaskedGroup], gamma: float) -> list[tuple[float, MaskedGroup]]:
-    """(coefficient, group) at gamma'; groups that do not count are left out."""
+    """(coefficient, group) at gamma', without groups whose coefficient is 0."""
     return [(c, group) for c, group in weighted_terms(groups, gamma) if c != 0]
 
 
@@ -169,7 +169,8 @@ def multiplications(groups: Groups[MaskedGroup], d: int) -> float:
 
 
 def observe(rows: Array) -> tuple[MaskedGroup, int]:
-    """A group of incomplete rows about the means of its observed values, and how many rows had no value at all.
+    """A group of incomplete rows, centred by the means of its observed values, and the number of rows without any
+    value.
 
     Parameters
     ----------
@@ -191,7 +192,7 @@ def observe(rows: Array) -> tuple[MaskedGroup, int]:
     complete = None
     n_full = int(np.count_nonzero(full))
     if n_full > D:
-        # `filled` is about `mean` already, which is where the scatter belongs.
+        # `filled` is already centred by `mean`, as the scatter must be.
         own = filled[full]
         complete = Moments(float(n_full), own.mean(axis=0) + mean, DenseScatter(storage(own).scatter(own, np.zeros(D))))
         filled, absent = filled[~full], absent[~full]
@@ -200,7 +201,7 @@ def observe(rows: Array) -> tuple[MaskedGroup, int]:
 
 
 def _by_pattern(values: Array, absent: npt.NDArray[np.bool_]) -> MaskedRows | None:
-    """Rows sorted by which values they lack."""
+    """Rows sorted by pattern of missing values."""
     if values.shape[0] == 0:
         return None
     packed, pattern, counts = np.unique(np.packbits(~absent, axis=1), axis=0, return_inverse=True, return_counts=True)

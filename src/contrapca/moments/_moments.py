@@ -1,4 +1,4 @@
-"""The moments of one group of rows, whatever holds its scatter matrix."""
+"""The moments of one group of rows, for any storage of its scatter matrix."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ ARRAYS = {"mean": "D", "scatter": "DD"}
 
 
 class Scatter(Protocol):
-    """A centred scatter matrix S = sum_i (x_i - mean)(x_i - mean)', a sum and not a mean.
+    """A centred scatter matrix S = sum_i (x_i - mean)(x_i - mean)': a sum, not a mean.
 
-    The storage varies (a matrix, or the rows themselves), the mathematics does not.
+    It may be stored as a matrix or as the rows themselves.
     """
 
     @property
@@ -50,7 +50,7 @@ class Scatter(Protocol):
 
 @dataclass(frozen=True)
 class DenseScatter:
-    """A scatter matrix held as a symmetric (D, D) array."""
+    """A scatter matrix stored as a symmetric (D, D) array."""
 
     matrix: Array
 
@@ -77,12 +77,12 @@ class DenseScatter:
 
 @dataclass(frozen=True)
 class RowScatter:
-    """S of the rows (rows - mean) / divisor, which is never formed: applied as (rows)'(rows V)."""
+    """The scatter matrix of (rows - mean) / divisor, never formed, only applied: (rows)'(rows V)."""
 
     rows: Rows
     mean: Array
     divisor: Array
-    parts: list[Rows] = field(repr=False)  # of the rows, one for each thread
+    parts: list[Rows] = field(repr=False)  # parts of the rows, one per thread
 
     @property
     def size(self) -> int:
@@ -125,9 +125,9 @@ class RowScatter:
 
 @dataclass(frozen=True)
 class Moments:
-    """Number of rows, mean and centred scatter of one group of rows: all that complete-data methods need to know.
+    """Number of rows, mean and centred scatter of one group: all that methods for complete data need.
 
-    Moments of parts of a table add up to those of the whole, exactly, so that rows may stay where they are.
+    Moments of the parts of a table add up exactly to those of the whole, so rows can stay where they are.
 
     Attributes
     ----------
@@ -137,7 +137,7 @@ class Moments:
     scatter : Scatter
         sum_i (x_i - mean)(x_i - mean)'; `scatter.dense()` is the matrix.
     names : tuple of str, or None
-        Of the features.
+        Feature names.
 
     Examples
     --------
@@ -159,12 +159,12 @@ class Moments:
 
     @classmethod
     def from_rows(cls, X: Any, sample_weight: Any = None) -> Moments:
-        """Read rows once.
+        """Compute the moments of a table.
 
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n, D)
-            Complete rows.
+            Rows without missing values.
         sample_weight : array-like of shape (n,), optional
             How often each row counts, 0 or more.
         """
@@ -178,13 +178,11 @@ class Moments:
         if sample_weight is not None:
             weights = np.asarray(sample_weight, dtype=np.float64)
             if weights.shape != (rows.shape[0],) or not np.isfinite(weights).all() or np.any(weights < 0):
-                raise ValueError(
-                    f"sample_weight must hold {rows.shape[0]} finite numbers, 0 or more, one for each row."
-                )
+                raise ValueError(f"sample_weight must contain {rows.shape[0]} finite numbers, 0 or more, one per row.")
             with np.errstate(over="ignore"):
                 weight = float(weights.sum())
             if not 0 < weight < np.inf:
-                raise ValueError(f"sample_weight adds up to {weight:g}: a finite number above 0 is needed.")
+                raise ValueError(f"sample_weight sums to {weight:g}: the sum must be finite and above 0.")
             mean = storage(rows).column_sums(rows, weights) / weight
         matrix = storage(rows).scatter(rows, mean, weights)
         if not np.isfinite(np.trace(matrix)):
@@ -211,7 +209,7 @@ class Moments:
 
     @classmethod
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Moments:
-        """Moments from the parts of a file that `save` wrote, each checked."""
+        """Moments from the checked contents of a saved file."""
         found, weight = check_arrays(arrays, ARRAYS, names), float(facts["weight"])
         if not 0 < weight < np.inf or not np.allclose(found["scatter"], found["scatter"].T):
             raise ValueError("its weight or its scatter matrix is impossible")
@@ -223,12 +221,12 @@ class Moments:
         return self.scatter.diagonal() / self.weight
 
     def total_variance(self) -> float:
-        """tr cov, 0 where it is only rounding."""
+        """tr cov, or 0 if it is only rounding."""
         total = self.scatter.trace / self.weight
         return total if total > self.mean.size * self.rounding_variance() else 0.0
 
     def rounding_variance(self) -> float:
-        """The variance that rounding of the mean can give a constant feature, at most."""
+        """The largest variance that rounding of the mean can give a constant feature."""
         return rounding_variance(self.weight, self.mean)
 
     def scaled(self, divisor: Array) -> Moments:
@@ -237,26 +235,27 @@ class Moments:
 
 
 def pooled_deviation(groups: Iterable[Moments]) -> Array:
-    """Per-feature sd within the groups (ddof 0), 1 for features constant in each up to rounding, shape (D,)."""
+    """Within-group sd of each feature (ddof 0), 1 if constant in each group up to rounding, shape (D,)."""
     every = list(groups)
     squares = np.sum([group.scatter.diagonal() for group in every], axis=0)
     return deviation_beyond_rounding(squares, sum(group.weight for group in every), [group.mean for group in every])
 
 
 def deviation_beyond_rounding(squares: Array, counts: Array | float, means: list[Array]) -> Array:
-    """Per-feature sd from sums of squares of `counts` values, 1 where rounding of the means explains it, (D,)."""
+    """Sd of each feature from sums of squares of `counts` values, 1 if rounding of the means explains it, shape
+    (D,)."""
     variance = squares / counts
     rounding = counts * EPS * np.max(np.abs(means), axis=0)
     return np.where(variance > rounding**2, np.sqrt(np.maximum(variance, 0.0)), 1.0)
 
 
 def rounding_variance(weight: float, mean: Array) -> float:
-    """The variance that rounding of the mean can give a constant feature, at most."""
+    """The largest variance that rounding of the mean can give a constant feature."""
     return float((weight * EPS * np.abs(mean).max()) ** 2)
 
 
-def divisors(scale: bool | str, own: Groups[Array], pooled: Array) -> Groups[Array]:
-    """What the rows of each group are divided by, from the groups' own and the pooled standard deviations."""
+def divisors(scale: str | None, own: Groups[Array], pooled: Array) -> Groups[Array]:
+    """The divisors of each group, from the groups' own and the pooled standard deviations."""
     if scale == "group":
         return own
     return own.map(lambda _: pooled if scale == "pooled" else np.ones(pooled.size))

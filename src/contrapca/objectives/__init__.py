@@ -1,4 +1,4 @@
-"""What is maximised: the relative likelihood, CPCA's variance and loss, the likelihoods of masked rows and of CLVM."""
+"""The objectives: the relative likelihood, CPCA's variance and loss, the likelihoods of masked rows and of CLVM."""
 
 from ._clvm import clvm_log_likelihood
 from ._complete import (

@@ -1,4 +1,4 @@
-"""Objectives of complete rows: functions of the contrast, or of one group's moments, alone (F5)."""
+"""Objectives of complete rows: functions of only the contrast or one group's moments (F5)."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def reconstruction_loss(contrast: Contrast, V: Array, CV: Array) -> float:
 def least_losses(contrast: Contrast, values: Array) -> Array:
     """(tr C - sum_{i<=k} values_i) / n for k = 0, 1, ..., shape (len(values) + 1,).
 
-    For the largest eigenvalues of C these are the least reconstruction losses with k components (the Corollary).
+    For the largest eigenvalues of C these are the smallest reconstruction losses with k components (the Corollary).
     """
     return (contrast.trace - np.concatenate([[0.0], np.cumsum(values)])) / contrast.n_foreground
 
@@ -69,7 +69,7 @@ class Evaluation:
 
 
 def moments_log_likelihood(moments: Moments, W: Array, sigma2: float, *, determinants: bool = True) -> Evaluation:
-    """The log-likelihood of complete rows from their scatter S alone, with P = W M^-1 (F6).
+    """The log-likelihood of complete rows from only their scatter S, with P = W M^-1 (F6).
 
     q = tr(A^-1 S), tr(A^-1 S A^-1) = (q - tr P'S P) / sigma2, dl/dW = A^-1 S P - n P. Without `determinants` the terms
     log|A| (and 2 pi) are left out.

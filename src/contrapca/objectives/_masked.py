@@ -15,8 +15,8 @@ def masked_log_likelihood(
 ) -> Evaluation:
     """The relative log-likelihood of the observed values, with its gradient (F9).
 
-    l = sum_k c_k sum_i log N(x_o; mean_o, A_o) over groups k with coefficients c_k and their rows i, o being
-    the observed features of a row and A_o that part of A = W W' + sigma2 I.
+    l = sum_k c_k sum_i log N(x_o; mean_o, A_o) over groups k with coefficients c_k and their rows i, where o are the
+    observed features of a row and A_o that part of A = W W' + sigma2 I.
 
     Parameters
     ----------
@@ -24,7 +24,7 @@ def masked_log_likelihood(
     W : (D, d) ndarray
     sigma2 : float, positive
     determinants : bool, default True
-        False leaves the terms log|A_o| (and 2 pi) out: -1/2 sum_k c_k sum_i x_o'A_o^-1 x_o remains.
+        False omits the terms log|A_o| (and 2 pi): -1/2 sum_k c_k sum_i x_o'A_o^-1 x_o remains.
     """
     value, gradient_W, gradient_sigma2 = 0.0, np.zeros(W.shape), 0.0
     quadratics = []

@@ -1,6 +1,6 @@
-"""Many gammas at little more than the cost of a few."""
+"""Paths: many gammas at about the cost of a few."""
 
-from ..estimators import load  # from here on every kind of file is known: paths are the last to enter
-from ._build import contrast_path, path_of_data
+from ..estimators import load  # paths register last: `load` now knows every kind of file
+from ._build import check_estimator, contrast_path, path_of_data
 from ._masked import masked_path_around
-from ._path import ESTIMATORS, ContrastPath
+from ._path import ContrastPath

@@ -5,49 +5,39 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
-from .._checks import SCALES, check_n_components, check_option
 from .._util.arrays import Array
 from ..estimators import CPCA, PCPCA
 from ..exceptions import RankError
 from ..fitting import Latents, complete_background_model, resolved, show_axes
 from ..groups import Groups
-from ..moments import Complete, Incomplete, Moments, collect, contrast, read
+from ..moments import Complete, Incomplete, Moments, contrast, read
 from ..solvers import PathSpectrum, Spectrum, solve_path
 from ..subspaces import canonical_sign_of
 from ._grids import DEFAULT_POINTS, checked_grid, number_of_points, with_gamma
 from ._masked import masked_path
-from ._path import ESTIMATORS, ContrastPath, method_name, stacked
+from ._path import ContrastPath, stacked
 
 
 def contrast_path(
-    X: Any,
-    *,
-    background: Any,
-    n_components: int = 2,
-    gammas: Any = None,
-    method: str = "pcpca",
-    scale: bool | str = False,
-    solver: str = "auto",
-    progress: bool = False,
+    estimator: PCPCA | CPCA, X: Any, *, background: Any, gammas: Any = None, progress: bool = True
 ) -> ContrastPath:
-    """Contrasts at many gammas: one pass over the rows, a few exact solutions, the others certified in their span.
+    """Contrasts at many gammas, from one pass over the rows and a few exact solutions; the others are certified.
 
     Parameters
     ----------
+    estimator : PCPCA, ContraPCA or CPCA
+        Fitted or not: only its parameters are used, except gamma.
     X : array-like, data frame or sparse matrix of shape (n, D), or Moments
-        The foreground. With missing values (PCPCA only) every gamma is a gradient fit, started from the one before.
+        The foreground. With missing values (PCPCA only), every gamma is a gradient fit, started from the previous one.
     background : array-like, data frame or sparse matrix of shape (m, D), or Moments
-    n_components : int, default 2
     gammas : array-like of shape (G,) or int, optional
-        gamma', all below the limit; or how many, by default 40, and 20 with missing values: from 0 to (almost) the
-        limit, dense near it; for CPCA, whose limit may be infinite, 0 and the others in equal ratios from 0.01 to at
-        most 1000.
-    method : {"pcpca", "contrapca", "cpca"}, default "pcpca"
-    scale, solver
-        As for PCPCA.
-    progress : bool, default False
-        Show a progress bar, where values are missing (complete tables take seconds).
+        Values of gamma', all below the limit, or how many: by default 40, or 20 with missing values. The default values
+        run from 0 to just below the limit and are dense near it; for CPCA, whose limit may be infinite, they are 0 and
+        a geometric sequence from 0.01 to at most 1000.
+    progress : bool, default True
+        Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
 
     Returns
     -------
@@ -55,20 +45,26 @@ def contrast_path(
 
     Examples
     --------
-    >>> from contrapca import contrast_path
+    >>> from contrapca import PCPCA, contrast_path
     >>> from contrapca.datasets import make_hidden_clusters
     >>> data = make_hidden_clusters(random_state=0)
-    >>> path = contrast_path(data.foreground, background=data.background)
+    >>> path = contrast_path(PCPCA(2), data.foreground, background=data.background)
     >>> len(path), path.model(path.gammas[20]).transform(data.foreground).shape
     (40, (400, 2))
     """
-    check_option(method, "method", tuple(ESTIMATORS))
-    check_option(scale, "scale", SCALES)
-    estimator = ESTIMATORS[method](n_components, scale=scale, solver=solver)
+    check_estimator(estimator, "contrast_path")
     allow_missing = estimator._takes_missing
     tables = read(X, None, background, name="contrast_path", needs_background=True, allow_missing=allow_missing)
-    data = collect(tables, check_n_components(n_components, tables.n_features), scale, solver)
-    return path_of_data(data, estimator, gammas, progress=progress)
+    return path_of_data(estimator._collected(tables), estimator, gammas, progress=progress)
+
+
+def check_estimator(estimator: Any, name: str) -> None:
+    """Raise if the estimator has no gamma."""
+    if not isinstance(estimator, PCPCA | CPCA):
+        raise TypeError(
+            f"{name} needs an estimator with a gamma, such as ContraPCA(2), PCPCA(2) or CPCA(2), as its first "
+            f"argument; got {type(estimator).__name__}."
+        )
 
 
 def path_of_data(
@@ -78,7 +74,7 @@ def path_of_data(
     *,
     gamma: float | None = None,
     limit: float | None = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> ContrastPath:
     """`contrast_path` of data in model units.
 
@@ -86,12 +82,12 @@ def path_of_data(
     ----------
     data : Complete or Incomplete
     estimator : PCPCA, ContraPCA or CPCA
-        Whose method, components and axes the path has.
+        Its method, components and axes are used.
     gammas : array-like, int or None
     gamma : float, optional
-        One that shall be among those of a default grid.
+        A value to include in a default grid.
     limit : float, optional
-        That of gamma, if it is known.
+        The limit of gamma, if known.
     progress : bool
     """
     latents = resolved(data, estimator._latents())
@@ -143,11 +139,11 @@ def _solved_path(
     loadings[..., :k] *= signs
     return ContrastPath(
         gammas=gammas,
-        limit=limit,
-        limit_is_bound=False,
+        gamma_max=limit,
+        gamma_max_is_bound=False,
         auto_gamma=latents.auto_fraction * limit if method.has_likelihood else np.nan,
         eigenvalues=eigenvalues,
-        sigma2=sigma2,
+        noise_variance=sigma2,
         objective=objective,
         variances=stacked(variances),
         totals=totals,
@@ -157,8 +153,7 @@ def _solved_path(
         coordinates=components * signs,
         loading_coordinates=loadings,
         units=data.units,
-        method=method_name(estimator),
-        scale=estimator.scale,
+        estimator=clone(estimator),
         solver=data.choice,
         solved=int(found.solved.sum()),
         background_model=complete_background_model(data, r) if method.has_likelihood else None,

@@ -1,4 +1,4 @@
-"""Paths of incomplete rows: a gradient fit at every gamma, each started from the one beside it."""
+"""Paths of incomplete rows: a gradient fit at every gamma, each started from its neighbour."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from .._util.arrays import Array
 from .._util.progress import Progress
@@ -17,7 +18,7 @@ from ..gaussian import LatentGaussian
 from ..methods import PCPCA_METHOD
 from ..moments import Incomplete
 from ._grids import MASKED_POINTS, checked_grid, number_of_points, with_gamma
-from ._path import ContrastPath, method_name, stacked
+from ._path import ContrastPath, stacked
 
 SETTINGS = Settings(random_state=0)
 
@@ -25,7 +26,7 @@ SETTINGS = Settings(random_state=0)
 def masked_path(
     data: Incomplete, estimator: PCPCA, latents: Latents, gammas: Any, *, limit: float | None, progress: bool
 ) -> ContrastPath:
-    """From the smallest gamma upwards; one without a solution is an error."""
+    """Fit from the smallest gamma upwards; a gamma without a solution is an error."""
     limit = upper_bound(data, latents.rank) if limit is None else limit
     grid = _grid(gammas, limit, latents)
     with Progress("contrasts with missing values", grid.size, progress) as bar:
@@ -45,18 +46,18 @@ def _grid(gammas: Any, limit: float, latents: Latents) -> Array:
 def masked_path_around(
     data: Incomplete, fit: Fit, estimator: Any, gammas: Any, *, limit: float | None, progress: bool
 ) -> ContrastPath:
-    """From a fit outwards, about its means; gammas from the first without a solution on are left out.
+    """Fit outwards from an existing fit, centred by its means; stop at the first gamma without a solution.
 
     Parameters
     ----------
     data : Incomplete
-        Those of the fit.
+        The data of the fit.
     fit : Fit
     estimator : PPCA, PCPCA or ContraPCA
     gammas : int, optional
-        How many besides that of the fit.
+        How many besides the gamma of the fit.
     limit : float or None
-        The upper bound of gamma, if it is known.
+        The upper bound on gamma, if known.
     progress : bool
     """
     assert fit.model is not None
@@ -71,7 +72,7 @@ def masked_path_around(
         if reason is not None:
             raise UnboundedError(fit.gamma, limit, None, latents.rank, reason)
         sides = [_fits(data, latents, side, limit, _start(own[0]), bar)[0] for side in (below, above)]
-    kind = estimator if isinstance(estimator, PCPCA) else PCPCA(scale=estimator.scale)
+    kind = estimator if isinstance(estimator, PCPCA) else PCPCA(latents.n_shown, scale=estimator._scaling)
     return _assembled([*sides[0][::-1], *own, *sides[1]], limit, kind, latents, fit.background_model)
 
 
@@ -83,7 +84,7 @@ def _start(fit: Fit) -> Start:
 def _fits(
     data: Incomplete, latents: Latents, gammas: Iterable[float], limit: float, start: Start | None, bar: Progress
 ) -> tuple[list[Fit], str | None]:
-    """Fits one after the other, each from the solution before, up to the first that fails, and why it does."""
+    """Fit one gamma after the other, each started from the previous solution, until one fails; also return why."""
     fits: list[Fit] = []
     for gamma in gammas:
         bar.update(len(fits), f"gamma {gamma:.3g}")
@@ -101,16 +102,16 @@ def _assembled(
     last, models = fits[-1], [fit.model for fit in fits if fit.model is not None]
     D, G, k = last.components.shape[0], len(fits), latents.n_shown
     frames = np.hstack([*(fit.components for fit in fits), *(model.W for model in models)])
-    # A basis of everything: components and loadings of all gammas.
+    # A basis of the components and loadings of all gammas.
     basis = np.linalg.svd(frames, full_matrices=False)[0] if frames.shape[1] < D else np.eye(D)
     contrasted = [fit.variances.foreground - fit.gamma * np.mean(fit.variances.backgrounds, axis=0) for fit in fits]
     return ContrastPath(
         gammas=np.array([fit.gamma for fit in fits]),
-        limit=limit,
-        limit_is_bound=True,
+        gamma_max=limit,
+        gamma_max_is_bound=True,
         auto_gamma=latents.auto_fraction * limit,
         eigenvalues=np.array(contrasted),
-        sigma2=np.array([model.sigma2 for model in models]),
+        noise_variance=np.array([model.sigma2 for model in models]),
         objective=np.array([fit.objective for fit in fits]),
         variances=stacked([fit.variances for fit in fits]),
         totals=last.totals,
@@ -120,8 +121,7 @@ def _assembled(
         coordinates=(basis.T @ frames[:, : G * k]).reshape(-1, G, k).transpose(1, 0, 2),
         loading_coordinates=(basis.T @ frames[:, G * k :]).reshape(basis.shape[1], G, -1).transpose(1, 0, 2),
         units=last.units,
-        method=method_name(estimator),
-        scale=estimator.scale,
+        estimator=clone(estimator),
         solver=last.solver,
         solved=len(fits),
         background_model=background,

@@ -1,4 +1,4 @@
-"""The same contrast at many strengths, as arrays: what `contrast_path` returns."""
+"""`ContrastPath`, the result of `contrast_path`."""
 
 from __future__ import annotations
 
@@ -7,12 +7,13 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from .._checks import check_count, check_fixed_gamma, check_option
 from .._util.archive import check_arrays, write_archive
 from .._util.arrays import Array, Rows
 from .._util.table import Table
-from ..estimators import CPCA, PCPCA, REGISTRY, ContraPCA
+from ..estimators import CPCA, PCPCA, REGISTRY, plain_parameters
 from ..fitting import Fit, share_of
 from ..gaussian import LatentGaussian
 from ..groups import Groups
@@ -23,12 +24,10 @@ from ..subspaces import affinity, principal_angles, procrustes
 from ..units import Units
 
 KIND = "path"
-# The estimator of each method, by the name of the method.
-ESTIMATORS: dict[str, type[PCPCA] | type[CPCA]] = {kind.__name__.lower(): kind for kind in (PCPCA, ContraPCA, CPCA)}
 ARRAYS = {
     "gammas": "G",
     "eigenvalues": "Gd",
-    "sigma2": "G",
+    "noise_variance": "G",
     "objective": "G",
     "basis": "Dk",
     "coordinates": "Gkd",
@@ -51,17 +50,17 @@ class ContrastPath:
     ----------
     gammas : ndarray of shape (G,)
         gamma', increasing.
-    limit : float
-        The exact limit of gamma' (an upper bound of it where values are missing).
-    limit_is_bound : bool
+    gamma_max : float
+        The exact limit of gamma' (an upper bound if values are missing).
+    gamma_max_is_bound : bool
         Whether it is only an upper bound.
     auto_gamma : float
-        What gamma="auto" takes for these groups; nan where that is not known.
+        The gamma that "auto" takes for these groups; nan if unknown.
     eigenvalues : ndarray of shape (G, d)
-        Variance of the foreground along each component less gamma times that of the background; for the paper's axes
+        Variance of the foreground along each component minus gamma times that of the background; for the paper's axes,
         the largest eigenvalues of cov_X - gamma cov_Y.
-    sigma2 : ndarray of shape (G,)
-        Noise variance; nan for CPCA.
+    noise_variance : ndarray of shape (G,)
+        sigma2; nan for CPCA.
     objective : ndarray of shape (G,)
     variances : Groups of ndarray of shape (G, d)
         Variance of each group along each component.
@@ -70,41 +69,41 @@ class ContrastPath:
     subspace_variance : Groups of ndarray of shape (G,)
         Variance of each group inside the model's subspace.
     axis_ratios : ndarray of shape (G, d) or None
-        Those of contrast axes.
+        Variance ratios of contrast axes.
     basis : ndarray of shape (D, k)
         Orthonormal directions that span the components of all gammas.
     coordinates : ndarray of shape (G, k, d)
         Components in that basis, with canonical signs: component j at gamma g is basis @ coordinates[g, :, j].
     loading_coordinates : ndarray of shape (G, k, r)
-        Loadings W of all latent dimensions in that basis, those that are shown first; the components for CPCA.
+        Loadings W of all latent dimensions in that basis, the shown ones first; for CPCA, the components.
     units : Groups of Units
         Mean, variance and divisor of each feature in each group, and the names of the features.
-    method : {"pcpca", "contrapca", "cpca"}
-    scale : False, "group" or "pooled"
+    estimator : PCPCA, ContraPCA or CPCA
+        Not fitted; gives the axes, scaling and number of components.
     solver : SolverChoice
     solved : int
-        Gammas that were solved exactly; the others are certified in the basis of those.
+        Number of gammas that were solved exactly; the others are certified in their basis.
     background_model : LatentGaussian or None
         PPCA of the background, for `contrast_score` of the models.
 
     Examples
     --------
-    >>> from contrapca import contrast_path
+    >>> from contrapca import PCPCA, contrast_path
     >>> from contrapca.datasets import make_hidden_clusters
     >>> data = make_hidden_clusters(random_state=0)
-    >>> path = contrast_path(data.foreground, background=data.background, gammas=[0, 0.5, 0.9])
+    >>> path = contrast_path(PCPCA(2), data.foreground, background=data.background, gammas=[0, 0.5, 0.9])
     >>> path
-    ContrastPath(pcpca: 3 gammas from 0 to 0.9, limit 0.9399, d = 2)
+    ContrastPath(PCPCA: 3 gammas from 0 to 0.9, gamma_max 0.9399, d = 2)
     >>> path.latents(data.foreground).shape
     (3, 400, 2)
     """
 
     gammas: Array
-    limit: float
-    limit_is_bound: bool
+    gamma_max: float
+    gamma_max_is_bound: bool
     auto_gamma: float
     eigenvalues: Array
-    sigma2: Array
+    noise_variance: Array
     objective: Array
     variances: Groups[Array]
     totals: Groups[float]
@@ -114,15 +113,14 @@ class ContrastPath:
     coordinates: Array
     loading_coordinates: Array
     units: Groups[Units]
-    method: str
-    scale: bool | str
+    estimator: PCPCA | CPCA
     solver: SolverChoice
     solved: int
     background_model: LatentGaussian | None = None
 
     def __repr__(self) -> str:
-        edge = f"{self.gammas[0]:.4g} to {self.gammas[-1]:.4g}, limit {self.limit:.4g}"
-        return f"ContrastPath({self.method}: {len(self)} gammas from {edge}, d = {self.n_components})"
+        edge = f"{self.gammas[0]:.4g} to {self.gammas[-1]:.4g}, gamma_max {self.gamma_max:.4g}"
+        return f"ContrastPath({type(self.estimator).__name__}: {len(self)} gammas from {edge}, d = {self.n_components})"
 
     def __len__(self) -> int:
         return self.gammas.size
@@ -134,7 +132,7 @@ class ContrastPath:
 
     @property
     def feature_names(self) -> list[str]:
-        """Names of the features."""
+        """Feature names."""
         return self.units.foreground.labels
 
     @property
@@ -149,14 +147,25 @@ class ContrastPath:
 
     @property
     def _method(self) -> Method:
-        return ESTIMATORS[self.method]._method
+        return self.estimator._method
 
-    def components(self, index: int) -> Array:
-        """Components at the gamma with this index, shape (d, D), unit rows, canonical signs."""
-        return (self.basis @ self.coordinates[index]).T
+    def index(self, gamma: float) -> int:
+        """The index of one of the path's gammas."""
+        value = check_fixed_gamma(gamma)
+        index = int(np.argmin(np.abs(self.gammas - value)))
+        if not np.isclose(self.gammas[index], value, rtol=1e-9, atol=1e-12):
+            raise ValueError(
+                f"gamma={gamma} is not one of this path's gammas; the nearest is {float(self.gammas[index])!r}. "
+                "Include it in gammas= when computing the path, or fit an estimator at this gamma."
+            )
+        return index
+
+    def components(self, gamma: float) -> Array:
+        """Components at one of the path's gammas, shape (d, D): unit vectors with canonical signs."""
+        return (self.basis @ self.coordinates[self.index(gamma)]).T
 
     def angles(self) -> tuple[Array, Array]:
-        """Principal angles, radians, of each subspace to that of the previous gamma and of the first, (G, d) each."""
+        """Principal angles in radians from each subspace to the previous one and to the first, shape (G, d) each."""
         bases = self._bases()
         previous = bases[np.maximum(np.arange(len(self)) - 1, 0)]
         return principal_angles(previous, bases), principal_angles(bases[:1], bases)
@@ -169,14 +178,12 @@ class ContrastPath:
         """Fraction of each group's total variance along each component, shape (G, d) each."""
         return self.variances.map(share_of, self.totals)
 
-    def to_frame(self) -> Any:
-        """The numbers of every gamma as a pandas DataFrame; `table()` has them without pandas."""
-        return self.table().to_frame()
-
     def table(self) -> Table:
-        """One row for each gamma: gamma, sigma2, objective, variances and shares, angles (the largest)."""
+        """One row per gamma: gamma, noise_variance, objective, variances and their fractions, and the largest
+        angles."""
         previous, first = self.angles()
-        columns: dict[str, Any] = {"gamma": self.gammas, "sigma2": self.sigma2, "objective": self.objective}
+        columns = {name: getattr(self, name) for name in ("noise_variance", "objective")}
+        columns = {"gamma": self.gammas} | columns
         columns |= {f"eigenvalue_{k}": self.eigenvalues[:, k] for k in range(self.n_components)}
         shares = self.shares()
         columns |= {f"{name}_share": shares[name].sum(axis=1) for name in shares.names}
@@ -185,24 +192,24 @@ class ContrastPath:
     # ------------------------------------------------------------------ rows
 
     def latents(self, X: Any, *, center: str = "foreground") -> Array:
-        """Coordinates of rows at every gamma, shape (G, n, d), as the models' `transform` gives them.
+        """Latents of rows at every gamma, shape (G, n, d), as from the models' `transform`.
 
         Parameters
         ----------
         X : array-like of shape (n, D)
-            Missing values are for PCPCA only.
+            Missing values are allowed for PCPCA only.
         center : {"foreground", "background"}
-            Which group the rows are treated as.
+            Which group's mean and scale to use.
         """
         rows, missing, units = self._rows(X, center)
         if not missing:
             return np.einsum("nk,gkd->gnd", self._inside(rows, units), self.projections())
         k, W = self.n_components, self.loading_coordinates
-        models = [LatentGaussian(units.origin, self.basis @ W[g], float(s)) for g, s in enumerate(self.sigma2)]
+        models = [LatentGaussian(units.origin, self.basis @ W[g], float(s)) for g, s in enumerate(self.noise_variance)]
         return np.stack([units.apply(lambda b, m=m: m.condition(b).latent_mean[:, :k], rows) for m in models])  # type: ignore[misc]
 
     def _rows(self, X: Any, center: str) -> tuple[Rows, bool, Units]:
-        """Checked rows, whether values are missing, and the units of the group they are treated as."""
+        """Checked rows, whether values are missing, and the units of the group named by `center`."""
         check_option(center, "center", self.units.names)
         units = self.units[center]
         rows, missing = units.check(X, allow_missing=self._method.has_likelihood)
@@ -212,7 +219,7 @@ class ContrastPath:
         return units.apply(lambda block: storage(block).centred_product(block, units.origin, self.basis), rows)
 
     def inside(self, X: Any, *, center: str = "foreground") -> Array:
-        """Complete rows in the basis of all gammas, shape (n, k); times `projections()[g]` they are latents."""
+        """Complete rows in the basis of all gammas, shape (n, k); multiply by `projections()[g]` for latents."""
         rows, _, units = self._rows(X, center)
         return self._inside(rows, units)
 
@@ -221,20 +228,21 @@ class ContrastPath:
         if not self._method.has_likelihood:
             return self.coordinates
         W = self.loading_coordinates
-        M = np.swapaxes(W, 1, 2) @ W + self.sigma2[:, None, None] * np.eye(W.shape[2])
+        M = np.swapaxes(W, 1, 2) @ W + self.noise_variance[:, None, None] * np.eye(W.shape[2])
         return np.swapaxes(np.linalg.solve(M, np.swapaxes(W, 1, 2)), 1, 2)[..., : self.n_components]
 
-    def loadings(self, index: int) -> Array:
-        """W (CPCA: V) at the gamma with this index, shape (D, d), in scaled units."""
-        return self.basis @ self.loading_coordinates[index, :, : self.n_components]
+    def loadings(self, gamma: float) -> Array:
+        """W (CPCA: V) at one of the path's gammas, shape (D, d), in scaled units."""
+        return self.basis @ self.loading_coordinates[self.index(gamma), :, : self.n_components]
 
     # ------------------------------------------------------------------ comparing gammas
 
     def turns(self, start: int = 0) -> Array:
-        """Rotations (and reflections) R_g, shape (G, d, d), that keep components still from gamma to gamma.
+        """Rotations (and reflections) R_g, shape (G, d, d), that align the components from gamma to gamma.
 
-        Each turns the components at a gamma as near as can be to those beside them (Procrustes), outwards from the
-        gamma with the index `start`, whose own is the identity: Z R and W R describe the same model as Z and W.
+        Each rotates the components at a gamma as close as possible to those of its neighbour (Procrustes), working
+        outwards from the gamma with index `start`, whose rotation is the identity. Z R and W R describe the same model
+        as Z and W.
         """
         frames, turns = self.coordinates.copy(), np.empty((len(self), self.n_components, self.n_components))
         turns[start] = np.eye(self.n_components)
@@ -244,7 +252,7 @@ class ContrastPath:
         return turns
 
     def aligned(self, X: Any, *, center: str = "foreground", start: int = 0) -> Array:
-        """`latents` turned by `turns(start)`: for display, shape (G, n, d)."""
+        """`latents` rotated by `turns(start)`, for display, shape (G, n, d)."""
         return self.latents(X, center=center) @ self.turns(start)
 
     def affinity(self) -> Array:
@@ -255,8 +263,9 @@ class ContrastPath:
     def representatives(self, k: int = 4) -> Array:
         """`k` gammas whose subspaces differ most, increasing.
 
-        The first is the smallest gamma; each further one is that whose subspace is the least like any chosen before
-        (centres of a clustering by affinity, Gonzalez 1985). Fewer where the path holds fewer different subspaces.
+        The first is the smallest gamma; each of the others has the subspace that is least similar to those chosen
+        before (centres of a clustering by affinity, Gonzalez 1985). Fewer than `k` if the path has fewer different
+        subspaces.
         """
         check_count(k, "k")
         chosen, bases = [0], self._bases()
@@ -265,7 +274,7 @@ class ContrastPath:
             least = float(nearest.min())
             if least > 1 - 1e-9:
                 break
-            # Among equally different ones the strongest contrast.
+            # Of equally different ones, take the strongest contrast.
             chosen.append(int(np.flatnonzero(nearest <= least + 1e-9)[-1]))
             nearest = np.maximum(nearest, affinity(bases, bases[chosen[-1]]))
         return self.gammas[sorted(chosen)]
@@ -280,22 +289,15 @@ class ContrastPath:
         gamma : float
             One of `gammas`.
         """
-        value = check_fixed_gamma(gamma)
-        index = int(np.argmin(np.abs(self.gammas - value)))
-        if not np.isclose(self.gammas[index], value, rtol=1e-9, atol=1e-12):
-            raise ValueError(
-                f"gamma={gamma} is not one of this path's gammas; the nearest is {float(self.gammas[index])!r}. "
-                "Compute the path with it among gammas=, or fit an estimator at this gamma."
-            )
-        kind = ESTIMATORS[self.method]
-        settings: dict[str, Any] = {"gamma": float(self.gammas[index]), "scale": self.scale}
-        if kind is ContraPCA:
-            settings["n_latent"] = self.loading_coordinates.shape[2]
-        return kind(self.n_components, **settings)._with_fit(self._fit(index))
+        index, estimator = self.index(gamma), clone(self.estimator)
+        estimator.set_params(gamma=float(self.gammas[index]))
+        if getattr(estimator, "n_latent", None) is not None:
+            estimator.set_params(n_latent=self.loading_coordinates.shape[2])
+        return estimator._with_fit(self._fit(index))
 
     def _fit(self, g: int) -> Fit:
         W = self.basis @ self.loading_coordinates[g]
-        model = LatentGaussian(self.units.foreground.origin, W, float(self.sigma2[g]))
+        model = LatentGaussian(self.units.foreground.origin, W, float(self.noise_variance[g]))
         return Fit(
             units=self.units,
             components=self.basis @ self.coordinates[g],
@@ -310,8 +312,8 @@ class ContrastPath:
             axis_ratios=None if self.axis_ratios is None else self.axis_ratios[g],
             eigenvalues=self.eigenvalues[g] if self.axis_ratios is None else None,
             background_model=self.background_model,
-            limit=self.limit,
-            limit_is_bound=self.limit_is_bound,
+            limit=self.gamma_max,
+            limit_is_bound=self.gamma_max_is_bound,
             history=self.objective[[g]],
             init_objectives=self.objective[[g]],
         )
@@ -331,18 +333,22 @@ class ContrastPath:
                 "background_model.W": self.background_model.W,
             }
             facts["background_model.sigma2"] = self.background_model.sigma2
-        facts |= {name: getattr(self, name) for name in ("limit_is_bound", "method", "scale", "solved")}
-        for name in ("limit", "auto_gamma"):
+        facts |= {"gamma_max_is_bound": self.gamma_max_is_bound, "solved": self.solved}
+        facts |= {"estimator": type(self.estimator).__name__, "parameters": plain_parameters(self.estimator)}
+        for name in ("gamma_max", "auto_gamma"):
             facts[name] = getattr(self, name) if np.isfinite(getattr(self, name)) else None
         write_archive(path, KIND, facts, arrays, self.units.foreground.names)
 
     @classmethod
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> ContrastPath:
-        """A path from the parts of a file that `save` wrote, each checked."""
-        method, groups = ESTIMATORS[facts["method"]]._method, facts["groups"]
+        """A path from the checked contents of a saved file."""
+        estimator, groups = REGISTRY[facts["estimator"]](**facts["parameters"]), facts["groups"]
+        if not isinstance(estimator, PCPCA | CPCA):
+            raise ValueError("its estimator has no path")
         labels = tuple(str(group["name"]) for group in groups)
-        found = check_arrays(arrays, ARRAYS, names, may_be_nan=() if method.has_likelihood else ("sigma2",))
-        if np.any(np.diff(found["gammas"]) <= 0) or np.any(found["sigma2"] <= 0):
+        has_noise = estimator._method.has_likelihood
+        found = check_arrays(arrays, ARRAYS, names, may_be_nan=() if has_noise else ("noise_variance",))
+        if np.any(np.diff(found["gammas"]) <= 0) or np.any(found["noise_variance"] <= 0):
             raise ValueError("its gammas or noise variances are impossible")
         background = None
         if "background_model.W" in found:
@@ -358,11 +364,10 @@ class ContrastPath:
                 (Units.restored(g, arrays, str(g["name"]), names, found["basis"].shape[0]) for g in groups), labels
             ),
             totals=Groups.from_items(tuple(float(group["total"]) for group in groups), labels),
-            limit=np.inf if facts["limit"] is None else float(facts["limit"]),
+            gamma_max=np.inf if facts["gamma_max"] is None else float(facts["gamma_max"]),
             auto_gamma=np.nan if facts["auto_gamma"] is None else float(facts["auto_gamma"]),
-            limit_is_bound=bool(facts["limit_is_bound"]),
-            method=str(facts["method"]),
-            scale=facts["scale"],
+            gamma_max_is_bound=bool(facts["gamma_max_is_bound"]),
+            estimator=estimator,
             solver=SolverChoice(*map(str, facts["solver"])),
             solved=int(facts["solved"]),
             background_model=background,
@@ -370,14 +375,9 @@ class ContrastPath:
 
 
 def stacked(groups: Sequence[Groups[Any]]) -> Groups[Array]:
-    """One array for each group of the values at every gamma."""
+    """For each group, one array of the values at every gamma."""
     names = groups[0].names
     return Groups.from_items([np.array([one[name] for one in groups]) for name in names], names)
-
-
-def method_name(estimator: PCPCA | CPCA) -> str:
-    """The name of an estimator's method among ESTIMATORS."""
-    return next(name for name, kind in ESTIMATORS.items() if type(estimator) is kind)
 
 
 REGISTRY[KIND] = ContrastPath

@@ -1,4 +1,4 @@
-"""Figures of finished data (matplotlib, extra "plot")."""
+"""Figures of results (matplotlib, extra "plot")."""
 
 from ._compare import comparison, comparison_data
 from ._explore import (
@@ -8,7 +8,7 @@ from ._explore import (
     gamma_panel,
     gamma_panel_data,
     latent_scatter,
-    latents_data,
+    latent_scatter_data,
     loadings,
     loadings_data,
     path_curves,
@@ -37,8 +37,8 @@ __all__ = [
     "gamma_panel",
     "gamma_panel_data",
     "latent_scatter",
+    "latent_scatter_data",
     "latents",
-    "latents_data",
     "loading_intervals",
     "loading_intervals_data",
     "loadings",

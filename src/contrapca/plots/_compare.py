@@ -1,4 +1,4 @@
-"""A picture of a comparison of methods: held-out ratios with their errors."""
+"""Plot of a comparison of methods: held-out ratios with their errors."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def comparison_data(comparison: Comparison) -> dict[str, Any]:
-    """Names, held-out ratios and their ranges (two standard errors), the best first; those that failed are left out."""
+    """Names, held-out ratios and their ranges (two standard errors), best first, without methods that failed."""
     entries = [entry for entry in comparison.entries if not entry.failure and np.isfinite(entry.mean)]
     table = comparison.table()
     kept = np.array([entry in entries for entry in comparison.entries], dtype=bool)
@@ -27,12 +27,12 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
 
 
 def comparison(comparison: Comparison, *, ax: Any = None) -> Any:
-    """Held-out ratios of all methods on one logarithmic scale, with two standard errors; 1 is no contrast.
+    """Plot the held-out ratios of all methods on a logarithmic scale, with two standard errors; 1 is no contrast.
 
     Parameters
     ----------
     comparison : Comparison
-        What `contrapca.compare` returns.
+        The result of `contrapca.compare`.
     ax : matplotlib Axes, optional
 
     Returns

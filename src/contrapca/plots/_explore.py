@@ -1,6 +1,6 @@
-"""Pictures of contrasts: how they change with gamma, what they are made of.
+"""Plots of contrasts: how they change with gamma, and which features make them.
 
-Every function draws data that a function of its own prepares (`..._data`), takes `ax` and returns it.
+Every function draws data from a matching function (`..._data`), takes `ax` and returns it.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 def _two_components(d: int) -> None:
     if d < 2:
-        raise ValueError("A scatter needs two components, and this has one: plot a histogram of its latents instead.")
+        raise ValueError("A scatter plot needs two components, but this has one: plot a histogram instead.")
 
 
 def _tidy(ax: Any) -> Any:
@@ -35,15 +35,17 @@ def ellipse_data(points: Any, n: int = 100) -> Array:
     return gaussian_ellipse(np.asarray(points, dtype=np.float64), n)
 
 
-def latents_data(model: Any, X: Any, background: Any = None, components: tuple[int, int] = (0, 1)) -> dict[str, Any]:
-    """Latents of both groups along two components, and axis labels with the shares of variance.
+def latent_scatter_data(
+    model: Any, X: Any, *, background: Any = None, components: tuple[int, int] = (0, 1)
+) -> dict[str, Any]:
+    """Latents of both groups along two components, and axis labels with fractions of variance.
 
     Background rows are centred by the background's mean.
     """
     i, j = components
     d = len(model.explained_variance_ratio_)
     if not (0 <= i < d and 0 <= j < d):
-        raise ValueError(f"components={components} are not among this model's {d}; a scatter needs two of them.")
+        raise ValueError(f"components={components} must be two of this model's {d} components, counting from 0.")
     shares, other = model.explained_variance_ratio_, getattr(model, "background_variance_ratio_", None)
 
     def label(k: int) -> str:
@@ -62,14 +64,14 @@ def latents_data(model: Any, X: Any, background: Any = None, components: tuple[i
 def latent_scatter(
     model: Any,
     X: Any,
-    background: Any = None,
     *,
+    background: Any = None,
     labels: Any = None,
     components: tuple[int, int] = (0, 1),
     ellipses: bool = True,
     ax: Any = None,
 ) -> Any:
-    """Latents of the foreground over those of the background, with 95 % ellipses of each class and of the background.
+    """Scatter plot of foreground and background latents, with 95 % ellipses of each class and of the background.
 
     Parameters
     ----------
@@ -85,9 +87,9 @@ def latent_scatter(
     -------
     ax : matplotlib Axes
     """
-    data = latents_data(model, X, background, components)
+    data = latent_scatter_data(model, X, background=background, components=components)
     ax = axes_or_current(ax)
-    latents(data["foreground"], data["background"], labels=labels, axis_labels=data["axis_labels"], ax=ax)
+    latents(data["foreground"], background=data["background"], labels=labels, axis_labels=data["axis_labels"], ax=ax)
     if ellipses:
         classes = np.zeros(len(data["foreground"])) if labels is None else np.asarray(labels)
         for k, value in enumerate(np.unique(classes)):
@@ -100,8 +102,8 @@ def latent_scatter(
     return ax
 
 
-def gamma_panel_data(path: ContrastPath, X: Any, background: Any = None, k: int = 6) -> list[dict[str, Any]]:
-    """For `k` gammas, spread over the path, aligned latents of both groups: `gamma`, `foreground`, `background`."""
+def gamma_panel_data(path: ContrastPath, X: Any, *, background: Any = None, k: int = 6) -> list[dict[str, Any]]:
+    """Aligned latents of both groups at `k` gammas spread over the path: `gamma`, `foreground`, `background`."""
     check_count(k, "k")
     _two_components(path.n_components)
     chosen = np.unique(np.linspace(0, len(path) - 1, min(k, len(path))).round().astype(int))
@@ -124,27 +126,27 @@ def gamma_panel_data(path: ContrastPath, X: Any, background: Any = None, k: int 
 
 
 def gamma_panel(
-    path: ContrastPath, X: Any, background: Any = None, *, labels: Any = None, k: int = 6, figure: Any = None
+    path: ContrastPath, X: Any, *, background: Any = None, labels: Any = None, k: int = 6, figure: Any = None
 ) -> Any:
-    """Small multiples: the same rows at `k` strengths of the contrast.
+    """Small multiples: scatter plots of the same rows at `k` gammas.
 
     Parameters
     ----------
     path : ContrastPath of two or more components
     X, background : tables
-        Those of the path, or other rows.
+        The tables of the path, or other rows.
     labels : array-like of shape (n,), optional
         Classes of the foreground rows.
     k : int, default 6
-        Panels, spread evenly over the path.
+        Number of panels, spread evenly over the path.
     figure : matplotlib Figure, optional
-        By default a new one.
+        By default, a new figure.
 
     Returns
     -------
     figure : matplotlib Figure
     """
-    panels = gamma_panel_data(path, X, background, k)
+    panels = gamma_panel_data(path, X, background=background, k=k)
     columns = min(3, len(panels))
     if figure is None:
         size = (3.6 * columns, 3.2 * -(-len(panels) // columns))
@@ -152,25 +154,26 @@ def gamma_panel(
     axes = figure.subplots(-(-len(panels) // columns), columns, squeeze=False).ravel()
     for ax, panel in zip(axes, panels, strict=False):
         title, names = f"gamma = {panel['gamma']:.3g}", panel["axis_labels"]
-        latents(panel["foreground"], panel["background"], labels=labels, title=title, axis_labels=names, ax=ax)
+        both = {"foreground": panel["foreground"], "background": panel["background"]}
+        latents(**both, labels=labels, title=title, axis_labels=names, ax=ax)
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
     return figure
 
 
 def path_curves_data(path: ContrastPath) -> dict[str, Any]:
-    """Shares of variance along the components, in all, at each gamma, and the limit."""
+    """Total fraction of variance along the components at each gamma, and the limit."""
     foreground, background = (share.sum(axis=1) for share in path.shares())
     return {
         "gamma": path.gammas,
         "foreground": foreground,
         "background": background,
-        "limit": path.limit,
+        "limit": path.gamma_max,
     }
 
 
 def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
-    """How much of each group's variance the components hold as gamma grows; the limit is marked.
+    """Plot the fraction of each group's variance along the components against gamma; the limit is marked.
 
     Parameters
     ----------
@@ -193,7 +196,7 @@ def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
 
 
 def loadings_data(model: Any, component: int = 0, n_features: int = 15) -> dict[str, Any]:
-    """The largest loadings on a component: `feature` and `loading`, the largest magnitude first."""
+    """The largest loadings on a component: `feature` and `loading`, largest magnitude first."""
     table = model.feature_table()
     loading = np.asarray(table[f"loading_{component}"])
     order = np.argsort(-np.abs(loading), kind="stable")[:n_features]
@@ -201,14 +204,14 @@ def loadings_data(model: Any, component: int = 0, n_features: int = 15) -> dict[
 
 
 def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = None) -> Any:
-    """Bars of the largest loadings on one component, named.
+    """Bar plot of the largest loadings on one component.
 
     Parameters
     ----------
     model : fitted estimator
     component : int, default 0
     n_features : int, default 15
-        Bars, of the largest magnitudes.
+        Number of bars.
     ax : matplotlib Axes, optional
 
     Returns
@@ -227,7 +230,7 @@ def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = 
 
 
 def biplot_data(model: Any, X: Any, n_features: int = 8) -> dict[str, Any]:
-    """Latents on two components, and arrows of the features with the largest loadings, scaled to fit among them."""
+    """Latents on two components, and arrows for the features with the largest loadings, scaled to fit."""
     check_count(n_features, "n_features")
     _two_components(len(model.explained_variance_ratio_))
     Z = np.asarray(model.transform(X))[:, :2]
@@ -239,7 +242,7 @@ def biplot_data(model: Any, X: Any, n_features: int = 8) -> dict[str, Any]:
 
 
 def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: Any = None) -> Any:
-    """Latents with arrows for the features that make them.
+    """Scatter plot of latents with arrows for the features with the largest loadings.
 
     Parameters
     ----------
@@ -247,7 +250,7 @@ def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: A
     X : table of foreground rows
     labels : array-like of shape (n,), optional
     n_features : int, default 8
-        Arrows, of the features with the largest loadings; their lengths are relative to each other only.
+        Number of arrows. Only their relative lengths are meaningful.
     ax : matplotlib Axes, optional
 
     Returns
@@ -256,7 +259,7 @@ def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: A
     """
     data = biplot_data(model, X, n_features)
     ax = axes_or_current(ax)
-    latents(data["latents"], labels=labels, axis_labels=latents_data(model, X)["axis_labels"], ax=ax)
+    latents(data["latents"], labels=labels, axis_labels=latent_scatter_data(model, X)["axis_labels"], ax=ax)
     for name, arrow in zip(data["feature"], data["arrows"], strict=True):
         ax.annotate("", arrow, (0, 0), arrowprops={"arrowstyle": "->", "color": "black", "linewidth": 1})
         ax.annotate(name, 1.06 * arrow, ha="center", va="center", fontsize=8)
@@ -266,7 +269,7 @@ def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: A
 def scree_data(path: ContrastPath, gamma: float) -> dict[str, Array]:
     """Contrast eigenvalues and both groups' variances along the components, at the path's gamma nearest to `gamma`."""
     if not path.gammas[0] <= gamma <= path.gammas[-1]:
-        raise ValueError(f"gamma={gamma} is outside this path, {path.gammas[0]:.4g} to {path.gammas[-1]:.4g}.")
+        raise ValueError(f"gamma={gamma} is outside this path ({path.gammas[0]:.4g} to {path.gammas[-1]:.4g}).")
     g = int(np.argmin(np.abs(path.gammas - gamma)))
     return {
         "eigenvalue": path.eigenvalues[g],
@@ -276,7 +279,7 @@ def scree_data(path: ContrastPath, gamma: float) -> dict[str, Array]:
 
 
 def scree(path: ContrastPath, gamma: float, *, ax: Any = None) -> Any:
-    """Contrast eigenvalues, and foreground against background variance, component by component.
+    """Plot contrast eigenvalues and the variances of both groups, component by component.
 
     Parameters
     ----------
@@ -302,7 +305,7 @@ def scree(path: ContrastPath, gamma: float, *, ax: Any = None) -> Any:
 
 
 def samples_data(model: Any, n: int = 9, shape: tuple[int, int] | None = None, random_state: Any = 0) -> Array:
-    """`n` new rows of a model, (n, D), or as pictures (n, height, width) for a `shape`."""
+    """`n` new rows of a model, shape (n, D), or with `shape`, images (n, height, width)."""
     rows = np.asarray(model.sample(n, random_state=random_state))
     return rows if shape is None else rows.reshape(n, *shape)
 
@@ -310,14 +313,14 @@ def samples_data(model: Any, n: int = 9, shape: tuple[int, int] | None = None, r
 def samples(
     model: Any, n: int = 9, *, shape: tuple[int, int] | None = None, random_state: Any = 0, ax: Any = None
 ) -> Any:
-    """New rows of a model: as lines over the features, or, with a `shape`, as pictures side by side.
+    """Plot new rows of a model as lines over the features or, with `shape`, as images side by side.
 
     Parameters
     ----------
     model : fitted PPCA, PCPCA or CLVM
     n : int, default 9
     shape : two int, optional
-        Height and width of a row as a picture.
+        Height and width of a row as an image.
     random_state : None, int, Generator or RandomState, default 0
     ax : matplotlib Axes, optional
 

@@ -8,8 +8,8 @@ from typing import Any
 
 import numpy as np
 
-from .._util.archive import atomic_write
 from .._util.arrays import Array
+from .._util.files import atomic_write
 from .._util.optional import require
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
 
@@ -21,21 +21,21 @@ def axes_or_current(ax: Any) -> Any:
 
 def latents(
     foreground: Array,
-    background: Array | None = None,
     *,
+    background: Array | None = None,
     labels: Any = None,
     title: str = "",
     axis_labels: Sequence[str] = ("component 0", "component 1"),
     ax: Any = None,
 ) -> Any:
-    """Two latent dimensions of the foreground, over those of the background.
+    """Scatter plot of two latent dimensions, the foreground over the background.
 
     Parameters
     ----------
     foreground : ndarray of shape (n, 2)
     background : ndarray of shape (m, 2), optional
     labels : array-like of shape (n,), optional
-        Colours the foreground rows.
+        Classes of the foreground rows, shown as colours.
     title : str
     axis_labels : two str
     ax : matplotlib Axes, optional
@@ -46,7 +46,7 @@ def latents(
     """
     ax = axes_or_current(ax)
     if labels is not None and len(labels) != len(foreground):
-        raise ValueError(f"labels has {len(labels)} entries for {len(foreground)} rows: one for each.")
+        raise ValueError(f"labels has {len(labels)} entries for {len(foreground)} rows: pass one per row.")
     if background is not None:
         ax.scatter(
             *background.T, s=14, marker="x", linewidths=0.7, color=BACKGROUND_COLOUR, label="controls (background)"
@@ -84,6 +84,6 @@ def side_by_side(panels: Sequence[dict[str, Any]]) -> Any:
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 110) -> None:
-    """Write a figure as PNG, complete or not at all."""
+    """Write a figure as a PNG file, atomically."""
     with atomic_write(path) as file:
         figure.savefig(file, format="png", dpi=dpi)

@@ -1,4 +1,4 @@
-"""Pictures of draws: subspaces over the data, intervals of loadings, traces."""
+"""Plots of draws: subspaces over the data, intervals of loadings, traces."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ if TYPE_CHECKING:
 
 
 def subspace_draws_data(posterior: ContrastPosterior, n_draws: int = 100) -> tuple[Array, Array]:
-    """Unit directions (n_draws, 2) of draws, evenly spread over all, and of the estimate (2,), in original units.
+    """Unit directions of evenly spaced draws (n_draws, 2) and of the estimate (2,), in original units.
 
     For two features and one component.
     """
     D, d = posterior.estimate.shape
     if (D, d) != (2, 1):
-        raise ValueError(f"Lines can be drawn for 2 features and 1 component; here are {D} and {d}.")
+        raise ValueError(f"subspace_draws needs 2 features and 1 component; this posterior has {D} and {d}.")
     flat = posterior.loadings.reshape(-1, 2)
     chosen = flat[np.linspace(0, len(flat) - 1, min(n_draws, len(flat))).astype(int)] * posterior.scale
     estimate = posterior.estimate[:, 0] * posterior.scale
@@ -29,14 +29,14 @@ def subspace_draws_data(posterior: ContrastPosterior, n_draws: int = 100) -> tup
 
 
 def subspace_draws(
-    posterior: ContrastPosterior, foreground: Any, background: Any = None, *, n_draws: int = 100, ax: Any = None
+    posterior: ContrastPosterior, foreground: Any, *, background: Any = None, n_draws: int = 100, ax: Any = None
 ) -> Any:
-    """Lines along drawn directions over two-dimensional data, the estimate on top.
+    """Plot drawn directions as lines over two-dimensional data, with the estimate on top.
 
     Parameters
     ----------
     posterior : ContrastPosterior
-        Of 2 features and 1 component.
+        With 2 features and 1 component.
     foreground : array-like of shape (n, 2)
     background : array-like of shape (m, 2), optional
     n_draws : int, default 100
@@ -81,7 +81,7 @@ def loading_intervals(
     probability: float = 0.9,
     ax: Any = None,
 ) -> Any:
-    """Credible intervals of the largest loadings on one component (a forest plot).
+    """Plot intervals of the largest loadings on one component (a forest plot).
 
     Parameters
     ----------
@@ -110,14 +110,14 @@ def loading_intervals(
 
 
 def trace_data(posterior: ContrastPosterior) -> tuple[str, Array]:
-    """An identified quantity over the draws, (name, (chains, draws)): sigma2, or the largest angle to the estimate."""
-    if posterior.sigma2 is not None:
-        return "noise variance", posterior.sigma2
+    """Name and values (chains, draws) of an identified quantity: sigma2, or the largest angle to the estimate."""
+    if posterior.noise_variance is not None:
+        return "noise variance", posterior.noise_variance
     return "largest angle to the estimate, radians", posterior.angles()[..., 0]
 
 
 def trace(posterior: ContrastPosterior, *, ax: Any = None) -> Any:
-    """An identified quantity in each chain, draw by draw: chains that mixed look alike.
+    """Trace plot of an identified quantity in each chain: chains that have mixed look alike.
 
     Parameters
     ----------

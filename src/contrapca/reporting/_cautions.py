@@ -1,4 +1,4 @@
-"""What to be careful about, in words that need no statistics."""
+"""Caveats of a report, in words that need no statistics."""
 
 from __future__ import annotations
 
@@ -8,26 +8,28 @@ import numpy as np
 
 from ..fitting import looks_exchanged
 from ..paths import ContrastPath
+from ..selection import advice_on_values
 from ..subspaces import principal_angles, principal_axes
 from ..uncertainty import MAX_R_HAT, MIN_ESS
 from ._points import MAX_POINTS
 from ._subject import Subject
 
 SHARED_RATIO = 1.5  # a component that varies less than this many times more in the cases may be shared
-ONE_FEATURE = 0.8  # of a component's squared loadings in one feature
-ONE_ROW = 0.5  # of a component's variance in one row
-UNEQUAL_UNITS = 100.0  # ratio of standard deviations from which the larger ones take over
+ONE_FEATURE = 0.8  # fraction of a component's squared loadings in one feature
+ONE_ROW = 0.5  # fraction of a component's variance in one row
+UNEQUAL_UNITS = 100.0  # ratio of standard deviations above which the larger ones dominate
 MANY_MISSING = 0.2
-STRONG = 0.9  # of the largest gamma shown
+STRONG = 0.9  # fraction of the largest gamma shown
 WIDE_ANGLE = 30.0  # degrees
-SAME_ANGLE = 5.0  # degrees from PCA, up to which a contrast has changed nothing
+SAME_ANGLE = 5.0  # degrees from PCA below which the contrast has changed nothing
 MAX_OUTLIER_ROWS = 200_000
 
 
 def cautions(subject: Subject, summary: dict[str, Any]) -> list[str]:
-    """One text for each thing that a careful reader should know; none where all is well."""
+    """One sentence per caveat; empty if there are none."""
     return [
         *_about_groups(subject, summary),
+        *advice_on_values(subject.tables.rows),
         *_about_features(subject),
         *_about_components(subject, summary),
         *_about_uncertainty(summary["uncertainty"]),
@@ -38,27 +40,26 @@ def cautions(subject: Subject, summary: dict[str, Any]) -> list[str]:
 def _about_groups(subject: Subject, summary: dict[str, Any]) -> list[str]:
     found, data, path = [], summary["data"], subject.path
     n, m, D = data["foreground"]["rows"], data["background"]["rows"], data["features"]
-    if looks_exchanged(path.limit, path.totals):
+    if looks_exchanged(path.gamma_max, path.totals):
         found.append(
-            "The controls vary more than the cases, so that hardly any contrast is possible. Were the two tables "
-            "exchanged?"
+            "The controls vary more than the cases, so almost no contrast is possible. Were the two tables swapped?"
         )
     for rows, name in ((n, "cases"), (m, "controls")):
         if rows < D:
             found.append(
-                f"There are fewer {name} ({rows}) than features ({D}). Directions found from so few rows can be "
-                "chance: look at the uncertainty (bootstrap), or confirm with new samples."
+                f"There are fewer {name} ({rows}) than features ({D}). Directions found from so few rows may be due "
+                "to chance: check the uncertainty (bootstrap), or confirm them with new samples."
             )
     for group, name in (("foreground", "cases"), ("background", "controls")):
         share = data[group]["missing_values"] / (data[group]["rows"] * D)
         if share > MANY_MISSING:
-            found.append(f"{share:.0%} of the values of the {name} are missing: what is shown rests on the others.")
+            found.append(f"{share:.0%} of the values of the {name} are missing: the results depend on the rest.")
     return found
 
 
 def _about_features(subject: Subject) -> list[str]:
     path = subject.path
-    if path.scale:
+    if path.estimator.scale:
         return []
     deviations = np.sqrt(path.units.foreground.variance)
     positive = deviations[deviations > 0]
@@ -67,12 +68,12 @@ def _about_features(subject: Subject) -> list[str]:
     largest, times = path.feature_names[int(np.argmax(deviations))], positive.max() / np.median(positive)
     return [
         f"The features are in very different units: {largest!r} varies {times:.0f} times "
-        'more than a typical one, so that it counts that much more. Unless that is meant, use scale="pooled".'
+        'more than a typical one, so it dominates. Unless that is intended, use scale="pooled".'
     ]
 
 
 def _angle_to_pca(path: ContrastPath, g: int) -> float:
-    """The largest angle, in degrees, to the plane of an ordinary PCA: that of the longest loadings at gamma = 0."""
+    """The largest angle, in degrees, to the plane of ordinary PCA (the longest loadings at gamma = 0)."""
     pca = principal_axes(path.loading_coordinates[0])[0][:, : path.n_components]
     shown = np.linalg.qr(path.coordinates[g])[0]
     return float(np.degrees(principal_angles(pca, shown)[0]))
@@ -80,26 +81,26 @@ def _angle_to_pca(path: ContrastPath, g: int) -> float:
 
 def _about_components(subject: Subject, summary: dict[str, Any]) -> list[str]:
     found, path, g = [], subject.path, subject.start
-    # On rows that the axes were not fitted to, where that is known: on the rows of the fit the ratio is far too large.
+    # Use held-out rows if possible: on the rows of the fit the ratio is far too large.
     ratios = {
         entry["component"]: entry["held_out_ratio"]
         or entry["foreground_variance"] / max(entry["background_variance"], 1e-300)
         for entry in summary["components"]
     }
     if path.gammas[0] == 0 < path.gammas[g] and _angle_to_pca(path, g) < SAME_ANGLE:
-        found.append("The contrast changed nothing: these components are those of an ordinary PCA of the cases.")
+        found.append("The contrast changed nothing: these are the components of an ordinary PCA of the cases.")
     shared = [k for k, ratio in ratios.items() if ratio < SHARED_RATIO]
     if shared:
         times = ", ".join(f"{ratios[k]:.2g}" for k in shared[:3]) + ", ..." * (len(shared) > 3)
         found.append(
-            f"{_listed(shared)} var{'ies' if len(shared) == 1 else 'y'} hardly more in the cases than in the controls, "
-            f"or less ({times} times): that may be something both share. {_way_out(subject)}"
+            f"{_listed(shared)} var{'ies' if len(shared) == 1 else 'y'} barely more in the cases than in the controls, "
+            f"or less ({times} times), and may be something both share. {_way_out(subject)}"
         )
-    U2 = path.components(g) ** 2
+    U2 = path.components(path.gammas[g]) ** 2
     for k, weights in enumerate(U2):
         top = int(np.argmax(weights))
         if weights[top] > ONE_FEATURE:
-            found.append(f"Component {k} is almost only one feature, {path.feature_names[top]!r}: look at it directly.")
+            found.append(f"Component {k} is almost only the feature {path.feature_names[top]!r}: look at it directly.")
     return found + _outliers(subject)
 
 
@@ -110,17 +111,17 @@ def _listed(components: list[int]) -> str:
 
 
 def _way_out(subject: Subject) -> str:
-    """What may help against components that both groups share."""
+    """What to try if both groups share a component."""
     path = subject.path
     if path.gammas[subject.start] < STRONG * path.gammas[-1]:
         return "A larger gamma may remove it."
-    if path.limit <= 1 and not path.limit_is_bound:
+    if path.gamma_max <= 1 and not path.gamma_max_is_bound:
         return "CPCA allows larger gammas, which may remove it; or use fewer components."
     return "Fewer components may help."
 
 
 def _outliers(subject: Subject) -> list[str]:
-    """Rows that make a component on their own."""
+    """Single rows that dominate a component."""
     rows = subject.rows.foreground
     if subject.tables.incomplete or rows.shape[0] > MAX_OUTLIER_ROWS:
         return []
@@ -133,7 +134,8 @@ def _outliers(subject: Subject) -> list[str]:
         if shares[i, k] > ONE_ROW:
             who = f"row {i}" if names is None else repr(names[i])
             found.append(
-                f"One case, {who}, makes {shares[i, k]:.0%} of component {k} alone: an outlier? Try without it."
+                f"A single case ({who}) accounts for {shares[i, k]:.0%} of component {k}; it may be an outlier. Try "
+                "without it."
             )
     return found
 
@@ -142,23 +144,23 @@ def _about_uncertainty(uncertainty: dict[str, Any] | None) -> list[str]:
     if uncertainty is None:
         return []
     found = []
-    if uncertainty["kind"] == "gibbs" and uncertainty["learning_rate"] == 1:
+    if uncertainty["kind"] == "gibbs" and uncertainty["power"] == 1:
         found.append(
-            "The intervals are those of a posterior whose width was not calibrated: they can be far too narrow. "
-            "Compare them with the bootstrap."
+            "The intervals are from a posterior that was not calibrated: they can be far too narrow. Compare them "
+            "with the bootstrap."
         )
     r_hat, ess = uncertainty["largest_r_hat"], uncertainty["least_ess"]
     if (r_hat or 0) > MAX_R_HAT or (ess or np.inf) < MIN_ESS or uncertainty["divergences"]:
-        found.append("The draws behind the intervals have not settled yet: do not trust them; draw more.")
+        found.append("The draws behind the intervals have not converged yet: do not trust them; draw more.")
     if uncertainty["kind"] == "bootstrap" and uncertainty["angle_upper"] > WIDE_ANGLE:
         found.append(
-            f"Other samples of the same size could well give components {uncertainty['angle_upper']:.0f} degrees away "
-            "from these: treat the picture as a suggestion."
+            f"Other samples of the same size could give components {uncertainty['angle_upper']:.0f} degrees away from "
+            "these: treat the picture as tentative."
         )
     if uncertainty["failures"]:
         found.append(
             f"In {uncertainty['failures']} of {uncertainty['failures'] + uncertainty['draws']} resampled tables this "
-            "gamma was not possible at all: a smaller one would be safer."
+            "gamma was not possible: a smaller one would be safer."
         )
     return found
 
@@ -167,8 +169,8 @@ def _about_display(subject: Subject, summary: dict[str, Any]) -> list[str]:
     found, path = [], subject.path
     if subject.ends_early:
         found.append(
-            f"With these missing values no solution was found beyond gamma = {path.gammas[-1]:.4g}, where the slider "
-            f"ends; {path.limit:.4g} is only an upper bound of what can work."
+            f"With these missing values no solution was found above gamma = {path.gammas[-1]:.4g}, where the slider "
+            f"ends; {path.gamma_max:.4g} is only an upper bound."
         )
     rows = summary["data"]["foreground"]["rows"] + summary["data"]["background"]["rows"]
     if rows > MAX_POINTS:

@@ -1,4 +1,4 @@
-"""The page: a template, its style and script, the plotting library, and the data, in one text."""
+"""The HTML page: template, style, script, plotting library and data in one text."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ from typing import Any
 
 from .._util.optional import require
 
-# No request can leave the page, whatever its content. The plotting library compiles its WebGL code from text.
+# The page cannot send requests, whatever its content. The plotting library compiles its WebGL code from text.
 POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
 
 
 def check_libraries() -> None:
-    """Say what is missing before anything is computed."""
+    """Raise if a library is missing, before anything is computed."""
     require("jinja2", extra="report")
     require("plotly", extra="report")
 
@@ -21,7 +21,7 @@ def check_libraries() -> None:
 def render(summary: dict[str, Any], points: dict[str, Any]) -> str:
     """The report as one HTML text.
 
-    Text from users passes through the template's escaping, or stands in JSON that the script shows as text.
+    Text from users is escaped by the template, or is in JSON that the script shows as text.
     """
     jinja2 = require("jinja2", extra="report")
     plotly = require("plotly.offline", extra="report").get_plotlyjs()
@@ -43,7 +43,7 @@ def _asset(name: str) -> str:
 
 
 def _inert(values: dict[str, Any]) -> str:
-    """JSON that no parser of HTML can take for markup."""
+    """JSON that no HTML parser can mistake for markup."""
     text = json.dumps(values, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
 

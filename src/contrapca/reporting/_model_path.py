@@ -1,4 +1,4 @@
-"""The path that a model lies on: the same tables and settings, its gamma among the gammas."""
+"""The path through a model: same tables and settings, with its gamma among the gammas."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import SCALES, check_gamma, check_option
+from .._checks import check_gamma, check_option
 from ..estimators import CPCA, PCPCA, PPCA, ContraPCA, check_same_data
 from ..groups import Tables
 from ..moments import Complete, Incomplete, collect
@@ -17,41 +17,41 @@ from ..units import check_same_tables
 
 
 def path_through(
-    model: PPCA | PCPCA | CPCA, tables: Tables, *, points: int | None = None, progress: bool = False
+    model: PPCA | PCPCA | CPCA, tables: Tables, *, points: int | None = None, progress: bool = True
 ) -> tuple[Any, ContrastPath, int]:
-    """A fitted model, the path of its tables and settings, and the index of its gamma in it.
+    """A fitted model, the path with its tables and settings, and the index of its gamma in the path.
 
-    The rows are read once, for all of it: a model that is not fitted yet is fitted here. With missing values the path
-    starts from the model's own solution and may end early, where solutions do.
+    A model that is not fitted yet is fitted here, so the rows are read only once. With missing values the path starts
+    from the model's own solution and ends early if there are no more solutions.
 
     Parameters
     ----------
     model : PPCA, PCPCA or CPCA
         PPCA is PCPCA at gamma = 0, and must be fitted.
     tables : Tables
-        Those that the model was, or shall be, fitted to, and a background.
+        The tables that the model is or will be fitted to, including a background.
     points : int, optional
-        Gammas besides the model's; by default 40, and 20 where values are missing.
-    progress : bool, default False
+        Number of gammas besides the model's; by default 40, or 20 with missing values.
+    progress : bool, default True
     """
     if isinstance(model, PPCA) or model.__sklearn_is_fitted__():
         check_is_fitted(model)
         model = model._as_fitted()
         data = _data_again(model, tables)
     else:
-        check_option(model.scale, "scale", SCALES)
+        check_option(model.scale, "scale", model._scales)
         model = clone(model)
         data = model._collected(tables)
         model._with_fit(model._fitted(tables, data, check_gamma(model.gamma)))
-        if isinstance(data, Incomplete) and not tables.incomplete:  # as a gradient solver asks for it
+        if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
             data = _data_again(model, tables)
     fit = model._state
-    # A limit that was computed for the model need not be computed again.
+    # Reuse a limit that was computed for the model.
     if isinstance(data, Incomplete):
         path = masked_path_around(data, fit, model, points, limit=fit.limit, progress=progress)
     else:
         limit = None if fit.limit_is_bound else fit.limit
-        alike: Any = PCPCA(fit.n_shown, scale=model.scale) if isinstance(model, PPCA) else clone(model)
+        alike: Any = PCPCA(fit.n_shown, scale=model._scaling) if isinstance(model, PPCA) else clone(model)
         if isinstance(model, ContraPCA):
             alike.set_params(n_latent=fit.n_latent)  # chosen once, for all gammas
         path = path_of_data(data, alike, points, gamma=fit.gamma, limit=limit, progress=progress)
@@ -59,10 +59,10 @@ def path_through(
 
 
 def _data_again(model: PPCA | PCPCA | CPCA, tables: Tables) -> Complete | Incomplete:
-    """The tables of a fitted model in its units; others are refused."""
+    """The tables of a fitted model in its units; other tables raise."""
     fit, gls = model._state, getattr(model, "mean", "") == "gls"
     check_same_tables(tables.means, fit.units, gls=gls)  # before columns are divided by the scales of the fit
-    scale: Any = model.scale
+    scale: Any = model._scaling
     if len(fit.units) == len(tables.rows):
         scale = fit.units.map(lambda known: known.scale)
     data = collect(tables, fit.n_shown, scale)

@@ -1,4 +1,5 @@
-"""The points of the scatter, packed for the browser: it multiplies two small tables to place them at any gamma."""
+"""The points of the scatter plot, packed for the browser, which multiplies two small tables to place them at any
+gamma."""
 
 from __future__ import annotations
 
@@ -15,8 +16,8 @@ from ..groups import Groups
 from ._subject import MAX_CLASSES, Subject
 
 MAX_POINTS = 20_000
-SEED = 0  # of the sample that is drawn where there are more rows
-# Of the largest coordinate: what packing into 32 bits may cost before 64 are used.
+SEED = 0  # random seed of the sample if there are more rows
+# Rounding error of 32 bits, relative to the largest coordinate, above which 64 bits are used.
 PACKING_ERROR = 3e-7
 SYMBOLS = ("circle", "diamond", "square", "triangle-up")
 OTHER, NO_LABEL = "all other labels", "no label"
@@ -26,8 +27,8 @@ NO_LABEL_LOOK = ("#7A5195", "circle-open")
 def choose_points(subject: Subject) -> dict[str, Any]:
     """Plain values for the page: which rows are drawn, their group, name and packed coordinates.
 
-    Coordinates at gamma g are `inside` (N, k) times `maps[g]` (k, d). Points of a group stand together; controls come
-    first, so that cases lie over them.
+    Coordinates at gamma g are `inside` (N, k) times `maps[g]` (k, d). Points are sorted by group; controls come first,
+    so cases are drawn over them.
     """
     both = sum(table.shape[0] for table in subject.rows)
     chosen = subject.rows.map(lambda table: _sample(table.shape[0], both))
@@ -57,7 +58,7 @@ def _base64(array: npt.NDArray[Any]) -> str:
 
 
 def _sample(n: int, both: int) -> npt.NDArray[np.intp]:
-    """Rows to draw: all, or a random sample in proportion, in their order."""
+    """Rows to draw: all, or a proportional random sample, in order."""
     if both <= MAX_POINTS:
         return np.arange(n)
     keep = max(1, n * MAX_POINTS // both)
@@ -67,7 +68,7 @@ def _sample(n: int, both: int) -> npt.NDArray[np.intp]:
 def _packed(subject: Subject, rows: Groups[Any]) -> tuple[Array, Array]:
     """Background above foreground: rows in a small basis (N, k), and maps (G, k, d) to the aligned latents.
 
-    The path's own basis is small; where values are missing, the latents of all gammas side by side take its place.
+    The path's own basis is small; with missing values, the latents of all gammas side by side are used instead.
     """
     path, turns = subject.path, subject.path.turns(subject.start)
     order = [(rows[name], name) for name in reversed(rows.names)]
@@ -84,9 +85,9 @@ def _packed(subject: Subject, rows: Groups[Any]) -> tuple[Array, Array]:
 
 
 def _classes(subject: Subject, rows: npt.NDArray[np.intp]) -> tuple[list[tuple[str, int, int]], Any]:
-    """Names of at most 20 classes of cases, how many of them are drawn and there are, and the rows' order by class.
+    """For at most 20 classes of cases: name, points drawn and rows in total; and the order of the rows by class.
 
-    The rarest of more classes are taken together; cases without a label come last.
+    If there are more, the rarest are combined; cases without a label come last.
     """
     labels = subject.classes
     if subject.values is not None:
@@ -106,7 +107,7 @@ def _classes(subject: Subject, rows: npt.NDArray[np.intp]) -> tuple[list[tuple[s
 
 
 def _legend(drawn: int, there: int, cases: list[tuple[str, int, int]], scale: bool) -> list[dict[str, Any]]:
-    """One entry for each group of points, in the order of the points: drawn are `count` of `rows`."""
+    """One entry per group of points, in the order of the points; `count` of its `rows` are drawn."""
     entries = [{"name": "controls", "colour": BACKGROUND_COLOUR, "symbol": SYMBOLS[0], "count": drawn, "rows": there}]
     for k, (name, count, rows) in enumerate(cases):
         colour, symbol = COLOURS[k % len(COLOURS)], SYMBOLS[k // len(COLOURS) % len(SYMBOLS)]

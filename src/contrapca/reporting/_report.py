@@ -1,4 +1,4 @@
-"""The two public functions: the summary of a contrast, and the page made from it."""
+"""The public functions: `summarize`, and `report`, which makes a page from the summary."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from .._util.archive import atomic_write
+from .._util.files import atomic_write
 from ..exceptions import InfeasibleGammaError, RankError
 from ..groups import Groups
 from ..selection import (
@@ -24,7 +24,7 @@ from ._points import choose_points
 from ._subject import Subject, examine
 from ._summary import summary_of
 
-MIN_ROWS = 10  # of each group, for ratios on unseen rows
+MIN_ROWS = 10  # minimum rows per group for ratios on unseen rows
 
 
 def report(
@@ -45,46 +45,47 @@ def report(
     title: str | None = None,
     sources: Sequence[str] = (),
     code: str | None = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> dict[str, Any]:
-    """Write one self-contained HTML file about a contrast: it opens from disk, offline, on any computer.
+    """Write a self-contained HTML file about a contrast, which opens offline on any computer.
 
-    It begins with a verdict: whether the components vary more in the cases than chance allows. Then it shows what was
-    analysed, the rows of both groups at every gamma (a slider moves them), how much of each group's
-    variance the components hold, their features, uncertainty where it is given, and what to be careful about.
+    It begins with a verdict: whether the components vary more in the cases than chance allows. Then it shows caveats,
+    the rows of both groups at every gamma (with a slider), the features of the components, how much of each group's
+    variance they hold, uncertainty if given, and what was analysed.
 
     Parameters
     ----------
     model_or_path : PPCA, PCPCA or CPCA, or ContrastPath
-        For a model, contrasts at other values of gamma are computed as well. PCPCA and CPCA that are not fitted yet are
-        fitted here: the rows are then read only once.
+        For a model, contrasts at other values of gamma are computed as well. PCPCA and CPCA need not be fitted: if they
+        are fitted here, the rows are read only once.
     X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground that it was fitted to.
+        The foreground of the fit.
     background : array-like, data frame or sparse matrix of shape (m, D)
     labels : array-like of shape (n,), optional
-        Colours the foreground rows: by class, or by a scale for more than 20 different numbers.
-        Missing ones are shown as such.
+        Labels that colour the foreground rows: by class, or on a scale for more than 20 different numbers. Rows without
+        a label are shown as such.
     output : str or path-like, default "report.html"
-        Written as a whole or not at all; an existing file is replaced.
+        Written atomically; an existing file is overwritten.
     label_name : str, optional
-        What the labels are: "age", "batch".
+        What the labels mean, for example "age" or "batch".
     row_names, background_row_names : sequence of str, optional
-        Shown for the point under the pointer; by default the index of a pandas table, or row numbers.
+        Shown under the pointer; by default the index of a pandas table, or row numbers.
     uncertainty : ContrastPosterior, optional
-        What the model's `posterior()` or `bootstrap()` gave.
+        The result of the model's `posterior()` or `bootstrap()`.
     test : ContrastTest, optional
-        What `contrast_test` gave for these tables; by default it is computed here, with the seed 0. False: no verdict.
+        The result of `contrast_test` for these tables; by default it is computed here, with random seed 0. False means
+        no verdict.
     blocks, background_blocks : array-like of shape (n,), (m,), optional
         The donor, animal or plate of each row, for the test.
     gammas : int, optional
-        Steps of the slider, for a model: by default 40, and 20 where values are missing. A path has its own.
+        Number of slider steps for a model: by default 40, or 20 with missing values. A path has its own.
     title : str, optional
     sources : sequence of str, optional
         Names of the files that were read.
     code : str, optional
-        The command that makes this report; shown beside the Python code.
-    progress : bool, default False
-        Show how far the contrasts are, where values are missing.
+        The command that makes this report; shown with the Python code.
+    progress : bool, default True
+        Show a progress bar (only with missing values).
 
     Returns
     -------
@@ -133,9 +134,9 @@ def summarize(
     title: str | None = None,
     sources: Sequence[str] = (),
     code: str | None = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> dict[str, Any]:
-    """What a report says, as plain values that JSON can hold; parameters as for `report`."""
+    """The content of a report as JSON-compatible values; parameters as for `report`."""
     subject = examine(model_or_path, X, background, labels, label_name, None, None, uncertainty, gammas, progress)
     verdict = judge(subject, X, background, test, blocks, background_blocks, progress)
     held_out = on_unseen_rows(subject, X, background, blocks, background_blocks)
@@ -145,13 +146,13 @@ def summarize(
 def on_unseen_rows(
     subject: Subject, X: Any, background: Any, blocks: Any, background_blocks: Any
 ) -> HeldOutContrast | None:
-    """Ratios of variances on rows that the axes were not fitted to; None where these tables do not allow it."""
+    """Ratios of variances on held-out rows; None if these tables do not allow it."""
     if subject.tables.incomplete or min(rows.shape[0] for rows in subject.rows) < MIN_ROWS:
         return None
     try:
         model = subject.path.model(subject.path.gammas[subject.start])
         return held_out_contrast(model, X, background=background, blocks=blocks, background_blocks=background_blocks)
-    except (InfeasibleGammaError, RankError):  # too strong a contrast, or too many components, for fewer rows
+    except (InfeasibleGammaError, RankError):  # gamma or n_components is too large for fewer rows
         return None
 
 
@@ -164,15 +165,17 @@ def judge(
     background_blocks: Any,
     progress: bool,
 ) -> Verdict | None:
-    """The verdict on what a report shows; None where it is not wanted."""
+    """The verdict of a report; None if it is not wanted."""
     n_shown = subject.path.n_components
     if isinstance(test, ContrastTest):
         return Verdict.of(test, n_shown)
     if test is False:
         return None
     if test not in (True, None):
-        raise TypeError(f"test is a {type(test).__name__}: give what contrast_test returns, True or False.")
+        raise TypeError(f"test is a {type(test).__name__}: pass the result of contrast_test, True or False.")
     given = None if blocks is None and background_blocks is None else (blocks, background_blocks)
     if given is None:
         warn_of_replicates(Groups.of(X, background).map(index_names), "pass blocks= and background_blocks=")
-    return verdict_on(subject.tables, n_shown=n_shown, blocks=given, scale=subject.path.scale, progress=progress)
+    return verdict_on(
+        subject.tables, n_shown=n_shown, blocks=given, scale=subject.path.estimator._scaling, progress=progress
+    )

@@ -1,4 +1,4 @@
-"""What a report is about: checked tables, the path, labels and names."""
+"""The subject of a report: checked tables, the path, labels and names."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from ..fitting import AUTO_FRACTION
 from ..groups import Groups, Tables, split_groups
 from ..methods import CPCA_METHOD
 from ..moments import observe
-from ..paths import ESTIMATORS, ContrastPath
+from ..paths import ContrastPath
 from ..uncertainty import ContrastPosterior
 from ..units import check_same_tables
 from ._code import model_code, path_code
@@ -29,28 +29,28 @@ TOP_FEATURES = 12  # bars for each component
 
 @dataclass(frozen=True)
 class Subject:
-    """What a report is about.
+    """The subject of a report.
 
     Attributes
     ----------
     path : ContrastPath
     start : int
-        Index of the gamma that the report is about: the model's, or what "auto" would take.
+        Index of the report's gamma: the model's, or the one that "auto" would take.
     estimator : str
         The class of the model.
     code : str
-        Python that fits it again.
+        Python code that fits it again.
     about : {"model", "path"}
-        What that code calls the result.
+        The name of the result in that code.
     points : int or None
-        How many gammas were asked for.
+        The requested number of gammas.
     tables : Tables
     classes : ndarray of str, shape (n,), or None
-        The label of each foreground row, "" where it has none.
+        The label of each foreground row, "" if it has none.
     values : ndarray of shape (n,), or None
-        Labels that are numbers on a scale, NaN where there is none; then `classes` is None.
+        Numeric labels shown on a scale, NaN if a row has none; `classes` is then None.
     label_name : str
-        What the labels are.
+        What the labels mean.
     row_names : Groups of list of str, or of None for row numbers
     uncertainty : ContrastPosterior or None
     """
@@ -70,12 +70,12 @@ class Subject:
 
     @property
     def ends_early(self) -> bool:
-        """Whether the contrasts end well before the bound of gamma, for want of solutions."""
-        return self.path.limit_is_bound and self.path.gammas[-1] < 0.99 * AUTO_FRACTION * self.path.limit
+        """Whether the path ends well below the bound on gamma because there are no more solutions."""
+        return self.path.gamma_max_is_bound and self.path.gammas[-1] < 0.99 * AUTO_FRACTION * self.path.gamma_max
 
     @property
     def rows(self) -> Groups[Rows]:
-        """The tables' rows."""
+        """The rows of the tables."""
         return self.tables.rows
 
 
@@ -91,11 +91,9 @@ def examine(
     gammas: int | None,
     progress: bool,
 ) -> Subject:
-    """Check everything that a report is given, and compute the path of a model."""
+    """Check all arguments of a report, and compute the path of a model."""
     if not isinstance(model_or_path, ContrastPath | PPCA | PCPCA | CPCA):
-        raise TypeError(
-            f"A report is about a PPCA, PCPCA or CPCA, or a ContrastPath, not {type(model_or_path).__name__}."
-        )
+        raise TypeError(f"A report needs a PPCA, PCPCA, CPCA or ContrastPath, not {type(model_or_path).__name__}.")
     if gammas is not None:
         check_count(gammas, "gammas")
     allow_missing = not isinstance(model_or_path, CPCA) and model_or_path._method is not CPCA_METHOD
@@ -107,13 +105,13 @@ def examine(
         path, about = model_or_path, "path"
         check_same_tables(tables.rows.map(_observed_mean, tables.means), path.units)
         start, code = default_start(path), path_code(path)
-        estimator = ESTIMATORS[path.method].__name__
+        estimator = type(path.estimator).__name__
     else:
         model, path, start = path_through(model_or_path, tables, points=gammas, progress=progress)
         estimator, code, about = type(model).__name__, model_code(model), "model"
     if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):
         raise ValueError(
-            f"uncertainty is of (features, components) = {uncertainty.estimate.shape}, and the model of "
+            f"uncertainty has (features, components) = {uncertainty.estimate.shape}, but the model has "
             f"{(tables.n_features, path.n_components)}."
         )
     shown = "label" if label_name is None else str(label_name)
@@ -121,12 +119,12 @@ def examine(
 
 
 def _observed_mean(rows: Rows, mean: Array) -> Array:
-    """The column means of the values that are there."""
+    """The column means of the observed values."""
     return mean if np.isfinite(mean).all() else observe(rows)[0].mean
 
 
 def default_start(path: ContrastPath) -> int:
-    """The gamma that "auto" would take, or the nearest of the path; the middle one where that is not known."""
+    """Index of the gamma nearest to that of "auto"; the middle one if that is unknown."""
     if np.isnan(path.auto_gamma):
         return len(path) // 2
     return int(np.argmin(np.abs(path.gammas - path.auto_gamma)))
@@ -134,12 +132,12 @@ def default_start(path: ContrastPath) -> int:
 
 def _row_names(given: Sequence[str] | None, table: Any, n: int, what: str) -> list[str] | None:
     if given is None:
-        index = getattr(table, "index", None)  # of pandas; a plain count says no more than row numbers
+        index = getattr(table, "index", None)  # from pandas; a default index is no better than row numbers
         if index is None or callable(index) or type(index).__name__ == "RangeIndex":
             return None
         given = list(index)
     if len(given) != n:
-        raise ValueError(f"{what} has {len(given)} names for {n} rows: one for each.")
+        raise ValueError(f"{what} has {len(given)} names for {n} rows: pass one per row.")
     return list(map(str, given))
 
 
@@ -149,7 +147,7 @@ def _labels(labels: Any, n: int) -> tuple[npt.NDArray[np.str_] | None, npt.NDArr
         return None, None
     given = np.asarray(labels)
     if given.shape != (n,):
-        raise ValueError(f"labels has shape {given.shape} for {n} foreground rows: one label for each.")
+        raise ValueError(f"labels has shape {given.shape} for {n} foreground rows: pass one label per row.")
     absent = np.array([is_missing(label) for label in given.tolist()], dtype=bool)
     present = given[~absent].tolist()
     if all(isinstance(label, int | float) and not isinstance(label, bool) for label in present):

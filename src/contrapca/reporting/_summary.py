@@ -1,4 +1,4 @@
-"""The summary: everything that a report says, as plain values that JSON can hold."""
+"""The summary: everything in a report as JSON-compatible values."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from ._cautions import cautions
 from ._points import NO_LABEL
 from ._subject import TOP_FEATURES, Subject
 
-TITLE = "What varies in the cases and not in the controls"
+TITLE = "What varies in the cases but not in the controls"
 LIBRARIES = ("numpy", "scipy", "scikit-learn", "plotly")
-PROBABILITY = 0.9  # of the intervals
+PROBABILITY = 0.9  # probability of the intervals
 
 
 def summary_of(
@@ -75,23 +75,23 @@ def _model(subject: Subject) -> dict[str, Any]:
         "estimator": subject.estimator,
         "n_components": path.n_components,
         "gamma": float(path.gammas[g]),
-        "limit": _finite(path.limit),
-        "limit_is_bound": path.limit_is_bound,
-        "scale": path.scale,
-        "noise_variance": _finite(path.sigma2[g]),
+        "limit": _finite(path.gamma_max),
+        "limit_is_bound": path.gamma_max_is_bound,
+        "scale": path.estimator.scale,
+        "noise_variance": _finite(path.noise_variance[g]),
         "objective": float(path.objective[g]),
     }
 
 
 def _finite(value: float) -> float | None:
-    """None in place of infinity and nan, which JSON does not have."""
+    """None for infinity and nan, which JSON does not have."""
     return float(value) if np.isfinite(value) else None
 
 
 def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict[str, Any]]:
-    """One entry for each component at the report's gamma."""
+    """One entry per component at the report's gamma."""
     path, g = subject.path, subject.start
-    W, shares = path.loadings(g), path.shares()
+    W, shares = path.loadings(path.gammas[g]), path.shares()
     return [
         {
             "component": k,
@@ -111,7 +111,7 @@ def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict
 
 
 def _largest(loading: Array, count: int) -> list[int]:
-    """Indices of the largest magnitudes, the largest first."""
+    """Indices of the largest magnitudes, largest first."""
     return np.argsort(-np.abs(loading), kind="stable")[:count].tolist()
 
 
@@ -122,19 +122,19 @@ def _path(subject: Subject) -> dict[str, Any]:
         "start": subject.start,
         "foreground_share": shares.foreground.sum(axis=1).tolist(),
         "background_share": shares["background"].sum(axis=1).tolist(),
-        "noise_variance": [_finite(value) for value in path.sigma2],
+        "noise_variance": [_finite(value) for value in path.noise_variance],
         "representatives": path.representatives(4).tolist(),
-        "logarithmic": bool(np.isnan(path.sigma2).all()),
+        "logarithmic": bool(np.isnan(path.noise_variance).all()),
     }
 
 
 def _loadings(subject: Subject) -> dict[str, Any]:
-    """The largest loadings on each axis of the scatter at every gamma, turned as the points are."""
+    """The largest loadings on each axis of the scatter plot at every gamma, rotated like the points."""
     path, turns = subject.path, subject.path.turns(subject.start)
-    used: dict[int, int] = {}  # feature to its place in the list of names
+    used: dict[int, int] = {}  # feature to its position in the list of names
     steps = []
     for g in range(len(path)):
-        W = path.loadings(g) @ turns[g]
+        W = path.loadings(path.gammas[g]) @ turns[g]
         axes = [(_largest(W[:, k], TOP_FEATURES), W[:, k]) for k in range(path.n_components)]
         steps.append(
             [
@@ -160,7 +160,7 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     table = posterior.diagnostics() if posterior.kind == "gibbs" else None
     return {
         "kind": posterior.kind,
-        "learning_rate": posterior.learning_rate,
+        "power": posterior.power,
         "draws": chains * draws,
         "probability": PROBABILITY,
         "failures": posterior.failures,

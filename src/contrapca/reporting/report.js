@@ -9,7 +9,7 @@
   const inside = new (points.bytes === 4 ? Float32Array : Float64Array)(bytes(points.inside).buffer); // N x k
   const maps = new Float64Array(bytes(points.maps).buffer); // G x k x d
   const rows = new Uint32Array(bytes(points.rows).buffer);
-  const values = points.values && new Float64Array(bytes(points.values).buffer); // of cases, NaN without a label
+  const values = points.values && new Float64Array(bytes(points.values).buffer); // values of cases, NaN without a label
   let first = 0;
   const groups = points.groups.map((group) => ({ ...group, from: first, to: (first += group.count) })); // ranges of points
   const hidden = new Set();
@@ -27,7 +27,7 @@
     return result;
   }
 
-  // With one component the height means nothing: groups in rows, points spread by a fixed pattern.
+  // With one component the height has no meaning: groups in rows, points spread by a fixed pattern.
   function spread() {
     const result = new Float64Array(N);
     groups.forEach(({ from, to }, height) => {
@@ -39,7 +39,7 @@
   const position = (g) => [coordinate(g, axes[0]), d > 1 ? coordinate(g, axes[1]) : spread()];
   const byGroup = (numbers) => groups.map(({ from, to }) => numbers.subarray(from, to));
 
-  // Of the groups that are shown, with a margin.
+  // The range of the visible groups, with a margin.
   function range(numbers) {
     let low = Infinity, high = -Infinity;
     groups.forEach(({ from, to }, code) => {
@@ -54,13 +54,13 @@
 
   const look = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
   const axisLook = () => ({ color: look("--ink"), gridcolor: look("--line"), zerolinecolor: look("--soft") });
-  const byTouch = matchMedia("(pointer: coarse)").matches; // fingers scroll the page; zooming has its buttons
+  const byTouch = matchMedia("(pointer: coarse)").matches; // fingers scroll the page; buttons zoom
   const layout = (extra) => ({
     dragmode: byTouch ? false : "zoom",
     paper_bgcolor: "rgba(0,0,0,0)", plot_bgcolor: "rgba(0,0,0,0)", font: { color: look("--ink"), size: 13 },
     margin: { l: 55, r: 15, t: 15, b: 45 }, showlegend: false, hovermode: "closest", ...extra,
   });
-  // A list of our own: the library's default has a button that uploads the chart.
+  // Our own list of buttons: the library's default has one that uploads the chart.
   const buttons = [["toImage"], ["zoom2d", "pan2d"], ["zoomIn2d", "zoomOut2d", "resetScale2d"]];
   const config = { responsive: true, displaylogo: false, plotlyServerURL: "", modeBarButtons: buttons };
   const axisTitle = (axis) => ({ text: `component ${axis}` });
@@ -73,14 +73,14 @@
     }
   }
 
-  // One colour and one symbol for each group: arrays of them would make every step of the slider slower.
+  // One colour and one symbol per group: arrays would make every slider step slower.
   const marker = ({ colour, symbol, on_scale }) => ({ size: N > 5000 ? 4 : 6, opacity: 0.8, symbol, color: on_scale ? scaled() : colour });
 
-  const finite = (values ?? new Float64Array()).filter(Number.isFinite); // they stand first
+  const finite = (values ?? new Float64Array()).filter(Number.isFinite); // they come first
   const least = finite.reduce((a, b) => Math.min(a, b), Infinity), most = finite.reduce((a, b) => Math.max(a, b), -Infinity);
   const scaled = () => Array.from(finite, onScale);
 
-  // From blue through green to orange: readable with any colour vision, on light and dark paper; grey is for controls.
+  // From blue through green to orange: safe for colour-blind readers, in light and dark mode; grey is for controls.
   const SCALE = [[30, 80, 200], [0, 158, 115], [240, 150, 0]];
   function onScale(value) {
     const t = 2 * (most > least ? (value - least) / (most - least) : 0.5), from = t < 1 ? 0 : 1;
@@ -171,7 +171,7 @@
     if (step === last) show(0);
     element("play").textContent = "⏸ Pause";
     element("play").setAttribute("aria-pressed", "true");
-    element("readout").setAttribute("aria-live", "off"); // or every step would be read out
+    element("readout").setAttribute("aria-live", "off"); // otherwise screen readers would read every step
     const next = async () => {
       if (step >= last) return stop();
       await show(step + 1);
@@ -203,7 +203,7 @@
     });
   }
 
-  // Names are shown as text by an element of our own: the plotting library would take markup in them for its own.
+  // Names are shown as text by our own element: the plotting library would interpret markup in them.
   function nameOf(i) {
     const background = i < points.n_background, names = points.names[background ? "background" : "foreground"];
     const own = names && names[background ? i : i - points.n_background];
@@ -224,7 +224,7 @@
   async function draw() {
     await Promise.all([drawScatter(), drawCurves()]);
     element("scatter").on("plotly_hover", showTooltip);
-    element("scatter").on("plotly_click", showTooltip); // by touch
+    element("scatter").on("plotly_click", showTooltip); // for touch screens
     element("scatter").on("plotly_unhover", () => { element("tooltip").hidden = true; });
   }
 

@@ -7,7 +7,7 @@ matrices. A module `_dask` would serve dask arrays without a change elsewhere.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
@@ -32,6 +32,9 @@ class Storage(Protocol):
 
     def scatter(self, rows: Rows, mean: Array, weights: Array | None = None) -> Array:
         """sum_i w_i (x_i - mean)(x_i - mean)', shape (D, D), in float64."""
+
+    def weighted(self, rows: Rows, weights: Array) -> Callable[[int], tuple[Array, Array]]:
+        """From k to mean (D,) and scatter (D, D) of the rows with weights[:, k]; what all k share is done at once."""
 
     def squares(self, rows: Rows, mean: Array) -> Array:
         """The diagonal of `scatter`, shape (D,), without the matrix."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from itertools import pairwise
 from typing import TypeVar
 
 import numpy as np
@@ -31,8 +30,11 @@ def prepared(rows: Array) -> Array:
 
 
 def parts(rows: Array) -> list[Array]:
-    edges = np.linspace(0, rows.shape[0], worker_count(rows.size) + 1).astype(int)
-    return [rows[a:b] for a, b in pairwise(edges)]
+    return [rows[part] for part in _equal_slices(rows.shape[0], worker_count(rows.size))]
+
+
+def _equal_slices(n: int, count: int) -> list[slice]:
+    return [slice(n * k // count, n * (k + 1) // count) for k in range(count)]
 
 
 @np.errstate(invalid="ignore", over="ignore")  # NaN and infinity are found in the result
@@ -58,12 +60,20 @@ def scatter(rows: Array, mean: Array, weights: Array | None = None) -> Array:
     """
     n, D = rows.shape
     workers = worker_count(rows.size) if D <= PARALLEL_MAX_FEATURES else 1
-    edges = np.linspace(0, n, workers + 1).astype(int)
-    tasks = [(rows[a:b], None if weights is None else weights[a:b]) for a, b in pairwise(edges)]
+    parts = _equal_slices(n, workers)
+    tasks = [(rows[part], None if weights is None else weights[part]) for part in parts]
     first, *others = _in_threads(tasks, lambda task: _scatter_of_part(task[0], mean, task[1]))
     for other in others:
         first += other
     return first
+
+
+def weighted(rows: Array, weights: Array) -> Callable[[int], tuple[Array, Array]]:
+    def of(k: int) -> tuple[Array, Array]:
+        mean = column_sums(rows, weights[:, k]) / weights[:, k].sum()
+        return mean, scatter(rows, mean, weights[:, k])
+
+    return of
 
 
 def _in_threads(tasks: list[T], function: Callable[[T], R]) -> list[R]:
@@ -76,7 +86,7 @@ def _in_threads(tasks: list[T], function: Callable[[T], R]) -> list[R]:
 
 def _block_rows(D: int) -> int:
     """Rows of a block: few enough to stay in cache, yet so many that adding up (D, D) products is cheap."""
-    return int(max(256, min(np.clip(2 * D, 512, 4096), MAX_BUFFER_BYTES // (8 * D))))
+    return max(256, min(max(512, min(2 * D, 4096)), MAX_BUFFER_BYTES // (8 * D)))
 
 
 @np.errstate(invalid="ignore", over="ignore")  # what is too large to be squared is found in the trace

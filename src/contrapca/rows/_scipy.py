@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
@@ -12,7 +13,9 @@ from .._util.arrays import TINY, Array, Rows, row_slices
 from .._util.threads import worker_count
 
 MAX_CANCELLATION = 1e4  # of mean^2 / variance: how much larger than the result its summands may be
-STORED_BLOCK = 2**20  # stored values at a time
+STORED_BLOCK = 2**21  # stored values at a time
+MIN_TOGETHER = 6  # columns of weights from which on it pays to make the products of all at once
+COLUMN_PARTS = 6  # of a product of sparse rows with themselves: it makes (1 + 1 / 6) / 2 of all multiplications
 
 
 def bytes_per_row(rows: Rows) -> float:
@@ -72,14 +75,86 @@ def _squares(rows: Rows, mean: Array, weights: Array | None) -> Array:
 def scatter(rows: Rows, mean: Array, weights: Array | None = None) -> Array:
     rows = rows.astype(np.float64, copy=False)
     total = rows.shape[0] if weights is None else float(weights.sum())
-    spread = np.maximum(_squares(rows, mean, weights) / total, TINY)
-    weighted = rows if weights is None else sp.diags_array(np.asarray(weights, dtype=np.float64)) @ rows
+    # Products of sparse matrices, centred afterwards: centring first would fill the rows.
+    return _centred(_second_moments(rows, weights), rows, mean, total, weights)
+
+
+def weighted(rows: Rows, weights: Array) -> Callable[[int], tuple[Array, Array]]:
+    rows, totals = rows.astype(np.float64, copy=False), weights.sum(axis=0)
+    means = (rows.T @ weights).T / totals[:, None]
+    if weights.shape[1] < MIN_TOGETHER:
+        return lambda k: (means[k], scatter(rows, means[k], weights[:, k]))
+    parts = _many_second_moments(rows, weights)
+
+    def of(k: int) -> tuple[Array, Array]:
+        upper = np.zeros((rows.shape[1], rows.shape[1]))
+        for start, part in parts:
+            upper[start : start + part.shape[0], start:] = part[:, :, k]
+        matrix = _mirrored(upper, [start for start, _ in parts])
+        return means[k], _centred(matrix, rows, means[k], float(totals[k]), weights[:, k])
+
+    return of
+
+
+def _centred(matrix: Array, rows: Rows, mean: Array, total: float, weights: Array | None) -> Array:
+    """Scatter from second moments, unless their difference to those of the mean would cancel."""
+    root = np.sqrt(total) * mean
+    matrix -= np.outer(root, root)
+    # As long as the summands are not much larger than the result, what is left of the diagonal tells how much they are.
+    spread = np.maximum(np.diagonal(matrix) / total, TINY)
     if np.max(mean**2 / spread) < MAX_CANCELLATION:
-        # Products of sparse matrices, centred afterwards: centring first would fill the rows.
-        return (rows.T @ weighted).toarray() - total * np.outer(mean, mean)
-    # That would cancel: multiply with the unit vectors instead, a few at a time, centred implicitly.
+        return matrix
+    # It cancels: multiply with the unit vectors instead, a few at a time, centred implicitly.
     D, root = mean.size, np.ones(rows.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
     return np.hstack([_product(rows, mean, np.eye(D)[:, part], root) for part in row_slices(D, 32)])
+
+
+def _column_edges(D: int) -> list[int]:
+    return np.unique(np.linspace(0, D, COLUMN_PARTS + 1).astype(int)).tolist()
+
+
+def _mirrored(upper: Array, edges: list[int]) -> Array:
+    """A symmetric matrix from what is right of its diagonal blocks, which begin at `edges`; changed in place."""
+    for start, stop in pairwise([*edges, upper.shape[0]]):
+        upper[stop:, start:stop] = upper[start:stop, stop:].T
+    return upper
+
+
+def _second_moments(rows: Rows, weights: Array | None) -> Array:
+    """sum_i w_i x_i x_i', shape (D, D), a block of rows at a time: no more than that is ever copied.
+
+    The product of two sparse matrices costs some nanoseconds for each pair of values in a row, so that no pair of
+    features is multiplied twice, and rows that count 0 times, of a resample more than a third, are left out.
+    """
+    n, D = rows.shape
+    total, edges = np.zeros((D, D)), _column_edges(D)
+    for block in row_slices(n, max(1, STORED_BLOCK * n // max(rows.nnz, 1))):
+        part = rows[block] if weights is None else rows[block.start + np.flatnonzero(weights[block])]
+        counted = None if weights is None else np.asarray(weights[block][weights[block] != 0], dtype=np.float64)
+        for start, stop in pairwise(edges):  # of `part` the columns before `start` are gone
+            first = part[:, : stop - start]
+            if counted is not None:
+                first = sp.diags_array(counted) @ first
+            total[start:stop, start:] += (first.T.tocsr() @ part).toarray()
+            part = part[:, stop - start :]
+    return _mirrored(total, edges[:-1])
+
+
+def _many_second_moments(rows: Rows, weights: Array) -> list[tuple[int, Array]]:
+    """The same for every column of `weights` (n, B): parts of the upper triangle, from `start` on (c, D - start, B).
+
+    Feature by feature: the rows that have it are fetched once for all B, and fetching them is what takes the time.
+    """
+    found, rest = [], rows
+    for start, stop in pairwise(_column_edges(rows.shape[1])):
+        first = rest[:, : stop - start].tocsc()
+        part = np.empty((stop - start, rest.shape[1], weights.shape[1]))
+        for column, inside in enumerate(map(slice, first.indptr[:-1], first.indptr[1:])):
+            having = first.indices[inside]
+            part[column] = rest[having].T @ (first.data[inside, None] * weights[having])
+        found.append((start, part))
+        rest = rest[:, stop - start :]
+    return found
 
 
 def product(rows: Rows, mean: Array, V: Array) -> Array:

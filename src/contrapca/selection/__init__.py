@@ -1,4 +1,4 @@
-"""Choosing: gamma, the number of components, a foreground without the background's directions."""
+"""Choosing gamma, the number of components and a method, and removing the background's directions."""
 
 from ..blocks import looks_like_replicates, warn_of_replicates
 from ._compare import Comparison, compare

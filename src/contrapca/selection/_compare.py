@@ -1,4 +1,4 @@
-"""All methods on the same two tables, by the same folds."""
+"""Comparison of all methods on the same two tables with the same folds."""
 
 from __future__ import annotations
 
@@ -18,43 +18,44 @@ from .._util.table import Table
 from ..blocks import unit_numbers
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA
 from ..exceptions import GroupError
-from ..fitting import Fit, HeldOut, fold_error, held_out, many_problems, resolved, unwarned
-from ..groups import Groups, Tables
+from ..fitting import Fit, HeldOut, Training, fold_error, held_out, many_problems, resolved, unwarned
+from ..groups import Groups
 from ..moments import MAX_DENSE, Fold
 from ..rows import storage
 from ..subspaces import affinity
 from ._held_out import chosen_gamma, collected, complete_tables, directions, folds_of, gamma_of, merged
-from ._raw_values import advice_on_values, looks_like_counts
+from ._raw_values import advice_on_values
 
-SCALINGS = (False, "pooled")
-MAX_SHARED = 10  # dimensions of CLVM that are tried: its time grows with them
-# Of CLVM's gradient, where its axes are only compared, and where they are kept: they differ by less than folds do.
+SCALINGS = (None, "pooled")
+MAX_SHARED = 10  # shared dimensions of CLVM: its run time grows with them
+# CLVM's tolerance when its axes are only compared, and when they are kept: the difference is smaller than between
+# folds.
 LOOSE_TOL, TOL = 1e-3, 1e-6
-CERTAIN = 2.0  # standard errors from which on a difference is one
+CERTAIN = 2.0  # differences of at least this many standard errors count
 SILHOUETTE_ROWS = 2000
 
 
 @dataclass(frozen=True)
 class Entry:
-    """One method with its settings, in a `Comparison`.
+    """One method with its settings and results in a `Comparison`.
 
     Attributes
     ----------
     method : str
     estimator : estimator
-        With the settings that were used, not fitted.
+        Not fitted, with the settings that were used.
     held_out : HeldOut or None
-        None where the method could not be fitted.
+        None if the method could not be fitted.
     shares : Groups of float
-        Of each group's variance along all components, on the rows of the fit.
+        Fraction of each group's variance along all components, on the rows of the fit.
     stability : float
-        Affinity of the subspaces of two halves of the rows: 1 is the same, about k / D chance.
+        Affinity of the subspaces from two halves of the rows: 1 if they are the same, about k / D by chance.
     seconds : float
-        To choose the settings and fit, from moments.
+        Time to choose the settings and fit, from moments.
     silhouette : float
-        Of the labels, on unit-variance latents; nan without labels.
+        Silhouette of the labels on unit-variance latents; nan without labels.
     failure : str
-        Why the method could not be fitted; empty as a rule.
+        Why the method could not be fitted; usually empty.
     """
 
     method: str
@@ -83,7 +84,7 @@ class Entry:
 
     @property
     def settings(self) -> str:
-        """What was chosen for the method."""
+        """The settings that were chosen."""
         if isinstance(self.estimator, CLVM):
             return f"n_shared={self.estimator.n_shared}"
         if isinstance(self.estimator, ContraPCA):
@@ -94,15 +95,15 @@ class Entry:
 
 @dataclass(frozen=True)
 class Comparison:
-    """The outcome of `compare`.
+    """The result of `compare`.
 
     Attributes
     ----------
     entries : tuple of Entry
-        The largest held-out contrast first; those that failed last.
+        Largest held-out contrast first; failed methods last.
     n_folds : int
     cautions : tuple of str
-        What to do about the tables first.
+        Problems of the tables to fix first.
     """
 
     entries: tuple[Entry, ...]
@@ -111,7 +112,7 @@ class Comparison:
 
     @property
     def recommended(self) -> Entry | None:
-        """What to use: the default where nothing is better beyond error, else the best; None where nothing is found."""
+        """ContraPCA unless another method is significantly better, else the best; None if nothing was found."""
         found = [entry for entry in self.entries if not entry.failure]
         if not found or not found[0].mean > CERTAIN * _known(found[0].error):
             return None
@@ -119,7 +120,7 @@ class Comparison:
         return min(default, key=lambda entry: bool(entry.estimator.scale)) if default else found[0]
 
     def difference(self, entry: Entry) -> tuple[float, float] | None:
-        """By how much the best entry is ahead, in log ratios, with its error; None where that is within error."""
+        """Lead of the best entry in log ratios, and its standard error; None if it is within error."""
         best = self.entries[0]
         if best.held_out is None or entry.held_out is None or entry is best:
             return None
@@ -129,12 +130,12 @@ class Comparison:
 
     @property
     def recommendation(self) -> str:
-        """What to use, in words."""
+        """The recommendation in words."""
         chosen = self.recommended
         if chosen is None:
             return (
                 "Nothing found: no method finds directions along which unseen cases vary more than unseen controls, "
-                "beyond chance. What any of them shows is probably noise."
+                "beyond chance. Whatever they show is probably noise."
             )
         ratio = np.exp(chosen.mean)
         words = [f"Use {chosen.name}: unseen cases vary {ratio:.2g} times as much as unseen controls along its axes."]
@@ -148,12 +149,12 @@ class Comparison:
         return " ".join(words)
 
     def table(self) -> Table:
-        """One row for each method and scaling."""
+        """One row per method and scaling."""
         every = self.entries
         mean, error = (np.array([getattr(entry, name) for entry in every]) for name in ("mean", "error"))
         columns: dict[str, Any] = {
             "method": np.array([entry.method for entry in every], dtype=object),
-            "scale": np.array([str(entry.estimator.scale) for entry in every], dtype=object),
+            "scale": np.array([entry.estimator.scale or "none" for entry in every], dtype=object),
             "settings": np.array([entry.settings for entry in every], dtype=object),
             "held_out_ratio": np.exp(mean),
             "from": np.exp(mean - CERTAIN * error),
@@ -166,17 +167,13 @@ class Comparison:
         silhouettes = np.array([entry.silhouette for entry in every])
         return Table(columns if np.isnan(silhouettes).all() else columns | {"silhouette": silhouettes})
 
-    def to_frame(self) -> Any:
-        """The table as a pandas DataFrame."""
-        return self.table().to_frame()
-
     def __str__(self) -> str:
         failures = [f"{entry.name} could not be fitted: {entry.failure}" for entry in self.entries if entry.failure]
         return "\n".join([*self.cautions, str(self.table()), *failures, self.recommendation])
 
 
 def _known(error: float) -> float:
-    """An error, or 0 where there is none, as for infinite ratios."""
+    """A standard error, or 0 if it is not finite (for infinite ratios)."""
     return error if np.isfinite(error) else 0.0
 
 
@@ -189,28 +186,29 @@ def compare(
     labels: Any = None,
     n_components: int = 2,
     random_state: Any = 0,
-    progress: bool = False,
+    progress: bool = True,
 ) -> Comparison:
-    """All methods on the same tables, unscaled and scaled, judged on rows that they have not seen.
+    """Compare all methods, unscaled and scaled, on held-out rows of the same tables.
 
-    Each has the best settings that the rows tell: the gamma of PCPCA and CPCA by held-out contrast, the latent
-    dimensions of ContraPCA and the shared ones of CLVM (at most 10) by the rank rule. The same folds judge all, so that
-    differences are more certain than the single figures.
+    Settings are chosen from the rows: gamma of PCPCA and CPCA by held-out contrast, the latent dimensions of ContraPCA
+    and the shared dimensions of CLVM (at most 10) by the rank rule. All methods use the same folds, so differences are
+    more certain than single figures.
 
     Parameters
     ----------
     X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, complete rows.
+        The foreground, without missing values.
     background : array-like, data frame or sparse matrix of shape (m, D)
     blocks, background_blocks : array-like of shape (n,) and (m,), optional
         The donor, animal or plate of each row: rows of a block are held out together.
     labels : array-like of shape (n,), optional
-        Known classes of the foreground rows: their silhouette is then in the table. They choose nothing.
+        Known classes of the foreground rows, to add their silhouette to the table. They are not used to choose
+        anything.
     n_components : int, default 2
     random_state : None, int, Generator or RandomState, default 0
-        Which rows or blocks share a fold, or a half.
-    progress : bool, default False
-        Show a progress bar on standard error.
+        Random seed for folds and halves.
+    progress : bool, default True
+        Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
 
     Returns
     -------
@@ -244,13 +242,11 @@ def compare(
             entries.append(_entry(method, model, whole, tables.rows.foreground, folds, halves, classes))
             bar.update(step + 1)
     order = sorted(entries, key=lambda entry: -entry.mean if entry.held_out is not None else np.inf)
-    kinds = [looks_like_counts(rows) for rows in tables.rows]
-    kind = kinds[0] if kinds[0] == kinds[1] else None
-    return Comparison(tuple(order), len(folds), tuple(advice_on_values(kind)))
+    return Comparison(tuple(order), len(folds), tuple(advice_on_values(tables.rows)))
 
 
 def _candidates(k: int, n_features: int) -> list[tuple[str, Any]]:
-    """Every method with every scaling; those that are too large for the table are left out."""
+    """Every method with every scaling, without those that the table is too large for."""
     found: list[tuple[str, Any]] = []
     for scale in SCALINGS:
         found += [("PCA", CPCA(k, gamma=0.0, scale=scale)), ("PCPCA", PCPCA(k, scale=scale))]
@@ -265,16 +261,16 @@ def _checked_labels(labels: Any, n_rows: int) -> Any:
         return None
     classes = np.asarray(labels).ravel().astype(str)
     if classes.size != n_rows:
-        raise GroupError(f"labels has {classes.size} entries for {n_rows} foreground rows: one for each.")
+        raise GroupError(f"labels has {classes.size} entries for {n_rows} foreground rows: pass one per row.")
     if not 1 < np.unique(classes).size < n_rows:
-        raise GroupError("labels must hold two classes or more, and fewer classes than rows.")
+        raise GroupError("labels must contain at least two classes, and fewer classes than rows.")
     return classes
 
 
 def _entry(
-    method: str, model: Any, whole: Tables, rows: Rows, folds: Sequence[Fold], halves: Sequence[Fold], classes: Any
+    method: str, model: Any, whole: Training, rows: Rows, folds: Sequence[Fold], halves: Sequence[Fold], classes: Any
 ) -> Entry:
-    """One method: its settings, the fit to all rows, and what held-out rows say."""
+    """One method: its settings, the fit to all rows, and the held-out results."""
     start = time.perf_counter()
     try:
         data = collected(model, whole)
@@ -291,7 +287,7 @@ def _entry(
         seconds = time.perf_counter() - start
         axes = directions(model, data, gamma)
         found = held_out(folds, axes)
-        stability = _agreement([axes(half.training) for half in halves])
+        stability = _agreement([axes(half.training).foreground for half in halves])
     except ValueError as error:
         return Entry(method, model, failure=str(error))
     if isinstance(model, CLVM):
@@ -308,7 +304,7 @@ def _agreement(axes: list[Array]) -> float:
 
 def _silhouette(fit: Fit, rows: Rows, classes: Any) -> float:
     """Silhouette of the classes on unit-variance latents, of at most 2000 rows, evenly spread."""
-    from sklearn.metrics import silhouette_score  # late: this takes long to import
+    from sklearn.metrics import silhouette_score  # imported late, because it is slow
 
     chosen = np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], SILHOUETTE_ROWS)).astype(int))
     units, P = fit.units.foreground, fit.projection

@@ -1,4 +1,4 @@
-"""Choosing gamma: one estimator, a few criteria, the whole curve kept."""
+"""`GammaSearch`: choose gamma by one of several criteria."""
 
 from __future__ import annotations
 
@@ -7,91 +7,82 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import SCALES, check_count, check_n_components, check_option, generator
+from .._checks import check_count, check_option, generator
 from .._util.arrays import TINY, Array
 from .._util.table import Table
 from ..blocks import Indices, fewer_folds, unit_numbers
 from ..estimators import CPCA, PCPCA
 from ..exceptions import GroupError
-from ..fitting import HeldOut, held_out, one_error_rule, path_directions, resolved
+from ..fitting import HeldOut, Training, held_out, one_error_rule, path_directions, resolved
 from ..groups import Groups, Tables, label_mask, split_groups
 from ..methods import Method
-from ..moments import Complete, DenseScatter, Moments, assign_folds, collect, contrast, make_folds
+from ..moments import Complete, DenseScatter, Moments, assign_folds, contrast, make_folds
 from ..objectives import relative_log_likelihood
-from ..paths import ESTIMATORS, ContrastPath, path_of_data
+from ..paths import ContrastPath, check_estimator, path_of_data
 from ..solvers import Spectrum, solve_path
 
-CRITERIA = ("contrast", "limit", "silhouette", "heldout")
-HELD_OUT = ("contrast", "heldout")  # those that hold rows out
-SILHOUETTE_ROWS = 2000  # of larger foregrounds a seeded sample of this size is judged
+CRITERIA = ("contrast", "likelihood", "silhouette")
+HELD_OUT = ("contrast", "likelihood")  # criteria that hold rows out
+SILHOUETTE_ROWS = 2000  # larger foregrounds are sampled
 
 
 class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """PCPCA, ContraPCA or CPCA with the gamma that a criterion likes best.
+    """Choose gamma for ContraPCA, PCPCA or CPCA by a criterion.
 
     Parameters
     ----------
-    criterion : {"contrast", "limit", "silhouette", "heldout"}, default "contrast"
+    estimator : ContraPCA, PCPCA or CPCA
+        Its own gamma is not used.
+    criterion : {"contrast", "likelihood", "silhouette"}, default "contrast"
         "contrast": the smallest gamma whose contrast on held-out rows (the mean log ratio of the groups' variances) is
-        within one standard error of the best: right for finding directions. "limit": what gamma="auto" of PCPCA takes,
-        0.97 of its exact limit (ContraPCA: half), whatever the data. "silhouette": best separation of known `labels` on
-        unit-variance latents: optimistic when the same labels judge the result. "heldout": largest held-out relative
-        log-likelihood per row, divided by 1 - gamma: right for densities.
-    n_components : int, default 2
-    method : {"pcpca", "contrapca", "cpca"}, default "pcpca"
-        "heldout" needs a likelihood, which CPCA has not.
+        within one standard error of the best; use it to find directions. "likelihood": the largest relative
+        log-likelihood of held-out rows, per row and divided by 1 - gamma; use it for densities (not for CPCA, which has
+        no likelihood). "silhouette": the best separation of known `labels` on unit-variance latents; optimistic if the
+        same labels judge the result.
     gammas : array-like, optional
-        Those to choose from; default as in `contrast_path`.
-    n_splits : int, default 5
-        Folds of "contrast" and "heldout"; fewer, with a warning, where a group has fewer blocks.
-    background_label : optional
-        As for PCPCA.
-    scale : False, "group" or "pooled", default False
+        Values to choose from; default as in `contrast_path`.
+    n_folds : int, default 5
+        Number of folds; fewer, with a warning, if a group has fewer blocks.
     random_state : None, int, Generator or RandomState, default 0
-        For the folds, and for the rows that "silhouette" looks at.
+        Random seed for the folds, and for the rows that "silhouette" samples.
 
     Attributes
     ----------
-    best_estimator_ : PCPCA, ContraPCA or CPCA
+    best_estimator_ : ContraPCA, PCPCA or CPCA
+        Fitted to all rows.
     best_gamma_, best_score_ : float
     path_ : ContrastPath
     scores_ : ndarray of shape (G,)
-        The criterion at each of `path_.gammas`; the larger the better. -inf where a fold has no solution.
+        The criterion at each of `path_.gammas`; larger is better. -inf if a fold has no solution.
     score_errors_ : ndarray of shape (G,)
-        Standard errors of "contrast"; nan for other criteria.
+        Standard errors for "contrast"; nan for other criteria.
 
     Examples
     --------
-    >>> from contrapca import GammaSearch
+    >>> from contrapca import CPCA, GammaSearch
     >>> from contrapca.datasets import make_hidden_clusters
     >>> data = make_hidden_clusters(random_state=0)
-    >>> search = GammaSearch(method="cpca").fit(data.foreground, background=data.background)
+    >>> search = GammaSearch(CPCA(2)).fit(data.foreground, background=data.background)
     >>> search.best_gamma_ > 0.9, search.best_score_ > 1.5
     (True, True)
     """
 
     def __init__(
         self,
-        criterion: str = "contrast",
+        estimator: PCPCA | CPCA,
         *,
-        n_components: int = 2,
-        method: str = "pcpca",
+        criterion: str = "contrast",
         gammas: Any = None,
-        n_splits: int = 5,
-        background_label: Any = None,
-        scale: bool | str = False,
+        n_folds: int = 5,
         random_state: Any = 0,
     ):
+        self.estimator = estimator
         self.criterion = criterion
-        self.n_components = n_components
-        self.method = method
         self.gammas = gammas
-        self.n_splits = n_splits
-        self.background_label = background_label
-        self.scale = scale
+        self.n_folds = n_folds
         self.random_state = random_state
 
     def fit(
@@ -104,53 +95,46 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         blocks: Any = None,
         background_blocks: Any = None,
     ) -> Self:
-        """Compute the path and the criterion along it, and keep the best model.
+        """Compute the path, choose the best gamma by the criterion, and fit the best model.
 
         Parameters
         ----------
         X, y, background
             As for PCPCA.
         labels : array-like of shape (n,), optional
-            Classes of the foreground rows, for "silhouette", which needs them.
+            Classes of the foreground rows; required for "silhouette".
         blocks, background_blocks : array-like of shape (n,) and (m,), optional
-            The donor, animal or plate of each row: rows of a block are held out together. For stacked rows `blocks` has
-            one label for each row of `X`.
+            The donor, animal or plate of each row: rows of a block are held out together. For stacked rows, `blocks`
+            has one label per row of `X`.
 
         Returns
         -------
         self
         """
+        check_estimator(self.estimator, "GammaSearch")
         check_option(self.criterion, "criterion", CRITERIA)
-        check_option(self.method, "method", tuple(ESTIMATORS))
-        check_option(self.scale, "scale", SCALES)
-        check_count(self.n_splits, "n_splits", least=2)
-        method = ESTIMATORS[self.method]._method
-        if self.criterion == "heldout" and not method.has_likelihood:
-            raise ValueError("criterion='heldout' needs a likelihood, which CPCA has not: use method='pcpca'.")
-        if self.criterion == "limit" and not method.has_likelihood:
-            raise ValueError("criterion='limit' is for methods with a likelihood: CPCA's is no guide.")
+        check_count(self.n_folds, "n_folds", least=2)
+        estimator = clone(self.estimator)
+        method = estimator._method
+        if self.criterion == "likelihood" and not method.has_likelihood:
+            raise ValueError("criterion='likelihood' needs a likelihood, which CPCA does not have. Use ContraPCA.")
         if self.criterion == "silhouette" and labels is None:
             raise ValueError(
-                "criterion='silhouette' needs labels=, the known classes of the foreground rows: clusters that are "
-                "looked for in the same latents are found at any gamma, also where there are none. Use 'contrast'."
+                "criterion='silhouette' needs labels=, the known classes of the foreground rows. (Clusters computed "
+                "from the latents would look separated at any gamma.) Without labels, use 'contrast'."
             )
         tables = split_groups(
             X,
             y,
             background,
-            self.background_label,
+            estimator.background_label,
             name="GammaSearch",
             needs_background=True,
-            allow_missing=method.has_likelihood,
+            allow_missing=estimator._takes_missing,
         )
         folds = self._folds(tables, *self._blocks(y, background, blocks, background_blocks))
-        d = check_n_components(self.n_components, tables.n_features)
-        data = collect(tables, d, self.scale)
-        estimator = ESTIMATORS[self.method](d, scale=self.scale)
-        limit_alone = self.criterion == "limit" and self.gammas is None
-        path = path_of_data(data, estimator, [0.0] if limit_alone else self.gammas)
-        if limit_alone:  # the one gamma that matters, and some below
-            path = path_of_data(data, estimator, path.auto_gamma * np.linspace(0, 1, 11), limit=path.limit)
+        data = estimator._collected(tables)
+        path = path_of_data(data, estimator, self.gammas)
         errors = np.full(len(path), np.nan)
         if self.criterion == "contrast":
             assert isinstance(data, Complete)
@@ -158,15 +142,13 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             scores, errors = np.where(np.isnan(found.means), -np.inf, found.means), found.mean_errors
             best = one_error_rule(path.gammas, found)
         else:
-            if self.criterion == "limit":
-                scores = -np.abs(path.gammas - path.auto_gamma)
-            elif self.criterion == "silhouette":
+            if self.criterion == "silhouette":
                 scores = self._silhouettes(path, tables.rows.foreground, labels)
             else:
                 scores = np.mean(list(_likelihoods(tables, folds, path, method)), axis=0)
             best = int(np.argmax(scores))
         if not np.isfinite(scores[best]):
-            raise ValueError(f"No gamma has a finite {self.criterion}: every split is infeasible. Use smaller gammas.")
+            raise ValueError(f"No gamma has a finite {self.criterion}: every split is infeasible. Use smaller values.")
         self.path_ = path
         self.scores_ = scores
         self.score_errors_ = errors
@@ -179,42 +161,43 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        takes_missing = self.method in ESTIMATORS and ESTIMATORS[self.method]._method.has_likelihood
+        takes_missing = getattr(self.estimator, "_takes_missing", False)
         tags.input_tags.allow_nan = takes_missing and self.criterion not in HELD_OUT
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
     def _blocks(self, y: Any, background: Any, blocks: Any, background_blocks: Any) -> tuple[Any, Any]:
-        """The blocks of both groups; those of stacked rows are told apart as the rows are."""
-        if background is not None or self.background_label is None or blocks is None:
+        """The blocks of both groups; for stacked rows, split like the rows."""
+        label = self.estimator.background_label
+        if background is not None or label is None or blocks is None:
             return blocks, background_blocks
-        is_background = label_mask(y, self.background_label, len(np.ravel(np.asarray(y))))
+        is_background = label_mask(y, label, len(np.ravel(np.asarray(y))))
         stacked = np.asarray(blocks, dtype=object)
         if stacked.shape != is_background.shape:
             raise GroupError(
-                f"blocks has shape {stacked.shape} for {is_background.size} stacked rows: it needs one label for each."
+                f"blocks has shape {stacked.shape} for {is_background.size} stacked rows: pass one label per row."
             )
         return stacked[~is_background], stacked[is_background]
 
     def _folds(self, tables: Tables, blocks: Any, background_blocks: Any) -> Groups[Indices] | None:
-        """The fold of each row; None where the criterion holds none out."""
+        """The fold of each row; None if the criterion does not hold rows out."""
         if self.criterion not in HELD_OUT:
             return None
         if tables.incomplete:
             raise ValueError(
-                f"criterion={self.criterion!r} needs complete rows, and values are missing (NaN); use 'limit' or "
+                f"criterion={self.criterion!r} needs complete rows, but values are missing (NaN): use "
                 "'silhouette', or impute first."
             )
         counts = tables.rows.map(lambda rows: rows.shape[0])
-        if min(counts) < 2 * self.n_splits and blocks is None:
+        if min(counts) < 2 * self.n_folds and blocks is None:
             raise ValueError(
-                f"{min(counts)} rows in one group are too few for {self.n_splits} parts of 2 or more: lower n_splits."
+                f"{min(counts)} rows in one group are too few for {self.n_folds} folds of at least 2: lower n_folds."
             )
         random = generator(self.random_state)
         units = unit_numbers(counts, blocks, background_blocks, least=2, what="holding rows out")
         if blocks is None:
-            return counts.map(lambda count: _random_parts(count, self.n_splits, random))
-        return assign_folds(units, fewer_folds(units, self.n_splits), random)
+            return counts.map(lambda count: _random_parts(count, self.n_folds, random))
+        return assign_folds(units, fewer_folds(units, self.n_folds), random)
 
     def _contrast(
         self, tables: Tables, folds: Groups[Indices] | None, data: Complete, estimator: PCPCA | CPCA, gammas: Array
@@ -223,36 +206,37 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         assert folds is not None
         method, latents = estimator._method, resolved(data, estimator._latents())
 
-        def axes(training: Tables) -> Array:
-            some = collect(training, latents.rank, self.scale)
+        def axes(training: Training) -> Groups[Array]:
+            assert isinstance(training, Tables)
+            some = estimator._collected(training)
             assert isinstance(some, Complete)
             return path_directions(some, method, latents, gammas)
 
         return held_out(make_folds(tables, folds), axes)
 
     def get_feature_names_out(self, input_features: Any = None) -> Any:
-        """Names of the latents, those of the best estimator."""
+        """Names of the latents of the best estimator."""
         check_is_fitted(self)
         return self.best_estimator_.get_feature_names_out()
 
     def _silhouettes(self, path: ContrastPath, rows: Any, labels: Any) -> Array:
         """Silhouette of the labels at every gamma, on unit-variance latents."""
-        from sklearn.metrics import silhouette_score  # late: this takes long to import
+        from sklearn.metrics import silhouette_score  # imported late, because it is slow
 
         classes = np.asarray(labels).ravel().astype(str)
         if classes.size != rows.shape[0]:
-            raise GroupError(f"labels has {classes.size} entries for {rows.shape[0]} foreground rows: one for each.")
+            raise GroupError(f"labels has {classes.size} entries for {rows.shape[0]} foreground rows: pass one each.")
         chosen = np.arange(rows.shape[0])
         if chosen.size > SILHOUETTE_ROWS:
             chosen = np.sort(generator(self.random_state).choice(chosen, SILHOUETTE_ROWS, replace=False))
         if not 1 < np.unique(classes[chosen]).size < chosen.size:
-            raise GroupError("labels must hold two classes or more, and fewer classes than rows.")
+            raise GroupError("labels must contain at least two classes, and fewer classes than rows.")
         latents = path.latents(rows[chosen])
         latents = latents / np.maximum(latents.std(axis=1, keepdims=True), TINY)
         return np.array([silhouette_score(Z, classes[chosen]) for Z in latents])
 
-    def curve(self) -> Table:
-        """gamma, score and standard error, one row for each gamma of the path."""
+    def table(self) -> Table:
+        """Gamma, score and standard error, one row per gamma of the path."""
         check_is_fitted(self)
         columns = {"gamma": self.path_.gammas, "score": self.scores_, "standard_error": self.score_errors_}
         return Table(dict(list(columns.items())[:2]) if np.isnan(self.score_errors_).all() else columns)
@@ -264,7 +248,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
 
 def _random_parts(count: int, n_parts: int, random: np.random.Generator) -> Indices:
-    """The part of each of `count` rows, in random parts of (almost) equal size."""
+    """Assign `count` rows to random parts of (almost) equal size."""
     part_of = np.empty(count, dtype=np.intp)
     for k, rows in enumerate(np.array_split(random.permutation(count), n_parts)):
         part_of[rows] = k
@@ -272,7 +256,7 @@ def _random_parts(count: int, n_parts: int, random: np.random.Generator) -> Indi
 
 
 def _likelihoods(tables: Tables, folds: Groups[Indices] | None, path: ContrastPath, method: Method) -> Iterator[Array]:
-    """Held-out relative log-likelihood per foreground row over 1 - gamma; -inf where a fold has no solution."""
+    """Held-out relative log-likelihood per foreground row, divided by 1 - gamma; -inf if a fold has no solution."""
     assert folds is not None
     rank = path.loading_coordinates.shape[2]
     for fold in make_folds(tables, folds):

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import check_count, check_gamma, generator
+from .._checks import check_count, check_gamma, check_n_components, generator
 from .._util.arrays import Array
 from .._util.table import Table
 from ..blocks import fewer_folds, unit_numbers
@@ -17,6 +17,8 @@ from ..estimators import CLVM, CPCA, PCPCA, PPCA
 from ..exceptions import InfeasibleGammaError
 from ..fitting import (
     HeldOut,
+    Training,
+    auto_directions,
     contrast_gamma,
     fit_data,
     held_out,
@@ -26,7 +28,7 @@ from ..fitting import (
     within_rows,
 )
 from ..groups import Groups, Tables, split_groups
-from ..moments import Complete, Fold, assign_folds, make_folds
+from ..moments import Complete, Fold, assign_folds, make_folds, ready
 
 Estimator = PPCA | PCPCA | CPCA | CLVM
 
@@ -74,10 +76,6 @@ class HeldOutContrast:
         columns = {"component": np.arange(self.log_ratios.size), "ratio": self.ratios, "from": low, "to": high}
         return Table(columns | {"log_ratio": self.log_ratios, "standard_error": self.standard_errors})
 
-    def to_frame(self) -> Any:
-        """The table as a pandas DataFrame."""
-        return self.table().to_frame()
-
     def __str__(self) -> str:
         head = f"held-out ratio of variances, foreground to background, {self.n_folds} folds"
         return f"{head}\n{self.table()}"
@@ -98,7 +96,8 @@ def held_out_contrast(
     Ratios of variances on the rows of the fit are far too large: axes are chosen for them. Here the rows are put into
     folds, each is held out in turn, axes are found from the others, and what the fold shows along them is added up. The
     rows are read once: moments of the folds are enough for the rest. What is chosen from all rows stays: the latent
-    dimensions of ContraPCA, and the gamma of CPCA with gamma="auto".
+    dimensions of ContraPCA, and the gamma of CPCA with gamma="auto". With scale="group" the rows of each group are
+    measured in its own units, the standard deviations of its training rows.
 
     Parameters
     ----------
@@ -137,7 +136,10 @@ def held_out_contrast(
     units = unit_numbers(
         tables.rows.map(lambda rows: rows.shape[0]), blocks, background_blocks, least=2, what="holding rows out"
     )
-    folds = folds_of(tables, units, n_folds, random_state)
+    # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
+    rotates = not model.scale and not isinstance(model, CLVM)
+    unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
+    folds = folds_of(tables, units, n_folds, random_state, unscaled)
     data, gamma = collected(model, merged(folds, tables)), gamma_of(model)
     if gamma is None and isinstance(model, CPCA):
         gamma = chosen_gamma(model, folds, data)
@@ -148,7 +150,7 @@ def held_out_contrast(
 def prepared(estimator: Any) -> Any:
     """A clone that solves eigenproblems: for complete rows gradient solvers find the same, more slowly."""
     model = clone(estimator)
-    return model.set_params(solver="auto") if getattr(model, "solver", "auto") in ("lbfgs", "adam") else model
+    return model.set_params(solver="auto") if getattr(model, "solver", "auto") == "lbfgs" else model
 
 
 def complete_tables(X: Any, background: Any, name: str) -> Tables:
@@ -159,18 +161,22 @@ def complete_tables(X: Any, background: Any, name: str) -> Tables:
     return tables
 
 
-def folds_of(tables: Tables, units: Groups[Any], n_folds: int, random_state: Any = 0) -> list[Fold]:
-    """The folds of some tables, given the independent unit of each row."""
+def folds_of(
+    tables: Tables, units: Groups[Any], n_folds: int, random_state: Any = 0, unscaled: int | None = None
+) -> list[Fold]:
+    """The folds of some tables, given the independent unit of each row; `unscaled` as for `make_folds`."""
     check_count(n_folds, "n_folds", least=2)
-    return make_folds(tables, assign_folds(units, fewer_folds(units, n_folds), generator(random_state)))
+    fold_of = assign_folds(units, fewer_folds(units, n_folds), generator(random_state))
+    return make_folds(tables, fold_of, unscaled=unscaled)
 
 
-def merged(folds: Sequence[Fold], tables: Tables) -> Tables:
+def merged(folds: Sequence[Fold], tables: Tables) -> Training:
     """All rows again: as moments where the folds have them, so that rows are not read twice."""
     fold = folds[0]
-    if fold.training.rows is not fold.left:
+    if isinstance(fold.training, Tables) and fold.training.rows is not fold.left:
         return tables
-    return replace(tables, rows=fold.left.map(lambda left, held: left + held, fold.held))
+    moments = fold.left.map(lambda left, held: left + held, fold.held)
+    return replace(tables, rows=moments) if isinstance(fold.training, Tables) else ready(moments, tables.n_features)
 
 
 def gamma_of(model: Any) -> float | None:
@@ -178,8 +184,10 @@ def gamma_of(model: Any) -> float | None:
     return check_gamma(model.gamma) if hasattr(model, "gamma") else 0.0
 
 
-def collected(model: Any, tables: Tables) -> Complete:
+def collected(model: Any, tables: Training) -> Complete:
     """The data of a fit of the model."""
+    if isinstance(tables, Complete):
+        return tables if not isinstance(model, PPCA) else replace(tables, groups=Groups.of(tables.groups.foreground))
     if isinstance(model, PPCA):
         foreground = tables.rows.foreground, tables.means.foreground
         tables = replace(tables, rows=Groups.of(foreground[0]), means=Groups.of(foreground[1]))
@@ -194,12 +202,12 @@ def chosen_gamma(model: Any, folds: Sequence[Fold], data: Complete) -> float:
     return contrast_gamma(folds, lambda tables: collected(model, tables), data, model._method, latents)
 
 
-def directions(model: Any, data: Complete, gamma: float | None) -> Callable[[Tables], Array]:
-    """From training rows to the model's axes (D, k) in original units; the rank is that of all rows, `data`."""
+def directions(model: Any, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
+    """From training rows to the model's axes (D, k) in each group's units; the rank is that of all rows, `data`."""
     method = model._method
     if method is None:  # CLVM
 
-        def of_clvm(tables: Tables) -> Array:
+        def of_clvm(tables: Training) -> Groups[Array]:
             training = collected(model, tables)
             return in_original_units(model._solve(training, None).components, training)
 
@@ -209,10 +217,13 @@ def directions(model: Any, data: Complete, gamma: float | None) -> Callable[[Tab
     if gamma is not None:
         fit_data(data, method, asked, gamma, settings)  # raises where there is no solution with all rows
         if not known.contrast_axes:  # principal axes exist also where fewer rows have no solution
-            return lambda tables: path_directions(collected(model, tables), method, known, np.array([gamma]))[0]
+            at = np.array([gamma])
+            return lambda tables: path_directions(collected(model, tables), method, known, at).map(lambda own: own[0])
 
-    def of_contrast(tables: Tables) -> Array:
+    def of_contrast(tables: Training) -> Groups[Array]:
         training = collected(model, tables)
+        if gamma is None and (axes := auto_directions(training, method, known)) is not None:
+            return axes
         try:
             fit = fit_data(training, method, within_rows(known, training), gamma, settings)
         except InfeasibleGammaError:  # the rank gives way

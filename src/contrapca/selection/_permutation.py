@@ -23,16 +23,16 @@ from ._splits import Flags
 
 @dataclass(frozen=True)
 class PermutationOutcome:
-    """What the permutation test found.
+    """The result of the permutation test.
 
     Attributes
     ----------
     p_values : ndarray of shape (k,)
-        Of "no further dimension" before each step, up to the first that is not rejected.
+        p-values of "no further dimension" at each step, up to the first that is not rejected.
     excess : ndarray of shape (k,)
-        By how much the foreground's variance exceeds the background's along each tested direction, relative to both.
+        Excess of the foreground's variance over the background's along each tested direction, relative to both.
     directions : ndarray of shape (n_found, D)
-        Unit rows, in scaled units: the patterns of features along which the excess shows.
+        Unit vectors in scaled units: the directions with excess variance.
     """
 
     p_values: Array
@@ -43,7 +43,7 @@ class PermutationOutcome:
 def permutation_test(
     tables: Tables,
     units: Groups[Indices] | None,
-    scale: bool | str,
+    scale: str | None,
     *,
     max_components: int,
     level: float,
@@ -53,10 +53,10 @@ def permutation_test(
 ) -> PermutationOutcome:
     """Test step by step whether the foreground varies more along some direction than permuted labels allow.
 
-    Statistic: the largest eigenvalue of cov_X - cov_Y of rows whitened by the covariance of all, in the space
-    orthogonal to the directions found before. Without blocks the labels of Helmert contrasts are permuted, which are
-    free of the means and, for Gaussian rows, exchangeable. With blocks (`units`) the labels of whole blocks are
-    permuted, and the permuted groups centred again, as the given ones are.
+    The statistic is the largest eigenvalue of cov_X - cov_Y of rows whitened by the covariance of all rows, in the
+    space orthogonal to the directions found before. Without blocks, the labels of Helmert contrasts are permuted, which
+    do not depend on the means and, for Gaussian rows, are exchangeable. With blocks (`units`), the labels of whole
+    blocks are permuted and the permuted groups are centred again, like the given ones.
     """
     groups, basis = _coordinates(tables, scale)
     if units is None:
@@ -99,13 +99,13 @@ def _refuse_pairs(units: Groups[Indices]) -> None:
     both = paired_units(units)
     if both:
         raise GroupError(
-            f"{both} of the blocks have rows in both groups, and method='permutation' moves whole blocks from group to "
-            "group: use method='split', which keeps such pairs together."
+            f"{both} of the blocks have rows in both groups, but method='permutation' moves whole blocks between "
+            "groups: use method='split', which keeps such pairs together."
         )
 
 
-def _coordinates(tables: Tables, scale: bool | str) -> tuple[Groups[Array], Basis | None]:
-    """Centred, scaled rows of each group; in a basis of their span where there are fewer rows than features."""
+def _coordinates(tables: Tables, scale: str | None) -> tuple[Groups[Array], Basis | None]:
+    """Centred, scaled rows of each group, in a basis of their span if there are fewer rows than features."""
     dense = replace(tables, rows=tables.rows.map(lambda rows: rows.toarray() if is_sparse(rows) else rows))
     wide = tables.n_features > sum(rows.shape[0] for rows in tables.rows)
     data = collect(dense, 0, scale, "dual" if wide else "lanczos")
@@ -117,10 +117,10 @@ def _coordinates(tables: Tables, scale: bool | str) -> tuple[Groups[Array], Basi
 
 
 def helmert_contrasts(table: Array) -> Array:
-    """n - 1 orthonormal contrasts of n rows (Helmert's): the same scatter, free of the mean, exchangeable if Gaussian.
+    """n - 1 orthonormal (Helmert) contrasts of n rows: same scatter, independent of the mean, exchangeable if Gaussian.
 
-    Row k is (x_1 + ... + x_k - k x_{k+1}) / sqrt(k (k + 1)). Rows about their mean would have one dimension less than
-    their number, which permuted groups have not; with few rows that alone would look like a difference.
+    Row k is (x_1 + ... + x_k - k x_{k+1}) / sqrt(k (k + 1)). Centred rows span one dimension fewer than their number,
+    but permuted groups do not; with few rows, this alone would look like a difference.
     """
     k = np.arange(1, len(table))[:, None]
     return (np.cumsum(table, axis=0)[:-1] - k * table[1:]) / np.sqrt(k * (k + 1))
@@ -129,8 +129,8 @@ def helmert_contrasts(table: Array) -> Array:
 def whitening(rows: Array) -> tuple[Array, Array]:
     """(C + t I)^(-1/2) and (C + t I)^(1/2), C the covariance of all rows, t its mean variance times D / rows.
 
-    C is the same for all labellings, so that whitening costs no validity; it keeps directions in which both groups vary
-    much, and their covariances differ much by chance, from drowning the others.
+    C is the same for all labellings, so whitening keeps the test valid. It prevents directions in which both groups
+    vary a lot, and whose covariances differ a lot by chance, from hiding the others.
     """
     n, D = rows.shape
     values, U = np.linalg.eigh(rows.T @ rows / n)

@@ -1,17 +1,18 @@
-"""Raw counts and raw intensities, recognised: they want a logarithm before any method that looks at variances."""
+"""Detection of raw counts and raw intensities, which need a logarithm before any variance-based method."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .._util.arrays import Array, Rows, is_sparse
+from ..groups import Groups
 
-MAX_ROWS = 1000  # that are looked at, evenly spread
+MAX_ROWS = 1000  # rows that are checked, evenly spread
 TOP = 99  # percentile that is compared with the median, of the values above 0
-# So many times the median: for whole numbers over the whole table, for others in a typical feature. Small counts,
-# answers on a scale and pixels stay below 4; exponential values reach 6.6, normal ones of any mean less than 4.
+# Multiples of the median: for whole numbers over the whole table, for others in a typical feature. Small counts, rating
+# scales and pixels stay below 4; exponential values reach 6.6, normal ones of any mean less than 4.
 MANY_COUNTS, MANY_TIMES = 4.0, 6.0
-MIN_POSITIVE = 10  # values above 0 for a feature to count
+MIN_POSITIVE = 10  # minimum number of values above 0 for a feature to count
 
 ADVICE = {
     "counts": "The values look like raw counts (whole numbers, few of them very large)",
@@ -20,15 +21,15 @@ ADVICE = {
 
 
 def looks_like_counts(rows: Rows) -> str | None:
-    """Whether a table holds raw counts or raw intensities, whose few large values would decide everything.
+    """Whether a table looks like raw counts or raw intensities, whose few large values would dominate.
 
-    Both are non-negative. Counts are whole numbers of which the 99th percentile of those above 0 is at least 4 times
-    their median; intensities are other numbers for which it is at least 6 times in a typical feature.
+    Both are non-negative. For counts (whole numbers), the 99th percentile of the values above 0 is at least 4 times
+    their median; for intensities (other numbers), at least 6 times in a typical feature.
 
     Parameters
     ----------
     rows : array or sparse matrix of shape (n, D)
-        Up to 1000 rows, evenly spread, are looked at; NaN is left out.
+        Up to 1000 rows, evenly spread, are checked; NaN is ignored.
 
     Returns
     -------
@@ -53,8 +54,9 @@ def _top_over_median(values: Array) -> float:
     return float(top / median)
 
 
-def advice_on_values(kind: str | None) -> list[str]:
-    """What to do about raw values, in words; nothing where there is nothing to do."""
-    if kind is None:
+def advice_on_values(tables: Groups[Rows]) -> list[str]:
+    """Advice about raw values; none unless all tables have the same kind."""
+    kinds = {looks_like_counts(rows) for rows in tables}
+    if len(kinds) > 1 or None in kinds:
         return []
-    return [f"{ADVICE[kind]}: take logarithms first, np.log1p(X), in both groups."]
+    return [f"{ADVICE[kind]}: take logarithms first, np.log1p(X), in both groups." for kind in kinds if kind]

@@ -17,10 +17,10 @@ from ..solvers import top_eigenpairs
 def remove_background(X: Any, *, background: Any, n_directions: int = 2) -> Any:
     """The foreground with the background's dominant directions removed, in original units.
 
-    x - B B'(x - mean), with B the `n_directions` leading principal directions of the background and mean the
-    foreground's. What is left has the foreground's mean and no variance along B. It is a table for looking at, or for
-    methods that take one table; it is no estimate of what the foreground would be without the background's causes:
-    whatever the foreground has along B is lost with it, shared or not, and what is orthogonal to B stays, even if the
+    Computes x - B B'(x - mean), where B are the `n_directions` leading principal directions of the background and mean
+    is the foreground's. The result has the foreground's mean and no variance along B. Use it for exploration, or for
+    methods that take one table. It does not estimate what the foreground would be without the background's causes:
+    everything the foreground has along B is lost, shared or not, and everything orthogonal to B stays, even if the
     background varies there too.
 
     Parameters
@@ -49,16 +49,14 @@ def remove_background(X: Any, *, background: Any, n_directions: int = 2) -> Any:
     tables = split_groups(X, None, background, None, name="remove_background", needs_background=True)
     if n_directions >= tables.n_features:
         raise ValueError(f"n_directions={n_directions} must be less than the number of features, {tables.n_features}.")
-    data = collect(tables, n_directions, False)
+    data = collect(tables, n_directions, None)
     assert isinstance(data, Complete)
     own = data.background_alone()
     C = alone(own.groups.foreground)
     spectrum = top_eigenpairs(C, n_directions)
     rank = int(np.count_nonzero(spectrum.values > C.rounding))
     if n_directions > rank:
-        raise ValueError(
-            f"n_directions={n_directions} is more than the background has: it varies in {rank} directions."
-        )
+        raise ValueError(f"n_directions={n_directions} is too large: the background varies in only {rank} directions.")
     B, rows = own.lift(C, spectrum.vectors, spectrum.values), tables.rows.foreground
     along = storage(rows).centred_product(rows, tables.means.foreground, B)
     dense = rows.toarray() if is_sparse(rows) else rows

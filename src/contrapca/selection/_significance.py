@@ -23,33 +23,33 @@ from ._splits import MIN_UNITS, draw_splits, most_axes
 from ._spread import cauchy_combination, compare_spread
 
 METHODS = ("split", "permutation")
-LEAST_P = 1e-6  # smaller ones are not told apart in words: no tail is known that far out
-NOISIER = 1.2  # ratio of the noise from which it is said that the cases vary more everywhere
+LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
+NOISIER = 1.2  # noise ratio above which a remark says that the cases vary more everywhere
 
 
 @dataclass(frozen=True)
 class ContrastTest:
-    """The outcome of `contrast_test`.
+    """The result of `contrast_test`.
 
     Attributes
     ----------
     n_components : int
-        Dimensions found: p-values at or below the level; 0: nothing found.
+        Number of dimensions found, with p-values at or below the level; 0 if nothing was found.
     p_values : ndarray of shape (k,)
-        Of "the foreground varies more along 1, ..., k axes"; they never decrease. By permutation: of "no further
-        dimension" before each step, up to the first that is not rejected.
+        p-values of "the foreground varies more along 1, ..., k axes"; they never decrease. For the permutation test,
+        p-values of "no further dimension" at each step, up to the first that is not rejected.
     statistics : ndarray of shape (n_splits, k)
-        Standardised difference of the mean deviations on the test half of each split. By permutation one row: the
-        relative excess of variance.
+        Standardised difference of the mean deviations on the test half of each split. For the permutation test, one
+        row: the relative excess of variance.
     noise_ratio : float
-        Foreground's over background's mean variance outside the model's subspace, on rows that did not choose it. Far
-        above 1, the cases are noisier everywhere, and that alone makes the test reject. nan by permutation.
+        Ratio of foreground to background mean variance outside the model's subspace, on rows that did not choose it.
+        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan for the permutation test.
     level : float
     method : {"split", "permutation"}
     units : str
         What was split or permuted: "60 + 50 rows", "9 + 8 blocks".
     directions : ndarray of shape (n_components, D) or None
-        By permutation: the patterns of features (unit rows, in scaled units) along which the excess shows.
+        For the permutation test: the directions with excess variance (unit vectors in scaled units).
     """
 
     n_components: int
@@ -62,22 +62,22 @@ class ContrastTest:
     directions: Array | None = field(default=None, repr=False)
 
     def found_of(self, n_shown: int) -> int:
-        """How many of so many components, shown in the order of their contrast, vary more in the foreground."""
+        """How many of the first `n_shown` components, in order of contrast, vary more in the foreground."""
         return min(check_count(n_shown, "n_shown"), self.n_components)
 
     def verdict(self, n_shown: int | None = None) -> str:
-        """The outcome in a sentence.
+        """The result in one sentence.
 
         Parameters
         ----------
         n_shown : int, optional
-            Components of the model that the sentence is to judge; None is for all that were tested.
+            Number of components to judge; None means all that were tested.
         """
         found = self.n_components if n_shown is None else self.found_of(n_shown)
         if found == 0:
             return (
-                "Nothing found: in no direction do the cases vary more than chance allows "
-                f"({_in_brief(self.p_values[0])}); components that are shown are noise."
+                "Nothing found: the cases do not vary more than chance allows in any direction "
+                f"({_in_brief(self.p_values[0])}); any components shown are noise."
             )
         of = "" if n_shown is None else f" of {n_shown}"
         what = "component" if (found if n_shown is None else n_shown) == 1 else "components"
@@ -86,24 +86,24 @@ class ContrastTest:
         return f"{found}{of} {what} {verb} more in the cases than chance allows ({p})."
 
     def remarks(self, n_shown: int | None = None) -> list[str]:
-        """What to know beside the verdict, in sentences; none where there is nothing."""
+        """Remarks on the verdict, as sentences; usually none."""
         remarks = []
         if n_shown is not None and n_shown < self.n_components:
             least = "at least " * (self.n_components == self.p_values.size)
             remarks.append(
-                f"In all, {least}{self.n_components} dimensions vary more in the cases: show more components."
+                f"In total, {least}{self.n_components} dimensions vary more in the cases: show more components."
             )
         if n_shown is not None and self.n_components == self.p_values.size < n_shown:
             remarks.append(f"No more than {self.p_values.size} could be tested with {self.units}.")
         if self.n_components and self.noise_ratio >= NOISIER:
             remarks.append(
                 f"The cases are noisier everywhere ({self.noise_ratio:.2g} times the variance of the controls), which "
-                "alone makes the test reject: look whether both groups were measured alike."
+                "alone makes the test reject: check that both groups were measured in the same way."
             )
         return remarks
 
     def table(self) -> Table:
-        """One row for each tested dimension; statistics are medians over splits."""
+        """One row per tested dimension; statistics are medians over splits."""
         steps = np.arange(1, self.p_values.size + 1)
         columns = {"dimension": steps, "statistic": np.median(self.statistics, axis=0), "p": self.p_values}
         return Table(columns | {"found": steps <= self.n_components})
@@ -130,39 +130,40 @@ def contrast_test(
     method: str = "split",
     n_splits: int = 21,
     n_permutations: int = 199,
-    scale: bool | str = False,
+    scale: str | None = None,
     random_state: Any = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> ContrastTest:
     """Test whether the foreground varies more than the background in any direction, and in how many.
 
-    Null hypothesis: both groups, apart from their means, come from one distribution. Only more variation of the
-    foreground is a reason to reject, though a background with heavier tails and equal variances looks like it.
+    The null hypothesis is that both groups, apart from their means, come from the same distribution. The test rejects
+    only if the foreground varies more, but a background with heavier tails and equal variances can look like that.
 
-    By splits (the default), one random half of each group finds contrast axes, as ContraPCA does, and the other half,
-    which had no part in choosing them, is asked whether the foreground deviates more along them. The p-values of
-    several splits are combined into one for each axis. The level holds for Gaussian, heavy-tailed, skewed, count and
-    binary rows, small or unequal groups and wide tables. The first p-values do not depend on `max_components`.
+    With splits (the default), one random half of each group finds contrast axes, as ContraPCA does, and the other half
+    tests whether the foreground deviates more along them. The p-values of several splits are combined into one per
+    axis. The level holds for Gaussian, heavy-tailed, skewed, count and binary rows, small or unequal groups and wide
+    tables. The first p-values do not depend on `max_components`.
 
     Parameters
     ----------
     X : array-like, data frame or sparse matrix of shape (n, D)
-        Complete rows: impute missing values first.
+        The foreground, without missing values: impute them first.
     background : array-like, data frame or sparse matrix of shape (m, D)
     blocks, background_blocks : array-like of shape (n,), (m,), optional
         The donor, animal or plate of each row. Whole blocks are split and compared. A label in both groups is one block
         with rows in both (paired).
     max_components : int, default 10
-        Dimensions tested, or fewer: a quarter of the rows (or blocks) of the smaller group, and less than D.
+        Maximum number of dimensions to test; at most a quarter of the rows (or blocks) of the smaller group, and fewer
+        than D.
     level : float, default 0.05
     method : {"split", "permutation"}, default "split"
         "permutation" is the test of version 0.1: slow, and its level holds for Gaussian rows only.
     n_splits : int, default 21
     n_permutations : int, default 199
-    scale : False, "group" or "pooled", default False
+    scale : {None, "group", "pooled"}, default None
         As for PCPCA.
     random_state : None, int, Generator or RandomState
-    progress : bool, default False
+    progress : bool, default True
 
     Returns
     -------
@@ -195,7 +196,7 @@ def contrast_test(
 
 
 def index_names(table: Any) -> list[str] | None:
-    """The names of the rows of a pandas table; None for other tables, and where rows are only counted."""
+    """The row names of a pandas table; None for other tables, and if rows are only numbered."""
     index = getattr(table, "index", None)
     if index is None or callable(index) or type(index).__name__ == "RangeIndex":
         return None
@@ -211,11 +212,11 @@ def significance_of(
     method: str = "split",
     n_splits: int = 21,
     n_permutations: int = 199,
-    scale: bool | str = False,
+    scale: str | None = None,
     random_state: Any = None,
-    progress: bool = False,
+    progress: bool = True,
 ) -> ContrastTest:
-    """`contrast_test` of tables that are checked already."""
+    """`contrast_test` for tables that are already checked."""
     check_option(method, "method", METHODS)
     check_option(scale, "scale", SCALES)
     for value, name in ((max_components, "max_components"), (n_splits, "n_splits"), (n_permutations, "n_permutations")):
@@ -223,11 +224,11 @@ def significance_of(
     _check_level(level, method, n_permutations)
     if tables.incomplete:
         raise GroupError(
-            "contrast_test needs complete rows, and values are missing: impute them first, for example with "
+            "contrast_test needs complete rows, but values are missing: impute them first, for example with "
             "PCPCA(...).impute, or drop these rows or features."
         )
     if tables.n_features < 2:
-        raise ValueError("The tables have 1 feature: directions can be told apart from 2 on.")
+        raise ValueError("The tables have 1 feature: the test needs at least 2.")
     counts = tables.rows.map(lambda rows: int(rows.shape[0]))
     least = MIN_UNITS if method == "split" else 2
     units = unit_numbers(counts, *(blocks or (None, None)), least=least, what="the test")
@@ -266,7 +267,7 @@ def _check_level(level: float, method: str, n_permutations: int) -> None:
 
 
 def _in_words(units: Groups[Indices], by_blocks: bool) -> str:
-    """What was split: "60 + 50 rows", or blocks, and how many of these are in both groups."""
+    """What was split: "60 + 50 rows", or blocks and how many of them are in both groups."""
     numbers = " + ".join(str(count_units(own)) for own in units)
     paired = paired_units(units)
     return f"{numbers} {'blocks' if by_blocks else 'rows'}" + (f", {paired} of them in both groups" if paired else "")
@@ -275,7 +276,7 @@ def _in_words(units: Groups[Indices], by_blocks: bool) -> str:
 def _split_test(
     tables: Tables,
     units: Groups[Indices],
-    scale: bool | str,
+    scale: str | None,
     n_axes: int,
     n_splits: int,
     rng: np.random.Generator,
@@ -286,7 +287,7 @@ def _split_test(
     groups = tables.rows.map(GroupRows, tables.means, _divisors(tables, scale))
     basis = working_basis(groups, rng)
     chunks = groups.map(lambda group, own: chunk_moments(group, own, basis), splits.chunks)
-    # Matrices of order 500 at most gain little from threads, and on a busy machine lose much.
+    # Matrices of order 500 or less gain little from threads, and lose a lot on a busy machine.
     with Progress("splits", n_splits, progress) as bar, single_thread():
         found = []
         for split in range(n_splits):
@@ -310,8 +311,8 @@ def _split_test(
     return combined, statistics, float(np.exp(np.mean([log_ratio for _, log_ratio in found])))
 
 
-def _divisors(tables: Tables, scale: bool | str) -> Groups[Array]:
-    """What the features of each group are divided by, shape (D,)."""
+def _divisors(tables: Tables, scale: str | None) -> Groups[Array]:
+    """The divisor of each feature in each group, shape (D,)."""
     if not scale:
         return tables.means.map(np.ones_like)
     return collect(tables, 0, scale, "lanczos").units.map(lambda units: units.scale)

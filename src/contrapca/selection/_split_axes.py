@@ -1,4 +1,4 @@
-"""Contrast axes of the half of the rows that finds them (F16, F18)."""
+"""Contrast axes from one half of the rows (F16, F18)."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from ._splits import Splits
 
 
 def axes_of_split(chunks: Groups[ChunkMoments], splits: Splits, split: int, n_axes: int) -> tuple[Array, float]:
-    """Contrast axes of the finding half, and the noise of the testing half outside their model.
+    """Contrast axes from the finding half, and the noise ratio of the testing half outside their model.
 
     Returns
     -------
     axes : ndarray of shape (p, n_axes)
-        Unit directions in the working basis. The first ones do not depend on how many follow.
+        Unit directions in the working basis. The first axes do not depend on `n_axes`.
     noise : float
-        log of the foreground's over the background's mean variance outside the subspace of the axes' model.
+        Log ratio of foreground to background mean variance outside the subspace of the axes' model.
     """
     finds = splits.finds[split]
     halves, units = chunks.map(lambda group: group.merged(finds)), splits.finding_units(split)
@@ -44,7 +44,7 @@ def axes_of_split(chunks: Groups[ChunkMoments], splits: Splits, split: int, n_ax
 
 
 def _model_ranks(halves: Groups[Half], spectra: Groups[Array], units: Groups[int], n_axes: int) -> list[int]:
-    """Dimensions of the models that hold 1, ..., n_axes contrasts and what the groups share (F16)."""
+    """Ranks of the models with 1, ..., n_axes contrast axes and room for what the groups share (F16)."""
     signals = halves.map(
         lambda half, values: noise_rank(values, half.moments.weight, half.n_features, half.total), spectra
     )
@@ -61,14 +61,14 @@ def _strength(halves: Groups[Half], spectra: Groups[Array], r: int) -> float:
     foreground, background = halves.map(lambda half: half.total / half.moments.weight)
     mu, rho = spectra.map(lambda values, half: values / half.moments.weight, halves)
     foreground -= float(mu[:r].sum())
-    # In a working basis the r least eigenvalues of cov_Y are unknown or zero; leaving them in lowers the bound.
+    # In a working basis the r smallest eigenvalues of cov_Y are unknown or zero; including them lowers the bound.
     D = halves.foreground.n_features
     background -= float(rho[D - r :].sum()) if rho.size == D else 0.0
     return 0.5 * min(1.0, max(foreground, 0.0) / background) if background > 0 else 0.0
 
 
 def _log_noise_ratio(tests: Groups[Half], U: Array) -> float:
-    """By rows that did not choose the subspace: on those that did, its foreground noise looks too small."""
+    """Computed on rows that did not choose the subspace: on those that did, the foreground noise looks too small."""
     inside = tests.map(lambda half: np.einsum("ij,ij->j", U, half.moments.scatter.matmul(U)) / half.moments.weight)
     x, y = tests.map(Half.outside, inside)
     return math.log(x / y) if min(x, y) > 0 else 0.0

@@ -1,4 +1,4 @@
-"""What all splits share: moments of chunks of rows, in a working basis where there are many features (F18)."""
+"""Moments of chunks of rows, shared by all splits; in a working basis if there are many features (F18)."""
 
 from __future__ import annotations
 
@@ -17,25 +17,25 @@ from ..rows import storage
 from ._splits import Flags
 
 # The matrices of the chunks are at most 500 x 500 (80 MB for both groups). Wider tables are first rotated to the
-# leading principal directions of all rows, which does not look at the group of a row. F16 uses fewer than 100 of them.
+# leading principal directions of all rows, which does not use the group of a row. F16 uses fewer than 100 of them.
 WORKING_DIMENSIONS = 500
-# Up to this many features the principal directions come from a full scatter matrix (72 MB), beyond from subspace
-# iteration, whose error after 4 rounds is far below what the sampling of the rows does to these directions.
+# Up to this many features, the principal directions come from a full scatter matrix (72 MB); beyond, from subspace
+# iteration, whose error after 4 rounds is far below the sampling error of these directions.
 EXACT_FEATURES = 3000
 SUBSPACE_ROUNDS = 4
-BLOCK_NUMBERS = 2**21  # in a block of rows, dense or projected: 16 MB
+BLOCK_NUMBERS = 2**21  # numbers in a block of rows, dense or projected: 16 MB
 
 
 @dataclass(frozen=True)
 class GroupRows:
-    """Rows of one group, and the units in which they are looked at.
+    """Rows of one group with their mean and scale.
 
     Attributes
     ----------
     rows : ndarray or CSR matrix of shape (n, D)
     mean : ndarray of shape (D,)
     scale : ndarray of shape (D,)
-        What features are divided by.
+        Divisor of each feature.
     """
 
     rows: Rows
@@ -82,11 +82,11 @@ class ChunkMoments:
     ----------
     counts : ndarray of shape (n_chunks,)
     means : ndarray of shape (n_chunks, D)
-        In features.
+        Means of the features.
     coordinates : ndarray of shape (n_chunks, p)
         Means in the working basis.
     scatters : ndarray of shape (n_chunks, p, p)
-        In the working basis.
+        Scatter matrices in the working basis.
     squares : ndarray of shape (n_chunks,)
         Sums of squares over all features: traces of the full scatters.
     """
@@ -120,7 +120,7 @@ class Half:
     Attributes
     ----------
     moments : Moments
-        In the working basis.
+        Moments in the working basis.
     total : float
         Trace of the scatter over all features.
     n_features : int
@@ -132,7 +132,7 @@ class Half:
     n_features: int
 
     def outside(self, inside: Array) -> float:
-        """Mean variance, unbiased, of the D - r dimensions outside a subspace that has the variances `inside` (r,)."""
+        """Unbiased mean variance of the D - r dimensions outside a subspace with variances `inside` (r,)."""
         weight = self.moments.weight
         rest = max(self.total - weight * float(inside.sum()), 0.0) / max(weight - 1, 1)
         return rest / (self.n_features - inside.size)
@@ -146,7 +146,7 @@ def chunk_moments(group: GroupRows, chunks: Indices, basis: Array | None) -> Chu
     counts = np.bincount(chunks, minlength=n_chunks).astype(np.float64)
     means, coordinates = np.zeros((n_chunks, D)), np.zeros((n_chunks, p))
     scatters, squares = np.zeros((n_chunks, p, p)), np.zeros(n_chunks)
-    # Products of single chunks; threads are worth their while in large tables only.
+    # Products of single chunks; threads help in large tables only.
     with calm_threads(rows.size * p / 100):
         for chunk in np.flatnonzero(counts):
             part = rows[np.flatnonzero(chunks == chunk)]
@@ -168,12 +168,12 @@ def chunk_moments(group: GroupRows, chunks: Indices, basis: Array | None) -> Chu
 
 
 def working_basis(groups: Groups[GroupRows], rng: np.random.Generator) -> Array | None:
-    """Leading principal directions of all rows, each about its group's mean, where there are too many features.
+    """Leading principal directions of all rows, each centred by its group's mean, if there are too many features.
 
-    Tables of at most `WORKING_DIMENSIONS` features, and not more than rows, need none. In a wide table of few rows the
-    basis spans all rows, and nothing is lost. Otherwise it leaves out what varies least in both groups together. It
-    treats the rows of both groups alike, so that, under the null hypothesis, it tells nothing of which group a row of
-    the test half belongs to.
+    Tables with at most `WORKING_DIMENSIONS` features, and no more features than rows, need none. In a wide table with
+    few rows the basis spans all rows, and nothing is lost. Otherwise it omits what varies least in both groups
+    together. It treats the rows of both groups alike, so under the null hypothesis it reveals nothing about the group
+    of a row in the test half.
 
     Returns
     -------
@@ -197,7 +197,7 @@ def working_basis(groups: Groups[GroupRows], rng: np.random.Generator) -> Array 
 def _span(Z: Array) -> Array:
     """An orthonormal basis of the span of the rows Z: Z'E L^(-1/2), with E and L the eigenpairs of Z Z'."""
     values, E = np.linalg.eigh(Z @ Z.T)
-    # What is smaller is rounding of the Gram matrix and no direction of the rows.
+    # Smaller eigenvalues are rounding errors of the Gram matrix, not directions of the rows.
     kept = values > max(values[-1], 0.0) * len(Z) * EPS
-    kept[-1] = True  # also where all rows are alike
+    kept[-1] = True  # even if all rows are equal
     return np.linalg.qr(Z.T @ E[:, kept])[0]

@@ -1,4 +1,4 @@
-"""Random halves of independent units: one finds axes, the other tests them (F18)."""
+"""Random halves of independent units: one half finds axes, the other tests them (F18)."""
 
 from __future__ import annotations
 
@@ -12,8 +12,8 @@ from ..groups import Groups
 
 Flags = npt.NDArray[np.bool_]
 
-# Halves are drawn as 10 of 20 chunks, whose moments are computed once: 184,756 halves of each group for 20 additions
-# of D x D matrices apiece. More chunks gain nothing, fewer make the splits resemble each other.
+# Halves are drawn as 10 of 20 chunks, whose moments are computed once: 184,756 halves of each group, each for 20
+# additions of D x D matrices. More chunks gain nothing; fewer make the splits more alike.
 N_CHUNKS = 20
 MIN_UNITS = 4  # two rows (or blocks) to find axes and two to test them
 
@@ -27,9 +27,9 @@ class Splits:
     units : Groups of ndarray of shape (n,), (m,)
         The unit of each row. A unit with rows in both groups is a paired block.
     chunks : Groups of ndarray of shape (n,), (m,)
-        The chunk of each row: units that always fall into the same half.
+        The chunk of each row: units that are always in the same half.
     finds : ndarray of shape (n_splits, n_chunks)
-        Whether a chunk helps to find the axes (or tests them) in each split.
+        Whether each chunk finds the axes (True) or tests them (False) in each split.
     """
 
     units: Groups[Indices]
@@ -48,8 +48,8 @@ class Splits:
 def draw_splits(units: Groups[Indices], n_splits: int, rng: np.random.Generator) -> Splits:
     """Random halves of the units.
 
-    Paired blocks, units of the foreground alone and units of the background alone are each cut into halves, so that
-    both halves have their share of each kind.
+    Paired blocks, foreground-only units and background-only units are split separately, so both halves contain each
+    kind.
     """
     n_units = 1 + max(int(own.max()) for own in units)
     in_x, in_y = (np.bincount(own, minlength=n_units) > 0 for own in units)
@@ -66,5 +66,6 @@ def draw_splits(units: Groups[Indices], n_splits: int, rng: np.random.Generator)
 
 
 def most_axes(units: Groups[Indices], n_features: int) -> int:
-    """The most axes that can be tested: half the units of the smaller group find them, fewer axes than features."""
+    """The maximum number of axes to test: half the units of the smaller group find them, and there are fewer than
+    features."""
     return max(1, min(min(map(count_units, units)) // 4, n_features - 1))

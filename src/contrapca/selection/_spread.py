@@ -1,4 +1,4 @@
-"""The comparison on the half of the rows that tests: does the foreground spread more along the axes? (F18)"""
+"""The test on the second half of the rows: does the foreground spread more along the axes? (F18)"""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from ..blocks import Indices
 from ..groups import Groups
 from ._splits import Flags
 
-# Below this share of the background's variance the excess of the earlier axes cannot be inverted.
+# Below this fraction of the background's variance, the excess of the earlier axes cannot be inverted.
 LEAST_EXCESS = 0.2
 # A p-value near 1 would outweigh any evidence in the Cauchy rule (its score tends to minus infinity): truncate.
 LARGEST_P = 0.99
-SMALLEST_P = 1e-300  # so that scores can be added up
-NO_SKEWNESS = 1e-3  # Pearson III is the normal law below
+SMALLEST_P = 1e-300  # keeps scores finite
+NO_SKEWNESS = 1e-3  # below this, Pearson III is the normal distribution
 
 
 def compare_spread(coordinates: Groups[Array], units: Groups[Indices]) -> tuple[Array, Array]:
@@ -28,7 +28,7 @@ def compare_spread(coordinates: Groups[Array], units: Groups[Indices]) -> tuple[
     Parameters
     ----------
     coordinates : Groups of ndarray of shape (n_t, k), (m_t, k)
-        Of the test rows along the axes.
+        Coordinates of the test rows along the axes.
     units : Groups of ndarray of shape (n_t,), (m_t,)
 
     Returns
@@ -41,7 +41,7 @@ def compare_spread(coordinates: Groups[Array], units: Groups[Indices]) -> tuple[
     x_means, x_here = _unit_means(x, codes[: len(x)], labels.size)
     y_means, y_here = _unit_means(y, codes[len(x) :], labels.size)
     n, m = int(x_here.sum()), int(y_here.sum())
-    # Deviations from a group's own median are too small, by about sqrt(1 - 1 / units): let both be so alike.
+    # Deviations from a group's own median are too small by about sqrt(1 - 1 / units): make both equally so.
     y_means = y_means * math.sqrt((1 - 1 / n) / (1 - 1 / m))
     both = x_here & y_here
     alone, paired = _unpaired(x_means[x_here & ~both], y_means[y_here & ~both]), _paired(x_means[both], y_means[both])
@@ -53,16 +53,16 @@ def compare_spread(coordinates: Groups[Array], units: Groups[Indices]) -> tuple[
 
 
 def _without_earlier_axes(coordinates: Groups[Array]) -> Groups[Array]:
-    """Coordinates along each axis less what the earlier axes' excess explains of it.
+    """Coordinates along each axis, without the part that the earlier axes' excess explains.
 
-    With M = cov_X - cov_Y of the coordinates, axis j loses x_<j M_<<^-1 M_<j: for latents that only the foreground
-    has, this is the part of axis j that comes from those found before. Where M_<< is not clearly positive, the
-    foreground's regression stands in.
+    With M = cov_X - cov_Y of the coordinates, x_<j M_<<^-1 M_<j is subtracted from axis j: for latents that only the
+    foreground has, this is the part of axis j that comes from those found before. If M_<< is not clearly positive, the
+    foreground's regression is used instead.
     """
     k = coordinates.foreground.shape[1]
     a, b = coordinates.map(lambda x: np.cov(x.T, ddof=0).reshape(k, k))
     excess = a - b
-    effects = np.eye(k)  # what is left of each axis, as combinations of all
+    effects = np.eye(k)  # remainder of each axis, as a combination of all axes
     for j in range(1, k):
         clear = scipy.linalg.eigvalsh(excess[:j, :j])[0] >= LEAST_EXCESS * np.trace(b[:j, :j]) / j
         matrix = excess if clear else a
@@ -79,14 +79,14 @@ def _unit_means(deviations: Array, codes: Indices, n_units: int) -> tuple[Array,
 
 @dataclass(frozen=True)
 class _Exchange:
-    """A weighted difference of means (k,) and its law when group labels are exchanged at random.
+    """A weighted difference of means (k,) and its distribution when group labels are permuted at random.
 
-    Independent kinds of units add up: the weights are inverse variances for units of equal variance.
+    Independent kinds of units are added, weighted by inverse variances for units of equal variance.
 
     Attributes
     ----------
     difference, variance, third : ndarray of shape (k,)
-        The observed difference; variance and third moment over exchanges.
+        The observed difference, and its variance and third moment over permutations.
     square_limit : int
         The largest square that the standardised difference can reach.
     """
@@ -98,7 +98,7 @@ class _Exchange:
 
 
 def _unpaired(x: Array, y: Array) -> _Exchange:
-    """Units of one group each, (n, k) and (m, k): all labels are exchanged."""
+    """Units with rows in one group, (n, k) and (m, k): all labels are permuted."""
     n, m = len(x), len(y)
     M = n + m
     if min(n, m) == 0 or M <= 2:
@@ -115,17 +115,17 @@ def _unpaired(x: Array, y: Array) -> _Exchange:
 
 
 def _paired(x: Array, y: Array) -> _Exchange:
-    """Blocks with rows in both groups, (P, k) each: labels are exchanged within a block."""
+    """Blocks with rows in both groups, (P, k) each: labels are swapped within a block."""
     difference = x - y
     return _Exchange(difference.sum(axis=0) / 2, (difference**2).sum(axis=0) / 4, np.zeros(x.shape[1]), len(difference))
 
 
 def upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
-    """Probability of a standardised statistic or more: the larger of Student's and Pearson III's.
+    """Upper tail probability of a standardised statistic: the larger of Student's and Pearson III's.
 
-    A statistic standardised by the variance of all units, whose square cannot exceed a limit c, is Student's t with
-    c - 1 degrees of freedom after t = z sqrt((c - 1) / (c - z^2)): exactly for Gaussian units, and to two moments under
-    exchanged labels. For many units this is the normal law. Pearson III adds the skewness.
+    A statistic standardised by the variance of all units, whose square cannot exceed a limit c, is Student's t with c -
+    1 degrees of freedom after t = z sqrt((c - 1) / (c - z^2)): exactly for Gaussian units, and to two moments under
+    permuted labels. For many units this is the normal distribution. Pearson III adds the skewness.
     """
     freedom = square_limit - 1
     room = np.maximum(square_limit - statistic**2, TINY)
@@ -138,11 +138,11 @@ def upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
 
 
 def cauchy_combination(p_values: Array) -> Array:
-    """One p-value for each column of p-values (n_splits, k): Cauchy rule (Liu & Xie 2020), corrected for dependence.
+    """Combine p-values (n_splits, k) into one per column: Cauchy rule (Liu & Xie 2020), corrected for dependence.
 
-    Splits share rows. For equicorrelated normal statistics the rule exceeds its level by a factor that grows with their
-    number: at level .05 and the worst correlation by 1.09, 1.23, 1.35, 1.44 and 1.59 for 2, 5, 11, 21 and 51 splits
-    (simulated; less at lower levels). 1 + log(n_splits) / 7 follows these.
+    Splits share rows. For equicorrelated normal statistics, the rule exceeds its level by a factor that grows with
+    their number: at level .05 and the worst correlation by 1.09, 1.23, 1.35, 1.44 and 1.59 for 2, 5, 11, 21 and 51
+    splits (simulated; less at lower levels). 1 + log(n_splits) / 7 follows these.
     """
     excess = 1 + math.log(len(p_values)) / 7
     p_values = np.clip(p_values, SMALLEST_P, LARGEST_P)

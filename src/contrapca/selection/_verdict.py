@@ -1,4 +1,4 @@
-"""The verdict on a contrast that is shown: the test's, or why there is none. Commands and reports begin with it."""
+"""The verdict at the top of commands and reports: the result of the test, or why there is none."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from ._significance import ContrastTest, significance_of
 from ._splits import MIN_UNITS
 
 SEED = 0  # the same tables give the same page
-N_TESTED = 10  # dimensions, or as many as are shown
+N_TESTED = 10  # number of dimensions, or as many as are shown
 
 
 @dataclass(frozen=True)
 class Verdict:
-    """What the test says of the components that are shown.
+    """What the test says about the components that are shown.
 
     Attributes
     ----------
     sentence : str
     remarks : list of str
-        Further sentences; none as a rule.
+        Further sentences; usually none.
     test : ContrastTest or None
-        None where the tables cannot be tested, for the reason that the sentence gives.
+        None if the tables cannot be tested; the sentence says why.
     n_shown : int
-        Components.
+        Number of components.
     """
 
     sentence: str
@@ -35,11 +35,11 @@ class Verdict:
 
     @classmethod
     def of(cls, test: ContrastTest, n_shown: int) -> Verdict:
-        """That of a finished test."""
+        """The verdict of a finished test."""
         return cls(test.verdict(n_shown), test.remarks(n_shown), test, n_shown)
 
     def summary(self) -> dict[str, Any]:
-        """Plain values: "verdict", the sentence, and "test", what was found or None."""
+        """Plain values: "verdict" (the sentence) and "test" (the result, or None)."""
         test = self.test
         if test is None:
             return {"verdict": self.sentence, "test": None}
@@ -61,28 +61,28 @@ def verdict_on(
     *,
     n_shown: int,
     blocks: tuple[Any, Any] | None = None,
-    scale: bool | str = False,
+    scale: str | None = None,
     random_state: Any = SEED,
-    progress: bool = False,
+    progress: bool = True,
 ) -> Verdict:
-    """Test the tables of a model with so many components; say so where that is not possible.
+    """Test the tables of a model with `n_shown` components, or say why that is not possible.
 
     Parameters
     ----------
     tables : Tables
     n_shown : int
     blocks : pair of array-like of shape (n,), (m,), optional
-        The block of each row; what is wrong with them is an error.
-    scale : False, "group" or "pooled"
-        Of the model.
+        The block of each row; invalid blocks raise an error.
+    scale : {None, "group", "pooled"}
+        The model's scaling.
     random_state : None, int, Generator or RandomState
     progress : bool
     """
     least = min(rows.shape[0] for rows in tables.rows)
     if tables.incomplete:
-        reason = "the test needs complete rows, and values are missing. Impute them first, or drop those rows"
+        reason = "the test needs complete rows, but values are missing. Impute them first, or drop those rows"
     elif least < MIN_UNITS:
-        reason = f"one group has {least} rows, and the test needs {MIN_UNITS} or more in each"
+        reason = f"one group has {least} rows, but the test needs at least {MIN_UNITS} in each"
     elif tables.n_features < 2:
         reason = "there is one feature"
     else:
@@ -95,4 +95,4 @@ def verdict_on(
             progress=progress,
         )
         return Verdict.of(test, n_shown)
-    return Verdict(f"Not tested whether this is more than chance: {reason}.", [], None, n_shown)
+    return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)

@@ -4,7 +4,7 @@ from ._closed_form import Solution, closed_form, noise_sum, solve_cpca, solve_pc
 from ._clvm import ClvmSolution, solve_clvm
 from ._contrast_axes import contrast_axes, latent_rank, latent_rotation, noise_rank
 from ._expectations import expected_covariance, expected_total_variance, gls_mean
-from ._gradient import Algorithm, GradientSolution, maximise
+from ._gradient import GradientSolution, maximise
 from ._lbfgs import minimise
 from ._path import PathSpectrum, solve_path
 from ._spectral import LOOSE, SECOND_ORDER, Spectrum, top_eigenpairs, top_eigenvalues

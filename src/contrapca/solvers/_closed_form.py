@@ -13,15 +13,14 @@ from ._spectral import Spectrum
 
 @dataclass(frozen=True)
 class Solution:
-    """Directions, the lengths of the loadings along them, and the noise variance; meaningless where not feasible.
+    """Directions, the lengths of the loadings along them, and the noise variance; meaningless if not feasible.
 
     Attributes
     ----------
     spectrum : Spectrum
-        The directions v, v'C v along them, and their images under every group's scatter; not only eigensolvers have
-        them.
+        The directions v, v'C v along them, and their images under every group's scatter; not necessarily eigenvectors.
     lengths : ndarray of shape (d,)
-        Norms of the columns of W = U diag(lengths); 1 where there is no model.
+        Norms of the columns of W = U diag(lengths); 1 if there is no model.
     sigma2 : float
     feasible : bool
         Whether a maximum exists.
@@ -34,7 +33,7 @@ class Solution:
 
 
 def noise_sum(contrast: Contrast, values: Array) -> float:
-    """f = tr C - sum_{i<=d} lambda_i, as 0 where it is no more than rounding (F3)."""
+    """f = tr C - sum_{i<=d} lambda_i, or 0 if it is only rounding (F3)."""
     f = contrast.trace - float(values.sum())
     return f if f > contrast.rounding else min(f, 0.0)
 
@@ -53,7 +52,7 @@ def closed_form(
     N : float
     n_features : int
     least_sigma2, least_square : float
-        Floors of sigma2 and of the squared lengths, for starts that must not be degenerate.
+        Lower bounds of sigma2 and of the squared lengths, to avoid degenerate starts.
     """
     sigma2 = max(noise / (N * (n_features - values.size)), least_sigma2)
     # lambda_i / N >= sigma2 always, as sigma2 is the mean of smaller eigenvalues; equality may round below 0.

@@ -1,4 +1,4 @@
-"""CLVM by maximum likelihood, from two scatter matrices; its objective has the equations."""
+"""CLVM by maximum likelihood, from two scatter matrices; objectives/_clvm.py has the equations."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from ..objectives import clvm_log_likelihood
 from ._lbfgs import minimise
 from ._spectral import top_eigenpairs
 
-# Of the mean variance: range of sigma2, least squared length of a loading to start from.
+# As fractions of the mean variance: range of sigma2, smallest squared length of a starting loading.
 LEAST_NOISE, MOST_NOISE, LEAST_LENGTH = 1e-8, 1e4, 0.01
 
 
@@ -27,14 +27,14 @@ class ClvmSolution:
     S : ndarray of shape (D, k)
         Shared loadings.
     W : ndarray of shape (D, d)
-        The foreground's own.
+        Foreground-specific loadings.
     sigma2 : float
     history : ndarray of shape (n_iter + 1,)
         Log-likelihood of both groups after each iteration.
     residual : float
         Relative gradient at the end.
     bounded : bool
-        False where sigma2 went to 0: the dimensions describe the rows without rest, and there is no maximum.
+        False if sigma2 went to 0: the dimensions fit the rows exactly, and there is no maximum.
     """
 
     S: Array
@@ -46,7 +46,8 @@ class ClvmSolution:
 
 
 def solve_clvm(groups: Groups[Moments], k: int, d: int, *, tol: float = 1e-6, max_iter: int = 1000) -> ClvmSolution:
-    """Maximise the likelihood over (S, W, log sigma2) by L-BFGS, from the background's PPCA and what it leaves.
+    """Maximise the likelihood over (S, W, log sigma2) by L-BFGS, starting from a PPCA of the background and its
+    residual.
 
     Parameters
     ----------
@@ -54,7 +55,7 @@ def solve_clvm(groups: Groups[Moments], k: int, d: int, *, tol: float = 1e-6, ma
     k, d : int
         Shared and foreground-specific dimensions; d may be 0.
     tol : float
-        Bound of the relative gradient.
+        Tolerance for the relative gradient.
     max_iter : int
     """
     foreground, D = groups.foreground, groups.foreground.mean.size
@@ -90,7 +91,7 @@ def solve_clvm(groups: Groups[Moments], k: int, d: int, *, tol: float = 1e-6, ma
 
 
 def _start(groups: Groups[Moments], k: int, d: int, variance: float) -> tuple[Array, float]:
-    """[S W] and sigma2: the background's leading directions, and those of what the foreground has beyond them."""
+    """Starting [S W] and sigma2: the background's leading directions, and the foreground's beyond them."""
     background = groups.background
     assert background is not None
     shared = top_eigenpairs(alone(background), k)

@@ -1,8 +1,8 @@
 """Contrast axes: how many latent dimensions a contrast needs, and which of them to show (F16).
 
-Everything here works on eigenvalues and on r x r matrices; nothing depends on the number of rows, and nothing but a
-spectrum on the number of features. The constants follow from the study of directions (docs/math.md), in which
-neighbouring values do as well.
+Everything here works on eigenvalues and r x r matrices; nothing depends on the number of rows, and only the spectrum on
+the number of features. The constants follow from the study of directions (docs/math.md), in which neighbouring values
+do as well.
 """
 
 from __future__ import annotations
@@ -15,35 +15,35 @@ from ..subspaces import canonical_signs
 
 EDGE = 2.02  # .99 quantile of the Tracy-Widom law (beta = 1): noise alone exceeds its edge once in a hundred tables
 SPARE = 1  # latent dimensions beyond those that the edges count and those that are shown
-CAP = 50  # at most so many beyond those that are shown: noise that is not white lies above any edge
-RATIO = 3.0  # the floor of the background's variance is lowered only where the last axis has a smaller ratio
+CAP = 50  # maximum number beyond those that are shown: noise that is not white exceeds any edge
+RATIO = 3.0  # the floor of the background's variance is lowered only if the last axis has a smaller ratio
 DEAD = 1e-7  # a latent dimension shorter than this, in units of its standard deviation, is the rounding error of zero
 
 
 def noise_rank(values: npt.ArrayLike, n_rows: float, n_features: int, trace: float | None = None) -> int:
-    """Number of eigenvalues above the edge of the noise that they leave (F16).
+    """Number of eigenvalues above the edge of the remaining noise (F16).
 
-    From the largest eigenvalue on, each is compared with the Tracy-Widom edge of white noise in the dimensions and
-    degrees of freedom that remain, its variance being the mean of the eigenvalues that remain. The first that does not
-    exceed its edge ends the count.
+    Starting with the largest, each eigenvalue is compared with the Tracy-Widom edge of white noise in the remaining
+    dimensions and degrees of freedom, with the mean of the remaining eigenvalues as its variance. The first that does
+    not exceed its edge ends the count.
 
     Parameters
     ----------
     values : array_like of shape (p,)
-        Eigenvalues of the centred *scatter* matrix, descending: all `n_features` of them, or only the largest with
-        `trace`.
+        Eigenvalues of the centred *scatter* matrix, descending: all `n_features` of them, or only the largest if
+        `trace` is given.
     n_rows : float
         Rows of the group.
     n_features : int
         D.
     trace : float, optional
-        Trace of the scatter matrix; None is the sum of `values`, which must then be the full spectrum.
+        Trace of the scatter matrix; None means the sum of `values`, which must then be the full spectrum.
 
     Returns
     -------
     int
-        At most p, and at most ``min(n_rows - 1, D) - 1``. Where all given values exceed their edges, the count is a
-        lower bound.
+        At most p, and at most ``min(n_rows - 1, D) - 1``. If all given values exceed their edges, the count is a lower
+        bound.
     """
     values = np.asarray(values, dtype=np.float64)
     degrees = n_rows - 1
@@ -51,13 +51,13 @@ def noise_rank(values: npt.ArrayLike, n_rows: float, n_features: int, trace: flo
     if count <= 0:
         return 0
     unseen = 0.0 if trace is None else max(float(trace) - float(values.sum()), 0.0)
-    # Summed from the smallest, so that the variance of faint noise is not the rounding error of a large total.
+    # Summed from the smallest, so faint noise is not lost in the rounding error of a large total.
     tails = np.append(np.cumsum(values[::-1])[::-1], 0.0)[1 : count + 1] + unseen
     j = np.arange(count)
     rows, columns = np.sqrt(degrees - j - 0.5), np.sqrt(n_features - j - 0.5)
     variance = np.maximum(tails, 0.0) / ((n_features - j - 1) * (degrees - j - 1))
     spread = (rows + columns) * (1 / rows + 1 / columns) ** (1 / 3)
-    # Eigenvalues of a table of low rank are zero up to rounding, and so is the noise they are compared with.
+    # In a table of low rank, eigenvalues and the noise they are compared with are both zero up to rounding.
     zero = values[0] * max(n_rows, n_features) * EPS
     above = values[:count] > np.maximum(variance * ((rows + columns) ** 2 + EDGE * spread), zero)
     return count if above.all() else int(above.argmin())
@@ -73,7 +73,7 @@ def latent_rank(
     *,
     foreground_rank: int | None = None,
 ) -> int:
-    """Latent dimensions r of a model of which k are shown (F16): room for what the groups share.
+    """Number of latent dimensions r of a model that shows k of them: leaves room for what the groups share (F16).
 
     Parameters
     ----------
@@ -84,16 +84,16 @@ def latent_rank(
     n_features : int
         D.
     n, m : int
-        Independent rows of the two groups: where rows come in blocks (donors, animals, plates), blocks.
+        Numbers of independent rows of the two groups, or of blocks (donors, animals, plates) if rows come in blocks.
     foreground_rank : int, optional
-        Rank of the foreground's scatter matrix, which r must stay below, or no gamma is feasible (F3). None is
-        ``min(n - 1, n_features)``; with blocks give the number of rows less one.
+        Rank of the foreground's scatter matrix. r must stay below it, or no gamma is feasible (F3). None means ``min(n
+        - 1, n_features)``; with blocks pass the number of rows minus one.
 
     Returns
     -------
     int
-        ``max(q_x, q_y) + SPARE + k`` within the bounds k + CAP, half the independent rows of the smaller group, D - 1
-        and foreground_rank - 1; at least k + 1 where the last two allow it, never less than k.
+        ``max(q_x, q_y) + SPARE + k``, limited by k + CAP, half the independent rows of the smaller group, D - 1 and
+        foreground_rank - 1; at least k + 1 if the last two allow it, never less than k.
     """
     rank = min(n - 1, n_features) if foreground_rank is None else foreground_rank
     wanted = min(max(q_x, q_y) + SPARE, CAP) + k
@@ -104,12 +104,12 @@ def latent_rank(
 def contrast_axes(
     a: npt.ArrayLike, b: npt.ArrayLike, nu_x: float, nu_y: float, k: int, *, earlier: Array | None = None
 ) -> tuple[Array, Array]:
-    """Directions of a subspace in which the foreground varies most for what the background varies (F16).
+    """Directions of a subspace with the largest ratio of foreground to background variance (F16).
 
-    Solves ``a w = theta b_rho w`` for the k largest theta. b_rho is b with its eigenvalues below rho raised to rho: no
-    direction is believed to vary less in the background than its noise does, whatever few rows say. rho starts at the
-    background's noise, nu_y. That is too high where the background has directions of its own outside the subspace;
-    so, as long as the k-th ratio is below RATIO, rho is halved, down to the smaller of both groups' noise.
+    Solves ``a w = theta b_rho w`` for the k largest theta. b_rho is b with its eigenvalues below rho raised to rho:
+    with few rows, variances below the background's noise level cannot be trusted. rho starts at that noise level, nu_y.
+    This is too high if the background has its own directions outside the subspace, so rho is halved while the k-th
+    ratio is below RATIO, down to the smaller of the two groups' noise levels.
 
     Parameters
     ----------
@@ -120,14 +120,14 @@ def contrast_axes(
     k : int
         Number of axes, at most r.
     earlier : ndarray of shape (r, j), optional
-        Axes found before, that the new ones are to be b_rho-orthogonal to.
+        Axes found before; the new ones are b_rho-orthogonal to them.
 
     Returns
     -------
     theta : ndarray of shape (k,)
         Ratios of variances, descending. Optimistic on the rows that b and a come from (F17).
     w : ndarray of shape (r, k)
-        Axes of unit length, b_rho-orthogonal. Of each, the entry of largest magnitude (the first of several) is
+        Axes of unit length, b_rho-orthogonal. The entry of largest magnitude of each (the first of several) is
         positive.
     """
     a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
@@ -153,17 +153,17 @@ def contrast_axes(
 
 
 def latent_rotation(lengths: npt.ArrayLike, sigma2: float, w: npt.ArrayLike) -> Array:
-    """Orthonormal axes of the latent space that show given directions of the features (F16).
+    """Rotation of the latent space whose first axes show given directions of the features (F16).
 
-    The latent mean of a row is ``z = diag(l / (l^2 + sigma2)) U'(x - mu)``, so the projection ``w'U'(x - mu)`` is
-    ``w' diag((l^2 + sigma2) / l) z``. The first axis is that vector for w_1, made a unit vector; the others follow by
-    Gram-Schmidt, in their order. An orthogonal rotation leaves the model's likelihood as it is.
+    The latent mean of a row is ``z = diag(l / (l^2 + sigma2)) U'(x - mu)``, so the projection ``w'U'(x - mu)`` is ``w'
+    diag((l^2 + sigma2) / l) z``. The first axis is that vector for w_1, normalised; the others follow by Gram-Schmidt,
+    in order. An orthogonal rotation does not change the model's likelihood.
 
     Parameters
     ----------
     lengths : array_like of shape (r,)
-        l, the lengths of the columns of the loadings ``U diag(l)``. Where l is zero the latent does not depend on the
-        row, and the entry of w is left out.
+        l, the lengths of the columns of the loadings ``U diag(l)``. If l is zero, the latent does not depend on the
+        row, and the entry of w is omitted.
     sigma2 : float
         Noise variance.
     w : array_like of shape (r, k)
@@ -172,15 +172,14 @@ def latent_rotation(lengths: npt.ArrayLike, sigma2: float, w: npt.ArrayLike) -> 
     Returns
     -------
     ndarray of shape (r, r)
-        R, with ``R'R = I``: what is shown are the first k columns of ``R'z``, the others complete the basis. Where
-        left-out entries make the axes dependent, those that nothing is left of are any directions orthogonal to the
-        rest.
+        R, with ``R'R = I``: the first k columns of ``R'z`` are shown, the others complete the basis. If omitted entries
+        make the axes dependent, the dependent ones are replaced by any directions orthogonal to the rest.
     """
     lengths = np.asarray(lengths, dtype=np.float64)
     variances = lengths**2 + sigma2
     alive = lengths > DEAD * np.sqrt(variances)
     stretch = np.divide(variances, lengths, out=np.zeros_like(variances), where=alive)
-    # Householder's QR is Gram-Schmidt up to signs, and stays orthonormal however unequal the stretch.
+    # Householder QR is Gram-Schmidt up to signs, and stays orthonormal even if lengths are very unequal.
     rotation, triangle = np.linalg.qr(stretch[:, None] * np.asarray(w, dtype=np.float64), mode="complete")
     signs = np.ones(lengths.size)
     signs[: triangle.shape[1]] = np.where(np.diagonal(triangle) < 0, -1.0, 1.0)

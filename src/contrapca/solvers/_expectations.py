@@ -16,8 +16,8 @@ CG_TOLERANCE, CG_STEPS = 1e-10, 1000
 def gls_mean(group: MaskedGroup, W: Array, sigma2: float) -> Array:
     """The generalised-least-squares mean of a group given A = W W' + sigma2 I, shape (D,).
 
-    It solves sum_i L_i'A_i^-1 L_i (mean) = sum_i L_i'A_i^-1 x_i, L_i picking the observed features of row i, and is
-    unbiased also where values are missing depending on observed ones. By conjugate gradients: nothing D x D is formed.
+    It solves sum_i L_i'A_i^-1 L_i (mean) = sum_i L_i'A_i^-1 x_i, where L_i selects the observed features of row i. It
+    is unbiased even if missingness depends on observed values. Solved by conjugate gradients: nothing D x D is formed.
     """
     projection = LatentGaussian(group.mean, W, sigma2).projection()
     parts = []  # calls v -> sum_i L_i'A_i^-1 L_i v sigma2
@@ -56,8 +56,8 @@ def gls_mean(group: MaskedGroup, W: Array, sigma2: float) -> Array:
 def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> float:
     """E[|x - mean|^2 | observed values] under the model, averaged over rows.
 
-    Observed squares count as they are. A missing value adds w_j'E[z z'] w_j + sigma2; over the missing ones of a
-    pattern the first is the inner product of sum_j w_j w_j' and the sum of E[z z'] over its rows.
+    Observed values contribute their squares. A missing value adds w_j'E[z z'] w_j + sigma2; summed over the missing
+    values of a pattern, the first term is the inner product of sum_j w_j w_j' and the sum of E[z z'] over its rows.
     """
     total = float(group.squares.sum())
     if group.rows is not None:
@@ -69,7 +69,7 @@ def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> floa
         missing = (
             loadings.sum(axis=1)[:, None] - loadings @ rows.masks.T
         )  # sum over missing features of w_j w_j', packed
-        twice = np.where(upper == right, 1.0, 2.0)[:, None]  # entries off the diagonal stand for two
+        twice = np.where(upper == right, 1.0, 2.0)[:, None]  # off-diagonal entries count twice
         absent = rows.row_counts @ (group.mean.size - rows.value_counts)
         total += float(np.sum(twice * second * missing)) + sigma2 * float(absent)
     return total / group.weight
@@ -78,8 +78,8 @@ def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> floa
 def expected_covariance(group: MaskedGroup, U: Array, W: Array, sigma2: float) -> Array:
     """E[U'(x - mean)(x - mean)'U | observed values] under the model, averaged over rows, shape (k, k).
 
-    For complete rows that is the covariance itself. For others the unobserved part is Gaussian given the observed one
-    (F11): mean U_h'W_h z, covariance sigma2 (U_h'W_h M^-1 W_h'U_h + U_h'U_h), h being the missing features.
+    For complete rows this is the covariance itself. For others, the missing part is Gaussian given the observed part
+    (F11): mean U_h'W_h z, covariance sigma2 (U_h'W_h M^-1 W_h'U_h + U_h'U_h), where h are the missing features.
     """
     k = U.shape[1]
     total = np.zeros((k, k))
@@ -88,7 +88,7 @@ def expected_covariance(group: MaskedGroup, U: Array, W: Array, sigma2: float) -
     if group.rows is not None:
         rows, d = group.rows, W.shape[1]
         inverses, _, _, Z = masked_latents(rows, W, sigma2)
-        # G[p, k] = W_h'u_h of pattern p and direction k, shape (P, k, d): all less the observed part.
+        # G[p, k] = W_h'u_h of pattern p and direction k, shape (P, k, d): the total minus the observed part.
         products = (U[:, :, None] * W[:, None, :]).reshape(U.shape[0], -1)
         G = (products.sum(axis=0) - rows.masks @ products).reshape(-1, U.shape[1], d)
         along = rows.values @ U + np.einsum("nki,in->nk", rows.by_row(G.transpose(1, 2, 0)).transpose(2, 0, 1), Z)

@@ -1,4 +1,4 @@
-"""The maximum of the likelihood of observed values by gradients (F9), or the proof that there is none (F10)."""
+"""Maximise the likelihood of observed values by gradients (F9), or prove that there is no maximum (F10)."""
 
 from __future__ import annotations
 
@@ -17,17 +17,14 @@ from ..objectives import Evaluation, masked_log_likelihood
 from ._lbfgs import minimise
 
 Status = Literal["converged", "budget", "stalled", "unbounded"]
-Algorithm = Literal["lbfgs", "adam"]
-Observer = Callable[[int, float, float], None]  # of iteration, objective, relative gradient
+Observer = Callable[[int, float, float], None]  # called with iteration, objective, relative gradient
 
-# sigma2 below this part of the median variance is on its way to 0, loadings above this multiple of it to infinity.
+# sigma2 below this fraction of the median variance is going to 0; loadings above this multiple of it are going to
+# infinity.
 VANISHING, RUNAWAY = 1e-10, 1e6
-LOG_RANGE = (math.log(VANISHING) - 1, 30.0)  # of log sigma2, for trial points far off
+LOG_RANGE = (math.log(VANISHING) - 1, 30.0)  # range of log sigma2 for distant trial points
 LOOSEST = 1e-4  # the largest residual at which rounding may end the iteration
-CERTAIN = 1e-9  # relative to its summands, how negative a difference must be not to be rounding
-# Adam as in the paper's code, which is for standardised data: step size, decay of the first and second moment, floor of
-# the denominator, floor of sigma2. Here variables are in units of the features' variances, whatever the data's.
-STEP, DECAY, DECAY_SQUARE, DENOMINATOR, SIGMA2_FLOOR = 0.01, 0.9, 0.999, 1e-8, 1e-4
+CERTAIN = 1e-9  # how negative a difference must be, relative to its terms, to exceed rounding
 
 
 @dataclass(frozen=True)
@@ -37,14 +34,15 @@ class GradientSolution:
     Attributes
     ----------
     status : {"converged", "budget", "stalled", "unbounded"}
-        "budget": out of iterations; "stalled": no step improves any more, though the criteria are far from met.
+        "budget": out of iterations; "stalled": no step improves the objective, although the criteria are far from met.
     reason : str
-        For "unbounded": what runs off.
+        For "unbounded": what diverges.
     W : ndarray of shape (D, d)
     sigma2 : float
     objective : float
     residual : float
-        The largest of relative gradient, last relative change of the objective and relative error of F10's identity.
+        The largest of the relative gradient, the last relative change of the objective and the relative error of F10's
+        identity.
     history : ndarray of shape (n_iter + 1,)
         The objective after each iteration.
     """
@@ -68,14 +66,14 @@ class _Unbounded(Exception):
 
 
 class _Problem:
-    """The objective in units in which its variables are of order one, watched for F10's certificate."""
+    """The objective in units in which its variables are of order one, with checks for F10's certificate."""
 
     def __init__(self, groups: Groups[MaskedGroup], gamma: float, shape: tuple[int, ...]):
         foreground = groups.foreground
         self.terms, self.shape = counted_terms(groups, gamma), shape
         self.cells = sum(c * group.cells for c, group in self.terms)  # sum D_i - gamma_raw sum E_j
         self.variance = foreground.typical_variance
-        # Rows of W in units of their feature's deviation: features in unequal units need not stall the solver.
+        # Rows of W are in units of their feature's standard deviation, so unequal units do not stall the solver.
         self.units = np.sqrt(np.maximum(foreground.variance, self.variance))[:, None]
         counts = np.sum([c * group.feature_counts for c, group in self.terms], axis=0)
         margin = min(float(np.min(counts / foreground.feature_counts)), 1.0)
@@ -91,7 +89,7 @@ class _Problem:
         return self.units * theta[:-1].reshape(self.shape), self.variance * float(np.exp(theta[-1]))
 
     def at(self, theta: Array) -> Evaluation:
-        """The objective at a point; the last one is remembered."""
+        """The objective at a point; the last evaluation is cached."""
         key = theta.tobytes()
         if key != self.key:
             W, sigma2 = self.unpack(theta)
@@ -103,7 +101,7 @@ class _Problem:
         return self.evaluation
 
     def watch(self, theta: Array) -> None:
-        """Refuse an iterate (not a mere trial point) that has run off."""
+        """Raise if an iterate (not just a trial point) has diverged."""
         W, sigma2 = self.unpack(theta)
         if sigma2 < VANISHING * self.variance:
             raise _Unbounded(
@@ -119,7 +117,7 @@ class _Problem:
         return sum(parts), sum(map(abs, parts))
 
     def loss(self, theta: Array) -> tuple[float, Array]:
-        """What is minimised, -l / cells, with its gradient in theta."""
+        """The loss -l / cells and its gradient in theta."""
         evaluation = self.at(theta)
         _, sigma2 = self.unpack(theta)
         gradient = np.append((self.units * evaluation.gradient_W).ravel(), sigma2 * evaluation.gradient_sigma2)
@@ -144,7 +142,6 @@ def maximise(
     W: Array,
     sigma2: float,
     *,
-    algorithm: Algorithm = "lbfgs",
     tol: float = 1e-6,
     max_iter: int = 1000,
     observer: Observer | None = None,
@@ -158,13 +155,12 @@ def maximise(
         gamma', with sum D_i > gamma_raw sum E_j.
     W : (D, d) ndarray
     sigma2 : float, positive
-    algorithm : {"lbfgs", "adam"}
     tol : float
-        Converged when relative gradient, relative change of the objective and relative error of F10's identity are
-        all at most this.
+        Converged when the relative gradient, the relative change of the objective and the relative error of F10's
+        identity are all at most this.
     max_iter : int
     observer : callable, optional
-        Called with iteration, objective and relative gradient; has no influence.
+        Called with iteration, objective and relative gradient; does not affect the result.
     """
     problem = _Problem(groups, gamma, W.shape)
     theta = problem.pack(W, sigma2)
@@ -173,8 +169,7 @@ def maximise(
     reason = ""
     try:
         with calm_threads(multiplications(groups, W.shape[1])):
-            run = _lbfgs if algorithm == "lbfgs" else _adam
-            status = "converged" if trace.add(theta) else run(problem, theta, trace, max_iter)
+            status = "converged" if trace.add(theta) else _lbfgs(problem, theta, trace, max_iter)
     except _Unbounded as proof:
         status, reason = "unbounded", str(proof)
     best, value = trace.last
@@ -182,7 +177,7 @@ def maximise(
 
 
 class _Trace:
-    """What happened so far, and whether it is enough."""
+    """The history of the iteration, and whether it has converged."""
 
     def __init__(self, problem: _Problem, start: Array, tol: float, observer: Observer | None):
         self.problem, self.tol, self.observer = problem, tol, observer
@@ -191,7 +186,7 @@ class _Trace:
         self.last: tuple[Array, float] = (start, -np.inf)
 
     def add(self, theta: Array) -> bool:
-        """Note an iterate; whether it satisfies all criteria."""
+        """Record an iterate; return whether it satisfies all criteria."""
         self.problem.watch(theta)
         value = self.problem.at(theta).value
         change = abs(value - self.last[1]) / self.problem.cells if self.values else 0.0
@@ -205,7 +200,7 @@ class _Trace:
 
 
 def _lbfgs(problem: _Problem, theta: Array, trace: _Trace, max_iter: int) -> Status:
-    """L-BFGS until all criteria hold; started afresh once when no step improves any more."""
+    """L-BFGS until all criteria are met; restarted once when no step improves the objective."""
     for _ in range(2):
         left = max_iter - len(trace.values) + 1
         if left <= 0:
@@ -216,23 +211,5 @@ def _lbfgs(problem: _Problem, theta: Array, trace: _Trace, max_iter: int) -> Sta
         theta = trace.last[0]
     if len(trace.values) > max_iter:
         return "budget"
-    # No step improves the objective any more: that is the maximum as far as floating point can tell, unless it is not.
+    # No step improves the objective: this is probably the maximum in floating point.
     return "converged" if trace.residual <= LOOSEST else "stalled"
-
-
-def _adam(problem: _Problem, theta: Array, trace: _Trace, max_iter: int) -> Status:
-    """The paper's procedure: Adam on (W, sigma2) with a fixed step size, for comparison."""
-    x = np.append(theta[:-1], np.exp(theta[-1]))
-    first, second = np.zeros(x.size), np.zeros(x.size)
-    for step in range(1, max_iter + 1):
-        gradient = -problem.loss(theta)[1]
-        gradient[-1] /= x[-1]  # to sigma2 from log sigma2
-        first = DECAY * first + (1 - DECAY) * gradient
-        second = DECAY_SQUARE * second + (1 - DECAY_SQUARE) * gradient**2
-        scaled = first / (1 - DECAY**step) / (np.sqrt(second / (1 - DECAY_SQUARE**step)) + DENOMINATOR)
-        x = x + STEP * scaled
-        x[-1] = max(x[-1], SIGMA2_FLOOR)
-        theta = np.append(x[:-1], np.log(x[-1]))
-        if trace.add(theta):
-            return "converged"
-    return "budget"

@@ -1,4 +1,4 @@
-"""SciPy's L-BFGS, whose own stopping rules are silenced unless asked for."""
+"""SciPy's L-BFGS, with its own stopping rules disabled by default."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import scipy.optimize
 
 from .._util.arrays import Array
 
-MEMORY = 20  # pairs of steps that are kept
+MEMORY = 20  # number of stored pairs of steps
 GRADIENT_BOUND = 1e-5  # SciPy's own
 
 
@@ -36,7 +36,7 @@ def minimise(
     last_range : two float, optional
         Bounds of the last variable.
     tol : float, default 0
-        Relative change of the loss that ends the search; unless it is 0, SciPy's bound of the gradient does too.
+        Relative change of the loss that ends the search; unless it is 0, SciPy's gradient tolerance ends it too.
     """
 
     def callback(intermediate_result: scipy.optimize.OptimizeResult) -> None:

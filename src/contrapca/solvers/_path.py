@@ -1,11 +1,11 @@
-"""Top eigenpairs of C(gamma') for many gamma' at little more than the cost of a few (a certified reduced basis).
+"""Top eigenpairs of C(gamma') for many gamma' at about the cost of a few (a certified reduced basis).
 
-Exact solutions at a few gamma' span a small space; elsewhere Rayleigh and Ritz find the eigenpairs in it, at the cost
-of a small dense problem. Every residual is checked, the worst gamma' is solved exactly next, until all are small.
+Exact solutions at a few gamma' span a small space; at all others, Rayleigh-Ritz finds the eigenpairs in it at the cost
+of a small dense problem. Every residual is checked, and the worst gamma' is solved exactly next, until all are small.
 
-That no top eigenvalue is missed in between follows from convexity: the sum f_k of the k largest eigenvalues is convex
+No top eigenvalue is missed in between, because of convexity: the sum f_k of the k largest eigenvalues is convex
 in gamma', so between two exact solutions f_{d+1} lies below their chord, and lambda_{d+1} <= chord - (sum of the d Ritz
-values). Where that is not below the d-th Ritz value, gamma' is solved exactly.
+values). If that is not below the d-th Ritz value, gamma' is solved exactly.
 """
 
 from __future__ import annotations
@@ -22,11 +22,11 @@ from ..groups import Groups
 from ..moments import Moments, contrast
 from ._spectral import top_eigenpairs
 
-TOLERANCE = 1e-9  # of residuals, relative to the largest |eigenvalue| of the path
+TOLERANCE = 1e-9  # for residuals, relative to the largest |eigenvalue| of the path
 SPARE = 4  # eigenvectors beyond the first d that an exact solution of a matrix adds to the basis
-COARSE = 25  # gamma' that are looked at before all are
-FIRST_NODES, MORE_NODES = 5, 4  # exact solutions to begin with, and at most in each further round
-INDEPENDENT = 1e-9  # of a new direction's length outside the basis, below which it adds nothing
+COARSE = 25  # gamma' that are checked before the others
+FIRST_NODES, MORE_NODES = 5, 4  # exact solutions in the first round, and at most in each later round
+INDEPENDENT = 1e-9  # a new direction adds nothing if less than this fraction of its length is outside the basis
 
 
 @dataclass(frozen=True)
@@ -39,13 +39,13 @@ class PathSpectrum:
     coordinates : ndarray of shape (G, k, d)
         Eigenvectors in the basis: basis @ coordinates[g].
     values : ndarray of shape (G, d), descending
-        Of cov_X - gamma' cov_Y.
+        Eigenvalues of cov_X - gamma' cov_Y.
     covariances : Groups of ndarray of shape (k, k)
-        Of each group, in the basis.
+        Covariance of each group in the basis.
     solved : ndarray of shape (G,) of bool
         Where an exact solution was computed.
     residuals : ndarray of shape (G,)
-        |C u - lambda u| at most, relative to the largest |eigenvalue| of the path.
+        Largest |C u - lambda u|, relative to the largest |eigenvalue| of the path.
     """
 
     basis: Array
@@ -60,12 +60,12 @@ def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float 
     """Eigenpairs along increasing `gammas`, shape (G,), residuals at most `tolerance`."""
     G, size = gammas.size, groups.foreground.scatter.size
     dense = contrast(groups, 0.0).is_dense
-    # One more eigenvalue than wanted, for the certificate, where there is one more.
+    # One eigenvalue more than needed, for the certificate, if there is one.
     extra = 1 if d + 1 < size else 0
-    # A matrix gives a few more eigenvectors at no cost; they may come into the first d further on.
+    # A matrix gives a few more eigenvectors at no cost; they may be among the first d at other gamma'.
     vectors = min(d + (SPARE if dense else extra), size - 1)
     weights = [group.weight for group in groups]
-    # What each background counts for in cov_X - gamma' cov_Y.
+    # Weight of each background in cov_X - gamma' cov_Y.
     factors = np.array(weights[1:]) / sum(weights[1:])
     basis = np.empty((size, 0))
     images: list[Array] = [np.empty((size, 0)) for _ in groups]  # covariance times the basis
@@ -77,8 +77,8 @@ def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float 
     while pending:
         for g in pending:
             spectrum = top_eigenpairs(contrast(groups, gammas[g]), vectors, start=start, iterate=iterate)
-            start, iterate = spectrum.vectors, spectrum.n_iter > 1  # given up once is given up for all
-            with single_thread():  # NumPy's threads would still spin while SciPy's solve the next problem
+            start, iterate = spectrum.vectors, spectrum.n_iter > 1  # if it gave up once, do not try again
+            with single_thread():  # NumPy's threads would still be spinning while SciPy's solve the next problem
                 new = _outside(basis, spectrum.vectors)
                 images = [
                     np.hstack([old, group.scatter.matmul(new) / group.weight])
@@ -89,7 +89,7 @@ def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float 
             sums[g] = total[:d].sum(), total[: d + extra].sum()
             exact[g] = True
         with single_thread():
-            # A look at some gamma' first: as long as these are not good enough, the others need not be computed.
+            # Check some gamma' first: until these are good enough, the others need not be computed.
             some = np.unique(np.concatenate([np.flatnonzero(exact), np.arange(0, G, 1 + G // COARSE)]))
             found = _ritz(basis, images, factors, gammas[some], d)
             pending = [int(some[k]) for k in _next(found, gammas[some], sums[some], exact[some], extra, tolerance)]
@@ -102,7 +102,7 @@ def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float 
 
 
 def _outside(basis: Array, vectors: Array) -> Array:
-    """Orthonormal directions of `vectors` outside the basis, rounding left out."""
+    """Orthonormal directions of `vectors` outside the basis, without those that are only rounding."""
     rest = vectors
     for _ in range(2):  # once is not enough in floating point
         rest = rest - basis @ (basis.T @ rest)
@@ -123,12 +123,12 @@ def _ritz(basis: Array, images: list[Array], factors: Array, gammas: Array, d: i
     parts = [blocks[0] @ vectors, -(blocks[-1] @ vectors) * values[:, None, :]]
     if factors.size:
         parts.append(-gammas[:, None, None] * (blocks[1] @ vectors))
-    residuals = np.linalg.norm(np.sum(parts, axis=0), axis=1).max(axis=1)
-    return vectors, values, residuals / max(float(np.abs(values).max()), TINY)
+    relative = np.sum(parts, axis=0) / max(float(np.abs(values).max()), TINY)  # before they are squared
+    return vectors, values, np.linalg.norm(relative, axis=1).max(axis=1)
 
 
 def _symmetric(basis: Array, image: Array) -> Array:
-    """A covariance in the basis, from its image of it."""
+    """A covariance in the basis, from its product with the basis."""
     product = basis.T @ image
     return (product + product.T) / 2
 
@@ -136,7 +136,7 @@ def _symmetric(basis: Array, image: Array) -> Array:
 def _next(
     found: tuple[Any, ...], gammas: Array, sums: Array, exact: npt.NDArray[np.bool_], extra: int, tolerance: float
 ) -> list[int]:
-    """The gamma' to be solved exactly next: the worst residual, or the worst certificate; none if all is well."""
+    """The gamma' to solve exactly next: those with the worst residuals or certificates; none if all are good."""
     _, values, residuals = found
     open_ = ~exact
     if not open_.any():
@@ -152,7 +152,7 @@ def _next(
 
 
 def _peaks(badness: Array, exact: npt.NDArray[np.bool_]) -> list[int]:
-    """The worst gamma' between each two that are solved, the worst few of these; none where nothing is bad."""
+    """The worst gamma' between each two solved ones, and of these the worst few; none if all are good."""
     between = np.cumsum(exact)
     stretches = np.split(np.arange(badness.size), np.flatnonzero(np.diff(between)) + 1)
     worst = [int(part[np.argmax(badness[part])]) for part in stretches]

@@ -13,21 +13,21 @@ import scipy.linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from .._util.arrays import Array, available_memory
-from .._util.threads import single_thread
+from .._util.threads import calm_threads, single_thread
 from ..exceptions import SolverError
 from ..moments import Contrast
 
-# Relative accuracy asked of eigenvalues: of those that are kept, of those whose vectors enter a result only to
-# second order, and of those that only steer a Newton step.
+# Relative accuracy of eigenvalues: of results, of those whose vectors affect a result only to second order, and of
+# those that only guide a Newton step.
 TIGHT, SECOND_ORDER, LOOSE = 1e-12, 1e-7, 1e-3
-GUARD_STEPS = 12  # of the search for a missed eigenvalue
-MAX_RESTARTS = 200  # ARPACK's own bound, 10 D, is no bound for a large D
-# For a matrix that is at hand, Lanczos is worth a try from this order on, for few vectors and for as many restarts as
-# cost no more than the direct solver: 20 products each, of which order / 10 make one direct solution.
-MIN_ITERATED_ORDER, MAX_ITERATED_SHARE, RESTARTS_PER_ORDER = 500, 1 / 50, 1 / 200
-RESIDUAL_BOUND = 1e-9  # of |C u - lambda u| relative to the largest |lambda|, for results that are kept
+GUARD_STEPS = 12  # steps of the search for a missed eigenvalue
+MAX_RESTARTS = 200  # ARPACK's default, 10 D, is too many for a large D
+# If C is a matrix, Lanczos is worth a try from this order upwards, for few vectors and with at most as many restarts as
+# cost one direct solution: a restart is 20 products, a direct solution order / 10 products.
+MIN_ITERATED_ORDER, MAX_ITERATED_SHARE, RESTARTS_PER_ORDER = 500, 1 / 30, 1 / 200
+RESIDUAL_BOUND = 1e-9  # for |C u - lambda u| relative to the largest |lambda|, for results
 
-# Where Lanczos finds an invariant subspace it goes on from a random vector: seeded, where scipy (1.17) lets us.
+# When Lanczos finds an invariant subspace, it continues from a random vector: seeded if SciPy allows it (1.17).
 SEEDED: dict[str, Any] = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
 
 Apply = Callable[[Array], Array]
@@ -44,9 +44,9 @@ class Spectrum:
     images : list of ndarray of shape (size, d)
         S_k times the vectors, for every group k of the contrast.
     n_iter : int
-        Products with C that an iterative solver made; 1 for a direct one.
+        Products with C by an iterative solver; 1 for a direct one.
     note : str
-        What went otherwise than planned; empty as a rule.
+        What did not go as planned; usually empty.
     """
 
     values: Array
@@ -83,11 +83,11 @@ def top_eigenpairs(
     contrast : Contrast
     d : int, less than the order of C
     start : (size, k) ndarray, optional
-        Vectors near the wanted ones, to warm-start an iterative solver.
+        Approximate eigenvectors, to warm-start an iterative solver.
     tol : float
-        Accuracy asked of an iterative solver where C is not a matrix; where it is, results are always tight.
+        Accuracy of an iterative solver if C is not a matrix; otherwise results are always accurate.
     iterate : bool, default True
-        Whether to try an iterative solver first where C is a matrix.
+        Whether to try an iterative solver first if C is a matrix.
     """
     if contrast.is_dense:
         if iterate and contrast.size >= MIN_ITERATED_ORDER and d <= MAX_ITERATED_SHARE * contrast.size:
@@ -100,15 +100,15 @@ def top_eigenpairs(
         needed = 4 * 8 * contrast.n_features**2
         if needed > available_memory():
             raise SolverError(
-                f"The Lanczos solver failed ({failure}), and a dense one would need {needed / 2**30:.1f} GiB, "
-                "more than is free. Use fewer features or components, or scale the features (scale='pooled')."
+                f"The Lanczos solver failed ({failure}), and a dense solver needs {needed / 2**30:.1f} GiB, "
+                "more than is available. Use fewer features or components, or scale the features (scale='pooled')."
             ) from failure
         note = f"Lanczos failed ({failure}), solved densely instead"
         return replace(_direct(contrast, d), note=note)
 
 
 def top_eigenvalues(contrast: Contrast, d: int) -> Array:
-    """The `d` largest algebraic eigenvalues of C, descending, to three digits where C is not a matrix, shape (d,)."""
+    """The `d` largest algebraic eigenvalues of C, descending, to three digits if C is not a matrix, shape (d,)."""
     if not contrast.is_dense:
         return top_eigenpairs(contrast, d, tol=LOOSE).values
     last = contrast.size - 1
@@ -123,26 +123,27 @@ def _direct(contrast: Contrast, d: int) -> Spectrum:
     values, vectors = scipy.linalg.eigh(
         contrast.dense(), subset_by_index=[last - d + 1, last], overwrite_a=True, check_finite=False
     )
-    if values.size < d:  # LAPACK's partial solver can lose repeated eigenvalues, without saying so
+    if values.size < d:  # LAPACK's partial solver can silently lose repeated eigenvalues
         values, vectors = np.linalg.eigh(contrast.dense())
     values, vectors = values[: -d - 1 : -1], vectors[:, : -d - 1 : -1]
-    return Spectrum(values, vectors, contrast.images(vectors))
+    with single_thread():  # NumPy's threads would still spin while SciPy's solve the next problem
+        return Spectrum(values, vectors, contrast.images(vectors))
 
 
 class _Unconverged(Exception):
-    """Why an iterative solver's result cannot be used."""
+    """Raised when the result of an iterative solver cannot be used."""
 
 
 def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float, max_restarts: int = MAX_RESTARTS) -> Spectrum:
-    """Implicitly restarted Lanczos (ARPACK), its residuals checked and missed eigenvalues looked for."""
+    """Implicitly restarted Lanczos (ARPACK), with a check of residuals and a search for missed eigenvalues."""
     D = contrast.size
     matrix = contrast.dense() if contrast.is_dense else None
     products = 0
     # A fixed start makes results reproducible.
     noise, other = np.random.default_rng(0).standard_normal((2, D))
     v0 = noise if start is None else start.sum(axis=1) + 1e-3 * noise / np.sqrt(D)
-    # Products with rows have threads of their own.
-    with single_thread() if matrix is None else contextlib.nullcontext():
+    # Products with rows use their own threads; products with a small matrix do not need any.
+    with single_thread() if matrix is None else calm_threads(D**2):
 
         def apply(V: Array) -> Array:
             nonlocal products
@@ -158,7 +159,7 @@ def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float, max_re
             allowed = contrast.rounding + max(RESIDUAL_BOUND, 10 * tol) * np.abs(values).max()
             worst = np.linalg.norm(contrast.combine(images) - vectors * values, axis=0).max()
             if not worst <= allowed:  # Ritz values that have not converged understate the largest ones
-                raise _Unconverged(f"residual {worst:.1e} where {allowed:.1e} is allowed")
+                raise _Unconverged(f"residual {worst:.1e}, allowed {allowed:.1e}")
             missed = _missed_direction(apply, values, vectors, other, allowed)
             if missed is None:
                 break
@@ -182,11 +183,11 @@ def _largest(apply: Apply, v0: Array, d: int, tol: float, max_restarts: int) -> 
 
 
 def _missed_direction(apply: Apply, values: Array, vectors: Array, v0: Array, allowed: float) -> Array | None:
-    """A direction of larger C than the last eigenvalue found, orthogonal to all found; None if none shows up.
+    """A direction orthogonal to all found vectors with a larger C than the last eigenvalue; None if none is found.
 
-    One starting vector sees one copy of a repeated eigenvalue, so Lanczos can miss the others. A few steps from
-    another start, orthogonal to all that was found, bring a missed one up: a Ritz value never exceeds the largest
-    eigenvalue that is left.
+    One starting vector sees one copy of a repeated eigenvalue, so Lanczos can miss the others. A few steps from another
+    start, orthogonal to all found vectors, reveal a missed one: a Ritz value never exceeds the largest remaining
+    eigenvalue.
     """
 
     def outside(v: Array) -> Array:

@@ -1,4 +1,4 @@
-"""Where gradient solvers start: the closed form on moments of what is observed."""
+"""Starting points of gradient solvers: the closed form on moments of the observed values."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from ..moments import Contrast, MaskedGroup, Moments, counted_terms
 from ._closed_form import closed_form
 from ._spectral import LOOSE, top_eigenpairs
 
-# Of the median variance: the least noise variance and the least squared length of a loading to start from.
+# Smallest noise variance and smallest squared length of a starting loading, as fractions of the median variance.
 LEAST_NOISE, LEAST_LENGTH = 0.05, 0.01
 
 
@@ -33,7 +33,7 @@ class _EstimatedScatter:
 
     @property
     def _fraction(self) -> Array:
-        """Of each feature's values, how many were observed, shape (D,)."""
+        """Fraction of each feature's values that were observed, shape (D,)."""
         return self.group.feature_counts / self.group.weight
 
     def diagonal(self) -> Array:
@@ -67,7 +67,7 @@ def estimated_moments(group: MaskedGroup) -> Moments:
 
 
 def masked_start(groups: Groups[MaskedGroup], gamma: float, d: int) -> tuple[Array, float]:
-    """(W, sigma2) from the closed form (F2) on estimated moments, kept away from 0: these are no proper moments.
+    """(W, sigma2) from the closed form (F2) on estimated moments, kept away from 0: these are not proper moments.
 
     Only a start: F3 must not be applied to such moments.
     """

@@ -1,11 +1,11 @@
-"""The columns of one table brought into the order of another's, by name."""
+"""Put the columns of one table into the order of another, by name."""
 
 from __future__ import annotations
 
 from collections.abc import Collection
 
 from .._util.arrays import Rows
-from .._util.text import listed
+from .._util.text import listed, plural
 from ..exceptions import TableFileError
 from ._data import DataTable
 
@@ -13,18 +13,19 @@ from ._data import DataTable
 def align(
     cases: DataTable, controls: DataTable, *, without: Collection[str] = (), common: bool = False
 ) -> tuple[list[str] | None, Rows, Rows]:
-    """The features of two tables, and the values of both in that order.
+    """Find the features of two tables, and the values of both in the same order.
 
     Parameters
     ----------
     cases, controls : DataTable
-    without : names of columns that are no features
+    without : collection of str
+        Columns that are not features.
     common : bool
-        Keep the columns that both have, instead of an error where one lacks some.
+        Use the columns that both tables have, instead of raising an error if one lacks some.
 
     Returns
     -------
-    names : list of str, or None where neither file has names
+    names : list of str, or None if neither file has names
     X, Y : ndarray or CSR matrix
     """
     left = [name for name in cases.names if name not in without]
@@ -36,16 +37,16 @@ def align(
     in_left, in_right = set(left), set(right)
     names = [name for name in left if name in in_right]
     if not names:
-        raise TableFileError(f"{cases.path!r} and {controls.path!r} have no numeric column in common.")
+        raise TableFileError(f"{cases.path!r} and {controls.path!r} have no numeric columns in common.")
     if not common:
-        way_out = "correct the names, or add --common to go on without them"
+        way_out = "correct the names, or add --common to continue without them"
         _check_lacking(controls, [name for name in left if name not in in_right], f"{cases.path!r}", way_out)
         _check_lacking(cases, [name for name in right if name not in in_left], f"{controls.path!r}", way_out)
     return names, cases.select(names), controls.select(names)
 
 
 def align_to(names: list[str] | None, n_features: int, table: DataTable, *, without: Collection[str] = ()) -> Rows:
-    """The values of a table in the columns of a model, by name, or by place where one of the two has no names."""
+    """The values of a table in the order of a model's features, by name or, if one has no names, by position."""
     given = [name for name in table.names if name not in without]
     if names is None or not table.named:
         _check_widths(table, len(given), "the model", n_features)
@@ -58,18 +59,17 @@ def align_to(names: list[str] | None, n_features: int, table: DataTable, *, with
 def _check_widths(table: DataTable, width: int, whose: str, wanted: int) -> None:
     if width != wanted:
         raise TableFileError(
-            f"{table.path!r} has {width} numeric columns where {whose} has {wanted}: without names in both they must "
-            "be as many."
+            f"{table.path!r} has {plural(width, 'numeric column')} and {whose} has {wanted}: without column names in "
+            "both, the numbers must agree."
         )
 
 
 def _check_lacking(table: DataTable, names: list[str], whose: str, way_out: str) -> None:
-    """Refuse a table that lacks columns; say so where it has them, but not as numbers."""
+    """Refuse a table that lacks columns; say which of them it has, but not as numbers."""
     if not names:
         return
     others = [name for name in names if name in table.texts or name in table.empty]
-    why = f" ({listed(others)} without numbers there)" if others else ""
+    why = f" ({listed(others)} not numeric there)" if others else ""
     raise TableFileError(
-        f"{table.path!r} lacks {len(names)} numeric column{'s' * (len(names) > 1)} of {whose}: {listed(names)}{why}; "
-        f"{way_out}."
+        f"{table.path!r} lacks {plural(len(names), 'numeric column')} of {whose}: {listed(names)}{why}; {way_out}."
     )

@@ -1,7 +1,8 @@
-"""What is read from a file: numbers to analyse, and text beside them."""
+"""What is read from a file: numbers to analyse, and other columns."""
 
 from __future__ import annotations
 
+import itertools
 from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
@@ -16,7 +17,7 @@ from ..exceptions import TableFileError
 from ._layout import is_missing
 from ._text_file import TextFile
 
-LEVELS = {"none"}  # missing as a number, but a group as well, as in "none, mild, severe"
+LEVELS = {"none"}  # missing as a number, but also a group, as in "none, mild, severe"
 
 
 @dataclass(frozen=True)
@@ -27,22 +28,22 @@ class DataTable:
     ----------
     path : str
     names : list of str
-        Of the numeric columns; x0, x1, ... where the file has none.
+        Names of the numeric columns; x0, x1, ... if the file has none.
     values : ndarray or CSR matrix of shape (n, len(names))
         NaN where missing.
     named : bool
-        Whether the names are the file's own.
+        Whether the names come from the file.
     texts : dict from name to ndarray of str
-        Columns that are not numeric, as they are written.
+        Columns that are not numeric, as written.
     row_names : list of str or None
     mixed : dict from name to str
-        Among `texts`, columns of numbers but for a few cells, with the place of the first such cell.
+        Among `texts`, columns that are numeric except for a few cells, with the first such cell and its line.
     empty : list of str
-        Names of columns without any value.
+        Names of columns that have no values.
     notes : list of str
-        What the reader decided by itself, in words.
+        What the reader decided, in words.
     source : TextFile or None
-        The text that it was read from, for writing it again with little changed.
+        The text that it was read from, to write it again with few changes.
     """
 
     path: str
@@ -73,7 +74,7 @@ class DataTable:
         return take_columns(self.values, [place[name] for name in names])
 
     def as_text(self, name: str) -> npt.NDArray[Any]:
-        """Any column as text, shape (n,): whole numbers without a point, empty text for all that means missing."""
+        """Any column as text, shape (n,): whole numbers without a point, missing values empty."""
         if name in self.texts:
             cells = self.texts[name].tolist()
             return np.array(["" if is_missing(cell) and cell.lower() not in LEVELS else cell for cell in cells])
@@ -84,13 +85,13 @@ class DataTable:
 
 
 class NamedArray(np.ndarray):  # type: ignore[type-arg]
-    """An ndarray with the names of its columns, as data frames have them: errors and warnings then say the names."""
+    """An ndarray with the attribute `columns` of a data frame: messages and models then have the names."""
 
     columns: list[str]
 
 
 def with_names(values: Rows, names: list[str] | None) -> Rows:
-    """The same rows with `columns`, which all of this package knows; as they are where there are no names."""
+    """The same rows, without a copy, with `columns` as a data frame has them; unchanged if there are no names."""
     if names is None:
         return values
     named: Any = sp.csr_array(values, copy=False) if is_sparse(values) else values.view(NamedArray)
@@ -99,8 +100,15 @@ def with_names(values: Rows, names: list[str] | None) -> Rows:
 
 
 def take_columns(values: Rows, columns: list[int]) -> Rows:
-    """Some columns of a table; the table itself where they are all, in their order."""
+    """Some columns of a table; the table itself if they are all of its columns in order."""
     return values if columns == list(range(values.shape[1])) else values[:, columns]
+
+
+def without_empty(names: list[str], values: Array) -> tuple[list[str], Array, list[str]]:
+    """Names and values of the columns that have any, and the names of the others."""
+    empty = np.asarray(np.isnan(values).all(axis=0)).tolist()
+    kept = [j for j, is_empty in enumerate(empty) if not is_empty]
+    return [names[j] for j in kept], take_columns(values, kept), list(itertools.compress(names, empty))
 
 
 def dense(values: Rows) -> Array:
@@ -109,9 +117,9 @@ def dense(values: Rows) -> Array:
 
 
 def check_distinct(path: str, names: list[str]) -> None:
-    """Refuse two columns of one name."""
+    """Refuse two columns of the same name."""
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise TableFileError(
-            f"{path!r} has more than one column named {listed(repeated)}: rename them, names must differ."
+            f"{path!r} has more than one column named {listed(repeated)}: column names must be unique."
         )

@@ -1,10 +1,13 @@
-"""Tables in binary and sparse formats: NumPy, Matrix Market, Parquet, AnnData. Never pickle."""
+"""Tables in other formats than text: NumPy, Matrix Market, Parquet, Excel, AnnData. Never pickle."""
 
 from __future__ import annotations
 
 import contextlib
+import io
+import json
 import warnings
 from collections.abc import Iterable, Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -16,20 +19,21 @@ import scipy.sparse as sp
 from .._util.archive import HEADER
 from .._util.arrays import Rows, is_sparse
 from .._util.optional import require
-from .._util.text import default_names, listed
+from .._util.text import default_names, listed, plural
 from ..exceptions import MissingExtraError, TableFileError
-from ._data import DataTable
-from ._text import read_text
+from ._data import DataTable, without_empty
+from ._text import text_table
+from ._text_file import open_text, text_errors
 
 SPARSE_MEMBERS = {"data", "format", "shape"}  # of what scipy.sparse.save_npz writes
 
 
 @contextlib.contextmanager
 def _readable(path: Path, kind: str) -> Iterator[None]:
-    """Damaged files make other libraries raise nearly anything: say which file it is."""
+    """Say which file is damaged: the libraries raise nearly anything."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore")  # what these libraries have to say about each other
+            warnings.simplefilter("ignore")  # of these libraries about each other
             yield
     except (TableFileError, FileNotFoundError, IsADirectoryError, PermissionError, MissingExtraError, MemoryError):
         raise
@@ -38,7 +42,7 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
             raise TableFileError(f"{str(path)!r} is empty: it has 0 bytes.") from error
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         if "pickle" in reason:  # NumPy would advise to unpickle it
-            reason = "it does not hold plain numbers or text"
+            reason = "it does not contain plain numbers or text"
         raise TableFileError(
             f"{str(path)!r} is not a readable {kind} file ({reason}): it may be damaged, incomplete or of another kind."
         ) from error
@@ -48,7 +52,7 @@ def read_npy(path: Path) -> DataTable:
     """One 2-D array of numbers."""
     with _readable(path, "NumPy"), path.open("rb") as file:
         array = np.load(file, allow_pickle=False)
-    return _unnamed(path, _numeric(path, array, "it holds"))
+    return _unnamed(path, _numeric(path, array, "it contains"))
 
 
 def read_npz(path: Path) -> DataTable:
@@ -58,17 +62,17 @@ def read_npz(path: Path) -> DataTable:
     """
     with _readable(path, "NumPy"), path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
         if set(archive.files) >= SPARSE_MEMBERS:
-            return _unnamed(path, _numeric(path, sp.load_npz(path), "it holds"))
+            return _unnamed(path, _numeric(path, sp.load_npz(path), "it contains"))
         if HEADER in archive.files:
-            raise TableFileError(f"{str(path)!r} is a model, a path or draws that contrapca saved, and not a table.")
+            raise TableFileError(f"{str(path)!r} is a model, path or posterior saved by contrapca, not a table.")
         arrays = {name: archive[name] for name in archive.files}
     tables = [name for name, array in arrays.items() if array.ndim == 2]
     if len(tables) != 1:
         raise TableFileError(
-            f"{str(path)!r} holds {len(tables)} arrays with rows and columns where 1 belongs (its arrays: "
+            f"{str(path)!r} contains {plural(len(tables), '2-D array')}; expected 1 (its arrays: "
             f"{listed(list(arrays)) or 'none'}): save the one to be used by itself."
         )
-    values = _numeric(path, arrays[tables[0]], f"{tables[0]!r} holds")
+    values = _numeric(path, arrays[tables[0]], f"{tables[0]!r} contains")
     texts = {
         name: array.astype(np.str_)
         for name, array in arrays.items()
@@ -78,23 +82,23 @@ def read_npz(path: Path) -> DataTable:
 
 
 def read_mtx(path: Path) -> DataTable:
-    """A Matrix Market file; where names of genes and cells lie beside it, genes x cells is turned round."""
+    """A Matrix Market file; genes x cells is transposed if files with the names of genes and cells are next to it."""
     with _readable(path, "Matrix Market"):
-        values = _numeric(path, scipy.io.mmread(path), "it holds")
+        values = _numeric(path, scipy.io.mmread(path), "it contains")
     genes, barcodes = _beside(path, ("features", "genes")), _beside(path, ("barcodes",))
     rows, columns = values.shape
     expected = (genes and len(genes), barcodes and len(barcodes))
     notes = []
     if all(length in (None, size) for length, size in zip(expected, (rows, columns), strict=True)) and genes:
         values = values.T.tocsr() if is_sparse(values) else values.T
-        notes = ["genes x cells in the file, turned round: rows are samples"]
+        notes = ["genes x cells in the file, transposed: rows are samples"]
     elif not all(length in (None, size) for length, size in zip(expected, (columns, rows), strict=True)):
         found = [
             f"{len(names)} {what}" for what, names in (("genes", genes), ("barcodes", barcodes)) if names is not None
         ]
         raise TableFileError(
-            f"{str(path)!r} has {rows} rows and {columns} columns, which does not fit the {' and '.join(found)} in the "
-            "files beside it."
+            f"{str(path)!r} has {rows} rows and {columns} columns, which does not match the {' and '.join(found)} in "
+            "the files next to it."
         )
     names = _gene_names(genes) if genes else default_names(values.shape[1])
     return DataTable(
@@ -108,7 +112,7 @@ def read_mtx(path: Path) -> DataTable:
 
 
 def _beside(path: Path, kinds: tuple[str, ...]) -> list[list[str]] | None:
-    """Cells of features.tsv (older: genes.tsv) or barcodes.tsv, with the matrix's prefix; None if there is none."""
+    """Cells of features.tsv (formerly genes.tsv) or barcodes.tsv with the prefix of the matrix; None if absent."""
     prefix, found, _ = path.name.partition("matrix.mtx")
     for kind in kinds:
         for ending in (".tsv", ".tsv.gz"):
@@ -119,11 +123,12 @@ def _beside(path: Path, kinds: tuple[str, ...]) -> list[list[str]] | None:
 
 
 def _name_lines(file: Path) -> list[list[str]]:
-    return [line.split("\t") for line in read_text(file).splitlines() if line.strip()]
+    with text_errors(str(file)), open_text(file) as text:
+        return [line.rstrip("\n").split("\t") for line in text if line.strip()]
 
 
 def _gene_names(genes: list[list[str]]) -> list[str]:
-    """Symbols (the second column), with the identifier where a symbol occurs more than once."""
+    """Symbols (the second column), with the identifier if a symbol occurs more than once."""
     symbols = [row[1] if len(row) > 1 else row[0] for row in genes]
     seen: dict[str, int] = {}
     for symbol in symbols:
@@ -133,29 +138,42 @@ def _gene_names(genes: list[list[str]]) -> list[str]:
 
 def read_parquet(path: Path) -> DataTable:
     """Columns of a Parquet file; the index that pandas stores with them becomes row names."""
-    parquet = require("pyarrow.parquet", extra="parquet")
-    types = require("pyarrow.types", extra="parquet")
+    polars = require("polars", extra="tables")
     with _readable(path, "Parquet"):
-        table = parquet.read_table(path)
-        stored = table.schema.pandas_metadata or {}
-        index = [name for name in stored.get("index_columns", []) if isinstance(name, str)]
-        kinds = (types.is_integer, types.is_floating, types.is_decimal)
-        numbers, texts = {}, {}
-        for name in table.column_names:
-            column = table.column(name)
-            if name not in index and any(is_numeric(column.type) for is_numeric in kinds):
-                numbers[name] = column.cast("float64").to_numpy()
-            else:
-                texts[name] = _as_text(column.to_pylist())  # to_numpy() would give missing categories the last one
-    features = {name: column for name, column in numbers.items() if not np.isnan(column).all()}
-    return DataTable(
-        str(path),
-        list(features),
-        np.column_stack(list(features.values())) if features else np.empty((table.num_rows, 0)),
-        texts={name: column for name, column in texts.items() if name not in index},
-        row_names=texts[index[0]].tolist() if len(index) == 1 else None,
-        empty=[name for name in numbers if name not in features],
-    )
+        frame = polars.read_parquet(path)
+        stored = json.loads(polars.read_parquet_metadata(path).get("pandas", "{}"))
+        index = [name for name in stored.get("index_columns", []) if name in frame.columns]
+        numeric = [name for name in frame.columns if frame[name].dtype.is_numeric() and name not in index]
+        values = np.empty((frame.height, len(numeric)))
+        if numeric:
+            values[:] = frame.select(polars.col(numeric).cast(polars.Float64)).to_numpy()
+        texts = {name: _as_text(frame[name].to_list()) for name in frame.columns if name not in numeric}
+    names, values, empty = without_empty(numeric, values)
+    row_names = texts[index[0]].tolist() if len(index) == 1 else None
+    texts = {name: column for name, column in texts.items() if name not in index}
+    return DataTable(str(path), names, values, texts=texts, row_names=row_names, empty=empty)
+
+
+def read_excel(path: Path, *, header: bool | None, sheet: str | None) -> DataTable:
+    """A sheet of an Excel file, the first unless named, read as a text table."""
+    fastexcel, polars = require("fastexcel", extra="tables"), require("polars", extra="tables")
+    with _readable(path, "Excel"):
+        book = fastexcel.read_excel(path)
+        if sheet is not None and sheet not in book.sheet_names:
+            raise TableFileError(f"{str(path)!r} has no sheet {sheet!r}, only {listed(book.sheet_names)}.")
+        cells, numbers = (
+            book.load_sheet(sheet or 0, header_row=None, skip_rows=0, dtypes=kind).to_polars()
+            for kind in ("string", "float")
+        )
+        text = cells.select(
+            # As text, numbers are rounded; a line break in a cell would shift the numbers of the lines.
+            polars.when(cells[name].cast(polars.Float64, strict=False) != numbers[name])
+            .then(numbers[name].cast(polars.String))
+            .otherwise(cells[name].str.replace_all(r"[\r\n]+", " "))
+            .alias(name)
+            for name in cells.columns
+        ).write_csv(include_header=False)
+    return text_table(str(path), partial(io.StringIO, text), header=header, separator=",")
 
 
 def read_h5ad(path: Path) -> DataTable:
@@ -165,7 +183,7 @@ def read_h5ad(path: Path) -> DataTable:
         data = anndata.read_h5ad(path)
         if data.X is None:
             raise TableFileError(f"{str(path)!r} has no matrix X: store the values to be analysed there.")
-        values = _numeric(path, data.X, "X holds")
+        values = _numeric(path, data.X, "X contains")
         obs = data.obs.astype(object).where(data.obs.notna(), None)  # also pandas' NA, which is equal to nothing
         texts = {str(name): _as_text(obs[name]) for name in obs.columns}
         row_names, names = [str(name) for name in data.obs_names], [str(name) for name in data.var_names]
@@ -184,10 +202,10 @@ def _unnamed(path: Path, values: Rows, **parts: Any) -> DataTable:
 def _numeric(path: Path, values: Any, what: str) -> Rows:
     """A 2-D table of floats, sparse ones as CSR; float32 stays."""
     if values.dtype.kind not in "biuf":
-        raise TableFileError(f"{str(path)!r} cannot be used: {what} values of type {values.dtype} instead of numbers.")
+        raise TableFileError(f"{str(path)!r} cannot be used: {what} values of type {values.dtype}, not numbers.")
     if values.ndim != 2:
         raise TableFileError(
-            f"{str(path)!r} cannot be used: {what} an array of shape {values.shape} instead of rows and columns."
+            f"{str(path)!r} cannot be used: {what} an array of shape {values.shape}, not rows and columns."
         )
     kind = np.float32 if values.dtype == np.float32 else np.float64
     return sp.csr_array(values, dtype=kind) if is_sparse(values) else np.asarray(values, dtype=kind)

@@ -1,16 +1,19 @@
-"""Reading a file in the format that its name says."""
+"""Reading a file in the format that its extension names."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 
 from ..exceptions import TableFileError
 from ._data import DataTable
-from ._formats import read_h5ad, read_mtx, read_npy, read_npz, read_parquet
-from ._text import read_text_table
+from ._formats import read_excel, read_h5ad, read_mtx, read_npy, read_npz, read_parquet
+from ._text import text_table
+from ._text_file import open_text
 
 TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
+EXCEL = ".xlsx"
 OTHERS: dict[str, Callable[[Path], DataTable]] = {
     ".parquet": read_parquet,
     ".npy": read_npy,
@@ -19,18 +22,21 @@ OTHERS: dict[str, Callable[[Path], DataTable]] = {
     ".mtx.gz": read_mtx,
     ".h5ad": read_h5ad,
 }
-READABLE = (*TEXT, *OTHERS)
+READABLE = (*TEXT, ".zip", EXCEL, *OTHERS)
 
 
-def read_table(path: str | Path, *, header: bool | None = None) -> DataTable:
-    """Read a table; the ending of its name tells the format.
+def read_table(path: str | Path, *, header: bool | None = None, sheet: str | None = None) -> DataTable:
+    """Read a table; the file extension gives the format.
 
     Parameters
     ----------
     path : str or Path
-        Of a text table (.csv, .tsv, .txt; also with .gz), or .parquet, .npy, .npz, .mtx, .mtx.gz, .h5ad.
+        A text table (.csv, .tsv, .txt; also with .gz, or alone in a .zip), .xlsx, .parquet, .npy, .npz, .mtx, .mtx.gz
+        or .h5ad.
     header : bool, optional
-        Whether the first line of a text table holds names; found from its cells unless told.
+        Whether the first line of a text table or a sheet contains column names; detected by default.
+    sheet : str, optional
+        Name of the sheet of an Excel file; the first by default.
 
     Returns
     -------
@@ -39,7 +45,7 @@ def read_table(path: str | Path, *, header: bool | None = None) -> DataTable:
     Raises
     ------
     TableFileError
-        If the file does not hold a table.
+        If the file does not contain a usable table.
     """
     path = Path(path)
     if not path.exists():
@@ -47,9 +53,13 @@ def read_table(path: str | Path, *, header: bool | None = None) -> DataTable:
     if path.is_dir():
         raise TableFileError(f"{str(path)!r} is a folder: name a file in it.")
     name = path.name.lower()
-    if name.endswith(TEXT):
-        return read_text_table(path, header=header)
-    for ending, reader in OTHERS.items():
-        if name.endswith(ending):
+    if name.endswith(EXCEL):
+        return read_excel(path, header=header, sheet=sheet)
+    if sheet is not None:
+        raise TableFileError(f"{str(path)!r} has no sheet {sheet!r}: only Excel files ({EXCEL}) have sheets.")
+    if name.endswith((*TEXT, ".zip")):
+        return text_table(str(path), partial(open_text, path), header=header)
+    for extension, reader in OTHERS.items():
+        if name.endswith(extension):
             return reader(path)
-    raise TableFileError(f"{str(path)!r} has no ending that tells its format: use one of {', '.join(READABLE)}.")
+    raise TableFileError(f"{str(path)!r} has no supported file extension: use one of {', '.join(READABLE)}.")

@@ -1,63 +1,166 @@
-"""The text that a table was read from."""
+"""The text that a table is read from, line by line."""
 
 from __future__ import annotations
 
+import contextlib
 import csv
+import gzip
 import io
-from collections.abc import Iterator
-from dataclasses import dataclass
+import itertools
+import string
+import zipfile
+import zlib
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import TextIO
 
+from .._util.text import listed, plural
 from ..exceptions import TableFileError
 from ._layout import Decimal, cells_of, is_empty
+
+IN_ARCHIVES = (".csv", ".tsv", ".txt")
+BLOCK = 1 << 26  # characters; tables are parsed in blocks, to hold little more than their numbers in memory
+
+
+def open_text(path: Path) -> TextIO:
+    """Open a text file, also one compressed by gzip or the only table of a zip archive."""
+    match path.suffix.lower():
+        case ".gz":
+            return gzip.open(path, "rt", encoding="utf-8-sig")
+        case ".zip":
+            return io.TextIOWrapper(_only_table(path), encoding="utf-8-sig")
+    return path.open(encoding="utf-8-sig")
+
+
+def _only_table(path: Path) -> zipfile.ZipExtFile:
+    with zipfile.ZipFile(path) as archive:
+        names = [name for name in archive.namelist() if not name.startswith("__MACOSX/") and not name.endswith("/")]
+        tables = [name for name in names if name.lower().endswith(IN_ARCHIVES)]
+        if not tables:
+            raise TableFileError(
+                f"{str(path)!r} contains no {', '.join(IN_ARCHIVES)} file (it contains {listed(names) or 'nothing'})."
+            )
+        if len(tables) > 1:
+            raise TableFileError(
+                f"{str(path)!r} contains {len(tables)} tables ({listed(tables)}): extract the one to be used."
+            )
+        return archive.open(tables[0])  # type: ignore[return-value]
+
+
+def _quotes_cells(line: str, separator: str) -> bool:
+    """Whether quotes are only around whole cells, and separators only outside."""
+    parts = f"{separator}{line.rstrip()}{separator}".split('"')
+    before, inside, after = parts[:-1:2], parts[1::2], parts[2::2]
+    return (
+        len(before) == len(inside) == len(after)
+        and all(part.endswith(separator) for part in before)
+        and all(part.startswith(separator) for part in after)
+        and not any(separator in part for part in inside)
+    )
+
+
+@contextlib.contextmanager
+def text_errors(path: str) -> Iterator[None]:
+    """Say which file cannot be read, and what to do about it."""
+    try:
+        yield
+    except UnicodeDecodeError as error:
+        raise TableFileError(f"{path!r} is not UTF-8 text: save it as CSV in UTF-8.") from error
+    except (gzip.BadGzipFile, zipfile.BadZipFile, EOFError, zlib.error) as error:
+        raise TableFileError(f"{path!r} is not a complete compressed file: compress or copy it again.") from error
+    except RuntimeError as error:  # a zip archive with a password, or of a rare kind
+        raise TableFileError(f"{path!r} cannot be decompressed ({error}): extract it first.") from error
 
 
 @dataclass(frozen=True)
 class TextFile:
-    """The text of a table, taken apart whenever it is needed: cells as objects take ten times its memory.
+    """A text table, read whenever it is needed: its cells as objects take ten times the memory.
 
     Attributes
     ----------
-    path, text, separator : str
+    path : str
+    open : function
+        Opens the text at its beginning.
+    separator : str
     has_header : bool
     columns : list of str
-        One name for each cell of a row; empty for row names and for what follows a trailing separator.
+        One name for each cell of a row; empty for row names and after a trailing separator.
     decimal : "." or ","
     separator_line : str
-        What stood before `text`: empty, or a line such as `sep=;`.
+        First line of the file if it names the separator, such as `sep=;`, else empty.
     """
 
     path: str
-    text: str
-    separator: str
-    has_header: bool
-    columns: list[str]
+    open: Callable[[], TextIO]
+    separator: str = ","
+    has_header: bool = False
+    columns: list[str] = field(default_factory=list)
     decimal: Decimal = "."
     separator_line: str = ""
 
-    def lines(self) -> Iterator[tuple[int, list[str]]]:
-        """(number of the line, cells), the header included, blank lines left out."""
-        reader = cells_of(io.StringIO(self.text), self.separator, strict=True)
-        before = bool(self.separator_line)
-        try:
-            for row in reader:
-                if len(row) > 1 or not is_empty(row):
-                    yield before + reader.line_num, row
-        except csv.Error as error:
-            raise TableFileError(
-                f"Line {before + reader.line_num} of {self.path!r} cannot be read ({error}): is a quote not closed?"
-            ) from error
+    def lines(self) -> Iterator[tuple[int, str]]:
+        """(number, text) of each line but the separator line."""
+        with text_errors(self.path), self.open() as text:
+            for number, line in enumerate(text, 1):
+                if "\0" in line:
+                    raise TableFileError(f"{self.path!r} is not a text file: save it as CSV in UTF-8.")
+                if number > 1 or not self.separator_line:
+                    yield number, line
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """(number of the line, cells) of each row of values, as many as `columns`; no cells of rows that are empty."""
-        before_values = self.has_header
-        for line, row in self.lines():
-            if is_empty(row):
-                yield line, []
-            elif before_values:
-                before_values = False
-            elif len(row) != len(self.columns):
-                raise TableFileError(
-                    f"Line {line} of {self.path!r} has {len(row)} cells where {len(self.columns)} belong."
-                )
-            else:
-                yield line, row
+        """(number of the first line, cells) of each row, header included, blank lines left out."""
+        lines = self.lines()
+        for number, line in lines:
+            cells = self._cells(number, line, lines)
+            if len(cells) > 1 or not is_empty(cells):
+                yield number, cells
+
+    def blocks(self) -> Iterator[tuple[list[int], str, int]]:
+        """(line of each row, text, number of empty rows left out) for several rows of values at a time.
+
+        All rows have as many cells as `columns`. Most lines are passed on as they are. Those with quotes in odd places
+        are normalised, because libraries read them differently.
+        """
+        width, separator = len(self.columns), self.separator
+        blank = string.whitespace + '"' + separator
+        in_header, lines = self.has_header, self.lines()
+        numbers: list[int] = []
+        parts: list[str] = []
+        size = n_empty = 0
+        for number, line in lines:
+            is_plain = line.count(separator) == width - 1 and line.lstrip(blank) and separator != " "
+            if not is_plain or ('"' in line and not _quotes_cells(line, separator)):
+                cells = self._cells(number, line, lines)
+                if is_empty(cells):
+                    n_empty += len(cells) > 1
+                    continue
+                if len(cells) != width and not in_header:
+                    found = plural(len(cells), "cell")
+                    raise TableFileError(f"Line {number} of {self.path!r} has {found}; expected {width}.")
+                line = self._joined(cells)
+            if in_header:
+                in_header = False
+                continue
+            numbers.append(number)
+            parts.append(line)
+            size += len(line)
+            if size >= BLOCK:
+                yield numbers, "".join(parts), n_empty
+                numbers, parts, size, n_empty = [], [], 0, 0
+        yield numbers, "".join(parts), n_empty
+
+    def _cells(self, number: int, line: str, lines: Iterator[tuple[int, str]]) -> list[str]:
+        """The cells of the row that begins with `line`; line breaks in quotes take further lines."""
+        following = (text for _, text in lines)
+        try:
+            return next(cells_of(itertools.chain([line], following), self.separator, strict=True))
+        except csv.Error as error:
+            raise TableFileError(
+                f"Line {number} of {self.path!r} cannot be read ({error}): is a quote not closed?"
+            ) from error
+
+    def _joined(self, cells: list[str]) -> str:
+        text = io.StringIO()
+        csv.writer(text, delimiter=self.separator, lineterminator="\n").writerow(cells)
+        return text.getvalue()

@@ -135,8 +135,8 @@ def _drawn(relative: Array, others: Array, generator: np.random.Generator) -> Ar
             x = x - others @ (others.T @ x)  # rounding
             return x / np.linalg.norm(x)
     raise ValueError(
-        "This posterior is so concentrated that floating point cannot draw from it. Use a smaller learning_rate: "
-        "calibrate_learning_rate finds one."
+        "This posterior is so concentrated that floating point cannot draw from it. Use a smaller power: "
+        "calibrate_power finds one."
     )
 
 

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass
 from itertools import pairwise
 from typing import Any
 
@@ -11,9 +14,9 @@ import numpy as np
 from .._checks import check_count, generator
 from .._util.arrays import Array, Rows
 from .._util.progress import Progress
-from .._util.threads import calm_threads
+from .._util.threads import calm_threads, single_thread, worker_count
 from ..blocks import resampled_weights, unit_numbers
-from ..fitting import Fit, Latents, Settings, attempt_fit, solve_complete
+from ..fitting import BACKTRACK, Fit, Latents, Settings, attempt_fit, solve_complete
 from ..groups import Groups, Tables
 from ..methods import Method
 from ..moments import (
@@ -34,9 +37,41 @@ from ._draws import ContrastPosterior
 
 # Refits, and part of those asked for, that must succeed: the others are not a random sample of all.
 MIN_SUCCEEDED, MIN_SHARE = 20, 0.8
+# Gammas that an incomplete resample is tried at, where the fit's own was searched for.
+ATTEMPTS = 25
+# Resamples that are reduced to moments at a time, and how large half of a group's matrices may then be.
+MOST_TOGETHER, TOGETHER_BYTES = 8, 2**27
 
-Draw = Callable[[], Groups[Array]]  # how often each row of each group counts in a resample
-Refit = tuple[Array, float] | None  # W (D, r), those shown first, and noise variance; None where there is no solution
+Weights = Groups[Array]  # how often each row of each group counts in a resample
+Found = tuple[Array, float] | None  # W (D, r), those shown first, and noise variance; None where there is no solution
+
+
+@dataclass(frozen=True)
+class Refits:
+    """How resamples are fitted.
+
+    Attributes
+    ----------
+    of : callable
+        From the weights of some resamples, and threads to work in, to their fits.
+    together : int
+        How many resamples are taken at a time: the weights of all could be larger than the table.
+    workers : int
+        Threads.
+    held : callable
+        The context in which all happens: how many threads the BLAS has.
+    """
+
+    of: Callable[[list[Weights], ThreadPoolExecutor], Iterable[Found]]
+    together: int = 1
+    workers: int = 1
+    held: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def all(self, draw: Callable[[], Weights], n: int) -> Iterator[Found]:
+        """Fits of n resamples."""
+        with self.held(), ThreadPoolExecutor(self.workers) as pool:
+            for start in range(0, n, self.together):
+                yield from self.of([draw() for _ in range(min(self.together, n - start))], pool)
 
 
 def bootstrap(
@@ -52,7 +87,9 @@ def bootstrap(
 ) -> ContrastPosterior:
     """Refits, with the same rank and scales, to rows, or whole blocks of them, drawn with replacement.
 
-    Where the fit knows its limit of gamma, every refit takes the same part of its own; else all have the same gamma.
+    A gamma that was given is that of every refit. One that was found, by "auto", is found again: complete resamples
+    take the same part of their own exact limit; with missing values, where no exact limit is known, a resample without
+    a solution at the gamma of the fit takes 0.85 of it, again and again, as the search for that gamma did.
 
     Parameters
     ----------
@@ -67,19 +104,16 @@ def bootstrap(
     random_state : None, int, Generator or RandomState
     progress : bool, default True
     """
-    check_count(n, "n", least=2)
+    check_count(n, "n_resamples", least=2)
     random, counts = generator(random_state), tables.rows.map(lambda rows: int(rows.shape[0]))
     units = unit_numbers(counts, blocks, background_blocks, least=2, what="the bootstrap")
 
-    def draw() -> Groups[Array]:
-        return resampled_weights(units, random)
-
-    refit = _incomplete_refit(tables, fit, draw) if tables.incomplete else _complete_refit(tables, fit, method, draw)
-    found = []
+    refits = _incomplete_refits(tables, fit) if tables.incomplete else _complete_refits(tables, fit, method)
+    found: list[Found] = []
     with Progress("bootstrap", n, progress) as bar:
-        for k in range(n):
-            found.append(refit())
-            bar.update(k + 1, "refits")
+        for result in refits.all(lambda: resampled_weights(units, random), n):
+            found.append(result)
+            bar.update(len(found), "refits")
     succeeded = [result for result in found if result is not None]
     if len(succeeded) < max(min(MIN_SUCCEEDED, n), MIN_SHARE * n):
         raise ValueError(
@@ -90,13 +124,14 @@ def bootstrap(
     estimate = fit.components if fit.model is None else fit.model.W
     return ContrastPosterior(
         W=_aligned(W, estimate, fit.n_shown)[None],
-        sigma2=sigma2[None] if method.has_likelihood else None,
+        noise_variance=sigma2[None] if method.has_likelihood else None,
         W_estimate=estimate,
         n_shown=fit.n_shown,
         units=fit.units.foreground,
         kind="bootstrap",
         method=method.name,
         failures=n - len(succeeded),
+        noise_variance_estimate=None if fit.model is None else fit.model.sigma2,
     )
 
 
@@ -105,31 +140,42 @@ def _aligned(W: Array, estimate: Array, k: int) -> Array:
     return np.concatenate([align(W[..., :k], estimate[:, :k]), align(W[..., k:], estimate[:, k:])], axis=-1)
 
 
-def _complete_refit(tables: Tables, fit: Fit, method: Method, draw: Draw) -> Callable[[], Refit]:
-    """A call that draws rows and refits: a resample is a vector of weights, and its scatter a weighted product."""
+def _complete_refits(tables: Tables, fit: Fit, method: Method) -> Refits:
+    """A resample is a vector of weights, and its scatter a weighted product: no row is copied."""
     rows, divisors, basis = tables.rows, fit.units.map(lambda known: known.scale), None
     latents = Latents(fit.n_shown, fit.n_latent, fit.axis_ratios is not None)
     choice = choose_solver(tables)
     if choice.name == "dual":  # all happens in the span of the rows
         rows, basis = _in_span(tables, fit.units)
         divisors = rows.map(lambda table: np.ones(table.shape[1]))
+
+    def refit(moments: Groups[tuple[Array, Array]], weights: Weights) -> Found:
+        groups = moments.map(_resampled, weights, divisors)
+        if basis is not None:  # the model's D counts the directions outside the span, too
+            groups = groups.map(lambda group: _with_features(group, tables.n_features))
+        gamma = fit.gamma
+        if fit.limit and not fit.limit_is_bound:
+            gamma *= method.limit(groups, latents.rank, fit.limit)[0] / fit.limit
+        again = solve_complete(Complete(groups, fit.units, choice), method, latents, gamma)
+        if again is None:
+            return None
+        W = again.components if again.model is None else again.model.W
+        return W if basis is None else basis.vectors(W), 0.0 if again.model is None else again.model.sigma2
+
+    def of(drawn: list[Weights], pool: ThreadPoolExecutor) -> Iterable[Found]:
+        stacked = [np.column_stack(own) for own in zip(*drawn, strict=True)]
+        shared = list(pool.map(lambda table, w: storage(table).weighted(table, w), rows, stacked))
+
+        def one(k: int) -> Found:
+            return refit(Groups.from_items([own(k) for own in shared], rows.names), drawn[k])
+
+        return pool.map(one, range(len(drawn)))
+
+    # Resamples side by side use the cores better than the BLAS does, where there is enough to do.
+    workers = worker_count(sum(int(table.size) for table in rows))
     largest = max(table.shape[0] * table.shape[1] ** 2 for table in rows)
-
-    def refit() -> Refit:
-        with calm_threads(largest):
-            groups = rows.map(lambda table, w, divisor: _resampled(table, w).scaled(divisor), draw(), divisors)
-            if basis is not None:  # the model's D counts the directions outside the span, too
-                groups = groups.map(lambda group: _with_features(group, tables.n_features))
-            gamma = fit.gamma
-            if fit.limit and not fit.limit_is_bound:
-                gamma *= method.limit(groups, latents.rank)[0] / fit.limit
-            again = solve_complete(Complete(groups, fit.units, choice), method, latents, gamma)
-            if again is None:
-                return None
-            W = again.components if again.model is None else again.model.W
-            return W if basis is None else basis.vectors(W), 0.0 if again.model is None else again.model.sigma2
-
-    return refit
+    together = int(np.clip(TOGETHER_BYTES / (4 * rows.foreground.shape[1] ** 2), workers, MOST_TOGETHER))
+    return Refits(of, together, workers, lambda: single_thread() if workers > 1 else calm_threads(largest))
 
 
 def _in_span(tables: Tables, units: Groups[Units]) -> tuple[Groups[Rows], Basis]:
@@ -144,15 +190,15 @@ def _with_features(group: Moments, n_features: int) -> Moments:
     return Moments(group.weight, np.zeros(n_features), group.scatter)
 
 
-def _resampled(rows: Rows, weights: Array) -> Moments:
-    """Moments of rows that count so often."""
-    total, read = float(weights.sum()), storage(rows)
-    mean = read.column_sums(rows, weights) / total
-    return Moments(total, mean, DenseScatter(read.scatter(rows, mean, weights)))
+def _resampled(moments: tuple[Array, Array], weights: Array, divisor: Array) -> Moments:
+    """Moments of rows that count so often, in model units."""
+    mean, scatter = moments
+    found = Moments(float(weights.sum()), mean, DenseScatter(scatter))
+    return found if np.all(divisor == 1) else found.scaled(divisor)
 
 
-def _incomplete_refit(tables: Tables, fit: Fit, draw: Draw) -> Callable[[], Refit]:
-    """A call that draws incomplete rows and fits them by gradients, from the estimate.
+def _incomplete_refits(tables: Tables, fit: Fit) -> Refits:
+    """Incomplete rows are drawn and fitted by gradients, from the estimate.
 
     A resample in which some feature is never observed counts as failed.
     """
@@ -160,16 +206,19 @@ def _incomplete_refit(tables: Tables, fit: Fit, draw: Draw) -> Callable[[], Refi
     start = fit.model.W, fit.model.sigma2
     latents, settings = Latents(fit.n_shown, fit.n_latent, fit.axis_ratios is not None), Settings()
     rows = tables.rows.map(lambda table, known: table / known.scale, fit.units)
+    attempts = ATTEMPTS if fit.gamma_search else 1
 
-    def refit() -> Refit:
-        groups = rows.map(lambda table, w: observe(np.repeat(table, w.astype(int), axis=0))[0], draw())
+    def refit(weights: Weights) -> Found:
+        groups = rows.map(lambda table, w: observe(np.repeat(table, w.astype(int), axis=0))[0], weights)
         if not all(np.all(group.feature_counts > 0) for group in groups):
             return None
-        data = Incomplete(groups, fit.units)
-        # A bound above gamma is taken for granted, as the fit itself is below it.
-        again = attempt_fit(data, latents, fit.gamma, settings, limit=np.inf, start=start)
-        if again.fit is None or again.unconverged is not None or again.fit.model is None:
-            return None
-        return again.fit.model.W, again.fit.model.sigma2
+        data, gamma = Incomplete(groups, fit.units), fit.gamma
+        for _ in range(attempts):
+            # A bound above gamma is taken for granted, as the fit itself is below it.
+            again = attempt_fit(data, latents, gamma, settings, limit=np.inf, start=start)
+            if again.fit is not None and again.unconverged is None and again.fit.model is not None:
+                return again.fit.model.W, again.fit.model.sigma2
+            gamma *= BACKTRACK
+        return None
 
-    return refit
+    return Refits(lambda drawn, _: map(refit, drawn))

@@ -1,4 +1,4 @@
-"""The learning rate of a Gibbs posterior, so that its intervals cover."""
+"""The power of a Gibbs posterior, so that its intervals cover."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from .._util.arrays import TINY
 from ..exceptions import ContrastWarning, warn
 
 
-def calibrate_learning_rate(
+def calibrate_power(
     model: Any,
     X: Any,
     y: Any = None,
     *,
     background: Any = None,
-    n: int = 200,
+    n_resamples: int = 200,
     draws: int = 500,
     rounds: int = 2,
     random_state: Any = None,
     progress: bool = True,
 ) -> float:
-    """The learning rate at which the Gibbs posterior is as wide as the sampling distribution.
+    """The power at which the Gibbs posterior is as wide as the sampling distribution.
 
     Spread is measured by the mean squared sine of the principal angles between a subspace and the fitted one, which is
-    proportional to 1 / learning_rate for concentrated posteriors: that of the draws is made equal to that of
+    proportional to 1 / power for concentrated posteriors: that of the draws is made equal to that of
     `model.bootstrap`, so that credible regions of the subspace cover as often as they should.
 
     Parameters
@@ -35,12 +35,12 @@ def calibrate_learning_rate(
     model : fitted PPCA, PCPCA or CPCA
     X, y, background
         The rows of the fit.
-    n : int, default 200
+    n_resamples : int, default 200
         Bootstrap refits.
     draws : int, default 500
         Draws in each of 4 chains and each round.
     rounds : int, default 2
-        Posteriors that are drawn; each corrects the learning rate once.
+        Posteriors that are drawn; each corrects the power once.
     random_state : None, int, Generator or RandomState
     progress : bool, default True
 
@@ -51,19 +51,21 @@ def calibrate_learning_rate(
     Examples
     --------
     >>> import numpy as np
-    >>> from contrapca import CPCA, calibrate_learning_rate
+    >>> from contrapca import CPCA, calibrate_power
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
     >>> model = CPCA(1, gamma=0.5).fit(X, background=Y)
-    >>> w = calibrate_learning_rate(model, X, background=Y, draws=100, random_state=0, progress=False)
-    >>> draws = model.posterior(X, background=Y, learning_rate=w, random_state=0)
-    >>> refits = model.bootstrap(X, background=Y, random_state=0, progress=False)
+    >>> w = calibrate_power(model, X, background=Y, draws=100, random_state=0)
+    >>> draws = model.posterior(X, background=Y, power=w, random_state=0)
+    >>> refits = model.bootstrap(X, background=Y, random_state=0)
     >>> bool(0.7 < draws.angles().mean() / refits.angles().mean() < 1.4)  # equally wide
     True
     """
     check_count(rounds, "rounds")
     random = generator(random_state)
-    refits = model.bootstrap(X, y, background=background, n=n, random_state=random, progress=progress)
+    refits = model.bootstrap(
+        X, y, background=background, n_resamples=n_resamples, random_state=random, progress=progress
+    )
     wanted = float(np.mean(np.sin(refits.angles()) ** 2))
     rate = wide = _first_rate(model)
     for _ in range(rounds):
@@ -75,7 +77,7 @@ def calibrate_learning_rate(
                 background=background,
                 draws=draws,
                 tune=draws,
-                learning_rate=rate,
+                power=rate,
                 random_state=random,
                 progress=progress,
             )
@@ -83,7 +85,7 @@ def calibrate_learning_rate(
         rate = max(wide, _least_rate(model))
     if rate > wide:
         warn(
-            f"Intervals would cover at learning_rate={wide:.3g}, but the posterior and its variances exist from "
+            f"Intervals would cover at power={wide:.3g}, but the posterior and its variances exist from "
             f"{rate:.3g} on only, which is returned: its intervals are too narrow. Use a smaller gamma or fewer "
             "components, or take intervals from bootstrap()."
         )
@@ -91,7 +93,7 @@ def calibrate_learning_rate(
 
 
 def _least_rate(model: Any) -> float:
-    """The least learning rate for which the posterior of PPCA or PCPCA and its variances exist; 0 for CPCA."""
+    """The least power for which the posterior of PPCA or PCPCA and its variances exist; 0 for CPCA."""
     if not hasattr(model, "noise_variance_"):
         return 0.0
     d, D = model.components_.shape

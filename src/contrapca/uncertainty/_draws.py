@@ -18,10 +18,11 @@ from ..rows import storage
 from ..subspaces import principal_angles
 from ..units import Units
 from ._diagnostics import ess_bulk, r_hat
+from ._intervals import Interval, check_probability, corrected_log_interval, normal_interval, quantile_interval
 
 KIND = "posterior"
-ARRAYS = {"W": "cnDr", "sigma2?": "cn", "W_estimate": "Dr"}
-FACTS = {"n_shown": int, "kind": str, "method": str, "learning_rate": float, "divergences": int, "failures": int}
+ARRAYS = {"W": "cnDr", "noise_variance?": "cn", "W_estimate": "Dr"}
+FACTS = {"n_shown": int, "kind": str, "method": str, "power": float, "divergences": int, "failures": int}
 MAX_R_HAT, MIN_ESS = 1.01, 400.0
 MAX_MATRIX = 30  # features up to which every entry of A and of the projector is watched
 MAX_DRAWS_FOR_LATENTS = 500
@@ -36,21 +37,23 @@ class ContrastPosterior:
     W : ndarray of shape (chains, draws, D, r)
         Loadings (CPCA: orthonormal columns) of all latent dimensions, aligned to the estimate by rotation and signs, in
         the model's units; `loadings` has those that are shown.
-    sigma2 : ndarray of shape (chains, draws), or None for CPCA
+    noise_variance : ndarray of shape (chains, draws), or None for CPCA
     W_estimate : ndarray of shape (D, r)
         The fitted W or V; `estimate` has the columns that are shown.
     n_shown : int
         k: the first k columns are shown.
     units : Units
-        Of the foreground: `mean`, `scale` and `feature_names` are its.
+        Mean, scale and names of the foreground's features.
     kind : {"gibbs", "bootstrap"}
     method : {"pcpca", "cpca"}
-    learning_rate : float
+    power : float
         w of the Gibbs posterior; 1 for the bootstrap.
     divergences : int
-        Of NUTS; any are a reason for doubt.
+        Number of divergent NUTS transitions; should be 0.
     failures : int
         Bootstrap samples in which gamma was infeasible; they are left out.
+    noise_variance_estimate : float or None
+        The fitted noise variance; None for CPCA.
 
     Examples
     --------
@@ -58,23 +61,24 @@ class ContrastPosterior:
     >>> from contrapca.datasets import make_hidden_clusters
     >>> data = make_hidden_clusters(nuisance=2.0, random_state=0)
     >>> X, Y = data.foreground, data.background
-    >>> refits = PCPCA(gamma=0.6).fit(X, background=Y).bootstrap(X, background=Y, random_state=0, progress=False)
-    >>> list(refits.summary().columns)
+    >>> refits = PCPCA(gamma=0.6).fit(X, background=Y).bootstrap(X, background=Y, random_state=0)
+    >>> list(refits.summary())
     ['feature', 'component', 'estimate', 'mean', 'sd', 'lower', 'upper', 'excludes_zero']
     >>> refits.sample(5, random_state=0).shape
     (5, 30)
     """
 
     W: Array
-    sigma2: Array | None
+    noise_variance: Array | None
     W_estimate: Array
     n_shown: int
     units: Units
     kind: str
     method: str
-    learning_rate: float = 1.0
+    power: float = 1.0
     divergences: int = 0
     failures: int = 0
+    noise_variance_estimate: float | None = None
 
     @property
     def loadings(self) -> Array:
@@ -106,17 +110,17 @@ class ContrastPosterior:
     def covariance_draws(self) -> Array:
         """A = W W' + sigma2 I of each draw, shape (chains, draws, D, D), in scaled units; PCPCA only."""
         A = self.W @ np.swapaxes(self.W, -1, -2)
-        np.einsum("...ii->...i", A)[...] += self._sigma2()[..., None]
+        np.einsum("...ii->...i", A)[...] += self._noise()[..., None]
         return A
 
-    def _sigma2(self) -> Array:
-        if self.sigma2 is None:
+    def _noise(self) -> Array:
+        if self.noise_variance is None:
             raise ValueError("CPCA has no noise variance, so its posterior has no covariance, likelihood or samples.")
-        return self.sigma2
+        return self.noise_variance
 
     def bases(self) -> Array:
         """Orthonormal bases of span(W) of each draw, shape (chains, draws, D, d)."""
-        return self.loadings if self.sigma2 is None else np.linalg.svd(self.loadings, full_matrices=False)[0]
+        return self.loadings if self.noise_variance is None else np.linalg.svd(self.loadings, full_matrices=False)[0]
 
     def projector(self) -> Array:
         """The mean projector onto span(W) over all draws, shape (D, D): its diagonal is each feature's part."""
@@ -131,24 +135,65 @@ class ContrastPosterior:
 
     # ------------------------------------------------------------------ summaries
 
-    def summary(self, probability: float = 0.9) -> Table:
-        """Mean, standard deviation and credible interval of every loading.
+    def interval(self, probability: float = 0.9) -> Interval:
+        """Lower and upper ends of intervals of the loadings, shape (D, k) each.
+
+        Quantiles of a posterior's draws; for the bootstrap the estimate and so many standard deviations of the refits
+        on either side, which covers better than their quantiles (docs/math.md, F19).
 
         Parameters
         ----------
         probability : float in (0, 1)
-            Mass of the equal-tailed interval.
+        """
+        check_probability(probability)
+        flat = self.loadings.reshape(-1, *self.estimate.shape)
+        if self.kind == "bootstrap":
+            return normal_interval(self.estimate, flat, probability)
+        return quantile_interval(flat, probability)
+
+    def noise_interval(self, probability: float = 0.9) -> tuple[float, float]:
+        """Lower and upper end of an interval of the noise variance.
+
+        Quantiles of a posterior's draws. For the bootstrap the bias that the refits show is taken off: the largest of
+        noisy eigenvalues are chosen for the model, and what is left for the noise is too small, in refits once more.
+        That works as long as the model has no more latent dimensions than are shown. Spare ones take up
+        noise, by an amount that the refits do not repeat, so that there the interval is refused.
+
+        Parameters
+        ----------
+        probability : float in (0, 1)
+        """
+        check_probability(probability)
+        draws = self._noise().ravel()
+        if self.kind != "bootstrap":
+            lower, upper = quantile_interval(draws, probability)
+            return float(lower), float(upper)
+        spare = self.W_estimate.shape[1] - self.n_shown
+        if spare:
+            raise ValueError(
+                f"The bootstrap has no interval for the noise variance of a model with {spare} latent dimensions "
+                f"beyond the {self.n_shown} shown: these take up noise, by an amount that refits do not repeat. Use "
+                "PCPCA, whose dimensions are all shown, or posterior()."
+            )
+        assert self.noise_variance_estimate is not None
+        return corrected_log_interval(self.noise_variance_estimate, draws, probability)
+
+    def summary(self, probability: float = 0.9) -> Table:
+        """Mean, standard deviation and interval of every loading.
+
+        Parameters
+        ----------
+        probability : float in (0, 1)
+            Of `interval`.
 
         Returns
         -------
         Table
             Columns `feature`, `component`, `estimate`, `mean`, `sd`, `lower`, `upper`, `excludes_zero`.
         """
-        if not 0 < probability < 1:
-            raise ValueError(f"probability={probability} must be between 0 and 1.")
+        lower, upper = self.interval(probability)
         D, d = self.estimate.shape
         flat = self.loadings.reshape(-1, D, d)
-        lower, upper = np.quantile(flat, [(1 - probability) / 2, (1 + probability) / 2], axis=0)
         columns: dict[str, Any] = {
             "feature": np.repeat(self.feature_names, d),
             "component": np.tile(np.arange(d), D),
@@ -165,9 +210,9 @@ class ContrastPosterior:
         D, d = self.estimate.shape
         if not 0 <= component < d:
             raise ValueError(f"component={component} must be one of 0, ..., {d - 1}.")
-        draws = self.loadings.reshape(-1, D, d)[:, :, component]
         order = np.argsort(-np.abs(self.estimate[:, component]), kind="stable")[:n_features]
-        lower, median, upper = np.quantile(draws[:, order], [(1 - probability) / 2, 0.5, (1 + probability) / 2], axis=0)
+        lower, upper = (end[order, component] for end in self.interval(probability))
+        median = np.median(self.loadings.reshape(-1, D, d)[:, order, component], axis=0)
         names = self.feature_names
         estimate = self.estimate[order, component]
         found = {"estimate": estimate, "median": median, "lower": lower, "upper": upper}
@@ -186,18 +231,18 @@ class ContrastPosterior:
             watched["projector"] = np.concatenate(
                 [np.sum(bases**2, axis=-1), along.reshape(chains, draws, -1)], axis=-1
             )
-        if self.sigma2 is not None:
-            watched["sigma2"] = self.sigma2[..., None]
+        if self.noise_variance is not None:
+            watched["noise_variance"] = self.noise_variance[..., None]
             if D <= MAX_MATRIX:
                 watched["A"] = self.covariance_draws()[..., upper[0], upper[1]]
             else:
                 along = self.W @ (np.swapaxes(self.W, -1, -2) @ reference)
-                diagonal = np.sum(self.W**2, axis=-1) + self.sigma2[..., None]
+                diagonal = np.sum(self.W**2, axis=-1) + self.noise_variance[..., None]
                 watched["A"] = np.concatenate([diagonal, along.reshape(chains, draws, -1)], axis=-1)
         return watched
 
     def diagnostics(self) -> Table:
-        """R-hat and effective sample size of identified quantities (A, sigma2, projector), the worst of each.
+        """R-hat and effective sample size of identified quantities (A, noise variance, projector), the worst of each.
 
         Raw loadings are identified up to rotation only, so theirs would mean nothing.
         """
@@ -240,7 +285,10 @@ class ContrastPosterior:
         rows, _ = self.units.check(X)
         D, r = self.W_estimate.shape
         k = self.n_shown
-        loadings, sigma2 = self.W.reshape(-1, D, r), None if self.sigma2 is None else self.sigma2.ravel()
+        loadings, sigma2 = (
+            self.W.reshape(-1, D, r),
+            None if self.noise_variance is None else self.noise_variance.ravel(),
+        )
         chosen = np.linspace(0, loadings.shape[0] - 1, min(loadings.shape[0], MAX_DRAWS_FOR_LATENTS)).astype(int)
         within, projections = np.zeros((k, k)), []
         for draw in chosen:
@@ -263,7 +311,7 @@ class ContrastPosterior:
         random = generator(random_state)
         check_count(n, "n")
         D, r = self.W_estimate.shape
-        loadings, sigma2 = self.W.reshape(-1, D, r), self._sigma2().ravel()
+        loadings, sigma2 = self.W.reshape(-1, D, r), self._noise().ravel()
         draws = random.integers(0, sigma2.size, n)
         latent, noise = random.standard_normal((n, r)), random.standard_normal((n, D))
         rows = np.einsum("nij,nj->ni", loadings[draws], latent) + np.sqrt(sigma2[draws])[:, None] * noise
@@ -279,9 +327,10 @@ class ContrastPosterior:
         path : str or path-like
         """
         arrays = {"W": self.W, "W_estimate": self.W_estimate} | self.units.arrays("units")
-        if self.sigma2 is not None:
-            arrays["sigma2"] = self.sigma2
+        if self.noise_variance is not None:
+            arrays["noise_variance"] = self.noise_variance
         facts = {name: getattr(self, name) for name in FACTS} | {"units": self.units.facts()}
+        facts["noise_variance_estimate"] = self.noise_variance_estimate
         write_archive(path, KIND, facts, arrays, self.units.names)
 
     @classmethod
@@ -290,18 +339,22 @@ class ContrastPosterior:
     ) -> ContrastPosterior:
         """Draws from the parts of a file that `save` wrote, each checked."""
         plain = {name: kind(facts[name]) for name, kind in FACTS.items()}
-        found: dict[str, Any] = {"sigma2": None} | check_arrays(arrays, ARRAYS, names)
-        if found["sigma2"] is not None and np.any(found["sigma2"] <= 0):
+        found: dict[str, Any] = {"noise_variance": None} | check_arrays(arrays, ARRAYS, names)
+        if found["noise_variance"] is not None and np.any(found["noise_variance"] <= 0):
             raise ValueError("a noise variance is not positive")
         D, r = found["W_estimate"].shape
         if not 0 < plain["n_shown"] <= r:
             raise ValueError(f"it shows {plain['n_shown']} of {r} dimensions")
+        noise = facts["noise_variance_estimate"]
+        plain["noise_variance_estimate"] = None if noise is None else float(noise)
         return cls(**found, **plain, units=Units.restored(facts["units"], arrays, "units", names, D))
 
     def to_arviz(self) -> Any:
         """The draws for ArviZ: InferenceData of its versions below 1, DataTree from 1 on."""
         arviz = require("arviz", extra="bayes")
-        posterior = {"loadings": self.loadings} | ({} if self.sigma2 is None else {"sigma2": self.sigma2})
+        posterior = {"loadings": self.loadings} | (
+            {} if self.noise_variance is None else {"noise_variance": self.noise_variance}
+        )
         names = {
             "coords": {"feature": self.feature_names, "component": list(range(self.estimate.shape[1]))},
             "dims": {"loadings": ["feature", "component"]},

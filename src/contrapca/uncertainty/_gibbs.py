@@ -28,12 +28,12 @@ def sample_posterior(
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
-    learning_rate: float = 1.0,
+    power: float = 1.0,
     sigma2_min: float = 0.0,
     random_state: Any = None,
     progress: bool = True,
 ) -> ContrastPosterior:
-    """Draws from exp(learning_rate * objective) under a flat prior, aligned to the fit and checked.
+    """Draws from exp(power * objective) under a flat prior, aligned to the fit and checked.
 
     Parameters
     ----------
@@ -42,7 +42,7 @@ def sample_posterior(
     fit : Fit
     method : Method
     draws, tune, chains : int
-    learning_rate, sigma2_min : float
+    power, sigma2_min : float
     random_state : None, int, Generator or RandomState
     progress : bool, default True
     """
@@ -51,30 +51,32 @@ def sample_posterior(
     check_count(tune, "tune")
     if draws < MIN_DRAWS:
         raise ValueError(f"draws={draws} must be {MIN_DRAWS} or more, for chains to be compared.")
-    check_positive(learning_rate, "learning_rate")
+    check_positive(power, "power")
     if not 0 <= sigma2_min < np.inf:
         raise ValueError(f"sigma2_min={sigma2_min} must be 0 or more.")
     N, values, Q = eigenbasis(data, fit.gamma)
     random, sigma2, divergences = generator(random_state), None, 0
     d = fit.n_latent
     estimate = fit.components if fit.model is None else fit.model.W
-    if method.has_likelihood:
-        target = GibbsTarget(N, values, d, learning_rate, sigma2_min, fit.units.foreground.weight)
+    if fit.model is not None:
+        unit = fit.model.sigma2  # the sampler works in units of the noise, whatever the data's
+        target = GibbsTarget(N, values / unit, d, power, sigma2_min / unit, fit.units.foreground.weight)
         target.check()
         found = sample_nuts(target, draws, tune, chains, int(random.integers(2**31)), progress=progress)
-        frames, sigma2, divergences = found.V, found.sigma2, found.divergences
+        frames, sigma2, divergences = np.sqrt(unit) * found.V, unit * found.sigma2, found.divergences
     else:
-        frames = _frames(learning_rate * values, d, draws, tune, chains, random, progress)
+        frames = _frames(power * values, d, draws, tune, chains, random, progress)
     posterior = ContrastPosterior(
         W=align(Q @ frames, estimate),
-        sigma2=sigma2,
+        noise_variance=sigma2,
         W_estimate=estimate,
         n_shown=fit.n_shown,
         units=fit.units.foreground,
         kind="gibbs",
         method=method.name,
-        learning_rate=learning_rate,
+        power=power,
         divergences=divergences,
+        noise_variance_estimate=None if fit.model is None else fit.model.sigma2,
     )
     posterior.check()
     return posterior

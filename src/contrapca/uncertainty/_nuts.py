@@ -50,7 +50,7 @@ def sample_nuts(
     D, d = target.values.size, target.d
     n_dim = D * d + 1
     values = np.ascontiguousarray(target.values, dtype=np.float64)
-    arguments = (values, float(target.N), float(target.learning_rate), float(target.sigma2_min), d)
+    arguments = (values, float(target.N), float(target.power), float(target.sigma2_min), d)
     counter = _Counter()
 
     def make_log_density() -> Callable[[Array], tuple[float, Array]]:
@@ -131,7 +131,7 @@ def _start(target: GibbsTarget, seed: int) -> Array:
     random = np.random.default_rng(seed)
     V, sigma2 = target.mode()
     rotation = np.linalg.qr(random.standard_normal((target.d, target.d)))[0]
-    spread = OVERDISPERSION * np.sqrt(sigma2 / (target.learning_rate * target.N))
+    spread = OVERDISPERSION * np.sqrt(sigma2 / (target.power * target.N))
     V = V @ rotation + spread * random.standard_normal(V.shape)
     excess = max(sigma2 - target.sigma2_min, 1e-3 * sigma2)
     return np.append(V.ravel(), np.log(excess) + 0.1 * random.standard_normal())

@@ -24,7 +24,7 @@ class GibbsTarget:
     values : ndarray of shape (D,)
         Eigenvalues of C, descending.
     d : int
-    learning_rate : float
+    power : float
         w.
     sigma2_min : float
     n_rows : float or None
@@ -34,7 +34,7 @@ class GibbsTarget:
     N: float
     values: Array
     d: int
-    learning_rate: float = 1.0
+    power: float = 1.0
     sigma2_min: float = 0.0
     n_rows: float | None = None
 
@@ -46,19 +46,19 @@ class GibbsTarget:
     @property
     def surplus(self) -> float:
         """w N - (D + d - 1): positive for a proper posterior, above 2 p for E[A^p] to exist."""
-        return self.learning_rate * self.N - (self.values.size + self.d - 1)
+        return self.power * self.N - (self.values.size + self.d - 1)
 
     def check(self) -> None:
         """Refuse an improper posterior; warn where its moments do not exist (F12).
 
         Proper if w N > D + d - 1 and (S > 0 or sigma2_min > 0); E[A^p] exists iff w N > D + d - 1 + 2 p.
         """
-        D, w = self.values.size, self.learning_rate
+        D, w = self.values.size, self.power
         if self.surplus <= 0:
             raise ImproperPosteriorError(
-                f"The posterior is improper: learning_rate * N = {w * self.N:.6g}, with N = n (1 - gamma) = "
+                f"The posterior is improper: power * N = {w * self.N:.6g}, with N = n (1 - gamma) = "
                 f"{self.N:.6g}, must exceed D + d - 1 = {D + self.d - 1} for {D} features and {self.d} latent "
-                f"dimensions, or its total mass is infinite. {self._way_out()}a learning_rate above "
+                f"dimensions, or its total mass is infinite. {self._way_out()}a power above "
                 f"{(D + self.d - 1) / self.N:.4g}, fewer features, or bootstrap()."
             )
         if self.noise_sum <= 0 and self.sigma2_min <= 0:
@@ -70,14 +70,14 @@ class GibbsTarget:
         if missing:
             what = "means and variances" if 1 in missing else "variances"
             warn(
-                f"The posterior is proper, but its {what} of A do not exist: learning_rate * N = {w * self.N:.6g} does "
+                f"The posterior is proper, but its {what} of A do not exist: power * N = {w * self.N:.6g} does "
                 f"not exceed D + d - 1 + {2 * missing[0]} = {D + self.d - 1 + 2 * missing[0]}. Quantiles still mean "
                 "something; a smaller gamma or fewer components help."
             )
 
     def _way_out(self) -> str:
         """Which gamma, or how many latent dimensions, would make the posterior proper."""
-        D, w = self.values.size, self.learning_rate
+        D, w = self.values.size, self.power
         gamma = -1.0 if self.n_rows is None else 1 - (D + self.d - 1) / (w * self.n_rows)
         most = int(np.ceil(w * self.N - D + 1)) - 1
         text = f"Use gamma below {gamma:.4g}, " if gamma > 0 else "Use "

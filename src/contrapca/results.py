@@ -1,0 +1,21 @@
+"""The types that contrapca's functions and methods return, for annotations and `isinstance`."""
+
+from ._util.table import Table
+from .gaussian import LatentGaussian
+from .limits import GammaLimits
+from .moments import SolverChoice
+from .paths import ContrastPath
+from .selection import Comparison, ContrastTest, HeldOutContrast
+from .uncertainty import ContrastPosterior
+
+__all__ = [
+    "Comparison",
+    "ContrastPath",
+    "ContrastPosterior",
+    "ContrastTest",
+    "GammaLimits",
+    "HeldOutContrast",
+    "LatentGaussian",
+    "SolverChoice",
+    "Table",
+]
