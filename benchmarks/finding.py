@@ -35,7 +35,7 @@ def sparse_tables(n: int, m: int, D: int) -> tuple[Any, Any]:
     members = rng.random((4, D)) < 0.1
 
     def rows(count: int, programmes: int) -> Any:
-        found = sp.random_array((count, D), density=0.05, format="csr", rng=rng)
+        found = sp.random(count, D, density=0.05, format="csr", random_state=rng)
         row = np.repeat(np.arange(count), np.diff(found.indptr))
         for k in range(programmes):
             found.data *= 1 + np.exp(0.8 * rng.standard_normal(count))[row] * members[k][found.indices]

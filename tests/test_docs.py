@@ -58,7 +58,7 @@ def pages_to_run():
             yield pytest.param(page, marks=pytest.mark.slow if page == "docs/paper.md" else ())  # its experiments
 
 
-@pytest.mark.parametrize("document", pages_to_run())
+@pytest.mark.parametrize("document", list(pages_to_run()))
 def test_examples_run(document, tmp_path, monkeypatch, need, request):
     for library in LIBRARIES.get(document, []):
         need(library)

@@ -42,6 +42,7 @@ def test_rows_without_holes_and_without_values():
     np.testing.assert_allclose(std, np.sqrt(np.broadcast_to(np.diag(model.get_covariance()), (2, 8))), rtol=1e-10)
 
 
+@pytest.mark.slow
 def test_draws_have_the_conditional_moments():
     """Mean and covariance over many draws within 5 standard errors; a covariance 10 % larger must fail."""
     model = PCPCA(2, gamma=0.3).fit(X, background=Y)

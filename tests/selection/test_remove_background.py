@@ -30,7 +30,7 @@ def test_removed_directions_and_surviving_structure():
 
 
 def test_directions_that_the_background_has_not():
-    with pytest.raises(ValueError, match=r"n_directions=3 .* varies in 2 directions"):
+    with pytest.raises(ValueError, match=r"n_directions=3 .* varies in only 2 directions"):
         remove_background(X, background=Y[:3], n_directions=3)
 
 

@@ -16,6 +16,7 @@ SOLVERS = st.sampled_from(["eigh", "dual", "lanczos"])
 pytestmark = pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
 
 
+@pytest.mark.slow
 @settings(max_examples=300)
 @given(case=tables(), solver=SOLVERS)
 def test_pcpca_limit_separates_feasible_from_infeasible(case, solver):

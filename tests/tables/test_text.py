@@ -263,3 +263,9 @@ def test_write_filled_changes_holes_only(table):
 def test_refusals(table, content, says):
     with pytest.raises(TableFileError, match=says):
         table(content)
+
+
+def test_a_cell_that_is_only_a_byte_order_mark(table):
+    """Found by fuzzing: neither a number nor a text that could be named."""
+    found = table("gene0,gene1\n\ufeff,0.284\n-1.083,2.547\n")
+    assert "gene1" in found.names

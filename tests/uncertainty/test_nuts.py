@@ -66,6 +66,7 @@ def entries(found, Q):
     return np.stack([found.sigma2, A[..., 0, 0], A[..., 0, 1], A[..., 1, 1]], axis=-1)
 
 
+@pytest.mark.slow
 def test_moments_against_quadrature(long_run):
     """D = 2, d = 1: E[sigma2] and E[A] within 4 Monte-Carlo standard errors; a target 5 % off is told apart."""
     Q = np.linalg.eigh(C2)[1][:, ::-1]

@@ -226,4 +226,4 @@ def _stray_cell(file: TextFile, cells: list[str]) -> int | None:
             f"{file.path!r} has decimal commas or thousands separators, such as {with_comma[0]!r}: write 1.5 instead "
             "of 1,5, and 1234 instead of 1,234."
         )
-    return stray[0][0] if len(present) - len(stray) > MOSTLY * len(present) else None
+    return stray[0][0] if stray and len(present) - len(stray) > MOSTLY * len(present) else None
