@@ -12,7 +12,7 @@ from ._console import Console
 from ._describe import model_lines, model_summary
 from ._inputs import Group, Inputs, read_inputs
 from ._outputs import check_outputs, staged, write_columns
-from ._verdict import verdict_lines, verdict_of, verdict_summary
+from ._verdict import scale_of, verdict_lines, verdict_of, verdict_summary
 
 METHODS = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
 FILES = ("model.npz", "latents.csv", "loadings.csv")
@@ -43,7 +43,7 @@ def fit(options: Namespace, console: Console) -> None:
 
 def make_model(options: Namespace, console: Console) -> Any:
     """The estimator that the options ask for."""
-    kind, scale = METHODS[options.method], None if options.scale == "none" else options.scale
+    kind, scale = METHODS[options.method], scale_of(options)
     settings: dict[str, Any] = {"scale": scale, "gamma": options.gamma}
     if kind is PPCA:  # one group, so scaled or not
         settings = {"scale": scale is not None}

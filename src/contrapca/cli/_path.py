@@ -10,6 +10,7 @@ from ._fit import METHODS
 from ._info import path_lines, path_summary
 from ._inputs import read_inputs
 from ._outputs import check_outputs, staged, write_columns
+from ._verdict import scale_of
 
 FILES = ("path.npz", "path.csv")
 
@@ -20,7 +21,7 @@ def path(options: Namespace, console: Console) -> None:
     check_outputs(files, force=options.force)
     inputs = read_inputs(options)
     found = contrast_path(
-        METHODS[options.method](options.components, scale=None if options.scale == "none" else options.scale),
+        METHODS[options.method](options.components, scale=scale_of(options)),
         inputs.X,
         background=inputs.Y,
         gammas=options.gammas,

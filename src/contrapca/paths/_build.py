@@ -17,7 +17,7 @@ from ..solvers import PathSpectrum, Spectrum, solve_path
 from ..subspaces import canonical_sign_of
 from ._grids import DEFAULT_POINTS, checked_grid, number_of_points, with_gamma
 from ._masked import masked_path
-from ._path import ContrastPath, stacked
+from ._path import ContrastPath, contrasted, stacked
 
 
 def contrast_path(
@@ -134,7 +134,7 @@ def _solved_path(
         inside.append(covariances.map(np.trace))
         if ratios is not None:
             ratios[g] = shown.ratios
-        eigenvalues[g] = shown.variances.foreground - gamma * np.mean(shown.variances.backgrounds, axis=0)
+        eigenvalues[g] = contrasted(shown.variances, gamma)
     signs = canonical_sign_of(np.einsum("Dk,gkd->gDd", basis, components))[:, None, :]
     loadings[..., :k] *= signs
     return ContrastPath(

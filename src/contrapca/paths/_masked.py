@@ -18,7 +18,7 @@ from ..gaussian import LatentGaussian
 from ..methods import PCPCA_METHOD
 from ..moments import Incomplete
 from ._grids import MASKED_POINTS, checked_grid, number_of_points, with_gamma
-from ._path import ContrastPath, stacked
+from ._path import ContrastPath, contrasted, stacked
 
 SETTINGS = Settings(random_state=0)
 
@@ -104,13 +104,12 @@ def _assembled(
     frames = np.hstack([*(fit.components for fit in fits), *(model.W for model in models)])
     # A basis of the components and loadings of all gammas.
     basis = np.linalg.svd(frames, full_matrices=False)[0] if frames.shape[1] < D else np.eye(D)
-    contrasted = [fit.variances.foreground - fit.gamma * np.mean(fit.variances.backgrounds, axis=0) for fit in fits]
     return ContrastPath(
         gammas=np.array([fit.gamma for fit in fits]),
         gamma_max=limit,
         gamma_max_is_bound=True,
         auto_gamma=latents.auto_fraction * limit,
-        eigenvalues=np.array(contrasted),
+        eigenvalues=np.array([contrasted(fit.variances, fit.gamma) for fit in fits]),
         noise_variance=np.array([model.sigma2 for model in models]),
         objective=np.array([fit.objective for fit in fits]),
         variances=stacked([fit.variances for fit in fits]),

@@ -374,6 +374,11 @@ class ContrastPath:
         )
 
 
+def contrasted(variances: Groups[Array], gamma: float) -> Array:
+    """Variance of the foreground along each component minus gamma times that of the background, shape (d,)."""
+    return variances.foreground - gamma * np.mean(variances.backgrounds, axis=0)
+
+
 def stacked(groups: Sequence[Groups[Any]]) -> Groups[Array]:
     """For each group, one array of the values at every gamma."""
     names = groups[0].names

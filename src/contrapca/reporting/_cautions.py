@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..fitting import looks_exchanged
+from ..fitting import SHARED_RATIO, looks_exchanged
 from ..paths import ContrastPath
 from ..selection import advice_on_values
 from ..subspaces import principal_angles, principal_axes
@@ -14,7 +14,6 @@ from ..uncertainty import MAX_R_HAT, MIN_ESS
 from ._points import MAX_POINTS
 from ._subject import Subject
 
-SHARED_RATIO = 1.5  # a component that varies less than this many times more in the cases may be shared
 ONE_FEATURE = 0.8  # fraction of a component's squared loadings in one feature
 ONE_ROW = 0.5  # fraction of a component's variance in one row
 UNEQUAL_UNITS = 100.0  # ratio of standard deviations above which the larger ones dominate

@@ -12,12 +12,11 @@ import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_n_components
-from .._util.arrays import TINY, Array, Rows
+from .._util.arrays import Array, Rows
 from .._util.progress import Progress
 from .._util.table import Table
 from ..blocks import unit_numbers
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA
-from ..exceptions import GroupError
 from ..fitting import Fit, HeldOut, Training, fold_error, held_out, many_problems, resolved, unwarned
 from ..groups import Groups
 from ..moments import MAX_DENSE, Fold
@@ -25,6 +24,7 @@ from ..rows import storage
 from ..subspaces import affinity
 from ._held_out import chosen_gamma, collected, complete_tables, directions, folds_of, gamma_of, merged
 from ._raw_values import advice_on_values
+from ._silhouette import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
 
 SCALINGS = (None, "pooled")
 MAX_SHARED = 10  # shared dimensions of CLVM: its run time grows with them
@@ -32,7 +32,6 @@ MAX_SHARED = 10  # shared dimensions of CLVM: its run time grows with them
 # folds.
 LOOSE_TOL, TOL = 1e-3, 1e-6
 CERTAIN = 2.0  # differences of at least this many standard errors count
-SILHOUETTE_ROWS = 2000
 
 
 @dataclass(frozen=True)
@@ -259,11 +258,8 @@ def _candidates(k: int, n_features: int) -> list[tuple[str, Any]]:
 def _checked_labels(labels: Any, n_rows: int) -> Any:
     if labels is None:
         return None
-    classes = np.asarray(labels).ravel().astype(str)
-    if classes.size != n_rows:
-        raise GroupError(f"labels has {classes.size} entries for {n_rows} foreground rows: pass one per row.")
-    if not 1 < np.unique(classes).size < n_rows:
-        raise GroupError("labels must contain at least two classes, and fewer classes than rows.")
+    classes = checked_classes(labels, n_rows)
+    check_several(classes)
     return classes
 
 
@@ -304,9 +300,7 @@ def _agreement(axes: list[Array]) -> float:
 
 def _silhouette(fit: Fit, rows: Rows, classes: Any) -> float:
     """Silhouette of the classes on unit-variance latents, of at most 2000 rows, evenly spread."""
-    from sklearn.metrics import silhouette_score  # imported late, because it is slow
-
     chosen = np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], SILHOUETTE_ROWS)).astype(int))
     units, P = fit.units.foreground, fit.projection
     Z = units.apply(lambda block: storage(block).centred_product(block, units.origin, P), rows[chosen])
-    return float(silhouette_score(Z / np.maximum(Z.std(axis=0), TINY), classes[chosen]))
+    return unit_variance_silhouette(Z, classes[chosen])

@@ -11,7 +11,7 @@ from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import check_count, check_option, generator
-from .._util.arrays import TINY, Array
+from .._util.arrays import Array
 from .._util.table import Table
 from ..blocks import Indices, fewer_folds, unit_numbers
 from ..estimators import CPCA, PCPCA
@@ -23,10 +23,10 @@ from ..moments import Complete, DenseScatter, Moments, assign_folds, contrast, m
 from ..objectives import relative_log_likelihood
 from ..paths import ContrastPath, check_estimator, path_of_data
 from ..solvers import Spectrum, solve_path
+from ._silhouette import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
 
 CRITERIA = ("contrast", "likelihood", "silhouette")
 HELD_OUT = ("contrast", "likelihood")  # criteria that hold rows out
-SILHOUETTE_ROWS = 2000  # larger foregrounds are sampled
 
 
 class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -221,19 +221,12 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def _silhouettes(self, path: ContrastPath, rows: Any, labels: Any) -> Array:
         """Silhouette of the labels at every gamma, on unit-variance latents."""
-        from sklearn.metrics import silhouette_score  # imported late, because it is slow
-
-        classes = np.asarray(labels).ravel().astype(str)
-        if classes.size != rows.shape[0]:
-            raise GroupError(f"labels has {classes.size} entries for {rows.shape[0]} foreground rows: pass one each.")
+        classes = checked_classes(labels, rows.shape[0])
         chosen = np.arange(rows.shape[0])
         if chosen.size > SILHOUETTE_ROWS:
             chosen = np.sort(generator(self.random_state).choice(chosen, SILHOUETTE_ROWS, replace=False))
-        if not 1 < np.unique(classes[chosen]).size < chosen.size:
-            raise GroupError("labels must contain at least two classes, and fewer classes than rows.")
-        latents = path.latents(rows[chosen])
-        latents = latents / np.maximum(latents.std(axis=1, keepdims=True), TINY)
-        return np.array([silhouette_score(Z, classes[chosen]) for Z in latents])
+        check_several(classes[chosen])
+        return np.array([unit_variance_silhouette(Z, classes[chosen]) for Z in path.latents(rows[chosen])])
 
     def table(self) -> Table:
         """Gamma, score and standard error, one row per gamma of the path."""
