@@ -16,6 +16,8 @@ from contrapca.moments import select_solver
         (60_000, 40_000, False, "lanczos"),
         (5918, 32_738, True, "lanczos"),
         (5918, 200, True, "eigh"),
+        (100_000, 2000, True, "eigh"),
+        (5918, 2000, True, "lanczos"),
         (100, 100, False, "eigh"),
     ],
 )

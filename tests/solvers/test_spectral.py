@@ -11,7 +11,7 @@ from contrapca import CPCA, Moments
 from contrapca.exceptions import SolverError
 from contrapca.groups import Groups
 from contrapca.moments import contrast
-from contrapca.solvers import _spectral, top_eigenpairs
+from contrapca.solvers import _spectral, is_iterated, top_eigenpairs, top_eigenvalues
 from contrapca.subspaces import canonical_signs
 
 accumulate = Moments.from_rows
@@ -31,6 +31,17 @@ def test_equal_to_dense_oracle(groups, read, gamma):
     oracles.same_subspace(spectrum.vectors, U[:, ::-1][:, :3], 1e-8)
     for image, table in zip(spectrum.images, (X, Y), strict=True):
         np.testing.assert_allclose(image, oracles.scatter(table) @ spectrum.vectors, atol=1e-8)
+
+
+@pytest.mark.parametrize("features", [60, 600])
+def test_eigenvalues_alone(features):
+    """To three digits where products find them, noise included; to rounding otherwise."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 200, features)) * np.linspace(1, 3, features)
+    C = contrast_of(X, Y, 0.3, accumulate)
+    expected = np.linalg.eigvalsh(oracles.contrast_matrix(X, Y, 0.3))[::-1][:12]
+    assert is_iterated(C, 12) == (features == 600)
+    np.testing.assert_allclose(top_eigenvalues(C, 12), expected, rtol=1e-9 if features == 60 else 1e-3)
 
 
 def test_largest_algebraic_not_largest_magnitude():

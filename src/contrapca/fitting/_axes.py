@@ -14,6 +14,7 @@ from ..objectives import least_losses
 from ..solvers import (
     contrast_axes,
     estimated_moments,
+    is_iterated,
     latent_rank,
     latent_rotation,
     noise_rank,
@@ -23,9 +24,9 @@ from ..solvers import (
 from ..subspaces import canonical_sign_of
 from ._fit import Latents
 
-# Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products with the rows, the
-# first few are tried first: they are enough for most tables.
-MOST, LOOKS = 51, (12, 25, 51)
+# Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products, the first few are
+# tried first: they are enough for most tables.
+LOOKS = (12, 25, 51)
 MASKED_SPARE = 10  # latent dimensions of a model of incomplete rows beyond those that are shown
 
 
@@ -123,7 +124,7 @@ def masked_rank(groups: Groups[MaskedGroup], k: int) -> int:
 
 def _dimensions_above_noise(group: Moments) -> int:
     C, found = alone(group), 0
-    for look in (MOST,) if C.is_dense else LOOKS:
+    for look in LOOKS if is_iterated(C, LOOKS[0]) else LOOKS[-1:]:
         count = min(look, C.size - 1)
         found = noise_rank(top_eigenvalues(C, count), group.weight, C.n_features, C.trace)
         if found < count or count < look:

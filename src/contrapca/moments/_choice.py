@@ -9,8 +9,9 @@ from ..groups import Tables
 
 # Up to this order a dense eigenproblem takes at most a minute and about 1.5 GiB.
 MAX_DENSE = 8000
-# Products with sparse rows are cheap, so forming a scatter matrix pays only when it is small.
-MAX_DENSE_FROM_SPARSE = 500
+# Products with sparse rows are cheap, so forming a scatter matrix pays only when it is small, or when there are so many
+# rows that hundreds of products with them cost more.
+MAX_DENSE_FROM_SPARSE, MAX_DENSE_FROM_MANY, MANY_ROWS = 500, 2000, 5
 SPECTRAL = ("eigh", "dual", "lanczos")
 
 
@@ -53,8 +54,8 @@ def select_solver(n_rows: int, n_features: int, sparse: bool, requested: str = "
         return SolverChoice(requested, "requested")
     D, k = n_features, n_rows
     if sparse:
-        if D <= MAX_DENSE_FROM_SPARSE:
-            return SolverChoice("eigh", f"sparse rows, but only {D} features: their scatter matrix is small")
+        if D <= MAX_DENSE_FROM_SPARSE or (D <= MAX_DENSE_FROM_MANY and k >= MANY_ROWS * D):
+            return SolverChoice("eigh", f"{k} sparse rows, but only {D} features: their scatter matrix is small")
         return SolverChoice("lanczos", f"sparse rows with {D} features: only products with the rows are needed")
     if min(D, k) > MAX_DENSE:
         return SolverChoice("lanczos", f"{D} features and {k} rows both exceed {MAX_DENSE}: too large to be dense")

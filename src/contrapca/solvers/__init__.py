@@ -7,5 +7,5 @@ from ._expectations import expected_covariance, expected_total_variance, gls_mea
 from ._gradient import GradientSolution, maximise
 from ._lbfgs import minimise
 from ._path import PathSpectrum, solve_path
-from ._spectral import LOOSE, SECOND_ORDER, Spectrum, top_eigenpairs, top_eigenvalues
+from ._spectral import LOOSE, SECOND_ORDER, Spectrum, is_iterated, top_eigenpairs, top_eigenvalues
 from ._starts import estimated_moments, masked_start, random_start

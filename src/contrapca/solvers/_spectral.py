@@ -90,7 +90,7 @@ def top_eigenpairs(
         Whether to try an iterative solver first if C is a matrix.
     """
     if contrast.is_dense:
-        if iterate and contrast.size >= MIN_ITERATED_ORDER and d <= MAX_ITERATED_SHARE * contrast.size:
+        if iterate and is_iterated(contrast, d):
             with contextlib.suppress(_Unconverged):
                 return _lanczos(contrast, d, start, TIGHT, max_restarts=int(RESTARTS_PER_ORDER * contrast.size))
         return _direct(contrast, d)
@@ -108,13 +108,22 @@ def top_eigenpairs(
 
 
 def top_eigenvalues(contrast: Contrast, d: int) -> Array:
-    """The `d` largest algebraic eigenvalues of C, descending, to three digits if C is not a matrix, shape (d,)."""
+    """The `d` largest algebraic eigenvalues of C, descending, shape (d,): to three digits if C is large, else exact."""
     if not contrast.is_dense:
         return top_eigenpairs(contrast, d, tol=LOOSE).values
+    if is_iterated(contrast, d):
+        with contextlib.suppress(_Unconverged):
+            return _lanczos(contrast, d, None, LOOSE, max_restarts=int(RESTARTS_PER_ORDER * contrast.size)).values
     last = contrast.size - 1
     matrix, inside = contrast.dense(), [last - d + 1, last]
     values = scipy.linalg.eigvalsh(matrix, subset_by_index=inside, overwrite_a=True, check_finite=False)
     return np.asarray(values[::-1])
+
+
+def is_iterated(contrast: Contrast, d: int) -> bool:
+    """Whether `d` eigenpairs of C are found by products with it: if it is no matrix, or one large enough."""
+    large = contrast.size >= MIN_ITERATED_ORDER and d <= MAX_ITERATED_SHARE * contrast.size
+    return large or not contrast.is_dense
 
 
 def _direct(contrast: Contrast, d: int) -> Spectrum:
