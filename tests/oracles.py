@@ -274,3 +274,23 @@ def clvm_log_likelihood(X, Y, S, W, sigma2):
     shared = S @ S.T + sigma2 * np.eye(len(S))
     left = gaussian_log_density(X - X.mean(axis=0), shared + W @ W.T).sum()
     return left + gaussian_log_density(Y - Y.mean(axis=0), shared).sum()
+
+
+def repeated(rows, weights):
+    """Rows that count whole numbers of times, written out."""
+    return np.repeat(rows, np.asarray(weights, dtype=int), axis=0)
+
+
+def mixed_contrast(X, backgrounds, gammas):
+    """C = S_X - sum_j gamma'_j (n / m_j) S_j, each background about its own mean."""
+    return scatter(X) - sum(g * len(X) / len(Y) * scatter(Y) for g, Y in zip(gammas, backgrounds, strict=True))
+
+
+def ray_limit(X, backgrounds, gammas, d, steps=60):
+    """The largest t <= 1 / sum(gammas) at which PCPCA is feasible along t * gammas, by bisection, times their sum."""
+    low, high = 0.0, 1 / sum(gammas)
+    for _ in range(steps):
+        middle = (low + high) / 2
+        C = mixed_contrast(X, backgrounds, [middle * g for g in gammas])
+        low, high = (middle, high) if np.linalg.eigvalsh(C)[: X.shape[1] - d].sum() > 0 else (low, middle)
+    return low * sum(gammas)

@@ -16,7 +16,7 @@ ROOT = Path(contrapca.__file__).parent
 LAYERS = [
     {"_util", "_version", "exceptions"},
     {"rows"},
-    {"_checks"},
+    {"_checks", "backgrounds"},
     {"groups"},
     {"blocks", "units"},
     {"moments"},

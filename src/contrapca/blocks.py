@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -13,15 +13,33 @@ import numpy.typing as npt
 from ._util.arrays import Array
 from ._util.text import is_missing, listed, plural
 from .exceptions import GroupError, warn
-from .groups import Groups
+from .groups import Groups, Tables
 
 Indices = npt.NDArray[np.intp]
 
-ARGUMENTS = Groups.of("blocks", "background_blocks")  # the parameter names
 # The last part of a name such as 309_1, s7-b or patient3.rep2: a short number, one letter, or rep with a number.
 REPLICATE = re.compile(r"(?P<stem>.*\w)[_.\- ](?P<last>\d{1,3}|[A-Za-z]|(?:r|rep|replicate|run)[_.\- ]?\d{1,3})")
 MIN_STEMS = 3  # one or two common beginnings are the names of groups (case_1, ..., control_1, ...)
 MIN_REPEATED = 0.5  # fraction of the rows that share their beginning with another row
+
+
+def table_units(tables: Tables, blocks: Any, background_blocks: Any, *, least: int, what: str) -> Groups[Indices]:
+    """`unit_numbers` of the rows of tables; labels of rows that were left out, for their weight of 0, are dropped."""
+    given = tables.rows.map(lambda rows, kept: int(rows.shape[0] if kept is None else kept.size), tables.kept)
+    units = unit_numbers(given, blocks, background_blocks, least=least, what=what)
+    if all(kept is None for kept in tables.kept):
+        return units
+    units = units.map(lambda own, kept: own if kept is None else own[kept], tables.kept)
+    _, numbers = np.unique(np.concatenate(list(units)), return_inverse=True)
+    return units.like(np.split(numbers, np.cumsum([own.size for own in units])[:-1]))
+
+
+def _arguments(groups: Groups[Any]) -> Groups[str]:
+    """The parameter, and the key of a dict, that has the blocks of each group."""
+    several = len(groups.backgrounds) > 1
+    return groups.like(
+        ["blocks", *(f"background_blocks[{name!r}]" if several else "background_blocks" for name in groups.names[1:])]
+    )
 
 
 def unit_numbers(counts: Groups[int], blocks: Any, background_blocks: Any, *, least: int, what: str) -> Groups[Indices]:
@@ -32,7 +50,7 @@ def unit_numbers(counts: Groups[int], blocks: Any, background_blocks: Any, *, le
     counts : Groups of int
         Rows of each group.
     blocks, background_blocks : array-like of shape (n,), (m,), or None
-        A label that occurs in both is one block with rows in both groups (paired).
+        A label that occurs in both is one block with rows in both groups (paired). A dict of several backgrounds.
     least : int
         Minimum number of units in each group.
     what : str
@@ -49,19 +67,19 @@ def unit_numbers(counts: Groups[int], blocks: Any, background_blocks: Any, *, le
                 raise GroupError(
                     f"The {group} has {plural(count, 'row')}: {what} needs at least {least} in each group."
                 )
-        starts = Groups.from_items(np.cumsum([0, *counts])[:-1].tolist(), counts.names)
+        starts = counts.like(np.cumsum([0, *counts])[:-1].tolist())
         return counts.map(lambda count, start: np.arange(start, start + count), starts)
-    if counts.background is not None and (blocks is None or background_blocks is None):
-        has, lacks = ARGUMENTS if background_blocks is None else list(ARGUMENTS)[::-1]
+    if counts.backgrounds and (blocks is None or background_blocks is None):
+        has, lacks = ("blocks", "background_blocks")[:: 1 if background_blocks is None else -1]
         raise GroupError(
             f"{has} is given but {lacks} is not: blocks can only be compared with blocks. Pass both; give each "
             "independent row its own label."
         )
     codes: dict[Any, int] = {}
-    given = Groups.of(blocks, background_blocks if counts.backgrounds else None)
-    labels = given.map(check_labels, counts, ARGUMENTS)
+    given, arguments = counts.like([blocks, *_of_backgrounds(background_blocks, counts)]), _arguments(counts)
+    labels = given.map(check_labels, counts, arguments)
     units = labels.map(lambda own: np.array([codes.setdefault(label, len(codes)) for label in own], dtype=np.intp))
-    for name, own in zip(ARGUMENTS, units, strict=False):
+    for name, own in zip(arguments, units, strict=True):
         found = count_units(own)
         if found < least:
             raise GroupError(
@@ -70,6 +88,21 @@ def unit_numbers(counts: Groups[int], blocks: Any, background_blocks: Any, *, le
             )
     _warn_single_rows(labels, units)
     return units
+
+
+def _of_backgrounds(background_blocks: Any, counts: Groups[int]) -> list[Any]:
+    """The blocks of each background, from one array or a dict."""
+    names = counts.names[1:]
+    if not isinstance(background_blocks, Mapping):
+        if len(names) > 1:
+            raise GroupError(
+                f"There are {len(names)} backgrounds: pass background_blocks= as a dict with the names {listed(names)}."
+            )
+        return [background_blocks] * len(names)
+    given = {str(name): own for name, own in background_blocks.items()}
+    if given.keys() != set(names):
+        raise GroupError(f"background_blocks has {listed(list(given))}, but the backgrounds are {listed(names)}.")
+    return [given[name] for name in names]
 
 
 def check_labels(labels: Any, n_rows: int, name: str) -> list[Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 import numpy as np
@@ -12,6 +12,15 @@ from sklearn.utils.validation import check_array
 
 from ._util.arrays import Array, Rows, is_sparse
 from ._util.text import default_names, is_missing, listed
+from .backgrounds import (
+    background_weights,
+    check_all_present,
+    check_weights,
+    counted_rows,
+    label_groups,
+    mix_of,
+    named_backgrounds,
+)
 from .exceptions import GroupError, NonFiniteError, warn
 from .rows import is_storage, storage
 
@@ -34,11 +43,14 @@ class Groups(Generic[T]):
         The value of each background; empty if there is none.
     names : tuple of str
         "foreground", then the names of the backgrounds.
+    mix : tuple of float, or None
+        The part of gamma that each background has in a contrast, adding up to 1; None: its part of the rows (F20).
     """
 
     foreground: T
     backgrounds: tuple[T, ...] = ()
     names: tuple[str, ...] = ("foreground",)
+    mix: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, foreground: T, background: T | None = None) -> Groups[T]:
@@ -46,10 +58,14 @@ class Groups(Generic[T]):
         return cls(foreground) if background is None else cls(foreground, (background,), ("foreground", "background"))
 
     @classmethod
-    def from_items(cls, items: Iterable[T], names: tuple[str, ...]) -> Groups[T]:
+    def from_items(cls, items: Iterable[T], names: tuple[str, ...], mix: tuple[float, ...] | None = None) -> Groups[T]:
         """One value for each name, the foreground's first."""
         foreground, *backgrounds = items
-        return cls(foreground, tuple(backgrounds), names)
+        return cls(foreground, tuple(backgrounds), names, mix)
+
+    def like(self, items: Iterable[R]) -> Groups[R]:
+        """Other values for the same groups, the foreground's first."""
+        return Groups.from_items(items, self.names, self.mix)
 
     @property
     def background(self) -> T | None:
@@ -70,11 +86,11 @@ class Groups(Generic[T]):
 
     def map(self, function: Callable[..., R], *others: Groups[Any]) -> Groups[R]:
         """Apply a function to each group's value, and to the values of `others` for the same group."""
-        return Groups.from_items(map(function, self, *others), self.names)
+        return self.like(map(function, self, *others))
 
     def map_named(self, function: Callable[[str, T], R]) -> Groups[R]:
         """Apply a function to each group's name and value."""
-        return Groups.from_items(map(function, self.names, self), self.names)
+        return self.like(map(function, self.names, self))
 
 
 @dataclass(frozen=True)
@@ -90,12 +106,29 @@ class Tables:
         Feature names.
     text_names : bool
         Whether the table's own column names were strings, as scikit-learn requires.
+    weights : Groups of ndarray of shape (n_k,), or of None
+        How often each row counts, above 0; None in a group whose rows all count once.
+    kept : Groups of ndarray of bool, or of None
+        Which rows of the tables as given these are, if rows of weight 0 were left out.
     """
 
     rows: Groups[Rows]
     means: Groups[Array]
     names: tuple[str, ...] | None
     text_names: bool
+    weights: Groups[Array | None]
+    kept: Groups[npt.NDArray[np.bool_] | None]
+
+    @classmethod
+    def of_moments(cls, moments: Groups[Any], names: tuple[str, ...] | None, text_names: bool) -> Tables:
+        """Moments in place of rows."""
+        none: Groups[Any] = moments.map(lambda _: None)
+        return cls(moments, moments.map(lambda group: group.mean), names, text_names, none, none)
+
+    @property
+    def totals(self) -> Groups[float]:
+        """The number of rows of each group, or the sum of their weights."""
+        return self.rows.map(lambda rows, w: float(rows.shape[0] if w is None else w.sum()), self.weights)
 
     @property
     def incomplete(self) -> bool:
@@ -110,6 +143,22 @@ class Tables:
     def feature(self, index: int) -> str:
         """A feature's name in quotes, or its column number."""
         return feature_label(self.names, index)
+
+    def foreground_alone(self) -> Tables:
+        """The foreground as the only group."""
+        every: tuple[Groups[Any], ...] = (self.rows, self.means, self.weights, self.kept)
+        rows, means, weights, kept = (Groups.of(one.foreground) for one in every)
+        return replace(self, rows=rows, means=means, weights=weights, kept=kept)
+
+    def with_one_background(self, name: str) -> Tables:
+        """These tables; raise if there are several backgrounds."""
+        backgrounds = self.rows.names[1:]
+        if len(backgrounds) > 1:
+            raise GroupError(
+                f"{name} compares two groups, but there are {len(backgrounds)} backgrounds ({listed(backgrounds)}): "
+                "pass one of them, or stack those that were measured alike into one table."
+            )
+        return self
 
 
 def feature_label(names: Sequence[str] | None, index: int) -> str:
@@ -209,11 +258,15 @@ def split_groups(
     name: str,
     needs_background: bool,
     allow_missing: bool = False,
+    sample_weight: Any = None,
+    background_weight: Any = None,
+    gamma: Any = None,
 ) -> Tables:
     """Foreground and background rows from the arguments of `fit`.
 
-    The background is either a separate table (`background`) or the rows of `X` whose label in `y` is
-    `background_label`. Without `background_label`, `y` is ignored, as in scikit-learn's transformers.
+    The background is either a separate table (`background`), a dict of several, or the rows of `X` whose label in `y`
+    is `background_label`, or in that list. Without `background_label`, `y` is ignored, as in scikit-learn's
+    transformers. `gamma` is a dict where each background has its own.
     """
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) > 1:
@@ -230,8 +283,14 @@ def split_groups(
                 "Both background= and y with background_label= were given: use only one of them to specify the "
                 "background."
             )
-        rows = Groups.of(check_table(X, name), check_table(background, name, "background"))
-        _check_same_columns(rows, names, column_names(background))
+        given = named_backgrounds(background)
+        rows = Groups.from_items(
+            [check_table(X, name), *(check_table(table, name, group) for group, table in given.items())],
+            ("foreground", *given),
+        )
+        for group, table in given.items():
+            _check_same_columns(rows.foreground.shape[1], rows[group].shape[1], names, column_names(table), group)
+        weights = rows.like([sample_weight, *background_weights(background_weight, given)])
     elif background_label is not None:
         table = check_table(X, name)
         if y is None:
@@ -239,9 +298,14 @@ def split_groups(
                 f"background_label={background_label!r} needs y: one label per row of X. "
                 "Or pass the background table as background=."
             )
-        is_background = label_mask(y, background_label, table.shape[0])
-        _check_both_present(is_background, y, background_label)
-        rows = Groups.of(table[~is_background], table[is_background])
+        if background_weight is not None:
+            raise GroupError("background_weight= is for a background= table: sample_weight= has one for each row of X.")
+        group_of, group_names = label_groups(y, background_label, table.shape[0])
+        check_all_present(group_of, y, background_label)
+        parts = [group_of == k for k in range(len(group_names))]
+        rows = Groups.from_items([table[part] for part in parts], group_names)
+        stacked = check_weights(sample_weight, table.shape[0], "sample_weight")
+        weights = rows.like([None if stacked is None else stacked[part] for part in parts])
     elif needs_background:
         raise GroupError(
             f"{name} contrasts two groups but was given one. Pass the background table as fit(X, background=Y), "
@@ -250,20 +314,27 @@ def split_groups(
         )
     else:
         rows = Groups.of(check_table(X, name))
+        if background_weight is not None:
+            raise GroupError("background_weight= is given, but no background: pass background= too.")
+        weights = rows.like([sample_weight])
+    rows = replace(rows, mix=mix_of(gamma, rows.names[1:]))
+    counted = rows.map(counted_rows, rows.like(weights), rows.like(rows.names))
+    rows, weights, kept = (counted.map(lambda found, k=k: found[k]) for k in range(3))  # type: ignore[misc]
     texts = None if names is None else tuple(map(str, names))
 
-    def mean(group: str, table: Rows) -> Array:
+    def mean(group: str, table: Rows, own: Array | None) -> Array:
         try:
-            return column_means(table, allow_missing=allow_missing)
+            return column_means(table, own, allow_missing=allow_missing)
         except NonFiniteError as error:
             raise error.within(f"(In the {group}, {feature_label(texts, error.feature)}.)") from error
 
-    return Tables(rows, rows.map_named(mean), texts, all(isinstance(column, str) for column in names or []))
+    means = rows.like(map(mean, rows.names, rows, weights))
+    return Tables(rows, means, texts, all(isinstance(column, str) for column in names or []), weights, kept)
 
 
-def column_means(rows: Rows, *, allow_missing: bool = False) -> Array:
+def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: bool = False) -> Array:
     """Column means in float64, shape (D,), nan for columns with missing values; infinity raises."""
-    mean = storage(rows).column_sums(rows) / rows.shape[0]
+    mean = storage(rows).column_sums(rows, weights) / (rows.shape[0] if weights is None else weights.sum())
     finite: npt.NDArray[np.bool_] = np.isfinite(mean)
     if finite.all():
         return mean
@@ -289,66 +360,38 @@ def _where(columns: npt.NDArray[np.intp], n_features: int) -> str:
     return f"in {columns.size} of {n_features} features (the first is column {columns[0]}, counting from 0)"
 
 
-def _check_same_columns(rows: Groups[Rows], left: list[Any] | None, right: list[Any] | None) -> None:
-    widths = [table.shape[1] for table in rows]
-    same_width = widths[0] == widths[1]  # repeated names can differ in their number alone
+def _check_same_columns(n_left: int, n_right: int, left: list[Any] | None, right: list[Any] | None, group: str) -> None:
+    same_width = n_left == n_right  # repeated names can differ in their number alone
     if left is not None and right is not None and left != right and (same_width or set(left) != set(right)):
-        raise GroupError(_how_names_differ(left, right))
+        raise GroupError(_how_names_differ(left, right, group))
     if not same_width:
         raise GroupError(
-            f"The foreground has {widths[0]} features and the background {widths[1]}: both need "
+            f"The foreground has {n_left} features and the {group} {n_right}: both need "
             "the same columns. (Rows are samples; transpose tables that have samples as columns.)"
         )
 
 
-def _how_names_differ(left: list[Any], right: list[Any]) -> str:
+def _how_names_differ(left: list[Any], right: list[Any], group: str) -> str:
     """How the column names of foreground and background differ, and what to do about it."""
     sets = set(left), set(right)
     alone = [
-        f"{len(names)} only in the {group} (the first: {', '.join(map(repr, names[:3]))})"
-        for group, names in (
+        f"{len(names)} only in the {which} (the first: {', '.join(map(repr, names[:3]))})"
+        for which, names in (
             ("foreground", [name for name in left if name not in sets[1]]),
-            ("background", [name for name in right if name not in sets[0]]),
+            (group, [name for name in right if name not in sets[0]]),
         )
         if names
     ]
     if alone:
         return (
-            f"The feature names of foreground and background differ: {' and '.join(alone)}. Keep the common columns, "
+            f"The feature names of foreground and {group} differ: {' and '.join(alone)}. Keep the common columns, "
             "for example common = X.columns.intersection(background.columns)."
         )
     first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
     return (
-        "The feature names of foreground and background are the same but in a different order, starting at column "
+        f"The feature names of foreground and {group} are the same but in a different order, starting at column "
         f"{first}: {left[first]!r} and {right[first]!r}. Use background[X.columns]."
     )
-
-
-def label_mask(y: Any, label: Any, n_rows: int) -> npt.NDArray[np.bool_]:
-    """Which rows have the background label, shape (n,)."""
-    if np.ndim(label) != 0:
-        raise GroupError(f"background_label={label!r} must be a single label that occurs in y.")
-    labels = np.ravel(np.asarray(y))
-    if labels.size != n_rows:
-        raise GroupError(f"y has {labels.size} labels for {n_rows} rows: pass one per row.")
-    missing = sum(map(is_missing, labels.tolist()))
-    if missing:
-        raise GroupError(f"{missing} of {n_rows} labels in y are missing: drop those rows or assign them to a group.")
-    return np.broadcast_to(np.asarray(labels == label, dtype=bool), labels.shape)
-
-
-def _check_both_present(is_background: npt.NDArray[np.bool_], y: Any, label: Any) -> None:
-    count = int(is_background.sum())
-    if count == 0:
-        found = listed(list(dict.fromkeys(np.ravel(np.asarray(y)).tolist())), 10)
-        raise GroupError(f"No row has the background label {label!r}. Labels in y: {found}.")
-    if count == is_background.size:
-        raise GroupError(f"All {count} rows have the background label {label!r}: no foreground is left.")
-    if count == 1 or count == is_background.size - 1:
-        raise GroupError(
-            f"The background has {count} and the foreground {is_background.size - count} rows: "
-            "each group needs at least 2."
-        )
 
 
 def warn_distant_means(distance: Array, names: Sequence[str] | None) -> None:

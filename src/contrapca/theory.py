@@ -108,7 +108,7 @@ def divergence(W: Any, sigma2: Any, foreground: Any, background: Any, *, beta: f
 
 
 def _groups(X: Any, background: Any, d: int, solver: str, name: str) -> Groups[Moments]:
-    tables = read(X, None, background, name=name, needs_background=True)
+    tables = read(X, None, background, name=name, needs_background=True).with_one_background(name)
     data = collect(tables, check_n_components(d, tables.n_features), None, solver)
     assert isinstance(data, Complete)
     return data.groups

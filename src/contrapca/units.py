@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from ._checks import check_option
 from ._util.archive import check_arrays
 from ._util.arrays import Array, Rows
 from ._util.text import default_names
@@ -117,19 +119,32 @@ def check_same_tables(
     gls : bool
         Whether the fit has generalised-least-squares means, which differ from plain means.
     """
-    for mean, known, name in zip(means, fitted, ("X", "background"), strict=False):
+    names = ("X", *fitted.names[1:])
+    for mean, known, name in zip(means, fitted, names, strict=False):
         if mean.size != known.mean.size:
             raise ValueError(f"{name} has {mean.size} columns, but the fit had {known.mean.size}.")
         allowed = (SAME_GLS_MEAN if gls else SAME_MEAN) * np.sqrt(known.variance) + ROUNDING * np.abs(known.mean)
         far = np.flatnonzero(np.abs(mean - known.mean) > allowed)
         if far.size:
             _refuse(name, f"the means of {far.size} columns differ, the first is {feature_label(known.names, far[0])}")
-    for weight, known, name in zip(weights or (), fitted, ("X", "background"), strict=False):
-        if weight != known.weight:
+    for weight, known, name in zip(weights or (), fitted, names, strict=False):
+        if not math.isclose(weight, known.weight, rel_tol=1e-9):  # sums of weights, in any order
             _refuse(name, f"it has {weight:g} rows, but the fit had {known.weight:g}")
+
+
+def group_of(units: Groups[Units], center: str) -> Units:
+    """The units of the group named by `center`; "background" is also the name of a single background."""
+    if center == "background" and center not in units.names:
+        if not units.backgrounds:
+            raise ValueError("center='background' needs a model that was fitted with a background.")
+        if len(units.backgrounds) == 1:
+            return units.backgrounds[0]
+    check_option(center, "center", units.names if units.backgrounds else ("foreground", "background"))
+    return units[center]
 
 
 def _refuse(name: str, how: str) -> None:
     raise ValueError(
-        f"{name} is not the table of the fit: {how}. Pass the fitted tables, preprocessed in the same way."
+        f"{name} is not the table of the fit: {how}. Pass the fitted tables, preprocessed in the same way, "
+        "with the same weights, if any."
     )

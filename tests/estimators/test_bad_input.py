@@ -48,7 +48,7 @@ CASES = {
     "y too short": (PCPCA(background_label=1), (X, LABELS[:9]), {}, GroupError, "9 labels for 30 rows"),
     "no row with the label": (PCPCA(background_label=7), (X, LABELS), {}, GroupError, r"No row .* 7.*: 0, 1\."),
     "label of another type": (PCPCA(background_label="1"), (X, LABELS), {}, GroupError, r"label '1'.*: 0, 1\."),
-    "a list as label": (PCPCA(background_label=[1] * 30), (X, LABELS), {}, GroupError, "must be a single label"),
+    "a list as label": (PCPCA(background_label=[1] * 30), (X, LABELS), {}, GroupError, "1 cannot be the name"),
     "missing labels": (
         PCPCA(background_label=1),
         (X, [None, np.nan, *LABELS[2:]]),

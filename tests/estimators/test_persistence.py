@@ -191,7 +191,7 @@ def test_numbers_that_overflowed_are_not_saved(tmp_path):
 
 
 def test_parameters_that_json_cannot_hold(tmp_path):
-    model = PCPCA(2, background_label=("a", "b"), gamma=0.1).fit(X, background=Y)
+    model = PCPCA(2, background_label={"a", "b"}, gamma=0.1).fit(X, background=Y)
     with pytest.raises(TypeError, match="background_label"):
         model.save(tmp_path / "model.npz")
     assert not list(tmp_path.iterdir())

@@ -5,5 +5,5 @@ from ._clvm import CLVM
 from ._contrapca import ContraPCA
 from ._cpca import CPCA
 from ._pcpca import PCPCA
-from ._persistence import REGISTRY, load, plain_parameters
+from ._persistence import REGISTRY, group_names, load, plain_parameters, prefixes
 from ._ppca import PPCA

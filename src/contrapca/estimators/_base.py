@@ -13,14 +13,17 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from .._checks import SCALES, check_n_components, check_option
 from .._util.arrays import Array, Rows
 from .._util.table import Table
+from .._util.text import listed
 from ..fitting import Fit, Latents, Settings, fit_data
 from ..groups import Groups, Tables, canonical, column_means, without_mask
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, collect, read
 from ..rows import storage
 from ..uncertainty import ContrastPosterior, bootstrap
-from ..units import Units, check_same_tables
+from ..units import Units, check_same_tables, group_of
 from ._persistence import REGISTRY, fit_from_saved, save_fit
+
+OfBackgrounds = Any  # an array, a dict of them by name if there are several backgrounds, None if there is none
 
 
 class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -37,9 +40,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     mean_: Array
     scale_: Array
     feature_variance_: Array
-    background_mean_: Array | None
-    background_scale_: Array | None
-    background_feature_variance_: Array | None
+    background_mean_: OfBackgrounds
+    background_scale_: OfBackgrounds
+    background_feature_variance_: OfBackgrounds
 
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
@@ -48,7 +51,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ fit
 
-    def _fit(self, X: Any, y: Any, background: Any, gamma: float | None) -> Self:
+    def _fit(
+        self, X: Any, y: Any, background: Any, gamma: float | None, sample_weight: Any, background_weight: Any = None
+    ) -> Self:
         """Compute everything first and set attributes last, so a failure leaves nothing behind."""
         check_option(self.scale, "scale", self._scales)
         tables = read(
@@ -59,6 +64,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             name=type(self).__name__,
             needs_background=gamma != 0,
             allow_missing=self._takes_missing,
+            sample_weight=sample_weight,
+            background_weight=background_weight,
+            gamma=getattr(self, "gamma", None),
         )
         fit = self._fitted(tables, self._collected(tables), gamma)
         if not isinstance(X, Moments):
@@ -99,10 +107,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         elif hasattr(self, "feature_names_in_"):
             del self.feature_names_in_
         self.components_ = fit.components.T.astype(dtype, copy=False)
-        for prefix, group in (("", units.foreground), ("background_", units.background)):
-            for name, value in (("mean", "mean"), ("scale", "scale"), ("feature_variance", "variance")):
-                array = None if group is None else getattr(group, value).astype(dtype, copy=False)
-                setattr(self, f"{prefix}{name}_", array)
+        for name, value in (("mean", "mean"), ("scale", "scale"), ("feature_variance", "variance")):
+            arrays = units.map(lambda group, value=value: getattr(group, value))  # type: ignore[misc]
+            setattr(self, f"{name}_", arrays.foreground.astype(dtype, copy=False))
+            setattr(self, f"background_{name}_", of_backgrounds(arrays, dtype))
         self.explained_variance_ = fit.variances.foreground.astype(dtype, copy=False)
         self.explained_variance_ratio_ = fit.shares.foreground.astype(dtype, copy=False)
         if fit.eigenvalues is not None:
@@ -137,11 +145,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _units(self, center: str) -> Units:
         """Units of the group named by `center`."""
-        units = self._state.units
-        check_option(center, "center", ("foreground", "background", *units.names))
-        if center not in units.names:
-            raise ValueError("center='background' needs a model that was fitted with a background.")
-        return units[center]
+        return group_of(self._state.units, center)
 
     def transform(self, X: Any, *, center: str = "foreground") -> Array:
         """Latent coordinates of each row.
@@ -149,7 +153,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, D)
-        center : {"foreground", "background"}
+        center : {"foreground", "background"} or the name of one of several backgrounds
             "foreground" subtracts `mean_` and divides by `scale_`: use it for foreground and new rows. "background"
             uses `background_mean_` and `background_scale_`: use it for background rows.
 
@@ -169,20 +173,21 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         model = replace(fit.model, mean=units.origin)
         return units.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
 
-    def fit_transform(self, X: Any, y: Any = None, *, background: Any = None) -> Array:
+    def fit_transform(self, X: Any, y: Any = None, **groups: Any) -> Array:
         """Fit, then transform all rows of `X`, in order, including any background rows among them.
 
         Parameters
         ----------
-        X, y, background
+        X, y
             As for `fit`.
+        **groups
+            The keywords of `fit`, such as `background`.
 
         Returns
         -------
         Z : ndarray of shape (n, d)
         """
-        given = {} if background is None else {"background": background}
-        return self.fit(X, y, **given).transform(X)  # type: ignore[no-any-return, attr-defined]
+        return self.fit(X, y, **groups).transform(X)  # type: ignore[no-any-return, attr-defined]
 
     def inverse_transform(self, Z: Any) -> Array:
         """Map latents back to rows: mean + W z (CPCA: mean + V z), in original units.
@@ -227,7 +232,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         Table
             Columns: `feature`, `loading_0`, ... (rows of W; of V for CPCA), `foreground_variance` and, with a
-            background, `background_variance` (original units), and `rank`, 1 for the largest sum of squared loadings.
+            background, `background_variance` (original units; with several, one column for each, by name), and `rank`,
+            1 for the largest sum of squared loadings.
         """
         check_is_fitted(self)
         loadings = self._state.loadings.astype(self.components_.dtype)
@@ -235,14 +241,19 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         columns: dict[str, Any] = {"feature": np.array(self._state.units.foreground.labels, dtype=object)}
         columns |= {f"loading_{k}": loadings[:, k] for k in range(loadings.shape[1])}
         columns["foreground_variance"] = self.feature_variance_
-        if self.background_feature_variance_ is not None:
-            columns["background_variance"] = self.background_feature_variance_
+        variances = self.background_feature_variance_
+        if isinstance(variances, dict):
+            columns |= {f"{name}_variance": variance for name, variance in variances.items()}
+        elif variances is not None:
+            columns["background_variance"] = variances
         ranked = {name: column[order] for name, column in columns.items()}
         return Table(ranked | {"rank": np.arange(1, order.size + 1)})
 
     # ------------------------------------------------------------------ uncertainty
 
-    def _fitted_groups(self, X: Any, y: Any, background: Any) -> Tables:
+    def _fitted_groups(
+        self, X: Any, y: Any, background: Any, sample_weight: Any = None, background_weight: Any = None
+    ) -> Tables:
         """Check the tables of the fit when they are passed again."""
         check_is_fitted(self)
         contrasted = self._state.units.background is not None
@@ -254,11 +265,25 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             raise ValueError(f"X has {X.mean.size} features, but the fit had {self.n_features_in_}.")
         label = self._parameters.get("background_label") if contrasted else None
         name = type(self).__name__
-        return read(X, y, background, label, name=name, needs_background=contrasted, allow_missing=self._takes_missing)
+        tables = read(
+            X,
+            y,
+            background,
+            label,
+            name=name,
+            needs_background=contrasted,
+            allow_missing=self._takes_missing,
+            sample_weight=sample_weight,
+            background_weight=background_weight,
+        )
+        known = self._state.units
+        if tables.rows.names != known.names:
+            raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
+        return replace(tables, rows=replace(tables.rows, mix=known.mix))
 
-    def _fitted_data(self, X: Any, y: Any, background: Any) -> Complete | Incomplete:
-        """The data of the fit in model units, from the same tables passed again; other tables raise."""
-        tables, units = self._fitted_groups(X, y, background), self._state.units
+    def _fitted_data(self, *given: Any) -> Complete | Incomplete:
+        """The data of the fit in model units, from the arguments of `fit` passed again; other tables raise."""
+        tables, units = self._fitted_groups(*given), self._state.units
         data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale))
         check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
         return data
@@ -270,6 +295,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         y: Any = None,
         *,
         background: Any = None,
+        sample_weight: Any = None,
+        background_weight: Any = None,
         blocks: Any = None,
         background_blocks: Any = None,
         n_resamples: int = 200,
@@ -284,11 +311,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X, y, background
-            The rows of the fit, as for `fit`.
+        X, y, background, sample_weight, background_weight
+            The rows of the fit, as for `fit`. A row is drawn with its weight.
         blocks, background_blocks : array-like of shape (n,) and (m,), optional
             The donor, animal or plate of each row, if rows are not independent: whole blocks are resampled. A label in
-            both is one block with rows in both groups.
+            both is one block with rows in both groups. `background_blocks` is a dict if there are several backgrounds.
         n_resamples : int, default 200
         random_state : None, int, Generator or RandomState
         progress : bool, default True
@@ -312,10 +339,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         >>> refits.summary()["excludes_zero"].tolist()
         [True, False, False, False, False]
         """
-        tables = self._fitted_groups(X, y, background)
+        tables = self._fitted_groups(X, y, background, sample_weight, background_weight)
         if isinstance(X, Moments):
             raise TypeError("bootstrap() resamples rows, and moments have none: pass the tables of the fit.")
-        weights = None if tables.incomplete else tables.rows.map(lambda rows: float(rows.shape[0]))
+        weights = None if tables.incomplete else tables.totals
         check_same_tables(tables.means, self._state.units, weights=weights, gls=self._parameters.get("mean") == "gls")
         assert self._method is not None
         given = {"blocks": blocks, "background_blocks": background_blocks}
@@ -339,6 +366,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:
         """A fitted model from the checked contents of a saved file."""
         return cls(**facts["parameters"])._with_fit(fit_from_saved(facts, arrays, names))
+
+
+def of_backgrounds(values: Groups[Array], dtype: str) -> OfBackgrounds:
+    """The background's array, a dict of arrays if there are several backgrounds, None if there is none."""
+    arrays = [value.astype(dtype, copy=False) for value in values.backgrounds]
+    return dict(zip(values.names[1:], arrays, strict=True)) if len(arrays) > 1 else next(iter(arrays), None)
 
 
 def check_same_data(data: Complete | Incomplete, fitted: Groups[Units], *, gls: bool = False) -> None:

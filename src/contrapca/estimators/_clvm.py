@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
-from .._checks import check_count, check_option, check_positive
+from .._checks import check_count, check_positive
 from .._util.arrays import Array, Rows
 from ..fitting import Fit, fit_clvm
 from ..gaussian import LatentGaussian
@@ -82,19 +83,21 @@ class CLVM(Likelihood):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(self, X: Any, y: Any = None, *, background: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, background: Any = None, sample_weight: Any = None, background_weight: Any = None
+    ) -> Self:
         """Fit to a foreground and a background.
 
         Parameters
         ----------
-        X, y, background
-            As for PCPCA, including sparse tables; no missing values.
+        X, y, background, sample_weight, background_weight
+            As for PCPCA, including sparse tables and several backgrounds; no missing values.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, background, None)
+        return self._fit(X, y, background, None, sample_weight, background_weight)
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         check_count(self.n_shared, "n_shared")
@@ -126,15 +129,15 @@ class CLVM(Likelihood):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, D)
-        center : {"foreground", "background"}
+        center : {"foreground", "background"} or the name of one of several backgrounds
             Which group's mean, scale and model to use.
         """
         rows, missing = self._rows(X)
-        check_option(center, "center", self._state.units.names)
-        model = self.model_ if center == "foreground" else self.background_model_
+        units = self._units(center)
+        model = self.model_ if center == "foreground" else replace(self.background_model_, mean=units.origin)
         shared = slice(self.loadings_.shape[1] if center == "foreground" else 0, None)
 
         def latents(block: Rows) -> Array:
             return (model.condition(block).latent_mean if missing else model.latent_mean(block))[:, shared]
 
-        return self._units(center).apply(latents, rows)
+        return units.apply(latents, rows)

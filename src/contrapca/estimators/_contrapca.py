@@ -48,7 +48,7 @@ class ContraPCA(PCPCA):
         self,
         n_components: int = 2,
         *,
-        gamma: float | str = "auto",
+        gamma: float | str | dict[str, float] = "auto",
         background_label: Any = None,
         scale: str | None = None,
         solver: str = "auto",

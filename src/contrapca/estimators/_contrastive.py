@@ -7,9 +7,8 @@ from typing import Any, Self
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_gamma
-from .._util.arrays import Array
 from ..fitting import Fit
-from ._base import Decomposition
+from ._base import Decomposition, of_backgrounds
 
 
 class Contrastive(Decomposition):
@@ -19,7 +18,7 @@ class Contrastive(Decomposition):
         self,
         n_components: int = 2,
         *,
-        gamma: float | str = "auto",
+        gamma: float | str | dict[str, float] = "auto",
         background_label: Any = None,
         scale: str | None = None,
         solver: str = "auto",
@@ -30,7 +29,9 @@ class Contrastive(Decomposition):
         self.scale = scale
         self.solver = solver
 
-    def fit(self, X: Any, y: Any = None, *, background: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, background: Any = None, sample_weight: Any = None, background_weight: Any = None
+    ) -> Self:
         """Fit to a foreground and a background.
 
         Parameters
@@ -41,24 +42,35 @@ class Contrastive(Decomposition):
         y : array-like of shape (n,), optional
             The group of each row. Rows with `y == background_label` are the background. Ignored without
             `background_label`.
-        background : array-like, data frame or sparse matrix of shape (m, D), or Moments, optional
-            The background (controls) as a separate table. In a Pipeline it would bypass the earlier steps: use
-            `background_label` there. Not needed for gamma=0.
+        background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them, optional
+            The background (controls) as a separate table, or several by name, {"batch1": Y1, "batch2": Y2}: each is
+            centred by its own mean. In a Pipeline it would bypass the earlier steps: use `background_label` there. Not
+            needed for gamma=0.
+        sample_weight : array-like of shape (n,), optional
+            How often each row of `X` counts, 0 or more: weights are the same as repeated rows.
+        background_weight : array-like of shape (m,), or a dict of them, optional
+            The same for the rows of `background`.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, background, check_gamma(self.gamma))
+        return self._fit(X, y, background, check_gamma(self.gamma), sample_weight, background_weight)
 
     def _with_fit(self, fit: Fit) -> Self:
         super()._with_fit(fit)
-        dtype, along, shares = fit.units.foreground.dtype, fit.variances.background, fit.shares.background
-        self.background_variance_: Array | None = None if along is None else along.astype(dtype, copy=False)
-        self.background_variance_ratio_: Array | None = None if shares is None else shares.astype(dtype, copy=False)
+        dtype = fit.units.foreground.dtype
+        self.background_variance_ = of_backgrounds(fit.variances, dtype)
+        self.background_variance_ratio_ = of_backgrounds(fit.shares, dtype)
         self.gamma_ = fit.gamma
         self.gamma_raw_ = fit.gamma_raw
         return self
+
+    @property
+    def gammas_(self) -> dict[str, float]:
+        """The gamma of each background by name; they add up to `gamma_`."""
+        check_is_fitted(self)
+        return self._state.gammas
 
     @property
     def reconstruction_error_(self) -> float:

@@ -24,12 +24,14 @@ class CPCA(Contrastive):
     ----------
     n_components : int, default 2
         Number of directions d, 1 <= d < D.
-    gamma : float or "auto", default "auto"
+    gamma : float, "auto" or dict, default "auto"
         Strength of the contrast (called alpha elsewhere), 0 or more; 0 is PCA of the foreground. "auto" takes the
         smallest gamma whose contrast on held-out rows (five folds) is within one standard error of the best. It needs
         rows, not Moments. If rows come in blocks, use `GammaSearch` with `blocks=`.
+        With several backgrounds, gamma is divided among them by their rows; a dict has one value for each.
     background_label : optional
         Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
+        Each label of a list is a background of its own.
     scale : {None, "group", "pooled"}, default None
         "group" divides each group by its own standard deviations (new rows by the foreground's); "pooled" divides all
         rows by the within-group standard deviations.
@@ -43,13 +45,16 @@ class CPCA(Contrastive):
     eigenvalues_ : ndarray of shape (d,)
         Largest eigenvalues of cov_X - gamma cov_Y: `explained_variance_ - gamma_ * background_variance_`.
     explained_variance_, background_variance_ : ndarray of shape (d,)
-        Variance (ddof 0) of each group along each component.
+        Variance (ddof 0) of each group along each component. With several backgrounds this and all other attributes of
+        the background are dicts, by name.
     explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
         The same as fractions of each group's total variance.
     mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
     feature_variance_, background_feature_variance_ : ndarray of shape (D,)
     gamma_, gamma_raw_ : float
         The gamma that was used, and the same in raw units, gamma n / m.
+    gammas_ : dict
+        The gamma of each background, by name; they add up to `gamma_`.
     gamma_max_ : float
         The exact limit: at or above it fewer than d eigenvalues are positive. May be inf. Only models from a path have
         it; `contrapca.gamma_limits` computes it for any table.
@@ -99,6 +104,8 @@ class CPCA(Contrastive):
         y: Any = None,
         *,
         background: Any = None,
+        sample_weight: Any = None,
+        background_weight: Any = None,
         draws: int = 1000,
         tune: int = 1000,
         chains: int = 4,
@@ -113,7 +120,7 @@ class CPCA(Contrastive):
 
         Parameters
         ----------
-        X, y, background
+        X, y, background, sample_weight, background_weight
             The rows of the fit, as for `fit`, or their Moments.
         draws, tune, chains : int
             Numbers of draws kept and discarded per chain, and of chains.
@@ -141,7 +148,7 @@ class CPCA(Contrastive):
         (4, 1000, 1)
         """
         return sample_posterior(
-            self._fitted_data(X, y, background),
+            self._fitted_data(X, y, background, sample_weight, background_weight),
             self._state,
             CPCA_METHOD,
             draws=draws,

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_count, check_n_components, check_option, check_positive, generator
 from .._util.arrays import Array, Rows, is_sparse
+from ..backgrounds import label_groups
 from ..fitting import Fit, Settings
 from ..gaussian import Conditional, LatentGaussian
-from ..groups import Tables, label_mask, like_table
+from ..groups import Tables, like_table
 from ..moments import SPECTRAL, Complete, Incomplete, collect_incomplete
 from ..uncertainty import ContrastPosterior, sample_posterior
 from ..units import Units
@@ -105,7 +106,7 @@ class Likelihood(Decomposition):
         """
         log_likelihood = self.score_samples(X)
         if y is not None and self.background_label is not None:
-            log_likelihood = log_likelihood[~label_mask(y, self.background_label, log_likelihood.size)]
+            log_likelihood = log_likelihood[label_groups(y, self.background_label, log_likelihood.size)[0] == 0]
             if log_likelihood.size == 0:
                 raise ValueError(
                     f"All rows have the background label {self.background_label!r}: nothing to score. "
@@ -232,6 +233,8 @@ class Likelihood(Decomposition):
         y: Any = None,
         *,
         background: Any = None,
+        sample_weight: Any = None,
+        background_weight: Any = None,
         draws: int = 1000,
         tune: int = 1000,
         chains: int = 4,
@@ -249,7 +252,7 @@ class Likelihood(Decomposition):
 
         Parameters
         ----------
-        X, y, background
+        X, y, background, sample_weight, background_weight
             The rows of the fit, as for `fit`, or their Moments.
         draws, tune, chains : int
             Draws kept and discarded in each chain, and chains.
@@ -269,7 +272,7 @@ class Likelihood(Decomposition):
         """
         assert self._method is not None
         return sample_posterior(
-            self._fitted_data(X, y, background),
+            self._fitted_data(X, y, background, sample_weight, background_weight),
             self._state,
             self._method,
             draws=draws,

@@ -31,13 +31,15 @@ class PCPCA(Likelihood, Contrastive):
     ----------
     n_components : int, default 2
         Number of components to show: columns of `transform`, 1 <= n_components < D.
-    gamma : float or "auto", default "auto"
+    gamma : float, "auto" or dict, default "auto"
         Strength of the contrast, in [0, `gamma_max_`) and so below 1: the paper's gamma' = gamma_raw m / n. 0 is PPCA
         of the foreground. "auto" takes 0.97 of the exact limit, a robust choice for finding directions; for densities,
         scores, sampling and imputation use at most half the limit. With missing values only an upper bound on the limit
         is known: "auto" starts at 0.97 of it and goes down until the fit converges (`gamma_search_`).
+        With several backgrounds, gamma is divided among them by their rows; a dict has one value for each.
     background_label : optional
         Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
+        Each label of a list is a background of its own.
     scale : {None, "group", "pooled"}, default None
         "group" divides each group by its own standard deviations (new rows by the foreground's); "pooled" divides all
         rows by the within-group standard deviations.
@@ -78,7 +80,8 @@ class PCPCA(Likelihood, Contrastive):
     eigenvalues_ : ndarray of shape (d,)
         Largest eigenvalues of cov_X - gamma cov_Y: `explained_variance_ - gamma_ * background_variance_`.
     explained_variance_, background_variance_ : ndarray of shape (d,)
-        Variance (ddof 0) of each group along each component.
+        Variance (ddof 0) of each group along each component. With several backgrounds this and all other attributes of
+        the background are dicts, by name.
     explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
         The same as fractions of each group's total variance.
     mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
@@ -90,6 +93,8 @@ class PCPCA(Likelihood, Contrastive):
         Computed on the rows of the fit, so it is optimistic; `contrapca.held_out_contrast` is not.
     gamma_, gamma_raw_ : float
         The gamma that was used, and the same in the paper's raw units, gamma n / m.
+    gammas_ : dict
+        The gamma of each background, by name; they add up to `gamma_`.
     gamma_max_ : float
         With gamma="auto": the exact limit, at or above which the relative likelihood has no maximum.
         `contrapca.gamma_limits` computes it for any table.
@@ -132,7 +137,7 @@ class PCPCA(Likelihood, Contrastive):
         self,
         n_components: int = 2,
         *,
-        gamma: float | str = "auto",
+        gamma: float | str | dict[str, float] = "auto",
         background_label: Any = None,
         scale: str | None = None,
         solver: str = "auto",
@@ -173,7 +178,7 @@ class PCPCA(Likelihood, Contrastive):
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
         fit = super()._solve(data, gamma)
-        if data.groups.background is None:
+        if not data.groups.backgrounds:
             return fit
         if gamma is None and not self._latents().contrast_axes and (shared := shared_components(fit)):
             warn(
@@ -242,6 +247,11 @@ class PCPCA(Likelihood, Contrastive):
         units = self._state.units
         if units.background is None:
             raise GroupError("This model was fitted without a background: there is nothing to compare with.")
+        if len(units.backgrounds) > 1:
+            raise GroupError(
+                f"contrast_score compares with one background, but this model has {len(units.backgrounds)}: fit one "
+                "against each of them."
+            )
         if self._state.background_model is None:
             raise RankError(self.components_.shape[0], "background")
         rows, missing = self._rows(X)

@@ -43,8 +43,8 @@ def save_fit(path: Any, estimator: Any, fit: Fit) -> None:
         if model is not None:
             arrays |= {f"{name}.mean": model.mean, f"{name}.W": model.W}
             facts[f"{name}.sigma2"] = model.sigma2
-    for group, units, along in zip(fit.units.names, fit.units, fit.variances, strict=True):
-        arrays |= units.arrays(group) | {f"{group}.along": along}
+    for prefix, units, along in zip(prefixes(len(fit.units)), fit.units, fit.variances, strict=True):
+        arrays |= units.arrays(prefix) | {f"{prefix}.along": along}
     with np.errstate(over="ignore"):  # in the float type of the attributes
         dtype = fit.units.foreground.dtype
         overflowed = [name for name, value in arrays.items() if not np.isfinite(value.astype(dtype)).all()]
@@ -55,12 +55,29 @@ def save_fit(path: Any, estimator: Any, fit: Fit) -> None:
             {"name": name, "total": total, "inside": inside} | units.facts()
             for name, total, inside, units in zip(fit.units.names, fit.totals, fit.inside, fit.units, strict=True)
         ],
+        "mix": fit.units.mix,
         "solver": [fit.solver.name, fit.solver.reason],
         "limit_is_bound": fit.limit_is_bound,
         "gamma_search": fit.gamma_search,
         "parameters": plain_parameters(estimator),
     }
     write_archive(path, type(estimator).__name__, facts, arrays, fit.units.foreground.names)
+
+
+def prefixes(n_groups: int) -> list[str]:
+    """The beginnings of the names of each group's arrays in a file, whatever the groups are called."""
+    return ["foreground", "background", *(f"background{k}" for k in range(2, n_groups))][:n_groups]
+
+
+def group_names(facts: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[float, ...] | None]:
+    """Checked names and mix of the groups of a file."""
+    names = tuple(str(group["name"]) for group in facts["groups"])
+    mix = None if facts["mix"] is None else tuple(float(part) for part in facts["mix"])
+    if not names or names[0] != "foreground" or len(set(names)) < len(names):
+        raise ValueError("its groups are impossible")
+    if mix is not None and (len(mix) != len(names) - 1 or min(mix) < 0 or not np.isclose(sum(mix), 1.0)):
+        raise ValueError("the parts of its backgrounds are impossible")
+    return names, mix
 
 
 def plain_parameters(estimator: Any) -> dict[str, Any]:
@@ -74,15 +91,20 @@ def _plain(name: str, value: Any) -> Any:
         value = value.item()
     if value is None or isinstance(value, str | bool | int | float):
         return value
+    if isinstance(value, Mapping):
+        return {str(key): _plain(name, inner) for key, inner in value.items()}
+    if isinstance(value, list | tuple | np.ndarray):
+        return [_plain(name, inner) for inner in value]
     raise TypeError(
-        f"{name}={value!r} cannot be saved: only text, numbers and None can. Use set_params({name}=None) before save."
+        f"{name}={value!r} cannot be saved: only text, numbers and None can, and lists and dicts of them. "
+        f"Use set_params({name}=None) before save."
     )
 
 
 def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names: tuple[str, ...] | None) -> Fit:
     """The checked fit of a saved estimator."""
-    groups = facts["groups"]
-    labels = tuple(str(group["name"]) for group in groups)
+    groups, (names_of_groups, mix) = facts["groups"], group_names(facts)
+    labels = prefixes(len(groups))
     shapes = ARRAYS | {f"{label}.along": "k" for label in labels}
     for name, letter in MODELS.items():
         shapes |= {f"{name}.mean?": "D", f"{name}.W?": f"D{letter}"}
@@ -91,16 +113,16 @@ def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names:
     if not k < D:
         raise ValueError("its sizes are impossible")
     parts = [Units.restored(group, arrays, label, names, D) for group, label in zip(groups, labels, strict=True)]
-    units = Groups.from_items(parts, labels)
+    units = Groups.from_items(parts, names_of_groups, mix)
     models = {name: _model(name, found, facts) for name in MODELS}
     if models["model"] is not None and not k <= models["model"].W.shape[1] < D:
         raise ValueError("its components do not fit its model")
     solver, reason = facts["solver"]
     return Fit(
         units=units,
-        variances=Groups.from_items(tuple(found[f"{label}.along"] for label in labels), labels),
-        totals=Groups.from_items((float(group["total"]) for group in groups), labels),
-        inside=Groups.from_items((float(group["inside"]) for group in groups), labels),
+        variances=units.like(found[f"{label}.along"] for label in labels),
+        totals=units.like(float(group["total"]) for group in groups),
+        inside=units.like(float(group["inside"]) for group in groups),
         solver=SolverChoice(str(solver), str(reason)),
         limit=None if facts["limit"] is None else _number(facts, "limit"),
         limit_is_bound=bool(facts["limit_is_bound"]),

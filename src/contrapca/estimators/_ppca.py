@@ -98,7 +98,7 @@ class PPCA(Likelihood):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Fit to the rows of `X`.
 
         Parameters
@@ -106,9 +106,11 @@ class PPCA(Likelihood):
         X : array-like, data frame or sparse matrix of shape (n, D), or Moments
             Missing values are NaN (not in sparse matrices).
         y : ignored
+        sample_weight : array-like of shape (n,), optional
+            How often each row counts, 0 or more: weights are the same as repeated rows.
 
         Returns
         -------
         self
         """
-        return self._fit(X, None, None, 0.0)
+        return self._fit(X, None, None, 0.0, sample_weight)

@@ -60,7 +60,13 @@ class ShownAxes:
 
 
 def show_axes(
-    latents: Latents, lengths: Array, sigma2: float, covariances: Groups[Array], totals: Groups[float], n_features: int
+    latents: Latents,
+    lengths: Array,
+    sigma2: float,
+    covariances: Groups[Array],
+    totals: Groups[float],
+    mix: Array,
+    n_features: int,
 ) -> ShownAxes:
     """The axes to show of the loadings U diag(lengths).
 
@@ -73,18 +79,20 @@ def show_axes(
         U'cov U of each group.
     totals : Groups of float
         Total variance of each group.
+    mix : ndarray of shape (backgrounds,)
+        The part of each background in the contrast.
     n_features : int
     """
     k, r = latents.n_shown, lengths.size
     if not latents.contrast_axes or not covariances.backgrounds:
         identity = np.eye(r)
         return ShownAxes(identity[:, :k], identity, covariances.map(lambda c: np.diagonal(c)[:k].copy()), None)
-    background = np.mean(covariances.backgrounds, axis=0)
+    background = np.tensordot(mix, covariances.backgrounds, 1)
     noise = [
         max(total - float(np.trace(inside)), 0.0) / (n_features - r)
         for total, inside in zip(totals, covariances, strict=True)
     ]
-    ratios, w = contrast_axes(covariances.foreground, background, noise[0], float(np.mean(noise[1:])), k)
+    ratios, w = contrast_axes(covariances.foreground, background, noise[0], float(mix @ noise[1:]), k)
     rotation = latent_rotation(lengths, sigma2, w)
     # Latent means are along U diag(l / (l^2 + sigma2)) R; where that vanishes, use the direction of the loading itself.
     directions = (lengths / (lengths**2 + sigma2))[:, None] * rotation[:, :k]

@@ -8,7 +8,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._util.arrays import Array
 from ..exceptions import warn
 from ..gaussian import LatentGaussian
-from ..moments import Complete, Moments
+from ..moments import Complete, Moments, mixed_background
 from ..solvers import solve_clvm
 from ..subspaces import principal_axes
 from ._fit import Fit
@@ -33,7 +33,6 @@ def fit_clvm(data: Complete, k: int, d: int, *, tol: float, max_iter: int) -> Fi
         )
     S, W = (U * lengths for U, lengths in map(principal_axes, (found.S, found.W)))
     model = LatentGaussian(groups.foreground.mean, np.hstack([W, S]), found.sigma2)
-    assert groups.background is not None
     projection = model.projection()[:, :d]
     components = projection / np.linalg.norm(projection, axis=0)
 
@@ -53,6 +52,6 @@ def fit_clvm(data: Complete, k: int, d: int, *, tol: float, max_iter: int) -> Fi
         solver=data.choice,
         model=model,
         inside=groups.map(lambda group: float(np.trace(basis.T @ group.scatter.matmul(basis))) / group.weight),
-        background_model=LatentGaussian(groups.background.mean, S, found.sigma2),
+        background_model=LatentGaussian(mixed_background(groups).mean, S, found.sigma2),
         history=found.history,
     )

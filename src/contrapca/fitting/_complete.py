@@ -7,12 +7,13 @@ from dataclasses import replace
 import numpy as np
 
 from .._util.arrays import Array
+from .._util.text import format_gamma
 from ..exceptions import InfeasibleGammaError, RankError, warn
 from ..gaussian import LatentGaussian
 from ..groups import Groups
 from ..limits import pcpca_limit, rank_exceeds
 from ..methods import PCPCA_METHOD, Method
-from ..moments import Complete, Moments, alone, contrast
+from ..moments import Complete, Moments, alone, contrast, mixture
 from ._axes import automatic_rank, feasible_rank, show_axes
 from ._fit import Fit, Latents
 
@@ -59,8 +60,8 @@ def solve_complete(
     if not solution.feasible:
         return None
     spectrum, totals = solution.spectrum, groups.map(Moments.total_variance)
-    covariances = Groups.from_items(spectrum.covariances(C), groups.names)
-    shown = show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, C.n_features)
+    covariances = groups.like(spectrum.covariances(C))
+    shown = show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features)
     components, W = shown.lift(data.lift(C, spectrum.vectors, spectrum.values), solution.lengths)
     objective, choice = method.value(C, solution), data.choice
     values = spectrum.values[: latents.n_shown] / groups.foreground.weight
@@ -97,6 +98,10 @@ def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) ->
     reason, advice = method.refusal(limit, d)
     if looks_exchanged(limit, groups.map(Moments.total_variance)):
         advice += " The background varies more than the foreground and the limit is tiny: were the two groups swapped?"
+    if len(groups.backgrounds) > 1:
+        parts = zip(groups.names[1:], mixture(groups) * limit, strict=True)
+        each = ", ".join(f"{name!r}: {format_gamma(float(value))}" for name, value in parts)
+        advice += f" gamma is the sum over the backgrounds; at the limit they have {each}."
     return InfeasibleGammaError(gamma, limit, d, reason, advice)
 
 
@@ -106,7 +111,10 @@ def looks_exchanged(limit: float, totals: Groups[float]) -> bool:
 
 
 def complete_background_model(data: Complete, d: int) -> LatentGaussian | None:
-    """PPCA of the background alone, in its scaled units; None if it varies in at most d directions."""
+    """PPCA of the background alone, in its scaled units; None if it varies in at most d directions, or if there are
+    several backgrounds."""
+    if len(data.groups.backgrounds) > 1:
+        return None
     own = data.background_alone()
     C = alone(own.groups.foreground)
     solution = PCPCA_METHOD.solve(C, d)

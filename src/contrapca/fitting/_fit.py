@@ -10,7 +10,7 @@ import numpy as np
 from .._util.arrays import Array
 from ..gaussian import LatentGaussian
 from ..groups import Groups
-from ..moments import SolverChoice, raw_gamma, weighted_terms
+from ..moments import SolverChoice, factors, mixed, raw_gamma
 from ..units import Units
 
 # Fraction of the exact limit that gamma="auto" takes: with the paper's axes (F15), and with contrast axes (F16).
@@ -83,6 +83,7 @@ class Fit:
     totals : Groups of float
         Sum of the variances of all features.
     gamma : float
+        Of all backgrounds together.
     objective : float
     n_iter : int
     solver : SolverChoice
@@ -153,15 +154,24 @@ class Fit:
         return raw_gamma(self.units, self.gamma)
 
     @property
-    def factors(self) -> list[float]:
-        """The weight of each group's covariance in C / n: 1, and -gamma for all backgrounds together."""
-        n = self.units.foreground.weight
-        return [c * units.weight / n for c, units in weighted_terms(self.units, self.gamma)]
+    def factors(self) -> Array:
+        """The factor of each group's covariance in C / n: 1, and -gamma for all backgrounds together."""
+        return factors(self.units, self.gamma)
+
+    @property
+    def gammas(self) -> dict[str, float]:
+        """The part of gamma that each background has, by name."""
+        return dict(zip(self.units.names[1:], (-self.factors[1:]).tolist(), strict=True))
+
+    @property
+    def contrasted(self) -> Array:
+        """u'C u / n along each component: the foreground's variance minus gamma times the background's, shape (k,)."""
+        return np.tensordot(self.factors, list(self.variances), 1)
 
     @property
     def n_effective(self) -> float:
         """N = n (1 - gamma)."""
-        return self.units.foreground.weight * sum(self.factors)
+        return self.units.foreground.weight * float(self.factors.sum())
 
     @property
     def reconstruction_loss(self) -> float:
@@ -188,6 +198,7 @@ def shared_components(fit: Fit) -> list[int]:
     a ratio near 1, pure noise a ratio of 2 to 20. So a ratio below 1.5 means that the component is shared, whatever the
     number of rows.
     """
-    if fit.variances.background is None:
+    if not fit.variances.backgrounds:
         return []
-    return np.flatnonzero(fit.variances.foreground < SHARED_RATIO * fit.variances.background).tolist()
+    background = mixed(fit.units, fit.variances)
+    return np.flatnonzero(fit.variances.foreground < SHARED_RATIO * background).tolist()

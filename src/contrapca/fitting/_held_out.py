@@ -15,7 +15,7 @@ from .._util.threads import calm_threads
 from ..exceptions import ContrastWarning, RankError
 from ..groups import Groups, Tables
 from ..methods import Method
-from ..moments import Complete, Fold, Moments, contrast
+from ..moments import Complete, Fold, Moments, contrast, mixture
 from ..solvers import Spectrum, solve_path
 from ._axes import show_axes
 from ._fit import Latents
@@ -51,7 +51,7 @@ class HeldOut:
     left_out: Array
 
     @classmethod
-    def of(cls, squares: Sequence[Array], weights: Sequence[Array]) -> HeldOut:
+    def of(cls, squares: Sequence[Array], weights: Sequence[Array], mix: Array) -> HeldOut:
         """From what each fold adds along its axes.
 
         The logarithm of the variance of few rows is too low, by about one over their number. So sums over the folds are
@@ -59,24 +59,26 @@ class HeldOut:
 
         Parameters
         ----------
-        squares : sequence of ndarray of shape (2, ..., k)
-            Of each fold, for foreground and background, see `moments.Fold`.
-        weights : sequence of ndarray of shape (2,)
-            Rows of each fold in both groups.
+        squares : sequence of ndarray of shape (groups, ..., k)
+            Of each fold, for every group, see `moments.Fold`.
+        weights : sequence of ndarray of shape (groups,)
+            Rows of each fold in every group.
+        mix : ndarray of shape (backgrounds,)
+            The part of each background in the contrast.
         """
         every, rows = np.array(squares), np.array(weights)
         total, all_rows = every.sum(axis=0), rows.sum(axis=0)
-        log_ratios = _log_ratio(total, all_rows)
-        left_out = np.array([_log_ratio(total - one, all_rows - n) for one, n in zip(every, rows, strict=True)])
+        log_ratios = _log_ratio(total, all_rows, mix)
+        left_out = np.array([_log_ratio(total - one, all_rows - n, mix) for one, n in zip(every, rows, strict=True)])
         means = left_out.mean(axis=-1)
         return cls(log_ratios, fold_error(left_out), log_ratios.mean(axis=-1), fold_error(means), means)
 
 
-def _log_ratio(squares: Array, weights: Array) -> Array:
-    """Log ratio (..., k) of two groups' mean squares, from sums (2, ..., k) and weights (2,)."""
+def _log_ratio(squares: Array, weights: Array, mix: Array) -> Array:
+    """Log ratio (..., k) of the foreground's mean squares to the backgrounds', from sums (groups, ..., k)."""
     with np.errstate(divide="ignore", invalid="ignore"):
-        logarithms = [np.log(np.maximum(square, 0.0) / weight) for square, weight in zip(squares, weights, strict=True)]
-        return np.asarray(logarithms[0] - logarithms[1])
+        foreground, *backgrounds = [np.maximum(s, 0.0) / weight for s, weight in zip(squares, weights, strict=True)]
+        return np.asarray(np.log(foreground) - np.log(np.tensordot(mix, backgrounds, 1)))
 
 
 def fold_error(left_out: Array) -> Array:
@@ -104,11 +106,11 @@ def held_out(folds: Sequence[Fold], directions: Callable[[Training], Groups[Arra
     squares, D = [], folds[0].left.foreground.mean.size
     for fold in folds:
         with unwarned(), many_problems(D):
-            axes = directions(fold.training)
+            axes = _of_all_groups(directions(fold.training), fold.left)
         V = axes.foreground
         found = fold.squares(axes.map(lambda own: own if own.ndim == 2 else np.hstack(list(own))))
         squares.append(found if V.ndim == 2 else found.reshape(len(found), V.shape[0], V.shape[2]))
-    return HeldOut.of(squares, [fold.weights for fold in folds])
+    return HeldOut.of(squares, [fold.weights for fold in folds], mixture(folds[0].left))
 
 
 @contextmanager
@@ -130,11 +132,14 @@ def many_problems(order: int) -> AbstractContextManager[None]:
 def in_original_units(components: Array, data: Complete) -> Groups[Array]:
     """Directions (..., D, k) that rows of each group are projected on, from those in the units of the model.
 
-    With scale="group" each group is measured in its own units, as the model does. A model of the foreground alone has
-    only its units, for the background too.
+    With scale="group" each group is measured in its own units, as the model does.
     """
-    units = data.units if data.units.backgrounds else Groups.of(data.units.foreground, data.units.foreground)
-    return units.map(lambda own: components / own.scale[:, None])
+    return data.units.map(lambda own: components / own.scale[:, None])
+
+
+def _of_all_groups(axes: Groups[Array], groups: Groups[Any]) -> Groups[Array]:
+    """A model of the foreground alone has only its units, for the backgrounds too."""
+    return groups.like(axes if len(axes) == len(groups) else [axes.foreground] * len(groups))
 
 
 def within_rows(latents: Latents, data: Complete) -> Latents:
@@ -162,7 +167,9 @@ def path_directions(data: Complete, method: Method, latents: Latents, gammas: Ar
             solution = method.complete(C, Spectrum(values, found.basis @ small, images=[]))
             if solution.feasible:
                 covariances = found.covariances.map(lambda c, small=small: small.T @ c @ small)  # type: ignore[misc]
-                axes = show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, C.n_features)
+                axes = show_axes(
+                    latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features
+                )
                 shown[g] = small @ axes.directions
     return in_original_units(np.einsum("Dk,gkd->gDd", basis, shown), data)
 
@@ -181,8 +188,8 @@ def auto_directions(data: Complete, method: Method, latents: Latents) -> Groups[
     if not solution.feasible:
         return None
     spectrum, totals = solution.spectrum, data.groups.map(Moments.total_variance)
-    covariances = Groups.from_items(spectrum.covariances(C), data.groups.names)
-    shown = show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, C.n_features)
+    covariances, mix = data.groups.like(spectrum.covariances(C)), mixture(data.groups)
+    shown = show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, mix, C.n_features)
     return in_original_units(data.lift(C, spectrum.vectors, spectrum.values) @ shown.directions, data)
 
 

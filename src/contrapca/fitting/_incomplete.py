@@ -14,7 +14,7 @@ from ..exceptions import RankError, UnboundedError, warn
 from ..gaussian import LatentGaussian
 from ..groups import Groups, feature_label
 from ..limits import comes_near_the_bound, count_bound, masked_bound
-from ..moments import Incomplete, MaskedGroup, SolverChoice
+from ..moments import Incomplete, MaskedGroup, SolverChoice, mixture
 from ..solvers import (
     GradientSolution,
     expected_covariance,
@@ -201,7 +201,7 @@ def _result(
     U, lengths = principal_axes(W)
     covariances = groups.map(lambda group: expected_covariance(group, U, W, sigma2))
     totals = groups.map(lambda group: expected_total_variance(group, W, sigma2))
-    shown = show_axes(latents, lengths, sigma2, covariances, totals, U.shape[0])
+    shown = show_axes(latents, lengths, sigma2, covariances, totals, mixture(groups), U.shape[0])
     components, loadings = shown.lift(U, lengths)
     complete = all(np.all(group.feature_counts == group.weight) for group in groups)
     fit = Fit(
@@ -221,12 +221,14 @@ def _result(
     )
     if shown.ratios is not None:
         return fit
-    eigenvalues = np.sum([c * along for c, along in zip(fit.factors, shown.variances, strict=True)], axis=0)
-    return replace(fit, eigenvalues=eigenvalues)
+    return replace(fit, eigenvalues=fit.contrasted)
 
 
 def incomplete_background_model(data: Incomplete, fit: Fit, settings: Settings) -> LatentGaussian | None:
-    """PPCA of the background alone, in its scaled units; None if it varies in too few directions."""
+    """PPCA of the background alone, in its scaled units; None if it varies in too few directions, or if there are
+    several backgrounds."""
+    if len(data.groups.backgrounds) > 1:
+        return None
     background = data.about(fit.units.map(lambda units: units.origin)).groups.background
     assert background is not None
     groups = Groups.of(background)

@@ -1,6 +1,7 @@
 """Exact limits of gamma (F3).
 
-Everything here is in gamma' units, that is with covariances S / rows instead of scatters.
+Everything here is in gamma' units, that is with covariances S / rows instead of scatters. With several backgrounds
+gamma' is their total, and cov_Y their mean, each with its part of gamma' (F20).
 """
 
 from __future__ import annotations
@@ -12,7 +13,7 @@ import scipy.linalg
 
 from .._util.arrays import Array
 from ..groups import Groups
-from ..moments import Moments, alone, contrast
+from ..moments import Moments, alone, contrast, mixture
 from ..solvers import LOOSE, SECOND_ORDER, noise_sum, top_eigenpairs
 
 MAX_STEPS = 100  # the iterations take 4-10 steps; this only keeps them from running forever
@@ -43,8 +44,7 @@ def pcpca_limit(groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[flo
         spectrum = top_eigenpairs(C, d, start=vectors, tol=tol, iterate=iterate)
         vectors, iterate = spectrum.vectors, spectrum.n_iter > 1  # if it gave up once, do not try again
         outside = [_variance_outside(group, along) for group, along in zip(groups, spectrum.variances(C), strict=True)]
-        weights = [group.weight for group in groups]
-        background = float(np.average(outside[1:], weights=weights[1:]))
+        background = float(mixture(groups) @ outside[1:])
         if outside[0] <= 0:
             return 0.0, vectors
         proposal = min(largest, outside[0] / background if background > 0 else math.inf)
@@ -97,7 +97,8 @@ def cpca_limit(groups: Groups[Moments], d: int) -> float:
         U = spectrum.vectors
         foreground, *backgrounds = (U.T @ image for image in spectrum.images)
         within = foreground / groups.foreground.weight
-        total = np.sum(backgrounds, axis=0) / sum(group.weight for group in groups.backgrounds)
+        parts = mixture(groups) / [group.weight for group in groups.backgrounds]
+        total = np.tensordot(parts, backgrounds, 1)
         reciprocal = scipy.linalg.eigh(total, within, eigvals_only=True)[-1]
         proposal = 1 / float(reciprocal) if reciprocal > 0 else math.inf
         weakest = np.linalg.eigvalsh(foreground)[0]

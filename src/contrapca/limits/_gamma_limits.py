@@ -3,33 +3,58 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from .._checks import SCALES, check_n_components, check_option, generator
+from .._checks import SCALES, check_gamma, check_n_components, check_option, generator
 from .._util.arrays import EPS, Array
 from .._util.text import format_gamma
-from ..moments import MAX_DENSE, Complete, DenseScatter, Incomplete, Moments, RowScatter, collect, raw_gamma, read
+from ..moments import (
+    MAX_DENSE,
+    Complete,
+    DenseScatter,
+    Incomplete,
+    Moments,
+    RowScatter,
+    collect,
+    mixed_background,
+    raw_gamma,
+    read,
+)
 from ._exact import cpca_limit, pcpca_limit
 from ._masked import masked_bound
 
 
 def gamma_limits(
-    X: Any, *, background: Any, n_components: int = 2, scale: str | None = None, solver: str = "auto"
+    X: Any,
+    *,
+    background: Any,
+    n_components: int = 2,
+    scale: str | None = None,
+    solver: str = "auto",
+    gamma: Mapping[str, float] | None = None,
+    sample_weight: Any = None,
+    background_weight: Any = None,
 ) -> GammaLimits:
-    """Limits of gamma for two groups: exact limits and the paper's sufficient bounds.
+    """Limits of gamma for a foreground and its backgrounds: exact limits and the paper's sufficient bounds.
 
     Parameters
     ----------
     X : array-like, data frame or sparse matrix of shape (n, D), or Moments
         The foreground.
-    background : array-like, data frame or sparse matrix of shape (m, D), or Moments
+    background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them
     n_components : int, default 2
     scale, solver
         As for PCPCA.
+    gamma : dict, optional
+        One gamma for each of several backgrounds: the limits are those of their sum, along the ray from 0 to these
+        values. By default backgrounds share gamma by their rows.
+    sample_weight, background_weight
+        As for the `fit` of PCPCA.
 
     Returns
     -------
@@ -50,7 +75,18 @@ def gamma_limits(
     True
     """
     check_option(scale, "scale", SCALES)
-    tables = read(X, None, background, name="gamma_limits", needs_background=True, allow_missing=True)
+    check_gamma(0.0 if gamma is None else gamma)
+    tables = read(
+        X,
+        None,
+        background,
+        name="gamma_limits",
+        needs_background=True,
+        allow_missing=True,
+        sample_weight=sample_weight,
+        background_weight=background_weight,
+        gamma=gamma,
+    )
     d = check_n_components(n_components, tables.n_features)
     return all_limits(collect(tables, d, scale, solver), d)
 
@@ -119,8 +155,9 @@ def all_limits(data: Complete | Incomplete, d: int) -> GammaLimits:
         bound, nan = masked_bound(data.groups, d, generator(0)), math.nan
         return GammaLimits(bound, nan, nan, nan, nan, nan, n_components=d, ratio=ratio, is_bound=True)
     groups = data.groups
-    assert groups.background is not None
-    bounds = _sufficient_bounds(_spectrum(groups.foreground), _spectrum(groups.background), d)
+    several = len(groups.backgrounds) > 1 and groups.foreground.scatter.size > MAX_DENSE
+    background = None if several else _spectrum(mixed_background(groups))
+    bounds = _sufficient_bounds(_spectrum(groups.foreground), background, d)
     return GammaLimits(pcpca_limit(groups, d)[0], cpca_limit(groups, d), *bounds, n_components=d, ratio=ratio)
 
 

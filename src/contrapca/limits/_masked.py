@@ -14,7 +14,7 @@ import numpy as np
 from .._util.arrays import Array
 from .._util.threads import calm_threads
 from ..groups import Groups
-from ..moments import MaskedGroup, counted_terms, multiplications, raw_gamma
+from ..moments import MaskedGroup, counted_terms, multiplications
 from ..objectives import masked_log_likelihood
 from ..solvers import masked_start, minimise, random_start
 
@@ -36,19 +36,19 @@ def count_bound(groups: Groups[MaskedGroup], d: int) -> tuple[float, int | None]
     n_k > gamma_raw m_k, and along generic loadings of k <= d columns unless sum_i min(k, D_i) > gamma_raw
     sum_j min(k, E_j).
     """
-    unit = raw_gamma(groups, 1.0)
-    per_feature = groups.foreground.feature_counts / np.sum([g.feature_counts for g in groups.backgrounds], axis=0)
+    _, *backgrounds = [(-c, group) for c, group in counted_terms(groups, 1.0)]  # with gamma_raw at gamma' = 1
+    per_feature = groups.foreground.feature_counts / np.sum([c * g.feature_counts for c, g in backgrounds], axis=0)
     worst = int(np.argmin(per_feature))
 
     def ratio(count: Callable[[MaskedGroup], float]) -> float:
-        return count(groups.foreground) / sum(map(count, groups.backgrounds))
+        return count(groups.foreground) / sum(c * count(group) for c, group in backgrounds)
 
     totals = [ratio(lambda group: group.cells)]
     for k in range(1, d + 1):
         totals.append(ratio(lambda group, most=k: _counted(group, most)))  # type: ignore[misc]
     if per_feature[worst] < min(totals):
-        return float(per_feature[worst]) / unit, worst
-    return min(totals) / unit, None
+        return float(per_feature[worst]), worst
+    return min(totals), None
 
 
 def _counted(group: MaskedGroup, most: int) -> float:
@@ -112,5 +112,7 @@ def _least_quadratic(
     found = minimise(loss, W.ravel() / unit, max_iter=iterations, tol=STEP_TOLERANCE)
     best = unit * found.reshape(W.shape)
     q_x, *q_y = masked_log_likelihood(terms, best, sigma2, determinants=False).quadratics
+    raw = np.array([-c for c, _ in terms[1:]]) / gamma  # gamma_raw at gamma' = 1
+    total = float(raw @ q_y)
     # Infinite for a background without variance.
-    return best, q_x / sum(q_y) / raw_gamma(groups, 1.0) if sum(q_y) > 0 else math.inf
+    return best, q_x / total if total > 0 else math.inf

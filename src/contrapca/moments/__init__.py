@@ -1,9 +1,19 @@
 """Rows in, sufficient statistics out: means, scatter matrices and their contrast."""
 
 from ._choice import MAX_DENSE, SPECTRAL, SolverChoice, choose_solver, select_solver
-from ._collect import Complete, Incomplete, Scale, collect, collect_incomplete, read, row_moments
-from ._contrast import Contrast, alone, contrast, raw_gamma, weighted_terms
+from ._collect import Complete, Incomplete, Scale, collect, collect_incomplete, read
+from ._contrast import (
+    Contrast,
+    alone,
+    contrast,
+    factors,
+    mixed,
+    mixed_background,
+    mixture,
+    raw_gamma,
+    weighted_terms,
+)
 from ._dual import Basis, reduce_rows
 from ._folds import Fold, assign_folds, make_folds, ready, row_units, without
 from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
-from ._moments import DenseScatter, Moments, RowScatter, Scatter, pooled_deviation
+from ._moments import DenseScatter, Moments, RowScatter, Scatter, dense_moments, pooled_deviation, row_moments

@@ -7,16 +7,16 @@ from typing import Any
 
 import numpy as np
 
-from .._util.arrays import Array, Rows
+from .._util.arrays import Array
+from ..backgrounds import mix_of, named_backgrounds
 from ..exceptions import GroupError, warn
 from ..groups import Groups, Tables, split_groups, warn_distant_means
-from ..rows import storage
 from ..units import Units
 from ._choice import SolverChoice, choose_solver
 from ._contrast import Contrast
 from ._dual import Basis, reduce_rows
 from ._masked import MaskedGroup, observe, pooled_masked_deviation
-from ._moments import DenseScatter, Moments, RowScatter, divisors, pooled_deviation
+from ._moments import Moments, dense_moments, divisors, pooled_deviation, row_moments
 
 Scale = str | None | Groups[Array]  # how to scale, or the divisors of each group
 
@@ -84,9 +84,13 @@ def read(
     name: str,
     needs_background: bool,
     allow_missing: bool = False,
+    sample_weight: Any = None,
+    background_weight: Any = None,
+    gamma: Any = None,
 ) -> Tables:
-    """Check the two groups as passed by the user: tables or moments."""
-    if not isinstance(X, Moments) and not isinstance(background, Moments):
+    """Check the groups as passed by the user: tables or moments."""
+    others = named_backgrounds(background)
+    if not isinstance(X, Moments) and not any(isinstance(other, Moments) for other in others.values()):
         return split_groups(
             X,
             y,
@@ -95,18 +99,23 @@ def read(
             name=name,
             needs_background=needs_background,
             allow_missing=allow_missing,
+            sample_weight=sample_weight,
+            background_weight=background_weight,
+            gamma=gamma,
         )
     if background is None and needs_background:
         raise GroupError(f"{name} contrasts two groups but was given one: pass background= as moments too.")
-    if not isinstance(X, Moments) or not isinstance(background, Moments | None):
+    if not isinstance(X, Moments) or not all(isinstance(other, Moments) for other in others.values()):
         raise GroupError("One group is given as Moments and the other as rows: use Moments.from_rows for both groups.")
-    groups = Groups.of(X, background)
+    if sample_weight is not None or background_weight is not None:
+        raise GroupError("Moments have no rows to weight: use Moments.from_rows(X, sample_weight=...).")
+    groups = Groups.from_items([X, *others.values()], ("foreground", *others), mix_of(gamma, list(others)))
     for group in groups:
         if group.mean.size != X.mean.size or (group.names and X.names and group.names != X.names):
             raise GroupError("The moments of foreground and background are not of the same features in the same order.")
         if group.weight < 2:
             raise GroupError("Each group needs at least 2 rows.")
-    return Tables(groups, groups.map(lambda group: group.mean), X.names, True)
+    return Tables.of_moments(groups, X.names, True)
 
 
 def collect(tables: Tables, d: int, scale: Scale, solver: str = "auto") -> Complete | Incomplete:
@@ -117,14 +126,13 @@ def collect(tables: Tables, d: int, scale: Scale, solver: str = "auto") -> Compl
         choice, moments, dtype = SolverChoice("eigh", "moments were given"), tables.rows, "float64"
     else:
         choice, dtype = choose_solver(tables, solver), str(tables.rows.foreground.dtype)
-        moments = tables.rows.map(_dense_moments if choice.name == "eigh" else row_moments, tables.means)
+        moments = tables.rows.map(dense_moments if choice.name == "eigh" else row_moments, tables.means, tables.weights)
     for name, group in zip(moments.names, moments, strict=True):
         if not np.isfinite(group.scatter.trace):
             raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {name}.)")
     names = tables.names if tables.text_names else None
     pooled = pooled_deviation(moments)
-    if moments.background is not None:
-        warn_distant_means(np.abs(moments.foreground.mean - moments.background.mean) / pooled, tables.names)
+    _warn_distant(moments.map(lambda group: group.mean), pooled, tables)
     scales = (
         scale if isinstance(scale, Groups) else divisors(scale, moments.map(lambda g: pooled_deviation([g])), pooled)
     )
@@ -139,22 +147,17 @@ def collect(tables: Tables, d: int, scale: Scale, solver: str = "auto") -> Compl
     return Complete(moments, units, choice)
 
 
-def _dense_moments(rows: Rows, mean: Array) -> Moments:
-    return Moments(float(rows.shape[0]), mean, DenseScatter(storage(rows).scatter(rows, mean)))
-
-
-def row_moments(rows: Rows, mean: Array) -> Moments:
-    """Moments with an implicit scatter, which keeps `rows`; only sparse float32 rows are copied."""
-    rows = storage(rows).prepared(rows)
-    return Moments(float(rows.shape[0]), mean, RowScatter(rows, mean, np.ones(mean.size), storage(rows).parts(rows)))
+def _warn_distant(means: Groups[Array], pooled: Array, tables: Tables) -> None:
+    for mean in means.backgrounds:
+        warn_distant_means(np.abs(means.foreground - mean) / pooled, tables.names)
 
 
 def collect_incomplete(tables: Tables, scale: Scale = None) -> Incomplete:
     """Scaled observed values, centred by their means; also for complete rows, for gradient solvers."""
-    groups = tables.rows.map_named(lambda name, rows: _observed_group(rows, name, tables))
+    found = map(_observed_group, tables.rows, tables.weights, tables.rows.names, [tables] * len(tables.rows))
+    groups = tables.rows.like(found)
     pooled = pooled_masked_deviation(groups)
-    if groups.background is not None:
-        warn_distant_means(np.abs(groups.foreground.mean - groups.background.mean) / pooled, tables.names)
+    _warn_distant(groups.map(lambda group: group.mean), pooled, tables)
     own = groups.map(lambda group: pooled_masked_deviation([group]))
     scales = scale if isinstance(scale, Groups) else divisors(scale, own, pooled)
     names, dtype = tables.names if tables.text_names else None, str(tables.rows.foreground.dtype)
@@ -164,9 +167,9 @@ def collect_incomplete(tables: Tables, scale: Scale = None) -> Incomplete:
     return Incomplete(groups.map(MaskedGroup.scaled, scales) if scale else groups, units)
 
 
-def _observed_group(rows: Array, name: str, tables: Tables) -> MaskedGroup:
+def _observed_group(rows: Array, weights: Array | None, name: str, tables: Tables) -> MaskedGroup:
     """One group; errors name the group and the feature."""
-    group, empty = observe(rows)
+    group, empty = observe(rows, weights)
     if empty >= rows.shape[0] - 1:
         raise GroupError(f"{empty} of the {rows.shape[0]} {name} rows have no observed value: at least 2 are needed.")
     if empty:

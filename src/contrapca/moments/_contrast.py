@@ -24,15 +24,36 @@ W = TypeVar("W", bound=Weighted)
 
 
 def raw_gamma(groups: Groups[W], gamma: float) -> float:
-    """gamma_raw = gamma' n / m, where m counts the rows of all backgrounds; gamma' without a background."""
+    """gamma_raw = gamma' n / m, where m counts the rows of all backgrounds; gamma' without a background.
+
+    Where backgrounds have gammas of their own, it is the mean of their exponents, by rows.
+    """
     background = sum(group.weight for group in groups.backgrounds)
     return gamma * groups.foreground.weight / background if background else gamma
 
 
+def mixture(groups: Groups[W]) -> Array:
+    """The part of gamma' that each background has: as given, or its part of the rows, shape (backgrounds,) (F20)."""
+    if groups.mix is not None:
+        return np.array(groups.mix)
+    weights = np.array([group.weight for group in groups.backgrounds])
+    return weights / weights.sum()
+
+
+def factors(groups: Groups[W], gamma: float) -> Array:
+    """The factor of each group's covariance in C / n: 1, and -gamma' times the part of each background (F20)."""
+    return np.array([1.0, *(-gamma * mixture(groups))])
+
+
+def mixed(groups: Groups[W], values: Groups[Array]) -> Array:
+    """A quantity of the backgrounds, each with its part of gamma'."""
+    return np.tensordot(mixture(groups), np.array(values.backgrounds), 1)
+
+
 def weighted_terms(groups: Groups[W], gamma: float) -> tuple[tuple[float, W], ...]:
-    """(1, foreground) and (-gamma_raw, background) for every background."""
-    raw = raw_gamma(groups, gamma)
-    return ((1.0, groups.foreground), *((-raw, group) for group in groups.backgrounds))
+    """(1, foreground) and (-gamma_raw, background), where gamma_raw = gamma' n / m for each background's part of it."""
+    n = groups.foreground.weight
+    return tuple((float(f) * n / group.weight, group) for f, group in zip(factors(groups, gamma), groups, strict=True))
 
 
 @dataclass(frozen=True)
@@ -42,9 +63,9 @@ class Contrast:
     Attributes
     ----------
     terms : tuple of (coefficient, Moments)
-        (1, foreground) and (-gamma_raw, background).
+        (1, foreground) and (-gamma_raw, background), for every background.
     N : float
-        Effective number of rows, n - gamma_raw m.
+        Effective number of rows, n - sum of gamma_raw m.
     trace : float
         tr C.
     size : int
@@ -105,6 +126,20 @@ class Contrast:
 def contrast(groups: Groups[Moments], gamma: float) -> Contrast:
     """The contrast of the groups at gamma' = `gamma`."""
     return Contrast.of(*weighted_terms(groups, gamma))
+
+
+def mixed_background(groups: Groups[Moments]) -> Moments:
+    """All backgrounds as one group, each centred by its own mean and with its part of gamma'."""
+    if len(groups.backgrounds) == 1:
+        return groups.backgrounds[0]
+    weight = sum(group.weight for group in groups.backgrounds)
+    parts = mixture(groups)
+    matrix = np.sum(
+        [c * weight / group.weight * group.scatter.dense() for c, group in zip(parts, groups.backgrounds, strict=True)],
+        axis=0,
+    )
+    mean = np.asarray(parts @ np.array([group.mean for group in groups.backgrounds]))
+    return Moments(weight, mean, DenseScatter(matrix), groups.foreground.names)
 
 
 def alone(group: Moments) -> Contrast:

@@ -28,7 +28,7 @@ class Basis:
     Attributes
     ----------
     rows : ndarray of shape (k, D)
-        Z: the centred, scaled rows of all groups, one group after the other.
+        Z: the centred, scaled rows of all groups, one group after the other, times the roots of their weights.
     R : ndarray of shape (k, size)
         Their coordinates.
     pivots : ndarray of shape (rank,)
@@ -102,6 +102,8 @@ def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], 
     rows = np.empty((edges[-1], D))
     for scatter, (a, b) in zip(scatters, pairwise(edges), strict=True):
         centred(scatter.rows, scatter.mean, scatter.divisor, out=rows[a:b])
+        if scatter.weights is not None:
+            rows[a:b] *= np.sqrt(scatter.weights)[:, None]
     # Rows of unit length: dependence is then judged relative to each row, not to the largest row of either group.
     # Use SciPy's BLAS and LAPACK here: NumPy's own threads would still be spinning while SciPy's factorise.
     gram = dsyrk(1.0, rows.T, trans=1, lower=1)  # the lower triangle
@@ -114,6 +116,6 @@ def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], 
     R = np.zeros((edges[-1], min(D, rank + n_null)))
     R[pivots - 1, :rank] = np.tril(factor)[:, :rank]
     R *= lengths[:, None]
-    matrices = Groups.from_items(tuple(R[a:b].T @ R[a:b] for a, b in pairwise(edges)), groups.names)
+    matrices = groups.like(R[a:b].T @ R[a:b] for a, b in pairwise(edges))
     reduced = groups.map(lambda group, matrix: replace(group, scatter=DenseScatter(matrix)), matrices)
     return reduced, Basis(rows, R, pivots[:rank] - 1, tuple(edges.tolist()))

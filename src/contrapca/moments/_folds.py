@@ -17,9 +17,9 @@ from ..groups import Groups, Tables
 from ..rows import storage
 from ..units import Units
 from ._choice import MAX_DENSE, SolverChoice, choose_solver
-from ._collect import Complete, row_moments
+from ._collect import Complete
 from ._dual import reduce_rows
-from ._moments import DenseScatter, Moments
+from ._moments import DenseScatter, Moments, dense_moments, row_moments
 
 LOST = 1e-6  # of a feature's scatter left after a subtraction: below it, less than ten digits would be right
 
@@ -106,47 +106,61 @@ def ready(groups: Groups[Moments], n_features: int | None = None) -> Complete:
 
 def _folds_of_moments(tables: Tables, fold_of: Groups[Labels], count: int) -> Iterator[Fold]:
     names = tables.names if tables.text_names else None
-    parts = tables.rows.map(lambda rows, folds: [_moments(rows[folds == k], names) for k in range(count)], fold_of)
+    parts = tables.rows.map(
+        lambda rows, folds, w: [_moments(rows[folds == k], _some(w, folds == k), names) for k in range(count)],
+        fold_of,
+        tables.weights,
+    )
     totals = parts.map(lambda every: reduce(add, every))
     for k in range(count):
         left = parts.map(lambda every, total, k=k: _rest(total, every, k), totals)  # type: ignore[misc]
-        training = Tables(left, left.map(lambda group: group.mean), tables.names, tables.text_names)
+        training = Tables.of_moments(left, tables.names, tables.text_names)
         yield Fold(training, left, parts.map(lambda every, k=k: every[k]))  # type: ignore[misc]
 
 
 def _folds_of_rows(tables: Tables, fold_of: Groups[Labels], count: int) -> Iterator[Fold]:
     for k in range(count):
         chosen = fold_of.map(lambda folds, k=k: folds == k)  # type: ignore[misc]
-        left = tables.rows.map(lambda rows, out: rows[~out], chosen).map(_implicit)
-        held = tables.rows.map(lambda rows, out: rows[out], chosen).map(_implicit)
+        left = tables.rows.map(lambda rows, w, out: _implicit(rows[~out], _some(w, ~out)), tables.weights, chosen)
+        held = tables.rows.map(lambda rows, w, out: _implicit(rows[out], _some(w, out)), tables.weights, chosen)
         training = Tables(
             left.map(lambda group: group.scatter.rows),
             left.map(lambda group: group.mean),
             tables.names,
             tables.text_names,
+            left.map(lambda group: group.scatter.weights),
+            tables.kept,
         )
         yield Fold(training, left, held)
 
 
 def _folds_in_span(tables: Tables, fold_of: Groups[Labels], count: int, n_null: int) -> Iterator[Fold]:
     """One Gram matrix of all rows gives their coordinates, and these every fold's moments."""
-    _, basis = reduce_rows(tables.rows.map(row_moments, tables.means), n_null)
-    rows = Groups.from_items([basis.R[a:b] for a, b in pairwise(basis.edges)], tables.rows.names)
+    weights = tables.weights
+    _, basis = reduce_rows(tables.rows.map(row_moments, tables.means, weights), n_null)
+    rows = tables.rows.like(basis.R[a:b] for a, b in pairwise(basis.edges))
+    rows = rows.map(lambda table, w: table if w is None else table / np.sqrt(w)[:, None], weights)
     for k in range(count):
         chosen = fold_of.map(lambda folds, k=k: folds == k)  # type: ignore[misc]
-        left = rows.map(lambda table, out: _moments(table[~out]), chosen)
-        held = rows.map(lambda table, out: _moments(table[out]), chosen)
+        left = rows.map(lambda table, w, out: _moments(table[~out], _some(w, ~out)), weights, chosen)
+        held = rows.map(lambda table, w, out: _moments(table[out], _some(w, out)), weights, chosen)
         yield Fold(ready(left, tables.n_features), left, held)
 
 
-def _moments(rows: Rows, names: tuple[str, ...] | None = None) -> Moments:
-    read = storage(rows)
-    mean = read.column_sums(rows) / rows.shape[0]
-    return Moments(float(rows.shape[0]), mean, DenseScatter(read.scatter(rows, mean)), names)
+def _some(weights: Array | None, chosen: npt.NDArray[np.bool_]) -> Array | None:
+    return None if weights is None else weights[chosen]
 
 
-def _implicit(rows: Rows) -> Moments:
-    return row_moments(rows, storage(rows).column_sums(rows) / rows.shape[0])
+def _moments(rows: Rows, weights: Array | None, names: tuple[str, ...] | None = None) -> Moments:
+    return replace(dense_moments(rows, _mean(rows, weights), weights), names=names)
+
+
+def _implicit(rows: Rows, weights: Array | None) -> Moments:
+    return row_moments(rows, _mean(rows, weights), weights)
+
+
+def _mean(rows: Rows, weights: Array | None) -> Array:
+    return storage(rows).column_sums(rows, weights) / (rows.shape[0] if weights is None else weights.sum())
 
 
 def without(total: Moments, part: Moments) -> Moments:
@@ -210,7 +224,7 @@ def assign_folds(units: Groups[Labels], n_folds: int, random: np.random.Generato
 def row_units(tables: Tables) -> Groups[Labels]:
     """Every row as a unit of its own."""
     edges = np.cumsum([0, *(rows.shape[0] for rows in tables.rows)])
-    return Groups.from_items((np.arange(a, b) for a, b in pairwise(edges)), tables.rows.names)
+    return tables.rows.like(np.arange(a, b) for a, b in pairwise(edges))
 
 
 def _spread(shares: Array, folds: int, random: np.random.Generator) -> Labels:

@@ -23,16 +23,30 @@ class MaskedRows:
     Attributes
     ----------
     values : ndarray of shape (n, D)
-        Deviations from the group's mean, 0 where missing.
+        Deviations from the group's mean, 0 where missing, times the roots of the rows' weights: all but the means is
+        quadratic in them.
     masks : ndarray of shape (P, D)
         1 where a pattern has a value, 0 where it is missing; float, for products.
     row_counts : ndarray of shape (P,)
         Number of rows of each pattern.
+    weights : ndarray of shape (n,)
+        How often each row counts.
     """
 
     values: Array
     masks: Array
     row_counts: npt.NDArray[np.int64]
+    weights: Array
+
+    @cached_property
+    def pattern_weights(self) -> Array:
+        """How often the rows of each pattern count together, shape (P,)."""
+        return self.by_pattern(self.weights)
+
+    @property
+    def roots(self) -> Array:
+        """Roots of the weights, shape (n, 1)."""
+        return np.sqrt(self.weights)[:, None]
 
     @cached_property
     def square(self) -> float:
@@ -66,10 +80,10 @@ class MaskedGroup:
     Attributes
     ----------
     weight : float
-        Number of rows, incomplete ones included.
+        Number of rows, incomplete ones included, or the sum of their weights.
     mean : ndarray of shape (D,)
     feature_counts : ndarray of shape (D,)
-        How often each feature was observed.
+        How often each feature was observed, by weight.
     complete : Moments or None
         The complete rows, if they outnumber the features; their scatter is about `mean`.
     rows : MaskedRows or None
@@ -118,7 +132,7 @@ class MaskedGroup:
             rows.append(np.array([self.complete.weight]))
         if self.rows is not None:
             values.append(self.rows.value_counts)
-            rows.append(self.rows.row_counts.astype(float))
+            rows.append(self.rows.pattern_weights)
         return np.concatenate(values), np.concatenate(rows)
 
     def scaled(self, divisor: Array) -> MaskedGroup:
@@ -135,7 +149,7 @@ class MaskedGroup:
         """The same rows, centred by another mean, shape (D,)."""
         shift, rows, complete, squares = self.mean - mean, self.rows, self.complete, np.zeros(mean.size)
         if rows is not None:
-            values = rows.values + rows.by_row(rows.masks.T).T * shift
+            values = rows.values + rows.roots * (rows.by_row(rows.masks.T).T * shift)
             rows, squares = replace(rows, values=values), squares + np.einsum("ij,ij->j", values, values)
         if complete is not None:
             complete = _about(complete, complete.mean, self.mean, mean)
@@ -155,7 +169,7 @@ def pooled_masked_deviation(groups: Iterable[MaskedGroup]) -> Array:
     every = list(groups)
     counts = np.sum([group.feature_counts for group in every], axis=0)
     squares = np.sum([group.squares for group in every], axis=0)
-    return deviation_beyond_rounding(squares, np.maximum(counts, 1), [group.mean for group in every])
+    return deviation_beyond_rounding(squares, np.where(counts > 0, counts, 1.0), [group.mean for group in every])
 
 
 def counted_terms(groups: Groups[MaskedGroup], gamma: float) -> list[tuple[float, MaskedGroup]]:
@@ -168,24 +182,33 @@ def multiplications(groups: Groups[MaskedGroup], d: int) -> float:
     return max(group.weight * group.mean.size for group in groups) * d * (d + 1) / 2
 
 
-def observe(rows: Array) -> tuple[MaskedGroup, int]:
+def observe(rows: Array, weights: Array | None = None) -> tuple[MaskedGroup, int]:
     """A group of incomplete rows, centred by the means of its observed values, and the number of rows without any
     value.
 
     Parameters
     ----------
     rows : (n, D) ndarray, NaN where missing, nothing infinite
+    weights : (n,) ndarray, optional
+        How often each row counts; rows that count 0 times are left out.
     """
     n, D = rows.shape
+    w = np.ones(n) if weights is None else weights
+    if np.any(w == 0):
+        rows, w = rows[w > 0], w[w > 0]
     absent = np.isnan(rows)
     empty = absent.all(axis=1)
     if empty.any():
-        rows, absent = rows[~empty], absent[~empty]
-    counts = rows.shape[0] - absent.sum(axis=0).astype(np.float64)
+        rows, absent, w = rows[~empty], absent[~empty], w[~empty]
+    total = float(w.sum())
+    counts = np.where(absent.any(axis=0), w @ ~absent, total)
     filled = np.where(absent, 0.0, rows).astype(np.float64, copy=False)
-    mean = filled.sum(axis=0) / np.maximum(counts, 1)
+    sums = filled.sum(axis=0) if weights is None else w @ filled
+    mean = sums / np.where(counts > 0, counts, 1.0)
     filled -= mean
     filled[absent] = 0.0
+    if weights is not None:
+        filled *= np.sqrt(w)[:, None]
     with np.errstate(over="ignore"):
         squares = np.einsum("ij,ij->j", filled, filled)
     full = ~absent.any(axis=1)
@@ -193,18 +216,21 @@ def observe(rows: Array) -> tuple[MaskedGroup, int]:
     n_full = int(np.count_nonzero(full))
     if n_full > D:
         # `filled` is already centred by `mean`, as the scatter must be.
-        own = filled[full]
-        complete = Moments(float(n_full), own.mean(axis=0) + mean, DenseScatter(storage(own).scatter(own, np.zeros(D))))
-        filled, absent = filled[~full], absent[~full]
-    weight = float(n - np.count_nonzero(empty))
-    return MaskedGroup(weight, mean, counts, complete, _by_pattern(filled, absent), squares), int(empty.sum())
+        own, own_w = filled[full], w[full]
+        own_mean = np.sqrt(own_w) @ own / own_w.sum() + mean
+        scatter = DenseScatter(storage(own).scatter(own, np.zeros(D)))
+        complete = Moments(float(own_w.sum()), own_mean, scatter)
+        filled, absent, rest = filled[~full], absent[~full], w[~full]
+    else:
+        rest = w
+    return MaskedGroup(total, mean, counts, complete, _by_pattern(filled, absent, rest), squares), int(empty.sum())
 
 
-def _by_pattern(values: Array, absent: npt.NDArray[np.bool_]) -> MaskedRows | None:
+def _by_pattern(values: Array, absent: npt.NDArray[np.bool_], weights: Array) -> MaskedRows | None:
     """Rows sorted by pattern of missing values."""
     if values.shape[0] == 0:
         return None
     packed, pattern, counts = np.unique(np.packbits(~absent, axis=1), axis=0, return_inverse=True, return_counts=True)
     masks = np.unpackbits(packed, axis=1, count=values.shape[1]).astype(np.float64)
     order = np.argsort(pattern.reshape(-1), kind="stable")
-    return MaskedRows(values[order], masks, counts)
+    return MaskedRows(values[order], masks, counts, weights[order])

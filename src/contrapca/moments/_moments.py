@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, Protocol
 
@@ -12,6 +12,7 @@ import numpy as np
 
 from .._util.archive import check_arrays, write_archive
 from .._util.arrays import EPS, Array, Rows
+from ..backgrounds import check_weights
 from ..exceptions import GroupError
 from ..groups import Groups, check_table, column_means, column_names
 from ..rows import storage
@@ -77,12 +78,20 @@ class DenseScatter:
 
 @dataclass(frozen=True)
 class RowScatter:
-    """The scatter matrix of (rows - mean) / divisor, never formed, only applied: (rows)'(rows V)."""
+    """The scatter matrix of (rows - mean) / divisor, never formed, only applied: (rows)'(rows V).
+
+    Attributes
+    ----------
+    rows : table of shape (n, D)
+    mean, divisor : ndarray of shape (D,)
+    weights : ndarray of shape (n,), or None
+        How often each row counts.
+    """
 
     rows: Rows
     mean: Array
     divisor: Array
-    parts: list[Rows] = field(repr=False)  # parts of the rows, one per thread
+    weights: Array | None = None
 
     @property
     def size(self) -> int:
@@ -93,7 +102,7 @@ class RowScatter:
 
     @cached_property
     def _diagonal(self) -> Array:
-        return storage(self.rows).squares(self.rows, self.mean) / self.divisor**2
+        return storage(self.rows).squares(self.rows, self.mean, self.weights) / self.divisor**2
 
     def diagonal(self) -> Array:
         return self._diagonal
@@ -103,24 +112,33 @@ class RowScatter:
         return float(self._diagonal.sum())
 
     @cached_property
+    def _parts(self) -> list[tuple[Rows, Array | None]]:
+        """Parts of the rows, one per thread, and their weights."""
+        kind, weights = storage(self.rows), self.weights
+        slices = kind.parts(self.rows)
+        return [(kind.view(self.rows, part), None if weights is None else weights[part]) for part in slices]
+
+    @cached_property
     def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(len(self.parts))
+        return ThreadPoolExecutor(len(self._parts))
 
     def matmul(self, V: Array) -> Array:
         scaled = V / self.divisor[:, None]
 
-        def product(part: Rows) -> Array:
-            return storage(part).product(part, self.mean, scaled)
+        def product(part: tuple[Rows, Array | None]) -> Array:
+            rows, weights = part
+            return storage(rows).product(rows, self.mean, scaled, weights)
 
-        run: Any = map if len(self.parts) == 1 else self._pool.map
-        return np.sum(list(run(product, self.parts)), axis=0) / self.divisor[:, None]
+        run: Any = map if len(self._parts) == 1 else self._pool.map
+        return np.sum(list(run(product, self._parts)), axis=0) / self.divisor[:, None]
 
     def dense(self) -> Array:
-        return storage(self.rows).scatter(self.rows, self.mean) / self.divisor[:, None] / self.divisor
+        return storage(self.rows).scatter(self.rows, self.mean, self.weights) / self.divisor[:, None] / self.divisor
 
     def gram(self) -> Array:
-        """Inner products of the rows, shape (n, n): the same non-zero eigenvalues as S."""
-        return storage(self.rows).gram(self.rows, self.mean, self.divisor)
+        """Inner products of the rows, times the roots of their weights, (n, n): the same non-zero eigenvalues as S."""
+        found = storage(self.rows).gram(self.rows, self.mean, self.divisor)
+        return found if self.weights is None else found * np.sqrt(np.outer(self.weights, self.weights))
 
 
 @dataclass(frozen=True)
@@ -173,21 +191,11 @@ class Moments:
             raise ValueError(f"{rows.shape[1]} features are too many for a matrix of moments (at most {MAX_DENSE}).")
         columns = column_names(X) or [None]
         names = tuple(columns) if all(isinstance(column, str) for column in columns) else None
-        mean, weights = column_means(rows), None
-        weight = float(rows.shape[0])
-        if sample_weight is not None:
-            weights = np.asarray(sample_weight, dtype=np.float64)
-            if weights.shape != (rows.shape[0],) or not np.isfinite(weights).all() or np.any(weights < 0):
-                raise ValueError(f"sample_weight must contain {rows.shape[0]} finite numbers, 0 or more, one per row.")
-            with np.errstate(over="ignore"):
-                weight = float(weights.sum())
-            if not 0 < weight < np.inf:
-                raise ValueError(f"sample_weight sums to {weight:g}: the sum must be finite and above 0.")
-            mean = storage(rows).column_sums(rows, weights) / weight
-        matrix = storage(rows).scatter(rows, mean, weights)
-        if not np.isfinite(np.trace(matrix)):
+        weights = check_weights(sample_weight, rows.shape[0], "sample_weight")
+        found = dense_moments(rows, column_means(rows, weights), weights)
+        if not np.isfinite(found.scatter.trace):
             raise ValueError("Input contains values too large to be squared: rescale them.")
-        return cls(weight, mean, DenseScatter(matrix), names)
+        return replace(found, names=names)
 
     def __add__(self, other: Moments) -> Moments:
         """The moments of both groups of rows together (F8)."""
@@ -232,6 +240,21 @@ class Moments:
     def scaled(self, divisor: Array) -> Moments:
         """The moments of the rows divided by `divisor`, shape (D,)."""
         return replace(self, mean=self.mean / divisor, scatter=self.scatter.scaled(divisor))
+
+
+def dense_moments(rows: Rows, mean: Array, weights: Array | None = None) -> Moments:
+    """Moments with the scatter matrix of rows that count so often, given their mean."""
+    return Moments(_total(rows, weights), mean, DenseScatter(storage(rows).scatter(rows, mean, weights)))
+
+
+def row_moments(rows: Rows, mean: Array, weights: Array | None = None) -> Moments:
+    """Moments with an implicit scatter, which keeps `rows`; only sparse float32 rows are copied."""
+    rows = storage(rows).prepared(rows)
+    return Moments(_total(rows, weights), mean, RowScatter(rows, mean, np.ones(mean.size), weights))
+
+
+def _total(rows: Rows, weights: Array | None) -> float:
+    return float(rows.shape[0] if weights is None else weights.sum())
 
 
 def pooled_deviation(groups: Iterable[Moments]) -> Array:

@@ -64,10 +64,10 @@ def _of_rows(rows: MaskedRows, W: Array, sigma2: float, *, determinants: bool) -
     normaliser = traces = 0.0
     if determinants:
         upper, right, _ = triangle(d)
-        spread += rows.row_counts * inverses[upper, right]
-        normaliser = float(rows.row_counts @ log_normaliser(rows.value_counts, d, sigma2, log_determinants))
+        spread += rows.pattern_weights * inverses[upper, right]
+        normaliser = float(rows.pattern_weights @ log_normaliser(rows.value_counts, d, sigma2, log_determinants))
         # tr A_o^-1 of each pattern
-        traces = float(rows.row_counts @ ((rows.value_counts - d) / sigma2 + np.einsum("iip->p", inverses)))
+        traces = float(rows.pattern_weights @ ((rows.value_counts - d) / sigma2 + np.einsum("iip->p", inverses)))
     H = unpack(spread @ rows.masks, d)
     gradient_W = (Z @ rows.values / sigma2 - np.einsum("klj,jl->kj", H, W)).T
     gradient_sigma2 = 0.5 * ((q - length) / sigma2 - traces)

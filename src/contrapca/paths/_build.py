@@ -12,30 +12,40 @@ from ..estimators import CPCA, PCPCA
 from ..exceptions import RankError
 from ..fitting import Latents, complete_background_model, resolved, show_axes
 from ..groups import Groups
-from ..moments import Complete, Incomplete, Moments, contrast, read
+from ..moments import Complete, Incomplete, Moments, contrast, factors, mixture, read
 from ..solvers import PathSpectrum, Spectrum, solve_path
 from ..subspaces import canonical_sign_of
 from ._grids import DEFAULT_POINTS, checked_grid, number_of_points, with_gamma
 from ._masked import masked_path
-from ._path import ContrastPath, contrasted, stacked
+from ._path import ContrastPath, stacked
 
 
 def contrast_path(
-    estimator: PCPCA | CPCA, X: Any, *, background: Any, gammas: Any = None, progress: bool = True
+    estimator: PCPCA | CPCA,
+    X: Any,
+    *,
+    background: Any,
+    gammas: Any = None,
+    sample_weight: Any = None,
+    background_weight: Any = None,
+    progress: bool = True,
 ) -> ContrastPath:
     """Contrasts at many gammas, from one pass over the rows and a few exact solutions; the others are certified.
 
     Parameters
     ----------
     estimator : PCPCA, ContraPCA or CPCA
-        Fitted or not: only its parameters are used, except gamma.
+        Fitted or not: only its parameters are used. Its gamma is not, unless it is a dict: the path then goes along the
+        ray from 0 to the gammas of several backgrounds, and `gammas` are their sums.
     X : array-like, data frame or sparse matrix of shape (n, D), or Moments
         The foreground. With missing values (PCPCA only), every gamma is a gradient fit, started from the previous one.
-    background : array-like, data frame or sparse matrix of shape (m, D), or Moments
+    background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them
     gammas : array-like of shape (G,) or int, optional
         Values of gamma', all below the limit, or how many: by default 40, or 20 with missing values. The default values
         run from 0 to just below the limit and are dense near it; for CPCA, whose limit may be infinite, they are 0 and
         a geometric sequence from 0.01 to at most 1000.
+    sample_weight, background_weight
+        As for the `fit` of PCPCA.
     progress : bool, default True
         Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
 
@@ -53,8 +63,17 @@ def contrast_path(
     (40, (400, 2))
     """
     check_estimator(estimator, "contrast_path")
-    allow_missing = estimator._takes_missing
-    tables = read(X, None, background, name="contrast_path", needs_background=True, allow_missing=allow_missing)
+    tables = read(
+        X,
+        None,
+        background,
+        name="contrast_path",
+        needs_background=True,
+        allow_missing=estimator._takes_missing,
+        sample_weight=sample_weight,
+        background_weight=background_weight,
+        gamma=estimator.gamma,
+    )
     return path_of_data(estimator._collected(tables), estimator, gammas, progress=progress)
 
 
@@ -127,14 +146,16 @@ def _solved_path(
         if method.has_likelihood:
             sigma2[g] = solution.sigma2
         covariances = found.covariances.map(lambda c, small=small: small.T @ c @ small)  # type: ignore[misc]
-        shown = show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, C.n_features)
+        shown = show_axes(
+            latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features
+        )
         components[g] = coordinates[g] @ shown.directions
         loadings[g] = (coordinates[g] * solution.lengths) @ shown.rotation
         variances.append(shown.variances)
         inside.append(covariances.map(np.trace))
         if ratios is not None:
             ratios[g] = shown.ratios
-        eigenvalues[g] = contrasted(shown.variances, gamma)
+        eigenvalues[g] = np.tensordot(factors(groups, gamma), list(shown.variances), 1)
     signs = canonical_sign_of(np.einsum("Dk,gkd->gDd", basis, components))[:, None, :]
     loadings[..., :k] *= signs
     return ContrastPath(

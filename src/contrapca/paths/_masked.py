@@ -18,7 +18,7 @@ from ..gaussian import LatentGaussian
 from ..methods import PCPCA_METHOD
 from ..moments import Incomplete
 from ._grids import MASKED_POINTS, checked_grid, number_of_points, with_gamma
-from ._path import ContrastPath, contrasted, stacked
+from ._path import ContrastPath, stacked
 
 SETTINGS = Settings(random_state=0)
 
@@ -109,7 +109,7 @@ def _assembled(
         gamma_max=limit,
         gamma_max_is_bound=True,
         auto_gamma=latents.auto_fraction * limit,
-        eigenvalues=np.array([contrasted(fit.variances, fit.gamma) for fit in fits]),
+        eigenvalues=np.array([fit.contrasted for fit in fits]),
         noise_variance=np.array([model.sigma2 for model in models]),
         objective=np.array([fit.objective for fit in fits]),
         variances=stacked([fit.variances for fit in fits]),

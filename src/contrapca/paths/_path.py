@@ -9,19 +9,19 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import check_count, check_fixed_gamma, check_option
+from .._checks import check_count, check_fixed_gamma
 from .._util.archive import check_arrays, write_archive
 from .._util.arrays import Array, Rows
 from .._util.table import Table
-from ..estimators import CPCA, PCPCA, REGISTRY, plain_parameters
+from ..estimators import CPCA, PCPCA, REGISTRY, group_names, plain_parameters, prefixes
 from ..fitting import Fit, share_of
 from ..gaussian import LatentGaussian
 from ..groups import Groups
 from ..methods import Method
-from ..moments import SolverChoice
+from ..moments import SolverChoice, mixed
 from ..rows import storage
 from ..subspaces import affinity, principal_angles, procrustes
-from ..units import Units
+from ..units import Units, group_of
 
 KIND = "path"
 ARRAYS = {
@@ -33,10 +33,6 @@ ARRAYS = {
     "coordinates": "Gkd",
     "loading_coordinates": "Gkr",
     "axis_ratios?": "Gd",
-    "foreground.along": "Gd",
-    "background.along": "Gd",
-    "foreground.inside": "G",
-    "background.inside": "G",
     "background_model.mean?": "D",
     "background_model.W?": "Db",
 }
@@ -142,8 +138,13 @@ class ContrastPath:
 
     @property
     def background_variance(self) -> Array:
-        """Variance of the background along each component, shape (G, d)."""
-        return self.variances["background"]
+        """Variance of the background along each component; the mean of several, as in the contrast; shape (G, d)."""
+        return mixed(self.units, self.variances)
+
+    @property
+    def background_share(self) -> Array:
+        """The same as a fraction of each background's total variance, shape (G, d)."""
+        return mixed(self.units, self.shares())
 
     @property
     def _method(self) -> Method:
@@ -198,7 +199,7 @@ class ContrastPath:
         ----------
         X : array-like of shape (n, D)
             Missing values are allowed for PCPCA only.
-        center : {"foreground", "background"}
+        center : {"foreground", "background"} or the name of one of several backgrounds
             Which group's mean and scale to use.
         """
         rows, missing, units = self._rows(X, center)
@@ -210,8 +211,7 @@ class ContrastPath:
 
     def _rows(self, X: Any, center: str) -> tuple[Rows, bool, Units]:
         """Checked rows, whether values are missing, and the units of the group named by `center`."""
-        check_option(center, "center", self.units.names)
-        units = self.units[center]
+        units = group_of(self.units, center)
         rows, missing = units.check(X, allow_missing=self._method.has_likelihood)
         return storage(rows).prepared(rows), missing, units
 
@@ -290,10 +290,11 @@ class ContrastPath:
             One of `gammas`.
         """
         index, estimator = self.index(gamma), clone(self.estimator)
-        estimator.set_params(gamma=float(self.gammas[index]))
+        fit = self._fit(index)
+        estimator.set_params(gamma=fit.gamma if self.units.mix is None else fit.gammas)
         if getattr(estimator, "n_latent", None) is not None:
             estimator.set_params(n_latent=self.loading_coordinates.shape[2])
-        return estimator._with_fit(self._fit(index))
+        return estimator._with_fit(fit)
 
     def _fit(self, g: int) -> Fit:
         W = self.basis @ self.loading_coordinates[g]
@@ -323,17 +324,17 @@ class ContrastPath:
         plain = [name.removesuffix("?") for name in ARRAYS if "." not in name]
         arrays = {name: value for name in plain if (value := getattr(self, name)) is not None}
         facts: dict[str, Any] = {"groups": [], "solver": [self.solver.name, self.solver.reason]}
-        for name, units, total in zip(self.units.names, self.units, self.totals, strict=True):
-            arrays |= units.arrays(name) | {f"{name}.along": self.variances[name]}
-            arrays[f"{name}.inside"] = self.subspace_variance[name]
-            facts["groups"].append({"name": name, "total": total} | units.facts())
+        for prefix, name in zip(prefixes(len(self.units)), self.units.names, strict=True):
+            arrays |= self.units[name].arrays(prefix) | {f"{prefix}.along": self.variances[name]}
+            arrays[f"{prefix}.inside"] = self.subspace_variance[name]
+            facts["groups"].append({"name": name, "total": self.totals[name]} | self.units[name].facts())
         if self.background_model is not None:
             arrays |= {
                 "background_model.mean": self.background_model.mean,
                 "background_model.W": self.background_model.W,
             }
             facts["background_model.sigma2"] = self.background_model.sigma2
-        facts |= {"gamma_max_is_bound": self.gamma_max_is_bound, "solved": self.solved}
+        facts |= {"gamma_max_is_bound": self.gamma_max_is_bound, "solved": self.solved, "mix": self.units.mix}
         facts |= {"estimator": type(self.estimator).__name__, "parameters": plain_parameters(self.estimator)}
         for name in ("gamma_max", "auto_gamma"):
             facts[name] = getattr(self, name) if np.isfinite(getattr(self, name)) else None
@@ -345,9 +346,9 @@ class ContrastPath:
         estimator, groups = REGISTRY[facts["estimator"]](**facts["parameters"]), facts["groups"]
         if not isinstance(estimator, PCPCA | CPCA):
             raise ValueError("its estimator has no path")
-        labels = tuple(str(group["name"]) for group in groups)
-        has_noise = estimator._method.has_likelihood
-        found = check_arrays(arrays, ARRAYS, names, may_be_nan=() if has_noise else ("noise_variance",))
+        labels, has_noise = prefixes(len(groups)), estimator._method.has_likelihood
+        shapes = ARRAYS | {f"{label}.along": "Gd" for label in labels} | {f"{label}.inside": "G" for label in labels}
+        found = check_arrays(arrays, shapes, names, may_be_nan=() if has_noise else ("noise_variance",))
         if np.any(np.diff(found["gammas"]) <= 0) or np.any(found["noise_variance"] <= 0):
             raise ValueError("its gammas or noise variances are impossible")
         background = None
@@ -356,14 +357,15 @@ class ContrastPath:
             if not 0 < sigma2 < np.inf:
                 raise ValueError("background_model.sigma2 is not positive")
             background = LatentGaussian(found["background_model.mean"], found["background_model.W"], sigma2)
+        D = found["basis"].shape[0]
+        restored = [Units.restored(g, arrays, label, names, D) for g, label in zip(groups, labels, strict=True)]
+        units = Groups.from_items(restored, *group_names(facts))
         return cls(
             **{name: found.get(name) for key in ARRAYS if "." not in (name := key.removesuffix("?"))},  # type: ignore[arg-type]
-            subspace_variance=Groups.from_items((found[f"{label}.inside"] for label in labels), labels),
-            variances=Groups.from_items(tuple(found[f"{label}.along"] for label in labels), labels),
-            units=Groups.from_items(
-                (Units.restored(g, arrays, str(g["name"]), names, found["basis"].shape[0]) for g in groups), labels
-            ),
-            totals=Groups.from_items(tuple(float(group["total"]) for group in groups), labels),
+            subspace_variance=units.like(found[f"{label}.inside"] for label in labels),
+            variances=units.like(found[f"{label}.along"] for label in labels),
+            units=units,
+            totals=units.like(float(group["total"]) for group in groups),
             gamma_max=np.inf if facts["gamma_max"] is None else float(facts["gamma_max"]),
             auto_gamma=np.nan if facts["auto_gamma"] is None else float(facts["auto_gamma"]),
             gamma_max_is_bound=bool(facts["gamma_max_is_bound"]),
@@ -374,15 +376,9 @@ class ContrastPath:
         )
 
 
-def contrasted(variances: Groups[Array], gamma: float) -> Array:
-    """Variance of the foreground along each component minus gamma times that of the background, shape (d,)."""
-    return variances.foreground - gamma * np.mean(variances.backgrounds, axis=0)
-
-
 def stacked(groups: Sequence[Groups[Any]]) -> Groups[Array]:
     """For each group, one array of the values at every gamma."""
-    names = groups[0].names
-    return Groups.from_items([np.array([one[name] for one in groups]) for name in names], names)
+    return groups[0].like(np.array(values) for values in zip(*groups, strict=True))
 
 
 REGISTRY[KIND] = ContrastPath

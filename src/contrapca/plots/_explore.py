@@ -13,6 +13,7 @@ from .._checks import check_count
 from .._util.arrays import Array
 from .._util.optional import require
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
+from ..backgrounds import named_backgrounds
 from ..gaussian import gaussian_ellipse
 from ._latents import axes_or_current, latents
 
@@ -46,17 +47,24 @@ def latent_scatter_data(
     d = len(model.explained_variance_ratio_)
     if not (0 <= i < d and 0 <= j < d):
         raise ValueError(f"components={components} must be two of this model's {d} components, counting from 0.")
-    shares, other = model.explained_variance_ratio_, getattr(model, "background_variance_ratio_", None)
+    shares: Any = model.explained_variance_ratio_
+    other: Any = getattr(model, "background_variance_ratio_", None)
 
     def label(k: int) -> str:
         text = f"component {k}\n({shares[k]:.0%} of foreground"
-        return text + (" variance)" if other is None else f", {other[k]:.0%} of background variance)")
+        several = other is None or isinstance(other, dict)
+        return text + (" variance)" if several else f", {other[k]:.0%} of background variance)")
 
     return {
         "foreground": np.asarray(model.transform(X))[:, [i, j]],
         "background": None
         if background is None
-        else np.asarray(model.transform(background, center="background"))[:, [i, j]],
+        else np.concatenate(
+            [
+                np.asarray(model.transform(rows, center=name))[:, [i, j]]
+                for name, rows in named_backgrounds(background).items()
+            ]
+        ),
         "axis_labels": [label(i), label(j)],
     }
 
@@ -108,8 +116,9 @@ def gamma_panel_data(path: ContrastPath, X: Any, *, background: Any = None, k: i
     _two_components(path.n_components)
     chosen = np.unique(np.linspace(0, len(path) - 1, min(k, len(path))).round().astype(int))
     foreground = path.aligned(X)
-    other = None if background is None else path.aligned(background, center="background")
-    foreground_shares, background_shares = path.shares()
+    rows = named_backgrounds(background)
+    other = np.concatenate([path.aligned(own, center=name) for name, own in rows.items()], axis=1) if rows else None
+    foreground_shares, background_shares = path.shares().foreground, path.background_share
     return [
         {
             "gamma": path.gammas[g],
@@ -163,7 +172,7 @@ def gamma_panel(
 
 def path_curves_data(path: ContrastPath) -> dict[str, Any]:
     """Total fraction of variance along the components at each gamma, and the limit."""
-    foreground, background = (share.sum(axis=1) for share in path.shares())
+    foreground, background = (share.sum(axis=1) for share in (path.shares().foreground, path.background_share))
     return {
         "gamma": path.gammas,
         "foreground": foreground,

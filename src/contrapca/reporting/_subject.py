@@ -98,6 +98,7 @@ def examine(
         check_count(gammas, "gammas")
     allow_missing = not isinstance(model_or_path, CPCA) and model_or_path._method is not CPCA_METHOD
     tables = split_groups(X, None, background, None, name="report", needs_background=True, allow_missing=allow_missing)
+    tables.with_one_background("report")
     given = Groups.of((row_names, X, "row_names"), (background_row_names, background, "background_row_names"))
     names = tables.rows.map(lambda rows, names: _row_names(names[0], names[1], rows.shape[0], names[2]), given)
     classes, values = _labels(labels, tables.rows.foreground.shape[0])

@@ -36,10 +36,10 @@ class Storage(Protocol):
     def weighted(self, rows: Rows, weights: Array) -> Callable[[int], tuple[Array, Array]]:
         """From k to mean (D,) and scatter (D, D) of the rows with weights[:, k]; what all k share is done at once."""
 
-    def squares(self, rows: Rows, mean: Array) -> Array:
+    def squares(self, rows: Rows, mean: Array, weights: Array | None = None) -> Array:
         """The diagonal of `scatter`, shape (D,), without the matrix."""
 
-    def product(self, rows: Rows, mean: Array, V: Array) -> Array:
+    def product(self, rows: Rows, mean: Array, V: Array, weights: Array | None = None) -> Array:
         """`scatter` times V (D, k), without the matrix."""
 
     def gram(self, rows: Rows, mean: Array, divisor: Array) -> Array:
@@ -48,8 +48,11 @@ class Storage(Protocol):
     def prepared(self, rows: Rows) -> Rows:
         """The rows in the type that many products want."""
 
-    def parts(self, rows: Rows) -> list[Rows]:
-        """The rows in as many parts of equal work as threads are of use for `product`; views, not copies."""
+    def parts(self, rows: Rows) -> list[slice]:
+        """As many slices of rows, of equal work, as threads are of use for `product`."""
+
+    def view(self, rows: Rows, part: slice) -> Rows:
+        """A slice of the rows without a copy."""
 
     def scaled(self, rows: Rows, divisor: Array) -> Rows:
         """Rows with each column divided, in their float type."""

@@ -29,8 +29,12 @@ def prepared(rows: Array) -> Array:
     return rows
 
 
-def parts(rows: Array) -> list[Array]:
-    return [rows[part] for part in _equal_slices(rows.shape[0], worker_count(rows.size))]
+def parts(rows: Array) -> list[slice]:
+    return _equal_slices(rows.shape[0], worker_count(rows.size))
+
+
+def view(rows: Array, part: slice) -> Array:
+    return rows[part]
 
 
 def _equal_slices(n: int, count: int) -> list[slice]:
@@ -42,7 +46,7 @@ def column_sums(rows: Array, weights: Array | None = None) -> Array:
     if weights is not None:
         slices = row_slices(rows.shape[0], _cached_rows(rows))
         return np.sum([weights[part] @ rows[part] for part in slices], axis=0, dtype=np.float64)
-    return np.sum(_in_threads(parts(rows), lambda part: np.add.reduce(part, axis=0, dtype=np.float64)), axis=0)
+    return np.sum(_in_threads(parts(rows), lambda part: np.add.reduce(rows[part], axis=0, dtype=np.float64)), axis=0)
 
 
 def non_finite(rows: Array) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
@@ -118,19 +122,21 @@ def _cached_blocks(rows: Array) -> Iterator[Array]:
 
 
 @np.errstate(over="ignore")
-def squares(rows: Array, mean: Array) -> Array:
+def squares(rows: Array, mean: Array, weights: Array | None = None) -> Array:
     total = np.zeros(mean.size)
-    for block in _cached_blocks(rows):
-        centred = block - mean
-        total += np.einsum("ij,ij->j", centred, centred)
+    for part in row_slices(rows.shape[0], _cached_rows(rows)):
+        centred = rows[part] - mean
+        counted = centred if weights is None else centred * weights[part, None]
+        total += np.einsum("ij,ij->j", centred, counted)
     return total
 
 
-def product(rows: Array, mean: Array, V: Array) -> Array:
+def product(rows: Array, mean: Array, V: Array, weights: Array | None = None) -> Array:
     total = np.zeros(V.shape)
-    for block in _cached_blocks(rows):
-        centred = block - mean
-        total += centred.T @ (centred @ V)
+    for part in row_slices(rows.shape[0], _cached_rows(rows)):
+        centred = rows[part] - mean
+        projected = centred @ V
+        total += centred.T @ (projected if weights is None else projected * weights[part, None])
     return total
 
 

@@ -26,15 +26,15 @@ def prepared(rows: Rows) -> Rows:
     return rows.astype(np.float64, copy=False)  # products would convert it anew each time
 
 
-def parts(rows: Rows) -> list[Rows]:
+def parts(rows: Rows) -> list[slice]:
     indptr = rows.indptr
     edges = np.searchsorted(indptr, np.linspace(0, indptr[-1], worker_count(rows.nnz) + 1))
     edges[0], edges[-1] = 0, rows.shape[0]
-    return [_view(rows, a, b) for a, b in pairwise(edges)]
+    return [slice(a, b) for a, b in pairwise(edges.tolist())]
 
 
-def _view(rows: Rows, start: int, stop: int) -> Rows:
-    indptr = rows.indptr
+def view(rows: Rows, part: slice) -> Rows:
+    indptr, start, stop = rows.indptr, part.start, part.stop
     inside = slice(indptr[start], indptr[stop])
     stored = (rows.data[inside], rows.indices[inside], indptr[start : stop + 1] - indptr[start])
     return sp.csr_array(stored, shape=(stop - start, rows.shape[1]), copy=False)
@@ -53,12 +53,8 @@ def non_finite(rows: Rows) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]
     return missing, infinite
 
 
-def squares(rows: Rows, mean: Array) -> Array:
-    return _squares(rows, mean, None)
-
-
 @np.errstate(invalid="ignore", over="ignore")
-def _squares(rows: Rows, mean: Array, weights: Array | None) -> Array:
+def squares(rows: Rows, mean: Array, weights: Array | None = None) -> Array:
     """sum_i w_i (x_ij - mean_j)^2 over what is stored, and over the zeros that are not."""
     n, D = rows.shape
     total, stored = np.zeros((2, D))
@@ -106,7 +102,7 @@ def _centred(matrix: Array, rows: Rows, mean: Array, total: float, weights: Arra
         return matrix
     # It cancels: multiply with the unit vectors instead, a few at a time, centred implicitly.
     D, root = mean.size, np.ones(rows.shape[0]) if weights is None else np.asarray(weights, dtype=np.float64)
-    return np.hstack([_product(rows, mean, np.eye(D)[:, part], root) for part in row_slices(D, 32)])
+    return np.hstack([product(rows, mean, np.eye(D)[:, part], root) for part in row_slices(D, 32)])
 
 
 def _column_edges(D: int) -> list[int]:
@@ -157,11 +153,7 @@ def _many_second_moments(rows: Rows, weights: Array) -> list[tuple[int, Array]]:
     return found
 
 
-def product(rows: Rows, mean: Array, V: Array) -> Array:
-    return _product(rows, mean, V, None)
-
-
-def _product(rows: Rows, mean: Array, V: Array, weights: Array | None) -> Array:
+def product(rows: Rows, mean: Array, V: Array, weights: Array | None = None) -> Array:
     projected = rows @ V - mean @ V
     if weights is not None:
         projected *= weights[:, None]

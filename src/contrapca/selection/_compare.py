@@ -222,7 +222,7 @@ def compare(
     >>> found.recommended.method
     'ContraPCA'
     """
-    tables = complete_tables(X, background, "compare")
+    tables = complete_tables(X, background, "compare").with_one_background("compare")
     k = check_n_components(n_components, tables.n_features)
     counts = tables.rows.map(lambda rows: rows.shape[0])
     classes = _checked_labels(labels, counts.foreground)

@@ -13,11 +13,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._checks import check_count, check_option, generator
 from .._util.arrays import Array
 from .._util.table import Table
-from ..blocks import Indices, fewer_folds, unit_numbers
+from ..backgrounds import label_groups
+from ..blocks import Indices, fewer_folds, table_units
 from ..estimators import CPCA, PCPCA
 from ..exceptions import GroupError
 from ..fitting import HeldOut, Training, held_out, one_error_rule, path_directions, resolved
-from ..groups import Groups, Tables, label_mask, split_groups
+from ..groups import Groups, Tables, split_groups
 from ..methods import Method
 from ..moments import Complete, DenseScatter, Moments, assign_folds, contrast, make_folds
 from ..objectives import relative_log_likelihood
@@ -91,6 +92,8 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         y: Any = None,
         *,
         background: Any = None,
+        sample_weight: Any = None,
+        background_weight: Any = None,
         labels: Any = None,
         blocks: Any = None,
         background_blocks: Any = None,
@@ -99,8 +102,8 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         Parameters
         ----------
-        X, y, background
-            As for PCPCA.
+        X, y, background, sample_weight, background_weight
+            As for PCPCA; weights do not count for "silhouette".
         labels : array-like of shape (n,), optional
             Classes of the foreground rows; required for "silhouette".
         blocks, background_blocks : array-like of shape (n,) and (m,), optional
@@ -131,6 +134,9 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             name="GammaSearch",
             needs_background=True,
             allow_missing=estimator._takes_missing,
+            sample_weight=sample_weight,
+            background_weight=background_weight,
+            gamma=estimator.gamma,
         )
         folds = self._folds(tables, *self._blocks(y, background, blocks, background_blocks))
         data = estimator._collected(tables)
@@ -143,7 +149,9 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             best = one_error_rule(path.gammas, found)
         else:
             if self.criterion == "silhouette":
-                scores = self._silhouettes(path, tables.rows.foreground, labels)
+                kept = tables.kept.foreground
+                classes = labels if kept is None else np.asarray(labels)[kept]
+                scores = self._silhouettes(path, tables.rows.foreground, classes)
             else:
                 scores = np.mean(list(_likelihoods(tables, folds, path, method)), axis=0)
             best = int(np.argmax(scores))
@@ -171,13 +179,13 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         label = self.estimator.background_label
         if background is not None or label is None or blocks is None:
             return blocks, background_blocks
-        is_background = label_mask(y, label, len(np.ravel(np.asarray(y))))
+        group_of, names = label_groups(y, label, len(np.ravel(np.asarray(y))))
         stacked = np.asarray(blocks, dtype=object)
-        if stacked.shape != is_background.shape:
+        if stacked.shape != group_of.shape:
             raise GroupError(
-                f"blocks has shape {stacked.shape} for {is_background.size} stacked rows: pass one label per row."
+                f"blocks has shape {stacked.shape} for {group_of.size} stacked rows: pass one label per row."
             )
-        return stacked[~is_background], stacked[is_background]
+        return stacked[group_of == 0], {name: stacked[group_of == k] for k, name in enumerate(names) if k}
 
     def _folds(self, tables: Tables, blocks: Any, background_blocks: Any) -> Groups[Indices] | None:
         """The fold of each row; None if the criterion does not hold rows out."""
@@ -194,7 +202,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"{min(counts)} rows in one group are too few for {self.n_folds} folds of at least 2: lower n_folds."
             )
         random = generator(self.random_state)
-        units = unit_numbers(counts, blocks, background_blocks, least=2, what="holding rows out")
+        units = table_units(tables, blocks, background_blocks, least=2, what="holding rows out")
         if blocks is None:
             return counts.map(lambda count: _random_parts(count, self.n_folds, random))
         return assign_folds(units, fewer_folds(units, self.n_folds), random)

@@ -12,7 +12,7 @@ from sklearn.base import clone
 from .._checks import check_count, check_gamma, check_n_components, generator
 from .._util.arrays import Array
 from .._util.table import Table
-from ..blocks import fewer_folds, unit_numbers
+from ..blocks import fewer_folds, table_units
 from ..estimators import CLVM, CPCA, PCPCA, PPCA
 from ..exceptions import InfeasibleGammaError
 from ..fitting import (
@@ -86,6 +86,8 @@ def held_out_contrast(
     X: Any,
     *,
     background: Any,
+    sample_weight: Any = None,
+    background_weight: Any = None,
     blocks: Any = None,
     background_blocks: Any = None,
     n_folds: int = 5,
@@ -105,10 +107,14 @@ def held_out_contrast(
         Fitted or not: it is cloned.
     X : array-like, data frame or sparse matrix of shape (n, D)
         The foreground, complete rows.
-    background : array-like, data frame or sparse matrix of shape (m, D)
+    background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them
+        The variance of several backgrounds is their mean, each with its part of gamma.
+    sample_weight, background_weight
+        As for the `fit` of PCPCA.
     blocks, background_blocks : array-like of shape (n,) and (m,), optional
         The donor, animal or plate of each row. Rows of a block are held out together; the ratios are far too large
-        otherwise. A label that stands in both is one block with rows in both groups.
+        otherwise. A label that stands in both is one block with rows in both groups. `background_blocks` is a dict if
+        there are several backgrounds.
     n_folds : int, default 5
         Fewer, with a warning, where a group has fewer blocks.
     random_state : None, int, Generator or RandomState, default 0
@@ -132,10 +138,9 @@ def held_out_contrast(
     if not isinstance(estimator, Estimator):
         raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
     model = prepared(estimator)
-    tables = complete_tables(X, background, "held_out_contrast")
-    units = unit_numbers(
-        tables.rows.map(lambda rows: rows.shape[0]), blocks, background_blocks, least=2, what="holding rows out"
-    )
+    given = {"sample_weight": sample_weight, "background_weight": background_weight}
+    tables = complete_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
+    units = table_units(tables, blocks, background_blocks, least=2, what="holding rows out")
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
     rotates = not model.scale and not isinstance(model, CLVM)
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
@@ -153,9 +158,9 @@ def prepared(estimator: Any) -> Any:
     return model.set_params(solver="auto") if getattr(model, "solver", "auto") == "lbfgs" else model
 
 
-def complete_tables(X: Any, background: Any, name: str) -> Tables:
-    """Two tables of complete rows."""
-    tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True)
+def complete_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
+    """Tables of complete rows; other arguments as for `split_groups`."""
+    tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True, **given)
     if tables.incomplete:
         raise ValueError(f"{name} needs complete rows: fill missing values first, for example with impute().")
     return tables
@@ -176,7 +181,11 @@ def merged(folds: Sequence[Fold], tables: Tables) -> Training:
     if isinstance(fold.training, Tables) and fold.training.rows is not fold.left:
         return tables
     moments = fold.left.map(lambda left, held: left + held, fold.held)
-    return replace(tables, rows=moments) if isinstance(fold.training, Tables) else ready(moments, tables.n_features)
+    return (
+        Tables.of_moments(moments, tables.names, tables.text_names)
+        if isinstance(fold.training, Tables)
+        else ready(moments, tables.n_features)
+    )
 
 
 def gamma_of(model: Any) -> float | None:
@@ -189,8 +198,7 @@ def collected(model: Any, tables: Training) -> Complete:
     if isinstance(tables, Complete):
         return tables if not isinstance(model, PPCA) else replace(tables, groups=Groups.of(tables.groups.foreground))
     if isinstance(model, PPCA):
-        foreground = tables.rows.foreground, tables.means.foreground
-        tables = replace(tables, rows=Groups.of(foreground[0]), means=Groups.of(foreground[1]))
+        tables = tables.foreground_alone()
     data = model._collected(tables)
     assert isinstance(data, Complete)
     return data

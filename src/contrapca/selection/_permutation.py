@@ -112,7 +112,7 @@ def _coordinates(tables: Tables, scale: str | None) -> tuple[Groups[Array], Basi
     assert isinstance(data, Complete)
     if data.basis is not None:
         parts = tuple(data.basis.R[a:b] for a, b in pairwise(data.basis.edges))
-        return Groups.from_items(parts, tables.rows.names), data.basis
+        return tables.rows.like(parts), data.basis
     return dense.rows.map(lambda rows, units: (rows - units.mean) / units.scale, data.units), None
 
 

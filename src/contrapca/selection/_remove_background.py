@@ -47,6 +47,7 @@ def remove_background(X: Any, *, background: Any, n_directions: int = 2) -> Any:
     """
     check_count(n_directions, "n_directions")
     tables = split_groups(X, None, background, None, name="remove_background", needs_background=True)
+    tables.with_one_background("remove_background")
     if n_directions >= tables.n_features:
         raise ValueError(f"n_directions={n_directions} must be less than the number of features, {tables.n_features}.")
     data = collect(tables, n_directions, None)

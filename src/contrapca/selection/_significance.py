@@ -12,6 +12,7 @@ from .._util.arrays import Array
 from .._util.progress import Progress
 from .._util.table import Table
 from .._util.threads import single_thread
+from ..backgrounds import named_backgrounds
 from ..blocks import Indices, count_units, paired_units, unit_numbers, warn_of_replicates
 from ..exceptions import GroupError
 from ..groups import Groups, Tables, split_groups
@@ -180,7 +181,8 @@ def contrast_test(
     """
     tables = split_groups(X, None, background, None, name="contrast_test", needs_background=True, allow_missing=True)
     if blocks is None and background_blocks is None:
-        warn_of_replicates(Groups.of(X, background).map(index_names), "pass blocks= and background_blocks=")
+        named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
+        warn_of_replicates(named, "pass blocks= and background_blocks=")
     return significance_of(
         tables,
         blocks=None if blocks is None and background_blocks is None else (blocks, background_blocks),
@@ -217,6 +219,7 @@ def significance_of(
     progress: bool = True,
 ) -> ContrastTest:
     """`contrast_test` for tables that are already checked."""
+    tables.with_one_background("contrast_test")
     check_option(method, "method", METHODS)
     check_option(scale, "scale", SCALES)
     for value, name in ((max_components, "max_components"), (n_splits, "n_splits"), (n_permutations, "n_permutations")):

@@ -9,7 +9,7 @@ import numpy as np
 from .._util.arrays import Array
 from .._util.threads import calm_threads
 from ..groups import Groups
-from ..moments import Moments, alone, contrast
+from ..moments import Moments, alone, contrast, mixed_background
 from ..objectives import clvm_log_likelihood
 from ._lbfgs import minimise
 from ._spectral import top_eigenpairs
@@ -92,8 +92,7 @@ def solve_clvm(groups: Groups[Moments], k: int, d: int, *, tol: float = 1e-6, ma
 
 def _start(groups: Groups[Moments], k: int, d: int, variance: float) -> tuple[Array, float]:
     """Starting [S W] and sigma2: the background's leading directions, and the foreground's beyond them."""
-    background = groups.background
-    assert background is not None
+    background = mixed_background(groups)
     shared = top_eigenpairs(alone(background), k)
     values, vectors = shared.values / background.weight, shared.vectors
     if d:

@@ -33,7 +33,7 @@ def gls_mean(group: MaskedGroup, W: Array, sigma2: float) -> Array:
     if group.rows is not None:
         rows = group.rows
         inverses, _ = masked_inverses(W, sigma2, rows.masks)
-        often = rows.row_counts @ rows.masks
+        often = rows.pattern_weights @ rows.masks
 
         def scatter(latents: Array) -> Array:
             """sum_p mask_p (W latent_p), from latents (d, P)."""
@@ -41,10 +41,10 @@ def gls_mean(group: MaskedGroup, W: Array, sigma2: float) -> Array:
 
         def of_rows(v: Array) -> Array:
             inside = W.T * v @ rows.masks.T  # (d, P)
-            return often * v - scatter(np.einsum("ijp,jp->ip", inverses, inside) * rows.row_counts)
+            return often * v - scatter(np.einsum("ijp,jp->ip", inverses, inside) * rows.pattern_weights)
 
         parts.append(of_rows)
-        sums = rows.by_pattern(rows.values.T)  # (D, P)
+        sums = rows.by_pattern((rows.roots * rows.values).T)  # of deviations, by weight, (D, P)
         right += sums.sum(axis=1) - scatter(np.einsum("ijp,jp->ip", inverses, W.T @ sums))
     D = group.mean.size
     system = LinearOperator((D, D), matvec=lambda v: np.sum([part(v.ravel()) for part in parts], axis=0), dtype=float)
@@ -64,13 +64,13 @@ def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> floa
         rows, d = group.rows, W.shape[1]
         inverses, _, _, Z = masked_latents(rows, W, sigma2)
         upper, right, _ = triangle(d)
-        second = rows.by_pattern(packed_products(Z, Z)) + sigma2 * rows.row_counts * inverses[upper, right]
+        second = rows.by_pattern(packed_products(Z, Z)) + sigma2 * rows.pattern_weights * inverses[upper, right]
         loadings = packed_products(W.T, W.T)
         missing = (
             loadings.sum(axis=1)[:, None] - loadings @ rows.masks.T
         )  # sum over missing features of w_j w_j', packed
         twice = np.where(upper == right, 1.0, 2.0)[:, None]  # off-diagonal entries count twice
-        absent = rows.row_counts @ (group.mean.size - rows.value_counts)
+        absent = rows.pattern_weights @ (group.mean.size - rows.value_counts)
         total += float(np.sum(twice * second * missing)) + sigma2 * float(absent)
     return total / group.weight
 
@@ -93,7 +93,7 @@ def expected_covariance(group: MaskedGroup, U: Array, W: Array, sigma2: float) -
         G = (products.sum(axis=0) - rows.masks @ products).reshape(-1, U.shape[1], d)
         along = rows.values @ U + np.einsum("nki,in->nk", rows.by_row(G.transpose(1, 2, 0)).transpose(2, 0, 1), Z)
         total += along.T @ along
-        total += sigma2 * np.einsum("p,pki,ijp,plj->kl", rows.row_counts, G, inverses, G, optimize=True)
-        how_often_missing = rows.row_counts @ (1 - rows.masks)
+        total += sigma2 * np.einsum("p,pki,ijp,plj->kl", rows.pattern_weights, G, inverses, G, optimize=True)
+        how_often_missing = rows.pattern_weights @ (1 - rows.masks)
         total += sigma2 * (U.T * how_often_missing) @ U
     return total / group.weight

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from .._util.arrays import TINY, Array
 from .._util.threads import single_thread
 from ..groups import Groups
-from ..moments import Moments, contrast
+from ..moments import Moments, contrast, mixture
 from ._spectral import top_eigenpairs
 
 TOLERANCE = 1e-9  # for residuals, relative to the largest |eigenvalue| of the path
@@ -65,8 +65,7 @@ def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float 
     # A matrix gives a few more eigenvectors at no cost; they may be among the first d at other gamma'.
     vectors = min(d + (SPARE if dense else extra), size - 1)
     weights = [group.weight for group in groups]
-    # Weight of each background in cov_X - gamma' cov_Y.
-    factors = np.array(weights[1:]) / sum(weights[1:])
+    factors = mixture(groups)  # of each background in cov_X - gamma' cov_Y
     basis = np.empty((size, 0))
     images: list[Array] = [np.empty((size, 0)) for _ in groups]  # covariance times the basis
     sums = np.full((G, 2), np.nan)  # f_d and f_{d+1} where solved
@@ -97,7 +96,7 @@ def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float 
                 found = _ritz(basis, images, factors, gammas, d)
                 pending = _next(found, gammas, sums, exact, extra, tolerance)
     coordinates, values, residuals = found
-    small = Groups.from_items(map(_symmetric, [basis] * len(groups), images), groups.names)
+    small = groups.like(map(_symmetric, [basis] * len(groups), images))
     return PathSpectrum(basis, coordinates, values, small, exact, residuals)
 
 

@@ -15,7 +15,7 @@ from .._checks import check_count, generator
 from .._util.arrays import Array, Rows
 from .._util.progress import Progress
 from .._util.threads import calm_threads, single_thread, worker_count
-from ..blocks import resampled_weights, unit_numbers
+from ..blocks import resampled_weights, table_units
 from ..fitting import BACKTRACK, Fit, Latents, Settings, attempt_fit, solve_complete
 from ..groups import Groups, Tables
 from ..methods import Method
@@ -105,13 +105,18 @@ def bootstrap(
     progress : bool, default True
     """
     check_count(n, "n_resamples", least=2)
-    random, counts = generator(random_state), tables.rows.map(lambda rows: int(rows.shape[0]))
-    units = unit_numbers(counts, blocks, background_blocks, least=2, what="the bootstrap")
+    random = generator(random_state)
+    units = table_units(tables, blocks, background_blocks, least=2, what="the bootstrap")
+
+    def draw() -> Weights:
+        """How often each row counts in a resample: as often as it is drawn, times its weight."""
+        drawn = resampled_weights(units, random)
+        return drawn.map(lambda times, own: times if own is None else times * own, tables.weights)
 
     refits = _incomplete_refits(tables, fit) if tables.incomplete else _complete_refits(tables, fit, method)
     found: list[Found] = []
     with Progress("bootstrap", n, progress) as bar:
-        for result in refits.all(lambda: resampled_weights(units, random), n):
+        for result in refits.all(draw, n):
             found.append(result)
             bar.update(len(found), "refits")
     succeeded = [result for result in found if result is not None]
@@ -167,7 +172,7 @@ def _complete_refits(tables: Tables, fit: Fit, method: Method) -> Refits:
         shared = list(pool.map(lambda table, w: storage(table).weighted(table, w), rows, stacked))
 
         def one(k: int) -> Found:
-            return refit(Groups.from_items([own(k) for own in shared], rows.names), drawn[k])
+            return refit(rows.like(own(k) for own in shared), drawn[k])
 
         return pool.map(one, range(len(drawn)))
 
@@ -182,8 +187,7 @@ def _in_span(tables: Tables, units: Groups[Units]) -> tuple[Groups[Rows], Basis]
     """The centred, scaled rows in an orthonormal basis of their span."""
     moments = tables.rows.map(row_moments, tables.means).map(lambda group, known: group.scaled(known.scale), units)
     _, basis = reduce_rows(moments, 0)
-    parts = [basis.R[a:b] for a, b in pairwise(basis.edges)]
-    return Groups.from_items(parts, moments.names), basis
+    return moments.like(basis.R[a:b] for a, b in pairwise(basis.edges)), basis
 
 
 def _with_features(group: Moments, n_features: int) -> Moments:
@@ -209,7 +213,7 @@ def _incomplete_refits(tables: Tables, fit: Fit) -> Refits:
     attempts = ATTEMPTS if fit.gamma_search else 1
 
     def refit(weights: Weights) -> Found:
-        groups = rows.map(lambda table, w: observe(np.repeat(table, w.astype(int), axis=0))[0], weights)
+        groups = rows.map(lambda table, w: observe(table, w)[0], weights)
         if not all(np.all(group.feature_counts > 0) for group in groups):
             return None
         data, gamma = Incomplete(groups, fit.units), fit.gamma

@@ -18,6 +18,8 @@ def calibrate_power(
     y: Any = None,
     *,
     background: Any = None,
+    sample_weight: Any = None,
+    background_weight: Any = None,
     n_resamples: int = 200,
     draws: int = 500,
     rounds: int = 2,
@@ -33,7 +35,7 @@ def calibrate_power(
     Parameters
     ----------
     model : fitted PPCA, PCPCA or CPCA
-    X, y, background
+    X, y, background, sample_weight, background_weight
         The rows of the fit.
     n_resamples : int, default 200
         Bootstrap refits.
@@ -63,9 +65,8 @@ def calibrate_power(
     """
     check_count(rounds, "rounds")
     random = generator(random_state)
-    refits = model.bootstrap(
-        X, y, background=background, n_resamples=n_resamples, random_state=random, progress=progress
-    )
+    groups = {"background": background, "sample_weight": sample_weight, "background_weight": background_weight}
+    refits = model.bootstrap(X, y, **groups, n_resamples=n_resamples, random_state=random, progress=progress)
     wanted = float(np.mean(np.sin(refits.angles()) ** 2))
     rate = wide = _first_rate(model)
     for _ in range(rounds):
@@ -74,7 +75,7 @@ def calibrate_power(
             posterior = model.posterior(
                 X,
                 y,
-                background=background,
+                **groups,
                 draws=draws,
                 tune=draws,
                 power=rate,
