@@ -1,7 +1,7 @@
 """Do the bootstrap's 90 % intervals cover (F19)?
 
-What is to be covered is the value that the same estimator has in the population: at the same gamma, which is given and
-not chosen, and with as many latent dimensions as the fit has, from the true covariances of both groups. Loadings are
+What is to be covered is the value that the same estimator has in the population, from the true covariances of both
+groups: at the gamma of the fit, given or chosen by "auto", and with as many latent dimensions as the fit has. Loadings are
 turned towards the estimate, as refits are. Beside the intervals stand the plain quantiles of the refits, which
 they replace. Data set k of a setting is drawn from the seed (k, the setting's name).
 """
@@ -54,6 +54,8 @@ METHODS: dict[str, Any] = {
     "PCPCA": PCPCA(2, gamma=0.3),
     "ContraPCA": ContraPCA(2, gamma=0.15),
     "CPCA": CPCA(2, gamma=1.0),
+    "PCPCA, auto": PCPCA(2),
+    "ContraPCA, auto": ContraPCA(2),
 }
 
 
@@ -94,7 +96,7 @@ def _covered(estimator: Any, setting: str, k: int, n_resamples: int) -> dict[str
     Y = law(rng, m, D) + law(rng, m, 2) @ roots[:, 2:].T
     model = clone(estimator).fit(X, background=Y)
     refits = model.bootstrap(X, background=Y, n_resamples=n_resamples, random_state=rng, progress=False)
-    target = clone(estimator)
+    target = clone(estimator).set_params(gamma=model.gamma_)
     if hasattr(model, "model_"):
         target.set_params(n_latent=model.model_.W.shape[1])
     covariances = np.eye(D) + roots @ roots.T, np.eye(D) + roots[:, 2:] @ roots[:, 2:].T
