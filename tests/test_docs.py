@@ -30,7 +30,7 @@ EXAMPLE = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.S)
 LIBRARIES = {
     "docs/datasets.md": ["PIL"],
     "docs/guide/plots.md": ["matplotlib"],
-    "docs/guide/report.md": ["plotly", "jinja2"],
+    "docs/guide/report.md": ["jinja2"],
     "docs/guide/uncertainty.md": ["nutpie"],
     "docs/paper.md": ["matplotlib", "nutpie", "PIL"],
 }

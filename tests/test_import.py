@@ -7,7 +7,7 @@ import pytest
 
 import contrapca
 
-OPTIONAL = ["matplotlib", "pandas", "polars", "plotly", "dask", "numba", "torch", "hypothesis", "pyarrow"]
+OPTIONAL = ["matplotlib", "pandas", "polars", "jinja2", "dask", "numba", "torch", "hypothesis", "pyarrow"]
 
 
 def test_import_loads_no_optional_library():

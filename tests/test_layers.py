@@ -55,7 +55,6 @@ ONE_ROOM_ONLY = {
     "numba": "uncertainty",
     "nutpie": "uncertainty",
     "pandas": "_util",
-    "plotly": "reporting",
     "polars": "tables",
     "threadpoolctl": "_util",
 }

@@ -15,7 +15,7 @@ PAGE = Path(__file__).parents[1] / "docs" / "tutorial.md"
 
 @pytest.mark.slow
 def test_tutorial(tmp_path, need, monkeypatch):
-    for library in ("matplotlib", "plotly", "jinja2"):
+    for library in ("matplotlib", "jinja2"):
         need(library)
     programs = str(Path(sys.executable).parent)
     monkeypatch.setenv("PATH", programs, prepend=os.pathsep)

@@ -179,7 +179,6 @@ OPTIONS = {
 def test_bad_options(refuses, case, need):
     if case in ("not a page", "settings of a saved model"):
         need("jinja2")
-        need("plotly")
     refuses(*OPTIONS[case])
 
 

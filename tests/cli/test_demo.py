@@ -12,7 +12,7 @@ from csvfiles import columns_of, read_csv
 
 @pytest.fixture
 def _libraries(need):
-    for library in ("jinja2", "plotly", "matplotlib", "polars"):
+    for library in ("jinja2", "matplotlib", "polars"):
         need(library)
 
 

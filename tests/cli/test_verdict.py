@@ -161,8 +161,7 @@ def test_missing_values_are_not_tested(folder, run, pair):
 
 
 def test_report_begins_with_the_verdict(donors, run, need, tmp_path):
-    for library in ("jinja2", "plotly"):
-        need(library)
+    need("jinja2")
     (X, x), (Y, y) = donors
     arguments = ["report", "cases.csv", "--background", "controls.csv", "--gammas", "3", "-o", "page.html"]
     outcome = run(*arguments, "--blocks", "donor")

@@ -1,113 +1,32 @@
-"""The report in a real browser, opened from disk.
+"""The report in real browsers, opened from disk: every control of the picture, and nothing that leaves the page."""
 
-Needs Chromium (Debian's package, or the program that CONTRAPCA_CHROMIUM names) and playwright.
-"""
-
-import os
-import shutil
+import csv
+import io
 
 import numpy as np
 import pytest
 
-from conftest import skip
-from contrapca import PCPCA, report
+from browsing import NASTY
+from contrapca import PCPCA, ContraPCA, report
 from contrapca.datasets import make_hidden_clusters
-from contrapca.reporting._subject import examine
 
-FLAGS = ["--no-sandbox", "--disable-background-networking", "--disable-component-update", "--disable-sync"]
-NASTY = """<img src=x onerror=alert(1)> "quotes" & 'more' </script><b>bold</b>"""
-
-COORDINATES = (
-    """['x', 'y'].map((name) => document.getElementById('scatter').data.flatMap((trace) => Array.from(trace[name])))"""
-)
-MOVE_SLIDER = """(g) => {
-  const slider = document.getElementById('gamma');
-  slider.value = g;
-  slider.dispatchEvent(new Event('input'));
-}"""
-FOCUSABLE = """Array.from(document.querySelectorAll('a[href], button, input, select, pre'))
-  .filter((element) => element.tabIndex >= 0).map((element) => element.id || element.className)"""
-OUTERMOST_CASE = """() => {
-  const x = Array.from(document.getElementById('scatter').data[1].x);
-  return x.indexOf(Math.max(...x));
-}"""
-PLACE_OF_A_CASE = """(i) => {
-  const plot = document.getElementById('scatter'), box = plot.getBoundingClientRect(), layout = plot._fullLayout;
-  return [
-    box.left + layout._size.l + layout.xaxis.d2p(plot.data[1].x[i]),
-    box.top + layout._size.t + layout.yaxis.d2p(plot.data[1].y[i]),
-  ];
-}"""
-
-
-@pytest.fixture(scope="module")
-def browser(need):
-    for library in ("plotly", "jinja2", "pandas"):
-        need(library)
-    playwright = need("playwright.sync_api")
-    names = (os.environ.get("CONTRAPCA_CHROMIUM", ""), "chromium", "chromium-browser", "google-chrome")
-    program = next((found for name in names if name and (found := shutil.which(name))), None)
-    if program is None:
-        skip("no Chromium: install it (Debian: apt-get install chromium) or name it in CONTRAPCA_CHROMIUM")
-    with playwright.sync_playwright() as driver:
-        browser = driver.chromium.launch(executable_path=program, args=FLAGS)
-        yield browser
-        browser.close()
-
-
-@pytest.fixture(scope="module")
-def case(tmp_path_factory, need):
-    """A report about tables whose every text is hostile, with uncertainty: (file, subject, names, labels)."""
-    pandas = need("pandas")
-    data = make_hidden_clusters(300, 200, 10, random_state=0)
-    columns = [f"{NASTY} {j}" for j in range(10)]
-    X = pandas.DataFrame(data.foreground, columns=columns, index=[f"{NASTY} row {i}" for i in range(300)])
-    Y = pandas.DataFrame(data.background, columns=columns)
-    labels = np.where(data.labels % 2 == 0, "even", NASTY)
-    model = PCPCA(3, gamma=0.5).fit(X, background=Y)
-    refits = model.bootstrap(X, background=Y, n_resamples=20, random_state=0)
-    file = tmp_path_factory.mktemp("report") / 'a "report" & <b>.html'
-    hostile = {"title": NASTY, "sources": [NASTY], "code": NASTY}
-    report(model, X, background=Y, labels=labels, output=file, uncertainty=refits, **hostile)
-    return file, examine(model, X, Y, labels, None, None, None, None, None, False), X, labels
-
-
-class Page:
-    """A page with what it complained about and asked for."""
-
-    def __init__(self, browser, file, **options):
-        self.page = browser.new_page(**options)
-        self.complaints, self.requests = [], []
-        self.page.on("console", self._hear)
-        self.page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        self.page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
-        self.page.on("request", lambda request: self.requests.append(request.url))
-        self.page.goto(file.as_uri())
-        self.page.wait_for_selector("html[data-ready=true]", timeout=60_000)
-
-    def _hear(self, message):
-        if message.type == "error":
-            self.complaints.append(message.text)
-
-    def coordinates(self):
-        x, y = self.page.evaluate(COORDINATES)
-        return np.array([x, y], dtype=float).T
-
-    def set_slider(self, g):
-        self.page.evaluate(MOVE_SLIDER, g)
-
-
-@pytest.fixture
-def opened(browser, case):
-    pages = []
-
-    def opener(**options):
-        pages.append(Page(browser, case[0], **options))
-        return pages[-1]
-
-    yield opener
-    for page in pages:
-        page.page.close()
+# Every button of the page but those of groups and features, which have the names of the user's.
+BUTTONS = {
+    *("play", "reset", "zoom", "move", "select", "zoom-in", "zoom-out", "zoom-off", "arrows", "compare"),
+    *("scale-off", "save-png", "save-svg", "save-coordinates", "save-loadings", "save-selection", "clear"),
+    *("methods", "citation-1", "bibtex-1", "command", "python"),
+}
+BUTTONS_FOUND = """Array.from(document.querySelectorAll('button:not(.group):not(.name)'))
+  .map((button) => button.dataset.mode || button.dataset.copies || button.id)"""
+LINKS_OUT = """Array.from(document.querySelectorAll('*')).flatMap((element) => Array.from(element.attributes)
+  .filter(({ name }) => /^(.*:)?(href|src|srcset|action|formaction|data|poster|ping|background)$/.test(name))
+  .map(({ value }) => value).filter((value) => !/^(#|data:)/.test(value)))"""
+PIXELS = "Array.from(contrapcaReport.pictures[0].x.keys(), (i) => contrapcaReport.pictures[0].pixel(i))"
+BOXES = """Array.from(document.querySelectorAll('#scatter .frame, #scatter .arrow'), (element) => {
+  const { left, top, right, bottom } = element.getBoundingClientRect();
+  return [left, top, right, bottom];
+})"""
+ELSEWHERE = "https://example.invalid/"
 
 
 def aligned(subject, g):
@@ -117,103 +36,307 @@ def aligned(subject, g):
     return np.concatenate([background, subject.path.aligned(X, start=subject.start)[g]])
 
 
+def close(found, expected):
+    return np.abs(found - expected).max() < 1e-6 * np.abs(expected).max()
+
+
+# ---------------------------------------------------------------------- private
+
+
+def test_hostile_text_is_shown_as_text_and_nothing_is_asked_for(opened, case):
+    page = opened()
+    visible = page.inner_text("body")
+    for text in (NASTY, f"{NASTY} 0", f"{NASTY} (150)"):
+        assert text in visible
+    assert page.title() == NASTY
+    page.click("#arrows")
+    page.fill("#search", "onerror")
+    outermost = 200 + int(np.argmax(page.coordinates()[200:, 0]))
+    page.mouse.move(*page.place(outermost))
+    page.wait_for_selector("#scatter .tooltip:not([hidden])", timeout=10_000)
+    shown = case.X.index[np.argsort(case.labels, kind="stable")[outermost - 200]]
+    label = np.sort(case.labels)[outermost - 200]
+    assert page.inner_text("#scatter .tooltip").startswith(f"{shown}\n{label}\n")
+    page.mouse.down()
+    page.mouse.up()
+    assert page.inner_text("#selection-table tbody th") == shown
+    page.locator("#loadings button.name").first.click()
+    assert page.inner_text("#scale-name").startswith(NASTY)
+    page.set_slider(3)
+    assert page.evaluate("document.querySelectorAll('img, main b').length") == 0
+    assert page.complaints == []
+    assert [url for url in page.requests if not url.startswith(("data:", "blob:"))] == [case.file.as_uri()]
+
+
+def test_nothing_leads_out_of_the_page(opened, case):
+    page = opened()
+    assert set(page.evaluate(BUTTONS_FOUND)) == BUTTONS
+    assert page.evaluate(LINKS_OUT) == []
+    assert page.evaluate("document.forms.length") == 0
+    page.evaluate(f"""() => {{
+      const link = document.createElement('a');
+      link.href = '{ELSEWHERE}';
+      document.body.append(link);
+    }}""")
+    assert page.evaluate(LINKS_OUT) == [ELSEWHERE]  # the control: a link is found
+    assert page.evaluate(f"window.open('{ELSEWHERE}')") is None
+    page.evaluate(f"""() => {{
+      const form = document.createElement('form'), script = document.createElement('script');
+      Object.assign(form, {{ action: '{ELSEWHERE}', method: 'post' }});
+      document.body.append(form);
+      form.submit();
+      script.textContent = 'window.injected = true';
+      document.body.append(script);
+    }}""")
+    sent = page.evaluate(f"fetch('{ELSEWHERE}').then(() => 'sent', () => 'refused')")
+    assert sent == "refused"
+    assert page.evaluate("window.injected") is None
+    assert page.url == case.file.as_uri()
+    assert len(page.context.pages) == 1
+    assert not [url for url in page.requests if url.startswith("http")]
+
+
+# ---------------------------------------------------------------------- settings
+
+
 def test_the_slider_moves_points_to_the_latents_of_that_gamma(opened, case):
-    page, subject = opened(), case[1]
-    assert np.abs(page.coordinates() - aligned(subject, subject.start)[:, :2]).max() < 1e-6
+    page, subject = opened(), case.subject
+    assert close(page.coordinates(), aligned(subject, subject.start)[:, :2])
     for g in (0, 17, len(subject.path) - 1):
         page.set_slider(g)
-        expected = aligned(subject, g)[:, :2]
-        assert np.abs(page.coordinates() - expected).max() < 1e-6 * np.abs(expected).max()
-        assert f"gamma = {float(f'{subject.path.gammas[g]:.4g}'):g}" in page.page.inner_text("#readout")
+        assert close(page.coordinates(), aligned(subject, g)[:, :2])
+        assert f"gamma = {float(f'{subject.path.gammas[g]:.4g}'):g}" in page.inner_text("#readout")
     assert np.abs(aligned(subject, 0) - aligned(subject, subject.start)).max() > 0.1  # there was something to move
-    page.page.select_option("#vertical", "2")
-    expected = aligned(subject, len(subject.path) - 1)[:, [0, 2]]
-    assert np.abs(page.coordinates() - expected).max() < 1e-6 * np.abs(expected).max()
+    page.select_option("#vertical", "2")
+    assert close(page.coordinates(), aligned(subject, len(subject.path) - 1)[:, [0, 2]])
+    assert page.locator("#loadings h3:visible").all_inner_texts() == ["component 1", "component 3"]
+
+
+def test_axes_say_what_share_of_variance_they_show(opened, case):
+    page, subject = opened(), case.subject
+    g, (X, Y) = 5, subject.rows
+    page.set_slider(g)
+    turned = subject.path.components(subject.path.gammas[g]).T @ subject.path.turns(subject.start)[g]
+    assert np.allclose(np.linalg.norm(turned, axis=0), 1)
+    for axis, title in enumerate(page.locator("#scatter svg .title").all_text_contents()):
+        shares = [np.var(rows @ turned[:, axis]) / rows.var(axis=0).sum() for rows in (X, Y)]
+        assert title == f"component {axis + 1} (cases {shares[0]:.1%}, controls {shares[1]:.1%})".replace("%", " %")
 
 
 def test_bars_follow_the_slider(opened, case):
-    page, subject = opened(), case[1]
+    page, subject = opened(), case.subject
     page.set_slider(0)
     W = subject.path.loadings(subject.path.gammas[0]) @ subject.path.turns(subject.start)[0]
     top = int(np.argmax(np.abs(W[:, 1])))
-    row = page.page.locator("#loadings tbody").nth(1).locator("tr").first
+    row = page.locator("#loadings tbody").nth(1).locator("tr").first
     assert row.locator("th").inner_text() == subject.path.feature_names[top]
     assert float(row.locator(".value").inner_text()) == pytest.approx(W[top, 1], rel=1e-2)
 
 
-def test_play_and_keyboard(opened, case):
-    page, start = opened(), case[1].start
-    page.page.focus("#gamma")
-    page.page.keyboard.press("ArrowLeft")
-    assert page.page.evaluate("Number(document.getElementById('gamma').value)") == start - 1
+def test_play_and_keyboard_of_the_slider(opened, case):
+    page, start = opened(), case.subject.start
+    value = "Number(document.getElementById('gamma').value)"
+    page.focus("#gamma")
+    page.keyboard.press("ArrowLeft")
+    assert page.evaluate(value) == start - 1
     before = page.coordinates()
-    page.page.focus("#play")
-    page.page.keyboard.press("Space")
-    page.page.wait_for_function(f"Number(document.getElementById('gamma').value) >= {start + 2}", timeout=20_000)
-    page.page.keyboard.press("Space")
-    assert page.page.get_attribute("#play", "aria-pressed") == "false"
+    page.focus("#play")
+    page.keyboard.press("Space")
+    page.until(f"{value} >= {start + 2}")
+    page.keyboard.press("Space")
+    assert page.get_attribute("#play", "aria-pressed") == "false"
     assert np.abs(page.coordinates() - before).max() > 0
-    page.page.focus("#reset")
-    page.page.keyboard.press("Enter")
-    assert page.page.evaluate("Number(document.getElementById('gamma').value)") == start
-    order = page.page.evaluate(FOCUSABLE)
-    assert order[0] == "skip"
-    assert {"play", "gamma", "reset", "horizontal", "vertical", "group"} <= set(order)
+    page.focus("#reset")
+    page.keyboard.press("Enter")
+    assert page.evaluate(value) == start
 
 
-def test_the_legend_toggles_a_group(opened, case):
+def test_two_settings_side_by_side(opened, case):
+    page, subject = opened(viewport={"width": 1300, "height": 800}), case.subject
+    assert not page.is_visible("#scatter-b")
+    page.click("#compare")
+    assert close(page.coordinates(1), aligned(subject, 0)[:, :2])  # without any contrast
+    page.set_slider(9, "gamma-b")
+    page.select_option("#horizontal-b", "2")
+    assert close(page.coordinates(1), aligned(subject, 9)[:, [2, 1]])
+    assert close(page.coordinates(0), aligned(subject, subject.start)[:, :2])
+    left, right = (page.locator(name).bounding_box() for name in ("#scatter", "#scatter-b"))
+    assert left["x"] + left["width"] <= right["x"]
+    page.click("#compare")
+    assert not page.is_visible("#scatter-b")
+
+
+# ---------------------------------------------------------------------- the picture
+
+
+def drag(page, corners):
+    page.mouse.move(*corners[0])
+    page.mouse.down()
+    for corner in corners[1:]:
+        page.mouse.move(*corner, steps=4)
+    page.mouse.up()
+
+
+def test_zoom_is_kept_while_sliding(opened, case):
     page = opened()
-    button = page.page.locator("#legend button", has_text="even")
+    page.place(0)
+    box = page.locator("#scatter").bounding_box()
+    before = page.ranges()
+    drag(page, [(box["x"] + 150, box["y"] + 60), (box["x"] + 300, box["y"] + 160)])
+    zoomed = page.ranges()
+    assert np.all(np.diff(zoomed) < 0.5 * np.diff(before))
+    page.set_slider(4)
+    assert np.array_equal(page.ranges(), zoomed)
+    page.click("#zoom-in")
+    assert np.allclose(np.diff(page.ranges()), np.diff(zoomed) / 1.5)
+    page.click("#zoom-out")
+    page.click("[data-mode=move]")
+    drag(page, [(box["x"] + 200, box["y"] + 100), (box["x"] + 250, box["y"] + 100)])
+    moved = page.ranges()
+    assert np.all(moved[0] < zoomed[0])
+    assert np.allclose(moved[1], zoomed[1])
+    page.click("#zoom-off")
+    shown = page.coordinates()
+    assert np.all(page.ranges()[:, 0] < shown.min(axis=0))
+    assert np.all(page.ranges()[:, 1] > shown.max(axis=0))
+
+
+def test_groups_are_hidden_and_isolated(opened, case):
+    page = opened()
+    hidden = "Array.from(contrapcaReport.state.hidden)"
+    button = page.locator("#legend button", has_text="even")
     button.click()
-    shown = "document.getElementById('scatter')._fullData.map((trace) => trace.visible)"
-    assert page.page.evaluate(shown) == [True, True, False]
+    assert page.evaluate(hidden) == [2]
     assert button.get_attribute("aria-pressed") == "false"
     page.set_slider(5)
-    assert page.page.evaluate(shown) == [True, True, False]
+    assert page.evaluate(hidden) == [2]
+    shown = page.coordinates()[: 200 + 150]
+    assert np.all(page.ranges()[:, 0] < shown.min(axis=0))
     button.click()
-    assert page.page.evaluate(shown) == [True, True, True]
+    assert page.evaluate(hidden) == []
+    page.wait_for_timeout(600)  # no double click
+    button.dblclick()
+    assert page.evaluate(hidden) == [0, 1]
+    button.dblclick()
+    assert page.evaluate(hidden) == []
+    button.focus()
+    page.keyboard.press("Shift+Enter")
+    assert page.evaluate(hidden) == [0, 1]
+    page.keyboard.press("Enter")
+    assert page.evaluate(hidden) == [0, 1, 2]
 
 
-def test_hostile_text_is_shown_as_text_and_nothing_is_asked_for(opened, case):
-    page, X = opened(), case[2]
-    visible = page.page.inner_text("body")
-    for text in (NASTY, f"{NASTY} 0", f"{NASTY} (150)"):
-        assert text in visible
-    assert page.page.title() == NASTY
-    assert page.page.evaluate("document.querySelectorAll('img, main b').length") == 0
-    page.page.evaluate("document.getElementById('scatter').scrollIntoView({ block: 'center' })")
-    outermost = page.page.evaluate(OUTERMOST_CASE)
-    point = page.page.evaluate(PLACE_OF_A_CASE, outermost)
-    page.page.mouse.move(point[0] + 40, point[1] + 40)
-    page.page.mouse.move(*point, steps=5)
-    page.page.wait_for_selector("#tooltip:not([hidden])", timeout=10_000)
-    shown = X.index[np.argsort(case[3], kind="stable")[outermost]]
-    assert page.page.inner_text("#tooltip").startswith(f"{shown}\n{NASTY}\n")
-    page.set_slider(3)
-    assert page.complaints == []
-    assert [url for url in page.requests if not url.startswith(("data:", "blob:"))] == [case[0].as_uri()]
+def test_a_line_around_points_lists_their_rows(opened, case):
+    page = opened()
+    points = page.coordinates()
+    wanted = int(np.argmax(points[:, 0]))
+    x, y = page.place(wanted)
+    page.click("[data-mode=select]")
+    x, y = page.place(wanted)
+    drag(page, [(x - 25, y - 25), (x + 8, y - 25), (x + 8, y + 25), (x - 25, y + 25), (x - 25, y - 25)])
+    chosen = page.selected()
+    places = np.array(page.evaluate(PIXELS))
+    inside = np.all(np.abs(places - places[wanted] - [-8.5, 0]) < [16.5, 25], axis=1)
+    assert wanted in chosen
+    assert np.array_equal(chosen, np.flatnonzero(inside))
+    assert page.inner_text("#selection-count").startswith(f"{len(chosen)} row")
+    name, content = page.saved("#save-selection")
+    assert name == "selection_gamma_0.5.csv"
+    rows = list(csv.DictReader(io.StringIO(content.decode())))
+    assert len(rows) == len(chosen)
+    expected = aligned(case.subject, case.subject.start)[chosen]
+    found = [[float(row[f"component_{k}"]) for k in (1, 2, 3)] for row in rows]
+    assert close(np.array(found), expected)
+    page.click("#clear")
+    assert page.selected().size == 0
+    assert not page.is_visible("#selection")
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_narrow_screens_do_not_scroll_sideways(opened, scheme):
-    page = opened(viewport={"width": 360, "height": 700}, color_scheme=scheme)
-    width, window = page.page.evaluate("[document.documentElement.scrollWidth, innerWidth]")
-    assert width <= window
-    paper = page.page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
-    assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+def test_points_by_keyboard(opened, case):
+    page = opened()
+    page.focus("#scatter")
+    page.keyboard.press("ArrowRight")
+    mark = "contrapcaReport.pictures[0].mark"
+    first = page.evaluate(mark)
+    assert first is not None
+    page.keyboard.press("ArrowRight")
+    second = page.evaluate(mark)
+    points = page.coordinates()
+    assert points[second, 0] > points[first, 0]
+    page.keyboard.press("ArrowUp")
+    third = page.evaluate(mark)
+    assert points[third, 1] > points[second, 1]
+    assert "component 1: " in page.text_content("#announce")
+    page.keyboard.press("Enter")
+    assert page.selected().tolist() == [third]
+    before = page.ranges()
+    page.keyboard.press("+")
+    assert np.allclose(np.diff(page.ranges()), np.diff(before) / 1.5)
+    page.keyboard.press("0")
+    assert np.allclose(page.ranges(), before)
+    page.keyboard.press("Escape")
+    assert page.selected().size == 0
 
 
-def test_one_component_and_a_scale_of_labels(browser, tmp_path):
+def test_arrows_stay_inside(opened, case):
+    page = opened(viewport={"width": 500, "height": 700})
+    assert page.locator("#scatter .arrow").count() == 0
+    page.click("#arrows")
+    for g in (0, 30):
+        page.set_slider(g)
+        assert page.locator("#scatter .arrow").count() == 8
+        boxes = np.array(page.evaluate(BOXES))
+        assert np.all(boxes[1:, :2] >= boxes[0, :2] - 1)
+        assert np.all(boxes[1:, 2:] <= boxes[0, 2:] + 1)
+
+
+# ---------------------------------------------------------------------- features and labels
+
+
+def test_a_feature_is_found_and_colours_the_points(opened, case):
+    page = opened()
+    page.fill("#search", "BOLD</B> 7")
+    assert page.inner_text("#matched") == "1 feature"
+    button = page.locator("#matches button")
+    assert button.inner_text() == f"{NASTY} 7"
+    button.click()
+    assert page.is_visible("#scale")
+    X, Y = case.subject.rows
+    order = np.argsort(case.subject.classes, kind="stable")
+    values = np.concatenate([Y[:, 7], X[order, 7]])
+    low, high = np.quantile(values, [0.01, 0.99])
+    assert float(page.inner_text("#scale-low").removeprefix("≤ ")) == pytest.approx(low, rel=1e-3)
+    shades = np.array(page.evaluate("Array.from(contrapcaReport.state.scale.shades)"))
+    assert np.abs(shades / 254 - np.clip((values - low) / (high - low), 0, 1)).max() < 1 / 254
+    page.click("#scale-off")
+    assert page.evaluate("contrapcaReport.state.scale") is None
+    page.fill("#search", "nothing like it")
+    assert page.inner_text("#matched") == "0 features"
+
+
+def test_one_component_and_a_scale_of_labels(open_page, tmp_path):
     data = make_hidden_clusters(60, 50, 8, random_state=0)
     model = PCPCA(1, gamma=0.3).fit(data.foreground, background=data.background)
     given = {"background": data.background, "labels": np.arange(60.0)}
     report(model, data.foreground, **given, output=tmp_path / "one.html")
-    page = Page(browser, tmp_path / "one.html")
-    found = page.coordinates()[50:, 0]
-    expected = model.transform(data.foreground)[:, 0]
-    assert np.abs(found - expected).max() < 1e-6 * np.abs(expected).max()
-    colours = page.page.evaluate("document.getElementById('scatter').data.map((trace) => trace.marker.color)")
-    assert isinstance(colours[0], str)
-    assert len(set(colours[1])) > 40
+    page = open_page(tmp_path / "one.html")
+    assert close(page.coordinates()[50:, 0], model.transform(data.foreground)[:, 0])
+    shades = page.evaluate("Array.from(contrapcaReport.state.scale.shades)")
+    assert set(shades[:50]) == {255}  # controls are grey
+    assert shades[50:] == [round(254 * i / 59) for i in range(60)]
+    ends = [page.inner_text(f"#scale-{end}") for end in ("low", "middle", "high")]
+    assert ends == ["0", "29.5", "59"]
+    page.set_slider(2)
     assert page.complaints == []
-    page.page.close()
+
+
+def test_without_labels_clusters_are_found_and_named(open_page, tmp_path):
+    data = make_hidden_clusters(200, 150, 10, random_state=0)
+    model = ContraPCA(2).fit(data.foreground, background=data.background)
+    summary = report(model, data.foreground, background=data.background, output=tmp_path / "page.html", gammas=3)
+    page = open_page(tmp_path / "page.html")
+    legend = page.locator("#legend button").all_inner_texts()
+    assert legend == ["controls (150)", *(f"{name} ({rows})" for name, rows in summary["data"]["labels"].items())]
+    assert len(legend) == 5
+    assert "clusters that were found here" in page.inner_text("#scatter-section")
+    assert page.complaints == []

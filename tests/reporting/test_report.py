@@ -1,6 +1,7 @@
 """The report as data: the summary, the packed points, the page's text."""
 
 import base64
+import datetime
 import json
 import re
 
@@ -9,17 +10,22 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
+from sklearn.metrics import adjusted_rand_score
 
 from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, contrast_path, contrast_test, gamma_limits, report
+from contrapca._util.text import natural_order
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import InfeasibleGammaError, NonFiniteError
-from contrapca.reporting import _points, summarize
+from contrapca.reporting import _packing, _points, summarize
+from contrapca.reporting._clusters import cluster_names, find_clusters
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._subject import examine
 from contrapca.results import ContrastTest
 from contrapca.rows import _numpy
 
 NASTY = """<script>alert("x")</script> & 'quotes' </style>"""
+
+ALIKE = ["case"] * 120  # without labels, points would be sorted by cluster
 
 
 @pytest.fixture(scope="module")
@@ -41,11 +47,11 @@ def examined(thing, X, Y, **given):
     return examine(thing, X, Y, **(dict.fromkeys(names) | {"progress": False} | given))
 
 
-def unpacked(points, path):
-    """Coordinates at every gamma as the page computes them, (G, N, d), background first."""
-    inside = np.frombuffer(base64.b64decode(points["inside"]), "<f4" if points["bytes"] == 4 else "<f8")
-    maps = np.frombuffer(base64.b64decode(points["maps"]), "<f8").reshape(len(path), points["k"], path.n_components)
-    return inside.reshape(points["n"], points["k"]).astype(float) @ maps
+def unpacked(packed, path):
+    """Numbers at every gamma as the page computes them, (G, n, d)."""
+    scores = np.frombuffer(base64.b64decode(packed["scores"]), "<f4" if packed["bytes"] == 4 else "<f8")
+    maps = np.frombuffer(base64.b64decode(packed["maps"]), "<f8").reshape(len(path), packed["rank"], path.n_components)
+    return scores.reshape(packed["n"], packed["rank"]).astype(float) @ maps
 
 
 def both_aligned(path, X, Y, start):
@@ -65,9 +71,9 @@ def test_points_are_the_aligned_latents(data, kind):
         "scaled": lambda: PCPCA(2, scale="group").fit(X, background=Y),
         "path": lambda: contrast_path(PCPCA(2), X, background=Y, gammas=[0, 0.2, 0.5]),
     }.get(kind, lambda: PCPCA(2).fit(X, background=Y))()
-    subject = examined(thing, X, Y)
+    subject = examined(thing, X, Y, labels=ALIKE)
     path, start = subject.path, subject.start
-    found, expected = unpacked(choose_points(subject), path), both_aligned(path, X, Y, start)
+    found, expected = unpacked(choose_points(subject)["positions"], path), both_aligned(path, X, Y, start)
     largest = np.abs(expected).max(axis=(1, 2), keepdims=True)
     assert np.max(np.abs(found - expected) / largest) < 1e-6
     if kind != "path":  # at its own gamma the picture is the model's
@@ -77,14 +83,66 @@ def test_points_are_the_aligned_latents(data, kind):
         assert np.abs(found[start, len(Y) :] - own).max() < 1e-6 * np.abs(own).max()
 
 
-def test_packing_uses_64_bits_where_32_are_too_coarse(data, model, monkeypatch):
+def test_loadings_of_every_feature_are_packed(data, model):
     subject = subject_of(model, data)
-    assert choose_points(subject)["bytes"] == 4
-    monkeypatch.setattr(_points, "PACKING_ERROR", 1e-9)
-    points = choose_points(subject)
+    path, packed = subject.path, choose_points(subject)["loadings"]
+    assert packed["features"] == path.feature_names
+    turns = path.turns(subject.start)
+    expected = np.stack([path.loadings(gamma) @ turn for gamma, turn in zip(path.gammas, turns, strict=True)])
+    largest = np.abs(expected).max(axis=(1, 2), keepdims=True)
+    assert np.max(np.abs(unpacked(packed, path) - expected) / largest) < 1e-6
+
+
+def test_packing_uses_64_bits_where_32_are_too_coarse(data, model, monkeypatch):
+    subject = subject_of(model, data, labels=ALIKE)
+    packed = choose_points(subject)["positions"]
+    assert packed["bytes"] == 4
+    assert packed["rank"] < 20  # of 82 columns
+    monkeypatch.setattr(_packing, "PACKING_ERROR", 1e-9)
+    packed = choose_points(subject)["positions"]
     expected = both_aligned(subject.path, data.foreground, data.background, subject.start)
-    assert points["bytes"] == 8
-    assert np.allclose(unpacked(points, subject.path), expected, rtol=0, atol=1e-12)
+    assert packed["bytes"] == 8
+    assert np.abs(unpacked(packed, subject.path) - expected).max() < 1e-9 * np.abs(expected).max()
+
+
+def test_packing_counts_every_gamma_alike():
+    """Near the limit latents can be a thousand times larger; zero stays zero."""
+    rng = np.random.default_rng(0)
+    numbers = rng.standard_normal((5, 40, 2)) * np.array([1e-6, 1.0, 1e4, 0.0, 3.0])[:, None, None]
+    packed = _packing.pack(numbers)
+    scores = np.frombuffer(base64.b64decode(packed["scores"]), "<f4").reshape(40, -1).astype(float)
+    found = scores @ np.frombuffer(base64.b64decode(packed["maps"]), "<f8").reshape(5, -1, 2)
+    assert np.abs(found[3]).max() < 1e-12
+    for g in (0, 1, 2, 4):
+        assert np.abs(found[g] - numbers[g]).max() < 1e-6 * np.abs(numbers[g]).max()
+
+
+def test_values_of_features_are_kept_as_shades(data, model, monkeypatch):
+    X, Y = data.foreground.copy(), data.background
+    X[3, 5] = 1e6  # an outlier does not take the whole scale
+    subject = examined(PCPCA(2, gamma=0.1).fit(X, background=Y), X, Y, labels=data.labels)
+    found = choose_points(subject)["features"]
+    assert found["index"] == list(range(12))
+    shades = np.frombuffer(base64.b64decode(found["shades"]), "u1").reshape(12, 220)
+    values = np.concatenate([Y, X[np.argsort(data.labels, kind="stable")]])
+    for j in (0, 5):
+        low, high = np.quantile(values[:, j], [0.01, 0.99])
+        assert [found["low"][j], found["high"][j]] == pytest.approx([low, high], rel=1e-3)
+        assert np.abs(shades[j] / 254 - np.clip((values[:, j] - low) / (high - low), 0, 1)).max() <= 0.5 / 254 + 1e-12
+    monkeypatch.setattr(_points, "MAX_VALUES", 3 * 220)
+    few = choose_points(subject_of(model, data))["features"]
+    largest = np.abs(model.loadings_).max(axis=1) / np.abs(model.loadings_).max()
+    assert len(few["index"]) == 3
+    assert int(np.argmax(largest)) in few["index"]
+
+
+def test_missing_values_have_no_shade(data):
+    X = data.foreground.copy()
+    X[7, 2] = np.nan
+    subject = examined(PCPCA(2, gamma=0.1).fit(X, background=data.background), X, data.background, labels=["a"] * 120)
+    found = choose_points(subject)["features"]
+    shades = np.frombuffer(base64.b64decode(found["shades"]), "u1").reshape(12, 220)
+    assert np.argwhere(shades == 255).tolist() == [[2, 107]]
 
 
 def test_path_through_a_model_holds_its_gamma_once(data, model):
@@ -129,9 +187,9 @@ def test_summary_is_what_the_library_says(data):
 
 
 def test_the_code_of_a_report_makes_the_same_report(data, model, tmp_path, monkeypatch, need):
-    need("plotly")
     need("jinja2")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     summary = report(model, data.foreground, background=data.background, labels=data.labels)
     first = (tmp_path / "report.html").read_bytes()
     names = {"cases": data.foreground, "controls": data.background, "labels": data.labels}
@@ -203,21 +261,23 @@ def test_sparse_tables_need_no_dense_copy():
     rng = np.random.default_rng(0)
     X, Y = (sp.random_array((n, 30), density=0.2, random_state=rng, format="csr") for n in (80, 70))
     path = contrast_path(PCPCA(2), X, background=Y, gammas=[0, 0.2])
-    subject = examined(path, X, Y)
+    subject = examined(path, X, Y, labels=ALIKE[:80])
     dense = path.aligned(X.toarray(), start=subject.start)
-    assert np.allclose(unpacked(choose_points(subject), path)[:, 70:], dense, atol=1e-6 * np.abs(dense).max())
+    assert np.allclose(
+        unpacked(choose_points(subject)["positions"], path)[:, 70:], dense, atol=1e-6 * np.abs(dense).max()
+    )
 
 
 def test_many_rows_are_sampled_and_that_is_said(data, model, monkeypatch):
     monkeypatch.setattr(_points, "MAX_POINTS", 50)
     monkeypatch.setattr("contrapca.reporting._cautions.MAX_POINTS", 50)
-    subject = subject_of(model, data)
+    subject = subject_of(model, data, labels=ALIKE)
     points = choose_points(subject)
     rows = np.frombuffer(base64.b64decode(points["rows"]), "<u4")
-    assert points["n"] == rows.size <= 50
+    assert points["positions"]["n"] == rows.size <= 50
     assert points["n_background"] == 22  # in proportion: 100 of 220
     assert np.unique(rows[22:]).size == rows.size - 22
-    found = unpacked(points, subject.path)[subject.start, 22:]
+    found = unpacked(points["positions"], subject.path)[subject.start, 22:]
     assert np.allclose(found, model.transform(data.foreground)[rows[22:]], atol=1e-5)
     said = summarize(model, data.foreground, background=data.background)["cautions"][-1]
     assert "random sample of 50 of 220 rows" in said
@@ -240,12 +300,31 @@ def test_labels_become_classes_or_a_scale(data, model):
     assert len(words["groups"]) == 21
     assert words["groups"][-1]["name"] == "all other labels"
     assert sum(group["count"] for group in words["groups"][1:]) == 120
+    numbered = [f"cluster {i % 12 + 1}" for i in range(120)]
+    natural = choose_points(subject_of(model, data, labels=numbered))
+    assert [group["name"] for group in natural["groups"][1:]] == [f"cluster {k}" for k in range(1, 13)]
+    summary = summarize(model, data.foreground, background=data.background, labels=numbered, gammas=2, test=False)
+    assert list(summary["data"]["labels"]) == [f"cluster {k}" for k in range(1, 13)]
     whole = choose_points(subject_of(model, data, labels=data.labels.astype(float)))
     assert [group["name"] for group in whole["groups"]] == ["controls", "0", "1", "2", "3"]
 
 
+def test_twenty_classes_can_be_told_apart(data, model):
+    """By symbol, or else by a colour of Okabe and Ito's palette, which any eyes can tell apart."""
+    points = choose_points(subject_of(model, data, labels=[f"class {i % 20}" for i in range(120)]))
+    looks = [(group["colour"], group["symbol"]) for group in points["groups"]]
+    assert len(looks) == len(set(looks)) == 21
+    assert {symbol for _, symbol in looks[1:8]} == {"circle"}  # a few classes need no other
+
+
+def test_natural_order():
+    names = ["b", "cluster 10", "Cluster 2", "cluster 1", "", "x2y10", "x2y9", "x02y9", "10", "9", "9" * 5000]
+    assert [names[k] for k in natural_order(names)] == [
+        *("", "9", "10", "9" * 5000, "b", "cluster 1", "Cluster 2", "cluster 10", "x02y9", "x2y9", "x2y10")
+    ]
+
+
 def test_text_from_users_is_escaped(data, tmp_path, need):
-    need("plotly")
     need("jinja2")
     pandas = need("pandas")
     names = [NASTY, *(f"x{j}" for j in range(1, 12))]
@@ -262,7 +341,6 @@ def test_text_from_users_is_escaped(data, tmp_path, need):
 
 
 def test_nothing_is_fetched_from_elsewhere(data, model, tmp_path, need):
-    need("plotly")
     need("jinja2")
     report(model, data.foreground, background=data.background, output=tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
@@ -366,7 +444,6 @@ def test_other_tables_and_models_are_refused(data, model):
 
 
 def test_a_failure_leaves_no_file(data, model, tmp_path, need):
-    need("plotly")
     need("jinja2")
     with pytest.raises(ValueError, match="X has 11 columns"):
         report(model, data.foreground[:, 1:], background=data.background[:, 1:], output=tmp_path / "report.html")
@@ -426,8 +503,7 @@ def test_a_path_with_holes_ends_where_solutions_do():
 
 
 def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
-    for library in ("jinja2", "plotly"):
-        need(library)
+    need("jinja2")
     X, Y = data.foreground, data.background
     file = tmp_path / "page.html"
     expected = contrast_test(X, background=Y, random_state=0)
@@ -437,6 +513,7 @@ def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
     assert summary["test"]["p_values"] == expected.p_values.tolist()
     page = file.read_text()
     assert page.index("2 of 2 components vary more") < page.index("<h1>")
+    assert summary["verdict"] in summary["methods"]
 
     class Nasty(ContrastTest):
         def verdict(self, n_shown=None):
@@ -463,3 +540,128 @@ def test_missing_values_are_not_tested(data):
     summary = summarize(PCPCA(1, gamma=0.2).fit(X, background=data.background), X, background=data.background, gammas=2)
     assert "the test needs complete rows" in summary["verdict"]
     assert summary["test"] is None
+
+
+# ---------------------------------------------------------------------- text to take away
+
+
+def test_the_date_is_of_today_or_of_the_build(data, model, monkeypatch):
+    given = {"background": data.background, "gammas": 2, "test": False}
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
+    summary = summarize(model, data.foreground, **given)
+    assert summary["date"] == "2023-11-14"
+    assert "2023-11-14" in summary["methods"]
+    monkeypatch.delenv("SOURCE_DATE_EPOCH")
+    before = datetime.date.today().isoformat()
+    assert before <= summarize(model, data.foreground, **given)["date"] <= datetime.date.today().isoformat()
+
+
+@pytest.mark.parametrize(
+    ("kind", "doi"),
+    [
+        ("ContraPCA", "10.48550/arXiv.2012.07977"),
+        ("CPCA", "10.1038/s41467-018-04608-8"),
+        ("PPCA", "10.1111/1467-9868.00196"),
+    ],
+)
+def test_methods_have_every_number(data, kind, doi):
+    X, Y = data.foreground, data.background
+    models = {"ContraPCA": ContraPCA(2, scale="pooled"), "CPCA": CPCA(2, gamma=1.5), "PPCA": PPCA(2)}
+    model = models[kind].fit(X, **({} if kind == "PPCA" else {"background": Y}))
+    summary = summarize(model, X, background=Y, gammas=2)
+    text = summary["methods"]
+    assert "We compared 120 cases with 100 controls, measured on 12 features" in text
+    assert summary["citations"][0]["doi"] == doi
+    assert f"https://doi.org/{doi}" in text
+    assert doi in summary["citations"][0]["bibtex"]
+    ratios = [f"{entry['held_out_ratio']:.2f}" for entry in summary["components"]]
+    assert f"was {' and '.join(ratios)} times that of the controls along components 1 and 2" in text
+    assert ("gamma" in text) == (kind != "PPCA")
+    assert ("standard deviations within groups" in text) == (kind == "ContraPCA")
+    if kind == "ContraPCA":
+        assert f"{model.n_latent_} latent dimensions" in text
+        assert f"gamma = {model.gamma_:.4f} (its limit for these data is {model.gamma_max_:.4f})" in text
+
+
+def test_methods_of_missing_values_and_intervals(data):
+    X = data.foreground.copy()
+    X[:3, 0] = np.nan
+    model = PCPCA(1, gamma=0.2).fit(X, background=data.background)
+    assert "(3 of the cases, 0 of the controls)" in summarize(model, X, background=data.background, gammas=2)["methods"]
+    whole = PCPCA(1, gamma=0.2).fit(data.foreground, background=data.background)
+    refits = whole.bootstrap(data.foreground, background=data.background, n_resamples=20, random_state=0)
+    summary = summarize(whole, data.foreground, background=data.background, gammas=2, uncertainty=refits, test=False)
+    assert "(90%) are from 20 bootstrap resamples" in summary["methods"]
+    assert "was tested" not in summary["methods"]
+
+
+# ---------------------------------------------------------------------- clusters
+
+
+def test_clusters_are_found_without_labels(data):
+    model = ContraPCA(2).fit(data.foreground, background=data.background)
+    subject = subject_of(model, data)
+    assert subject.clustered
+    assert adjusted_rand_score(subject.classes, data.labels) > 0.9
+    names = list(dict.fromkeys(subject.classes))
+    assert len(names) == 4
+    assert all(re.fullmatch(r"cluster \d: (high|low) x\d+, (high|low) x\d+", name) for name in names)
+    given = subject_of(model, data, labels=data.labels)
+    assert not given.clustered
+    assert "labels=" not in summarize(model, data.foreground, background=data.background, gammas=2)["code"]["python"]
+
+
+def test_a_cluster_is_named_by_what_differs(data):
+    rng = np.random.default_rng(0)
+    rows, clusters = rng.standard_normal((300, 6)), np.arange(300) % 3
+    rows[clusters == 1, 4] += 5
+    rows[clusters == 2, 2] -= 5
+    rows[5, 0] = np.nan
+    for table in (rows, sp.csr_array(np.nan_to_num(rows))):
+        names = cluster_names(table, clusters, list("abcdef"))
+        assert names[1].startswith("cluster 2: high e")
+        assert names[2].startswith("cluster 3: low c")
+
+
+@pytest.mark.parametrize("kind", ["gaussian", "t3", "uniform", "gradient", "lognormal"])
+def test_no_clusters_where_there_are_none(kind):
+    """Heavy tails and gradients need several Gaussians, but rarely have valleys; two far groups always have one."""
+    draw = {
+        "gaussian": lambda rng: rng.standard_normal((200, 2)),
+        "t3": lambda rng: rng.standard_t(3, (200, 2)),
+        "uniform": lambda rng: rng.random((200, 2)),
+        "gradient": lambda rng: np.column_stack([np.linspace(0, 1, 200), 0.05 * rng.standard_normal(200)]),
+        "lognormal": lambda rng: rng.lognormal(size=(200, 2)),
+    }[kind]
+    found = [find_clusters(draw(np.random.default_rng(seed))) is not None for seed in range(12)]
+    assert sum(found) <= 3
+    far = [find_clusters(draw(np.random.default_rng(s)) + 20.0 * (np.arange(200) % 2)[:, None]) for s in range(12)]
+    assert all(clusters is not None for clusters in far)  # the control
+
+
+def test_few_or_equal_rows_have_no_clusters():
+    assert find_clusters(np.ones((50, 2))) is None
+    assert find_clusters(np.random.default_rng(0).standard_normal((8, 1))) is None
+
+
+def test_large_tables_are_clustered_like_small_ones():
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=5000)
+    found = find_clusters(rng.standard_normal((5000, 2)) + 8 * np.eye(3, 2)[truth])
+    assert adjusted_rand_score(found, truth) > 0.98
+    sizes = np.bincount(found)
+    assert np.all(np.diff(sizes) <= 0)
+
+
+def test_axis_shares_are_those_of_the_components_at_the_start(data, model):
+    subject = subject_of(model, data)
+    summary = summarize(model, data.foreground, background=data.background, test=False)
+    shares, start = summary["path"]["axis_shares"], subject.start
+    for name in ("foreground", "background"):
+        np.testing.assert_allclose(shares[name][start], subject.path.shares()[name][start])
+    holes = np.where(np.arange(data.foreground.size).reshape(data.foreground.shape) % 40 == 0, np.nan, data.foreground)
+    masked = PCPCA(2, gamma=0.2).fit(holes, background=data.background)
+    known = summarize(masked, holes, background=data.background, gammas=3)["path"]
+    assert [shares is not None for shares in known["axis_shares"]["foreground"]] == [
+        g == known["start"] for g in range(len(known["gammas"]))
+    ]

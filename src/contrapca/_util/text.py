@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -38,3 +39,17 @@ def is_missing(value: Any) -> bool:
         return value is None or bool(value != value)
     except TypeError:
         return True
+
+
+def natural_order(names: Sequence[str]) -> list[int]:
+    """Indices that sort names as people do: "cluster 2" comes before "cluster 10"."""
+
+    def key(k: int) -> list[tuple[int, int, str]]:
+        parts = [part for part in re.split(r"([0-9]+)", names[k]) if part]
+        numbers = [part.lstrip("0") if part[0] in "0123456789" else None for part in parts]
+        return [
+            (1, 0, part.casefold()) if number is None else (0, len(number), number)
+            for part, number in zip(parts, numbers, strict=True)
+        ]
+
+    return sorted(range(len(names)), key=lambda k: (key(k), names[k]))

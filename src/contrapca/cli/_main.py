@@ -26,6 +26,7 @@ MODULES = {
     "impute": "_impute",
     "path": "_path",
     "report": "_report",
+    "export": "_export",
     "sample": "_apply",
     "demo": "_demo",
     "info": "_info",

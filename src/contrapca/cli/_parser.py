@@ -20,6 +20,7 @@ EXAMPLES = """examples:
   contrapca fit all.csv --group diagnosis --background healthy --labels batch -o results
   contrapca transform results/model.npz new.csv -o new_latents.csv
   contrapca report cases.csv --background controls.csv -o report.html
+  contrapca export cases.csv --background controls.csv -o results
 """
 
 
@@ -43,7 +44,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"contrapca {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for add in (_test, _fit, _transform, _impute, _path, _report, _sample, _demo, _info):
+    for add in (_test, _fit, _transform, _impute, _path, _report, _export, _sample, _demo, _info):
         add(commands)
     return parser
 
@@ -155,13 +156,7 @@ def _report(commands: Any) -> None:
         "Write a page about the contrast of cases and controls, at many strengths, with pictures, tables and text. It "
         "opens without a network.",
     )
-    _add_tables(parser, blocks=True)
-    _add_method(parser, ["contrapca", "pcpca", "cpca"])
-    _add_no_test(parser)
-    parser.set_defaults(**dict.fromkeys(SETTINGS))  # None: with --model it matters whether they were given
-    parser.add_argument(
-        "--model", type=Path, metavar="FILE", help="a saved model of these tables, in place of fitting one"
-    )
+    _add_contrast(parser)
     _add_gammas(parser)
     parser.add_argument(
         "--uncertainty",
@@ -172,6 +167,21 @@ def _report(commands: Any) -> None:
     parser.add_argument("--title", metavar="TEXT", help="page title")
     _add_seed(parser)
     _add_output(parser, "FILE", "the page to be written (.html)")
+
+
+def _export(commands: Any) -> None:
+    parser = _command(
+        commands,
+        "export",
+        "what a report offers to save, as files",
+        "Contrast cases and controls, and write coordinates.csv (every row), loadings.csv (every feature), figure.png "
+        "and figure.svg, and methods.txt (a paragraph for a paper, and what to cite) into a folder.",
+    )
+    _add_contrast(parser)
+    parser.set_defaults(uncertainty="none")
+    parser.add_argument("--title", metavar="TEXT", help="title of the figure")
+    _add_seed(parser)
+    _add_output(parser, "FOLDER", "output folder (created if missing)")
 
 
 def _sample(commands: Any) -> None:
@@ -239,6 +249,17 @@ def _add_tables(parser: argparse.ArgumentParser, *, labels: bool = True, blocks:
         help="sheet of an Excel file (default: the first); give it twice for different sheets of cases and controls",
     )
     _add_header(parser)
+
+
+def _add_contrast(parser: argparse.ArgumentParser) -> None:
+    """Tables, and a model to fit or a saved one."""
+    _add_tables(parser, blocks=True)
+    _add_method(parser, ["contrapca", "pcpca", "cpca"])
+    _add_no_test(parser)
+    parser.set_defaults(**dict.fromkeys(SETTINGS))  # None: with --model it matters whether they were given
+    parser.add_argument(
+        "--model", type=Path, metavar="FILE", help="a saved model of these tables, in place of fitting one"
+    )
 
 
 def _add_header(parser: argparse.ArgumentParser) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shlex
 from argparse import Namespace
 from typing import Any
 
@@ -13,7 +14,7 @@ from ._console import Console, printable
 from ._fit import fitted_model, make_model
 from ._inputs import Inputs, read_inputs
 from ._outputs import OutputError, check_outputs, staged
-from ._parser import SETTINGS
+from ._parser import SETTINGS, make_parser
 
 
 def report(options: Namespace, console: Console) -> None:
@@ -22,10 +23,7 @@ def report(options: Namespace, console: Console) -> None:
         raise OutputError(f"--output {str(options.output)!r} must end in .html.")
     check_outputs([options.output], force=options.force)
     check_libraries()
-    options = _settled(options)
-    model = None if options.model is None else _saved_model(options)
-    features = None if model is None else (feature_names(model), model.n_features_in_)
-    inputs = read_inputs(options, features=features)
+    options, model, inputs = read_for_report(options)
     if model is None and options.uncertainty == "none":
         model = make_model(options, console)  # fitted with the report, in one pass over the rows
     elif model is None:
@@ -57,6 +55,19 @@ def report(options: Namespace, console: Console) -> None:
     verdict = [] if summary["verdict"] is None else [summary["verdict"], *remarks, ""]
     console.say(*verdict, *inputs.describe(), *cautions, f"Report: {options.output}")
     console.summarise(summary | {"written": str(options.output)})
+
+
+def read_for_report(options: Namespace) -> tuple[Namespace, Any, Inputs]:
+    """The options with all settings, the saved model if they name one, and the tables."""
+    options = _settled(options)
+    model = None if options.model is None else _saved_model(options)
+    features = None if model is None else (feature_names(model), model.n_features_in_)
+    return options, model, read_inputs(options, features=features)
+
+
+def inputs_of(command: str) -> Inputs:
+    """The tables that a command in one line reads."""
+    return read_for_report(make_parser().parse_args(shlex.split(command)[1:]))[2]
 
 
 def _settled(options: Namespace) -> Namespace:

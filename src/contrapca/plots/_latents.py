@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -84,6 +85,6 @@ def side_by_side(panels: Sequence[dict[str, Any]]) -> Any:
 
 
 def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 110) -> None:
-    """Write a figure as a PNG file, atomically."""
+    """Write a figure atomically, in the format that the ending names (.png, .svg, .pdf)."""
     with atomic_write(path) as file:
-        figure.savefig(file, format="png", dpi=dpi)
+        figure.savefig(file, format=Path(path).suffix[1:] or "png", dpi=dpi)

@@ -1,21 +1,24 @@
-"""The HTML page: template, style, script, plotting library and data in one text."""
+"""The HTML page: template, style, script and data in one text."""
 
 from __future__ import annotations
 
+import base64
+import hashlib
 import json
 from importlib import resources
 from typing import Any
 
 from .._util.optional import require
 
-# The page cannot send requests, whatever its content. The plotting library compiles its WebGL code from text.
-POLICY = "default-src 'none'; script-src 'unsafe-inline' 'unsafe-eval'; style-src 'unsafe-inline'; img-src data: blob:"
+# Files of the script, in the order in which they build on each other. They share one scope.
+SCRIPTS = ("data", "ink", "axes", "picture", "pointer", "groups", "features", "rows", "curves", "takeaway", "main")
+# What the script needs of the summary.
+SHOWN = ("title", "model", "path", "data", "date")
 
 
 def check_libraries() -> None:
     """Raise if a library is missing, before anything is computed."""
     require("jinja2", extra="report")
-    require("plotly", extra="report")
 
 
 def render(summary: dict[str, Any], points: dict[str, Any]) -> str:
@@ -24,22 +27,35 @@ def render(summary: dict[str, Any], points: dict[str, Any]) -> str:
     Text from users is escaped by the template, or is in JSON that the script shows as text.
     """
     jinja2 = require("jinja2", extra="report")
-    plotly = require("plotly.offline", extra="report").get_plotlyjs()
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
     environment.filters |= {"number": _number, "percent": _percent, "count": _count}
+    script = _script()
     return environment.from_string(_asset("report.html")).render(
         summary=summary,
-        policy=POLICY,
+        policy=_policy(script),
         style=_asset("report.css"),
-        script=_asset("report.js"),
-        plotly=plotly,
-        summary_json=_inert(summary),
+        script=script,
+        summary_json=_inert({name: summary[name] for name in SHOWN}),
         points_json=_inert(points),
     )
 
 
+def _policy(script: str) -> str:
+    """Nothing is fetched or sent, no form can be submitted, and no script runs but ours."""
+    ours = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
+    return (
+        f"default-src 'none'; script-src 'sha256-{ours}'; style-src 'unsafe-inline'; img-src data: blob:; "
+        "form-action 'none'; base-uri 'none'"
+    )
+
+
+def _script() -> str:
+    parts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
+    return f'"use strict";\n(() => {{\n{parts}}})();\n'
+
+
 def _asset(name: str) -> str:
-    return resources.files(__package__).joinpath(name).read_text(encoding="utf-8")
+    return resources.files(__package__).joinpath("page", name).read_text(encoding="utf-8")
 
 
 def _inert(values: dict[str, Any]) -> str:

@@ -1,60 +1,56 @@
-"""The points of the scatter plot, packed for the browser, which multiplies two small tables to place them at any
-gamma."""
+"""What the page draws: points and loadings at every gamma, groups of points, and values of features, all packed."""
 
 from __future__ import annotations
 
-import base64
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array
+from .._util.arrays import Array, is_sparse
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
+from .._util.text import natural_order
 from ..groups import Groups
+from ._packing import pack, to_base64
 from ._subject import MAX_CLASSES, Subject
 
-MAX_POINTS = 20_000
+MAX_POINTS = 50_000
+MAX_VALUES = 1_500_000  # values of features in a page, one byte each
 SEED = 0  # random seed of the sample if there are more rows
-# Rounding error of 32 bits, relative to the largest coordinate, above which 64 bits are used.
-PACKING_ERROR = 3e-7
-SYMBOLS = ("circle", "diamond", "square", "triangle-up")
+SHADES = 255  # colours of a scale; the last byte stands for a missing value
+TAILS = 0.01  # fraction of the values beyond each end of a feature's scale, so that no outlier takes it all
+SYMBOLS = ("circle", "square", "triangle")
 OTHER, NO_LABEL = "all other labels", "no label"
-NO_LABEL_LOOK = ("#7A5195", "circle-open")
+NO_LABEL_LOOK = ("#7A5195", "ring")
 
 
 def choose_points(subject: Subject) -> dict[str, Any]:
-    """Plain values for the page: which rows are drawn, their group, name and packed coordinates.
+    """Plain values for the page: which rows are drawn, their group, name, coordinates and values of features.
 
-    Coordinates at gamma g are `inside` (N, k) times `maps[g]` (k, d). Points are sorted by group; controls come first,
-    so cases are drawn over them.
+    Points are sorted by group; controls come first, so cases are drawn over them.
     """
     both = sum(table.shape[0] for table in subject.rows)
     chosen = subject.rows.map(lambda table: _sample(table.shape[0], both))
     cases, order = _classes(subject, chosen.foreground)
     chosen = replace(chosen, foreground=chosen.foreground[order])
-    inside, maps = _packed(subject, subject.rows.map(lambda table, rows: table[rows], chosen))
-    names = subject.row_names.map(lambda given, rows: None if given is None else [given[i] for i in rows], chosen)
+    rows = subject.rows.map(lambda table, own: table[own], chosen)
+    names = subject.row_names.map(lambda given, own: None if given is None else [given[i] for i in own], chosen)
     values = None if subject.values is None else subject.values[chosen.foreground]
+    path, turns = subject.path, subject.path.turns(subject.start)
+    latents = [path.aligned(rows[name], center=name, start=subject.start) for name in reversed(rows.names)]
+    loadings = np.stack([path.loadings(gamma) for gamma in path.gammas]) @ turns
     drawn, there = len(chosen["background"]), subject.rows["background"].shape[0]
     return {
-        "n": len(inside),
         "n_background": drawn,
-        "k": inside.shape[1],
-        "inside": _base64(inside),
-        "bytes": inside.dtype.itemsize,
-        "maps": _base64(maps),
+        "positions": pack(np.concatenate(latents, axis=1)),
+        "loadings": pack(loadings) | {"features": path.feature_names},
         "groups": _legend(drawn, there, cases, subject.values is not None),
-        "rows": _base64(np.concatenate(list(chosen)[::-1]).astype(np.uint32)),
+        "rows": to_base64(np.concatenate(list(chosen)[::-1]).astype(np.uint32)),
         "names": {"foreground": names.foreground, "background": names["background"]},
-        "values": None if values is None else _base64(values),
+        "values": None if values is None else to_base64(values),
+        "features": _features(rows, loadings),
     }
-
-
-def _base64(array: npt.NDArray[Any]) -> str:
-    little = array.astype(array.dtype.newbyteorder("<"), copy=False)  # as browsers read them
-    return base64.b64encode(np.ascontiguousarray(little).tobytes()).decode()
 
 
 def _sample(n: int, both: int) -> npt.NDArray[np.intp]:
@@ -65,23 +61,32 @@ def _sample(n: int, both: int) -> npt.NDArray[np.intp]:
     return np.sort(np.random.default_rng(SEED).choice(n, keep, replace=False))
 
 
-def _packed(subject: Subject, rows: Groups[Any]) -> tuple[Array, Array]:
-    """Background above foreground: rows in a small basis (N, k), and maps (G, k, d) to the aligned latents.
+def _features(rows: Groups[Any], loadings: Array) -> dict[str, Any]:
+    """Values of the features with the largest loadings, as many as there is room for, as shades from `low` to `high`.
 
-    The path's own basis is small; with missing values, the latents of all gammas side by side are used instead.
+    `shades` has one row of bytes for each of `index`, in the order of the points.
     """
-    path, turns = subject.path, subject.path.turns(subject.start)
-    order = [(rows[name], name) for name in reversed(rows.names)]
-    if subject.tables.incomplete:
-        G, d = len(path), path.n_components
-        latents = np.concatenate([path.latents(part, center=center) for part, center in order], axis=1) @ turns
-        side_by_side = latents.transpose(1, 0, 2).reshape(-1, G * d)
-        return side_by_side.astype(np.float32), np.eye(G * d).reshape(G * d, G, d).swapaxes(0, 1)
-    inside = np.concatenate([path.inside(part, center=center) for part, center in order])
-    maps, packed = path.projections() @ turns, inside.astype(np.float32)
-    exact = inside @ maps
-    error = np.abs(packed.astype(np.float64) @ maps - exact).max(axis=(1, 2)) / np.abs(exact).max(axis=(1, 2))
-    return packed if error.max() <= PACKING_ERROR else inside, maps
+    n = sum(table.shape[0] for table in rows)
+    importance = np.max(np.abs(loadings) / np.maximum(np.abs(loadings).max(axis=1, keepdims=True), 1e-300), axis=(0, 2))
+    index = np.sort(np.argsort(-importance, kind="stable")[: max(1, MAX_VALUES // n)])
+    parts = [rows[name][:, index] for name in reversed(rows.names)]
+    table = np.concatenate([part.toarray() if is_sparse(part) else part for part in parts]).astype(np.float64)
+    empty = np.isnan(table).all(axis=0)
+    index, table = index[~empty], table[:, ~empty]
+    low, high = np.nanquantile(table, [TAILS, 1 - TAILS], axis=0)
+    width = np.where(high > low, high - low, 1.0)
+    shades = np.clip(np.rint((table - low) / width * (SHADES - 1)), 0, SHADES - 1)
+    shades = np.where(np.isnan(table), SHADES, shades).astype(np.uint8)
+    return {
+        "index": index.tolist(),
+        "low": [_short(value) for value in low],
+        "high": [_short(value) for value in high],
+        "shades": to_base64(shades.T),
+    }
+
+
+def _short(value: float) -> float:
+    return float(f"{value:.4g}")
 
 
 def _classes(subject: Subject, rows: npt.NDArray[np.intp]) -> tuple[list[tuple[str, int, int]], Any]:
@@ -95,8 +100,11 @@ def _classes(subject: Subject, rows: npt.NDArray[np.intp]) -> tuple[list[tuple[s
     if labels is None:
         return [("cases", len(rows), subject.rows.foreground.shape[0])], slice(None)
     names, of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    named = np.flatnonzero(names != "")
-    frequent = named if named.size <= MAX_CLASSES else np.sort(named[np.argsort(-counts[named])[: MAX_CLASSES - 1]])
+    named = np.array([k for k in natural_order(names.tolist()) if names[k]], dtype=np.intp)
+    frequent = named
+    if named.size > MAX_CLASSES:
+        kept = set(named[np.argsort(-counts[named], kind="stable")[: MAX_CLASSES - 1]].tolist())
+        frequent = np.array([k for k in named.tolist() if k in kept])
     place = np.full(names.size, frequent.size)  # of the others together
     place[frequent] = np.arange(frequent.size)
     place[names == ""] = frequent.size + 1
@@ -107,8 +115,12 @@ def _classes(subject: Subject, rows: npt.NDArray[np.intp]) -> tuple[list[tuple[s
 
 
 def _legend(drawn: int, there: int, cases: list[tuple[str, int, int]], scale: bool) -> list[dict[str, Any]]:
-    """One entry per group of points, in the order of the points; `count` of its `rows` are drawn."""
-    entries = [{"name": "controls", "colour": BACKGROUND_COLOUR, "symbol": SYMBOLS[0], "count": drawn, "rows": there}]
+    """One entry per group of points, in the order of the points; `count` of its `rows` are drawn.
+
+    No two classes have the same colour and the same symbol.
+    """
+    controls = {"name": "controls", "colour": BACKGROUND_COLOUR, "symbol": "cross", "count": drawn, "rows": there}
+    entries = [controls | {"on_scale": False}]
     for k, (name, count, rows) in enumerate(cases):
         colour, symbol = COLOURS[k % len(COLOURS)], SYMBOLS[k // len(COLOURS) % len(SYMBOLS)]
         if name == NO_LABEL:

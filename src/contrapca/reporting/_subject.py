@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -20,11 +20,13 @@ from ..moments import observe
 from ..paths import ContrastPath
 from ..uncertainty import ContrastPosterior
 from ..units import check_same_tables
+from ._clusters import cluster_names, find_clusters
 from ._code import model_code, path_code
 from ._model_path import path_through
 
 MAX_CLASSES = 20  # more numbers than this are shown on a scale, more words as "other"
 TOP_FEATURES = 12  # bars for each component
+CLUSTERS = "cluster"  # what the labels are called if they were found here
 
 
 @dataclass(frozen=True)
@@ -46,7 +48,9 @@ class Subject:
         The requested number of gammas.
     tables : Tables
     classes : ndarray of str, shape (n,), or None
-        The label of each foreground row, "" if it has none.
+        The label of each foreground row, "" if it has none; without labels, the clusters that were found.
+    clustered : bool
+        Whether the classes are clusters that were found.
     values : ndarray of shape (n,), or None
         Numeric labels shown on a scale, NaN if a row has none; `classes` is then None.
     label_name : str
@@ -63,6 +67,7 @@ class Subject:
     points: int | None
     tables: Tables
     classes: npt.NDArray[np.str_] | None
+    clustered: bool
     values: npt.NDArray[np.float64] | None
     label_name: str
     row_names: Groups[list[str] | None]
@@ -116,7 +121,24 @@ def examine(
             f"{(tables.n_features, path.n_components)}."
         )
     shown = "label" if label_name is None else str(label_name)
-    return Subject(path, start, estimator, code, about, gammas, tables, classes, values, shown, names, uncertainty)
+    subject = Subject(
+        path, start, estimator, code, about, gammas, tables, classes, False, values, shown, names, uncertainty
+    )
+    return _with_clusters(subject) if labels is None else subject
+
+
+def _with_clusters(subject: Subject) -> Subject:
+    """The subject with clusters of its cases as classes, if there are any."""
+    path, rows = subject.path, subject.rows.foreground
+    if subject.tables.incomplete:
+        latents = path.latents(rows)[subject.start]
+    else:
+        latents = path.inside(rows) @ path.projections()[subject.start]
+    clusters = find_clusters(latents)
+    if clusters is None:
+        return subject
+    names = np.array(cluster_names(rows, clusters, path.feature_names))
+    return replace(subject, classes=names[clusters], clustered=True, label_name=CLUSTERS)
 
 
 def _observed_mean(rows: Rows, mean: Array) -> Array:

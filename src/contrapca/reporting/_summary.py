@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import os
 import platform
 from collections.abc import Sequence
-from importlib.metadata import PackageNotFoundError, version
+from datetime import UTC, date, datetime
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 
 from .._util.arrays import Array, Rows
+from .._util.text import natural_order
 from .._version import __version__
+from ..fitting import share_of
 from ..selection import HeldOutContrast, Verdict
 from ..uncertainty import ContrastPosterior
 from ._cautions import cautions
+from ._code import tables_code
+from ._methods_text import citations, methods_paragraph
 from ._points import NO_LABEL
 from ._subject import TOP_FEATURES, Subject
 
 TITLE = "What varies in the cases but not in the controls"
-LIBRARIES = ("numpy", "scipy", "scikit-learn", "plotly")
+LIBRARIES = ("numpy", "scipy", "scikit-learn")
 PROBABILITY = 0.9  # probability of the intervals
 
 
@@ -42,10 +48,15 @@ def summary_of(
         "path": _path(subject),
         "loadings": _loadings(subject),
         "uncertainty": None if subject.uncertainty is None else _uncertainty(subject.uncertainty),
-        "code": {"python": _python(subject, title, tested=verdict is not None, by_blocks=by_blocks), "command": code},
+        "code": {
+            "python": _python(subject, title, code, tested=verdict is not None, by_blocks=by_blocks),
+            "command": code,
+        },
         "versions": _versions(),
+        "date": _today(),
     }
-    return summary | {"cautions": cautions(subject, summary)}
+    summary |= {"cautions": cautions(subject, summary)}
+    return summary | {"methods": methods_paragraph(summary), "citations": citations(summary)}
 
 
 def _data(subject: Subject, sources: Sequence[str]) -> dict[str, Any]:
@@ -53,7 +64,8 @@ def _data(subject: Subject, sources: Sequence[str]) -> dict[str, Any]:
     labels = None
     if subject.classes is not None:
         names, counts = np.unique(subject.classes, return_counts=True)
-        labels = {str(name) or NO_LABEL: int(count) for name, count in zip(names, counts, strict=True)}
+        order = natural_order(names.tolist())
+        labels = {str(names[k]) or NO_LABEL: int(counts[k]) for k in order}
     return {
         "sources": list(map(str, sources)),
         "foreground": _group(rows.foreground, incomplete),
@@ -61,6 +73,7 @@ def _data(subject: Subject, sources: Sequence[str]) -> dict[str, Any]:
         "features": subject.tables.n_features,
         "label_name": subject.label_name,
         "labels": labels,
+        "labels_are_clusters": subject.clustered,
     }
 
 
@@ -74,6 +87,7 @@ def _model(subject: Subject) -> dict[str, Any]:
     return {
         "estimator": subject.estimator,
         "n_components": path.n_components,
+        "n_latent": path.loading_coordinates.shape[2],
         "gamma": float(path.gammas[g]),
         "limit": _finite(path.gamma_max),
         "limit_is_bound": path.gamma_max_is_bound,
@@ -122,10 +136,31 @@ def _path(subject: Subject) -> dict[str, Any]:
         "start": subject.start,
         "foreground_share": shares.foreground.sum(axis=1).tolist(),
         "background_share": shares["background"].sum(axis=1).tolist(),
+        "axis_shares": _axis_shares(subject),
         "noise_variance": [_finite(value) for value in path.noise_variance],
         "representatives": path.representatives(4).tolist(),
         "logarithmic": bool(np.isnan(path.noise_variance).all()),
     }
+
+
+def _axis_shares(subject: Subject) -> dict[str, list[list[float] | None]]:
+    """Fraction of each group's variance along the axes of the scatter plot at every gamma; None if it is not known.
+
+    Away from the report's gamma the axes are rotated components. With missing values their variance is not known.
+    """
+    path, start = subject.path, subject.start
+    if subject.tables.incomplete:
+        shares = path.shares()
+        steps = range(len(path))
+        return {name: [shares[name][g].tolist() if g == start else None for g in steps] for name in shares.names}
+    frames = path.coordinates @ path.turns(start)
+    frames /= np.linalg.norm(frames, axis=1, keepdims=True)
+    found = {}
+    for name in subject.rows.names:
+        inside = path.inside(subject.rows[name], center=name)
+        along = np.einsum("gkd,kl,gld->gd", frames, inside.T @ inside / len(inside), frames)
+        found[name] = share_of(along, path.totals[name]).tolist()
+    return found
 
 
 def _loadings(subject: Subject) -> dict[str, Any]:
@@ -173,10 +208,12 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     }
 
 
-def _python(subject: Subject, title: str | None, *, tested: bool, by_blocks: bool) -> str:
-    """Python code that makes this report from two tables."""
-    labels = "" if subject.classes is None and subject.values is None else ", labels=labels"
-    options = f", label_name={subject.label_name!r}" if labels and subject.label_name != "label" else ""
+def _python(subject: Subject, title: str | None, command: str | None, *, tested: bool, by_blocks: bool) -> str:
+    """Python code that makes this report: from the files of a command, or from tables of these names."""
+    labelled = subject.values is not None or (subject.classes is not None and not subject.clustered)
+    options = ", labels=labels" if labelled else ""
+    options += ', output="report.html"'
+    options += f", label_name={subject.label_name!r}" if labelled and subject.label_name != "label" else ""
     options += "" if title is None else f", title={title!r}"
     options += "" if subject.points is None else f", gammas={subject.points}"
     options += ", blocks=blocks, background_blocks=control_blocks" if by_blocks else ""
@@ -186,15 +223,22 @@ def _python(subject: Subject, title: str | None, *, tested: bool, by_blocks: boo
         how = "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"
         draws = f"draws = model.{how}(cases, background=controls)  # random\n"
         options += ", uncertainty=draws"
-    call = f'report({subject.about}, cases, background=controls{labels}, output="report.html"{options})'
-    return f"{subject.code}{draws}{call}\n"
+    names = ["cases", "controls", *["labels"] * labelled, *["blocks", "control_blocks"] * by_blocks]
+    reading = f"# {', '.join(names)}: your tables, rows being samples\n"
+    if command is not None and command.startswith("contrapca report "):
+        reading = tables_code(command, labelled=labelled, by_blocks=by_blocks)
+        options += ", row_names=tables.cases.row_names, background_row_names=tables.controls.row_names"
+        options += ", sources=tables.sources"
+    call = f"report({subject.about}, cases, background=controls{options})"
+    return f"{reading}{subject.code}{draws}{call}\n"
 
 
 def _versions() -> dict[str, str]:
-    found = {"contrapca": __version__, "Python": platform.python_version()}
-    for name in LIBRARIES:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:  # the summary needs no plotly
-            continue
-    return found
+    own = {"contrapca": __version__, "Python": platform.python_version()}
+    return own | {name: version(name) for name in LIBRARIES}
+
+
+def _today() -> str:
+    """The date of the report; SOURCE_DATE_EPOCH sets it, so that a page can be made again to the byte."""
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")
+    return (datetime.fromtimestamp(int(given), UTC).date() if given.isdecimal() else date.today()).isoformat()

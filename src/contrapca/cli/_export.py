@@ -1,0 +1,53 @@
+"""`contrapca export`: coordinates, loadings, a figure and a methods text, as files."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+
+from ..plots import save_figure
+from ..reporting import export as exported
+from ._console import Console, printable
+from ._fit import fitted_model
+from ._outputs import check_outputs, staged, write_columns
+from ._report import read_for_report
+
+FILES = {
+    "coordinates.csv": "Coordinates:",
+    "loadings.csv": "Loadings:",
+    "figure.png": "Figure:",
+    "figure.svg": "Figure:",
+    "methods.txt": "Methods:",
+}
+
+
+def export(options: Namespace, console: Console) -> None:
+    """Fit, or load a model of these tables, and write what its report offers to save."""
+    files = [options.output / name for name in FILES]
+    check_outputs(files, force=options.force)
+    options, model, inputs = read_for_report(options)
+    assert inputs.controls is not None
+    found = exported(
+        fitted_model(options, inputs, console) if model is None else model,
+        inputs.X,
+        background=inputs.Y,
+        labels=inputs.cases.labels,
+        label_name=options.labels,
+        row_names=inputs.cases.row_names,
+        background_row_names=inputs.controls.row_names,
+        test=not options.no_test,
+        blocks=inputs.cases.blocks,
+        background_blocks=inputs.controls.blocks,
+        title=options.title and printable(options.title),
+        progress=console.progress,
+    )
+    with staged(files, force=options.force) as places:
+        write_columns(places["coordinates.csv"], found.coordinates)
+        write_columns(places["loadings.csv"], found.loadings)
+        figure = found.figure()
+        for name in ("figure.png", "figure.svg"):
+            save_figure(figure, places[name])
+        places["methods.txt"].write_text(found.text, encoding="utf-8", newline="\n")
+    verdict = [] if found.summary["verdict"] is None else [found.summary["verdict"], ""]
+    console.say(*verdict, *inputs.describe())
+    console.say(*(f"{what:<12} {file}" for what, file in zip(FILES.values(), files, strict=True)))
+    console.summarise(found.summary | {"written": {file.name: str(file) for file in files}})

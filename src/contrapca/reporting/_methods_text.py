@@ -1,0 +1,137 @@
+"""Text to take away: a paragraph for the methods section of a paper, and what to cite."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from .._util.text import format_gamma, plural
+
+SOURCES = {
+    "Li 2020": {
+        "text": "Li, D., Jones, A. and Engelhardt, B. E. (2020). Probabilistic contrastive principal component "
+        "analysis. arXiv:2012.07977.",
+        "doi": "10.48550/arXiv.2012.07977",
+        "bibtex": "@article{li2020pcpca,\n"
+        "  author = {Li, Didong and Jones, Andrew and Engelhardt, Barbara E.},\n"
+        "  title = {Probabilistic Contrastive Principal Component Analysis},\n"
+        "  journal = {arXiv preprint arXiv:2012.07977},\n"
+        "  year = {2020},\n"
+        "  doi = {10.48550/arXiv.2012.07977}\n}",
+    },
+    "Abid 2018": {
+        "text": "Abid, A., Zhang, M. J., Bagaria, V. K. and Zou, J. (2018). Exploring patterns enriched in a dataset "
+        "with contrastive principal component analysis. Nature Communications 9, 2134.",
+        "doi": "10.1038/s41467-018-04608-8",
+        "bibtex": "@article{abid2018cpca,\n"
+        "  author = {Abid, Abubakar and Zhang, Martin J. and Bagaria, Vivek K. and Zou, James},\n"
+        "  title = {Exploring patterns enriched in a dataset with contrastive principal component analysis},\n"
+        "  journal = {Nature Communications},\n  volume = {9},\n  pages = {2134},\n"
+        "  year = {2018},\n"
+        "  doi = {10.1038/s41467-018-04608-8}\n}",
+    },
+    "Tipping 1999": {
+        "text": "Tipping, M. E. and Bishop, C. M. (1999). Probabilistic principal component analysis. Journal of the "
+        "Royal Statistical Society, Series B 61, 611-622.",
+        "doi": "10.1111/1467-9868.00196",
+        "bibtex": "@article{tipping1999ppca,\n"
+        "  author = {Tipping, Michael E. and Bishop, Christopher M.},\n"
+        "  title = {Probabilistic Principal Component Analysis},\n"
+        "  journal = {Journal of the Royal Statistical Society, Series B},\n  volume = {61},\n  pages = {611--622},\n"
+        "  year = {1999},\n"
+        "  doi = {10.1111/1467-9868.00196}\n}",
+    },
+}
+# What each estimator is called, and whose method it is.
+METHODS = {
+    "ContraPCA": ("ContraPCA, a form of probabilistic contrastive principal component analysis", "Li 2020"),
+    "PCPCA": ("probabilistic contrastive principal component analysis (PCPCA)", "Li 2020"),
+    "CPCA": ("contrastive principal component analysis (CPCA)", "Abid 2018"),
+    "PPCA": ("probabilistic principal component analysis (PPCA)", "Tipping 1999"),
+}
+SCALING = {
+    "group": " and divided by its own standard deviations",
+    "pooled": " and divided by the standard deviations within groups",
+}
+
+
+def citations(summary: dict[str, Any]) -> list[dict[str, str]]:
+    """The sources of the method: text, DOI and BibTeX entry of each."""
+    return [SOURCES[METHODS[summary["model"]["estimator"]][1]]]
+
+
+def methods_paragraph(summary: dict[str, Any]) -> str:
+    """What was done, with all numbers, in sentences to paste into a paper."""
+    return " ".join(
+        [
+            _model(summary),
+            *_missing(summary["data"]),
+            *_test(summary),
+            *_ratios(summary["components"]),
+            *_uncertainty(summary["uncertainty"]),
+            f"Analysed on {summary['date']} with contrapca {summary['versions']['contrapca']}, numpy "
+            f"{summary['versions']['numpy']} and scipy {summary['versions']['scipy']} on Python "
+            f"{summary['versions']['Python']}.",
+        ]
+    )
+
+
+def _model(summary: dict[str, Any]) -> str:
+    data, model = summary["data"], summary["model"]
+    name, source = METHODS[model["estimator"]]
+    cited = citations(summary)[0]
+    n, m = data["foreground"]["rows"], data["background"]["rows"]
+    who = {"Li 2020": "Li et al., 2020", "Abid 2018": "Abid et al., 2018", "Tipping 1999": "Tipping and Bishop, 1999"}
+    setting = f"with {plural(model['n_components'], 'component')}"
+    if model["n_latent"] > model["n_components"]:
+        setting += f", {model['n_latent']} latent dimensions"
+    if model["estimator"] != "PPCA":
+        setting += f" and contrast strength gamma = {format_gamma(model['gamma'])}"
+        if model["limit"] is not None:
+            bound = "at most " if model["limit_is_bound"] else ""
+            setting += f" (its limit for these data is {bound}{format_gamma(model['limit'])})"
+    return (
+        f"We compared {n:,} cases with {m:,} controls, measured on {data['features']:,} features, by {name} "
+        f"({who[source]}; https://doi.org/{cited['doi']}) {setting}. Each group was centred by its own mean"
+        f"{SCALING.get(model['scale'], '')}."
+    )
+
+
+def _missing(data: dict[str, Any]) -> list[str]:
+    n, m = data["foreground"]["missing_values"], data["background"]["missing_values"]
+    if not n + m:
+        return []
+    return [f"Missing values ({n:,} of the cases, {m:,} of the controls) were left out of the likelihood."]
+
+
+def _test(summary: dict[str, Any]) -> list[str]:
+    test = summary["test"]
+    if test is None:
+        return []
+    how = "repeated splits of the data" if test["method"] == "split" else "permutations"
+    return [
+        f"Whether the cases vary more than the controls was tested by {how} ({test['units']}) at the level "
+        f"{test['level']:g}. {summary['verdict']}"
+    ]
+
+
+def _ratios(components: list[dict[str, Any]]) -> list[str]:
+    ratios = [entry["held_out_ratio"] for entry in components]
+    if None in ratios:
+        return []
+    times, names = (
+        [f"{ratio:.2f}" for ratio in ratios],
+        [str(entry["component"] + 1) for entry in components],
+    )
+    where = "component 1" if len(names) == 1 else f"components {_and(names)}, respectively"
+    return [f"On held-out rows, the cases' variance was {_and(times)} times that of the controls along {where}."]
+
+
+def _and(words: list[str]) -> str:
+    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
+
+
+def _uncertainty(uncertainty: dict[str, Any] | None) -> list[str]:
+    if uncertainty is None:
+        return []
+    how = "from {:,} bootstrap resamples" if uncertainty["kind"] == "bootstrap" else "from {:,} Gibbs posterior draws"
+    return [f"Intervals of the loadings ({uncertainty['probability']:.0%}) are {how.format(uncertainty['draws'])}."]

@@ -1,0 +1,64 @@
+// Ranges, ticks and the parts of SVG pictures that the samples and the curves share.
+
+const SVG = "http://www.w3.org/2000/svg";
+
+function svgElement(name, attributes, text) {
+  const made = document.createElementNS(SVG, name);
+  for (const [key, value] of Object.entries(attributes)) made.setAttribute(key, value);
+  if (text !== undefined) made.textContent = text;
+  return made;
+}
+
+// About `count` round numbers inside a range.
+function ticks([low, high], count) {
+  const rough = (high - low) / Math.max(1, count), power = 10 ** Math.floor(Math.log10(rough));
+  const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough * 0.999);
+  const result = [];
+  for (let k = Math.ceil(low / step); k * step <= high; k++) result.push(Number((k * step).toPrecision(12)));
+  return result;
+}
+
+// The range of numbers for which `counts(i)` holds, with a margin.
+function rangeOf(numbers, counts) {
+  let low = Infinity, high = -Infinity;
+  for (let i = 0; i < numbers.length; i++) {
+    if (!counts(i)) continue;
+    if (numbers[i] < low) low = numbers[i];
+    if (numbers[i] > high) high = numbers[i];
+  }
+  const margin = 0.05 * (high - low || 1);
+  return low > high ? [-1, 1] : [low - margin, high + margin];
+}
+
+// A box inside a picture and the ranges it shows, with the way from numbers to its pixels and back.
+class Frame {
+  constructor({ left, top, width, height }, x, y) {
+    Object.assign(this, { left, top, width, height, x, y });
+  }
+
+  across(value) { return ((value - this.x[0]) / (this.x[1] - this.x[0])) * this.width; }
+  down(value) { return ((this.y[1] - value) / (this.y[1] - this.y[0])) * this.height; }
+  xAt(pixel) { return this.x[0] + (pixel / this.width) * (this.x[1] - this.x[0]); }
+  yAt(pixel) { return this.y[1] - (pixel / this.height) * (this.y[1] - this.y[0]); }
+}
+
+// Ticks, their numbers and the titles of both axes, as SVG elements.
+function axisParts(frame, xTitle, yTitle, { xFormat = String, yFormat = String, yTicks = true, grid = false } = {}) {
+  const { left, top, width, height } = frame, parts = [], bottom = top + height, right = left + width;
+  const add = (name, attributes, text) => parts.push(svgElement(name, attributes, text));
+  for (const value of ticks(frame.x, width / 90)) {
+    const x = left + frame.across(value);
+    add("line", { class: "tick", x1: x, x2: x, y1: grid ? top : bottom, y2: bottom + 4 });
+    add("text", { class: "number", x, y: bottom + 17, "text-anchor": "middle" }, xFormat(value));
+  }
+  for (const value of yTicks ? ticks(frame.y, height / 60) : []) {
+    const y = top + frame.down(value);
+    add("line", { class: "tick", x1: left - 4, x2: grid ? right : left, y1: y, y2: y });
+    add("text", { class: "number", x: left - 7, y: y + 4, "text-anchor": "end" }, yFormat(value));
+  }
+  add("rect", { class: "frame", x: left, y: top, width, height, fill: "none" });
+  add("text", { class: "title", x: left + width / 2, y: bottom + 36, "text-anchor": "middle" }, xTitle);
+  const middle = top + height / 2;
+  add("text", { class: "title", x: 13, y: middle, "text-anchor": "middle", transform: `rotate(-90 13 ${middle})` }, yTitle);
+  return parts;
+}

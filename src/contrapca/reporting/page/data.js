@@ -1,0 +1,80 @@
+// What the page knows: numbers at every gamma, groups and names of points, and how numbers are written.
+
+const element = (id) => document.getElementById(id);
+const read = (id) => JSON.parse(element(id).textContent);
+const summary = read("summary"), points = read("points");
+const { path, model } = summary, d = model.n_components, N = points.positions.n;
+
+function bytes(text) {
+  const raw = atob(text), result = new Uint8Array(raw.length);
+  for (let i = 0; i < raw.length; i++) result[i] = raw.charCodeAt(i);
+  return result;
+}
+
+// A table for every gamma: scores (n x rank) times maps (gammas x rank x d).
+class Tables {
+  constructor(packed) {
+    this.n = packed.n;
+    this.rank = packed.rank;
+    this.scores = new (packed.bytes === 4 ? Float32Array : Float64Array)(bytes(packed.scores).buffer);
+    this.maps = new Float64Array(bytes(packed.maps).buffer);
+  }
+
+  // One column of the table at a gamma.
+  column(g, axis) {
+    const { n, rank, scores } = this, result = new Float64Array(n), map = new Float64Array(rank);
+    for (let j = 0; j < rank; j++) map[j] = this.maps[(g * rank + j) * d + axis];
+    for (let i = 0, at = 0; i < n; i++) {
+      let sum = 0;
+      for (let j = 0; j < rank; j++) sum += scores[at++] * map[j];
+      result[i] = sum;
+    }
+    return result;
+  }
+}
+
+const positions = new Tables(points.positions), loadings = new Tables(points.loadings);
+const featureNames = points.loadings.features;
+const rowNumbers = new Uint32Array(bytes(points.rows).buffer);
+const labelValues = points.values && new Float64Array(bytes(points.values).buffer); // of the cases; NaN without a label
+
+let first = 0;
+const groups = points.groups.map((group) => ({ ...group, from: first, to: (first += group.count) })); // ranges of points
+const groupOf = new Uint8Array(N);
+groups.forEach(({ from, to }, code) => groupOf.fill(code, from, to));
+
+// With one component the height has no meaning: groups in rows, points spread by a fixed pattern.
+const spread = Float64Array.from(groupOf, (code, i) => code + ((i * 0.618034) % 1) * 0.7 - 0.35);
+
+const short = (value, digits = 4) => Number(value.toPrecision(digits)).toString();
+const percent = (share) => `${(100 * share).toFixed(1)} %`;
+const gammaText = (g) => `gamma = ${short(path.gammas[g])}`;
+const componentName = (axis) => `component ${axis + 1}`;
+
+// With the share of each group's variance along the axis, where it is known.
+function axisTitle(g, axis) {
+  const cases = path.axis_shares.foreground[g], controls = path.axis_shares.background[g];
+  if (!cases) return componentName(axis);
+  return `${componentName(axis)} (cases ${percent(cases[axis])}, controls ${percent(controls[axis])})`;
+}
+
+function nameOf(i) {
+  const control = i < points.n_background, names = points.names[control ? "background" : "foreground"];
+  const own = names && names[control ? i : i - points.n_background];
+  return own ?? `${control ? "control" : "case"}, row ${rowNumbers[i] + 1}`;
+}
+
+function labelOf(i) {
+  const group = groups[groupOf[i]];
+  return group.on_scale ? String(labelValues[i - points.n_background]) : group.name;
+}
+
+// What everything on the page shows. `shades`: a byte for each point, 255 if it has no value; null without a scale.
+const state = {
+  hidden: new Set(), // groups
+  selected: new Uint8Array(N),
+  scale: null, // { name, shades, low, high }
+  arrows: false,
+  mode: null, // what dragging does: "zoom", "move" or "select"
+};
+const isShown = (i) => !state.hidden.has(groupOf[i]);

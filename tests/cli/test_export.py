@@ -1,0 +1,65 @@
+"""`contrapca export`: what a report offers to save, as files."""
+
+import csv
+import json
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from contrapca import ContraPCA
+
+TABLES = ["export", "cases.csv", "--background", "controls.csv"]
+FILES = {"coordinates.csv", "loadings.csv", "figure.png", "figure.svg", "methods.txt"}
+
+
+@pytest.fixture(autouse=True)
+def _libraries(need):
+    need("matplotlib")
+
+
+def rows_of(file):
+    with file.open(encoding="utf-8", newline="") as text:
+        return list(csv.DictReader(text))
+
+
+def test_export(folder, run, pair):
+    outcome = run(*TABLES, "--labels", "stage", "--title", "Mine & <yours>", "-o", "results", "--json")
+    assert outcome.code == 0, outcome.err
+    summary = json.loads(outcome.out)
+    assert set(summary["written"]) == {path.name for path in (folder / "results").iterdir()} == FILES
+    X, Y = pair
+    model = ContraPCA(2).fit(X, background=Y)
+    rows = rows_of(folder / "results" / "coordinates.csv")
+    assert [row["row"] for row in rows] == [*(f"s{i}" for i in range(40)), *(str(i + 1) for i in range(30))]
+    assert [row["label"] for row in rows] == ["mild", "severe"] * 20 + [""] * 30
+    found = np.array([[float(row["component_1"]), float(row["component_2"])] for row in rows])
+    np.testing.assert_allclose(found[:40], model.transform(X))
+    np.testing.assert_allclose(found[40:], model.transform(Y, center="background"))
+    loadings = rows_of(folder / "results" / "loadings.csv")
+    assert [row["feature"] for row in loadings] == [f"gene{j}" for j in range(6)]
+    np.testing.assert_allclose([float(row["component_2"]) for row in loadings], model.loadings_[:, 1])
+    text = (folder / "results" / "methods.txt").read_text(encoding="utf-8")
+    assert text.startswith(f"{summary['methods']}\n\nLi, D., Jones, A. and Engelhardt")
+    assert "doi = {10.48550/arXiv.2012.07977}" in text
+    assert (folder / "results" / "figure.png").read_bytes()[:4] == b"\x89PNG"
+    ElementTree.parse(folder / "results" / "figure.svg")
+    again = run(*TABLES, "-o", "results")
+    assert again.code == 2
+    assert "exists: choose another --output, or add --force" in again.err
+
+
+def test_export_of_a_saved_model_without_labels(folder, run):
+    fit = ["fit", "cases.csv", "--background", "controls.csv", "--ignore", "stage", "--components", "1", "-o", "r"]
+    assert run(*fit, "--gamma", "0.1").code == 0
+    outcome = run(*TABLES, "--ignore", "stage", "--model", "r/model.npz", "--no-test", "-o", "out")
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.splitlines()[-1] == f"Methods:     {'out/methods.txt'}"
+    assert "gamma = 0.1000" in (folder / "out" / "methods.txt").read_text()
+    assert "component_2" not in rows_of(folder / "out" / "loadings.csv")[0]
+
+
+def test_nothing_is_written_on_failure(folder, run):
+    outcome = run(*TABLES, "--components", "9", "-o", "results")
+    assert outcome.code == 2
+    assert not (folder / "results").exists()

@@ -1,0 +1,194 @@
+"""The report in real browsers: what readers take away, and whether all of them can read it."""
+
+import csv
+import io
+import struct
+from importlib import resources
+from xml.etree import ElementTree
+
+import numpy as np
+import pytest
+
+from browsing import NASTY
+
+FOCUSABLE = """Array.from(document.querySelectorAll('a[href], button, input, select, pre, [tabindex]'))
+  .filter((element) => element.tabIndex >= 0 && element.checkVisibility())
+  .map((element) => element.id || element.dataset.mode || element.className)"""
+SIDEWAYS = "[document.documentElement.scrollWidth, innerWidth]"
+SVG = "{http://www.w3.org/2000/svg}"
+
+
+# ---------------------------------------------------------------------- taking away
+
+
+def test_pictures_have_title_and_legend(opened, case):
+    page = opened()
+    page.click("#arrows")
+    name, content = page.saved("#save-svg")
+    assert name == "picture_gamma_0.5.svg"
+    root = ElementTree.fromstring(content)  # well-formed, whatever the names hold
+    texts = ["".join(text.itertext()) for text in root.iter(f"{SVG}text")]
+    assert texts[0] == NASTY
+    assert {"controls", "even"} <= set(texts)
+    assert any(text.startswith("component 1 (cases ") for text in texts)
+    assert not list(root.iter(f"{SVG}img")) + list(root.iter(f"{SVG}script"))
+    marks = [item for kind in ("circle", "path") for item in root.iter(SVG + kind)]
+    assert len(marks) >= 500 + 3 + 8  # points, legend, arrows
+    name, content = page.saved("#save-png")
+    assert name == "picture_gamma_0.5.png"
+    assert content[:8] == b"\x89PNG\r\n\x1a\n"
+    assert struct.unpack(">II", content[16:24]) == (1920, 1280)
+    assert page.complaints == []
+
+
+def test_tables_hold_every_row_and_every_feature(opened, case):
+    page, subject = opened(), case.subject
+    g = 7
+    page.set_slider(g)
+    name, content = page.saved("#save-coordinates")
+    assert name.startswith("coordinates_gamma_")
+    rows = list(csv.DictReader(io.StringIO(content.decode())))
+    assert [row["group"] for row in rows] == ["control"] * 200 + ["case"] * 300
+    order = np.argsort(subject.classes, kind="stable")
+    assert [row["row"] for row in rows] == [*(str(i + 1) for i in range(200)), *case.X.index[order]]
+    assert [row["label"] for row in rows[200:]] == subject.classes[order].tolist()
+    found = np.array([[float(row[f"component_{k}"]) for k in (1, 2, 3)] for row in rows])
+    X, Y = subject.rows
+    expected = np.concatenate(
+        [
+            subject.path.aligned(Y, center="background", start=subject.start)[g],
+            subject.path.aligned(X[order], start=subject.start)[g],
+        ]
+    )
+    assert np.abs(found - expected).max() < 1e-6 * np.abs(expected).max()
+    _, content = page.saved("#save-loadings")
+    rows = list(csv.DictReader(io.StringIO(content.decode())))
+    assert [row["feature"] for row in rows] == subject.path.feature_names
+    found = np.array([[float(row[f"component_{k}"]) for k in (1, 2, 3)] for row in rows])
+    expected = subject.path.loadings(subject.path.gammas[g]) @ subject.path.turns(subject.start)[g]
+    assert np.abs(found - expected).max() < 1e-6 * np.abs(expected).max()
+
+
+def test_texts_can_be_copied(opened, case):
+    page = opened()
+    methods = page.inner_text("#methods")
+    assert methods.startswith("We compared 300 cases with 200 controls, measured on 10 features, by probabilistic")
+    assert "gamma = 0.5000" in methods
+    assert "https://doi.org/10.48550/arXiv.2012.07977" in page.inner_text("#citation-1")
+    page.click("[data-copies=methods]")
+    assert page.inner_text("[data-copies=methods]") == "Copied"
+
+
+# ---------------------------------------------------------------------- for every reader
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_axe_finds_nothing(opened, need, scheme):
+    """Contrast, names, roles and so on, also after the page has been used."""
+    need("axe_playwright_python")
+    page = opened(color_scheme=scheme, viewport={"width": 1280, "height": 900})
+    page.evaluate(resources.files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8"))
+    page.click("#compare")
+    page.click("#arrows")
+    page.fill("#search", "7")
+    page.locator("#matches button").click()
+    page.locator("#legend button").last.click()
+    page.focus("#scatter")
+    for key in ("ArrowRight", "Enter"):
+        page.keyboard.press(key)
+    found = page.evaluate("axe.run()")
+    broken = [(rule["id"], [node["html"][:200] for node in rule["nodes"]]) for rule in found["violations"]]
+    assert broken == []
+    assert {"color-contrast", "button-name", "label"} <= {rule["id"] for rule in found["passes"]}
+    page.evaluate("document.getElementById('readout').style.color = getComputedStyle(document.body).backgroundColor")
+    page.evaluate("document.getElementById('play').textContent = ''")
+    again = {rule["id"] for rule in page.evaluate("axe.run()")["violations"]}
+    assert "button-name" in again  # the control: what is wrong is found
+
+
+def test_everything_is_reached_by_keyboard(opened):
+    page = opened()
+    order = page.evaluate(FOCUSABLE)
+    assert order[0] == "skip"
+    wanted = {"play", "gamma", "reset", "horizontal", "vertical", "scatter", "zoom", "select", "arrows", "compare"}
+    assert wanted | {"group", "name", "search", "save-png", "save-loadings"} <= set(order)
+    page.keyboard.press("Tab")
+    page.keyboard.press("Tab")
+    assert page.evaluate("document.activeElement.id") == "play"
+
+
+def test_text_alternatives_are_true(opened, case):
+    page, path = opened(), case.subject.path
+    page.set_slider(3)
+    gamma = f"gamma = {float(f'{path.gammas[3]:.4g}'):g}"
+    assert gamma in page.get_attribute("#scatter", "aria-label")
+    assert gamma == page.get_attribute("#gamma", "aria-valuetext")
+    assert "200 controls" in page.get_attribute("#scatter", "aria-label")
+    page.locator("#legend button").first.click()
+    assert "200 controls" not in page.get_attribute("#scatter", "aria-label")
+    share = f"{path.shares().foreground[0].sum():.1%}".replace("%", " %")
+    assert f"from {share} of the cases'" in page.get_attribute("#curves", "aria-label")
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_narrow_screens_do_not_scroll_sideways(opened, scheme):
+    page = opened(viewport={"width": 360, "height": 700}, color_scheme=scheme)
+    for button in (None, "#compare", "#arrows"):
+        if button:
+            page.click(button)
+        width, window = page.evaluate(SIDEWAYS)
+        assert width <= window
+    paper = page.evaluate("getComputedStyle(document.documentElement).backgroundColor")
+    assert (paper == "rgb(255, 255, 255)") == (scheme == "light")
+
+
+@pytest.mark.parametrize("size", [(1280, 800), (820, 1180), (390, 844)], ids=["desktop", "tablet", "phone"])
+def test_slider_and_picture_stay_in_view(opened, size):
+    width, height = size
+    page = opened(viewport={"width": width, "height": height})
+    rows = "Array.from(document.querySelectorAll('#loadings .panel:not([hidden]) tr'))"
+    page.evaluate(f"{rows}.at(-1).scrollIntoView({{ block: 'end' }})")
+    for name in ("#gamma", "#scatter"):
+        box = page.locator(name).bounding_box()
+        assert box["y"] >= -1, name
+        assert box["y"] + box["height"] <= height, name
+    picture, side = (page.locator(name).bounding_box() for name in ("#scatter", "#loadings"))
+    if width > 1000:
+        assert side["x"] >= picture["x"] + picture["width"]  # beside
+    else:
+        assert picture["y"] + picture["height"] < height - 100  # room for the features below
+
+
+def test_motion_is_reduced(opened):
+    page = opened(reduced_motion="reduce")
+    page.evaluate("contrapcaReport.show(0)")
+    page.click("#play")
+    page.wait_for_timeout(700)
+    value = "Number(document.getElementById('gamma').value)"
+    assert page.evaluate(value) == 0
+    page.until(f"{value} >= 1")
+    page.click("#play")
+
+
+@pytest.mark.parametrize("paper", ["A4", "Letter"])
+def test_nothing_is_cut_on_paper(opened, browser, paper):
+    """Printed as wide as the paper: nothing sticks out, all is black on white."""
+    inches = {"A4": 8.27, "Letter": 8.5}[paper] - 2 * 14 / 25.4
+    page = opened(color_scheme="dark", viewport={"width": int(96 * inches), "height": 1000})
+    page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+    page.emulate_media(media="print")
+    width, window = page.evaluate(SIDEWAYS)
+    assert width <= window
+    cut = """Array.from(document.querySelectorAll('main *')).filter((element) => element.checkVisibility()
+      && getComputedStyle(element).overflowX !== 'visible' && element.scrollWidth > element.clientWidth + 1
+      && !element.closest('.hidden')).map((element) => element.outerHTML.slice(0, 100))"""
+    assert page.evaluate(cut) == []
+    assert page.evaluate("getComputedStyle(document.documentElement).backgroundColor") == "rgb(255, 255, 255)"
+    assert not page.is_visible("#play")
+    corner = """() => {
+      const canvas = document.querySelector('#scatter canvas');
+      return Array.from(canvas.getContext('2d').getImageData(1, 1, 1, 1).data);
+    }"""
+    assert min(page.evaluate(corner)) > 200  # the picture, too, is drawn for paper
+    if browser.browser_type.name == "chromium":
+        assert page.pdf(format=paper)[:5] == b"%PDF-"
