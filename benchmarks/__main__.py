@@ -9,9 +9,10 @@ import warnings
 
 from contrapca import PCPCA
 
-from . import closed_form, finding, missing, path, posterior, report, timing
+from . import closed_form, field, finding, missing, path, posterior, report, timing
 
-PARTS = [*closed_form.CASES, "import", "path", "missing", "posterior", "finding", "report", "memory"]
+CASES = closed_form.CASES | field.CASES
+PARTS = [*CASES, "import", "path", "missing", "posterior", "finding", "report", "memory"]
 MEMORY = closed_form.MEMORY | {"2,000 + 2,000 x 2,000, 30% missing, d = 5": (missing.large, 5, 0.3, 1500)}
 
 
@@ -29,7 +30,7 @@ def main() -> None:
         return
     warnings.simplefilter("ignore")  # the peers'
     print(timing.environment(options.rounds), "", *timing.HEADER, sep="\n", flush=True)
-    for name, make_case in closed_form.CASES.items():
+    for name, make_case in CASES.items():
         if name in options.only:
             print(*timing.run(make_case(), options.rounds), sep="\n", flush=True)
     if "import" in options.only:

@@ -84,6 +84,33 @@ def cpca_limit(X, Y, d):
     return (1 - shares[d - 1]) / shares[d - 1] * np.trace(cov_x) / np.trace(cov_y)
 
 
+def ratio(X, Y, ridge=0.0):
+    """All ratios v'A v / v'(B + mu I) v, descending, and unit vectors: the theta form in range(A + B + mu I) (F26)."""
+    A, B = scatter(X) / len(X), scatter(Y) / len(Y)
+    B = B + ridge * np.trace(B) / len(B) * np.eye(len(B))
+    values, Q = np.linalg.eigh(A + B)
+    kept = values > 1e-12 * values[-1]
+    root = Q[:, kept] / np.sqrt(values[kept])
+    theta, w = np.linalg.eigh(root.T @ A @ root)
+    with np.errstate(divide="ignore"):
+        rho = (theta / (1 - theta))[::-1]
+    V = (root @ w)[:, ::-1]
+    return rho, V / np.linalg.norm(V, axis=0)
+
+
+def orthogonal_ratio(X, Y, ends, ridge=0.0):
+    """Directions one after the other, each the best of those orthogonal to all before; ends: +1 or -1 for each."""
+    found = np.zeros((X.shape[1], 0))
+    for end in ends:
+        P = np.linalg.svd(found)[0][:, found.shape[1] :] if found.size else np.eye(X.shape[1])
+        A, B = (scatter(T) / len(T) for T in ((X, Y) if end > 0 else (Y, X)))
+        A, B = (P.T @ S @ P for S in (A, B + ridge * np.trace(B) / len(B) * np.eye(len(B))))
+        root = np.linalg.inv(np.linalg.cholesky(B)).T
+        v = P @ root @ np.linalg.eigh(root.T @ A @ root)[1][:, -1]
+        found = np.column_stack([found, v / np.linalg.norm(v)])
+    return found
+
+
 def reconstruction_loss(X, Y, gamma, V):
     """The paper's Theorem 1, with distances written out."""
 

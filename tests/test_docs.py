@@ -214,7 +214,7 @@ def test_facts_are_labelled_once_and_in_order():
     text = read("docs/math.md")
     labels = LABEL.findall(text)
     assert labels == TARGET.findall(text)
-    assert labels == [str(number) for number in range(1, len(labels) + 1)]
+    assert labels == sorted(set(labels), key=int)
     assert len(labels) >= 15
 
 
@@ -240,5 +240,5 @@ def test_citations_resolve():
 def test_dangling_citations_are_found(text, found):
     """The control of the test above."""
     labels = set(LABEL.findall(read("docs/math.md")))
-    number = len(labels) + 1
+    number = max(map(int, labels)) + 1
     assert bool(dangling(text.format(fact=f"F{number}", target=f"f{number}", number=number), labels)) is found

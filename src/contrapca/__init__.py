@@ -9,7 +9,7 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import datasets, exceptions, plots, results, theory
-    from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA
+    from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, RatioPCA
     from .limits import gamma_limits
     from .moments import Moments
     from .paths import contrast_path, load
@@ -27,6 +27,7 @@ _HOMES = {
     "Moments": "moments",
     "PCPCA": "estimators",
     "PPCA": "estimators",
+    "RatioPCA": "estimators",
     "calibrate_power": "uncertainty",
     "compare": "selection",
     "contrast_path": "paths",
@@ -46,6 +47,7 @@ __all__ = [
     "ContraPCA",
     "GammaSearch",
     "Moments",
+    "RatioPCA",
     "__version__",
     "calibrate_power",
     "compare",

@@ -49,6 +49,17 @@ def check_gamma(gamma: Any) -> float | None:
     return float(gamma)
 
 
+def check_ridge(ridge: Any) -> float | None:
+    """Return the ridge as a float, or None for "auto"."""
+    if isinstance(ridge, str) and ridge == "auto":
+        return None
+    if not isinstance(ridge, numbers.Real) or isinstance(ridge, bool):
+        raise TypeError(f"ridge={ridge!r} must be 'auto' or a number, 0 or more.")
+    if not float(ridge) >= 0:
+        raise ValueError(f"ridge={ridge} must be 'auto' or a number, 0 or more (0: the pure ratio; infinity: PCA).")
+    return float(ridge)
+
+
 def check_fixed_gamma(gamma: Any) -> float:
     """Return gamma' as a float; "auto" raises."""
     value = check_gamma(gamma)

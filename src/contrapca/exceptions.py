@@ -84,6 +84,20 @@ class InfeasibleGammaError(ValueError):
         return type(self), self._arguments
 
 
+class SingularGroupError(InfeasibleGammaError):
+    """A ratio of variances is infinite, because one group does not vary where the other does."""
+
+    def __init__(self, gamma: float, varying: str, constant: str, hint: str = ""):
+        self.gamma, self.limit = gamma, 1.0
+        ValueError.__init__(
+            self,
+            f"The {varying} varies in directions in which the {constant} does not vary at all (beyond rounding), so "
+            f"ratios of their variances without a ridge are infinite. Use ridge='auto' or a number above 0, such as "
+            f"ridge=0.1; or use fewer features than there are {constant} rows.{hint}",
+        )
+        self._arguments = (gamma, varying, constant, hint)
+
+
 class UnboundedError(InfeasibleGammaError):
     """With these missing values the objective has no maximum at `gamma`.
 

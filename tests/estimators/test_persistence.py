@@ -15,7 +15,7 @@ from sklearn.base import clone
 
 import contrapca
 from conftest import make_groups
-from contrapca import CLVM, CPCA, PCPCA, PPCA, Moments, contrast_path
+from contrapca import CLVM, CPCA, PCPCA, PPCA, Moments, RatioPCA, contrast_path
 from contrapca._util.archive import read_archive, write_archive
 from contrapca.exceptions import ModelFileError
 from counting import calls, solves
@@ -25,6 +25,7 @@ HOLES = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
 MODELS = {
     "PPCA": lambda: PPCA(2).fit(X),
     "CPCA": lambda: CPCA(2, gamma=0.4).fit(X, background=Y),
+    "RatioPCA": lambda: RatioPCA(2).fit(X, background=Y),
     "CPCA, auto": lambda: CPCA(2).fit(X, background=Y),
     "CPCA, infinite limit": lambda: infinite_limit(),
     "PCPCA": lambda: PCPCA(2, scale="group").fit(X, background=Y),

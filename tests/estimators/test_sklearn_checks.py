@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
-from contrapca import CLVM, CPCA, PCPCA, PPCA, GammaSearch
+from contrapca import CLVM, CPCA, PCPCA, PPCA, GammaSearch, RatioPCA
 
 # check_fit2d_1feature and the like use one to few features, so one component. Without a background (checks pass
 # X and y only) gamma must be 0.
@@ -72,6 +72,11 @@ class CheckedCPCA(CPCA):
         return super().fit(X, y, background=background_of(X))
 
 
+class CheckedRatioPCA(RatioPCA):
+    def fit(self, X, y=None):
+        return super().fit(X, y, background=background_of(X))
+
+
 class CheckedGammaSearch(GammaSearch):
     def fit(self, X, y=None):
         return super().fit(X, y, background=background_of(X))
@@ -81,6 +86,8 @@ WITH_BACKGROUND = {
     "PCPCA": (CheckedPCPCA(n_components=1), 45),
     "PCPCA, fixed gamma": (CheckedPCPCA(n_components=1, gamma=0.3), 45),
     "CPCA": (CheckedCPCA(n_components=1), 46),
+    "RatioPCA": (CheckedRatioPCA(n_components=1), 46),
+    "RatioPCA, both ends": (CheckedRatioPCA(n_components=1, ridge=0.5, end="both", orthogonal=True), 46),
     "GammaSearch, CPCA": (CheckedGammaSearch(CPCA(1), n_folds=2), 46),
 }
 # Expected failures, each with its reason.

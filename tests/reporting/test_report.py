@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
-from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, contrast_path, contrast_test, gamma_limits, report
+from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, RatioPCA, contrast_path, contrast_test, gamma_limits, report
 from contrapca._util.text import natural_order
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import InfeasibleGammaError, NonFiniteError
@@ -58,12 +58,13 @@ def both_aligned(path, X, Y, start):
     return np.concatenate([path.aligned(Y, center="background", start=start), path.aligned(X, start=start)], axis=1)
 
 
-@pytest.mark.parametrize("kind", ["pcpca", "cpca", "ppca", "three components", "missing", "scaled", "path"])
+@pytest.mark.parametrize("kind", ["pcpca", "cpca", "ratio", "ppca", "three components", "missing", "scaled", "path"])
 def test_points_are_the_aligned_latents(data, kind):
     X, Y = data.foreground, data.background
     if kind == "missing":
         X = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
     thing = {
+        "ratio": lambda: RatioPCA(2).fit(X, background=Y),
         "cpca": lambda: CPCA(2, gamma=2).fit(X, background=Y),
         "ppca": lambda: PPCA(2).fit(X),
         "three components": lambda: PCPCA(3, gamma=0.3).fit(X, background=Y),
@@ -77,7 +78,7 @@ def test_points_are_the_aligned_latents(data, kind):
     largest = np.abs(expected).max(axis=(1, 2), keepdims=True)
     assert np.max(np.abs(found - expected) / largest) < 1e-6
     if kind != "path":  # at its own gamma the picture is the model's
-        gamma = getattr(thing, "gamma_", 0.0)
+        gamma = thing._state.gamma
         assert path.gammas[start] == pytest.approx(gamma)
         own = np.asarray(thing.transform(X))
         assert np.abs(found[start, len(Y) :] - own).max() < 1e-6 * np.abs(own).max()
@@ -199,8 +200,15 @@ def test_the_code_of_a_report_makes_the_same_report(data, model, tmp_path, monke
 
 @pytest.mark.parametrize(
     "estimator",
-    [PCPCA(2), PCPCA(2, gamma=0.3, scale="pooled"), CPCA(2, gamma=2.0), CPCA(2), PCPCA(2, solver="lbfgs")],
-    ids=["pcpca", "scaled", "cpca", "cpca auto", "gradients"],
+    [
+        PCPCA(2),
+        PCPCA(2, gamma=0.3, scale="pooled"),
+        CPCA(2, gamma=2.0),
+        CPCA(2),
+        RatioPCA(2),
+        PCPCA(2, solver="lbfgs"),
+    ],
+    ids=["pcpca", "scaled", "cpca", "cpca auto", "ratio", "gradients"],
 )
 def test_a_model_is_fitted_with_the_report(data, estimator, monkeypatch):
     X, Y = data.foreground, data.background
@@ -214,7 +222,7 @@ def test_a_model_is_fitted_with_the_report(data, estimator, monkeypatch):
         assert read[:2] == [120, 100]
         assert sum(read[2:]) == 220
     assert json.dumps(summary) == json.dumps(summarize(fitted, X, background=Y, gammas=5, test=False))
-    assert summary["model"]["gamma"] == fitted.gamma_
+    assert summary["model"]["gamma"] == fitted._state.gamma
     limit = contrast_path(clone(estimator).set_params(solver="auto"), X, background=Y).gamma_max
     assert summary["model"]["limit"] == pytest.approx(limit)
     with pytest.raises(NotFittedError):  # what was given is left as it was

@@ -11,7 +11,7 @@ from contrapca.selection import looks_like_counts
 
 DATA = make_hidden_clusters(150, 150, 15, nuisance=8.0, random_state=0)
 X, Y, LABELS = DATA.foreground, DATA.background, DATA.labels
-METHODS = {"PCA", "PCPCA", "ContraPCA", "CPCA", "CLVM"}
+METHODS = {"PCA", "PCPCA", "ContraPCA", "CPCA", "RatioPCA", "CLVM"}
 
 
 @pytest.fixture(scope="module")

@@ -7,3 +7,6 @@ from ._cpca import CPCA
 from ._pcpca import PCPCA
 from ._persistence import REGISTRY, group_names, load, plain_parameters, prefixes
 from ._ppca import PPCA
+from ._ratio import RatioPCA
+
+WithStrength = PCPCA | CPCA | RatioPCA  # those with a strength of the contrast, along which there are paths

@@ -97,6 +97,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _settings(self) -> Settings:
         return Settings()
 
+    def _strength(self) -> float | None:
+        """gamma as the parameters give it; None if it is to be chosen, 0 if there is none."""
+        return 0.0
+
     def _with_fit(self, fit: Fit) -> Self:
         """Set the attributes of a fit, with arrays in the float type of the foreground."""
         self._state, self._parameters = fit, self.get_params(deep=False)
@@ -115,7 +119,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.explained_variance_ratio_ = fit.shares.foreground.astype(dtype, copy=False)
         if fit.eigenvalues is not None:
             self.eigenvalues_ = fit.eigenvalues.astype(dtype, copy=False)
-        self.n_effective_ = fit.n_effective
+        self.background_variance_ = of_backgrounds(fit.variances, dtype)
+        self.background_variance_ratio_ = of_backgrounds(fit.shares, dtype)
         self.n_iter_ = fit.n_iter
         self.solver_ = fit.solver
         return self
@@ -190,7 +195,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.fit(X, y, **groups).transform(X)  # type: ignore[no-any-return, attr-defined]
 
     def inverse_transform(self, Z: Any) -> Array:
-        """Map latents back to rows: mean + W z (CPCA: mean + V z), in original units.
+        """Map latents back to rows: mean + W z, in original units; without a model, the nearest rows of the components'
+        span that have these latents.
 
         Parameters
         ----------
@@ -202,10 +208,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         check_is_fitted(self)
         latents = check_array(Z, dtype=[np.float64, np.float32], ensure_min_features=0, estimator=type(self).__name__)
-        loadings, units = self._state.loadings, self._state.units.foreground
-        if latents.shape[1] != loadings.shape[1]:
-            raise ValueError(f"Z has {latents.shape[1]} columns, but the model has {loadings.shape[1]} components.")
-        decoder = (loadings * units.scale[:, None]).astype(latents.dtype)
+        decoder, units = self._state.decoder, self._state.units.foreground
+        if latents.shape[1] != decoder.shape[1]:
+            raise ValueError(f"Z has {latents.shape[1]} columns, but the model has {decoder.shape[1]} components.")
+        decoder = (decoder * units.scale[:, None]).astype(latents.dtype)
         return latents @ decoder.T + units.mean.astype(latents.dtype)
 
     # ------------------------------------------------------------------ results

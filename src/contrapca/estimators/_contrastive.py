@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_gamma
 from ..fitting import Fit
-from ._base import Decomposition, of_backgrounds
+from ._base import Decomposition
 
 
 class Contrastive(Decomposition):
@@ -55,13 +55,18 @@ class Contrastive(Decomposition):
         -------
         self
         """
-        return self._fit(X, y, background, check_gamma(self.gamma), sample_weight, background_weight)
+        return self._fit(X, y, background, self._strength(), sample_weight, background_weight)
+
+    def _strength(self) -> float | None:
+        return check_gamma(self.gamma)
+
+    def _with_strength(self, gamma: float | dict[str, float]) -> Self:
+        """Set gamma."""
+        return self.set_params(gamma=gamma)  # type: ignore[no-any-return]
 
     def _with_fit(self, fit: Fit) -> Self:
         super()._with_fit(fit)
-        dtype = fit.units.foreground.dtype
-        self.background_variance_ = of_backgrounds(fit.variances, dtype)
-        self.background_variance_ratio_ = of_backgrounds(fit.shares, dtype)
+        self.n_effective_ = fit.n_effective
         self.gamma_ = fit.gamma
         self.gamma_raw_ = fit.gamma_raw
         return self

@@ -60,6 +60,7 @@ class Likelihood(Decomposition):
         super()._with_fit(fit)
         if fit.model is None:  # in a file
             raise ValueError("its model is missing")
+        self.n_effective_ = fit.n_effective
         self.objective_history_ = fit.history
         self.init_objectives_ = fit.init_objectives
         self.model_ = fit.model

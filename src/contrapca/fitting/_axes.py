@@ -102,6 +102,11 @@ def show_axes(
     return ShownAxes(directions, rotation, variances, ratios)
 
 
+def variance_inside(V: Array, covariance: Array) -> float:
+    """Variance in the span of V (D, k), whose columns need not be orthonormal, from the covariance V'S V."""
+    return float(np.trace(np.linalg.lstsq(V.T @ V, covariance, rcond=None)[0]))
+
+
 def automatic_rank(data: Complete, k: int) -> int:
     """Number of latent dimensions of a model that shows k of them, from the spectra of the groups (F16)."""
     groups = data.groups

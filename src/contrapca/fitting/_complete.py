@@ -8,13 +8,13 @@ import numpy as np
 
 from .._util.arrays import Array
 from .._util.text import format_gamma
-from ..exceptions import InfeasibleGammaError, RankError, warn
+from ..exceptions import RankError, warn
 from ..gaussian import LatentGaussian
 from ..groups import Groups
 from ..limits import pcpca_limit, rank_exceeds
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Moments, alone, contrast, mixture
-from ._axes import automatic_rank, feasible_rank, show_axes
+from ._axes import automatic_rank, feasible_rank, show_axes, variance_inside
 from ._fit import Fit, Latents
 
 # Below this limit, with more variance in the background, the groups were probably swapped.
@@ -62,7 +62,9 @@ def solve_complete(
     spectrum, totals = solution.spectrum, groups.map(Moments.total_variance)
     covariances = groups.like(spectrum.covariances(C))
     shown = show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features)
-    components, W = shown.lift(data.lift(C, spectrum.vectors, spectrum.values), solution.lengths)
+    eigen = solution.eigenvectors
+    U = data.lift(C, spectrum.vectors, spectrum.values) if eigen else data.vectors(spectrum.vectors)
+    components, W = shown.lift(U, solution.lengths)
     objective, choice = method.value(C, solution), data.choice
     values = spectrum.values[: latents.n_shown] / groups.foreground.weight
     return Fit(
@@ -75,7 +77,7 @@ def solve_complete(
         n_iter=spectrum.n_iter,
         solver=replace(choice, reason=f"{choice.reason}; {spectrum.note}") if spectrum.note else choice,
         model=LatentGaussian(groups.foreground.mean, W, solution.sigma2) if method.has_likelihood else None,
-        inside=covariances.map(lambda c: float(np.trace(c))),
+        inside=covariances.map(lambda c: variance_inside(spectrum.vectors, c)),
         axis_ratios=shown.ratios,
         eigenvalues=values if shown.ratios is None else None,
         history=np.array([objective]),
@@ -95,14 +97,14 @@ def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) ->
             f"gamma={gamma:.6g} is below its limit ({limit:.6g}), but so large that rounding errors hide the "
             "foreground. Use a smaller gamma."
         )
-    reason, advice = method.refusal(limit, d)
+    hint = ""
     if looks_exchanged(limit, groups.map(Moments.total_variance)):
-        advice += " The background varies more than the foreground and the limit is tiny: were the two groups swapped?"
+        hint = " The background varies more than the foreground and the limit is tiny: were the two groups swapped?"
     if len(groups.backgrounds) > 1:
         parts = zip(groups.names[1:], mixture(groups) * limit, strict=True)
         each = ", ".join(f"{name!r}: {format_gamma(float(value))}" for name, value in parts)
-        advice += f" gamma is the sum over the backgrounds; at the limit they have {each}."
-    return InfeasibleGammaError(gamma, limit, d, reason, advice)
+        hint += f" gamma is the sum over the backgrounds; at the limit they have {each}."
+    return method.refusal(gamma, limit, d, hint)
 
 
 def looks_exchanged(limit: float, totals: Groups[float]) -> bool:

@@ -144,6 +144,11 @@ class Fit:
         return self.components if self.model is None else self.model.W[:, : self.n_shown]
 
     @property
+    def decoder(self) -> Array:
+        """From latents back to rows, shape (D, k): W, or V (V'V)^-1 if there is no model, which is V if orthonormal."""
+        return np.linalg.pinv(self.components).T if self.model is None else self.loadings
+
+    @property
     def projection(self) -> Array:
         """P of shape (D, k): the latent coordinates of a complete row x are (x - mean) P."""
         return self.components if self.model is None else self.model.projection()[:, : self.n_shown]

@@ -16,7 +16,7 @@ from ..exceptions import ContrastWarning, RankError
 from ..groups import Groups, Tables
 from ..methods import Method
 from ..moments import Complete, Fold, Moments, contrast, mixture
-from ..solvers import Spectrum, solve_path
+from ..solvers import Spectrum
 from ._axes import show_axes
 from ._fit import Latents
 
@@ -156,8 +156,8 @@ def path_directions(data: Complete, method: Method, latents: Latents, gammas: Ar
     not, and are nan there.
     """
     groups, latents = data.groups, within_rows(latents, data)
-    found, totals = solve_path(groups, gammas, latents.rank, COARSE), groups.map(Moments.total_variance)
-    basis = found.basis if data.basis is None else data.basis.vectors(found.basis)
+    found, totals = method.along(groups, gammas, latents.rank, COARSE), groups.map(Moments.total_variance)
+    basis = data.vectors(found.basis)
     shown = found.coordinates[:, :, : latents.n_shown]
     if latents.contrast_axes:
         shown = np.full(shown.shape, np.nan)

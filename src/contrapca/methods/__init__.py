@@ -3,6 +3,7 @@
 from ._cpca import Cpca
 from ._method import Method
 from ._pcpca import Pcpca
+from ._ratio import ENDS, Ratio, ridge_of_strength, strength_of_ridge
 
 PCPCA_METHOD = Pcpca()
 CPCA_METHOD = Cpca()

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._util.arrays import Array
+from ..exceptions import InfeasibleGammaError
 from ..groups import Groups
 from ..limits import cpca_limit
 from ..moments import Contrast, Moments
 from ..objectives import contrastive_variance
-from ..solvers import Solution, Spectrum, solve_cpca, top_eigenpairs
+from ..solvers import PATH_TOLERANCE, PathSpectrum, Solution, Spectrum, solve_cpca, solve_path, top_eigenpairs
 
 # Smallest and largest gamma above 0 in the default grid, since the limit may be infinite; and how near the limit it
 # comes.
@@ -31,6 +32,9 @@ class Cpca:
     def solve(self, contrast: Contrast, d: int, start: Array | None = None) -> Solution:
         return solve_cpca(contrast, top_eigenpairs(contrast, d, start=start))
 
+    def along(self, groups: Groups[Moments], gammas: Array, d: int, tolerance: float = PATH_TOLERANCE) -> PathSpectrum:
+        return solve_path(groups, gammas, d, tolerance)
+
     def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
         return solve_cpca(contrast, spectrum)
 
@@ -42,5 +46,6 @@ class Cpca:
         top = (1 - CLOSEST) * min(limit, LARGEST)
         return np.concatenate([[0.0], np.geomspace(min(LEAST, top / 10), top, points - 1)])
 
-    def refusal(self, limit: float, d: int) -> tuple[str, str]:
-        return f"cov(foreground) - gamma cov(background) has fewer than {d} positive eigenvalues", "."
+    def refusal(self, gamma: float, limit: float, d: int, hint: str = "") -> InfeasibleGammaError:
+        reason = f"cov(foreground) - gamma cov(background) has fewer than {d} positive eigenvalues"
+        return InfeasibleGammaError(gamma, limit, d, reason, f".{hint}")

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Protocol
 
 from .._util.arrays import Array
+from ..exceptions import InfeasibleGammaError
 from ..groups import Groups
 from ..moments import Contrast, Moments
-from ..solvers import Solution, Spectrum
+from ..solvers import PATH_TOLERANCE, PathSpectrum, Solution, Spectrum
 
 
 class Method(Protocol):
@@ -35,8 +36,11 @@ class Method(Protocol):
     def solve(self, contrast: Contrast, d: int, start: Array | None = None) -> Solution:
         """The solution with d components; `start` holds vectors near it."""
 
+    def along(self, groups: Groups[Moments], gammas: Array, d: int, tolerance: float = PATH_TOLERANCE) -> PathSpectrum:
+        """Directions at increasing gammas, with relative residuals of at most `tolerance`."""
+
     def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
-        """The solution from the top eigenpairs of the contrast, for methods that need only these."""
+        """The solution from directions that `along` found."""
 
     def value(self, contrast: Contrast, solution: Solution) -> float:
         """The objective at a solution."""
@@ -44,5 +48,5 @@ class Method(Protocol):
     def grid(self, limit: float, points: int) -> Array:
         """`points` gammas below the limit, starting at 0, shape (points,)."""
 
-    def refusal(self, limit: float, d: int) -> tuple[str, str]:
-        """Why there is no solution at or above the limit, and what to do other than choosing a smaller gamma."""
+    def refusal(self, gamma: float, limit: float, d: int, hint: str = "") -> InfeasibleGammaError:
+        """The error for a gamma at or above the limit; `hint` is a sentence to add."""

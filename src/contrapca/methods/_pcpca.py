@@ -7,11 +7,12 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._util.arrays import Array
+from ..exceptions import InfeasibleGammaError
 from ..groups import Groups
 from ..limits import pcpca_limit
 from ..moments import Contrast, Moments
 from ..objectives import relative_log_likelihood
-from ..solvers import Solution, Spectrum, solve_pcpca, top_eigenpairs
+from ..solvers import PATH_TOLERANCE, PathSpectrum, Solution, Spectrum, solve_path, solve_pcpca, top_eigenpairs
 
 # The default grid is limit * (1 - t^BEND) for t from 1 down to (almost) 0: dense near the limit.
 BEND, CLOSEST = 1.7, 1e-3
@@ -30,6 +31,9 @@ class Pcpca:
     def solve(self, contrast: Contrast, d: int, start: Array | None = None) -> Solution:
         return solve_pcpca(contrast, top_eigenpairs(contrast, d, start=start))
 
+    def along(self, groups: Groups[Moments], gammas: Array, d: int, tolerance: float = PATH_TOLERANCE) -> PathSpectrum:
+        return solve_path(groups, gammas, d, tolerance)
+
     def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
         return solve_pcpca(contrast, spectrum)
 
@@ -41,10 +45,11 @@ class Pcpca:
         t = np.linspace(1.0, CLOSEST ** (1 / BEND), points)
         return limit * (1 - t**BEND)
 
-    def refusal(self, limit: float, d: int) -> tuple[str, str]:
+    def refusal(self, gamma: float, limit: float, d: int, hint: str = "") -> InfeasibleGammaError:
         reason = (
             "the background outweighs all foreground rows (N = n (1 - gamma) is not positive)"
             if limit >= 1
             else "the relative likelihood has no maximum (the noise variance would not be positive)"
         )
-        return reason, ", or CPCA, which allows stronger contrasts."
+        advice = f", or CPCA, which allows stronger contrasts.{hint}"
+        return InfeasibleGammaError(gamma, limit, d, reason, advice)

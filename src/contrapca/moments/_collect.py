@@ -48,6 +48,10 @@ class Complete:
         """Eigenvectors of a contrast of these groups in R^D, from those in the coordinates of the scatter matrices."""
         return U if self.basis is None else self.basis.lift(U, values, [c for c, _ in contrast.terms])
 
+    def vectors(self, V: Array) -> Array:
+        """Any directions in R^D, from those in the coordinates of the scatter matrices."""
+        return V if self.basis is None else self.basis.vectors(V)
+
     def background_alone(self) -> Complete:
         """The background as the only group."""
         assert self.groups.background is not None

@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.base import clone
 
 from .._util.arrays import Array
-from ..estimators import CPCA, PCPCA
+from ..estimators import WithStrength
 from ..exceptions import RankError
-from ..fitting import Latents, complete_background_model, resolved, show_axes
+from ..fitting import Latents, complete_background_model, resolved, show_axes, variance_inside
 from ..groups import Groups
 from ..moments import Complete, Incomplete, Moments, contrast, factors, mixture, read
-from ..solvers import PathSpectrum, Spectrum, solve_path
+from ..solvers import PathSpectrum, Spectrum
 from ..subspaces import canonical_sign_of
 from ._grids import DEFAULT_POINTS, checked_grid, number_of_points, with_gamma
 from ._masked import masked_path
@@ -21,7 +21,7 @@ from ._path import ContrastPath, stacked
 
 
 def contrast_path(
-    estimator: PCPCA | CPCA,
+    estimator: WithStrength,
     X: Any,
     *,
     background: Any,
@@ -34,7 +34,7 @@ def contrast_path(
 
     Parameters
     ----------
-    estimator : PCPCA, ContraPCA or CPCA
+    estimator : PCPCA, ContraPCA, CPCA or RatioPCA
         Fitted or not: only its parameters are used. Its gamma is not, unless it is a dict: the path then goes along the
         ray from 0 to the gammas of several backgrounds, and `gammas` are their sums.
     X : array-like, data frame or sparse matrix of shape (n, D), or Moments
@@ -43,7 +43,8 @@ def contrast_path(
     gammas : array-like of shape (G,) or int, optional
         Values of gamma', all below the limit, or how many: by default 40, or 20 with missing values. The default values
         run from 0 to just below the limit and are dense near it; for CPCA, whose limit may be infinite, they are 0 and
-        a geometric sequence from 0.01 to at most 1000.
+        a geometric sequence from 0.01 to at most 1000. For RatioPCA gamma is 1 / (1 + ridge), so that a path leads from
+        PCA (0) to the pure ratio (1, if the background varies wherever the foreground does).
     sample_weight, background_weight
         As for the `fit` of PCPCA.
     progress : bool, default True
@@ -78,17 +79,17 @@ def contrast_path(
 
 
 def check_estimator(estimator: Any, name: str) -> None:
-    """Raise if the estimator has no gamma."""
-    if not isinstance(estimator, PCPCA | CPCA):
+    """Raise if the estimator has neither a gamma nor a ridge."""
+    if not isinstance(estimator, WithStrength):
         raise TypeError(
-            f"{name} needs an estimator with a gamma, such as ContraPCA(2), PCPCA(2) or CPCA(2), as its first "
-            f"argument; got {type(estimator).__name__}."
+            f"{name} needs an estimator with a gamma or a ridge, such as ContraPCA(2), CPCA(2) or RatioPCA(2), as its "
+            f"first argument; got {type(estimator).__name__}."
         )
 
 
 def path_of_data(
     data: Complete | Incomplete,
-    estimator: PCPCA | CPCA,
+    estimator: WithStrength,
     gammas: Any,
     *,
     gamma: float | None = None,
@@ -100,7 +101,7 @@ def path_of_data(
     Parameters
     ----------
     data : Complete or Incomplete
-    estimator : PCPCA, ContraPCA or CPCA
+    estimator : PCPCA, ContraPCA, CPCA or RatioPCA
         Its method, components and axes are used.
     gammas : array-like, int or None
     gamma : float, optional
@@ -126,11 +127,11 @@ def path_of_data(
 
 
 def _solved_path(
-    data: Complete, estimator: PCPCA | CPCA, latents: Latents, gammas: Array, limit: float
+    data: Complete, estimator: WithStrength, latents: Latents, gammas: Array, limit: float
 ) -> ContrastPath:
     """The path of complete rows."""
     groups, method, r = data.groups, estimator._method, latents.rank
-    found, totals = solve_path(data.groups, gammas, latents.rank), data.groups.map(Moments.total_variance)
+    found, totals = method.along(groups, gammas, r), groups.map(Moments.total_variance)
     basis, coordinates = _in_features(data, found)
     G, k, size = gammas.size, latents.n_shown, coordinates.shape[1]
     sigma2, objective, eigenvalues = np.full(G, np.nan), np.empty(G), np.empty((G, k))
@@ -152,10 +153,11 @@ def _solved_path(
         components[g] = coordinates[g] @ shown.directions
         loadings[g] = (coordinates[g] * solution.lengths) @ shown.rotation
         variances.append(shown.variances)
-        inside.append(covariances.map(np.trace))
+        inside.append(covariances.map(lambda c, small=small: variance_inside(small, c)))  # type: ignore[misc]
         if ratios is not None:
             ratios[g] = shown.ratios
-        eigenvalues[g] = np.tensordot(factors(groups, gamma), list(shown.variances), 1)
+        along = np.tensordot(factors(groups, gamma), list(shown.variances), 1)
+        eigenvalues[g] = along if latents.contrast_axes else found.values[g, :k]
     signs = canonical_sign_of(np.einsum("Dk,gkd->gDd", basis, components))[:, None, :]
     loadings[..., :k] *= signs
     return ContrastPath(

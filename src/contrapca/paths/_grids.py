@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array
-from ..exceptions import InfeasibleGammaError
 from ..methods import Method
 
 DEFAULT_POINTS, MASKED_POINTS = 40, 20  # gammas of a path; fewer where each is a gradient fit
@@ -20,7 +19,7 @@ def checked_grid(gammas: Any, limit: float, method: Method, d: int) -> Array:
     if grid.size == 0 or not np.isfinite(grid).all() or grid[0] < 0:
         raise ValueError("gammas must contain at least one value, all finite and 0 or more.")
     if grid[-1] >= limit:
-        raise InfeasibleGammaError(float(grid[-1]), limit, d, *method.refusal(limit, d))
+        raise method.refusal(float(grid[-1]), limit, d)
     return grid
 
 

@@ -13,7 +13,7 @@ from .._checks import check_count, check_fixed_gamma
 from .._util.archive import check_arrays, write_archive
 from .._util.arrays import Array, Rows
 from .._util.table import Table
-from ..estimators import CPCA, PCPCA, REGISTRY, group_names, plain_parameters, prefixes
+from ..estimators import REGISTRY, WithStrength, group_names, plain_parameters, prefixes
 from ..fitting import Fit, share_of
 from ..gaussian import LatentGaussian
 from ..groups import Groups
@@ -45,7 +45,7 @@ class ContrastPath:
     Attributes
     ----------
     gammas : ndarray of shape (G,)
-        gamma', increasing.
+        gamma', increasing; for RatioPCA 1 / (1 + ridge), from 0 (PCA) to 1 (no ridge).
     gamma_max : float
         The exact limit of gamma' (an upper bound if values are missing).
     gamma_max_is_bound : bool
@@ -54,9 +54,9 @@ class ContrastPath:
         The gamma that "auto" takes for these groups; nan if unknown.
     eigenvalues : ndarray of shape (G, d)
         Variance of the foreground along each component minus gamma times that of the background; for the paper's axes,
-        the largest eigenvalues of cov_X - gamma cov_Y.
+        the largest eigenvalues of cov_X - gamma cov_Y. For RatioPCA, v'cov_X v / v'M v with the metric M of that gamma.
     noise_variance : ndarray of shape (G,)
-        sigma2; nan for CPCA.
+        sigma2; nan if there is no model.
     objective : ndarray of shape (G,)
     variances : Groups of ndarray of shape (G, d)
         Variance of each group along each component.
@@ -71,10 +71,10 @@ class ContrastPath:
     coordinates : ndarray of shape (G, k, d)
         Components in that basis, with canonical signs: component j at gamma g is basis @ coordinates[g, :, j].
     loading_coordinates : ndarray of shape (G, k, r)
-        Loadings W of all latent dimensions in that basis, the shown ones first; for CPCA, the components.
+        Loadings W of all latent dimensions in that basis, the shown ones first; the components if there is no model.
     units : Groups of Units
         Mean, variance and divisor of each feature in each group, and the names of the features.
-    estimator : PCPCA, ContraPCA or CPCA
+    estimator : PCPCA, ContraPCA, CPCA or RatioPCA
         Not fitted; gives the axes, scaling and number of components.
     solver : SolverChoice
     solved : int
@@ -109,7 +109,7 @@ class ContrastPath:
     coordinates: Array
     loading_coordinates: Array
     units: Groups[Units]
-    estimator: PCPCA | CPCA
+    estimator: WithStrength
     solver: SolverChoice
     solved: int
     background_model: LatentGaussian | None = None
@@ -281,7 +281,7 @@ class ContrastPath:
 
     # ------------------------------------------------------------------ models and files
 
-    def model(self, gamma: float) -> PCPCA | CPCA:
+    def model(self, gamma: float) -> WithStrength:
         """The fitted estimator at one of the path's gammas.
 
         Parameters
@@ -291,7 +291,7 @@ class ContrastPath:
         """
         index, estimator = self.index(gamma), clone(self.estimator)
         fit = self._fit(index)
-        estimator.set_params(gamma=fit.gamma if self.units.mix is None else fit.gammas)
+        estimator._with_strength(fit.gamma if self.units.mix is None else fit.gammas)
         if getattr(estimator, "n_latent", None) is not None:
             estimator.set_params(n_latent=self.loading_coordinates.shape[2])
         return estimator._with_fit(fit)
@@ -344,7 +344,7 @@ class ContrastPath:
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> ContrastPath:
         """A path from the checked contents of a saved file."""
         estimator, groups = REGISTRY[facts["estimator"]](**facts["parameters"]), facts["groups"]
-        if not isinstance(estimator, PCPCA | CPCA):
+        if not isinstance(estimator, WithStrength):
             raise ValueError("its estimator has no path")
         labels, has_noise = prefixes(len(groups)), estimator._method.has_likelihood
         shapes = ARRAYS | {f"{label}.along": "Gd" for label in labels} | {f"{label}.inside": "G" for label in labels}

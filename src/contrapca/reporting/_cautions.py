@@ -114,7 +114,7 @@ def _way_out(subject: Subject) -> str:
     path = subject.path
     if path.gammas[subject.start] < STRONG * path.gammas[-1]:
         return "A larger gamma may remove it."
-    if path.gamma_max <= 1 and not path.gamma_max_is_bound:
+    if path.estimator._method.has_likelihood and not path.gamma_max_is_bound:
         return "CPCA allows larger gammas, which may remove it; or use fewer components."
     return "Fewer components may help."
 

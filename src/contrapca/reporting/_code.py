@@ -5,15 +5,15 @@ from __future__ import annotations
 from sklearn import config_context
 from sklearn.base import clone
 
-from ..estimators import CPCA, PCPCA, PPCA
+from ..estimators import PPCA, WithStrength
 from ..paths import ContrastPath
 
 
-def model_code(model: PPCA | PCPCA | CPCA) -> str:
+def model_code(model: PPCA | WithStrength) -> str:
     """Python code that fits a model to `cases` and `controls` again, at its own gamma."""
     again = clone(model)
     if not isinstance(model, PPCA):
-        again.set_params(gamma=float(model.gamma_), background_label=None)
+        again.set_params(background_label=None)._with_strength(float(model._state.gamma))
     given = "cases" if isinstance(model, PPCA) else "cases, background=controls"
     return f"from contrapca import {type(model).__name__}, report\n\nmodel = {_shown(again)}.fit({given})\n"
 
@@ -35,7 +35,7 @@ def tables_code(command: str, *, labelled: bool, by_blocks: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _shown(estimator: PPCA | PCPCA | CPCA) -> str:
+def _shown(estimator: PPCA | WithStrength) -> str:
     """The call that makes an estimator, on one line."""
     with config_context(print_changed_only=True):
         return " ".join(repr(estimator).split())

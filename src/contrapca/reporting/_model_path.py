@@ -8,8 +8,8 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_gamma, check_option
-from ..estimators import CPCA, PCPCA, PPCA, ContraPCA, check_same_data
+from .._checks import check_option
+from ..estimators import PCPCA, PPCA, ContraPCA, WithStrength, check_same_data
 from ..groups import Tables
 from ..moments import Complete, Incomplete, collect
 from ..paths import ContrastPath, masked_path_around, path_of_data
@@ -17,7 +17,7 @@ from ..units import check_same_tables
 
 
 def path_through(
-    model: PPCA | PCPCA | CPCA, tables: Tables, *, points: int | None = None, progress: bool = True
+    model: PPCA | WithStrength, tables: Tables, *, points: int | None = None, progress: bool = True
 ) -> tuple[Any, ContrastPath, int]:
     """A fitted model, the path with its tables and settings, and the index of its gamma in the path.
 
@@ -26,7 +26,7 @@ def path_through(
 
     Parameters
     ----------
-    model : PPCA, PCPCA or CPCA
+    model : PPCA, PCPCA, CPCA or RatioPCA
         PPCA is PCPCA at gamma = 0, and must be fitted.
     tables : Tables
         The tables that the model is or will be fitted to, including a background.
@@ -42,7 +42,7 @@ def path_through(
         check_option(model.scale, "scale", model._scales)
         model = clone(model)
         data = model._collected(tables)
-        model._with_fit(model._fitted(tables, data, check_gamma(model.gamma)))
+        model._with_fit(model._fitted(tables, data, model._strength()))
         if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
             data = _data_again(model, tables)
     fit = model._state
@@ -58,7 +58,7 @@ def path_through(
     return model, path, int(np.argmin(np.abs(path.gammas - fit.gamma)))
 
 
-def _data_again(model: PPCA | PCPCA | CPCA, tables: Tables) -> Complete | Incomplete:
+def _data_again(model: PPCA | WithStrength, tables: Tables) -> Complete | Incomplete:
     """The tables of a fitted model in its units; other tables raise."""
     fit, gls = model._state, getattr(model, "mean", "") == "gls"
     check_same_tables(tables.means, fit.units, gls=gls)  # before columns are divided by the scales of the fit

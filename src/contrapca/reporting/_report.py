@@ -55,7 +55,7 @@ def report(
 
     Parameters
     ----------
-    model_or_path : PPCA, PCPCA or CPCA, or ContrastPath
+    model_or_path : PPCA, PCPCA, CPCA or RatioPCA, or ContrastPath
         For a model, contrasts at other values of gamma are computed as well. PCPCA and CPCA need not be fitted: if they
         are fitted here, the rows are read only once.
     X : array-like, data frame or sparse matrix of shape (n, D)

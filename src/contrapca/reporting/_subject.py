@@ -12,10 +12,9 @@ import numpy.typing as npt
 from .._checks import check_count
 from .._util.arrays import Array, Rows
 from .._util.text import is_missing
-from ..estimators import CPCA, PCPCA, PPCA
+from ..estimators import PPCA, WithStrength
 from ..fitting import AUTO_FRACTION
 from ..groups import Groups, Tables, split_groups
-from ..methods import CPCA_METHOD
 from ..moments import observe
 from ..paths import ContrastPath
 from ..uncertainty import ContrastPosterior
@@ -97,11 +96,13 @@ def examine(
     progress: bool,
 ) -> Subject:
     """Check all arguments of a report, and compute the path of a model."""
-    if not isinstance(model_or_path, ContrastPath | PPCA | PCPCA | CPCA):
-        raise TypeError(f"A report needs a PPCA, PCPCA, CPCA or ContrastPath, not {type(model_or_path).__name__}.")
+    if not isinstance(model_or_path, ContrastPath | PPCA | WithStrength):
+        kind = type(model_or_path).__name__
+        raise TypeError(f"A report needs a PPCA, PCPCA, CPCA, RatioPCA or ContrastPath, not {kind}.")
     if gammas is not None:
         check_count(gammas, "gammas")
-    allow_missing = not isinstance(model_or_path, CPCA) and model_or_path._method is not CPCA_METHOD
+    asked = model_or_path.estimator if isinstance(model_or_path, ContrastPath) else model_or_path
+    allow_missing = asked._takes_missing
     tables = split_groups(X, None, background, None, name="report", needs_background=True, allow_missing=allow_missing)
     tables.with_one_background("report")
     given = Groups.of((row_names, X, "row_names"), (background_row_names, background, "background_row_names"))

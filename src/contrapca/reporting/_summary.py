@@ -14,6 +14,7 @@ import numpy as np
 from .._util.arrays import Array, Rows
 from .._util.text import natural_order
 from .._version import __version__
+from ..estimators import CPCA
 from ..fitting import share_of
 from ..selection import HeldOutContrast, Verdict
 from ..uncertainty import ContrastPosterior
@@ -139,7 +140,7 @@ def _path(subject: Subject) -> dict[str, Any]:
         "axis_shares": _axis_shares(subject),
         "noise_variance": [_finite(value) for value in path.noise_variance],
         "representatives": path.representatives(4).tolist(),
-        "logarithmic": bool(np.isnan(path.noise_variance).all()),
+        "logarithmic": isinstance(path.estimator, CPCA),
     }
 
 

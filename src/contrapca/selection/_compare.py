@@ -16,13 +16,13 @@ from .._util.arrays import Array, Rows
 from .._util.progress import Progress
 from .._util.table import Table
 from ..blocks import unit_numbers
-from ..estimators import CLVM, CPCA, PCPCA, ContraPCA
+from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
 from ..fitting import Fit, HeldOut, Training, fold_error, held_out, many_problems, resolved, unwarned
 from ..groups import Groups
 from ..moments import MAX_DENSE, Fold
 from ..rows import storage
 from ..subspaces import affinity
-from ._held_out import chosen_gamma, collected, complete_tables, directions, folds_of, gamma_of, merged
+from ._held_out import chosen_gamma, collected, complete_tables, directions, folds_of, merged
 from ._raw_values import advice_on_values
 from ._silhouette import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
 
@@ -88,6 +88,8 @@ class Entry:
             return f"n_shared={self.estimator.n_shared}"
         if isinstance(self.estimator, ContraPCA):
             return f"n_latent={self.estimator.n_latent}"
+        if isinstance(self.estimator, RatioPCA):
+            return f"ridge={self.estimator.ridge}" if self.failure else f"ridge={self.estimator.ridge:.3g}"
         gamma = self.estimator.gamma
         return f"gamma={gamma}" if isinstance(gamma, str) else f"gamma={gamma:.3g}"
 
@@ -189,9 +191,9 @@ def compare(
 ) -> Comparison:
     """Compare all methods, unscaled and scaled, on held-out rows of the same tables.
 
-    Settings are chosen from the rows: gamma of PCPCA and CPCA by held-out contrast, the latent dimensions of ContraPCA
-    and the shared dimensions of CLVM (at most 10) by the rank rule. All methods use the same folds, so differences are
-    more certain than single figures.
+    Settings are chosen from the rows: gamma of PCPCA and CPCA and the ridge of RatioPCA by held-out contrast, the
+    latent dimensions of ContraPCA and the shared dimensions of CLVM (at most 10) by the rank rule. All methods use the
+    same folds, so differences are more certain than single figures.
 
     Parameters
     ----------
@@ -250,6 +252,7 @@ def _candidates(k: int, n_features: int) -> list[tuple[str, Any]]:
     for scale in SCALINGS:
         found += [("PCA", CPCA(k, gamma=0.0, scale=scale)), ("PCPCA", PCPCA(k, scale=scale))]
         found += [("ContraPCA", ContraPCA(k, scale=scale)), ("CPCA", CPCA(k, scale=scale))]
+        found += [("RatioPCA", RatioPCA(k, scale=scale))]
         if k + 1 < n_features <= MAX_DENSE:
             found.append(("CLVM", CLVM(1, k, scale=scale, tol=LOOSE_TOL)))
     return found
@@ -276,9 +279,9 @@ def _entry(
             model.set_params(n_shared=max(min(rank - model.n_foreground, MAX_SHARED, room), 1))
         elif isinstance(model, ContraPCA):
             model.set_params(n_latent=resolved(data, model._latents()).rank)
-        elif gamma_of(model) is None:
-            model.set_params(gamma=chosen_gamma(model, folds, data))
-        gamma = gamma_of(model)
+        elif model._strength() is None:
+            model._with_strength(chosen_gamma(model, folds, data))
+        gamma = model._strength()
         fit = model._solve(data, gamma)
         seconds = time.perf_counter() - start
         axes = directions(model, data, gamma)

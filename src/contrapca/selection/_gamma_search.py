@@ -15,7 +15,7 @@ from .._util.arrays import Array
 from .._util.table import Table
 from ..backgrounds import label_groups
 from ..blocks import Indices, fewer_folds, table_units
-from ..estimators import CPCA, PCPCA
+from ..estimators import WithStrength
 from ..exceptions import GroupError
 from ..fitting import HeldOut, Training, held_out, one_error_rule, path_directions, resolved
 from ..groups import Groups, Tables, split_groups
@@ -31,12 +31,12 @@ HELD_OUT = ("contrast", "likelihood")  # criteria that hold rows out
 
 
 class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Choose gamma for ContraPCA, PCPCA or CPCA by a criterion.
+    """Choose gamma for ContraPCA, PCPCA or CPCA, or the ridge for RatioPCA, by a criterion.
 
     Parameters
     ----------
-    estimator : ContraPCA, PCPCA or CPCA
-        Its own gamma is not used.
+    estimator : ContraPCA, PCPCA, CPCA or RatioPCA
+        Its own gamma is not used. For RatioPCA gamma is 1 / (1 + ridge).
     criterion : {"contrast", "likelihood", "silhouette"}, default "contrast"
         "contrast": the smallest gamma whose contrast on held-out rows (the mean log ratio of the groups' variances) is
         within one standard error of the best; use it to find directions. "likelihood": the largest relative
@@ -52,7 +52,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     Attributes
     ----------
-    best_estimator_ : ContraPCA, PCPCA or CPCA
+    best_estimator_ : ContraPCA, PCPCA, CPCA or RatioPCA
         Fitted to all rows.
     best_gamma_, best_score_ : float
     path_ : ContrastPath
@@ -73,7 +73,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        estimator: PCPCA | CPCA,
+        estimator: WithStrength,
         *,
         criterion: str = "contrast",
         gammas: Any = None,
@@ -120,7 +120,8 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         estimator = clone(self.estimator)
         method = estimator._method
         if self.criterion == "likelihood" and not method.has_likelihood:
-            raise ValueError("criterion='likelihood' needs a likelihood, which CPCA does not have. Use ContraPCA.")
+            name = type(estimator).__name__
+            raise ValueError(f"criterion='likelihood' needs a likelihood, which {name} does not have. Use ContraPCA.")
         if self.criterion == "silhouette" and labels is None:
             raise ValueError(
                 "criterion='silhouette' needs labels=, the known classes of the foreground rows. (Clusters computed "
@@ -208,7 +209,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return assign_folds(units, fewer_folds(units, self.n_folds), random)
 
     def _contrast(
-        self, tables: Tables, folds: Groups[Indices] | None, data: Complete, estimator: PCPCA | CPCA, gammas: Array
+        self, tables: Tables, folds: Groups[Indices] | None, data: Complete, estimator: WithStrength, gammas: Array
     ) -> HeldOut:
         """Held-out contrast at every gamma (F17)."""
         assert folds is not None

@@ -9,11 +9,11 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import check_count, check_gamma, check_n_components, generator
+from .._checks import check_count, check_n_components, generator
 from .._util.arrays import Array
 from .._util.table import Table
 from ..blocks import fewer_folds, table_units
-from ..estimators import CLVM, CPCA, PCPCA, PPCA
+from ..estimators import CLVM, CPCA, PPCA, RatioPCA, WithStrength
 from ..exceptions import InfeasibleGammaError
 from ..fitting import (
     HeldOut,
@@ -30,7 +30,7 @@ from ..fitting import (
 from ..groups import Groups, Tables, split_groups
 from ..moments import Complete, Fold, assign_folds, make_folds, ready
 
-Estimator = PPCA | PCPCA | CPCA | CLVM
+Estimator = PPCA | WithStrength | CLVM
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class HeldOutContrast:
     n_folds : int
         Fewer than were asked for where there are fewer blocks.
     gamma : float or None
-        That of the fit to all rows, where the estimator has one.
+        That of the fit to all rows, where the estimator has one; 1 / (1 + ridge) for RatioPCA.
     """
 
     log_ratios: Array
@@ -98,12 +98,12 @@ def held_out_contrast(
     Ratios of variances on the rows of the fit are far too large: axes are chosen for them. Here the rows are put into
     folds, each is held out in turn, axes are found from the others, and what the fold shows along them is added up. The
     rows are read once: moments of the folds are enough for the rest. What is chosen from all rows stays: the latent
-    dimensions of ContraPCA, and the gamma of CPCA with gamma="auto". With scale="group" the rows of each group are
-    measured in its own units, the standard deviations of its training rows.
+    dimensions of ContraPCA, and the gamma of CPCA and the ridge of RatioPCA that "auto" chooses. With scale="group" the
+    rows of each group are measured in its own units, the standard deviations of its training rows.
 
     Parameters
     ----------
-    estimator : PPCA, PCPCA, ContraPCA, CPCA or CLVM
+    estimator : PPCA, PCPCA, ContraPCA, CPCA, RatioPCA or CLVM
         Fitted or not: it is cloned.
     X : array-like, data frame or sparse matrix of shape (n, D)
         The foreground, complete rows.
@@ -145,9 +145,11 @@ def held_out_contrast(
     rotates = not model.scale and not isinstance(model, CLVM)
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
     folds = folds_of(tables, units, n_folds, random_state, unscaled)
-    data, gamma = collected(model, merged(folds, tables)), gamma_of(model)
+    data, gamma = collected(model, merged(folds, tables)), model._strength()
     if gamma is None and isinstance(model, CPCA):
         gamma = chosen_gamma(model, folds, data)
+    elif gamma is None and isinstance(model, RatioPCA):
+        gamma = model._method.automatic(data.groups)
     found = held_out(folds, directions(model, data, gamma))
     return outcome(found, len(folds), gamma)
 
@@ -186,11 +188,6 @@ def merged(folds: Sequence[Fold], tables: Tables) -> Training:
         if isinstance(fold.training, Tables)
         else ready(moments, tables.n_features)
     )
-
-
-def gamma_of(model: Any) -> float | None:
-    """gamma as the estimator has it; None for "auto", 0 where there is none."""
-    return check_gamma(model.gamma) if hasattr(model, "gamma") else 0.0
 
 
 def collected(model: Any, tables: Training) -> Complete:

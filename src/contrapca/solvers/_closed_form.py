@@ -24,12 +24,15 @@ class Solution:
     sigma2 : float
     feasible : bool
         Whether a maximum exists.
+    eigenvectors : bool
+        Whether the directions are orthonormal eigenvectors of C.
     """
 
     spectrum: Spectrum
     lengths: Array
     sigma2: float
     feasible: bool
+    eigenvectors: bool = True
 
 
 def noise_sum(contrast: Contrast, values: Array) -> float:

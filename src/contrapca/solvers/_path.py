@@ -78,7 +78,7 @@ def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float 
             spectrum = top_eigenpairs(contrast(groups, gammas[g]), vectors, start=start, iterate=iterate)
             start, iterate = spectrum.vectors, spectrum.n_iter > 1  # if it gave up once, do not try again
             with single_thread():  # NumPy's threads would still be spinning while SciPy's solve the next problem
-                new = _outside(basis, spectrum.vectors)
+                new = outside(basis, spectrum.vectors)
                 images = [
                     np.hstack([old, group.scatter.matmul(new) / group.weight])
                     for old, group in zip(images, groups, strict=True)
@@ -96,11 +96,11 @@ def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float 
                 found = _ritz(basis, images, factors, gammas, d)
                 pending = _next(found, gammas, sums, exact, extra, tolerance)
     coordinates, values, residuals = found
-    small = groups.like(map(_symmetric, [basis] * len(groups), images))
+    small = groups.like(map(symmetric, [basis] * len(groups), images))
     return PathSpectrum(basis, coordinates, values, small, exact, residuals)
 
 
-def _outside(basis: Array, vectors: Array) -> Array:
+def outside(basis: Array, vectors: Array) -> Array:
     """Orthonormal directions of `vectors` outside the basis, without those that are only rounding."""
     rest = vectors
     for _ in range(2):  # once is not enough in floating point
@@ -111,7 +111,7 @@ def _outside(basis: Array, vectors: Array) -> Array:
 
 def _ritz(basis: Array, images: list[Array], factors: Array, gammas: Array, d: int) -> tuple[Array, Array, Array]:
     """(coordinates, values, residuals) at every gamma' from the reduced basis."""
-    small = [_symmetric(basis, image) for image in images]
+    small = [symmetric(basis, image) for image in images]
     background = np.tensordot(factors, small[1:], 1) if factors.size else np.zeros_like(small[0])
     values, vectors = np.linalg.eigh(small[0] - gammas[:, None, None] * background)
     values, vectors = values[:, : -d - 1 : -1], vectors[:, :, : -d - 1 : -1]
@@ -126,7 +126,7 @@ def _ritz(basis: Array, images: list[Array], factors: Array, gammas: Array, d: i
     return vectors, values, np.linalg.norm(relative, axis=1).max(axis=1)
 
 
-def _symmetric(basis: Array, image: Array) -> Array:
+def symmetric(basis: Array, image: Array) -> Array:
     """A covariance in the basis, from its product with the basis."""
     product = basis.T @ image
     return (product + product.T) / 2

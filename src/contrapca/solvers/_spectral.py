@@ -91,12 +91,12 @@ def top_eigenpairs(
     """
     if contrast.is_dense:
         if iterate and is_iterated(contrast, d):
-            with contextlib.suppress(_Unconverged):
+            with contextlib.suppress(Unconverged):
                 return _lanczos(contrast, d, start, TIGHT, max_restarts=int(RESTARTS_PER_ORDER * contrast.size))
         return _direct(contrast, d)
     try:
         return _lanczos(contrast, d, start, tol)
-    except _Unconverged as failure:
+    except Unconverged as failure:
         needed = 4 * 8 * contrast.n_features**2
         if needed > available_memory():
             raise SolverError(
@@ -112,7 +112,7 @@ def top_eigenvalues(contrast: Contrast, d: int) -> Array:
     if not contrast.is_dense:
         return top_eigenpairs(contrast, d, tol=LOOSE).values
     if is_iterated(contrast, d):
-        with contextlib.suppress(_Unconverged):
+        with contextlib.suppress(Unconverged):
             return _lanczos(contrast, d, None, LOOSE, max_restarts=int(RESTARTS_PER_ORDER * contrast.size)).values
     last = contrast.size - 1
     matrix, inside = contrast.dense(), [last - d + 1, last]
@@ -139,7 +139,7 @@ def _direct(contrast: Contrast, d: int) -> Spectrum:
         return Spectrum(values, vectors, contrast.images(vectors))
 
 
-class _Unconverged(Exception):
+class Unconverged(Exception):
     """Raised when the result of an iterative solver cannot be used."""
 
 
@@ -161,24 +161,24 @@ def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float, max_re
             return contrast.matmul(V) if matrix is None else matrix @ V
 
         for _ in range(2):
-            values, vectors = _largest(apply, v0, d, tol, max_restarts)
+            values, vectors = largest(apply, v0, d, tol, max_restarts)
             images = contrast.images(vectors)
             if tol > SECOND_ORDER:
                 break
             allowed = contrast.rounding + max(RESIDUAL_BOUND, 10 * tol) * np.abs(values).max()
             worst = np.linalg.norm(contrast.combine(images) - vectors * values, axis=0).max()
             if not worst <= allowed:  # Ritz values that have not converged understate the largest ones
-                raise _Unconverged(f"residual {worst:.1e}, allowed {allowed:.1e}")
-            missed = _missed_direction(apply, values, vectors, other, allowed)
+                raise Unconverged(f"residual {worst:.1e}, allowed {allowed:.1e}")
+            missed = missed_direction(apply, values, vectors, other, allowed)
             if missed is None:
                 break
             v0 = np.column_stack([vectors, missed]).sum(axis=1)
         else:
-            raise _Unconverged("it keeps missing a repeated eigenvalue")
+            raise Unconverged("it keeps missing a repeated eigenvalue")
     return Spectrum(values, vectors, images, products)
 
 
-def _largest(apply: Apply, v0: Array, d: int, tol: float, max_restarts: int) -> tuple[Array, Array]:
+def largest(apply: Apply, v0: Array, d: int, tol: float, max_restarts: int) -> tuple[Array, Array]:
     """The d largest algebraic eigenpairs of the operator, descending."""
     D = v0.size
     operator = LinearOperator((D, D), matvec=apply, dtype=np.float64)
@@ -187,11 +187,11 @@ def _largest(apply: Apply, v0: Array, d: int, tol: float, max_restarts: int) -> 
     try:
         values, vectors = eigsh(operator, d, which="LA", v0=v0, ncv=ncv, tol=tol, maxiter=max_restarts, **SEEDED)
     except ArpackError as error:  # no convergence included
-        raise _Unconverged(str(error).strip()) from error
+        raise Unconverged(str(error).strip()) from error
     return values[::-1].copy(), np.ascontiguousarray(vectors[:, ::-1])  # strided views are slow to multiply with
 
 
-def _missed_direction(apply: Apply, values: Array, vectors: Array, v0: Array, allowed: float) -> Array | None:
+def missed_direction(apply: Apply, values: Array, vectors: Array, v0: Array, allowed: float) -> Array | None:
     """A direction orthogonal to all found vectors with a larger C than the last eigenvalue; None if none is found.
 
     One starting vector sees one copy of a repeated eigenvalue, so Lanczos can miss the others. A few steps from another

@@ -1,0 +1,141 @@
+"""The ratio family: rhoPCA, cPCA++ and gcPCA in one estimator."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+from .._checks import check_option, check_ridge
+from .._util.arrays import Array
+from ..fitting import Fit
+from ..groups import Tables
+from ..methods import ENDS, Ratio, ridge_of_strength, strength_of_ridge
+from ..moments import Complete, Incomplete
+from ._base import Decomposition
+
+
+class RatioPCA(Decomposition):
+    """Directions along which the foreground varies most, relative to the background.
+
+    Maximises the ratio rho = v'cov_X v / v'(cov_Y + mu I) v. Known as rhoPCA, cPCA++, and gcPCA in its versions v2, v3
+    and v4, which all have the same directions. The ridge mu keeps the ratio from favouring directions in which the
+    background happens to vary little: without it there is nothing to keep a table with few controls from being
+    overfitted, and with more features than controls ratios are infinite.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        Number of directions d, 1 <= d < D.
+    ridge : float or "auto", default "auto"
+        mu in units of the background's mean variance per feature, tr cov_Y / D. 0 is the pure ratio; infinity is PCA of
+        the foreground. "auto" shrinks cov_Y by as much as its rows are too few for its features.
+    end : {"foreground", "background", "both"}, default "foreground"
+        Which end of the spectrum: directions enriched in the foreground (largest rho), in the background (smallest
+        rho), or half of each, the foreground's first. At the background's end the ridge is added to cov_X instead, so
+        that the result is the same as with the two groups exchanged.
+    orthogonal : bool, default False
+        Find one direction after the other, each the best of those orthogonal to all before (with both ends, in turn):
+        gcPCA's versions v2.1, v3.1 and v4.1. Otherwise directions are not orthogonal.
+    background_label : optional
+        Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
+    scale : {None, "group", "pooled"}, default None
+        As for `CPCA`. Without a ridge, "pooled" changes nothing.
+    solver : {"auto", "eigh", "dual", "lanczos"}, default "auto"
+        How the moments are stored; `solver_` says what "auto" chose and why.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (d, D)
+        Unit vectors whose entry of largest magnitude is positive.
+    ratios_ : ndarray of shape (d,)
+        rho, of variances with ddof 0. Computed on the rows of the fit, so it is optimistic;
+        `contrapca.held_out_contrast` is not.
+    v3_, v4_ : ndarray of shape (d,)
+        gcPCA's values: rho - 1, and (rho - 1) / (rho + 1), which is between -1 and 1.
+    ridge_ : float
+        The ridge that was used.
+    explained_variance_, background_variance_ : ndarray of shape (d,)
+        Variance (ddof 0) of each group along each component.
+    explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
+        The same as fractions of each group's total variance.
+    mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
+    feature_variance_, background_feature_variance_ : ndarray of shape (D,)
+    solver_ : SolverChoice
+        How the moments were stored and why.
+    n_iter_ : int
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import RatioPCA
+    >>> rng = np.random.default_rng(0)
+    >>> controls = rng.normal(size=(200, 4)) * [5, 1, 1, 1]
+    >>> cases = rng.normal(size=(200, 4)) * [5, 3, 1, 1]
+    >>> model = RatioPCA(n_components=1, ridge=0).fit(cases, background=controls)
+    >>> model.components_.argmax(), model.ratios_.round(1)
+    (np.int64(1), array([8.5]))
+    """
+
+    _takes_missing = False
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        ridge: float | str = "auto",
+        end: str = "foreground",
+        orthogonal: bool = False,
+        background_label: Any = None,
+        scale: str | None = None,
+        solver: str = "auto",
+    ):
+        self.n_components = n_components
+        self.ridge = ridge
+        self.end = end
+        self.orthogonal = orthogonal
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver
+
+    @property
+    def _method(self) -> Ratio:  # type: ignore[override]
+        return Ratio(self.end, bool(self.orthogonal))
+
+    def fit(
+        self, X: Any, y: Any = None, *, background: Any = None, sample_weight: Any = None, background_weight: Any = None
+    ) -> Self:
+        """Fit to a foreground and a background.
+
+        Parameters
+        ----------
+        X, y, background, sample_weight, background_weight
+            As for `CPCA`: tables or Moments, without missing values. Several backgrounds count by their rows.
+
+        Returns
+        -------
+        self
+        """
+        check_option(self.end, "end", ENDS)
+        return self._fit(X, y, background, self._strength(), sample_weight, background_weight)
+
+    def _strength(self) -> float | None:
+        ridge = check_ridge(self.ridge)
+        return None if ridge is None else strength_of_ridge(ridge)
+
+    def _with_strength(self, gamma: float) -> Self:
+        return self.set_params(ridge=ridge_of_strength(gamma))  # type: ignore[no-any-return]
+
+    def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
+        assert isinstance(data, Complete)
+        return self._solve(data, self._method.automatic(data.groups) if gamma is None else gamma)
+
+    def _with_fit(self, fit: Fit) -> Self:
+        super()._with_fit(fit)
+        if fit.eigenvalues is None or fit.variances.background is None:  # in a file
+            raise ValueError("its ratios are missing")
+        dtype = fit.units.foreground.dtype
+        rho = self._method.ratios(fit.eigenvalues, fit.gamma)
+        self.ratios_: Array = rho.astype(dtype, copy=False)
+        self.v3_ = (rho - 1).astype(dtype, copy=False)
+        self.v4_ = ((rho - 1) / (rho + 1)).astype(dtype, copy=False)
+        self.ridge_ = ridge_of_strength(fit.gamma) if self.ridge == "auto" else float(self.ridge)
+        return self

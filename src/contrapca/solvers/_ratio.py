@@ -1,0 +1,411 @@
+"""Directions with the largest ratio of two groups' variances (F26, F27).
+
+For covariances A of the foreground and B of the background, v'A v / v'M v is maximised, with M = gamma B + (1 - gamma)
+(tr B / D) I: gamma = 1 is the pure ratio, gamma = 0 is PCA, and gamma = 1 / (1 + ridge) in between.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg.lapack import dpocon, dpotrf
+
+from .._util.arrays import EPS, TINY, Array
+from .._util.threads import calm_threads
+from ..exceptions import GroupError, SolverError
+from ..groups import Groups
+from ..moments import MAX_DENSE, Contrast, DenseScatter, Moments, Scatter
+from ._closed_form import Solution
+from ._path import PathSpectrum, outside, symmetric
+from ._spectral import (
+    MAX_ITERATED_SHARE,
+    MIN_ITERATED_ORDER,
+    RESTARTS_PER_ORDER,
+    TIGHT,
+    Spectrum,
+    Unconverged,
+    largest,
+    missed_direction,
+    top_eigenpairs,
+)
+
+FOREGROUND, BACKGROUND, BOTH = "foreground", "background", "both"
+# Variance of A where M has none, as a part of the whole, that rounding explains.
+ROUNDED = 1e-11
+MAX_STEPS = 60  # solutions of contrasts, of which some five are needed for each ratio
+PROBES = 64  # random vectors for tr B^2: it is then right to 18 % at worst, and the ridge with it
+STATIONARY = 1e-9  # for |A v - rho M v|, relative to |A v|
+
+Terms = tuple[tuple[float, Moments], ...]
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """v'A v / v'M v, with A = sum c_k S_k over the groups `above` and M = sum c_k S_k + floor I over those `below`."""
+
+    above: Terms
+    below: Terms
+    floor: float
+
+    @classmethod
+    def of(cls, contrast: Contrast, end: str) -> Quotient:
+        """That of the groups of a contrast at its gamma; for the background's end, with the groups exchanged."""
+        gamma = strength(contrast)
+        parts = contrast.terms[:1], contrast.terms[1:]
+        above, below = (_mean_of(part) for part in (parts if end == FOREGROUND else parts[::-1]))
+        if not any(group.total_variance() > 0 for _, group in below):
+            constant = BACKGROUND if end == FOREGROUND else FOREGROUND
+            raise GroupError(f"The {constant} does not vary at all, so there is no ratio of variances: check it.")
+        floor = (1 - gamma) * sum(c * group.scatter.trace for c, group in below) / contrast.n_features
+        return cls(above, tuple((gamma * c, group) for c, group in below), floor)
+
+    @property
+    def needs_matrices(self) -> bool:
+        """Whether A and M are formed: they are stored, or only they tell where M does not vary."""
+        if all(isinstance(group.scatter, DenseScatter) for _, group in (*self.above, *self.below)):
+            return True
+        if self.floor == 0 and self.size > MAX_DENSE:
+            raise ValueError(
+                f"ridge=0 needs matrices of all features, and {self.size} are too many (at most {MAX_DENSE}): use "
+                "ridge='auto' or a number above 0, such as ridge=0.1."
+            )
+        return self.floor == 0
+
+    @property
+    def size(self) -> int:
+        return self.above[0][1].scatter.size
+
+    def images(self, V: Array) -> tuple[Array, Array]:
+        """A V and M V."""
+        return _product(self.above, V), _product(self.below, V) + self.floor * V
+
+    def over(self, scatters: Callable[[Scatter], Scatter]) -> Quotient:
+        """The same of other scatters."""
+
+        def replaced(terms: Terms) -> Terms:
+            return tuple((c, replace(group, scatter=scatters(group.scatter))) for c, group in terms)
+
+        return Quotient(replaced(self.above), replaced(self.below), self.floor)
+
+
+@dataclass(frozen=True)
+class DeflatedScatter:
+    """P S P for the projection P onto the complement of orthonormal columns V, only applied."""
+
+    scatter: Scatter
+    V: Array
+
+    @property
+    def size(self) -> int:
+        return self.scatter.size
+
+    @property
+    def trace(self) -> float:
+        return self.scatter.trace - float(np.sum(self.V * self.scatter.matmul(self.V)))
+
+    def diagonal(self) -> Array:
+        image = self.scatter.matmul(self.V)
+        inner = self.V @ (self.V.T @ image)
+        return self.scatter.diagonal() - np.sum(self.V * (2 * image - inner), axis=1)
+
+    def matmul(self, V: Array) -> Array:
+        return self._outside(self.scatter.matmul(self._outside(V)))
+
+    def dense(self) -> Array:
+        return self._outside(self._outside(self.scatter.dense()).T)
+
+    def scaled(self, divisor: Array) -> DeflatedScatter:
+        return DeflatedScatter(self.scatter.scaled(divisor), self.V)
+
+    def _outside(self, V: Array) -> Array:
+        return V - self.V @ (self.V.T @ V)
+
+
+def strength(contrast: Contrast) -> float:
+    """gamma of a contrast, from its coefficients 1 and -gamma n / m."""
+    _, *backgrounds = contrast.terms
+    return -sum(c * group.weight for c, group in backgrounds) / contrast.n_foreground
+
+
+def _mean_of(terms: Terms) -> Terms:
+    """Coefficients that make one covariance of the groups' scatters, in the parts of the contrast; by rows at gamma =
+    0."""
+    sizes = [abs(c) for c, _ in terms] if any(c for c, _ in terms) else [1.0] * len(terms)
+    weight = sum(size * group.weight for size, (_, group) in zip(sizes, terms, strict=True))
+    return tuple((size / weight, group) for size, (_, group) in zip(sizes, terms, strict=True))
+
+
+def _product(terms: Terms, V: Array) -> Array:
+    return np.sum([c * group.scatter.matmul(V) for c, group in terms], axis=0)
+
+
+def _matrix(terms: Terms) -> Array:
+    (c, group), *others = terms
+    total = c * group.scatter.dense()
+    for c, group in others:
+        total += c * group.scatter.dense()
+    return total
+
+
+# ---------------------------------------------------------------------- solutions
+
+Found = tuple[Array, Array, int] | None  # ratios (d,), unit vectors (size, d), iterations; None where there are none
+
+
+def solve_ratio(
+    contrast: Contrast, d: int, end: str = FOREGROUND, *, orthogonal: bool = False, start: Array | None = None
+) -> Solution:
+    """The d directions with the most extreme ratios at the gamma of the contrast.
+
+    Parameters
+    ----------
+    contrast : Contrast
+        Its groups, and its gamma in [0, 1].
+    d : int
+    end : {"foreground", "background", "both"}
+        Directions in which the foreground varies most for the background's variance, the reverse, or half of the
+        former, then half of the latter (one less if d is odd).
+    orthogonal : bool
+        Whether each direction is the best of those orthogonal to all that were found before; with both ends they are
+        found in turn. Otherwise directions are orthogonal in the metric M.
+    start : ndarray of shape (size, k), optional
+        Vectors near the solution.
+
+    Returns
+    -------
+    Solution
+        Directions of unit length, with n times the ratios to M as values. Not feasible if the foreground varies where M
+        does not: ratios are then infinite.
+    """
+    n_foreground = {FOREGROUND: d, BACKGROUND: 0, BOTH: (d + 1) // 2}[end]
+    ends = [FOREGROUND] * n_foreground + [BACKGROUND] * (d - n_foreground)
+    found = (_in_turn if orthogonal else _at_once)(contrast, ends, start)
+    if found is None:
+        empty = np.zeros((contrast.size, d))
+        return Solution(Spectrum(np.zeros(d), empty, [empty] * len(contrast.terms)), np.ones(d), 0.0, feasible=False)
+    values, vectors, n_iter = found
+    spectrum = Spectrum(contrast.n_foreground * values, vectors, contrast.images(vectors), n_iter)
+    return Solution(spectrum, np.ones(d), 0.0, feasible=True, eigenvectors=False)
+
+
+def _at_once(contrast: Contrast, ends: list[str], start: Array | None) -> Found:
+    """All directions of each end together."""
+    values, vectors, total = [], [], 0
+    for end in dict.fromkeys(ends):
+        found = top_quotients(Quotient.of(contrast, end), ends.count(end), start)
+        if found is None:
+            return None
+        values.append(found[0])
+        vectors.append(found[1])
+        total += found[2]
+    return np.concatenate(values), np.hstack(vectors), total
+
+
+def _in_turn(contrast: Contrast, ends: list[str], start: Array | None) -> Found:
+    """One direction after the other, each orthogonal to those before; the ends alternate."""
+    first = ends.count(ends[0])
+    order = sorted(range(len(ends)), key=lambda k: (k % first, k // first))
+    values, vectors, total = np.zeros(len(ends)), np.zeros((contrast.size, 0)), 0
+    for k in order:
+        quotient, lift = _outside_of(Quotient.of(contrast, ends[k]), vectors)
+        found = top_quotients(quotient, 1)
+        if found is None:
+            return None
+        values[k], total = found[0][0], total + found[2]
+        vectors = np.hstack([vectors, lift(found[1])])
+    return values, vectors[:, np.argsort(order)], total
+
+
+def _outside_of(quotient: Quotient, V: Array) -> tuple[Quotient, Callable[[Array], Array]]:
+    """The quotient in the complement of the orthonormal columns of V, and the way back from its coordinates."""
+    if V.shape[1] == 0:
+        return quotient, np.asarray
+    if not quotient.needs_matrices:
+        return quotient.over(lambda scatter: DeflatedScatter(scatter, V)), lambda found: found - V @ (V.T @ found)
+    P = np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :]
+    return quotient.over(lambda scatter: DenseScatter(P.T @ scatter.dense() @ P)), lambda found: P @ found
+
+
+def top_quotients(quotient: Quotient, d: int, start: Array | None = None) -> Found:
+    """The d largest ratios and their M-orthogonal directions; None if A varies where M does not."""
+    return _from_matrices(quotient, d) if quotient.needs_matrices else _from_contrasts(quotient, d, start)
+
+
+# ---------------------------------------------------------------------- from matrices
+
+
+@dataclass(frozen=True)
+class InverseRoot:
+    """T with T'M T = I, applied as `to` V = T V and `back` V = T'V; T has `size` columns."""
+
+    to: Callable[[Array], Array]
+    back: Callable[[Array], Array]
+    size: int
+
+
+def _from_matrices(quotient: Quotient, d: int) -> Found:
+    A, M = _matrix(quotient.above), _matrix(quotient.below)
+    M[np.diag_indices_from(M)] += quotient.floor
+    root = _inverse_root(A, M, np.max([_rounding(group) for _, group in (*quotient.above, *quotient.below)], axis=0))
+    if root is None or root.size < d:
+        return None
+    u, n_iter = None, 1
+    if root.size >= MIN_ITERATED_ORDER and d <= MAX_ITERATED_SHARE * root.size:
+        with contextlib.suppress(Unconverged), calm_threads(float(root.size) ** 2):
+            u, n_iter = _iterated(lambda v: root.back(A @ root.to(v)), root.size, d)
+    if u is None:
+        u = _direct(root.back(root.back(A).T), d)
+    W = root.to(u)
+    W /= np.linalg.norm(W, axis=0)
+    return np.sum(W * (A @ W), axis=0) / np.maximum(np.sum(W * (M @ W), axis=0), TINY), W, n_iter
+
+
+def _rounding(group: Moments) -> Array:
+    """The largest variance that rounding of the mean can give each coordinate of a constant feature, shape (size,)."""
+    if group.mean.size == group.scatter.size:
+        return np.asarray((group.weight * EPS * group.mean) ** 2)
+    return np.full(group.scatter.size, group.rounding_variance())
+
+
+def _direct(K: Array, d: int) -> Array:
+    """The top d eigenvectors of a symmetric matrix, the first first."""
+    K, last = (K + K.T) / 2, K.shape[0] - 1
+    values, u = scipy.linalg.eigh(K, subset_by_index=[last - d + 1, last], check_finite=False)
+    if values.size < d:  # LAPACK's partial solver can silently lose repeated eigenvalues
+        u = np.linalg.eigh(K)[1][:, -d:]
+    return u[:, ::-1]
+
+
+def _inverse_root(A: Array, M: Array, tiny: Array) -> InverseRoot | None:
+    """T for M, restricted to where M varies; None if A varies elsewhere.
+
+    M is judged with its diagonal scaled to 1, so that units of the features do not matter. Variances of at most `tiny`
+    are rounding.
+    """
+    order, below = M.shape[0], np.diagonal(M)
+    variances = np.where(below > tiny, below, np.diagonal(A))
+    scale = np.sqrt(np.where(variances > tiny, variances, 1.0))
+    R = M / scale / scale[:, None]
+    L, failed = dpotrf(R, lower=1)
+    if not failed and dpocon(L, np.abs(R).sum(axis=0).max(), uplo="L")[0] > order * EPS:
+
+        def solve(V: Array, trans: str) -> Array:
+            return np.asarray(scipy.linalg.solve_triangular(L, V, lower=True, trans=trans, check_finite=False))
+
+        return InverseRoot(lambda V: solve(V, "T") / scale[:, None], lambda V: solve(V / scale[:, None], "N"), order)
+    values, Q = np.linalg.eigh(R)
+    kept = values > 4 * order * EPS * values[-1]
+    scaled, null = A / scale / scale[:, None], Q[:, ~kept]
+    if np.sum(null * (scaled @ null)) > ROUNDED * np.trace(scaled):
+        return None
+    T = Q[:, kept] / np.sqrt(values[kept]) / scale[:, None]
+    return InverseRoot(lambda V: T @ V, lambda V: T.T @ V, int(kept.sum()))
+
+
+def _iterated(apply: Callable[[Array], Array], size: int, d: int) -> tuple[Array, int]:
+    """The top eigenvectors (size, d) of a symmetric operator by Lanczos, and the number of products."""
+    products = 0
+
+    def counted(v: Array) -> Array:
+        nonlocal products
+        products += 1
+        return apply(v.reshape(size, -1))
+
+    v0, other = np.random.default_rng(0).standard_normal((2, size))
+    values, vectors = largest(counted, v0, d, TIGHT, int(RESTARTS_PER_ORDER * size))
+    if missed_direction(counted, values, vectors, other, 10 * TIGHT * abs(values[0])) is not None:
+        raise Unconverged("it missed a repeated eigenvalue")
+    return vectors, products
+
+
+# ---------------------------------------------------------------------- from products with rows
+
+
+def _from_contrasts(quotient: Quotient, d: int, start: Array | None) -> Found:
+    """The same from eigenpairs of contrasts alone (F27): nothing is factorised, and nothing of size D x D is formed.
+
+    rho_j is the j-th largest ratio if and only if the j-th largest eigenvalue of A - rho_j (M - floor I) is rho_j
+    floor. The eigenvectors there are added to a basis, in which the ratios are computed next (Rayleigh and Ritz): they
+    grow to the largest ones, each in about five steps. The last ratio comes first, since its d eigenvectors certify
+    that no larger one is missed.
+    """
+    basis = np.empty((quotient.size, 0))
+    images = [basis, basis]  # A and M times the basis
+    rho, worst, products = np.zeros(d), d - 1, 0
+    settled = np.zeros(d, dtype=bool)  # ratios whose eigenvectors add nothing to the basis, beyond rounding
+    for _ in range(MAX_STEPS):
+        below = tuple((-rho[worst] * c, group) for c, group in quotient.below)
+        found = top_eigenpairs(Contrast.of(*quotient.above, *below), worst + 1, start=start)
+        products += found.n_iter
+        new = outside(basis, found.vectors)
+        settled[worst] = new.shape[1] == 0
+        basis = np.hstack([basis, new])
+        images = [np.hstack(pair) for pair in zip(images, quotient.images(new), strict=True)]
+        A, M = (symmetric(basis, image) for image in images)
+        try:
+            values, w = scipy.linalg.eigh(A, M)
+        except np.linalg.LinAlgError:  # M is singular in the basis
+            return None
+        if values[-1] > 1 / ROUNDED:
+            return None
+        rho, w = values[: -d - 1 : -1], w[:, : -d - 1 : -1]
+        allowed = STATIONARY * np.linalg.norm(images[0] @ w, axis=0)
+        moving = np.linalg.norm(images[0] @ w - images[1] @ (w * rho), axis=0) > allowed
+        bad = np.flatnonzero(moving & ~settled)
+        if bad.size == 0:
+            W = basis @ w
+            return rho, W / np.linalg.norm(W, axis=0), products
+        worst, start = int(bad[-1]), basis @ w
+    raise SolverError("The ratios did not converge. Use a larger ridge, fewer components, or scale='pooled'.")
+
+
+# ---------------------------------------------------------------------- many gammas
+
+
+def ratio_path(groups: Groups[Moments], contrasts: list[Contrast], solve: Callable[..., Solution]) -> PathSpectrum:
+    """Solutions of many contrasts of the same groups, one after the other, in one basis; nan where there is none."""
+    solutions: list[Solution] = []
+    for contrast in contrasts:
+        solutions.append(solve(contrast, start=solutions[-1].spectrum.vectors if solutions else None))
+    feasible = np.array([solution.feasible for solution in solutions])
+    vectors = np.array([solution.spectrum.vectors for solution in solutions])
+    basis = outside(np.empty((vectors.shape[1], 0)), np.hstack(list(vectors)))
+    coordinates = np.where(feasible[:, None, None], basis.T @ vectors, np.nan)
+    values = np.array([solution.spectrum.values for solution in solutions]) / groups.foreground.weight
+    covariances = groups.map(lambda group: symmetric(basis, group.scatter.matmul(basis)) / group.weight)
+    return PathSpectrum(basis, coordinates, values, covariances, feasible, np.zeros(len(contrasts)))
+
+
+# ---------------------------------------------------------------------- the automatic ridge
+
+
+def shrunk_strength(contrast: Contrast, end: str) -> float:
+    """gamma in [0, 1) that shrinks the denominator's covariance as its rows demand (F27); of two ends, the smaller."""
+    cases, controls = contrast.terms[:1], contrast.terms[1:]
+    chosen = {FOREGROUND: [controls], BACKGROUND: [cases], BOTH: [cases, controls]}[end]
+    return min(1 - shrinkage(_mean_of(terms), contrast.n_features) for terms in chosen)
+
+
+def shrinkage(terms: Terms, n_features: int) -> float:
+    """Part of the identity in a shrunk covariance, in (0, 1], by the oracle-approximating rule.
+
+    It needs the trace of the covariance and of its square only (Chen, Wiesel, Eldar and Hero 2010).
+    """
+    D, m = n_features, sum(group.weight for _, group in terms)
+    trace = sum(c * group.scatter.trace for c, group in terms)
+    square = _trace_of_square(tuple((c / trace, group) for c, group in terms)) if trace > 0 else 0.0
+    spread = (m + 1 - 2 / D) * (square - 1 / D)
+    return min(((1 - 2 / D) * square + 1) / spread, 1.0) if spread > 0 else 1.0
+
+
+def _trace_of_square(terms: Terms) -> float:
+    """tr B^2, estimated by random vectors (Hutchinson 1990) where B is not a matrix."""
+    if all(isinstance(group.scatter, DenseScatter) for _, group in terms):
+        matrix = _matrix(terms)
+        return float(np.vdot(matrix, matrix))
+    probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(terms[0][1].scatter.size, PROBES))
+    return float(np.sum(_product(terms, probes) ** 2)) / PROBES
