@@ -16,6 +16,7 @@ import pytest
 
 from contrapca._util import progress
 from contrapca.datasets import load_mouse_protein
+from contrapca.datasets._loaders import MOUSE, load_arrays
 from contrapca.groups import column_means
 from contrapca.moments import row_moments
 
@@ -86,6 +87,17 @@ def mouse(mouse_raw):
         return (table - table.mean(axis=0)) / table.std(axis=0)
 
     return standardised(X), standardised(Y), genotype, names
+
+
+@pytest.fixture(scope="session")
+def mouse_classes(data_folder):
+    """All mouse proteins, missing values as 0, without the second of two equal columns: by genotype, treatment, ..."""
+    arrays = load_arrays(MOUSE)
+    values = np.nan_to_num(arrays["values"])
+    values = values[:, np.sort(np.unique(values, axis=1, return_index=True)[1])]
+    columns = (arrays[name] for name in ("genotype", "treatment", "behavior"))
+    names = np.array([" ".join(row) for row in zip(*columns, strict=True)])
+    return {str(name): values[names == name] for name in np.unique(names)}
 
 
 def make_groups(n, m, D, seed=0, signal=3.0, nuisance=5.0):

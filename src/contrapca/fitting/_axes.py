@@ -136,10 +136,23 @@ def masked_rank(groups: Groups[MaskedGroup], k: int) -> int:
 
 
 def _dimensions_above_noise(group: Moments) -> int:
-    C, found = alone(group), 0
+    return _values_above_noise(group).size
+
+
+def _values_above_noise(group: Moments) -> Array:
+    """The largest eigenvalues of the scatter that stand out from the noise."""
+    C = alone(group)
     for look in LOOKS if is_iterated(C, LOOKS[0]) else LOOKS[-1:]:
         count = min(look, C.size - 1)
-        found = noise_rank(top_eigenvalues(C, count), group.weight, C.n_features, C.trace)
+        values = top_eigenvalues(C, count)
+        found = noise_rank(values, group.weight, C.n_features, C.trace)
         if found < count or count < look:
             break
-    return found
+    return values[:found]
+
+
+def noise_variance(group: Moments) -> float:
+    """Mean variance in the dimensions that do not stand out from the noise, of which a quarter of all is assumed."""
+    D = group.mean.size
+    values = _values_above_noise(group)[: 3 * D // 4]
+    return (group.scatter.trace - float(values.sum())) / (D - values.size) / group.weight
