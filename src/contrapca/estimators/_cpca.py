@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..fitting import FOLDS, SEED, Fit, contrast_gamma
+from ..fitting import FOLDS, SEED, Fit, budgeted, contrast_gamma
 from ..groups import Tables
 from ..methods import CPCA_METHOD
 from ..moments import Complete, Incomplete, Moments, assign_folds, make_folds, row_units
@@ -24,11 +24,13 @@ class CPCA(Contrastive):
     ----------
     n_components : int, default 2
         Number of directions d, 1 <= d < D.
-    gamma : float, "auto" or dict, default "auto"
+    gamma : float, dict, "auto" or "budget", default "auto"
         Strength of the contrast (called alpha elsewhere), 0 or more; 0 is PCA of the foreground. "auto" takes the
         smallest gamma whose contrast on held-out rows (five folds) is within one standard error of the best. It needs
-        rows, not Moments. If rows come in blocks, use `GammaSearch` with `blocks=`.
-        With several backgrounds, gamma is divided among them by their rows; a dict has one value for each.
+        rows, not Moments. If rows come in blocks, use `GammaSearch` with `blocks=`. "budget" (the rule of unique
+        component analysis, UCA) is the gamma at which the background varies along the components as much as in its
+        noise, and no more; it finds one for each background, and needs no rows.
+        With several backgrounds, a number is divided among them by their rows; a dict has one value for each.
     background_label : optional
         Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
         Each label of a list is a background of its own.
@@ -52,7 +54,7 @@ class CPCA(Contrastive):
     mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
     feature_variance_, background_feature_variance_ : ndarray of shape (D,)
     gamma_, gamma_raw_ : float
-        The gamma that was used, and the same in raw units, gamma n / m.
+        The gamma that was used, of all backgrounds together, and the same in raw units, gamma n / m.
     gammas_ : dict
         The gamma of each background, by name; they add up to `gamma_`.
     gamma_max_ : float
@@ -78,17 +80,26 @@ class CPCA(Contrastive):
     _method = CPCA_METHOD
     _takes_missing = False
 
+    def _strength(self) -> float | None:
+        return None if self._has_budget else super()._strength()
+
+    @property
+    def _has_budget(self) -> bool:
+        return isinstance(self.gamma, str) and self.gamma == "budget"
+
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
+        assert isinstance(data, Complete)
+        if gamma is None and self._has_budget:
+            data, gamma = budgeted(data, self.n_components)
         return self._solve(data, self._held_out_gamma(tables, data) if gamma is None else gamma)
 
-    def _held_out_gamma(self, tables: Tables, data: Complete | Incomplete) -> float:
+    def _held_out_gamma(self, tables: Tables, data: Complete) -> float:
         """The gamma that "auto" chooses; the same on every run."""
         if isinstance(tables.rows.foreground, Moments):
             raise ValueError(
                 "CPCA's gamma='auto' holds rows out, and moments have none: pass gamma=, for example 2.0, or find one "
-                "with GammaSearch where the rows are."
+                "with GammaSearch where the rows are; gamma='budget' needs no rows."
             )
-        assert isinstance(data, Complete)
 
         def collected(training: Tables) -> Complete:
             found = self._collected(training)

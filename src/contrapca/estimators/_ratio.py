@@ -121,7 +121,8 @@ class RatioPCA(Decomposition):
         ridge = check_ridge(self.ridge)
         return None if ridge is None else strength_of_ridge(ridge)
 
-    def _with_strength(self, gamma: float) -> Self:
+    def _with_strength(self, gamma: float | dict[str, float]) -> Self:
+        assert not isinstance(gamma, dict)
         return self.set_params(ridge=ridge_of_strength(gamma))  # type: ignore[no-any-return]
 
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:

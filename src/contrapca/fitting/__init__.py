@@ -6,6 +6,7 @@ from ..gaussian import LatentGaussian
 from ..methods import Method
 from ..moments import Complete, Incomplete
 from ._axes import automatic_rank, masked_rank, show_axes, variance_inside
+from ._budget import budgeted
 from ._clvm import fit_clvm
 from ._complete import complete_background_model, fit_complete, looks_exchanged, solve_complete
 from ._fit import AUTO_FRACTION, SHARED_RATIO, Fit, Latents, Settings, share_of, shared_components

@@ -169,6 +169,11 @@ class Fit:
         return dict(zip(self.units.names[1:], (-self.factors[1:]).tolist(), strict=True))
 
     @property
+    def strength(self) -> float | dict[str, float]:
+        """gamma as an estimator takes it: one number, or one for each background if they have their own."""
+        return self.gamma if self.units.mix is None else self.gammas
+
+    @property
     def contrasted(self) -> Array:
         """u'C u / n along each component: the foreground's variance minus gamma times the background's, shape (k,)."""
         return np.tensordot(self.factors, list(self.variances), 1)

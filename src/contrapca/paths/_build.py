@@ -73,7 +73,7 @@ def contrast_path(
         allow_missing=estimator._takes_missing,
         sample_weight=sample_weight,
         background_weight=background_weight,
-        gamma=estimator.gamma,
+        gamma=getattr(estimator, "gamma", None),
     )
     return path_of_data(estimator._collected(tables), estimator, gammas, progress=progress)
 

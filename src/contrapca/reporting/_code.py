@@ -13,7 +13,7 @@ def model_code(model: PPCA | WithStrength) -> str:
     """Python code that fits a model to `cases` and `controls` again, at its own gamma."""
     again = clone(model)
     if not isinstance(model, PPCA):
-        again.set_params(background_label=None)._with_strength(float(model._state.gamma))
+        again.set_params(background_label=None)._with_strength(model._state.strength)
     given = "cases" if isinstance(model, PPCA) else "cases, background=controls"
     return f"from contrapca import {type(model).__name__}, report\n\nmodel = {_shown(again)}.fit({given})\n"
 

@@ -137,7 +137,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             allow_missing=estimator._takes_missing,
             sample_weight=sample_weight,
             background_weight=background_weight,
-            gamma=estimator.gamma,
+            gamma=getattr(estimator, "gamma", None),
         )
         folds = self._folds(tables, *self._blocks(y, background, blocks, background_blocks))
         data = estimator._collected(tables)

@@ -98,8 +98,8 @@ def held_out_contrast(
     Ratios of variances on the rows of the fit are far too large: axes are chosen for them. Here the rows are put into
     folds, each is held out in turn, axes are found from the others, and what the fold shows along them is added up. The
     rows are read once: moments of the folds are enough for the rest. What is chosen from all rows stays: the latent
-    dimensions of ContraPCA, and the gamma of CPCA and the ridge of RatioPCA that "auto" chooses. With scale="group" the
-    rows of each group are measured in its own units, the standard deviations of its training rows.
+    dimensions of ContraPCA, and the gamma of CPCA and the ridge of RatioPCA where they are not given. With
+    scale="group" the rows of each group are measured in its own units, the standard deviations of its training rows.
 
     Parameters
     ----------
@@ -139,6 +139,8 @@ def held_out_contrast(
         raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
     model = prepared(estimator)
     given = {"sample_weight": sample_weight, "background_weight": background_weight}
+    if isinstance(model, CPCA) and model._has_budget:
+        model._with_strength(clone(model).fit(X, background=background, **given)._state.strength)
     tables = complete_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
     units = table_units(tables, blocks, background_blocks, least=2, what="holding rows out")
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.

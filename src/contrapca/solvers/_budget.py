@@ -68,7 +68,8 @@ def budget_strengths(groups: Groups[Moments], d: int, costs: Sequence[float]) ->
     size = groups.foreground.scatter.size
     vectors, basis = min(d + SPARE, size - 1), np.empty((size, 0))
     images: list[Array] = [basis for _ in groups]  # covariance of each group times the basis
-    tau = strengths = np.zeros(c.size)
+    tau: Array = np.zeros(c.size)
+    strengths = tau
     best, lower, start = np.inf, -np.inf, None
     for _ in range(MAX_ROUNDS):
         terms = ((1.0, groups.foreground), *zip(-tau * n / weights, groups.backgrounds, strict=True))
@@ -90,7 +91,10 @@ def budget_strengths(groups: Groups[Moments], d: int, costs: Sequence[float]) ->
         box = REACH * (strengths + float(np.linalg.eigvalsh(A)[-1]) / c)
         tau, bound = _small_minimum(A, np.array(B), d, c, strengths, box)
         lower = max(lower, bound) if np.all(tau < box) else lower
-    raise SolverError("The strengths of the contrast did not converge. Pass gamma= as a number instead.")
+    raise SolverError(
+        "The strengths of the contrast did not converge: perhaps no directions vary little enough in all backgrounds. "
+        "Pass gamma= as a number, or as a dict with one for each background."
+    )
 
 
 def _small_minimum(A: Array, B: Array, d: int, c: Array, tau: Array, box: Array) -> tuple[Array, float]:
@@ -103,11 +107,12 @@ def _small_minimum(A: Array, B: Array, d: int, c: Array, tau: Array, box: Array)
     k = A.shape[0]
     if k <= d:  # the trace, which is linear: no minimum until there are more vectors
         return tau, -np.inf
-    scale = float(np.abs(np.linalg.eigvalsh(A)).max())
+    unit = float(np.abs(np.linalg.eigvalsh(A)).max())
+    A, B, c = A / unit, B / unit, c / unit
     smooth = Smoothed(A, np.concatenate([-B, -np.eye(k)[None]]), d * np.append(c, 1.0))
     least, largest = np.append(np.zeros(c.size), -np.inf), np.append(box, np.inf)
     x = np.append(tau, np.linalg.eigvalsh(A - np.tensordot(tau, B, 1))[-d])
-    for T in scale * TEMPERATURES:
+    for T in TEMPERATURES:
         for _ in range(MAX_NEWTON):
             value, gradient, hessian = smooth(x, T)
             free = ((x > least) | (gradient < 0)) & ((x < largest) | (gradient > 0))
@@ -115,12 +120,12 @@ def _small_minimum(A: Array, B: Array, d: int, c: Array, tau: Array, box: Array)
             step[free] = -np.linalg.lstsq(hessian[np.ix_(free, free)], gradient[free], rcond=None)[0]
             decrease = -float(gradient[free] @ step[free])
             trial = None
-            if decrease > CLOSE * scale:
+            if decrease > CLOSE:
                 trial = _searched(smooth, x, step, T, value, gradient, (least, largest))
             if trial is None:
                 break
             x = trial
-    return x[:-1], value - max(decrease, 0.0) - k * T * np.log(2)
+    return x[:-1], unit * (value - max(decrease, 0.0) - k * T * np.log(2))
 
 
 def _searched(
