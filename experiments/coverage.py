@@ -1,9 +1,9 @@
 """Do the bootstrap's 90 % intervals cover (F19)?
 
 What is to be covered is the value that the same estimator has in the population, from the true covariances of both
-groups: at the gamma of the fit, given or chosen by "auto", and with as many latent dimensions as the fit has. Loadings are
-turned towards the estimate, as refits are. Beside the intervals stand the plain quantiles of the refits, which
-they replace. Data set k of a setting is drawn from the seed (k, the setting's name).
+groups: at the gamma of the fit, given or chosen by "auto", and with as many latent dimensions as the fit has. Loadings
+are turned towards the estimate, as refits are. Beside the intervals stand the plain quantiles of the refits, which they
+replace. Data set k of a setting is drawn from the seed (k, the setting's name).
 """
 
 from __future__ import annotations
