@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._util.text import format_gamma, plural
+from ..methods import ridge_of_strength
 
 SOURCES = {
     "Li 2020": {
@@ -40,6 +41,23 @@ SOURCES = {
         "  year = {1999},\n"
         "  doi = {10.1111/1467-9868.00196}\n}",
     },
+    "Salloum 2022": {
+        "text": "Salloum, R. and Kuo, C.-C. J. (2022). cPCA++: An efficient method for contrastive feature learning. "
+        "Pattern Recognition 124, 108378.",
+        "doi": "10.1016/j.patcog.2021.108378",
+        "bibtex": "@article{salloum2022cpca,\n"
+        "  author = {Salloum, Ronald and Kuo, C.-C. Jay},\n"
+        "  title = {{cPCA++}: An efficient method for contrastive feature learning},\n"
+        "  journal = {Pattern Recognition},\n  volume = {124},\n  pages = {108378},\n"
+        "  year = {2022},\n"
+        "  doi = {10.1016/j.patcog.2021.108378}\n}",
+    },
+}
+WHO = {
+    "Li 2020": "Li et al., 2020",
+    "Abid 2018": "Abid et al., 2018",
+    "Tipping 1999": "Tipping and Bishop, 1999",
+    "Salloum 2022": "Salloum and Kuo, 2022",
 }
 # What each estimator is called, and whose method it is.
 METHODS = {
@@ -47,6 +65,7 @@ METHODS = {
     "PCPCA": ("probabilistic contrastive principal component analysis (PCPCA)", "Li 2020"),
     "CPCA": ("contrastive principal component analysis (CPCA)", "Abid 2018"),
     "PPCA": ("probabilistic principal component analysis (PPCA)", "Tipping 1999"),
+    "RatioPCA": ("the directions of largest variance ratio (RatioPCA)", "Salloum 2022"),
 }
 SCALING = {
     "group": " and divided by its own standard deviations",
@@ -80,18 +99,21 @@ def _model(summary: dict[str, Any]) -> str:
     name, source = METHODS[model["estimator"]]
     cited = citations(summary)[0]
     n, m = data["foreground"]["rows"], data["background"]["rows"]
-    who = {"Li 2020": "Li et al., 2020", "Abid 2018": "Abid et al., 2018", "Tipping 1999": "Tipping and Bishop, 1999"}
     setting = f"with {plural(model['n_components'], 'component')}"
     if model["n_latent"] > model["n_components"]:
         setting += f", {model['n_latent']} latent dimensions"
-    if model["estimator"] != "PPCA":
+    if model["estimator"] == "RatioPCA":
+        setting += (
+            f" and a ridge of {format_gamma(ridge_of_strength(model['gamma']))} times the controls' mean variance"
+        )
+    elif model["estimator"] != "PPCA":
         setting += f" and contrast strength gamma = {format_gamma(model['gamma'])}"
         if model["limit"] is not None:
             bound = "at most " if model["limit_is_bound"] else ""
             setting += f" (its limit for these data is {bound}{format_gamma(model['limit'])})"
     return (
         f"We compared {n:,} cases with {m:,} controls, measured on {data['features']:,} features, by {name} "
-        f"({who[source]}; https://doi.org/{cited['doi']}) {setting}. Each group was centred by its own mean"
+        f"({WHO[source]}; https://doi.org/{cited['doi']}) {setting}. Each group was centred by its own mean"
         f"{SCALING.get(model['scale'], '')}."
     )
 
