@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import datasets, exceptions, plots, results, theory
+    from . import datasets, exceptions, get, pl, plots, results, theory, tl
     from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, RatioPCA
     from .limits import gamma_limits
     from .moments import Moments
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from .uncertainty import calibrate_power
 
 # All names load on first use: importing scikit-learn takes a second, and `contrapca --help` does not need it.
-_MODULES = ("datasets", "exceptions", "plots", "results", "theory")
+_MODULES = ("datasets", "exceptions", "get", "pl", "plots", "results", "theory", "tl")
 _HOMES = {
     "CLVM": "estimators",
     "CPCA": "estimators",
@@ -56,13 +56,16 @@ __all__ = [
     "datasets",
     "exceptions",
     "gamma_limits",
+    "get",
     "held_out_contrast",
     "load",
+    "pl",
     "plots",
     "remove_background",
     "report",
     "results",
     "theory",
+    "tl",
 ]
 
 

@@ -43,15 +43,20 @@ def write_archive(
     names : sequence of str, or None
         Of the features.
     """
+    content = io.BytesIO()  # first: a zip file that cannot be finished complains when it is thrown away
+    np.savez(content, **pack(kind, facts, arrays, names))  # type: ignore[arg-type]
+    with atomic_write(path) as file:
+        file.write(content.getbuffer())
+
+
+def pack(
+    kind: str, facts: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]], names: Sequence[str] | None
+) -> dict[str, npt.NDArray[Any]]:
+    """The same as arrays only: facts as the bytes of a JSON text, names as text. `unpack` reads them."""
     header = {"format": FORMAT, "version": VERSION, "written_by": f"contrapca {__version__}", "kind": kind}
     text = json.dumps(header | {"facts": dict(facts)}, allow_nan=True).encode()
     members = {HEADER: np.frombuffer(text, dtype=np.uint8), **arrays}
-    if names is not None:
-        members[NAMES] = np.asarray(names, dtype=np.str_)
-    content = io.BytesIO()  # first: a zip file that cannot be finished complains when it is thrown away
-    np.savez(content, **members)  # type: ignore[arg-type]
-    with atomic_write(path) as file:
-        file.write(content.getbuffer())
+    return members if names is None else members | {NAMES: np.asarray(names, dtype=np.str_)}
 
 
 @dataclass(frozen=True)
@@ -75,24 +80,37 @@ def read_archive(path: str | os.PathLike[str]) -> Archive:
             members = archive.infolist()
             _check_sizes(members, Path(path).stat().st_size)
             arrays = {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in members}
+    except FileNotFoundError:
+        raise
+    except Exception as error:  # damaged files make the parsers of zip and npy raise nearly anything
+        raise _unreadable(path, str(error)) from error
+    return unpack(arrays, os.fspath(path))
+
+
+def unpack(members: Mapping[str, npt.NDArray[Any]], source: str | os.PathLike[str]) -> Archive:
+    """What `pack` packed; `source` says where the arrays are from, for messages."""
+    arrays = dict(members)
+    try:
         header = json.loads(arrays.pop(HEADER).tobytes().decode())
         if not isinstance(header, dict):
             raise ValueError("its header is not a JSON object")
-    except FileNotFoundError:
-        raise
-    except Exception as error:  # damaged files make the parsers of zip, npy and JSON raise nearly anything
-        reason = "it has no header" if isinstance(error, KeyError) else str(error)
-        raise ModelFileError(
-            f"{os.fspath(path)!r} is not a readable contrapca file: {reason}. "
-            "It may be damaged, incomplete or of another kind."
-        ) from error
-    _check_version(path, header)
+    except KeyError as error:
+        raise _unreadable(source, "it has no header") from error
+    except Exception as error:  # damaged bytes make the parser of JSON raise nearly anything
+        raise _unreadable(source, str(error)) from error
+    _check_version(source, header)
     names = arrays.pop(NAMES, None)
     if not isinstance(header.get("facts"), dict) or (
         names is not None and (names.dtype.kind != "U" or names.ndim != 1)
     ):
-        raise ModelFileError(f"{os.fspath(path)!r} is damaged: its facts or its names are not what they should be.")
+        raise ModelFileError(f"{str(source)!r} is damaged: its facts or its names are not what they should be.")
     return Archive(str(header.get("kind")), header["facts"], arrays, None if names is None else tuple(names.tolist()))
+
+
+def _unreadable(source: str | os.PathLike[str], reason: str) -> ModelFileError:
+    return ModelFileError(
+        f"{str(source)!r} is not a readable contrapca file: {reason}. It may be damaged, incomplete or of another kind."
+    )
 
 
 def _check_version(path: Any, header: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ def transform(options: Namespace, console: Console) -> None:
     check_text_output(options.output)
     check_outputs([options.output], force=options.force)
     model = load_model(options.model)
-    table = read_table(options.table, header=options.header, sheet=options.sheet)
+    table = read_table(options.table, header=options.header, sheet=options.sheet, mask="none")
     names = feature_names(model)
     rows = with_names(align_to(names, model.n_features_in_, table), names)
     latents = model.transform(rows, center=options.center)

@@ -139,9 +139,11 @@ def read_inputs(
         how = "the value that marks controls" if options.group else "the controls table (or --group, for one table)"
         raise ValueError(f"--background is needed: {how}.")
     sheets = options.sheet or [None]
-    table = read_table(options.cases, header=options.header, sheet=sheets[0])
+    # The genes of a model are found by name among all.
+    anndata = {"layer": options.layer, "mask": options.mask or (None if features is None else "none")}
+    table = read_table(options.cases, header=options.header, sheet=sheets[0], **anndata)
     two_files = options.background is not None and options.group is None
-    other = read_table(options.background, header=options.header, sheet=sheets[-1]) if two_files else None
+    other = read_table(options.background, header=options.header, sheet=sheets[-1], **anndata) if two_files else None
     tables = [table] if other is None else [table, other]
     label, block = getattr(options, "labels", None), getattr(options, "blocks", None)
     without = _columns_without(options, label, block, tables)

@@ -248,6 +248,12 @@ def _add_tables(parser: argparse.ArgumentParser, *, labels: bool = True, blocks:
         metavar="NAME",
         help="sheet of an Excel file (default: the first); give it twice for different sheets of cases and controls",
     )
+    parser.add_argument("--layer", metavar="NAME", help="layer of an h5ad file (default: X)")
+    parser.add_argument(
+        "--mask",
+        metavar="COLUMN",
+        help="column of var of an h5ad file: which genes to use, or none for all (default: highly_variable, if any)",
+    )
     _add_header(parser)
 
 

@@ -5,7 +5,7 @@ from ._clvm import CLVM
 from ._contrapca import ContraPCA
 from ._cpca import CPCA
 from ._pcpca import PCPCA
-from ._persistence import REGISTRY, group_names, load, plain_parameters, prefixes
+from ._persistence import REGISTRY, group_names, load, plain_parameters, prefixes, restored, saved_fit
 from ._ppca import PPCA
 from ._ratio import RatioPCA
 

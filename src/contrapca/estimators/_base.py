@@ -11,6 +11,7 @@ from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._checks import SCALES, check_n_components, check_option
+from .._util.archive import write_archive
 from .._util.arrays import Array, Rows
 from .._util.table import Table
 from .._util.text import listed
@@ -21,7 +22,7 @@ from ..moments import Complete, Incomplete, Moments, collect, read
 from ..rows import storage
 from ..uncertainty import ContrastPosterior, bootstrap
 from ..units import Units, check_same_tables, group_of
-from ._persistence import REGISTRY, fit_from_saved, save_fit
+from ._persistence import REGISTRY, fit_from_saved, saved_fit
 
 OfBackgrounds = Any  # an array, a dict of them by name if there are several backgrounds, None if there is none
 
@@ -366,7 +367,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Written atomically; an existing file is overwritten. `set_output` settings are not saved.
         """
         check_is_fitted(self)
-        save_fit(path, self, self._state)
+        write_archive(path, **saved_fit(self, self._state))
 
     @classmethod
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:

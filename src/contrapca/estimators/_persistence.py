@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._util.archive import check_arrays, read_archive, write_archive
+from .._util.archive import Archive, check_arrays, read_archive
 from .._util.arrays import Array
 from ..exceptions import ModelFileError
 from ..fitting import Fit
@@ -28,8 +28,8 @@ MODELS = {"model": "r", "background_model": "b"}  # with their latent dimensions
 NUMBERS = ("gamma", "objective", "n_iter")
 
 
-def save_fit(path: Any, estimator: Any, fit: Fit) -> None:
-    """Write a fitted estimator."""
+def saved_fit(estimator: Any, fit: Fit) -> dict[str, Any]:
+    """What is saved of a fitted estimator: the arguments of `write_archive` and `pack`."""
     if REGISTRY.get(type(estimator).__name__) is not type(estimator):
         raise TypeError(f"{type(estimator)} cannot be saved: only contrapca's own estimators can.")
     arrays: dict[str, Any] = {}
@@ -61,7 +61,12 @@ def save_fit(path: Any, estimator: Any, fit: Fit) -> None:
         "gamma_search": fit.gamma_search,
         "parameters": plain_parameters(estimator),
     }
-    write_archive(path, type(estimator).__name__, facts, arrays, fit.units.foreground.names)
+    return {
+        "kind": type(estimator).__name__,
+        "facts": facts,
+        "arrays": arrays,
+        "names": fit.units.foreground.names,
+    }
 
 
 def prefixes(n_groups: int) -> list[str]:
@@ -181,12 +186,16 @@ def load(path: Any) -> Any:
     >>> again.gamma_ == model.gamma_
     True
     """
-    archive = read_archive(path)
+    return restored(read_archive(path), path)
+
+
+def restored(archive: Archive, source: Any) -> Any:
+    """What an archive holds, checked; `source` says where it is from, for messages."""
     if archive.kind not in REGISTRY:
-        raise ModelFileError(f"{str(path)!r} contains a {archive.kind!r}, which this version cannot read.")
+        raise ModelFileError(f"{str(source)!r} contains a {archive.kind!r}, which this version cannot read.")
     try:
         return REGISTRY[archive.kind].from_saved(archive.facts, archive.arrays, archive.names)
     except (KeyError, TypeError, ValueError, OverflowError) as error:
         raise ModelFileError(
-            f"{str(path)!r} does not describe a {archive.kind}: {error}. It may be damaged."
+            f"{str(source)!r} does not describe a {archive.kind}: {error}. It may be damaged."
         ) from error

@@ -18,7 +18,7 @@ from ._explore import (
     scree,
     scree_data,
 )
-from ._latents import latents, save_figure, side_by_side
+from ._latents import axes_or_current, latents, save_figure, shown, side_by_side
 from ._posterior import (
     loading_intervals,
     loading_intervals_data,

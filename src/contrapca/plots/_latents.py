@@ -20,6 +20,13 @@ def axes_or_current(ax: Any) -> Any:
     return require("matplotlib.pyplot", extra="plot").gca() if ax is None else ax
 
 
+def shown(ax: Any, show: bool) -> Any:
+    """The axes; their figure is shown first if that is wanted."""
+    if show:
+        require("matplotlib.pyplot", extra="plot").show()
+    return ax
+
+
 def latents(
     foreground: Array,
     *,

@@ -9,6 +9,7 @@ from typing import Any
 from .._util.files import atomic_write
 from ..exceptions import InfeasibleGammaError, RankError
 from ..groups import Groups
+from ..scverse import is_anndata, report_arguments
 from ..selection import (
     ContrastTest,
     HeldOutContrast,
@@ -29,9 +30,9 @@ MIN_ROWS = 10  # minimum rows per group for ratios on unseen rows
 
 def report(
     model_or_path: Any,
-    X: Any,
+    X: Any = None,
     *,
-    background: Any,
+    background: Any = None,
     labels: Any = None,
     output: str | os.PathLike[str] = "report.html",
     label_name: str | None = None,
@@ -46,6 +47,12 @@ def report(
     sources: Sequence[str] = (),
     code: str | None = None,
     progress: bool = True,
+    key: str | None = None,
+    groupby: str | None = None,
+    foreground: Any = None,
+    layer: str | None = None,
+    obsm: str | None = None,
+    mask_var: Any = "auto",
 ) -> dict[str, Any]:
     """Write a self-contained HTML file about a contrast, which opens offline on any computer.
 
@@ -55,9 +62,10 @@ def report(
 
     Parameters
     ----------
-    model_or_path : PPCA, PCPCA, CPCA or RatioPCA, or ContrastPath
+    model_or_path : PPCA, PCPCA, CPCA or RatioPCA, or ContrastPath; or AnnData
         For a model, contrasts at other values of gamma are computed as well. PCPCA and CPCA need not be fitted: if they
-        are fitted here, the rows are read only once.
+        are fitted here, the rows are read only once. An AnnData takes the place of the model and the tables: `labels`
+        and `blocks` are then columns of `obs`, `background` is a label, and the arguments from `key` on apply.
     X : array-like, data frame or sparse matrix of shape (n, D)
         The foreground of the fit.
     background : array-like, data frame or sparse matrix of shape (m, D)
@@ -86,6 +94,11 @@ def report(
         The command that makes this report; shown with the Python code.
     progress : bool, default True
         Show a progress bar (only with missing values).
+    key : str, optional
+        For an AnnData: report on the results that a function of `contrapca.tl` stored under this key; by default
+        "contrapca".
+    groupby, foreground, layer, obsm, mask_var
+        For an AnnData: fit a ContraPCA with two components instead; arguments as for `contrapca.tl.contrapca`.
 
     Returns
     -------
@@ -107,6 +120,15 @@ def report(
     (400, 41)
     """
     check_libraries()
+    if is_anndata(model_or_path):
+        choice = {"background": background, "foreground": foreground, "layer": layer, "obsm": obsm}
+        found = report_arguments(
+            model_or_path, key=key, groupby=groupby, blocks=blocks, labels=labels, **choice, mask_var=mask_var
+        )
+        label_name = labels if label_name is None else label_name
+        model_or_path, X, background, labels = (found[name] for name in ("model_or_path", "X", "background", "labels"))
+        row_names, background_row_names = found["row_names"], found["background_row_names"]
+        blocks, background_blocks = found.get("blocks"), found.get("background_blocks")
     subject = examine(
         model_or_path, X, background, labels, label_name, row_names, background_row_names, uncertainty, gammas, progress
     )

@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, row_slices
+from ._lazy import in_memory, is_lazy, read_blocks
 
 APPLY_BYTES = 16 * 2**20  # of rows at a time, where a model is applied to them
 

@@ -21,10 +21,11 @@ from .._util.arrays import Rows, is_sparse
 from .._util.optional import require
 from .._util.text import default_names, listed, plural
 from ..exceptions import MissingExtraError, TableFileError
-from ._data import DataTable, without_empty
+from ._data import DataTable, take_columns, without_empty
 from ._text import text_table
 from ._text_file import open_text, text_errors
 
+HIGHLY_VARIABLE = "highly_variable"  # the mask that scanpy makes
 SPARSE_MEMBERS = {"data", "format", "shape"}  # of what scipy.sparse.save_npz writes
 
 
@@ -176,18 +177,40 @@ def read_excel(path: Path, *, header: bool | None, sheet: str | None) -> DataTab
     return text_table(str(path), partial(io.StringIO, text), header=header, separator=",")
 
 
-def read_h5ad(path: Path) -> DataTable:
-    """The matrix X of an AnnData file; columns of `obs` become text."""
+def read_h5ad(path: Path, *, layer: str | None, mask: str | None) -> DataTable:
+    """The matrix X of an AnnData file, or a layer, of all genes or those of a mask; columns of `obs` become text."""
     anndata = require("anndata", extra="anndata")
     with _readable(path, "h5ad"):
         data = anndata.read_h5ad(path)
-        if data.X is None:
+        if layer is not None and layer not in data.layers:
+            have = f"only {listed(list(data.layers))}" if len(data.layers) else "which has none"
+            raise TableFileError(f"--layer: {layer!r} is not a layer of {str(path)!r}, {have}.")
+        matrix = data.X if layer is None else data.layers[layer]
+        if matrix is None:
             raise TableFileError(f"{str(path)!r} has no matrix X: store the values to be analysed there.")
-        values = _numeric(path, data.X, "X contains")
+        values = _numeric(path, matrix, "X contains" if layer is None else f"the layer {layer!r} contains")
+        genes, notes = _masked_genes(path, data.var, mask)
         obs = data.obs.astype(object).where(data.obs.notna(), None)  # also pandas' NA, which is equal to nothing
         texts = {str(name): _as_text(obs[name]) for name in obs.columns}
-        row_names, names = [str(name) for name in data.obs_names], [str(name) for name in data.var_names]
-    return DataTable(str(path), names, values, texts=texts, row_names=row_names)
+        row_names, names = [str(name) for name in data.obs_names], [str(data.var_names[j]) for j in genes]
+    return DataTable(str(path), names, take_columns(values, genes), texts=texts, row_names=row_names, notes=notes)
+
+
+def _masked_genes(path: Path, var: Any, mask: str | None) -> tuple[list[int], list[str]]:
+    """The genes of a mask, and what was decided, in words."""
+    if mask is None and HIGHLY_VARIABLE in var.columns:
+        mask = HIGHLY_VARIABLE
+    if mask is None or (mask == "none" and mask not in var.columns):
+        return list(range(len(var))), []
+    if mask not in var.columns:
+        have = f"only {listed([str(name) for name in var.columns])}" if len(var.columns) else "which has no columns"
+        raise TableFileError(f"--mask: {mask!r} is not a column of var of {str(path)!r}, {have}.")
+    flags = var[mask].tolist()
+    if not all(isinstance(flag, bool) for flag in flags) or not any(flags):
+        what = "is False for all genes" if not any(flags) else "has other values than True and False"
+        raise TableFileError(f"--mask: {mask!r} of {str(path)!r} {what}: name another column, or 'none' for all genes.")
+    genes = [j for j, flag in enumerate(flags) if flag]
+    return genes, [f"features are the {len(genes)} of {len(flags)} genes of the mask {mask!r}"]
 
 
 def _as_text(values: Iterable[Any]) -> npt.NDArray[Any]:

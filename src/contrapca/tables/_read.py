@@ -13,19 +13,25 @@ from ._text import text_table
 from ._text_file import open_text
 
 TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-EXCEL = ".xlsx"
+EXCEL, ANNDATA = ".xlsx", ".h5ad"
 OTHERS: dict[str, Callable[[Path], DataTable]] = {
     ".parquet": read_parquet,
     ".npy": read_npy,
     ".npz": read_npz,
     ".mtx": read_mtx,
     ".mtx.gz": read_mtx,
-    ".h5ad": read_h5ad,
 }
-READABLE = (*TEXT, ".zip", EXCEL, *OTHERS)
+READABLE = (*TEXT, ".zip", EXCEL, *OTHERS, ANNDATA)
 
 
-def read_table(path: str | Path, *, header: bool | None = None, sheet: str | None = None) -> DataTable:
+def read_table(
+    path: str | Path,
+    *,
+    header: bool | None = None,
+    sheet: str | None = None,
+    layer: str | None = None,
+    mask: str | None = None,
+) -> DataTable:
     """Read a table; the file extension gives the format.
 
     Parameters
@@ -37,6 +43,11 @@ def read_table(path: str | Path, *, header: bool | None = None, sheet: str | Non
         Whether the first line of a text table or a sheet contains column names; detected by default.
     sheet : str, optional
         Name of the sheet of an Excel file; the first by default.
+    layer : str, optional
+        Layer of an AnnData file; X by default.
+    mask : str, optional
+        Column of `var` of an AnnData file that says which genes to read; "none" means all. By default
+        "highly_variable" if there is such a column.
 
     Returns
     -------
@@ -57,6 +68,13 @@ def read_table(path: str | Path, *, header: bool | None = None, sheet: str | Non
         return read_excel(path, header=header, sheet=sheet)
     if sheet is not None:
         raise TableFileError(f"{str(path)!r} has no sheet {sheet!r}: only Excel files ({EXCEL}) have sheets.")
+    if name.endswith(ANNDATA):
+        return read_h5ad(path, layer=layer, mask=mask)
+    if layer is not None or mask not in (None, "none"):
+        option = "--layer" if layer is not None else "--mask"
+        raise TableFileError(
+            f"{option}: {str(path)!r} has neither layers nor masks: only AnnData files ({ANNDATA}) do."
+        )
     if name.endswith((*TEXT, ".zip")):
         return text_table(str(path), partial(open_text, path), header=header)
     for extension, reader in OTHERS.items():

@@ -1,0 +1,242 @@
+"""What is analysed of an AnnData: which matrix, which genes, which cells in which group, which donors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import dataclass
+from itertools import chain
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+
+from .._util.arrays import Rows, is_sparse
+from .._util.text import listed, plural
+from ..blocks import Indices
+from ..exceptions import GroupError, warn
+from ..groups import Groups
+from ..moments import MAX_DENSE, DenseScatter, Moments
+from ..rows import in_memory, is_lazy, read_blocks
+from ..tables import with_names
+from ._obs import column, did_you_mean, group_cells
+
+HIGHLY_VARIABLE = "highly_variable"
+KEEP_BYTES = 2**30  # of a matrix that is read lazily; a larger one is not kept in memory, but reduced to moments
+CHECKED_ROWS = 1000  # for whole numbers
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells and genes of an AnnData that are analysed.
+
+    Attributes
+    ----------
+    matrix : array, sparse matrix or lazy table of shape (n_obs, n)
+        X, a layer, or an array of `obsm`.
+    mask : ndarray of bool of shape (n,), or None
+        The columns that are used; None means all.
+    names : list of str
+        Their names: D genes.
+    groups : Groups of ndarray of int
+        The cells of each group.
+    blocks : Groups of ndarray, or None
+        The donor of each cell of each group.
+    of_genes : bool
+        Whether columns are genes, which an array of `obsm` has not.
+    params : dict
+        The arguments that chose all this, as they are stored.
+    """
+
+    matrix: Any
+    mask: npt.NDArray[np.bool_] | None
+    names: list[str]
+    groups: Groups[Indices]
+    blocks: Groups[npt.NDArray[Any]] | None
+    of_genes: bool
+    params: dict[str, Any]
+
+    @property
+    def given_blocks(self) -> dict[str, Any]:
+        """The blocks as arguments of functions that take them."""
+        if self.blocks is None:
+            return {}
+        return {"blocks": self.blocks.foreground, "background_blocks": self.blocks.background}
+
+    def read(self) -> Rows:
+        """The chosen columns of all cells in memory, shape (n_obs, D); a lazy table is read once."""
+        if is_lazy(self.matrix):
+            return _stacked(list(self.read_blocks()))
+        return self._chosen(in_memory(self.matrix))
+
+    def read_blocks(self) -> Iterator[Rows]:
+        """The same of a lazy table, block by block."""
+        for block in read_blocks(self.matrix):
+            yield self._chosen(block)
+
+    def _chosen(self, block: Rows) -> Rows:
+        return with_names(block if self.mask is None else block[:, self.mask], self.names)
+
+    def split(self, table: Rows) -> Groups[Rows]:
+        """The rows of each group, from the table of all cells."""
+        return self.groups.map(lambda cells: with_names(table[cells], self.names))
+
+    def data(self) -> Rows | Groups[Moments]:
+        """What a fit needs: the table of all cells, or, if it is lazy and large, the moments of both groups.
+
+        Either way a lazy table is read once, and sparse blocks stay sparse. With more than 8000 genes moments would be
+        larger than sparse rows, so the rows are kept.
+        """
+        if not is_lazy(self.matrix) or len(self.names) > MAX_DENSE:
+            return self.read()
+        kept, n_bytes, n_rows, rest = [], 0.0, 0, self.read_blocks()
+        for block in rest:
+            kept.append(block)
+            n_bytes, n_rows = n_bytes + _size(block), n_rows + block.shape[0]
+            if n_bytes * self.matrix.shape[0] / n_rows > KEEP_BYTES:
+                return self._moments(chain(kept, rest))
+        return _stacked(kept)
+
+    def _moments(self, blocks: Iterator[Rows]) -> Groups[Moments]:
+        """The moments of each group, block after block."""
+        group_of = np.full(self.matrix.shape[0], -1)
+        for k, cells in enumerate(self.groups):
+            group_of[cells] = k
+        found: list[Moments | None] = [None for _ in self.groups]
+        start = 0
+        for block in blocks:
+            own = group_of[start : start + block.shape[0]]
+            start += block.shape[0]
+            for k, known in enumerate(found):
+                if np.any(own == k):
+                    part = _moments_of(with_names(block[own == k], self.names), self.names)
+                    found[k] = part if known is None else known + part
+        return Groups.from_items([group for group in found if group is not None], self.groups.names)
+
+
+def _moments_of(rows: Rows, names: list[str]) -> Moments:
+    if rows.shape[0] > 1:
+        return Moments.from_rows(rows)
+    mean = np.ravel(rows.toarray() if is_sparse(rows) else rows).astype(np.float64)  # a block may have one cell
+    return Moments(1.0, mean, DenseScatter(np.zeros((mean.size, mean.size))), tuple(names))
+
+
+def _size(block: Rows) -> float:
+    return float(block.data.nbytes + block.indices.nbytes if is_sparse(block) else block.nbytes)
+
+
+def _stacked(blocks: list[Rows]) -> Rows:
+    if len(blocks) == 1:
+        return blocks[0]
+    return sp.vstack(blocks, format="csr") if is_sparse(blocks[0]) else np.concatenate(blocks)
+
+
+def choose(
+    adata: Any,
+    *,
+    groupby: str,
+    background: Any,
+    foreground: Any = None,
+    layer: str | None = None,
+    obsm: str | None = None,
+    mask_var: Any = "auto",
+    blocks: str | None = None,
+) -> Cells:
+    """Check the arguments that choose cells and genes; nothing of the matrix is read yet."""
+    if not is_anndata(adata):
+        raise TypeError(f"adata is a {type(adata).__name__}: pass an AnnData.")
+    groups = group_cells(adata.obs, groupby, background, foreground)
+    matrix, names, mask = _matrix(adata, layer, obsm, mask_var)
+    labels = None if blocks is None else column(adata.obs, blocks, "blocks", "adata.obs")
+    of_cells = None if labels is None else groups.map(lambda cells: labels[cells])
+    given = {"groupby": groupby, "background": background, "foreground": foreground, "layer": layer, "obsm": obsm}
+    params = given | {"mask_var": mask[0], "blocks": blocks}
+    return Cells(matrix, mask[1], names, groups, of_cells, obsm is None, params)
+
+
+def is_anndata(value: Any) -> bool:
+    """Whether a value is an AnnData, without importing anndata."""
+    return any(kind.__module__.startswith("anndata.") and kind.__name__ == "AnnData" for kind in type(value).__mro__)
+
+
+def _matrix(
+    adata: Any, layer: str | None, obsm: str | None, mask_var: Any
+) -> tuple[Any, list[str], tuple[Any, npt.NDArray[np.bool_] | None]]:
+    """The matrix, the names of its columns that are used, and the mask: as an argument, and of all columns."""
+    if obsm is not None:
+        if layer is not None or not (mask_var is None or (isinstance(mask_var, str) and mask_var == "auto")):
+            raise ValueError("obsm= takes the place of genes: leave layer= and mask_var= out.")
+        matrix = _item(adata.obsm, obsm, "obsm")
+        columns = getattr(matrix, "columns", None)
+        names = [f"{obsm}_{j}" for j in range(matrix.shape[1])] if columns is None else list(map(str, columns))
+        return matrix if columns is None else np.asarray(matrix), _unique(names, f"obsm[{obsm!r}]"), (None, None)
+    matrix = adata.X if layer is None else _item(adata.layers, layer, "layer")
+    if matrix is None:
+        raise ValueError("adata has no X: name a layer with layer=, or an array of obsm with obsm=.")
+    argument, mask = _mask(adata, mask_var)
+    names = [str(name) for name in adata.var_names]
+    chosen = names if mask is None else [name for name, used in zip(names, mask, strict=True) if used]
+    return matrix, _unique(chosen, "var_names"), (argument, mask)
+
+
+def _item(items: Any, name: str, argument: str) -> Any:
+    known = list(items.keys())
+    if name not in known:
+        have = f"only {listed(known, 10)}" if known else "there are none"
+        place = "layers" if argument == "layer" else argument
+        raise ValueError(f"{argument}={name!r} is not in adata.{place}, {have}.{did_you_mean(name, known)}")
+    return items[name]
+
+
+def _unique(names: list[str], where: str) -> list[str]:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(
+            f"{plural(len(repeated), 'name')} of adata.{where} occur more than once ({listed(repeated, 3)}), so genes "
+            "cannot be told apart: call adata.var_names_make_unique() first."
+        )
+    return names
+
+
+def _mask(adata: Any, mask_var: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+    """The mask of genes as an argument that can be stored, and as an array; None for all genes."""
+    if isinstance(mask_var, str) and mask_var == "auto":
+        mask_var = HIGHLY_VARIABLE if HIGHLY_VARIABLE in adata.var.columns else None
+    if mask_var is None:
+        return None, None
+    by_name = isinstance(mask_var, str)
+    values = column(adata.var, mask_var, "mask_var", "adata.var") if by_name else np.asarray(mask_var)
+    what = f"adata.var[{mask_var!r}]" if by_name else "mask_var"
+    if values.shape != (adata.n_vars,) or not all(isinstance(value, bool) for value in values.tolist()):
+        raise ValueError(
+            f"{what} has type {values.dtype} and shape {values.shape}: a mask is True or False for each of the "
+            f"{adata.n_vars} genes."
+        )
+    mask = values.astype(bool)
+    if not mask.any():
+        raise ValueError(f"{what} is False for all {mask.size} genes: nothing is left to analyse.")
+    return mask_var if by_name else mask, mask
+
+
+def warn_of_counts(rows: Rows, cells: Cells) -> None:
+    """Warn if values of genes are whole numbers, none negative and not only 0 and 1: counts without a logarithm."""
+    if not cells.of_genes:
+        return
+    some = rows[np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], CHECKED_ROWS)).astype(int))]
+    values = np.ravel(some.data if is_sparse(some) else some)
+    if values.size and values.min() >= 0 and values.max() > 1 and np.all(values == np.rint(values)):
+        warn(
+            "The values look like counts (whole numbers, none negative), whose few large ones would dominate: use "
+            "log values, for example sc.pp.normalize_total(adata) and sc.pp.log1p(adata), or name a layer that has "
+            "them with layer=."
+        )
+
+
+def check_n_comps(n_comps: Any, n_features: int) -> None:
+    """Raise unless there are more features than components."""
+    if isinstance(n_comps, bool) or not isinstance(n_comps, int | np.integer) or not 1 <= n_comps < n_features:
+        raise GroupError(
+            f"n_comps={n_comps!r} must be a whole number from 1 to {n_features - 1}, less than the {n_features} genes "
+            "(or columns of obsm) that are used."
+        )

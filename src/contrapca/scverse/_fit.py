@@ -1,0 +1,79 @@
+"""From an AnnData and an estimator to stored results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from .._util.arrays import Array, Rows
+from ..estimators import CPCA
+from ..groups import Groups
+from ..selection import HeldOutContrast, held_out_contrast
+from ._cells import Cells, check_n_comps, choose, warn_of_counts
+from ._donors import warn_of_donors
+from ._results import Keys, check_writable, fit_results, write
+
+DTYPES = ("float32", "float64")
+
+
+def run_fit(
+    adata: Any,
+    estimator: Any,
+    keys: Keys,
+    choice: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    *,
+    n_comps: Any,
+    copy: bool,
+    dtype: Any,
+) -> Any:
+    """Fit an estimator to the chosen cells, and store the results.
+
+    Parameters
+    ----------
+    adata : AnnData
+    estimator : estimator
+        Not fitted.
+    keys : Keys
+    choice : mapping
+        Arguments of `choose`.
+    settings : mapping
+        Settings of the fit, to be stored.
+    n_comps, copy, dtype
+        As users give them.
+    """
+    cells = choose(adata, **choice)
+    check_n_comps(n_comps, len(cells.names))
+    check_writable(adata, copy)
+    if str(np.dtype(dtype)) not in DTYPES:
+        raise ValueError(f"dtype={dtype!r} is not valid. Choose one of {', '.join(map(repr, DTYPES))}.")
+    warn_of_donors(adata.obs, cells)
+    model, latents, held_out = fitted(cells, estimator)
+    results = fit_results(cells, model, latents, keys, adata.n_vars, dtype, settings, held_out)
+    return write(adata, results, copy=copy)
+
+
+def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:
+    """The fitted model, the latents of all cells, and ratios on unseen donors if there are blocks."""
+    searches = isinstance(estimator, CPCA) and estimator.gamma == "auto"  # on held-out cells, as ratios are computed
+    data = cells.read() if searches or cells.blocks is not None else cells.data()
+    if isinstance(data, Groups):
+        model = estimator.fit(data.foreground, background=data.background)
+        return model, np.concatenate([latents_of(model, block) for block in cells.read_blocks()]), None
+    warn_of_counts(data, cells)
+    rows, held_out = cells.split(data), None
+    if cells.blocks is not None:
+        held_out = held_out_contrast(estimator, rows.foreground, background=rows.background, **cells.given_blocks)
+        if searches:
+            estimator.set_params(gamma=held_out.gamma)
+    model = estimator.fit(rows.foreground, background=rows.background)
+    return model, latents_of(model, data), held_out
+
+
+def latents_of(model: Any, table: Rows) -> Array:
+    """Latents of cells, from the mean of the foreground, shape (n, k)."""
+    rows, missing = model._state.units.foreground.check(table, allow_missing=True)
+    found: Array = model._latent_means(rows, missing, "foreground")
+    return found

@@ -1,0 +1,84 @@
+"""Results that are stored in an AnnData, as models and data frames."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._checks import check_count
+from ._obs import frame
+from ._results import stored_model
+
+
+def model(adata: Any, key: str = "contrapca") -> Any:
+    """The fitted model that a function of `contrapca.tl` stored, with all its methods.
+
+    Parameters
+    ----------
+    adata : AnnData
+    key : str, default "contrapca"
+        Key of `uns`: the function's name, or its `key_added`.
+
+    Returns
+    -------
+    ContraPCA, PCPCA, CPCA or CLVM
+        As after its fit: it transforms, scores and samples. Its features are the genes that were used, in the order of
+        `adata.var_names`.
+
+    Examples
+    --------
+    >>> import contrapca
+    >>> adata = contrapca.datasets.make_cells(random_state=0)
+    >>> contrapca.tl.contrapca(adata, groupby="condition", background="ctrl", blocks="donor", n_comps=2)
+    >>> contrapca.get.model(adata)
+    ContraPCA(random_state=0)
+    """
+    return stored_model(adata, key)
+
+
+def loadings(adata: Any, key: str = "contrapca", *, component: int | None = None, n_genes: int | None = None) -> Any:
+    """The loadings of all genes that were used, strongest first.
+
+    Parameters
+    ----------
+    adata : AnnData
+    key : str, default "contrapca"
+        Key of `uns`: the function's name, or its `key_added`.
+    component : int, optional
+        One component, counting from 0; by default all.
+    n_genes : int, optional
+        Number of genes of each component; by default all.
+
+    Returns
+    -------
+    pandas.DataFrame
+        One row for each component and gene, by component and then by magnitude of the loading. Columns: `component`,
+        `rank` (from 1), `gene`, `loading`, `foreground_variance` and `background_variance` of the gene.
+
+    Examples
+    --------
+    >>> import contrapca
+    >>> adata = contrapca.datasets.make_cells(random_state=0)
+    >>> contrapca.tl.contrapca(adata, groupby="condition", background="ctrl", blocks="donor", n_comps=2)
+    >>> contrapca.get.loadings(adata, component=0, n_genes=3)["rank"].tolist()
+    [1, 2, 3]
+    """
+    fit = stored_model(adata, key)._state
+    W, units = fit.loadings, fit.units
+    if component is not None and not 0 <= check_count(component, "component", least=0) < W.shape[1]:
+        raise ValueError(f"component={component} must be one of the {W.shape[1]} components, counting from 0.")
+    shown = W.shape[0] if n_genes is None else min(check_count(n_genes, "n_genes"), W.shape[0])
+    components = range(W.shape[1]) if component is None else [component]
+    orders = {k: np.argsort(-np.abs(W[:, k]), kind="stable")[:shown] for k in components}
+    genes = np.concatenate(list(orders.values()))
+    return frame(
+        {
+            "component": np.repeat(list(components), shown),
+            "rank": np.tile(np.arange(1, shown + 1), len(orders)),
+            "gene": np.array(units.foreground.labels, dtype=object)[genes],
+            "loading": np.concatenate([W[order, k] for k, order in orders.items()]),
+            "foreground_variance": units.foreground.variance[genes],
+            "background_variance": units.background.variance[genes],
+        }
+    )

@@ -1,0 +1,95 @@
+"""Columns of `obs` and `var`: their levels, and the two groups of cells that they tell apart."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._util.optional import require
+from .._util.text import listed
+from ..blocks import Indices
+from ..exceptions import GroupError
+from ..groups import Groups
+
+MAX_LEVELS = 10  # shown in messages
+
+
+def did_you_mean(name: Any, options: Sequence[Any]) -> str:
+    """ " Did you mean ...?" with the most similar option; empty if none is similar."""
+    texts = {str(option).casefold(): option for option in options}
+    near = difflib.get_close_matches(str(name).casefold(), list(texts), n=1)
+    return f" Did you mean {texts[near[0]]!r}?" if near else ""
+
+
+def column(frame: Any, name: Any, argument: str, where: str) -> npt.NDArray[Any]:
+    """The values of a column of `obs` or `var`, one for each cell or gene, also where these are read lazily."""
+    columns = list(frame.columns)
+    if name not in columns:
+        known = f"only {listed(columns, MAX_LEVELS)}" if columns else "which has no columns"
+        raise ValueError(f"{argument}={name!r} is not a column of {where}, {known}.{did_you_mean(name, columns)}")
+    return np.asarray(frame[name])
+
+
+def frame(columns: Mapping[str, Any]) -> Any:
+    """A pandas data frame, which `uns` and files can hold."""
+    return require("pandas", extra="anndata").DataFrame(dict(columns))
+
+
+def levels_of(values: npt.NDArray[Any]) -> tuple[Indices, list[Any]]:
+    """The number of each value's level, -1 where there is none, and the levels in order of appearance."""
+    codes, levels = require("pandas", extra="anndata").factorize(values)
+    return codes.astype(np.intp), np.asarray(levels).tolist()
+
+
+def group_cells(obs: Any, groupby: Any, background: Any, foreground: Any) -> Groups[Indices]:
+    """The cells of foreground and background, as their numbers.
+
+    Parameters
+    ----------
+    obs : data frame
+    groupby : str
+        The column that tells them apart.
+    background, foreground : label, or list of labels
+        Without a foreground, it is all cells that are not background.
+    """
+    codes, levels = levels_of(column(obs, groupby, "groupby", "adata.obs"))
+    if len(levels) < 2:
+        raise GroupError(
+            f"adata.obs[{groupby!r}] has {f'one value, {levels[0]!r}' if levels else 'no values'}: two groups are "
+            "needed, cases and controls."
+        )
+    controls = _numbers(levels, background, "background", groupby)
+    if foreground is not None:
+        cases = _numbers(levels, foreground, "foreground", groupby)
+    elif np.any(codes < 0):
+        raise GroupError(
+            f"{np.sum(codes < 0)} of {codes.size} cells have no value in adata.obs[{groupby!r}]: fill it in, drop "
+            "these cells, or name the cases with foreground=, so that they belong to neither group."
+        )
+    else:
+        cases = [k for k in range(len(levels)) if k not in controls]
+    both = [levels[k] for k in cases if k in controls]
+    if both or not cases:
+        what = f"{listed(both)} is in both groups" if both else "every cell is background, so no cases are left"
+        raise GroupError(f"background={background!r}, foreground={foreground!r}: {what}. Name different values.")
+    groups = Groups.of(np.flatnonzero(np.isin(codes, cases)), np.flatnonzero(np.isin(codes, controls)))
+    for name, cells in zip(groups.names, groups, strict=True):
+        if cells.size < 2:
+            raise GroupError(f"The {name} has {cells.size} cell: each group needs at least 2.")
+    return groups
+
+
+def _numbers(levels: Sequence[Any], wanted: Any, argument: str, groupby: Any) -> list[int]:
+    """The numbers of one or several levels."""
+    labels = list(wanted) if isinstance(wanted, list | tuple | set | np.ndarray) else [wanted]
+    for label in labels or [wanted]:
+        if label not in levels:
+            raise GroupError(
+                f"{argument}={label!r} does not occur in adata.obs[{groupby!r}], only {listed(levels, MAX_LEVELS)}."
+                f"{did_you_mean(label, levels)}"
+            )
+    return [levels.index(label) for label in labels]

@@ -1,0 +1,208 @@
+"""Plots of results that are stored in an AnnData. Every function takes `ax` and returns it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._checks import check_count
+from .._util.palette import BACKGROUND_COLOUR, COLOURS
+from .._util.text import listed
+from ..estimators import CLVM
+from ..paths import contrast_path
+from ..plots import axes_or_current, path_curves, shown
+from ..plots import loadings as loading_bars
+from ._cells import choose
+from ._obs import column, did_you_mean, levels_of
+from ._results import stored, stored_choice, stored_model
+from ._tl import TEST
+
+MAX_CLASSES = 20  # more different numbers than this are shown on a scale
+POINT = {"s": 12, "linewidths": 0}
+
+
+def embedding(
+    adata: Any,
+    key: str = "contrapca",
+    *,
+    color: str | None = None,
+    components: tuple[int, int] = (0, 1),
+    ax: Any = None,
+    show: bool = False,
+) -> Any:
+    """Scatter plot of the latents of all cells, with the controls in grey behind the others.
+
+    Parameters
+    ----------
+    adata : AnnData
+    key : str, default "contrapca"
+        Key of the results: the function's name, or its `key_added`.
+    color : str, optional
+        Column of `obs`, or a gene, that colours all cells but the controls. Colours of `uns`, as scanpy stores them,
+        are used.
+    components : two int, default (0, 1)
+    ax : matplotlib Axes, optional
+    show : bool, default False
+        Whether to show the figure.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    place = key if key in adata.obsm else f"X_{key}"
+    params = stored(adata, key)["params"]
+    Z = np.asarray(adata.obsm[place])
+    if not all(0 <= k < Z.shape[1] for k in components):
+        raise ValueError(f"components={components} must be two of the {Z.shape[1]} components, counting from 0.")
+    Z = Z[:, list(components)]
+    labels = np.atleast_1d(params["background"]).tolist()
+    values = column(adata.obs, params["groupby"], "groupby", "adata.obs")
+    controls = np.array([value in labels for value in values.tolist()], dtype=bool)
+    ax = axes_or_current(ax)
+    ax.scatter(*Z[controls].T, **POINT, color=BACKGROUND_COLOUR, alpha=0.5, label="controls")
+    if color is None:
+        ax.scatter(*Z[~controls].T, **POINT, color=COLOURS[0], alpha=0.8, label="cases")
+    else:
+        _coloured(ax, adata, color, Z, ~controls)
+    if len(ax.get_legend_handles_labels()[1]) > 1:
+        ax.legend(frameon=False, title=color, loc="upper left", bbox_to_anchor=(1, 1))
+    name = place.removeprefix("X_")
+    ax.set(xlabel=f"{name} {components[0]}", ylabel=f"{name} {components[1]}", xticks=[], yticks=[])
+    return shown(ax, show)
+
+
+def _coloured(ax: Any, adata: Any, color: str, Z: npt.NDArray[Any], cells: npt.NDArray[np.bool_]) -> None:
+    """Draw some cells in the colours of a column or gene."""
+    columns = list(adata.obs.columns)
+    if color not in columns and color not in adata.var_names:
+        raise ValueError(
+            f"color={color!r} is neither a column of adata.obs ({listed(columns, 10)}) nor a gene."
+            f"{did_you_mean(color, [*columns, *adata.var_names])}"
+        )
+    values = np.asarray(adata.obs[color] if color in columns else adata.obs_vector(color))
+    if values.dtype.kind in "iuf" and (np.unique(values).size > MAX_CLASSES or values.dtype.kind == "f"):
+        points = ax.scatter(*Z[cells].T, **POINT, c=values[cells], cmap="viridis")
+        ax.figure.colorbar(points, ax=ax, label=color)
+        return
+    codes, levels = levels_of(values)
+    known = getattr(getattr(adata.obs[color], "cat", None), "categories", None)
+    order = sorted(levels, key=str) if known is None else [level for level in known if level in levels]
+    palette = _palette(adata, color, order if known is None else list(known))
+    for level in order:
+        own = cells & (codes == levels.index(level))
+        if own.any():
+            ax.scatter(*Z[own].T, **POINT, alpha=0.8, color=palette[level], label=str(level))
+
+
+def _palette(adata: Any, color: str, levels: list[Any]) -> dict[Any, str]:
+    """The colour of each level: scanpy's in `uns` if it has one for each, otherwise ours."""
+    given = [str(value) for value in np.asarray(adata.uns.get(f"{color}_colors", [])).tolist()]
+    colours = given if len(given) >= len(levels) else [COLOURS[k % len(COLOURS)] for k in range(len(levels))]
+    return dict(zip(levels, colours, strict=False))
+
+
+def loadings(
+    adata: Any, key: str = "contrapca", *, component: int = 0, n_genes: int = 15, ax: Any = None, show: bool = False
+) -> Any:
+    """Bar plot of the genes with the largest loadings on one component.
+
+    Parameters
+    ----------
+    adata, key, ax, show
+        As for `contrapca.pl.embedding`.
+    component : int, default 0
+    n_genes : int, default 15
+        Number of genes.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    model, n_shown = stored_model(adata, key), check_count(n_genes, "n_genes")
+    if not 0 <= check_count(component, "component", least=0) < model.components_.shape[0]:
+        raise ValueError(
+            f"component={component} must be one of the {model.components_.shape[0]} components, counting from 0."
+        )
+    return shown(loading_bars(model, component, n_features=n_shown, ax=axes_or_current(ax)), show)
+
+
+def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool = False) -> Any:
+    """Bar plot of the variance of cases and controls along each component.
+
+    Parameters
+    ----------
+    adata, key, ax, show
+        As for `contrapca.pl.embedding`.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    entry, ax = stored(adata, key), axes_or_current(ax)
+    cases, controls = np.asarray(entry["variance"]), np.asarray(entry["background_variance"])
+    k = np.arange(cases.size)
+    ax.bar(k - 0.2, cases, 0.4, color=COLOURS[0], label="cases")
+    ax.bar(k + 0.2, controls, 0.4, color=BACKGROUND_COLOUR, label="controls")
+    ax.set_xticks(k, [str(j) for j in k])
+    ax.set(xlabel="component", ylabel="variance")
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return shown(ax, show)
+
+
+def gamma_path(adata: Any, key: str = "contrapca", *, n_gammas: int = 40, ax: Any = None, show: bool = False) -> Any:
+    """Plot the fraction of each group's variance along the components against gamma.
+
+    The contrast is computed at other gammas from the matrix that the results are from, with the same settings. The
+    gamma of the results is marked.
+
+    Parameters
+    ----------
+    adata, key, ax, show
+        As for `contrapca.pl.embedding`.
+    n_gammas : int, default 40
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    model = stored_model(adata, key)
+    if isinstance(model, CLVM):
+        raise ValueError(f"adata.uns[{key!r}] is a CLVM, which has no gamma.")
+    cells = choose(adata, **stored_choice(adata, key))
+    rows = cells.split(cells.read())
+    path = contrast_path(model, rows.foreground, background=rows.background, gammas=check_count(n_gammas, "n_gammas"))
+    ax = path_curves(path, ax=axes_or_current(ax))
+    ax.axvline(model.gamma_, color="black", linewidth=1, linestyle=":", label=f"used: {model.gamma_:.3g}")
+    ax.legend(frameon=False)
+    return shown(ax, show)
+
+
+def verdict(adata: Any, key: str = TEST, *, ax: Any = None, show: bool = False) -> Any:
+    """Plot the p-values of a test, with its verdict as the title.
+
+    Parameters
+    ----------
+    adata, ax, show
+        As for `contrapca.pl.embedding`.
+    key : str, default "contrapca_test"
+        Key of `uns`, where `contrapca.tl.test` stored the result.
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    entry, ax = stored(adata, key, what="p_values", by="tl.test"), axes_or_current(ax)
+    p, found = np.asarray(entry["p_values"]), int(entry["n_components"])
+    k = np.arange(1, p.size + 1)
+    for own, colour, name in ((k <= found, COLOURS[0], "found"), (k > found, BACKGROUND_COLOUR, "not found")):
+        if own.any():
+            ax.scatter(k[own], np.maximum(p[own], 1e-300), color=colour, s=40, label=name, zorder=2)
+    ax.axhline(entry["level"], color="black", linewidth=1, linestyle="--", label=f"level {entry['level']:g}")
+    ax.set(yscale="log", xlabel=f"dimension ({entry['units']})", ylabel="p-value", xticks=k)
+    ax.set_title(str(entry["verdict"]), fontsize="medium", wrap=True)
+    ax.legend(frameon=False)
+    ax.spines[["top", "right"]].set_visible(False)
+    return shown(ax, show)

@@ -1,0 +1,54 @@
+"""The arguments of a report about an AnnData."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from ..estimators import ContraPCA
+from ._cells import choose
+from ._donors import warn_of_donors
+from ._obs import column
+from ._results import stored_choice, stored_model
+
+
+def report_arguments(
+    adata: Any,
+    *,
+    key: str | None,
+    groupby: str | None,
+    blocks: str | None,
+    labels: str | None,
+    **choice: Any,
+) -> dict[str, Any]:
+    """The model, both tables, labels, names and blocks, as `report` takes them.
+
+    Parameters
+    ----------
+    adata : AnnData
+    key : str or None
+        Of stored results that the report is about; used if there is no `groupby`.
+    groupby, blocks : str or None
+        Columns of `obs`. With `groupby`, the report is about a new ContraPCA with two components.
+    labels : str or None
+        Column of `obs` that colours the cases.
+    **choice
+        Other arguments of `choose`.
+    """
+    if groupby is not None:
+        if key is not None:
+            raise ValueError(f"Both groupby={groupby!r} and key={key!r} were given: use key= for stored results only.")
+        model, chosen = ContraPCA(random_state=0), {"groupby": groupby, "blocks": blocks} | choice
+    else:
+        key = "contrapca" if key is None else key
+        model, chosen = stored_model(adata, key), stored_choice(adata, key)
+        chosen["blocks"] = blocks or chosen["blocks"]
+    cells = choose(adata, **chosen)
+    warn_of_donors(adata.obs, cells)
+    rows = cells.split(cells.read())
+    values = None if labels is None else column(adata.obs, labels, "labels", "adata.obs")[cells.groups.foreground]
+    names = cells.groups.map(lambda own: np.asarray(adata.obs_names)[own].tolist())
+    tables = {"model_or_path": model, "X": rows.foreground, "background": rows.background}
+    named = {"row_names": names.foreground, "background_row_names": names.background}
+    return tables | named | {"labels": values} | cells.given_blocks
