@@ -166,7 +166,7 @@ def feature_label(names: Sequence[str] | None, index: int) -> str:
     return repr(names[index]) if names else f"column {index}"
 
 
-def check_table(table: Any, name: str, group: str = "foreground") -> Rows:
+def check_table(table: Any, name: str, group: str = "foreground", *, least: int = 2) -> Rows:
     """A 2-D float32 or float64 ndarray (a view where possible) or CSR matrix; finiteness is checked later."""
     if getattr(getattr(table, "dtype", None), "kind", "") == "c":
         raise ValueError(
@@ -184,7 +184,7 @@ def check_table(table: Any, name: str, group: str = "foreground") -> Rows:
             accept_sparse="csr",
             dtype=[np.float64, np.float32],
             ensure_all_finite=False,
-            ensure_min_samples=2,
+            ensure_min_samples=least,
             estimator=f"{name} ({group})",
         )
     except (TypeError, ValueError) as error:

@@ -75,7 +75,7 @@ class Units:
     def check(self, X: Any, *, allow_missing: bool = False) -> tuple[Rows, bool]:
         """Check new rows against the fitted features; return them and whether values are missing."""
         check_names(X, self.labels)
-        rows = check_table(X, "X")
+        rows = check_table(X, "X", least=1)
         if rows.shape[1] != self.mean.size:
             raise ValueError(f"X has {rows.shape[1]} features, but {self.mean.size} were fitted.")
         return rows, bool(np.isnan(column_means(rows, allow_missing=allow_missing)).any())

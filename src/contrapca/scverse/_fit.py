@@ -74,6 +74,7 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
 
 def latents_of(model: Any, table: Rows) -> Array:
     """Latents of cells, from the mean of the foreground, shape (n, k)."""
-    rows, missing = model._state.units.foreground.check(table, allow_missing=True)
+    fit = model._state
+    rows, missing = fit.units.foreground.check(table, allow_missing=fit.model is not None)
     found: Array = model._latent_means(rows, missing, "foreground")
     return found

@@ -145,7 +145,8 @@ def stored(adata: Any, key: str, *, what: str = MODEL, by: str = "tl.contrapca")
 def stored_model(adata: Any, key: str) -> Any:
     """The fitted model that is stored under a key."""
     members = {name: np.asarray(value) for name, value in stored(adata, key)[MODEL].items()}  # lazy ones are read
-    texts = {name: value.astype(np.str_) for name, value in members.items() if value.dtype.kind in "OT"}
+    # Text comes back from files as objects, or in NumPy's type of text of any length.
+    texts = {name: np.array(value.tolist(), np.str_) for name, value in members.items() if value.dtype.kind in "OT"}
     source = f"adata.uns[{key!r}]['{MODEL}']"
     return restored(unpack(members | texts, source), source)
 
