@@ -9,10 +9,10 @@ import warnings
 
 from contrapca import PCPCA
 
-from . import closed_form, field, finding, missing, path, posterior, report, timing
+from . import cells, closed_form, field, finding, missing, path, posterior, report, timing
 
 CASES = closed_form.CASES | field.CASES
-PARTS = [*CASES, "import", "path", "missing", "posterior", "finding", "report", "memory"]
+PARTS = [*CASES, "import", "path", "missing", "posterior", "finding", "report", "cells", "memory"]
 MEMORY = closed_form.MEMORY | {"2,000 + 2,000 x 2,000, 30% missing, d = 5": (missing.large, 5, 0.3, 1500)}
 
 
@@ -41,6 +41,7 @@ def main() -> None:
         "posterior": posterior.lines,
         "finding": lambda: finding.lines(options.rounds),
         "report": lambda: report.lines(options.rounds),
+        "cells": lambda: cells.lines(options.rounds),
     }
     for name, lines in tables.items():
         if name in options.only:

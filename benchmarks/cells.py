@@ -1,0 +1,97 @@
+"""AnnData: what `tl.pcpca` adds to the plain sparse fit, in time and memory, and what reading by dask chunks adds.
+
+`python -m benchmarks.cells` prints the peak extra memory alone, as a fresh process must.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import anndata
+import dask.array
+import numpy as np
+import scipy.sparse as sp
+
+from contrapca import PCPCA, tl
+
+from .timing import HEADER, Bound, Case, peak_extra_memory, run
+
+D, GAMMA, MAX_RATIO, MAX_MEGABYTES = 10, 0.3, 1.2, 500
+ROWS, GENES, DENSITY, CHUNK, MAX_DASK = 200_000, 3_000, 0.05, 20_000, 1.6
+
+
+def full_counts() -> Any:
+    """5918 cells of bone marrow x 32,738 genes, log(1 + count), sparse; None without the data."""
+    folder = Path(os.environ.get("CONTRAPCA_DATA", "")) / "zheng_bmmc"
+    files = [folder / f"{name}_counts.npz" for name in ("healthy1", "aml027_pre")]
+    if not all(file.exists() for file in files):
+        return None
+    parts = [sp.csr_matrix(sp.load_npz(file), dtype=np.float32).log1p() for file in files]
+    groups = np.repeat(["ctrl", "case"], [part.shape[0] for part in parts])
+    return anndata.AnnData(sp.vstack(parts, format="csr"), obs={"condition": groups})
+
+
+def made_cells() -> Any:
+    """200,000 cells x 3,000 genes, half of them controls, of ten types; the cases have two more directions."""
+    rng = np.random.default_rng(0)
+    stored = int(GENES * DENSITY)
+    columns = np.argsort(rng.random((50, GENES)), axis=1)[:, :stored]  # 50 patterns of genes
+    indices = np.sort(columns[rng.integers(0, 50, ROWS)], axis=1).astype(np.int32)
+    level = rng.normal(1, 0.5, (10, GENES)).astype(np.float32)
+    values = np.empty((ROWS, stored), dtype=np.float32)
+    case = np.arange(ROWS) % 2 == 1
+    for start in range(0, ROWS, CHUNK):
+        part = slice(start, start + CHUNK)
+        types = rng.integers(0, 10, CHUNK)
+        own = rng.normal(size=(CHUNK, 1)) * case[part, None] * (indices[part] % 7 == 0)
+        values[part] = level[types[:, None], indices[part]] + own + rng.normal(0, 0.3, (CHUNK, stored))
+    matrix = sp.csr_matrix((values.ravel(), indices.ravel(), np.arange(0, ROWS * stored + 1, stored)), (ROWS, GENES))
+    return anndata.AnnData(matrix, obs={"condition": np.where(case, "case", "ctrl")})
+
+
+def fit(adata: Any) -> None:
+    """The call that is measured."""
+    tl.pcpca(adata, groupby="condition", background="ctrl", n_comps=D, gamma=GAMMA)
+
+
+def plain(adata: Any) -> Any:
+    """The same fit of tables that are already split."""
+    is_case = (adata.obs["condition"] == "case").to_numpy()
+    cases, controls = adata.X[np.flatnonzero(is_case)], adata.X[np.flatnonzero(~is_case)]
+    return lambda: PCPCA(D, gamma=GAMMA).fit(cases, background=controls)
+
+
+def lines(rounds: int) -> Iterator[str]:
+    """The table."""
+    yield from HEADER
+    counts = full_counts()
+    if counts is None:
+        yield "| the full counts need CONTRAPCA_DATA | | | |"
+    else:
+        calls = {"tl.pcpca": lambda: fit(counts), "PCPCA on split CSR": plain(counts)}
+        bound = Bound("tl.pcpca", "PCPCA on split CSR", MAX_RATIO)
+        name = f"{counts.n_obs:,} x {counts.n_vars:,} counts, log(1 + x), sparse, d = {D}"
+        yield from run(Case(name, calls, ["PCPCA on split CSR"], [bound]), rounds)
+        command = [sys.executable, "-m", "benchmarks.cells"]
+        peak = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+        verdict = "ok" if peak < MAX_MEGABYTES else "MISSED"
+        yield f"| bound: tl.pcpca, peak extra memory below {MAX_MEGABYTES} MB | | | {peak:.0f} MB, {verdict} |"
+    cells = made_cells()
+    lazy = cells.copy()
+    parts = [dask.array.from_array(cells.X[k : k + CHUNK], chunks=-1, asarray=False) for k in range(0, ROWS, CHUNK)]
+    lazy.X = dask.array.concatenate(parts)
+    calls = {"dask": lambda: fit(lazy), "in memory": lambda: fit(cells)}
+    name = f"{ROWS:,} x {GENES:,} CSR, dask chunks of {CHUNK:,}, d = {D}"
+    yield from run(Case(name, calls, ["in memory"], [Bound("dask", "in memory", MAX_DASK)]), rounds)
+
+
+if __name__ == "__main__":
+    warnings.simplefilter("ignore")
+    given = full_counts()
+    print(peak_extra_memory(lambda: fit(given)))
