@@ -1,4 +1,4 @@
-"""Sphinx: pages in Markdown (MyST), the reference from numpydoc docstrings.
+"""Sphinx: pages in Markdown (MyST) and notebooks, the reference from numpydoc docstrings.
 
 Nothing is fetched, neither while building nor while reading: formulas become MathML, which browsers draw themselves.
 """
@@ -13,8 +13,9 @@ author = "The contrapca developers"
 release = version = contrapca.__version__
 copyright = author
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "numpydoc"]
+extensions = ["myst_nb", "sphinx.ext.autodoc", "numpydoc"]
 exclude_patterns = ["_build"]
+nb_execution_mode = "off"  # `python tests/notebooks.py` runs notebooks, and compares what they print with what is shown
 
 myst_enable_extensions = ["deflist", "dollarmath"]
 myst_heading_anchors = 3  # links such as math.md#how-strong-a-contrast

@@ -24,11 +24,13 @@ PAGES = sorted(
     for path in (ROOT / "docs").rglob("*.md")
     if "_build" not in path.relative_to(ROOT).parts
 )
+NOTEBOOKS = sorted(str(path.relative_to(ROOT)) for path in (ROOT / "docs" / "notebooks").glob("*.ipynb"))
 DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md", *PAGES]
 # An example, and what it prints if that is shown below it.
 EXAMPLE = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.S)
 LIBRARIES = {
     "docs/datasets.md": ["PIL"],
+    "docs/guide/anndata.md": ["anndata", "matplotlib"],
     "docs/guide/plots.md": ["matplotlib"],
     "docs/guide/report.md": ["jinja2"],
     "docs/guide/uncertainty.md": ["nutpie"],
@@ -105,8 +107,8 @@ def test_every_page_is_in_the_index():
     for index in ("docs/index.md", "docs/api/index.md"):
         for tree in re.findall(r"```\{toctree\}\n(.*?)```", read(index), re.S):
             entries = [line for line in tree.splitlines() if line and not line.startswith(":")]
-            listed |= {(Path(index).parent / entry).as_posix() + ".md" for entry in entries}
-    assert listed == set(PAGES) - {"docs/index.md"}
+            listed |= {(Path(index).parent / entry).as_posix() for entry in entries}
+    assert listed == {page.rpartition(".")[0] for page in [*PAGES, *NOTEBOOKS]} - {"docs/index"}
 
 
 def public_names():
@@ -116,7 +118,7 @@ def public_names():
         for name in contrapca.__all__
         if name != "__version__" and not isinstance(getattr(contrapca, name), ModuleType)
     )
-    for module in (contrapca.datasets, contrapca.plots, contrapca.results):
+    for module in (contrapca.datasets, contrapca.get, contrapca.pl, contrapca.plots, contrapca.results, contrapca.tl):
         yield from (f"{module.__name__}.{name}" for name in module.__all__)
     for name, value in vars(contrapca.exceptions).items():
         if isinstance(value, type) and issubclass(value, Exception):

@@ -14,6 +14,7 @@ from ..estimators import CLVM
 from ..paths import contrast_path
 from ..plots import axes_or_current, path_curves, shown
 from ..plots import loadings as loading_bars
+from ..selection import LEAST_P
 from ._cells import choose
 from ._obs import column, did_you_mean, levels_of
 from ._results import stored, stored_choice, stored_model
@@ -199,9 +200,14 @@ def verdict(adata: Any, key: str = TEST, *, ax: Any = None, show: bool = False) 
     k = np.arange(1, p.size + 1)
     for own, colour, name in ((k <= found, COLOURS[0], "found"), (k > found, BACKGROUND_COLOUR, "not found")):
         if own.any():
-            ax.scatter(k[own], np.maximum(p[own], 1e-300), color=colour, s=40, label=name, zorder=2)
+            ax.scatter(k[own], np.maximum(p[own], LEAST_P), color=colour, s=40, label=name, zorder=2)
     ax.axhline(entry["level"], color="black", linewidth=1, linestyle="--", label=f"level {entry['level']:g}")
-    ax.set(yscale="log", xlabel=f"dimension ({entry['units']})", ylabel="p-value", xticks=k)
+    ax.set(
+        yscale="log",
+        xlabel=f"dimension ({entry['units']})",
+        ylabel=f"p-value (smaller than {LEAST_P:g}: at {LEAST_P:g})",
+        xticks=k,
+    )
     ax.set_title(str(entry["verdict"]), fontsize="medium", wrap=True)
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)

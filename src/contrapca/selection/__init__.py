@@ -6,5 +6,5 @@ from ._gamma_search import GammaSearch
 from ._held_out import HeldOutContrast, held_out_contrast
 from ._raw_values import advice_on_values, looks_like_counts
 from ._remove_background import remove_background
-from ._significance import ContrastTest, contrast_test, index_names
+from ._significance import LEAST_P, ContrastTest, contrast_test, index_names
 from ._verdict import Verdict, verdict_on
