@@ -1,8 +1,8 @@
 """Run notebooks from scratch, and compare what they print with what they show.
 
 ``python tests/notebooks.py NOTEBOOK ...``; with ``--write``, store what they print instead. Words must be the same,
-numbers may differ by 2 %; pictures and what is printed on standard error are not compared. A notebook that needs the real
-data is skipped without them, unless everything is required.
+numbers may differ by 2 %; pictures and what is printed on standard error are not compared. A notebook that needs the
+real data is skipped without them, unless everything is required.
 """
 
 from __future__ import annotations
