@@ -231,3 +231,32 @@ def test_windows_can_import_every_module():
 def test_what_windows_has_not_is_found(text, found):
     """The control."""
     assert windows_has_not(text) == found
+
+
+# ---------------------------------------------------------------- the entry in scverse's registry
+
+# What its schema asks for.
+ENTRY = {
+    "name",
+    "description",
+    "project_home",
+    "documentation_home",
+    "install",
+    "license",
+    "tags",
+    "version",
+    "contact",
+}
+
+
+def test_the_registry_entry_is_of_this_package(need):
+    entry = need("yaml").safe_load(read("scverse/meta.yaml"))
+    assert entry.keys() > ENTRY | {"category", "test_command", "tutorials_home"}
+    assert (entry["name"], entry["version"]) == (PROJECT["name"], contrapca.__version__)
+    assert entry["license"] == PROJECT["license"]
+    assert entry["install"]["pypi"] == PROJECT["name"]
+    assert all(isinstance(tag, str) for tag in entry["tags"] + entry["contact"])
+    assert len(set(entry["tags"])) == len(entry["tags"])
+    page = entry["tutorials_home"].removeprefix(entry["documentation_home"]).removesuffix(".html")
+    assert (ROOT / f"docs{page}.ipynb").exists()
+    assert entry["test_command"].partition(" && ")[2] == "pytest"

@@ -62,9 +62,9 @@ def test_a_single_donor_of_each_group(unnamed):
 
 def test_no_warning_if_they_are_used(adata):
     tl.contrapca(adata, **CHOICE, n_comps=2)
-    tl.test(adata, **CHOICE)
+    tl.test(adata, **CHOICE, mask_var="few")
     with pytest.warns(ContrastWarning, match="blocks='donor'"):
-        tl.test(adata, **GOOD)
+        tl.test(adata, **GOOD, mask_var="few")
 
 
 @pytest.mark.slow
