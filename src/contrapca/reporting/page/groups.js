@@ -71,6 +71,7 @@ function setScale(scale) {
   state.scale = scale;
   const bar = element("scale"), own = scale?.feature !== undefined;
   bar.hidden = scale === null;
+  element("legend").classList.toggle("scaled", own); // colours mean the feature then, symbols the groups
   if (scale) {
     element("scale-name").textContent = scale.name;
     element("scale-low").textContent = `${own ? "≤ " : ""}${short(scale.low)}`;
