@@ -7,7 +7,18 @@ import pytest
 
 import contrapca
 
-OPTIONAL = ["matplotlib", "pandas", "polars", "jinja2", "dask", "numba", "torch", "hypothesis", "pyarrow"]
+OPTIONAL = [
+    "matplotlib",
+    "pandas",
+    "polars",
+    "jinja2",
+    "dask",
+    "numba",
+    "torch",
+    "hypothesis",
+    "pyarrow",
+    "array_api_compat",
+]
 
 
 def test_import_loads_no_optional_library():

@@ -9,6 +9,7 @@ import numpy as np
 import numpy.typing as npt
 
 from ._util.arrays import Array, Rows
+from ._util.devices import chosen, host
 from ._util.text import is_missing, listed
 from .exceptions import GroupError
 
@@ -76,7 +77,7 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
     if weights is None:
         return None
     try:
-        found = np.asarray(weights, dtype=np.float64)
+        found = np.asarray(host(weights), dtype=np.float64)
     except (TypeError, ValueError) as error:
         raise ValueError(f"{name} must contain numbers: {error}.") from error
     if found.shape != (n_rows,):
@@ -104,7 +105,7 @@ def counted_rows(rows: Rows, weights: Any, group: str) -> tuple[Rows, Array | No
         return rows, None, None
     if np.any(found == 0):
         kept = found > 0
-        rows, found = rows[kept], found[kept]
+        rows, found = chosen(rows, kept), found[kept]
         if found.size < 2:
             raise GroupError(f"{name} leaves one row of the {group}: each group needs at least 2.")
     if found.sum() < 2:
@@ -120,7 +121,7 @@ def label_groups(y: Any, background_label: Any, n_rows: int) -> tuple[Codes, tup
     wanted = list(background_label) if _is_list(background_label) else [background_label]
     if not wanted or any(isinstance(label, list | tuple | dict | set) for label in wanted):
         raise GroupError(f"background_label={background_label!r} must be a label that occurs in y, or a list of them.")
-    labels = np.ravel(np.asarray(y))
+    labels = np.ravel(host(y))
     if labels.size != n_rows:
         raise GroupError(f"y has {labels.size} labels for {n_rows} rows: pass one per row.")
     missing = sum(map(is_missing, labels.tolist()))
@@ -143,7 +144,7 @@ def check_all_present(group_of: Codes, y: Any, background_label: Any) -> None:
     counts = np.bincount(group_of, minlength=len(labels) + 1).tolist()
     for label, count in zip(labels, counts[1:], strict=True):
         if count == 0:
-            found = listed(list(dict.fromkeys(np.ravel(np.asarray(y)).tolist())), 10)
+            found = listed(list(dict.fromkeys(np.ravel(host(y)).tolist())), 10)
             raise GroupError(f"No row has the background label {label!r}. Labels in y: {found}.")
     if counts[0] == 0:
         which = listed(labels)

@@ -7,20 +7,24 @@ z | x ~ N(M^-1 W'(x - mean), sigma2 M^-1). No D x D matrix is formed unless requ
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from functools import lru_cache
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
 from ._util.arrays import Array, Rows
+from ._util.devices import cast, namespace, on_device, put
 from .rows import storage
 
 
-def log_normaliser(n_values: Array | float, d: int, sigma2: Array | float, log_M: Array | float) -> Array | float:
+def log_normaliser(n_values: Array | float, d: float, sigma2: Array | float, log_M: Array | float) -> Array | float:
     """-(n log 2 pi + log|A|) / 2 of n values, log|A| = (n - d) log sigma2 + log|M| (F6)."""
-    return -0.5 * (n_values * np.log(2 * np.pi) + (n_values - d) * np.log(sigma2) + log_M)
+    log_sigma2 = math.log(sigma2) if isinstance(sigma2, float) else np.log(sigma2)
+    return -0.5 * (n_values * math.log(2 * math.pi) + (n_values - d) * log_sigma2 + log_M)
 
 
 @dataclass(frozen=True)
@@ -71,15 +75,17 @@ class LatentGaussian:
         which does not cancel when sigma2 is small.
         """
         residual, length = storage(X).squared_lengths(X, self.mean, self.projection(), self.W)
-        return (self.log_normaliser() - 0.5 * (residual / self.sigma2 + length)).astype(X.dtype)
+        return cast(self.log_normaliser() - 0.5 * (residual / float(self.sigma2) + length), X)
 
-    def condition(self, X: Array) -> Conditional:
+    def condition(self, X: Rows) -> Conditional | DeviceConditional:
         """All features given the observed ones, for dense rows whose missing values are NaN.
 
         With o the observed features of a row and M = sigma2 I + W_o'W_o, z | x_o ~ N(M^-1 W_o'(x_o - mean_o), sigma2
         M^-1) (F9). Rows with the same missing features share their M; one product of masks with products of loadings
         gives all M.
         """
+        if on_device(X):
+            return self._condition_on_device(X)
         observed = ~np.isnan(X)
         packed, pattern = np.unique(np.packbits(observed, axis=1), axis=0, return_inverse=True)
         masks = np.unpackbits(packed, axis=1, count=self.W.shape[0]).astype(np.float64)
@@ -88,6 +94,14 @@ class LatentGaussian:
         inverses = inverses.transpose(2, 0, 1)
         latent_mean = np.einsum("nij,nj->ni", inverses[pattern], centred @ self.W)
         return Conditional(self, centred, masks, inverses, log_determinants, pattern, latent_mean)
+
+    def _condition_on_device(self, X: Any) -> DeviceConditional:
+        xp = namespace(X)
+        masks = xp.astype(~xp.isnan(X), xp.float64)
+        values = xp.astype(xp.where(masks > 0, X, xp.zeros_like(X)), xp.float64)
+        centred, W = (values - put(self.mean, X)) * masks, put(self.W, X)
+        inverses, log_determinants = device_inverses(W, self.sigma2, masks)
+        return DeviceConditional(self, W, centred, masks, inverses, log_determinants, times(inverses, centred @ W))
 
     def sample(self, n: int, generator: np.random.Generator) -> Array:
         """`n` new rows, shape (n, D)."""
@@ -167,6 +181,77 @@ class Conditional:
         roots = np.linalg.cholesky(self.inverses)[self.pattern]
         Z = self.latent_mean + sigma * np.einsum("nij,nj->ni", roots, generator.standard_normal((n, d)))
         return self.model.mean + Z @ self.model.W.T + sigma * generator.standard_normal((n, self.model.mean.size))
+
+
+@dataclass(frozen=True)
+class DeviceConditional:
+    """`Conditional` for rows on a device, where every row has matrices of its own; arrays stay there.
+
+    Attributes
+    ----------
+    model : LatentGaussian
+    W : array of shape (D, d)
+    centred, masks : array of shape (n, D)
+    inverses : array of shape (n, d, d)
+    log_determinants : array of shape (n,)
+    latent_mean : array of shape (n, d)
+    """
+
+    model: LatentGaussian
+    W: Any
+    centred: Any
+    masks: Any
+    inverses: Any
+    log_determinants: Any
+    latent_mean: Any
+
+    def mean(self) -> Any:
+        """mean + W z, shape (n, D)."""
+        return put(self.model.mean, self.W) + self.latent_mean @ self.W.T
+
+    def latent_covariance(self) -> Any:
+        """sigma2 M^-1 of each row, shape (n, d, d)."""
+        return float(self.model.sigma2) * self.inverses
+
+    def log_prob(self) -> Any:
+        """log N(x_o; mean_o, A_o) of the observed values of each row, shape (n,); 0 for a row without any."""
+        xp, sigma2, Z = namespace(self.W), float(self.model.sigma2), self.latent_mean
+        constants = log_normaliser(xp.sum(self.masks, axis=1), Z.shape[1], sigma2, self.log_determinants)
+        R = self.centred - (Z @ self.W.T) * self.masks
+        return constants - 0.5 * (xp.sum(R * R, axis=1) / sigma2 + xp.sum(Z * Z, axis=1))
+
+    def deviation(self) -> Any:
+        """Standard deviation of each unobserved feature, sqrt(sigma2 (1 + w_j'M^-1 w_j)), shape (n, D)."""
+        xp, d = namespace(self.W), self.W.shape[1]
+        leverage = xp.reshape(self.inverses, (-1, d * d)) @ pair_products(self.W).T
+        return xp.sqrt(float(self.model.sigma2) * (1 + leverage))
+
+    def draw(self, generator: np.random.Generator) -> Any:
+        """One draw of all features, shape (n, D), from the same random numbers as on the host."""
+        xp, sigma, (n, d) = namespace(self.W), math.sqrt(self.model.sigma2), self.latent_mean.shape
+        roots = xp.linalg.cholesky(self.inverses)
+        Z = self.latent_mean + sigma * times(roots, put(generator.standard_normal((n, d)), self.W))
+        noise = put(generator.standard_normal((n, self.model.mean.size)), self.W)
+        return put(self.model.mean, self.W) + Z @ self.W.T + sigma * noise
+
+
+def times(matrices: Any, vectors: Any) -> Any:
+    """A_i v_i for matrices (n, d, d) and vectors (n, d) on a device, shape (n, d)."""
+    return namespace(matrices).sum(matrices * vectors[:, None, :], axis=2)
+
+
+def pair_products(W: Any) -> Any:
+    """w_jk w_jl of each feature j, shape (D, d d), on a device."""
+    return namespace(W).reshape(W[:, :, None] * W[:, None, :], (W.shape[0], -1))
+
+
+def device_inverses(W: Any, sigma2: float, masks: Any) -> tuple[Any, Any]:
+    """M^-1 (n, d, d) and log|M| (n,) of M = sigma2 I + W_o'W_o for each row's mask, all on a device (F9)."""
+    xp, d = namespace(masks), W.shape[1]
+    M = xp.reshape(masks @ pair_products(W), (-1, d, d))
+    M = M + float(sigma2) * xp.eye(d, dtype=xp.float64, device=masks.device)
+    inverses = xp.linalg.inv(M)
+    return (inverses + xp.matrix_transpose(inverses)) / 2, xp.linalg.slogdet(M).logabsdet
 
 
 def masked_inverses(W: Array, sigma2: float, masks: Array) -> tuple[Array, Array]:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from sklearn.utils.validation import check_array
 
 from ._util.arrays import Array, Rows, is_sparse
+from ._util.devices import chosen, float_type, namespace, on_device, place_of
 from ._util.text import default_names, is_missing, listed
 from .backgrounds import (
     background_weights,
@@ -167,7 +168,9 @@ def feature_label(names: Sequence[str] | None, index: int) -> str:
 
 
 def check_table(table: Any, name: str, group: str = "foreground", *, least: int = 2) -> Rows:
-    """A 2-D float32 or float64 ndarray (a view where possible) or CSR matrix; finiteness is checked later."""
+    """A 2-D float32 or float64 array (a view where possible) or CSR matrix; finiteness is checked later."""
+    if on_device(table):
+        return check_device_table(table, f"{name} ({group})", least_rows=least)
     if getattr(getattr(table, "dtype", None), "kind", "") == "c":
         raise ValueError(
             f"Complex data not supported: the table's type is {table.dtype}. Pass real numbers, for example real and "
@@ -196,6 +199,34 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
             "columns can be used (with pandas: X.select_dtypes('number'))."
         ) from error
     return canonical(rows)
+
+
+def check_device_table(table: Any, name: str, least_rows: int = 2) -> Rows:
+    """A 2-D array of torch or cupy in float32 or float64, where it is; finiteness is checked later."""
+    table = table.detach() if hasattr(table, "detach") else table  # torch would record what is done to its parameters
+    xp, kind = namespace(table), float_type(table)
+    if str(getattr(table, "layout", "torch.strided")) != "torch.strided":
+        raise TypeError(f"{name} takes dense tensors, but the layout of this one is {table.layout}: pass X.to_dense().")
+    if table.ndim != 2:
+        raise ValueError(f"{name} needs a table, rows by features, but this array has {table.ndim} dimensions.")
+    if xp.isdtype(table.dtype, "complex floating"):
+        raise ValueError(
+            f"Complex data not supported: the table's type is {kind}. Pass real numbers, for example real and "
+            "imaginary parts as separate columns."
+        )
+    if xp.isdtype(table.dtype, ("bool", "integral")):
+        table = xp.astype(table, xp.float64)
+    elif kind not in ("float32", "float64"):
+        raise TypeError(
+            f"{name} needs float32 or float64, but the table is {kind}, which has only two or three digits: convert it "
+            "first, for example with X.to(torch.float32) or X.astype('float32')."
+        )
+    if table.shape[0] < least_rows or table.shape[1] < 1:
+        raise ValueError(
+            f"Found array with {table.shape[0]} sample(s) and {table.shape[1]} feature(s) while at least {least_rows} "
+            f"and 1 are required by {name}."
+        )
+    return table
 
 
 def without_mask(table: Any) -> Any:
@@ -288,6 +319,7 @@ def split_groups(
             [check_table(X, name), *(check_table(table, name, group) for group, table in given.items())],
             ("foreground", *given),
         )
+        _check_same_place(rows)
         for group, table in given.items():
             _check_same_columns(rows.foreground.shape[1], rows[group].shape[1], names, column_names(table), group)
         weights = rows.like([sample_weight, *background_weights(background_weight, given)])
@@ -303,7 +335,7 @@ def split_groups(
         group_of, group_names = label_groups(y, background_label, table.shape[0])
         check_all_present(group_of, y, background_label)
         parts = [group_of == k for k in range(len(group_names))]
-        rows = Groups.from_items([table[part] for part in parts], group_names)
+        rows = Groups.from_items([chosen(table, part) for part in parts], group_names)
         stacked = check_weights(sample_weight, table.shape[0], "sample_weight")
         weights = rows.like([None if stacked is None else stacked[part] for part in parts])
     elif needs_background:
@@ -358,6 +390,27 @@ def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: boo
 
 def _where(columns: npt.NDArray[np.intp], n_features: int) -> str:
     return f"in {columns.size} of {n_features} features (the first is column {columns[0]}, counting from 0)"
+
+
+def refuse_devices(tables: Tables, name: str) -> None:
+    """Raise if rows are on a device, for what computes with NumPy only."""
+    for rows in tables.rows:
+        if on_device(rows):
+            raise TypeError(
+                f"{name} computes with NumPy, but rows are {place_of(rows)}: pass them as NumPy arrays, for example "
+                "X.cpu().numpy() (torch) or cupy.asnumpy(X)."
+            )
+
+
+def _check_same_place(rows: Groups[Rows]) -> None:
+    """Raise if some group is on another device, or of another library, than the foreground."""
+    first, *others = map(place_of, rows)
+    for name, place in zip(rows.names[1:], others, strict=True):
+        if place != first:
+            raise GroupError(
+                f"The foreground is {first}, but the {name} is {place}. Move one of them, so that both are of one "
+                "library and on one device: for torch, background.to(X.device)."
+            )
 
 
 def _check_same_columns(n_left: int, n_right: int, left: list[Any] | None, right: list[Any] | None, group: str) -> None:

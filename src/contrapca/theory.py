@@ -15,6 +15,7 @@ from sklearn.utils.validation import check_array
 
 from ._checks import check_fixed_gamma, check_n_components
 from ._util.arrays import Array
+from ._util.devices import host
 from .gaussian import LatentGaussian
 from .groups import Groups
 from .moments import Complete, Moments, collect, contrast, read
@@ -144,7 +145,7 @@ def reconstruction_loss(X: Any, components: Any, *, background: Any, gamma: floa
     >>> bool(loss < reconstruction_loss(X, np.eye(4)[3:], background=Y, gamma=0.5))  # the last feature is worse
     True
     """
-    V = check_array(components, dtype=np.float64).T
+    V = check_array(host(components), dtype=np.float64).T
     if not np.allclose(V.T @ V, np.eye(V.shape[1]), atol=1e-6):
         raise ValueError("components must have orthonormal rows, like components_ of a fitted estimator.")
     C = contrast(_groups(X, background, 1, "lanczos", "reconstruction_loss"), check_fixed_gamma(gamma))

@@ -12,6 +12,7 @@ import numpy as np
 from ._checks import check_option
 from ._util.archive import check_arrays
 from ._util.arrays import Array, Rows
+from ._util.devices import cast, float_type, namespace, on_device, put, stacked
 from ._util.text import default_names
 from .groups import Groups, check_names, check_table, column_means, feature_label
 from .rows import blocks, storage
@@ -60,17 +61,21 @@ class Units:
     def apply(self, function: Callable[[Rows], Array], rows: Rows) -> Array:
         """Apply a function to blocks of rows in model units and stack the results in the rows' float type."""
         scaled = storage(rows).scaled
-        found = [function(scaled(block, self.scale)).astype(rows.dtype, copy=False) for block in blocks(rows)]
-        return np.concatenate(found)
+        return stacked([cast(function(scaled(block, self.scale)), rows) for block in blocks(rows)])
 
     def undo(self, rows: Array) -> Array:
-        """Convert rows from model to original units, in the float type of the fit."""
+        """Convert rows from model to original units, in the float type of the fit; on a device in the rows' own."""
+        if on_device(rows):
+            return rows * put(self.scale, rows, float_type(rows))
         return (rows * self.scale).astype(self.dtype)
 
-    def log_jacobian(self, rows: Rows, *, missing: bool) -> Array:
-        """Log-determinant of the scaling for the observed values of each row, shape (n,) or ()."""
+    def log_jacobian(self, rows: Rows, *, missing: bool) -> Array | float:
+        """Log-determinant of the scaling for the observed values of each row, shape (n,), or one number for all."""
         logs = np.log(self.scale)
-        return ~np.isnan(rows) @ logs if missing and np.any(logs) else logs.sum()
+        if not missing or not np.any(logs):
+            return float(logs.sum())
+        xp = namespace(rows)
+        return cast(~xp.isnan(rows), placed := put(logs, rows)) @ placed
 
     def check(self, X: Any, *, allow_missing: bool = False) -> tuple[Rows, bool]:
         """Check new rows against the fitted features; return them and whether values are missing."""

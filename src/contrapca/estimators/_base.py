@@ -6,6 +6,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -13,10 +14,11 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from .._checks import SCALES, check_n_components, check_option
 from .._util.archive import write_archive
 from .._util.arrays import Array, Rows
+from .._util.devices import float_type, namespace, on_device, place_of, put
 from .._util.table import Table
 from .._util.text import listed
 from ..fitting import Fit, Latents, Settings, fit_data
-from ..groups import Groups, Tables, canonical, column_means, without_mask
+from ..groups import Groups, Tables, canonical, check_device_table, column_means, refuse_devices, without_mask
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, collect, read
 from ..rows import storage
@@ -32,6 +34,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     _method: ClassVar[Method | None] = PCPCA_METHOD
     _takes_missing: ClassVar[bool] = True
+    _takes_devices: ClassVar[bool] = True  # tables of torch and cupy
     _scales: ClassVar[tuple[str | bool | None, ...]] = SCALES
     n_components: int
     scale: str | bool | None
@@ -72,7 +75,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         fit = self._fitted(tables, self._collected(tables), gamma)
         if not isinstance(X, Moments):
             validate_data(self, X, skip_check_array=True)
-        return self._with_fit(fit)
+        return self._with_fit(fit)._following(X)
 
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
         """From tables and their data to the solution."""
@@ -80,6 +83,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         """The data of the fit, read from the tables."""
+        if not self._takes_devices:
+            refuse_devices(tables, type(self).__name__)
         return collect(tables, check_n_components(self.n_components, tables.n_features), self._scaling, self.solver)
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
@@ -105,6 +110,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _with_fit(self, fit: Fit) -> Self:
         """Set the attributes of a fit, with arrays in the float type of the foreground."""
         self._state, self._parameters = fit, self.get_params(deep=False)
+        self._place: Any = None  # an array of the library and on the device of the fit's rows, if that is not NumPy
         dtype, units = fit.units.foreground.dtype, fit.units
         self.n_features_in_ = fit.components.shape[0]
         if units.foreground.names is not None:
@@ -126,6 +132,23 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.solver_ = fit.solver
         return self
 
+    def _following(self, X: Any) -> Self:
+        """Move the fitted arrays to the library and device of X, as scikit-learn's estimators do."""
+        if on_device(X):
+            xp, dtype = namespace(X), self._state.units.foreground.dtype
+            self._place = xp.empty(0, dtype=getattr(xp, dtype), device=X.device)
+
+            def moved(value: Any) -> Any:
+                if isinstance(value, dict):  # one array for each background
+                    return {name: moved(one) for name, one in value.items()}
+                is_array = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+                return put(value, X, str(value.dtype)) if is_array else value
+
+            for name, value in vars(self).items():
+                if name.endswith("_"):
+                    setattr(self, name, moved(value))
+        return self
+
     def _as_fitted(self) -> Self:
         """A copy with the parameters that were used for the fit, even if `set_params` has changed them since."""
         return type(self)(**self._parameters)._with_fit(self._state)
@@ -137,6 +160,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.input_tags.allow_nan = self._takes_missing
+        tags.array_api_support = self._takes_devices
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -145,9 +169,29 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _rows(self, X: Any) -> tuple[Rows, bool]:
         """Check new rows against the fitted features; return them and whether values are missing."""
         check_is_fitted(self)
+        self._check_place(X)
+        if on_device(X):
+            rows = check_device_table(X, type(self).__name__, least_rows=1)
+            validate_data(self, rows, reset=False, skip_check_array=True)
+            return rows, self._has_missing(rows)
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
         rows = canonical(validate_data(self, without_mask(X), reset=False, **checks))
-        return rows, bool(np.isnan(column_means(rows, allow_missing=self._state.model is not None)).any())
+        return rows, self._has_missing(rows)
+
+    def _check_place(self, X: Any) -> None:
+        """Refuse rows that are elsewhere than those of the fit, where scikit-learn's own estimators do.
+
+        Otherwise a model serves rows anywhere, and the result follows them.
+        """
+        if get_config()["array_api_dispatch"] and (found := place_of(X)) != (fitted := place_of(self._place)):
+            raise ValueError(
+                f"Rows passed to {type(self).__name__}.transform() and other methods must use the same namespace and "
+                f"device as those passed to fit(): these are {found}, and those of the fit were {fitted}. Move them, "
+                "or set array_api_dispatch=False: contrapca does not need it."
+            )
+
+    def _has_missing(self, rows: Rows) -> bool:
+        return bool(np.isnan(column_means(rows, allow_missing=self._state.model is not None)).any())
 
     def _units(self, center: str) -> Units:
         """Units of the group named by `center`."""
@@ -208,12 +252,16 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X : ndarray of shape (n, D)
         """
         check_is_fitted(self)
-        latents = check_array(Z, dtype=[np.float64, np.float32], ensure_min_features=0, estimator=type(self).__name__)
+        self._check_place(Z)
+        checks: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_features": 0}
+        name = type(self).__name__
+        latents = check_device_table(Z, name, 1) if on_device(Z) else check_array(Z, estimator=name, **checks)
         decoder, units = self._state.decoder, self._state.units.foreground
         if latents.shape[1] != decoder.shape[1]:
             raise ValueError(f"Z has {latents.shape[1]} columns, but the model has {decoder.shape[1]} components.")
-        decoder = (decoder * units.scale[:, None]).astype(latents.dtype)
-        return latents @ decoder.T + units.mean.astype(latents.dtype)
+        kind = float_type(latents)
+        decoder, mean = (decoder * units.scale[:, None]).astype(kind), units.mean.astype(kind)
+        return latents @ put(decoder, latents, kind).T + put(mean, latents, kind)
 
     # ------------------------------------------------------------------ results
 
@@ -243,16 +291,14 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             1 for the largest sum of squared loadings.
         """
         check_is_fitted(self)
-        loadings = self._state.loadings.astype(self.components_.dtype)
+        units = self._state.units
+        dtype = units.foreground.dtype
+        loadings = self._state.loadings.astype(dtype)
         order = np.argsort(-np.sum(loadings**2, axis=1), kind="stable")
-        columns: dict[str, Any] = {"feature": np.array(self._state.units.foreground.labels, dtype=object)}
+        columns: dict[str, Any] = {"feature": np.array(units.foreground.labels, dtype=object)}
         columns |= {f"loading_{k}": loadings[:, k] for k in range(loadings.shape[1])}
-        columns["foreground_variance"] = self.feature_variance_
-        variances = self.background_feature_variance_
-        if isinstance(variances, dict):
-            columns |= {f"{name}_variance": variance for name, variance in variances.items()}
-        elif variances is not None:
-            columns["background_variance"] = variances
+        variances = units.map(lambda group: group.variance.astype(dtype, copy=False))
+        columns |= {f"{name}_variance": variance for name, variance in zip(units.names, variances, strict=True)}
         ranked = {name: column[order] for name, column in columns.items()}
         return Table(ranked | {"rank": np.arange(1, order.size + 1)})
 

@@ -11,9 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_count, check_n_components, check_option, check_positive, generator
 from .._util.arrays import Array, Rows, is_sparse
+from .._util.devices import cast, chosen, namespace, on_device, put
 from ..backgrounds import label_groups
 from ..fitting import Fit, Settings
-from ..gaussian import Conditional, LatentGaussian
+from ..gaussian import LatentGaussian
 from ..groups import Tables, like_table
 from ..moments import SPECTRAL, Complete, Incomplete, collect_incomplete
 from ..uncertainty import ContrastPosterior, sample_posterior
@@ -51,7 +52,7 @@ class Likelihood(Decomposition):
                     "impute them first."
                 )
             return super()._collected(tables)
-        if not isinstance(tables.rows.foreground, np.ndarray) or any(map(is_sparse, tables.rows)):
+        if not all(isinstance(rows, np.ndarray) or on_device(rows) for rows in tables.rows):
             raise ValueError(f"solver={self.solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
         check_n_components(self.n_components, tables.n_features)
         return collect_incomplete(tables, self._scaling)
@@ -74,7 +75,7 @@ class Likelihood(Decomposition):
         """log p of the observed values of each row in original units; `model` is in the given units."""
         log_prob = (lambda block: model.condition(block).log_prob()) if missing else model.log_prob
         density = units.apply(log_prob, rows)
-        return (density - units.log_jacobian(rows, missing=missing)).astype(density.dtype)
+        return cast(density - units.log_jacobian(rows, missing=missing), density)
 
     def score_samples(self, X: Any) -> Array:
         """Log-likelihood of each row under the foreground model N(mean, W W' + sigma2 I).
@@ -107,13 +108,14 @@ class Likelihood(Decomposition):
         """
         log_likelihood = self.score_samples(X)
         if y is not None and self.background_label is not None:
-            log_likelihood = log_likelihood[label_groups(y, self.background_label, log_likelihood.size)[0] == 0]
-            if log_likelihood.size == 0:
+            groups, _ = label_groups(y, self.background_label, log_likelihood.shape[0])
+            log_likelihood = chosen(log_likelihood, groups == 0)
+            if log_likelihood.shape[0] == 0:
                 raise ValueError(
                     f"All rows have the background label {self.background_label!r}: nothing to score. "
                     "In cross-validation, use a splitter that mixes the groups, such as StratifiedKFold."
                 )
-        return float(np.mean(log_likelihood))
+        return float(namespace(log_likelihood).mean(log_likelihood))
 
     def latent_posterior(self, X: Any) -> tuple[Array, Array]:
         """Distribution N(mean, covariance) of the latent z of each row, given the row.
@@ -134,8 +136,8 @@ class Likelihood(Decomposition):
         units, k, model = self._state.units.foreground, self._state.n_shown, self.model_
         mean = self._latent_means(rows, missing, "foreground")
         if not missing:
-            covariance = model.latent_covariance()[:k, :k].astype(mean.dtype)
-            return mean, np.broadcast_to(covariance, (mean.shape[0], *covariance.shape))
+            covariance = cast(put(model.latent_covariance()[:k, :k], mean), mean)
+            return mean, namespace(mean).broadcast_to(covariance, (mean.shape[0], k, k))
         return mean, units.apply(lambda block: model.condition(block).latent_covariance()[:, :k, :k], rows)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
@@ -155,7 +157,8 @@ class Likelihood(Decomposition):
         """
         check_is_fitted(self)
         check_count(n_samples, "n_samples")
-        return self._state.units.foreground.undo(self.model_.sample(n_samples, generator(random_state)))
+        units = self._state.units.foreground
+        return put(units.undo(self.model_.sample(n_samples, generator(random_state))), self._place, units.dtype)
 
     def impute(self, X: Any, *, return_std: bool = False, n_draws: int | None = None, random_state: Any = None) -> Any:
         """Impute missing values (NaN) from the foreground model; observed values do not change.
@@ -200,28 +203,31 @@ class Likelihood(Decomposition):
             random = generator(random_state)
             draws = [self._fill(rows, lambda given: given.draw(random)) for _ in range(n_draws)]
             frames = [like_table(draw, X) for draw in draws]
-            return np.stack(draws) if isinstance(frames[0], np.ndarray) else frames
-        filled = like_table(self._fill(rows, Conditional.mean), X)
+            return namespace(rows).stack(draws) if frames[0] is draws[0] else frames
+        filled = like_table(self._fill(rows, lambda given: given.mean()), X)
         if not return_std:
             return filled
-        return filled, like_table(self._fill(np.where(np.isnan(rows), rows, 0), Conditional.deviation, rows), X)
+        xp = namespace(rows)
+        observed = xp.where(xp.isnan(rows), rows, xp.zeros_like(rows))
+        return filled, like_table(self._fill(observed, lambda given: given.deviation(), rows), X)
 
-    def _fill(self, rows: Array, values: Callable[[Conditional], Array], given: Array | None = None) -> Array:
+    def _fill(self, rows: Rows, values: Callable[[Any], Array], given: Rows | None = None) -> Rows:
         """The rows with missing entries replaced by `values` of the conditional distribution, given these or other
         rows."""
         units = self._state.units.foreground
         scaled = units.apply(lambda block: values(self.model_.condition(block)), rows if given is None else given)
-        return np.where(np.isnan(rows), units.undo(scaled).astype(rows.dtype, copy=False), rows)
+        xp = namespace(rows)
+        return xp.where(xp.isnan(rows), cast(units.undo(scaled), rows), rows)
 
     def get_covariance(self) -> Array:
         """The model's covariance W W' + sigma2 I in original units, shape (D, D)."""
         scale = self._fitted_scale()
-        return self.model_.covariance() * scale[:, None] * scale
+        return put(self.model_.covariance() * scale[:, None] * scale, self._place)
 
     def get_precision(self) -> Array:
         """The inverse of `get_covariance()`, computed without inverting a D x D matrix."""
         scale = self._fitted_scale()
-        return self.model_.precision() / scale[:, None] / scale
+        return put(self.model_.precision() / scale[:, None] / scale, self._place)
 
     def _fitted_scale(self) -> Array:
         check_is_fitted(self)

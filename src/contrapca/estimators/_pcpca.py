@@ -9,6 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_count, check_option
 from .._util.arrays import Array
+from .._util.devices import put
 from .._util.text import listed
 from ..exceptions import GroupError, RankError, warn
 from ..fitting import Fit, Latents, background_model, shared_components
@@ -201,7 +202,7 @@ class PCPCA(Likelihood, Contrastive):
         check_is_fitted(self)
         if self._state.axis_ratios is None:
             raise AttributeError("This model has no axis_ratios_: they need axes='contrast' and a background.")
-        return self._state.axis_ratios
+        return put(self._state.axis_ratios, self._place)
 
     @property
     def gamma_search_(self) -> list[dict[str, float | str]]:

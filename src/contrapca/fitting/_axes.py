@@ -21,7 +21,7 @@ from ..solvers import (
     top_eigenpairs,
     top_eigenvalues,
 )
-from ..subspaces import canonical_sign_of
+from ..subspaces import canonical_sign_of, canonical_signs
 from ._fit import Latents
 
 # Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products, the first few are
@@ -52,11 +52,10 @@ class ShownAxes:
     ratios: Array | None
 
     def lift(self, U: Array, lengths: Array) -> tuple[Array, Array]:
-        """Components (D, k), and W (D, r) whose first k columns have the same canonical signs."""
+        """Components (D, k), and W (D, r) whose first k columns have the same canonical signs, the others their own."""
         components, W = U @ self.directions, (U * lengths) @ self.rotation
-        signs = canonical_sign_of(components)
-        W[:, : signs.size] *= signs
-        return components * signs, W
+        signs, k = canonical_sign_of(components), components.shape[1]
+        return components * signs, np.hstack([W[:, :k] * signs, canonical_signs(W[:, k:])])
 
 
 def show_axes(

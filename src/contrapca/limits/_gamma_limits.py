@@ -12,6 +12,7 @@ import scipy.linalg
 
 from .._checks import SCALES, check_gamma, check_n_components, check_option, generator
 from .._util.arrays import EPS, Array
+from .._util.devices import host, namespace, on_device
 from .._util.text import format_gamma
 from ..moments import (
     MAX_DENSE,
@@ -172,10 +173,14 @@ def _spectrum(group: Moments) -> Array | None:
             return None
         matrix = scatter.gram() if scatter.rows.shape[0] < D else scatter.dense()
     values = np.zeros(D)
-    found = scipy.linalg.eigvalsh(matrix)[::-1][:D] / group.weight
+    found = _eigenvalues(matrix)[::-1][:D] / group.weight
     values[: found.size] = found
     values[values <= max(4 * EPS * D * values[0], group.rounding_variance())] = 0.0
     return values
+
+
+def _eigenvalues(matrix: Any) -> Array:
+    return host(namespace(matrix).linalg.eigvalsh(matrix)) if on_device(matrix) else scipy.linalg.eigvalsh(matrix)
 
 
 def _sufficient_bounds(mu: Array | None, rho: Array | None, d: int) -> tuple[float, float, float, float]:

@@ -45,16 +45,10 @@ def count_bound(groups: Groups[MaskedGroup], d: int) -> tuple[float, int | None]
 
     totals = [ratio(lambda group: group.cells)]
     for k in range(1, d + 1):
-        totals.append(ratio(lambda group, most=k: _counted(group, most)))  # type: ignore[misc]
+        totals.append(ratio(lambda group, most=k: group.counted(most)))  # type: ignore[misc]
     if per_feature[worst] < min(totals):
         return float(per_feature[worst]), worst
     return min(totals), None
-
-
-def _counted(group: MaskedGroup, most: int) -> float:
-    """Sum over rows of their number of observed values, each counted as at most `most`."""
-    values, rows = group.patterns()
-    return float(np.minimum(most, values) @ rows)
 
 
 def masked_bound(groups: Groups[MaskedGroup], d: int, generator: np.random.Generator) -> float:

@@ -16,4 +16,5 @@ from ._contrast import (
 from ._dual import Basis, reduce_rows
 from ._folds import Fold, assign_folds, make_folds, ready, row_units, without
 from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
+from ._masked_on_device import DeviceMaskedRows
 from ._moments import DenseScatter, Moments, RowScatter, Scatter, dense_moments, pooled_deviation, row_moments

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array
+from .._util.devices import float_type, host
 from ..backgrounds import mix_of, named_backgrounds
 from ..exceptions import GroupError, warn
 from ..groups import Groups, Tables, split_groups, warn_distant_means
@@ -42,7 +43,7 @@ class Complete:
 
     def feature_matrix(self, contrast: Contrast) -> Array:
         """C of a contrast of these groups in the coordinates of the features, shape (D, D)."""
-        return contrast.dense() if self.basis is None else self.basis.matrix([c for c, _ in contrast.terms])
+        return host(contrast.dense() if self.basis is None else self.basis.matrix([c for c, _ in contrast.terms]))
 
     def lift(self, contrast: Contrast, U: Array, values: Array) -> Array:
         """Eigenvectors of a contrast of these groups in R^D, from those in the coordinates of the scatter matrices."""
@@ -129,7 +130,7 @@ def collect(tables: Tables, d: int, scale: Scale, solver: str = "auto") -> Compl
     if isinstance(tables.rows.foreground, Moments):
         choice, moments, dtype = SolverChoice("eigh", "moments were given"), tables.rows, "float64"
     else:
-        choice, dtype = choose_solver(tables, solver), str(tables.rows.foreground.dtype)
+        choice, dtype = choose_solver(tables, solver), float_type(tables.rows.foreground)
         moments = tables.rows.map(dense_moments if choice.name == "eigh" else row_moments, tables.means, tables.weights)
     for name, group in zip(moments.names, moments, strict=True):
         if not np.isfinite(group.scatter.trace):
@@ -164,7 +165,7 @@ def collect_incomplete(tables: Tables, scale: Scale = None) -> Incomplete:
     _warn_distant(groups.map(lambda group: group.mean), pooled, tables)
     own = groups.map(lambda group: pooled_masked_deviation([group]))
     scales = scale if isinstance(scale, Groups) else divisors(scale, own, pooled)
-    names, dtype = tables.names if tables.text_names else None, str(tables.rows.foreground.dtype)
+    names, dtype = tables.names if tables.text_names else None, float_type(tables.rows.foreground)
     units = groups.map(
         lambda group, divisor: Units(group.weight, group.mean, group.variance, divisor, names, dtype), scales
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
 from .._util.arrays import EPS, Array
+from .._util.devices import on_device
 from ..groups import Groups
 from ._moments import DenseScatter, Moments
 
@@ -102,6 +103,11 @@ class Contrast:
         size = first.scatter.size
         return cls(terms, N, trace, size, first.mean.size, first.weight, 4 * EPS * size * magnitude, dense)
 
+    @property
+    def on_device(self) -> bool:
+        """Whether C, as a matrix, is on a device."""
+        return self.is_dense and on_device(self.terms[0][1].scatter.dense())
+
     def images(self, V: Array) -> list[Array]:
         """S_k V of every group, each of the shape of V."""
         return [group.scatter.matmul(V) for _, group in self.terms]
@@ -114,12 +120,12 @@ class Contrast:
         """C V, shape of V."""
         return np.sum([c * group.scatter.matmul(V) for c, group in self.terms if c != 0], axis=0)
 
-    def dense(self) -> Array:
-        """C as a new array, in the memory order that LAPACK can overwrite."""
+    def dense(self) -> Any:
+        """C as a new array on the device of the rows, in the memory order that LAPACK can overwrite."""
         (c, group), *others = [(c, group) for c, group in self.terms if c != 0]
-        total = c * group.scatter.dense()
+        total = float(c) * group.scatter.dense()
         for c, group in others:
-            total += c * group.scatter.dense()
+            total += float(c) * group.scatter.dense()
         return total.T  # symmetric: transposing only changes the memory order
 
 

@@ -13,8 +13,10 @@ from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpstrf
 
 from .._util.arrays import Array
+from .._util.devices import on_device
 from ..groups import Groups
 from ..rows._numpy import centred
+from ._dual_on_device import DeviceBasis, reduce_device_rows
 from ._moments import DenseScatter, Moments, RowScatter
 
 # Squared distance of a row from the span of the others, relative to its length, below which it is only rounding.
@@ -22,7 +24,7 @@ RANK_TOLERANCE = 1e-13
 
 
 @dataclass(frozen=True)
-class Basis:
+class HostBasis:
     """An orthonormal basis Q of the span of the rows, defined by Z = R Q' and never formed.
 
     Attributes
@@ -42,7 +44,7 @@ class Basis:
     pivots: npt.NDArray[np.integer]
     edges: tuple[int, ...]
 
-    def of_group(self, k: int) -> Basis:
+    def of_group(self, k: int) -> HostBasis:
         """The same basis for a contrast of group k alone."""
         return replace(self, edges=(self.edges[k], self.edges[k + 1]))
 
@@ -78,6 +80,9 @@ class Basis:
         return orthonormal * np.sign(np.diagonal(triangle))
 
 
+Basis = HostBasis | DeviceBasis
+
+
 def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], Basis]:
     """Scatter matrices in an orthonormal basis of the span of all centred rows, Z = R Q'.
 
@@ -97,6 +102,8 @@ def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], 
     basis : Basis
     """
     scatters = [group.scatter for group in groups if isinstance(group.scatter, RowScatter)]
+    if on_device(scatters[0].rows):
+        return reduce_device_rows(groups, n_null)
     edges = np.cumsum([0, *(scatter.rows.shape[0] for scatter in scatters)])
     D = groups.foreground.mean.size
     rows = np.empty((edges[-1], D))
@@ -118,4 +125,4 @@ def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], 
     R *= lengths[:, None]
     matrices = groups.like(R[a:b].T @ R[a:b] for a, b in pairwise(edges))
     reduced = groups.map(lambda group, matrix: replace(group, scatter=DenseScatter(matrix)), matrices)
-    return reduced, Basis(rows, R, pivots[:rank] - 1, tuple(edges.tolist()))
+    return reduced, HostBasis(rows, R, pivots[:rank] - 1, tuple(edges.tolist()))

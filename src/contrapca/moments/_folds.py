@@ -12,6 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, Rows
+from .._util.devices import chosen, outer, put
 from ..exceptions import GroupError
 from ..groups import Groups, Tables
 from ..rows import storage
@@ -107,7 +108,7 @@ def ready(groups: Groups[Moments], n_features: int | None = None) -> Complete:
 def _folds_of_moments(tables: Tables, fold_of: Groups[Labels], count: int) -> Iterator[Fold]:
     names = tables.names if tables.text_names else None
     parts = tables.rows.map(
-        lambda rows, folds, w: [_moments(rows[folds == k], _some(w, folds == k), names) for k in range(count)],
+        lambda rows, folds, w: [_moments(chosen(rows, folds == k), _some(w, folds == k), names) for k in range(count)],
         fold_of,
         tables.weights,
     )
@@ -120,9 +121,10 @@ def _folds_of_moments(tables: Tables, fold_of: Groups[Labels], count: int) -> It
 
 def _folds_of_rows(tables: Tables, fold_of: Groups[Labels], count: int) -> Iterator[Fold]:
     for k in range(count):
-        chosen = fold_of.map(lambda folds, k=k: folds == k)  # type: ignore[misc]
-        left = tables.rows.map(lambda rows, w, out: _implicit(rows[~out], _some(w, ~out)), tables.weights, chosen)
-        held = tables.rows.map(lambda rows, w, out: _implicit(rows[out], _some(w, out)), tables.weights, chosen)
+        inside = fold_of.map(lambda folds, k=k: folds == k)  # type: ignore[misc]
+        weights = tables.weights
+        left = tables.rows.map(lambda rows, w, out: _implicit(chosen(rows, ~out), _some(w, ~out)), weights, inside)
+        held = tables.rows.map(lambda rows, w, out: _implicit(chosen(rows, out), _some(w, out)), weights, inside)
         training = Tables(
             left.map(lambda group: group.scatter.rows),
             left.map(lambda group: group.mean),
@@ -139,11 +141,11 @@ def _folds_in_span(tables: Tables, fold_of: Groups[Labels], count: int, n_null: 
     weights = tables.weights
     _, basis = reduce_rows(tables.rows.map(row_moments, tables.means, weights), n_null)
     rows = tables.rows.like(basis.R[a:b] for a, b in pairwise(basis.edges))
-    rows = rows.map(lambda table, w: table if w is None else table / np.sqrt(w)[:, None], weights)
+    rows = rows.map(lambda table, w: table if w is None else table / put(np.sqrt(w), table)[:, None], weights)
     for k in range(count):
-        chosen = fold_of.map(lambda folds, k=k: folds == k)  # type: ignore[misc]
-        left = rows.map(lambda table, w, out: _moments(table[~out], _some(w, ~out)), weights, chosen)
-        held = rows.map(lambda table, w, out: _moments(table[out], _some(w, out)), weights, chosen)
+        inside = fold_of.map(lambda folds, k=k: folds == k)  # type: ignore[misc]
+        left = rows.map(lambda table, w, out: _moments(chosen(table, ~out), _some(w, ~out)), weights, inside)
+        held = rows.map(lambda table, w, out: _moments(chosen(table, out), _some(w, out)), weights, inside)
         yield Fold(ready(left, tables.n_features), left, held)
 
 
@@ -172,7 +174,8 @@ def without(total: Moments, part: Moments) -> Moments:
     apart = part.mean - total.mean
     # The distance of the two parts' means is apart * total.weight / weight; Chan's term follows.
     row = np.sqrt(part.weight * total.weight / weight) * apart
-    matrix = total.scatter.dense() - part.scatter.dense() - np.outer(row, row)
+    matrix = total.scatter.dense() - part.scatter.dense()
+    matrix = matrix - outer(row, matrix)
     return Moments(weight, total.mean - part.weight / weight * apart, DenseScatter(matrix), total.names)
 
 

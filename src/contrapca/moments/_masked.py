@@ -5,14 +5,17 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array
+from .._util.devices import host, namespace, on_device, outer
 from ..groups import Groups
 from ..rows import storage
 from ._contrast import weighted_terms
+from ._masked_on_device import DeviceMaskedRows, observe_on_device
 from ._moments import DenseScatter, Moments, deviation_beyond_rounding, rounding_variance
 
 
@@ -72,6 +75,26 @@ class MaskedRows:
         """Whether no two rows have the same pattern."""
         return self.row_counts.size == self.values.shape[0]
 
+    def counted(self, most: int) -> float:
+        """Sum over rows of their number of observed values, each counted as at most `most`."""
+        return float(np.minimum(most, self.value_counts) @ self.pattern_weights)
+
+    def column_squares(self) -> Array:
+        """Sum of squared values of each feature, shape (D,)."""
+        return np.einsum("ij,ij->j", self.values, self.values)
+
+    def product(self, V: Array) -> Array:
+        """values'values V, shape of V (D, k)."""
+        return self.values.T @ (self.values @ V)
+
+    def scaled(self, divisor: Array) -> MaskedRows:
+        """The rows in units of `divisor`, shape (D,)."""
+        return replace(self, values=self.values / divisor)
+
+    def shifted(self, shift: Array) -> MaskedRows:
+        """The rows with `shift` (D,) added to observed values."""
+        return replace(self, values=self.values + self.roots * (self.by_row(self.masks.T).T * shift))
+
 
 @dataclass(frozen=True)
 class MaskedGroup:
@@ -86,7 +109,7 @@ class MaskedGroup:
         How often each feature was observed, by weight.
     complete : Moments or None
         The complete rows, if they outnumber the features; their scatter is about `mean`.
-    rows : MaskedRows or None
+    rows : MaskedRows, DeviceMaskedRows or None
         All other rows.
     squares : ndarray of shape (D,)
         Sum of squared deviations from `mean` of each feature.
@@ -96,7 +119,7 @@ class MaskedGroup:
     mean: Array
     feature_counts: Array
     complete: Moments | None
-    rows: MaskedRows | None
+    rows: MaskedRows | DeviceMaskedRows | None
     squares: Array
 
     @property
@@ -123,17 +146,10 @@ class MaskedGroup:
         """The largest variance that rounding of the mean can give a constant feature."""
         return rounding_variance(self.weight, self.mean)
 
-    def patterns(self) -> tuple[Array, Array]:
-        """(values, rows): how many rows have how many observed values, shape (k,) each."""
-        values: list[Array] = []
-        rows: list[Array] = []
-        if self.complete is not None:
-            values.append(np.array([float(self.mean.size)]))
-            rows.append(np.array([self.complete.weight]))
-        if self.rows is not None:
-            values.append(self.rows.value_counts)
-            rows.append(self.rows.pattern_weights)
-        return np.concatenate(values), np.concatenate(rows)
+    def counted(self, most: int) -> float:
+        """Sum over rows of their number of observed values, each counted as at most `most`."""
+        complete = 0.0 if self.complete is None else min(most, self.mean.size) * self.complete.weight
+        return complete + (0.0 if self.rows is None else self.rows.counted(most))
 
     def scaled(self, divisor: Array) -> MaskedGroup:
         """The group in units of `divisor`, shape (D,)."""
@@ -141,7 +157,7 @@ class MaskedGroup:
             self,
             mean=self.mean / divisor,
             complete=None if self.complete is None else self.complete.scaled(divisor),
-            rows=None if self.rows is None else replace(self.rows, values=self.rows.values / divisor),
+            rows=None if self.rows is None else self.rows.scaled(divisor),
             squares=self.squares / divisor**2,
         )
 
@@ -149,8 +165,8 @@ class MaskedGroup:
         """The same rows, centred by another mean, shape (D,)."""
         shift, rows, complete, squares = self.mean - mean, self.rows, self.complete, np.zeros(mean.size)
         if rows is not None:
-            values = rows.values + rows.roots * (rows.by_row(rows.masks.T).T * shift)
-            rows, squares = replace(rows, values=values), squares + np.einsum("ij,ij->j", values, values)
+            rows = rows.shifted(shift)
+            squares = squares + rows.column_squares()
         if complete is not None:
             complete = _about(complete, complete.mean, self.mean, mean)
             squares = squares + complete.scatter.diagonal()
@@ -160,7 +176,8 @@ class MaskedGroup:
 def _about(moments: Moments, centre: Array, old: Array, new: Array) -> Moments:
     """Moments whose scatter, about `old`, is moved to `new`; `centre` is the rows' own mean."""
     before, after = centre - old, centre - new
-    matrix = moments.scatter.dense() + moments.weight * (np.outer(after, after) - np.outer(before, before))
+    matrix = moments.scatter.dense()
+    matrix = matrix + moments.weight * (outer(after, matrix) - outer(before, matrix))
     return replace(moments, scatter=DenseScatter(matrix))
 
 
@@ -188,10 +205,12 @@ def observe(rows: Array, weights: Array | None = None) -> tuple[MaskedGroup, int
 
     Parameters
     ----------
-    rows : (n, D) ndarray, NaN where missing, nothing infinite
+    rows : (n, D) array, NaN where missing, nothing infinite
     weights : (n,) ndarray, optional
         How often each row counts; rows that count 0 times are left out.
     """
+    if on_device(rows):
+        return _observe_on_device(rows, weights)
     n, D = rows.shape
     w = np.ones(n) if weights is None else weights
     if np.any(w == 0):
@@ -224,6 +243,20 @@ def observe(rows: Array, weights: Array | None = None) -> tuple[MaskedGroup, int
     else:
         rest = w
     return MaskedGroup(total, mean, counts, complete, _by_pattern(filled, absent, rest), squares), int(empty.sum())
+
+
+def _observe_on_device(rows: Any, weights: Array | None) -> tuple[MaskedGroup, int]:
+    found, mean, empty, full = observe_on_device(rows, weights)
+    xp, D, complete = namespace(rows), mean.size, None
+    rest: DeviceMaskedRows | None = found
+    n_full = int(xp.sum(xp.astype(full, xp.int64)))
+    if n_full > D:
+        own = found.only(full)
+        centre = host(xp.sqrt(own.weights) @ own.values) / own.weight + mean
+        scatter = storage(own.values).scatter(own.values, np.zeros(D))
+        complete = Moments(own.weight, centre, DenseScatter(scatter))
+        rest = found.only(~full) if n_full < found.values.shape[0] else None
+    return MaskedGroup(found.weight, mean, found.feature_counts, complete, rest, found.column_squares()), empty
 
 
 def _by_pattern(values: Array, absent: npt.NDArray[np.bool_], weights: Array) -> MaskedRows | None:

@@ -12,6 +12,7 @@ import numpy as np
 
 from .._util.archive import check_arrays, write_archive
 from .._util.arrays import EPS, Array, Rows
+from .._util.devices import host, namespace, outer, put
 from ..backgrounds import check_weights
 from ..exceptions import GroupError
 from ..groups import Groups, check_table, column_means, column_names
@@ -42,8 +43,8 @@ class Scatter(Protocol):
     def matmul(self, V: Array) -> Array:
         """S V for V of shape (D, k)."""
 
-    def dense(self) -> Array:
-        """S itself, shape (D, D)."""
+    def dense(self) -> Any:
+        """S itself, shape (D, D), on the device of the rows."""
 
     def scaled(self, divisor: Array) -> Scatter:
         """The scatter of the rows divided by `divisor`, shape (D,)."""
@@ -51,29 +52,30 @@ class Scatter(Protocol):
 
 @dataclass(frozen=True)
 class DenseScatter:
-    """A scatter matrix stored as a symmetric (D, D) array."""
+    """A scatter matrix stored as a symmetric (D, D) array, where the rows were; only `dense` returns it as it is."""
 
-    matrix: Array
+    matrix: Any
 
     @property
     def size(self) -> int:
         return int(self.matrix.shape[0])
 
-    @property
+    @cached_property
     def trace(self) -> float:
-        return float(np.trace(self.matrix))
+        return float(namespace(self.matrix).linalg.trace(self.matrix))
 
     def diagonal(self) -> Array:
-        return np.diagonal(self.matrix)
+        return host(namespace(self.matrix).linalg.diagonal(self.matrix))
 
     def matmul(self, V: Array) -> Array:
-        return self.matrix @ V
+        return host(self.matrix @ put(V, self.matrix))
 
-    def dense(self) -> Array:
+    def dense(self) -> Any:
         return self.matrix
 
     def scaled(self, divisor: Array) -> DenseScatter:
-        return DenseScatter(self.matrix / divisor[:, None] / divisor)
+        placed = put(divisor, self.matrix)
+        return DenseScatter(self.matrix / placed[:, None] / placed)
 
 
 @dataclass(frozen=True)
@@ -132,13 +134,13 @@ class RowScatter:
         run: Any = map if len(self._parts) == 1 else self._pool.map
         return np.sum(list(run(product, self._parts)), axis=0) / self.divisor[:, None]
 
-    def dense(self) -> Array:
-        return storage(self.rows).scatter(self.rows, self.mean, self.weights) / self.divisor[:, None] / self.divisor
+    def dense(self) -> Any:
+        return DenseScatter(storage(self.rows).scatter(self.rows, self.mean, self.weights)).scaled(self.divisor).matrix
 
-    def gram(self) -> Array:
+    def gram(self) -> Any:
         """Inner products of the rows, times the roots of their weights, (n, n): the same non-zero eigenvalues as S."""
         found = storage(self.rows).gram(self.rows, self.mean, self.divisor)
-        return found if self.weights is None else found * np.sqrt(np.outer(self.weights, self.weights))
+        return found if self.weights is None else found * outer(np.sqrt(self.weights), found)
 
 
 @dataclass(frozen=True)
@@ -206,13 +208,14 @@ class Moments:
         weight = self.weight + other.weight
         shift = other.mean - self.mean
         row = np.sqrt(self.weight * other.weight / weight) * shift
-        matrix = self.scatter.dense() + other.scatter.dense() + np.outer(row, row)
+        matrix = self.scatter.dense() + other.scatter.dense()
+        matrix = matrix + outer(row, matrix)
         mean = self.mean + shift * (other.weight / weight)
         return Moments(weight, mean, DenseScatter(matrix), self.names or other.names)
 
     def save(self, path: Any) -> None:
         """Write the moments to a file that `contrapca.load` reads (npz and JSON, no pickle), atomically."""
-        arrays = {"mean": self.mean, "scatter": self.scatter.dense()}
+        arrays = {"mean": self.mean, "scatter": host(self.scatter.dense())}
         write_archive(path, KIND, {"weight": self.weight}, arrays, self.names)
 
     @classmethod

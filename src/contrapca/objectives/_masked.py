@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._util.arrays import Array
-from ..gaussian import log_normaliser, masked_inverses, packed_products, triangle, unpack
-from ..moments import MaskedGroup, MaskedRows
+from .._util.devices import host, namespace, put
+from ..gaussian import device_inverses, log_normaliser, masked_inverses, packed_products, times, triangle, unpack
+from ..moments import DeviceMaskedRows, MaskedGroup, MaskedRows
 from ._complete import Evaluation, moments_log_likelihood
 
 
@@ -33,7 +36,8 @@ def masked_log_likelihood(
         if group.complete is not None:
             parts.append(moments_log_likelihood(group.complete, W, sigma2, determinants=determinants))
         if group.rows is not None:
-            parts.append(_of_rows(group.rows, W, sigma2, determinants=determinants))
+            of_rows: Any = _of_device_rows if isinstance(group.rows, DeviceMaskedRows) else _of_rows
+            parts.append(of_rows(group.rows, W, sigma2, determinants=determinants))
         value += coefficient * sum(part.value for part in parts)
         gradient_W += coefficient * sum(part.gradient_W for part in parts)
         gradient_sigma2 += coefficient * sum(part.gradient_sigma2 for part in parts)
@@ -72,3 +76,32 @@ def _of_rows(rows: MaskedRows, W: Array, sigma2: float, *, determinants: bool) -
     gradient_W = (Z @ rows.values / sigma2 - np.einsum("klj,jl->kj", H, W)).T
     gradient_sigma2 = 0.5 * ((q - length) / sigma2 - traces)
     return Evaluation(normaliser - 0.5 * q, gradient_W, gradient_sigma2, [q])
+
+
+def device_latents(rows: DeviceMaskedRows, W: Array, sigma2: float) -> tuple[Any, Any, Any, Any, Any]:
+    """W, M^-1 (n, d, d), log|M| (n,), W_o'x_o and z = M^-1 W_o'x_o (n, d), all on the device of the rows (F9)."""
+    placed = put(W, rows.values)
+    inverses, log_determinants = device_inverses(placed, sigma2, rows.masks)
+    B = rows.values @ placed
+    return placed, inverses, log_determinants, B, times(inverses, B)
+
+
+def _of_device_rows(rows: DeviceMaskedRows, W: Array, sigma2: float, *, determinants: bool) -> Evaluation:
+    """The same on a device: two products with the values and two with the masks; gradient and numbers leave it."""
+    xp, sigma2, (n, D), d = namespace(rows.values), float(sigma2), rows.values.shape, W.shape[1]
+    placed, inverses, log_determinants, B, Z = device_latents(rows, W, sigma2)
+    spread = Z[:, :, None] * Z[:, None, :] / sigma2
+    if determinants:
+        spread = spread + inverses * rows.weights[:, None, None]
+    H = xp.reshape(rows.masks.T @ xp.reshape(spread, (n, d * d)), (D, d, d))
+    gradient_W = rows.values.T @ Z / sigma2 - times(H, placed)
+    traces = xp.sum(xp.linalg.diagonal(inverses), axis=1)
+    numbers = xp.stack([xp.sum(B * Z), xp.sum(Z * Z), rows.weights @ log_determinants, rows.weights @ traces])
+    cross, length, log_M, total = host(numbers).tolist()
+    q = (rows.square - cross) / sigma2
+    normaliser = 0.0
+    if determinants:  # log_normaliser is linear in all but sigma2, so the sums over rows will do
+        normaliser = float(log_normaliser(rows.cells, rows.weight * d, sigma2, log_M))
+        total += (rows.cells - rows.weight * d) / sigma2
+    gradient_sigma2 = 0.5 * ((q - length) / sigma2 - (total if determinants else 0.0))
+    return Evaluation(normaliser - 0.5 * q, host(gradient_W), gradient_sigma2, [q])

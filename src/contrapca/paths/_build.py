@@ -158,7 +158,7 @@ def _solved_path(
             ratios[g] = shown.ratios
         along = np.tensordot(factors(groups, gamma), list(shown.variances), 1)
         eigenvalues[g] = along if latents.contrast_axes else found.values[g, :k]
-    signs = canonical_sign_of(np.einsum("Dk,gkd->gDd", basis, components))[:, None, :]
+    signs = canonical_sign_of(basis @ components)[:, None, :]
     loadings[..., :k] *= signs
     return ContrastPath(
         gammas=gammas,

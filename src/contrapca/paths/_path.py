@@ -12,6 +12,7 @@ from sklearn.base import clone
 from .._checks import check_count, check_fixed_gamma
 from .._util.archive import check_arrays, write_archive
 from .._util.arrays import Array, Rows
+from .._util.devices import float_type, namespace, put
 from .._util.table import Table
 from ..estimators import REGISTRY, WithStrength, group_names, plain_parameters, prefixes
 from ..fitting import Fit, share_of
@@ -204,10 +205,12 @@ class ContrastPath:
         """
         rows, missing, units = self._rows(X, center)
         if not missing:
-            return np.einsum("nk,gkd->gnd", self._inside(rows, units), self.projections())
+            inside = self._inside(rows, units)
+            return inside @ put(self.projections(), inside, float_type(inside))
         k, W = self.n_components, self.loading_coordinates
         models = [LatentGaussian(units.origin, self.basis @ W[g], float(s)) for g, s in enumerate(self.noise_variance)]
-        return np.stack([units.apply(lambda b, m=m: m.condition(b).latent_mean[:, :k], rows) for m in models])  # type: ignore[misc]
+        found = [units.apply(lambda b, m=m: m.condition(b).latent_mean[:, :k], rows) for m in models]  # type: ignore[misc]
+        return namespace(rows).stack(found)
 
     def _rows(self, X: Any, center: str) -> tuple[Rows, bool, Units]:
         """Checked rows, whether values are missing, and the units of the group named by `center`."""
@@ -253,7 +256,8 @@ class ContrastPath:
 
     def aligned(self, X: Any, *, center: str = "foreground", start: int = 0) -> Array:
         """`latents` rotated by `turns(start)`, for display, shape (G, n, d)."""
-        return self.latents(X, center=center) @ self.turns(start)
+        found = self.latents(X, center=center)
+        return found @ put(self.turns(start), found, float_type(found))
 
     def affinity(self) -> Array:
         """Mean squared cosine of the principal angles between the subspaces of any two gammas, shape (G, G)."""

@@ -14,7 +14,7 @@ from .._util.arrays import Array, Rows
 from .._util.text import is_missing
 from ..estimators import PPCA, WithStrength
 from ..fitting import AUTO_FRACTION
-from ..groups import Groups, Tables, split_groups
+from ..groups import Groups, Tables, refuse_devices, split_groups
 from ..moments import observe
 from ..paths import ContrastPath
 from ..uncertainty import ContrastPosterior
@@ -105,6 +105,7 @@ def examine(
     allow_missing = asked._takes_missing
     tables = split_groups(X, None, background, None, name="report", needs_background=True, allow_missing=allow_missing)
     tables.with_one_background("report")
+    refuse_devices(tables, "report")
     given = Groups.of((row_names, X, "row_names"), (background_row_names, background, "background_row_names"))
     names = tables.rows.map(lambda rows, names: _row_names(names[0], names[1], rows.shape[0], names[2]), given)
     classes, values = _labels(labels, tables.rows.foreground.shape[0])

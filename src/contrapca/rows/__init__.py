@@ -2,7 +2,7 @@
 
 All that the rest of the package does with rows is done by the functions of `Storage`. Each kind of rows has one module
 with them, named after the library that its type comes from: `_numpy` for arrays and memory maps, `_scipy` for CSR
-matrices. A module `_dask` would serve dask arrays without a change elsewhere.
+matrices; `_array_api` serves several libraries. A module `_dask` would serve dask arrays without a change elsewhere.
 """
 
 from __future__ import annotations
@@ -17,6 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, row_slices
+from .._util.devices import LIBRARIES, library_of
 from ._lazy import in_memory, is_lazy, read_blocks
 
 APPLY_BYTES = 16 * 2**20  # of rows at a time, where a model is applied to them
@@ -71,7 +72,8 @@ class Storage(Protocol):
 @lru_cache
 def _module(kind: Any) -> Storage | None:
     for parent in kind.__mro__:
-        name = f"{__name__}._{parent.__module__.partition('.')[0]}"
+        library = library_of(parent)
+        name = f"{__name__}._{'array_api' if library in LIBRARIES else library}"
         if find_spec(name):
             module: Any = import_module(name)
             return module  # type: ignore[no-any-return]
@@ -93,7 +95,10 @@ def storage(rows: Rows) -> Storage:
     return found
 
 
-def blocks(rows: Rows, n_bytes: int = APPLY_BYTES) -> Iterator[Rows]:
-    """Yield consecutive blocks of rows of about `n_bytes`."""
-    for part in row_slices(rows.shape[0], int(1 + n_bytes / (1 + storage(rows).bytes_per_row(rows)))):
-        yield rows[part]
+def blocks(rows: Rows, n_bytes: int | None = None) -> Iterator[Rows]:
+    """Yield consecutive blocks of rows of about `n_bytes`; None means what suits their kind."""
+    read = storage(rows)
+    if n_bytes is None:
+        n_bytes = int(getattr(read, "APPLY_BYTES", APPLY_BYTES))
+    for part in row_slices(rows.shape[0], int(1 + n_bytes / (1 + read.bytes_per_row(rows)))):
+        yield rows[part, :]

@@ -18,7 +18,7 @@ from .._util.table import Table
 from ..blocks import unit_numbers
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
 from ..fitting import Fit, HeldOut, Training, fold_error, held_out, many_problems, resolved, unwarned
-from ..groups import Groups
+from ..groups import Groups, refuse_devices
 from ..moments import MAX_DENSE, Fold
 from ..rows import storage
 from ..subspaces import affinity
@@ -225,6 +225,7 @@ def compare(
     'ContraPCA'
     """
     tables = complete_tables(X, background, "compare").with_one_background("compare")
+    refuse_devices(tables, "compare")
     k = check_n_components(n_components, tables.n_features)
     counts = tables.rows.map(lambda rows: rows.shape[0])
     classes = _checked_labels(labels, counts.foreground)

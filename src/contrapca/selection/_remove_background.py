@@ -8,6 +8,7 @@ import numpy as np
 
 from .._checks import check_count
 from .._util.arrays import is_sparse
+from .._util.devices import cast, float_type, put
 from ..groups import like_table, split_groups
 from ..moments import Complete, alone, collect
 from ..rows import storage
@@ -61,4 +62,4 @@ def remove_background(X: Any, *, background: Any, n_directions: int = 2) -> Any:
     B, rows = own.lift(C, spectrum.vectors, spectrum.values), tables.rows.foreground
     along = storage(rows).centred_product(rows, tables.means.foreground, B)
     dense = rows.toarray() if is_sparse(rows) else rows
-    return like_table((dense - along @ B.T).astype(rows.dtype), X)
+    return like_table(cast(dense - along @ put(B, rows, float_type(rows)).T, rows), X)

@@ -15,7 +15,7 @@ from .._util.threads import single_thread
 from ..backgrounds import named_backgrounds
 from ..blocks import Indices, count_units, paired_units, unit_numbers, warn_of_replicates
 from ..exceptions import GroupError
-from ..groups import Groups, Tables, split_groups
+from ..groups import Groups, Tables, refuse_devices, split_groups
 from ..moments import collect
 from ._permutation import permutation_test
 from ._split_axes import axes_of_split
@@ -180,6 +180,7 @@ def contrast_test(
     2
     """
     tables = split_groups(X, None, background, None, name="contrast_test", needs_background=True, allow_missing=True)
+    refuse_devices(tables, "contrast_test")
     if blocks is None and background_blocks is None:
         named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
         warn_of_replicates(named, "pass blocks= and background_blocks=")

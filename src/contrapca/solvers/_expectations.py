@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from .._util.arrays import Array
 from ..gaussian import LatentGaussian, masked_inverses, packed_products, triangle
-from ..moments import MaskedGroup
+from ..moments import DeviceMaskedRows, MaskedGroup
 from ..objectives import masked_latents
+from . import _expectations_on_device as on_device
 
 CG_TOLERANCE, CG_STEPS = 1e-10, 1000
 
@@ -20,7 +23,7 @@ def gls_mean(group: MaskedGroup, W: Array, sigma2: float) -> Array:
     is unbiased even if missingness depends on observed values. Solved by conjugate gradients: nothing D x D is formed.
     """
     projection = LatentGaussian(group.mean, W, sigma2).projection()
-    parts = []  # calls v -> sum_i L_i'A_i^-1 L_i v sigma2
+    parts: list[Callable[[Array], Array]] = []  # calls v -> sum_i L_i'A_i^-1 L_i v sigma2
     right = np.zeros(group.mean.size)  # sum_i L_i'A_i^-1 (x_i - mean) sigma2
     if group.complete is not None:
         complete = group.complete
@@ -30,7 +33,11 @@ def gls_mean(group: MaskedGroup, W: Array, sigma2: float) -> Array:
 
         parts.append(of_complete)
         right += of_complete(complete.mean - group.mean)
-    if group.rows is not None:
+    if isinstance(group.rows, DeviceMaskedRows):
+        of_device_rows, own = on_device.gls_system(group.rows, W, sigma2)
+        parts.append(of_device_rows)
+        right += own
+    elif group.rows is not None:
         rows = group.rows
         inverses, _ = masked_inverses(W, sigma2, rows.masks)
         often = rows.pattern_weights @ rows.masks
@@ -60,7 +67,9 @@ def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> floa
     values of a pattern, the first term is the inner product of sum_j w_j w_j' and the sum of E[z z'] over its rows.
     """
     total = float(group.squares.sum())
-    if group.rows is not None:
+    if isinstance(group.rows, DeviceMaskedRows):
+        total += on_device.missing_square(group.rows, W, sigma2)
+    elif group.rows is not None:
         rows, d = group.rows, W.shape[1]
         inverses, _, _, Z = masked_latents(rows, W, sigma2)
         upper, right, _ = triangle(d)
@@ -85,7 +94,9 @@ def expected_covariance(group: MaskedGroup, U: Array, W: Array, sigma2: float) -
     total = np.zeros((k, k))
     if group.complete is not None:
         total += U.T @ group.complete.scatter.matmul(U)
-    if group.rows is not None:
+    if isinstance(group.rows, DeviceMaskedRows):
+        total += on_device.second_moment(group.rows, U, W, sigma2)
+    elif group.rows is not None:
         rows, d = group.rows, W.shape[1]
         inverses, _, _, Z = masked_latents(rows, W, sigma2)
         # G[p, k] = W_h'u_h of pattern p and direction k, shape (P, k, d): the total minus the observed part.

@@ -48,7 +48,7 @@ class _EstimatedScatter:
         scaled = V / fraction
         product = np.zeros(V.shape)
         if group.rows is not None:
-            product += group.rows.values.T @ (group.rows.values @ scaled)
+            product += group.rows.product(scaled)
         if group.complete is not None:
             product += group.complete.scatter.matmul(scaled)
         squares = group.squares[:, None]
