@@ -52,13 +52,16 @@ ONE_ROOM_ONLY = {
     "fastexcel": "tables",
     "PIL": "datasets",
     "arviz": "uncertainty",
+    "dask": "rows",
+    "h5py": "rows",
     "jinja2": "reporting",
     "matplotlib": "plots",
     "numba": "uncertainty",
     "nutpie": "uncertainty",
     "pandas": "datasets scverse",
-    "polars": "tables",
+    "polars": "rows tables",
     "threadpoolctl": "_util",
+    "zarr": "rows",
 }
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from . import datasets, exceptions, get, pl, plots, results, theory, tl
     from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, RatioPCA
     from .limits import gamma_limits
-    from .moments import Moments
+    from .moments import Moments, memory_estimate
     from .paths import contrast_path, load
     from .reporting import report
     from .selection import GammaSearch, compare, contrast_test, held_out_contrast, remove_background
@@ -35,6 +35,7 @@ _HOMES = {
     "gamma_limits": "limits",
     "held_out_contrast": "selection",
     "load": "paths",
+    "memory_estimate": "moments",
     "remove_background": "selection",
     "report": "reporting",
 }
@@ -59,6 +60,7 @@ __all__ = [
     "get",
     "held_out_contrast",
     "load",
+    "memory_estimate",
     "pl",
     "plots",
     "remove_background",

@@ -23,7 +23,7 @@ from .backgrounds import (
     named_backgrounds,
 )
 from .exceptions import GroupError, NonFiniteError, warn
-from .rows import is_storage, storage
+from .rows import Blocked, is_storage, opened, storage
 
 # Groups whose means are further apart than this many pooled sd were probably prepared differently.
 MAX_MEAN_DISTANCE = 10.0
@@ -167,10 +167,16 @@ def feature_label(names: Sequence[str] | None, index: int) -> str:
     return repr(names[index]) if names else f"column {index}"
 
 
-def check_table(table: Any, name: str, group: str = "foreground", *, least: int = 2) -> Rows:
-    """A 2-D float32 or float64 array (a view where possible) or CSR matrix; finiteness is checked later."""
+def check_table(table: Any, name: str, group: str = "foreground", memory_limit: Any = None, *, least: int = 2) -> Rows:
+    """A 2-D float32 or float64 array (a view where possible), a CSR matrix, or rows that are read in blocks.
+
+    Finiteness is checked later.
+    """
     if on_device(table):
         return check_device_table(table, f"{name} ({group})", least_rows=least)
+    table = opened(table, memory_limit)
+    if isinstance(table, Blocked):
+        return _check_size(table, name, group, least)
     if getattr(getattr(table, "dtype", None), "kind", "") == "c":
         raise ValueError(
             f"Complex data not supported: the table's type is {table.dtype}. Pass real numbers, for example real and "
@@ -227,6 +233,15 @@ def check_device_table(table: Any, name: str, least_rows: int = 2) -> Rows:
             f"and 1 are required by {name}."
         )
     return table
+
+
+def _check_size(rows: Blocked, name: str, group: str, least: int) -> Blocked:
+    if rows.shape[0] < least or rows.shape[1] < 1:
+        raise ValueError(
+            f"Found array with {rows.shape[0]} sample(s) and {rows.shape[1]} feature(s) for {name} ({group}), while at "
+            f"least {least} samples and 1 feature are required."
+        )
+    return rows
 
 
 def without_mask(table: Any) -> Any:
@@ -292,6 +307,7 @@ def split_groups(
     sample_weight: Any = None,
     background_weight: Any = None,
     gamma: Any = None,
+    memory_limit: Any = None,
 ) -> Tables:
     """Foreground and background rows from the arguments of `fit`.
 
@@ -307,6 +323,7 @@ def split_groups(
             f"y has shape {shape}, but it must contain one group label per row. To pass the background "
             "table, write fit(X, background=Y)."
         )
+    X = opened(X, memory_limit)
     names = column_names(X)
     if background is not None:
         if background_label is not None and y is not None:
@@ -314,7 +331,7 @@ def split_groups(
                 "Both background= and y with background_label= were given: use only one of them to specify the "
                 "background."
             )
-        given = named_backgrounds(background)
+        given = {group: opened(table, memory_limit) for group, table in named_backgrounds(background).items()}
         rows = Groups.from_items(
             [check_table(X, name), *(check_table(table, name, group) for group, table in given.items())],
             ("foreground", *given),

@@ -15,7 +15,7 @@ from ._util.arrays import Array, Rows
 from ._util.devices import cast, float_type, namespace, on_device, put, stacked
 from ._util.text import default_names
 from .groups import Groups, check_names, check_table, column_means, feature_label
-from .rows import blocks, storage
+from .rows import Blocked, blocks, storage
 
 # How far column means may be from those of a fit: in standard deviations (more for GLS means), and relative (for
 # float32).
@@ -60,8 +60,8 @@ class Units:
 
     def apply(self, function: Callable[[Rows], Array], rows: Rows) -> Array:
         """Apply a function to blocks of rows in model units and stack the results in the rows' float type."""
-        scaled = storage(rows).scaled
-        return stacked([cast(function(scaled(block, self.scale)), rows) for block in blocks(rows)])
+        found = [function(storage(block).scaled(block, self.scale)) for block in blocks(rows)]
+        return stacked([cast(part, rows) for part in found])
 
     def undo(self, rows: Array) -> Array:
         """Convert rows from model to original units, in the float type of the fit; on a device in the rows' own."""
@@ -74,6 +74,8 @@ class Units:
         logs = np.log(self.scale)
         if not missing or not np.any(logs):
             return float(logs.sum())
+        if isinstance(rows, Blocked):
+            return np.concatenate([~np.isnan(block) @ logs for block in blocks(rows)])
         xp = namespace(rows)
         return cast(~xp.isnan(rows), placed := put(logs, rows)) @ placed
 

@@ -24,7 +24,7 @@ def counts(draw, n):
     return found
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data(), tables(), st.sampled_from([None, (0.2, 0.5)]), st.sampled_from(["eigh", "dual", "lanczos", "sparse"]))
 def test_contrasts(data, case, gammas, solver):
     """Of two backgrounds, against the matrix of repeated rows."""
@@ -58,7 +58,7 @@ def test_contrasts(data, case, gammas, solver):
     np.testing.assert_allclose(C.trace, np.trace(expected), atol=1e-9 * size)
 
 
-@settings(max_examples=40)
+@settings(max_examples=25)
 @given(st.data(), masked_tables())
 def test_likelihood_of_observed_values(data, case):
     w, v = data.draw(counts(len(case.X))), data.draw(counts(len(case.Y)))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -18,18 +19,28 @@ from .._util.devices import float_type, namespace, on_device, place_of, put
 from .._util.table import Table
 from .._util.text import listed
 from ..fitting import Fit, Latents, Settings, fit_data
-from ..groups import Groups, Tables, canonical, check_device_table, column_means, refuse_devices, without_mask
+from ..groups import (
+    Groups,
+    Tables,
+    canonical,
+    check_device_table,
+    check_names,
+    column_means,
+    refuse_devices,
+    without_mask,
+)
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, collect, read
-from ..rows import storage
+from ..rows import Blocked, map_rows, opened, storage
 from ..uncertainty import ContrastPosterior, bootstrap
 from ..units import Units, check_same_tables, group_of
 from ._persistence import REGISTRY, fit_from_saved, saved_fit
+from ._streaming import Streaming
 
 OfBackgrounds = Any  # an array, a dict of them by name if there are several backgrounds, None if there is none
 
 
-class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Decomposition(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not public. All fitted attributes come from the fit in `_state`."""
 
     _method: ClassVar[Method | None] = PCPCA_METHOD
@@ -56,10 +67,18 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # ------------------------------------------------------------------ fit
 
     def _fit(
-        self, X: Any, y: Any, background: Any, gamma: float | None, sample_weight: Any, background_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        background: Any,
+        gamma: float | None,
+        sample_weight: Any,
+        background_weight: Any = None,
+        memory_limit: Any = None,
     ) -> Self:
         """Compute everything first and set attributes last, so a failure leaves nothing behind."""
         check_option(self.scale, "scale", self._scales)
+        X = opened(X, memory_limit)
         tables = read(
             X,
             y,
@@ -71,10 +90,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             sample_weight=sample_weight,
             background_weight=background_weight,
             gamma=getattr(self, "gamma", None),
+            memory_limit=memory_limit,
         )
         fit = self._fitted(tables, self._collected(tables), gamma)
-        if not isinstance(X, Moments):
+        if not isinstance(X, Moments | Blocked):
             validate_data(self, X, skip_check_array=True)
+        self._stream = None
         return self._with_fit(fit)._following(X)
 
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
@@ -174,7 +195,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             rows = check_device_table(X, type(self).__name__, least_rows=1)
             validate_data(self, rows, reset=False, skip_check_array=True)
             return rows, self._has_missing(rows)
+        X = opened(X)
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+        if isinstance(X, Blocked):
+            return self._state.units.foreground.check(X, allow_missing=self._state.model is not None)
         rows = canonical(validate_data(self, without_mask(X), reset=False, **checks))
         return rows, self._has_missing(rows)
 
@@ -209,10 +233,23 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Returns
         -------
-        Z : ndarray of shape (n, d), in the float type of `X`
+        Z : ndarray of shape (n, d), in the float type of `X`; for a dask array, a dask array
         """
+        check_is_fitted(self)
+        return self._by_block(X, lambda rows: self._latents_of(rows, center), self._n_features_out)
+
+    def _latents_of(self, X: Any, center: str) -> Array:
         rows, missing = self._rows(X)
         return self._latent_means(rows, missing, center)
+
+    def _by_block(self, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
+        """A function of rows; of a dask array, a dask array whose blocks are not computed yet."""
+        rows = opened(X)
+        if not isinstance(rows, Blocked) or not rows.remote:
+            return function(X)
+        if rows.shape[1] != self.n_features_in_:
+            raise ValueError(f"X has {rows.shape[1]} features, but {self.n_features_in_} were fitted.")
+        return map_rows(X, function, n_columns)
 
     def _latent_means(self, rows: Rows, missing: bool, center: str) -> Array:
         units, fit = self._units(center), self._state
@@ -309,11 +346,14 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ) -> Tables:
         """Check the tables of the fit when they are passed again."""
         check_is_fitted(self)
+        X = opened(X)
         contrasted = self._state.units.background is not None
         if not contrasted and background is not None:
             raise ValueError("This model was fitted without a background: do not pass one.")
-        if not isinstance(X, Moments):
+        if not isinstance(X, Moments | Blocked):
             validate_data(self, X, reset=False, skip_check_array=True)  # names and number of features
+        elif isinstance(X, Blocked):
+            check_names(X, self._state.units.foreground.labels)
         elif X.mean.size != self.n_features_in_:
             raise ValueError(f"X has {X.mean.size} features, but the fit had {self.n_features_in_}.")
         label = self._parameters.get("background_label") if contrasted else None

@@ -88,9 +88,13 @@ class Likelihood(Decomposition):
 
         Returns
         -------
-        log_likelihood : ndarray of shape (n,), in original units
+        log_likelihood : ndarray of shape (n,), in original units; for a dask array, a dask array
             Log-likelihood of the observed values; 0 for a row without any.
         """
+        check_is_fitted(self)
+        return self._by_block(X, self._log_likelihoods, None)
+
+    def _log_likelihoods(self, X: Any) -> Array:
         rows, missing = self._rows(X)
         return self._log_density(self.model_, rows, missing, self._state.units.foreground)
 
@@ -106,7 +110,7 @@ class Likelihood(Decomposition):
         y : array-like of shape (n,), optional
             With `background_label`, rows with that label are dropped.
         """
-        log_likelihood = self.score_samples(X)
+        log_likelihood = np.asarray(self.score_samples(X))
         if y is not None and self.background_label is not None:
             groups, _ = label_groups(y, self.background_label, log_likelihood.shape[0])
             log_likelihood = chosen(log_likelihood, groups == 0)
@@ -194,6 +198,7 @@ class Likelihood(Decomposition):
         True
         """
         rows, _ = self._rows(X)
+        rows = rows[:]
         if is_sparse(rows):
             raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
         if n_draws is not None:

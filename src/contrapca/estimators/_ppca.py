@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, Self
 
 from ._likelihood import Likelihood
@@ -98,7 +99,7 @@ class PPCA(Likelihood):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, memory_limit: Any = None) -> Self:
         """Fit to the rows of `X`.
 
         Parameters
@@ -108,9 +109,47 @@ class PPCA(Likelihood):
         y : ignored
         sample_weight : array-like of shape (n,), optional
             How often each row counts, 0 or more: weights are the same as repeated rows.
+        memory_limit : int or str, optional
+            How much memory may be used for blocks of rows from files, memory maps, zarr and HDF5, and for their
+            moments: bytes, or text such as "500 MB".
 
         Returns
         -------
         self
         """
-        return self._fit(X, None, None, 0.0, sample_weight)
+        return self._fit(X, None, None, 0.0, sample_weight, memory_limit=memory_limit)
+
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+        """Add a batch of rows, and fit to all rows so far.
+
+        Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as
+        there are rows enough; until then it only counts them. `moments_` has the moments so far, which can be saved.
+
+        Parameters
+        ----------
+        X : as for `fit`, complete rows or Moments
+        y : ignored
+        sample_weight : array-like of shape (n,), optional
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(0.0, X, None, None, sample_weight, None)
+
+    def fit_batches(self, batches: Iterable[Any], *, checkpoint: Any = None) -> Self:
+        """Fit to rows that come in batches, of which one at a time is in memory.
+
+        Parameters
+        ----------
+        batches : iterable
+            Tables of complete rows, or dicts of the arguments of `partial_fit`.
+        checkpoint : str or path-like, optional
+            A file that has the moments after every batch. If it exists, as many batches as it counts are skipped: a run
+            that was stopped, in whatever way, continues where it was. Remove it to start anew.
+
+        Returns
+        -------
+        self
+        """
+        return self._fit_batches(batches, checkpoint, 0.0)

@@ -16,5 +16,8 @@ from ._contrast import (
 from ._dual import Basis, reduce_rows
 from ._folds import Fold, assign_folds, make_folds, ready, row_units, without
 from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
+from ._masked_blocks import MaskedBlocks
 from ._masked_on_device import DeviceMaskedRows
+from ._memory import memory_estimate
 from ._moments import DenseScatter, Moments, RowScatter, Scatter, dense_moments, pooled_deviation, row_moments
+from ._stream import Stream, read_batch

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 
 from .._util.arrays import is_sparse
 from ..groups import Tables
+from ..rows import Blocked
 
 # Up to this order a dense eigenproblem takes at most a minute and about 1.5 GiB.
 MAX_DENSE = 8000
@@ -35,7 +36,20 @@ class SolverChoice:
 def choose_solver(tables: Tables, requested: str = "auto") -> SolverChoice:
     """The solver for these tables; see `select_solver`."""
     n_rows = sum(table.shape[0] for table in tables.rows)
+    if any(isinstance(table, Blocked) for table in tables.rows):
+        return _select_for_blocks(tables.n_features, requested)
     return select_solver(n_rows, tables.n_features, any(map(is_sparse, tables.rows)), requested)
+
+
+def _select_for_blocks(n_features: int, requested: str) -> SolverChoice:
+    """The solver for rows that are read in blocks."""
+    if requested == "dual":
+        raise ValueError("solver='dual' would read all rows into memory. Use 'eigh', 'lanczos' or 'auto'.")
+    if requested != "auto":
+        return select_solver(n_features, n_features, False, requested)
+    if n_features <= MAX_DENSE:
+        return SolverChoice("eigh", f"rows are read in blocks, once, for one {n_features} x {n_features} matrix")
+    return SolverChoice("lanczos", f"rows are read in blocks, and {n_features} features are too many for a matrix")
 
 
 def select_solver(n_rows: int, n_features: int, sparse: bool, requested: str = "auto") -> SolverChoice:

@@ -7,16 +7,19 @@ from typing import Any
 
 import numpy as np
 
-from .._util.arrays import Array
+from .._util.arrays import Array, available_memory
 from .._util.devices import float_type, host
+from .._util.memory import in_words
 from ..backgrounds import mix_of, named_backgrounds
 from ..exceptions import GroupError, warn
 from ..groups import Groups, Tables, split_groups, warn_distant_means
+from ..rows import Blocked
 from ..units import Units
 from ._choice import SolverChoice, choose_solver
 from ._contrast import Contrast
 from ._dual import Basis, reduce_rows
 from ._masked import MaskedGroup, observe, pooled_masked_deviation
+from ._masked_blocks import observe_blocks
 from ._moments import Moments, dense_moments, divisors, pooled_deviation, row_moments
 
 Scale = str | None | Groups[Array]  # how to scale, or the divisors of each group
@@ -92,6 +95,7 @@ def read(
     sample_weight: Any = None,
     background_weight: Any = None,
     gamma: Any = None,
+    memory_limit: Any = None,
 ) -> Tables:
     """Check the groups as passed by the user: tables or moments."""
     others = named_backgrounds(background)
@@ -107,6 +111,7 @@ def read(
             sample_weight=sample_weight,
             background_weight=background_weight,
             gamma=gamma,
+            memory_limit=memory_limit,
         )
     if background is None and needs_background:
         raise GroupError(f"{name} contrasts two groups but was given one: pass background= as moments too.")
@@ -172,9 +177,23 @@ def collect_incomplete(tables: Tables, scale: Scale = None) -> Incomplete:
     return Incomplete(groups.map(MaskedGroup.scaled, scales) if scale else groups, units)
 
 
+def _in_memory(rows: Any, name: str) -> Array:
+    """Rows of files with missing values, which every step of the solver needs."""
+    needed = 3 * 8 * rows.size
+    if needed > available_memory():
+        raise ValueError(
+            f"Values are missing in the {name}, and its {rows.shape[0]} rows do not fit into memory (they need "
+            f"{in_words(needed)}): impute them, drop incomplete rows, or use a dask array."
+        )
+    found: Array = rows[:]
+    return found
+
+
 def _observed_group(rows: Array, weights: Array | None, name: str, tables: Tables) -> MaskedGroup:
     """One group; errors name the group and the feature."""
-    group, empty = observe(rows, weights)
+    if isinstance(rows, Blocked) and not rows.remote:
+        rows = _in_memory(rows, name)
+    group, empty = (observe_blocks if isinstance(rows, Blocked) else observe)(rows, weights)
     if empty >= rows.shape[0] - 1:
         raise GroupError(f"{empty} of the {rows.shape[0]} {name} rows have no observed value: at least 2 are needed.")
     if empty:

@@ -15,7 +15,7 @@ from .._util.arrays import Array, Rows
 from .._util.devices import chosen, outer, put
 from ..exceptions import GroupError
 from ..groups import Groups, Tables
-from ..rows import storage
+from ..rows import Blocked, labelled_moments, storage
 from ..units import Units
 from ._choice import MAX_DENSE, SolverChoice, choose_solver
 from ._collect import Complete
@@ -107,11 +107,14 @@ def ready(groups: Groups[Moments], n_features: int | None = None) -> Complete:
 
 def _folds_of_moments(tables: Tables, fold_of: Groups[Labels], count: int) -> Iterator[Fold]:
     names = tables.names if tables.text_names else None
-    parts = tables.rows.map(
-        lambda rows, folds, w: [_moments(chosen(rows, folds == k), _some(w, folds == k), names) for k in range(count)],
-        fold_of,
-        tables.weights,
-    )
+
+    def of_folds(rows: Rows, folds: Labels, w: Array | None) -> list[Moments]:
+        if isinstance(rows, Blocked):  # all in one pass
+            found = labelled_moments(rows, folds, count, w)
+            return [Moments(weight, mean, DenseScatter(scatter), names) for weight, mean, scatter in found]
+        return [_moments(chosen(rows, folds == k), _some(w, folds == k), names) for k in range(count)]
+
+    parts = tables.rows.map(of_folds, fold_of, tables.weights)
     totals = parts.map(lambda every: reduce(add, every))
     for k in range(count):
         left = parts.map(lambda every, total, k=k: _rest(total, every, k), totals)  # type: ignore[misc]

@@ -109,7 +109,7 @@ class MaskedGroup:
         How often each feature was observed, by weight.
     complete : Moments or None
         The complete rows, if they outnumber the features; their scatter is about `mean`.
-    rows : MaskedRows, DeviceMaskedRows or None
+    rows : MaskedRows, DeviceMaskedRows, MaskedBlocks or None
         All other rows.
     squares : ndarray of shape (D,)
         Sum of squared deviations from `mean` of each feature.
@@ -119,7 +119,7 @@ class MaskedGroup:
     mean: Array
     feature_counts: Array
     complete: Moments | None
-    rows: MaskedRows | DeviceMaskedRows | None
+    rows: Any
     squares: Array
 
     @property
@@ -242,7 +242,7 @@ def observe(rows: Array, weights: Array | None = None) -> tuple[MaskedGroup, int
         filled, absent, rest = filled[~full], absent[~full], w[~full]
     else:
         rest = w
-    return MaskedGroup(total, mean, counts, complete, _by_pattern(filled, absent, rest), squares), int(empty.sum())
+    return MaskedGroup(total, mean, counts, complete, by_pattern(filled, absent, rest), squares), int(empty.sum())
 
 
 def _observe_on_device(rows: Any, weights: Array | None) -> tuple[MaskedGroup, int]:
@@ -259,7 +259,7 @@ def _observe_on_device(rows: Any, weights: Array | None) -> tuple[MaskedGroup, i
     return MaskedGroup(found.weight, mean, found.feature_counts, complete, rest, found.column_squares()), empty
 
 
-def _by_pattern(values: Array, absent: npt.NDArray[np.bool_], weights: Array) -> MaskedRows | None:
+def by_pattern(values: Array, absent: npt.NDArray[np.bool_], weights: Array) -> MaskedRows | None:
     """Rows sorted by pattern of missing values."""
     if values.shape[0] == 0:
         return None

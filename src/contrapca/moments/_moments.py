@@ -194,10 +194,15 @@ class Moments:
         columns = column_names(X) or [None]
         names = tuple(columns) if all(isinstance(column, str) for column in columns) else None
         weights = check_weights(sample_weight, rows.shape[0], "sample_weight")
+        return replace(cls.of_table(rows, weights), names=names)
+
+    @classmethod
+    def of_table(cls, rows: Rows, weights: Array | None) -> Moments:
+        """The moments of a checked table."""
         found = dense_moments(rows, column_means(rows, weights), weights)
         if not np.isfinite(found.scatter.trace):
             raise ValueError("Input contains values too large to be squared: rescale them.")
-        return replace(found, names=names)
+        return found
 
     def __add__(self, other: Moments) -> Moments:
         """The moments of both groups of rows together (F8)."""

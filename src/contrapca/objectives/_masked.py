@@ -9,7 +9,7 @@ import numpy as np
 from .._util.arrays import Array
 from .._util.devices import host, namespace, put
 from ..gaussian import device_inverses, log_normaliser, masked_inverses, packed_products, times, triangle, unpack
-from ..moments import DeviceMaskedRows, MaskedGroup, MaskedRows
+from ..moments import DeviceMaskedRows, MaskedBlocks, MaskedGroup, MaskedRows
 from ._complete import Evaluation, moments_log_likelihood
 
 
@@ -36,7 +36,7 @@ def masked_log_likelihood(
         if group.complete is not None:
             parts.append(moments_log_likelihood(group.complete, W, sigma2, determinants=determinants))
         if group.rows is not None:
-            of_rows: Any = _of_device_rows if isinstance(group.rows, DeviceMaskedRows) else _of_rows
+            of_rows: Any = OF_ROWS[type(group.rows)]
             parts.append(of_rows(group.rows, W, sigma2, determinants=determinants))
         value += coefficient * sum(part.value for part in parts)
         gradient_W += coefficient * sum(part.gradient_W for part in parts)
@@ -105,3 +105,17 @@ def _of_device_rows(rows: DeviceMaskedRows, W: Array, sigma2: float, *, determin
         total += (rows.cells - rows.weight * d) / sigma2
     gradient_sigma2 = 0.5 * ((q - length) / sigma2 - (total if determinants else 0.0))
     return Evaluation(normaliser - 0.5 * q, host(gradient_W), gradient_sigma2, [q])
+
+
+def _of_blocks(blocks: MaskedBlocks, W: Array, sigma2: float, *, determinants: bool) -> Evaluation:
+    """The same of rows on a cluster: every block's is computed there, and their sum comes back."""
+
+    def of_block(rows: MaskedRows) -> tuple[float, Array, float, float]:
+        found = _of_rows(rows, W, sigma2, determinants=determinants)
+        return found.value, found.gradient_W, found.gradient_sigma2, found.quadratics[0]
+
+    value, gradient_W, gradient_sigma2, q = blocks.total(of_block)
+    return Evaluation(value, gradient_W, gradient_sigma2, [q])
+
+
+OF_ROWS = {MaskedRows: _of_rows, DeviceMaskedRows: _of_device_rows, MaskedBlocks: _of_blocks}

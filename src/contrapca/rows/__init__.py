@@ -7,10 +7,12 @@ matrices; `_array_api` serves several libraries. A module `_dask` would serve da
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from functools import lru_cache
 from importlib import import_module
 from importlib.util import find_spec
+from pathlib import Path
 from typing import Any, Protocol
 
 import numpy as np
@@ -18,9 +20,19 @@ import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, row_slices
 from .._util.devices import LIBRARIES, library_of
+from .._util.memory import bytes_of, in_words
+from ..exceptions import GroupError, TableFileError
+from ._blocked import ONE_PASS_FEATURES, Blocked, FileRows, labelled_moments
 from ._lazy import in_memory, is_lazy, read_blocks
 
 APPLY_BYTES = 16 * 2**20  # of rows at a time, where a model is applied to them
+MEMORY_LIMIT = 256 * 2**20  # for blocks that are read from files, and their moments, unless told otherwise
+# The moments of blocks take so many matrices of features x features, and so many copies of a block in float64.
+MATRICES, COPIES = 7, 4
+
+# The module that reads a file of each kind, and those whose arrays are tables that are not in memory.
+READERS = {".parquet": "_polars", ".h5": "_h5py", ".hdf5": "_h5py", ".zarr": "_zarr"}
+ON_DISK = ("h5py", "zarr")
 
 
 class Storage(Protocol):
@@ -72,6 +84,9 @@ class Storage(Protocol):
 @lru_cache
 def _module(kind: Any) -> Storage | None:
     for parent in kind.__mro__:
+        if parent is Blocked:
+            found: Any = import_module(f"{__name__}._blocked")
+            return found  # type: ignore[no-any-return]
         library = library_of(parent)
         name = f"{__name__}._{'array_api' if library in LIBRARIES else library}"
         if find_spec(name):
@@ -102,3 +117,101 @@ def blocks(rows: Rows, n_bytes: int | None = None) -> Iterator[Rows]:
         n_bytes = int(getattr(read, "APPLY_BYTES", APPLY_BYTES))
     for part in row_slices(rows.shape[0], int(1 + n_bytes / (1 + read.bytes_per_row(rows)))):
         yield rows[part, :]
+
+
+# ---------------------------------------------------------------------- tables that are not in memory
+
+
+def opened(table: Any, memory_limit: Any = None) -> Any:
+    """Files and arrays on disk as rows that are read block by block; tables in memory as they are.
+
+    Parameters
+    ----------
+    table : any table, path, array of h5py, zarr or dask, or list of paths and arrays
+    memory_limit : int or str, optional
+        How much memory blocks and their moments may take; memory maps are read in such blocks only if it is given.
+    """
+    if isinstance(table, Blocked):
+        return table
+    if _library(table) == "dask":
+        from ._dask import DaskRows
+
+        return DaskRows(table)
+    several = isinstance(table, list | tuple) and len(table) > 0 and all(map(_is_source, table))
+    if not several and not (_is_source(table) and not (isinstance(table, np.memmap) and memory_limit is None)):
+        if memory_limit is not None:
+            bytes_of(memory_limit)
+        return table
+    parts = [_part(one) for one in (table if several else [table])]
+    for part in parts:
+        if part.shape[1] != parts[0].shape[1] or _names(part) != _names(parts[0]):
+            raise GroupError(
+                f"{_title(part)} does not have the columns of {_title(parts[0])}: all parts of a table need the same, "
+                "in the same order."
+            )
+    return FileRows(parts, _block_bytes(memory_limit, parts[0].shape[1]))
+
+
+def map_rows(array: Any, function: Callable[[Rows], Array], n_columns: int | None) -> Any:
+    """A dask array of function(block), not computed yet."""
+    from . import _dask
+
+    return _dask.map_rows(array, function, n_columns)
+
+
+def _library(table: Any) -> str:
+    return type(table).__module__.partition(".")[0]
+
+
+def _is_source(table: Any) -> bool:
+    return isinstance(table, str | os.PathLike | np.memmap) or _library(table) in ON_DISK
+
+
+def _part(one: Any) -> Any:
+    """A table with `shape`, `dtype` and slices of rows."""
+    if isinstance(one, np.memmap):
+        return one
+    if not isinstance(one, str | os.PathLike):
+        found = import_module(f"{__name__}._{_library(one)}").source(one)
+        if found is None:
+            raise TableFileError(
+                f"{one!r} is not a table: pass an array of two dimensions, or a group with a CSR matrix."
+            )
+        return found
+    path = Path(one)
+    if not path.exists():
+        raise FileNotFoundError(f"There is no file {str(path)!r}.")
+    if path.suffix == ".npy":
+        try:
+            found = np.load(path, mmap_mode="r", allow_pickle=False)
+        except ValueError as error:
+            raise TableFileError(f"{str(path)!r} cannot be read: {error}. It may be damaged or incomplete.") from error
+        if found.ndim != 2:
+            raise TableFileError(f"{str(path)!r} has {found.ndim} dimensions: a table has two.")
+        return found
+    if path.suffix not in READERS:
+        raise TableFileError(
+            f"{str(path)!r} is not read in blocks: use .npy, .parquet, .h5, .hdf5 or .zarr, or read the table first."
+        )
+    return import_module(f"{__name__}.{READERS[path.suffix]}").open_path(str(path))
+
+
+def _names(part: Any) -> Any:
+    return getattr(part, "columns", None)
+
+
+def _title(part: Any) -> str:
+    return repr(getattr(part, "filename", None) or getattr(part, "name", "a part"))
+
+
+def _block_bytes(memory_limit: Any, n_features: int) -> int:
+    """How large a block may be, so that it and the moments stay within the limit."""
+    matrices = MATRICES * 8 * n_features**2 if n_features <= ONE_PASS_FEATURES else 0
+    limit = max(MEMORY_LIMIT, 2 * matrices) if memory_limit is None else bytes_of(memory_limit)
+    left = (limit - matrices) // COPIES
+    if left < 8 * n_features:
+        raise ValueError(
+            f"memory_limit={memory_limit!r} is too small for {n_features} features: moments and a block of one row "
+            f"take {in_words(matrices + 8 * COPIES * n_features)}."
+        )
+    return left

@@ -13,7 +13,7 @@ from .._util.threads import calm_threads
 from ..blocks import Indices
 from ..groups import Groups
 from ..moments import DenseScatter, Moments
-from ..rows import storage
+from ..rows import Blocked, labelled_moments, storage
 from ._splits import Flags
 
 # The matrices of the chunks are at most 500 x 500 (80 MB for both groups). Wider tables are first rotated to the
@@ -45,6 +45,8 @@ class GroupRows:
     def coordinates(self, directions: Array) -> Array:
         """Centred, scaled rows along directions (D, c), shape (n, c), block by block in float64."""
         P = directions / self.scale[:, None]
+        if isinstance(self.rows, Blocked):
+            return storage(self.rows).centred_product(self.rows, self.mean, P)
         found = np.empty((self.rows.shape[0], P.shape[1]))
         for part, block in _blocks(self.rows, P.shape[1]):
             found[part] = storage(block).centred_product(block, self.mean, P)
@@ -57,13 +59,16 @@ class GroupRows:
     def times(self, V: Array) -> Array:
         """The scatter matrix times V (D, k), block by block."""
         P, product = V / self.scale[:, None], np.zeros_like(V)
+        if isinstance(self.rows, Blocked):
+            return storage(self.rows).product(self.rows, self.mean, P) / self.scale[:, None]
         for _, block in _blocks(self.rows, V.shape[1]):
             product += storage(block).product(block, self.mean, P)
         return product / self.scale[:, None]
 
     def dense(self) -> Array:
         """The centred, scaled rows as an array (n, D)."""
-        rows = self.rows.toarray() if is_sparse(self.rows) else self.rows
+        rows = self.rows[:]
+        rows = rows.toarray() if is_sparse(rows) else rows
         return (rows - self.mean) / self.scale
 
 
@@ -146,6 +151,11 @@ def chunk_moments(group: GroupRows, chunks: Indices, basis: Array | None) -> Chu
     counts = np.bincount(chunks, minlength=n_chunks).astype(np.float64)
     means, coordinates = np.zeros((n_chunks, D)), np.zeros((n_chunks, p))
     scatters, squares = np.zeros((n_chunks, p, p)), np.zeros(n_chunks)
+    if basis is None and isinstance(rows, Blocked):  # all in one pass
+        found = labelled_moments(rows, chunks, n_chunks)
+        means = np.array([mean for _, mean, _ in found]) / scale
+        scatters = np.array([scatter for _, _, scatter in found]) / scale / scale[:, None]
+        return ChunkMoments(counts, means, means, scatters, np.einsum("cii->c", scatters))
     # Products of single chunks; threads help in large tables only.
     with calm_threads(rows.size * p / 100):
         for chunk in np.flatnonzero(counts):

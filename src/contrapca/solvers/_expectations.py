@@ -9,7 +9,7 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from .._util.arrays import Array
 from ..gaussian import LatentGaussian, masked_inverses, packed_products, triangle
-from ..moments import DeviceMaskedRows, MaskedGroup
+from ..moments import DeviceMaskedRows, MaskedBlocks, MaskedGroup, MaskedRows
 from ..objectives import masked_latents
 from . import _expectations_on_device as on_device
 
@@ -39,6 +39,8 @@ def gls_mean(group: MaskedGroup, W: Array, sigma2: float) -> Array:
         right += own
     elif group.rows is not None:
         rows = group.rows
+        if not isinstance(rows, MaskedRows):
+            raise ValueError("mean='gls' needs rows in memory, not on a cluster: use mean='observed', or X.compute().")
         inverses, _ = masked_inverses(W, sigma2, rows.masks)
         often = rows.pattern_weights @ rows.masks
 
@@ -69,19 +71,23 @@ def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> floa
     total = float(group.squares.sum())
     if isinstance(group.rows, DeviceMaskedRows):
         total += on_device.missing_square(group.rows, W, sigma2)
+    elif isinstance(group.rows, MaskedBlocks):
+        total += group.rows.total(lambda rows: (_missing_square(rows, W, sigma2),))[0]
     elif group.rows is not None:
-        rows, d = group.rows, W.shape[1]
-        inverses, _, _, Z = masked_latents(rows, W, sigma2)
-        upper, right, _ = triangle(d)
-        second = rows.by_pattern(packed_products(Z, Z)) + sigma2 * rows.pattern_weights * inverses[upper, right]
-        loadings = packed_products(W.T, W.T)
-        missing = (
-            loadings.sum(axis=1)[:, None] - loadings @ rows.masks.T
-        )  # sum over missing features of w_j w_j', packed
-        twice = np.where(upper == right, 1.0, 2.0)[:, None]  # off-diagonal entries count twice
-        absent = rows.pattern_weights @ (group.mean.size - rows.value_counts)
-        total += float(np.sum(twice * second * missing)) + sigma2 * float(absent)
+        total += _missing_square(group.rows, W, sigma2)
     return total / group.weight
+
+
+def _missing_square(rows: MaskedRows, W: Array, sigma2: float) -> float:
+    """Sum of the expected squares of all missing values."""
+    inverses, _, _, Z = masked_latents(rows, W, sigma2)
+    upper, right, _ = triangle(W.shape[1])
+    second = rows.by_pattern(packed_products(Z, Z)) + sigma2 * rows.pattern_weights * inverses[upper, right]
+    loadings = packed_products(W.T, W.T)
+    missing = loadings.sum(axis=1)[:, None] - loadings @ rows.masks.T  # sum over missing features of w_j w_j', packed
+    twice = np.where(upper == right, 1.0, 2.0)[:, None]  # off-diagonal entries count twice
+    absent = rows.pattern_weights @ (W.shape[0] - rows.value_counts)
+    return float(np.sum(twice * second * missing)) + sigma2 * float(absent)
 
 
 def expected_covariance(group: MaskedGroup, U: Array, W: Array, sigma2: float) -> Array:
@@ -96,15 +102,23 @@ def expected_covariance(group: MaskedGroup, U: Array, W: Array, sigma2: float) -
         total += U.T @ group.complete.scatter.matmul(U)
     if isinstance(group.rows, DeviceMaskedRows):
         total += on_device.second_moment(group.rows, U, W, sigma2)
+    elif isinstance(group.rows, MaskedBlocks):
+        total += group.rows.total(lambda rows: (_second_moment(rows, U, W, sigma2),))[0]
     elif group.rows is not None:
-        rows, d = group.rows, W.shape[1]
-        inverses, _, _, Z = masked_latents(rows, W, sigma2)
-        # G[p, k] = W_h'u_h of pattern p and direction k, shape (P, k, d): the total minus the observed part.
-        products = (U[:, :, None] * W[:, None, :]).reshape(U.shape[0], -1)
-        G = (products.sum(axis=0) - rows.masks @ products).reshape(-1, U.shape[1], d)
-        along = rows.values @ U + np.einsum("nki,in->nk", rows.by_row(G.transpose(1, 2, 0)).transpose(2, 0, 1), Z)
-        total += along.T @ along
-        total += sigma2 * np.einsum("p,pki,ijp,plj->kl", rows.pattern_weights, G, inverses, G, optimize=True)
-        how_often_missing = rows.pattern_weights @ (1 - rows.masks)
-        total += sigma2 * (U.T * how_often_missing) @ U
+        total += _second_moment(group.rows, U, W, sigma2)
     return total / group.weight
+
+
+def _second_moment(rows: MaskedRows, U: Array, W: Array, sigma2: float) -> Array:
+    """The same for masked rows, summed over them."""
+    d = W.shape[1]
+    inverses, _, _, Z = masked_latents(rows, W, sigma2)
+    # G[p, k] = W_h'u_h of pattern p and direction k, shape (P, k, d): the total minus the observed part.
+    products = (U[:, :, None] * W[:, None, :]).reshape(U.shape[0], -1)
+    G = (products.sum(axis=0) - rows.masks @ products).reshape(-1, U.shape[1], d)
+    along = rows.values @ U + np.einsum("nki,in->nk", rows.by_row(G.transpose(1, 2, 0)).transpose(2, 0, 1), Z)
+    total = along.T @ along
+    total += sigma2 * np.einsum("p,pki,ijp,plj->kl", rows.pattern_weights, G, inverses, G, optimize=True)
+    how_often_missing = rows.pattern_weights @ (1 - rows.masks)
+    total += sigma2 * (U.T * how_often_missing) @ U
+    return total

@@ -1,0 +1,125 @@
+"""Rows in batches: moments are kept, and the model is solved from them."""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from .._checks import check_option
+from .._util.text import listed
+from ..exceptions import GroupError, RankError
+from ..fitting import Fit
+from ..moments import Moments, Stream, read, read_batch
+
+BATCH_KEYS = ("X", "y", "background", "sample_weight", "background_weight")
+
+
+class Streaming:
+    """What all estimators do with batches; `_stream` has the moments so far."""
+
+    _stream: Stream | None = None
+
+    def _partial_fit(self: Any, gamma: float | None, *batch: Any) -> Any:
+        """Add a batch, and solve as soon as there are rows enough; a failure leaves everything as it was."""
+        check_option(self.scale, "scale", self._scales)
+        if self._stream is None and hasattr(self, "_state"):
+            raise ValueError(
+                "This model was fitted by fit, or read from a file, and has no moments to add to: use a new one, and "
+                "pass Moments of the earlier rows to partial_fit first."
+            )
+        X, y, background, sample_weight, background_weight = batch
+        found = read_batch(
+            X, y, background, self.background_label, sample_weight, background_weight, type(self).__name__
+        )
+        stream = (self._stream or Stream()).plus(*found)
+        fit = None
+        if not self._lacks(stream, gamma):
+            with contextlib.suppress(RankError):  # too few rows for so many components: wait for more
+                fit = self._fit_of(stream, gamma)
+        self._stream = stream
+        return self if fit is None else self._with_fit(fit)
+
+    def _fit_batches(self: Any, batches: Iterable[Any], checkpoint: Any, gamma: float | None) -> Any:
+        """Add all batches, and solve once."""
+        check_option(self.scale, "scale", self._scales)
+        stream = Stream() if checkpoint is None or not Path(checkpoint).exists() else Stream.load(checkpoint)
+        for batch in itertools.islice(batches, stream.n_batches, None):
+            stream = stream.plus(*self._batch(batch))
+            if checkpoint is not None:
+                stream.save(checkpoint)
+        if lacking := self._lacks(stream, gamma):
+            raise GroupError(f"There are too few rows after {stream.n_batches} batches: {lacking}.")
+        fit = self._fit_of(stream, gamma)
+        self._stream = stream
+        return self._with_fit(fit)
+
+    def _batch(self: Any, batch: Any) -> tuple[dict[str, Moments], dict[str, int], str | None]:
+        """One batch of `fit_batches`."""
+        if isinstance(batch, Mapping):
+            unknown = [key for key in batch if key not in BATCH_KEYS]
+            if unknown:
+                raise GroupError(f"A batch has {listed(unknown)}: as a dict, it may have {listed(BATCH_KEYS)}.")
+            given = dict(batch)
+        elif isinstance(batch, tuple):
+            if len(batch) != 2:
+                raise GroupError(
+                    f"A batch is a tuple of {len(batch)}: pass (X, background), or (X, y) for stacked rows."
+                )
+            given = {"X": batch[0], "background" if self.background_label is None else "y": batch[1]}
+        else:
+            given = {"X": batch}
+        X, y, background, weight, background_weight = (given.get(key) for key in BATCH_KEYS)
+        return read_batch(X, y, background, self.background_label, weight, background_weight, type(self).__name__)
+
+    def _lacks(self: Any, stream: Stream, gamma: float | None) -> str:
+        """Which group has too few rows for a fit, in words; empty if none has."""
+        per_background = getattr(self, "gamma", None)
+        wanted = ["foreground"]
+        if isinstance(per_background, Mapping) and gamma != 0:
+            wanted += map(str, per_background)
+        elif gamma != 0 and len(stream.moments) < 2:
+            wanted.append("background")
+        few = [name for name in wanted if name not in stream.moments or stream.moments[name].weight < 2]
+        few += [name for name in stream.moments if stream.moments[name].weight < 2 and name not in few]
+        return "" if not few else f"each group needs at least 2, and {listed(few)} had fewer"
+
+    def _fit_of(self: Any, stream: Stream, gamma: float | None) -> Fit:
+        """The fit to all rows of a stream."""
+        moments = dict(stream.moments)
+        foreground = moments.pop("foreground")
+        tables = read(
+            foreground,
+            background=moments or None,
+            name=type(self).__name__,
+            needs_background=gamma != 0,
+            gamma=getattr(self, "gamma", None),
+        )
+        fit = self._fitted(tables, self._collected(tables), gamma)
+        return replace(fit, units=fit.units.map(lambda units: replace(units, dtype=stream.dtype)))
+
+    @property
+    def moments_(self) -> dict[str, Moments]:
+        """Moments of each group's rows so far, after `partial_fit` or `fit_batches`."""
+        return dict(self._seen().moments)
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Rows of the foreground so far, after `partial_fit` or `fit_batches`."""
+        return self._seen().counts.get("foreground", 0)
+
+    @property
+    def n_background_samples_seen_(self) -> int | dict[str, int]:
+        """The same for the background; a dict if there are several."""
+        others = {name: count for name, count in self._seen().counts.items() if name != "foreground"}
+        return others if len(others) > 1 else next(iter(others.values()), 0)
+
+    def _seen(self) -> Stream:
+        if self._stream is None:
+            raise AttributeError(
+                "This model has seen no batches: partial_fit and fit_batches count rows, fit does not."
+            )
+        return self._stream

@@ -1,0 +1,148 @@
+"""Moments of rows that come in batches (F21)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .._util.archive import check_arrays, read_archive, write_archive
+from ..backgrounds import background_weights, check_weights, label_groups, named_backgrounds
+from ..exceptions import GroupError, ModelFileError
+from ..groups import check_table, column_names
+from ._moments import ARRAYS, DenseScatter, Moments
+
+KIND = "stream"
+
+
+@dataclass(frozen=True)
+class Stream:
+    """All rows that were seen so far.
+
+    Attributes
+    ----------
+    moments : dict from the name of a group to Moments
+    counts : dict from the name of a group to int
+        Rows seen.
+    dtype : str
+        Float type of the foreground's rows.
+    n_batches : int
+    """
+
+    moments: dict[str, Moments] = field(default_factory=dict)
+    counts: dict[str, int] = field(default_factory=dict)
+    dtype: str = "float32"
+    n_batches: int = 0
+
+    def plus(self, batch: Mapping[str, Moments], counts: Mapping[str, int], dtype: str | None) -> Stream:
+        """These rows and those of another batch."""
+        moments, seen = dict(self.moments), dict(self.counts)
+        known = next(iter(moments.values()), None)
+        for name, more in batch.items():
+            if known is not None and more.mean.size != known.mean.size:
+                raise GroupError(f"This batch has {more.mean.size} features, but the earlier ones {known.mean.size}.")
+            if known is not None and known.names and more.names and known.names != more.names:
+                raise GroupError("This batch does not have the feature names of the earlier ones, in the same order.")
+            known = known or more
+            moments[name] = moments[name] + more if name in moments else more
+        for name, count in counts.items():
+            seen[name] = seen.get(name, 0) + count
+        kind = self.dtype if dtype is None else str(np.promote_types(self.dtype, dtype))
+        return replace(self, moments=moments, counts=seen, dtype=kind, n_batches=self.n_batches + 1)
+
+    def save(self, path: Any) -> None:
+        """Write a checkpoint, atomically: whoever is killed while writing leaves the one before."""
+        arrays: dict[str, Any] = {}
+        for k, group in enumerate(self.moments.values()):
+            arrays |= {f"{k}.mean": group.mean, f"{k}.scatter": group.scatter.dense()}
+        groups = [{"name": name, "weight": group.weight} for name, group in self.moments.items()]
+        facts = {"groups": groups, "counts": self.counts, "dtype": self.dtype, "n_batches": self.n_batches}
+        names = next((group.names for group in self.moments.values() if group.names), None)
+        write_archive(path, KIND, facts, arrays, names)
+
+    @classmethod
+    def load(cls, path: Any) -> Stream:
+        """Read a checkpoint."""
+        archive = read_archive(path)
+        if archive.kind != KIND:
+            raise ModelFileError(f"{str(path)!r} contains a {archive.kind!r}, not a checkpoint of fit_batches.")
+        try:
+            moments = {}
+            for k, fact in enumerate(archive.facts["groups"]):
+                shapes = {f"{k}.{name}": letters for name, letters in ARRAYS.items()}
+                mean, scatter = check_arrays(archive.arrays, shapes, archive.names).values()
+                name = str(fact["name"])
+                moments[name] = Moments(float(fact["weight"]), mean, DenseScatter(scatter), archive.names)
+            counts = {str(name): int(count) for name, count in archive.facts["counts"].items()}
+            return cls(moments, counts, str(archive.facts["dtype"]), int(archive.facts["n_batches"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise ModelFileError(f"{str(path)!r} is no checkpoint: {error}. It may be damaged.") from error
+
+
+def read_batch(
+    X: Any,
+    y: Any,
+    background: Any,
+    background_label: Any,
+    sample_weight: Any,
+    background_weight: Any,
+    name: str,
+) -> tuple[dict[str, Moments], dict[str, int], str | None]:
+    """Moments and numbers of rows of each group in a batch, and the foreground's float type.
+
+    Any group may be absent.
+    """
+    if background_label is not None and background is None:
+        given = _labelled(X, y, background_label, sample_weight, background_weight, name)
+    else:
+        others = named_backgrounds(background)
+        weights = background_weights(background_weight, others)
+        given = {group: (table, own) for (group, table), own in zip(others.items(), weights, strict=True)}
+        given = {group: pair for group, pair in given.items() if pair[0] is not None}
+        if X is not None:
+            given = {"foreground": (X, sample_weight), **given}
+    if not given:
+        raise GroupError("The batch is empty: pass rows as X, as background=, or both.")
+    moments, counts, dtype = {}, {}, None
+    for group, (table, weights) in given.items():
+        if isinstance(table, Moments):
+            moments[group], counts[group] = table, round(table.weight)
+            continue
+        rows = check_table(table, name, group, least=1)
+        columns = column_names(table) or [None]
+        names = tuple(columns) if all(isinstance(column, str) for column in columns) else None
+        own = None if weights is None else np.asarray(weights)
+        counts[group] = int(rows.shape[0])
+        if group == "foreground":
+            dtype = str(rows.dtype)
+        if own is not None and own.shape == (rows.shape[0],) and not np.any(own):
+            continue  # no row of this batch counts
+        moments[group] = replace(
+            Moments.of_table(rows, check_weights(weights, rows.shape[0], "sample_weight")), names=names
+        )
+    return moments, counts, dtype
+
+
+def _labelled(
+    X: Any, y: Any, background_label: Any, sample_weight: Any, background_weight: Any, name: str
+) -> dict[str, tuple[Any, Any]]:
+    """The groups of a stacked batch."""
+    if y is None:
+        raise GroupError(
+            f"background_label={background_label!r} needs y: one label per row of X. "
+            "Or pass the background table as background=."
+        )
+    if background_weight is not None:
+        raise GroupError("background_weight= is for a background= table: sample_weight= has one for each row of X.")
+    table = check_table(X, name, least=1)
+    group_of, groups = label_groups(y, background_label, table.shape[0])
+    if sample_weight is not None:
+        check_weights(np.append(sample_weight, 1.0), table.shape[0] + 1, "sample_weight")
+    found = {}
+    for k, group in enumerate(groups):
+        chosen = group_of == k
+        if chosen.any():
+            found[group] = table[chosen], None if sample_weight is None else np.asarray(sample_weight)[chosen]
+    return found
