@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contrapca import tl
+from contrapca import PCPCA, tl
 from contrapca.rows import read_blocks
 from contrapca.scverse import _cells
 from scverse.conftest import PLAIN, by_hand, dense
@@ -118,20 +118,18 @@ def test_dask(unnamed, expected, kind, kept, need):
 
 def chunked(table, sizes, need, read=None):
     """A dask array of chunks of rows; `read` is called with the number of each chunk that is computed."""
-    array, delayed = need("dask.array"), need("dask").delayed
+    edges = np.cumsum([0, *sizes])
 
-    def chunk(k, start, stop):
+    def chunk(number):
+        k = int(number[0])
         if read is not None:
             read(k)
-        return sp.csr_array(table)[start:stop].asformat(table.format) if sp.issparse(table) else table[start:stop]
+        rows = slice(edges[k], edges[k + 1])
+        return sp.csr_array(table)[rows].asformat(table.format) if sp.issparse(table) else table[rows]
 
-    edges, meta = np.cumsum([0, *sizes]), table[:0]
-    parts = [delayed(chunk, pure=False)(k, *edges[k : k + 2]) for k in range(len(sizes))]
-    shapes = [(size, table.shape[1]) for size in sizes]
-    blocks = [
-        array.from_delayed(part, shape, dtype=table.dtype, meta=meta) for part, shape in zip(parts, shapes, strict=True)
-    ]
-    return array.concatenate(blocks)
+    numbers = need("dask.array").arange(len(sizes), chunks=1)
+    chunks = (tuple(sizes), (table.shape[1],))
+    return numbers.map_blocks(chunk, new_axis=1, chunks=chunks, dtype=table.dtype, meta=table[:0])
 
 
 def test_every_chunk_is_read_once_for_the_fit(unnamed, kept, need):
@@ -157,7 +155,8 @@ def test_rows_stay_sparse(unnamed, kept, need, monkeypatch):
         )
     tl.contrapca(unnamed, **PLAIN)
     assert all(max(shape) <= unnamed.n_vars for shape in filled)
-    unnamed.X = sp.csr_matrix(dense(unnamed.to_memory()))
+    for block in read_blocks(unnamed.X):
+        block.toarray()
     assert max(map(max, filled)) > unnamed.n_vars  # the control: it would have been noticed
 
 
@@ -199,3 +198,23 @@ def test_rows_of_a_file_come_in_blocks(tmp_path, need, monkeypatch):
         blocks = list(read_blocks(file["x"]))
     assert [len(block) for block in blocks] == [7, 7, 6]
     assert np.array_equal(np.concatenate(blocks), table)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["in memory", "backed"])
+def test_the_full_counts(kind, data_folder, tmp_path, need):
+    """5918 cells of bone marrow x 32,738 genes, log(1 + count): the plain sparse fit, with nothing filled in."""
+    files = [data_folder / "zheng_bmmc" / f"{name}_counts.npz" for name in ("aml027_pre", "healthy1")]
+    cases, controls = (sp.csr_matrix(sp.load_npz(file), dtype=np.float32).log1p() for file in files)
+    condition = np.repeat(["case", "ctrl"], [cases.shape[0], controls.shape[0]])
+    adata = need("anndata").AnnData(sp.vstack([cases, controls], format="csr"), obs={"condition": condition})
+    assert adata.shape == (5918, 32738)
+    model = PCPCA(10, gamma=0.3).fit(cases, background=controls)
+    if kind == "backed":
+        adata.write_h5ad(tmp_path / "cells.h5ad")
+        adata = need("anndata").read_h5ad(tmp_path / "cells.h5ad", backed="r")
+    tl.pcpca(adata, groupby="condition", background="ctrl", n_comps=10, gamma=0.3)
+    assert np.allclose(adata.obsm["X_pcpca"][: cases.shape[0]], model.transform(cases), atol=1e-3)
+    assert np.allclose(adata.varm["PCPCs"], model.loadings_, atol=1e-4)
+    if kind == "backed":
+        adata.file.close()

@@ -63,18 +63,15 @@ def test_rank_genes_groups_on_clusters(processed, sc):
     assert processed.var["programme"][genes].mean() > 0.8
 
 
-def test_keys_are_placed_where_scanpys_pca_places_its_own(processed, sc):
+def test_keys_are_like_those_of_scanpys_pca(processed, sc):
     adata = processed.copy()
-    sc.pp.pca(adata, n_comps=4, key_added="mine")
-    tl.contrapca(adata, **CHOICE, n_comps=4, key_added="ours")
-    for place in ("obsm", "varm", "uns"):
-        assert {"mine", "ours"} <= set(getattr(adata, place))
-    for place in ("obsm", "varm"):
-        left, right = getattr(adata, place)["mine"], getattr(adata, place)["ours"]
+    sc.pp.pca(adata, n_comps=4)
+    for place, theirs, ours in (("obsm", "X_pca", "X_contrapca"), ("varm", "PCs", "ContraPCs")):
+        left, right = getattr(adata, place)[theirs], getattr(adata, place)[ours]
         assert left.shape == right.shape
         assert np.array_equal(np.all(left == 0, axis=1), np.all(right == 0, axis=1))  # outside the mask
-    assert adata.obsm["mine"].dtype == adata.obsm["ours"].dtype
-    assert {"params", "variance", "variance_ratio"} <= set(adata.uns["mine"]) & set(adata.uns["ours"])
+    assert adata.obsm["X_pca"].dtype == adata.obsm["X_contrapca"].dtype
+    assert {"params", "variance", "variance_ratio"} <= set(adata.uns["pca"]) & set(adata.uns["contrapca"])
 
 
 @pytest.mark.parametrize("form", ["h5ad", "zarr"])
