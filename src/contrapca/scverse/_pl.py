@@ -69,8 +69,8 @@ def embedding(
         _coloured(ax, adata, color, Z, ~controls)
     if len(ax.get_legend_handles_labels()[1]) > 1:
         ax.legend(frameon=False, title=color, loc="upper left", bbox_to_anchor=(1, 1))
-    name = place.removeprefix("X_")
-    ax.set(xlabel=f"{name} {components[0]}", ylabel=f"{name} {components[1]}", xticks=[], yticks=[])
+    names = [f"{place.removeprefix('X_')}{k + 1}" for k in components]  # as scanpy labels them, counting from 1
+    ax.set(xlabel=names[0], ylabel=names[1], xticks=[], yticks=[])
     return shown(ax, show)
 
 
@@ -205,7 +205,7 @@ def verdict(adata: Any, key: str = TEST, *, ax: Any = None, show: bool = False) 
     ax.set(
         yscale="log",
         xlabel=f"dimension ({entry['units']})",
-        ylabel=f"p-value (smaller than {LEAST_P:g}: at {LEAST_P:g})",
+        ylabel=f"p-value (shown down to {LEAST_P:g})",
         xticks=k,
     )
     ax.set_title(str(entry["verdict"]), fontsize="medium", wrap=True)
