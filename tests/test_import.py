@@ -8,6 +8,7 @@ import pytest
 import contrapca
 
 OPTIONAL = [
+    "anndata",
     "matplotlib",
     "pandas",
     "polars",

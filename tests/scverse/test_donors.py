@@ -68,8 +68,9 @@ def test_no_warning_if_they_are_used(adata):
 
 
 @pytest.mark.slow
-def test_tests_by_cells_find_what_is_not_there():
+def test_tests_by_cells_find_what_is_not_there(need):
     """Without a difference between the groups: by cells nearly always significant, by donors hardly ever."""
+    need("anndata")
     rejected = {"cells": 0, "donors": 0}
     for seed in range(12):
         adata = make_cells(16, 20, 40, effect=0.0, donor_effect=0.6, random_state=seed)
@@ -84,7 +85,8 @@ def test_tests_by_cells_find_what_is_not_there():
     assert rejected["cells"] >= 10
 
 
-def test_the_programme_is_found_in_unseen_donors():
+def test_the_programme_is_found_in_unseen_donors(need):
+    need("anndata")
     adata = make_cells(random_state=0)
     tl.contrapca(adata, **CHOICE, n_comps=2)
     tl.test(adata, **CHOICE)

@@ -10,7 +10,7 @@ from scverse.conftest import CHOICE
 
 @pytest.fixture
 def folder(tmp_path, monkeypatch, need):
-    need("plotly"), need("jinja2")
+    need("jinja2")
     monkeypatch.chdir(tmp_path)
     return tmp_path
 
