@@ -23,10 +23,10 @@ def main() -> None:
         for command in ("contrapca demo --quiet -o .", REPORT):
             subprocess.run(command.split(), cwd=folder, check=True)
         browser = driver.chromium.launch(executable_path=shutil.which("chromium"), args=FLAGS)
-        page = browser.new_page(viewport={"width": 900, "height": 1000})
+        page = browser.new_page(viewport={"width": 1200, "height": 850})
         page.goto((Path(folder) / "my_report.html").as_uri())
         page.wait_for_selector("html[data-ready=true]")
-        page.locator("#scatter-section").screenshot(path=PICTURES / "gamma_auto.png")
+        page.locator("#explorer").screenshot(path=PICTURES / "gamma_auto.png")
         page.locator("#uncertainty").screenshot(path=PICTURES / "uncertainty.png")
         browser.close()
 

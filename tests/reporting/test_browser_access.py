@@ -11,6 +11,8 @@ import pytest
 
 from browsing import NASTY
 
+pytestmark = pytest.mark.slow
+
 FOCUSABLE = """Array.from(document.querySelectorAll('a[href], button, input, select, pre, [tabindex]'))
   .filter((element) => element.tabIndex >= 0 && element.checkVisibility())
   .map((element) => element.id || element.dataset.mode || element.className)"""
@@ -102,7 +104,6 @@ def axe_violations(page):
     return [(rule["id"], [node["html"][:200] for node in rule["nodes"]]) for rule in found["violations"]]
 
 
-@pytest.mark.slow
 def test_axe_finds_nothing(opened, need):
     need("axe_playwright_python")
     page = opened(viewport={"width": 1280, "height": 900})
@@ -113,7 +114,6 @@ def test_axe_finds_nothing(opened, need):
     assert {"button-name", "color-contrast"} <= again  # the control: what is wrong is found
 
 
-@pytest.mark.slow
 def test_axe_finds_nothing_in_the_dark(emulated, need):
     need("axe_playwright_python")
     assert axe_violations(emulated(color_scheme="dark")) == []

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.mixture import GaussianMixture
 
 from .._util.arrays import Array, Rows, is_sparse
 
@@ -49,6 +48,8 @@ def find_clusters(latents: Array) -> npt.NDArray[np.intp] | None:
 
 def _best_mixture(Z: Array) -> Any:
     """The mixture of 2 or more Gaussians with the least BIC, or None if one Gaussian has less."""
+    from sklearn.mixture import GaussianMixture  # takes long to import, and most reports have labels
+
     best, least = None, np.inf
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # a mixture with too many parts may not converge, and is not taken then

@@ -58,7 +58,7 @@ def report(
 
     It begins with a verdict: whether the components vary more in the cases than chance allows. Then it shows caveats,
     the rows of both groups at every gamma (with a slider), the features of the components, how much of each group's
-    variance they hold, uncertainty if given, and what was analysed.
+    variance they hold, uncertainty if given, what was analysed, and text for a paper. Pictures and tables can be saved.
 
     Parameters
     ----------
@@ -71,7 +71,7 @@ def report(
     background : array-like, data frame or sparse matrix of shape (m, D)
     labels : array-like of shape (n,), optional
         Labels that colour the foreground rows: by class, or on a scale for more than 20 different numbers. Rows without
-        a label are shown as such.
+        a label are shown as such. Without labels, clusters along the components are found and named, if there are any.
     output : str or path-like, default "report.html"
         Written atomically; an existing file is overwritten.
     label_name : str, optional

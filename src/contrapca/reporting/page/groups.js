@@ -1,8 +1,11 @@
 // The legend, whose buttons show and hide groups, and the bar that explains a scale of colours.
 
+// Groups whose points are coloured by a scale have no colour of their own.
+const colourOfSymbol = (group) => (state.scale && (group.on_scale || state.scale.feature !== undefined) ? "#6b7680" : group.colour);
+
 function symbolOf(group) {
   const drawing = svgElement("svg", { viewBox: "-1.4 -1.4 2.8 2.8", class: "symbol", "aria-hidden": "true" });
-  drawing.append(svgElement("path", { d: OUTLINES[group.symbol], fill: group.colour }));
+  drawing.append(svgElement("path", { d: OUTLINES[group.symbol], fill: colourOfSymbol(group) }));
   return drawing;
 }
 
@@ -38,7 +41,10 @@ function makeLegend() {
 }
 
 function showLegend() {
-  element("legend").querySelectorAll("button").forEach((button, code) => button.setAttribute("aria-pressed", String(!state.hidden.has(code))));
+  element("legend").querySelectorAll("button").forEach((button, code) => {
+    button.setAttribute("aria-pressed", String(!state.hidden.has(code)));
+    button.querySelector("path").setAttribute("fill", colourOfSymbol(groups[code]));
+  });
 }
 
 function toggleGroup(code) {
@@ -71,7 +77,6 @@ function setScale(scale) {
   state.scale = scale;
   const bar = element("scale"), own = scale?.feature !== undefined;
   bar.hidden = scale === null;
-  element("legend").classList.toggle("scaled", own); // colours mean the feature then, symbols the groups
   if (scale) {
     element("scale-name").textContent = scale.name;
     element("scale-low").textContent = `${own ? "≤ " : ""}${short(scale.low)}`;
@@ -80,5 +85,6 @@ function setScale(scale) {
     element("scale-bar").style.background = `linear-gradient(90deg,${SCALE.map(css).join(",")})`;
     element("scale-off").hidden = !own;
   }
+  showLegend();
   redraw();
 }

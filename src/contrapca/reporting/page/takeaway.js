@@ -57,7 +57,7 @@ function pointShapes(picture, frame, { symbol, from, to }, radius) {
 
 function legendText(x, y) {
   const lines = groups.filter((_, code) => !state.hidden.has(code)).map((group, k) =>
-    `<path d="${OUTLINES[group.symbol]}" fill-rule="evenodd" transform="translate(${x + 6} ${y + 8 + 20 * k}) scale(5)" fill="${group.colour}"/><text class="number" x="${x + 20}" y="${y + 12 + 20 * k}">${escaped(cut(group.name, 34))}</text>`);
+    `<path d="${OUTLINES[group.symbol]}" fill-rule="evenodd" transform="translate(${x + 6} ${y + 8 + 20 * k}) scale(5)" fill="${colourOfSymbol(group)}"/><text class="number" x="${x + 20}" y="${y + 12 + 20 * k}">${escaped(cut(group.name, 34))}</text>`);
   const { scale } = state, below = y + 20 * lines.length + 24;
   if (scale) {
     const stops = SCALE.map((colour, k) => `<stop offset="${k / 2}" stop-color="${css(colour)}"/>`).join("");
