@@ -19,6 +19,7 @@ LAYERS = [
     {"_checks", "backgrounds"},
     {"groups"},
     {"blocks", "units"},
+    {"sanity"},
     {"moments"},
     {"subspaces", "gaussian"},
     {"objectives"},

@@ -34,11 +34,11 @@ def test_latent_scatter_data(model):
     data = plots.latent_scatter_data(model, X, background=Y, components=(0, 2))
     np.testing.assert_array_equal(data["foreground"], model.transform(X)[:, [0, 2]])
     np.testing.assert_array_equal(data["background"], model.transform(Y, center="background")[:, [0, 2]])
-    assert "% of foreground" in data["axis_labels"][1]
+    assert "% of case" in data["axis_labels"][1]
 
 
 def test_latents_data_without_a_background():
-    assert "background" not in plots.latent_scatter_data(PPCA(2).fit(X), X)["axis_labels"][0]
+    assert "control" not in plots.latent_scatter_data(PPCA(2).fit(X), X)["axis_labels"][0]
 
 
 def test_gamma_panel_data(path):
@@ -46,7 +46,7 @@ def test_gamma_panel_data(path):
     assert len(panels) == 5
     assert panels[0]["gamma"] == 0
     assert panels[-1]["foreground"].shape == (120, 2)
-    assert "% of foreground" in panels[0]["axis_labels"][0]
+    assert "% of case" in panels[0]["axis_labels"][0]
 
 
 def test_path_curves_data(path):
@@ -90,7 +90,7 @@ def test_refused(path):
 
 def test_figures(path, model, need):
     pyplot = need("matplotlib.pyplot")
-    figure, axes = pyplot.subplots(2, 4)
+    figure, axes = pyplot.subplots(2, 4, figsize=(20, 8))
     axes = axes.ravel()
     drawn = [
         plots.latent_scatter(model, X, background=Y, labels=DATA.labels, ax=axes[0]),
@@ -110,3 +110,87 @@ def test_figures(path, model, need):
     assert sum(ax.get_visible() for ax in panel.axes) == 4
     panel.canvas.draw()
     pyplot.close("all")
+
+
+# ---------------------------------------------------------------- fit for print
+
+
+def inside(figure):
+    """Every word of a figure, and whether it lies within the figure; ticks beyond the axes are not drawn."""
+    figure.canvas.draw()
+    edge = figure.bbox
+    texts = [
+        text
+        for text in figure.findobj(lambda part: hasattr(part, "get_text"))
+        if text.get_text().strip("\N{MINUS SIGN}-.0123456789")
+    ]
+    boxes = [(text.get_text(), text.get_window_extent()) for text in texts if text.get_visible()]
+    return {name: edge.x0 - 1 <= box.x0 and box.x1 <= edge.x1 + 1 and box.y0 >= edge.y0 - 1 for name, box in boxes}
+
+
+@pytest.fixture
+def pyplot(need):
+    pyplot = need("matplotlib.pyplot")
+    pyplot.close("all")
+    yield pyplot
+    pyplot.close("all")
+
+
+@pytest.mark.parametrize("labels", ["none", "classes", "numbers"])
+def test_nothing_is_cut_and_the_legend_is_beside_the_data(model, pyplot, labels):
+    given = {"none": None, "classes": DATA.labels, "numbers": X[:, 0]}[labels]
+    ax = plots.latent_scatter(model, X, background=Y, labels=given)
+    assert all(inside(ax.figure).values())
+    assert not ax.get_legend().get_window_extent().overlaps(ax.get_window_extent())
+    assert tuple(ax.figure.get_size_inches()) == (6.4, 4.2)
+    assert ax.get_xlabel().startswith("component 1\n")
+
+
+def test_numbers_have_a_colour_bar_and_classes_have_not(model, pyplot):
+    numbers = X[:, 0].copy()
+    numbers[:9] = np.nan
+    ax = plots.latent_scatter(model, X, labels=numbers)
+    assert len(ax.figure.axes) == 2  # the second is the colour bar
+    assert [text.get_text() for text in ax.get_legend().get_texts()] == ["no label", "cases (foreground)"]
+    pyplot.close("all")
+    names = [f"cluster {i % 18 + 1}" for i in range(len(X))]
+    ax = plots.latent_scatter(model, X, labels=names, ellipses=False)
+    assert len(ax.figure.axes) == 1
+    shown = [text.get_text() for text in ax.get_legend().get_texts()]
+    assert shown == [f"cluster {k}" for k in range(1, 19)]  # in natural order
+    styles = {(tuple(drawn.get_facecolor()[0]), drawn.get_paths()[0].vertices.tobytes()) for drawn in ax.collections}
+    assert len(styles) == 18  # no two classes look alike
+
+
+@pytest.mark.parametrize("stretch", [1.0, 30.0])
+def test_arrows_are_within_the_axes(pyplot, stretch):
+    """Also where one component spreads the rows far more than the other."""
+    scale = np.where(np.arange(12) < 6, stretch, 1.0)
+    model = PPCA(2).fit(X * scale)
+    ax = plots.biplot(model, X * scale)
+    ax.figure.canvas.draw()
+    arrows = plots.biplot_data(model, X * scale)["arrows"]
+    (left, right), (bottom, top) = ax.get_xlim(), ax.get_ylim()
+    assert np.all((arrows[:, 0] > left) & (arrows[:, 0] < right))
+    assert np.all((arrows[:, 1] > bottom) & (arrows[:, 1] < top))
+    names = set(plots.biplot_data(model, X * scale)["feature"])
+    assert all(inside_it for name, inside_it in inside(ax.figure).items() if name in names)
+
+
+def test_a_figure_of_ones_own_is_laid_out(path, pyplot):
+    figure, axes = pyplot.subplots(1, 2, figsize=(8, 3))
+    plots.path_curves(path, ax=axes[0])
+    plots.scree(path, 0.5, ax=axes[1])
+    assert all(inside(figure).values())
+    panel = plots.gamma_panel(path, X, background=Y, labels=DATA.labels, k=3)
+    assert all(inside(panel).values())
+    assert len(panel.legends) == 1
+
+
+def test_components_are_counted_from_1_on_figures(path, model, pyplot):
+    assert plots.loadings(model, component=0).get_xlabel() == "loading on component 1"
+    with pytest.raises(ValueError, match="component=3 must be one of this model's 3 components, counting from 0"):
+        plots.loadings_data(model, 3)
+    pyplot.close("all")
+    ax = plots.scree(path, 0.5)
+    assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "2", "3"]

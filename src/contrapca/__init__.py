@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from .moments import Moments, memory_estimate
     from .paths import contrast_path, load
     from .reporting import report
+    from .sanity import check_tables
     from .selection import GammaSearch, compare, contrast_test, held_out_contrast, remove_background
     from .uncertainty import calibrate_power
 
@@ -29,6 +30,7 @@ _HOMES = {
     "PPCA": "estimators",
     "RatioPCA": "estimators",
     "calibrate_power": "uncertainty",
+    "check_tables": "sanity",
     "compare": "selection",
     "contrast_path": "paths",
     "contrast_test": "selection",
@@ -51,6 +53,7 @@ __all__ = [
     "RatioPCA",
     "__version__",
     "calibrate_power",
+    "check_tables",
     "compare",
     "contrast_path",
     "contrast_test",

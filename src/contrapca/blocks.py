@@ -19,6 +19,7 @@ Indices = npt.NDArray[np.intp]
 
 # The last part of a name such as 309_1, s7-b or patient3.rep2: a short number, one letter, or rep with a number.
 REPLICATE = re.compile(r"(?P<stem>.*\w)[_.\- ](?P<last>\d{1,3}|[A-Za-z]|(?:r|rep|replicate|run)[_.\- ]?\d{1,3})")
+NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")  # names of rows that are numbers, such as -0.713
 MIN_STEMS = 3  # one or two common beginnings are the names of groups (case_1, ..., control_1, ...)
 MIN_REPEATED = 0.5  # fraction of the rows that share their beginning with another row
 
@@ -165,8 +166,8 @@ def _warn_single_rows(labels: Groups[list[Any]], units: Groups[Indices]) -> None
     names = [str(label) for own in labels for label in own]
     if all(count_units(own) == own.size for own in units) and (stems := looks_like_replicates(names)) is not None:
         warn(
-            f"Every row is its own block, but the labels look like replicates ({_example(names, stems)}): pass "
-            "only the part that replicates share."
+            f"Every row is its own block, but the labels look like replicates ({replicate_example(names, stems)}): "
+            "pass only the part that replicates share."
         )
 
 
@@ -185,6 +186,8 @@ def looks_like_replicates(names: Sequence[str]) -> list[str] | None:
     list of str, or None
     """
     matches = [REPLICATE.fullmatch(name) for name in names]
+    if all(map(NUMBER.fullmatch, names)) and not _count_up(matches):
+        return None
     if not matches or sum(match is not None for match in matches) < MIN_REPEATED * len(matches):
         return None
     stems = [name if match is None else match["stem"] for name, match in zip(names, matches, strict=True)]
@@ -194,25 +197,18 @@ def looks_like_replicates(names: Sequence[str]) -> list[str] | None:
     return stems if distinct and len(counts) >= MIN_STEMS and repeated >= MIN_REPEATED * len(names) else None
 
 
-def warn_of_replicates(names: Groups[Sequence[str] | None], how: str) -> None:
-    """Warn if no blocks were given but the row names look like replicates.
-
-    Parameters
-    ----------
-    names : Groups of sequence of str, or of None where rows have no names
-    how : str
-        How to specify the blocks, for the message.
-    """
-    every = [str(name) for own in names if own is not None for name in own]
-    stems = looks_like_replicates(every)
-    if stems is not None:
-        warn(
-            f"The row names look like replicates ({_example(every, stems)}). Rows of one donor, animal or plate are "
-            f"not independent, and p-values that ignore this are far too small: {how}."
-        )
+def _count_up(matches: Sequence[re.Match[str] | None]) -> bool:
+    """Whether the numbers after each beginning are 1, 2, ..., as in 309.1, 309.2; decimals of measurements are not."""
+    last: dict[str, list[int]] = {}
+    for match in matches:
+        if match is not None:
+            last.setdefault(match["stem"], []).append(int(match["last"]))
+    return all(
+        sorted(counts) in (list(range(len(counts))), list(range(1, len(counts) + 1))) for counts in last.values()
+    )
 
 
-def _example(names: Sequence[str], stems: Sequence[str]) -> str:
+def replicate_example(names: Sequence[str], stems: Sequence[str]) -> str:
     """Three example names, two with the same beginning."""
     first = next(stem for stem, count in Counter(stems).items() if count > 1)
     same = [name for name, stem in zip(names, stems, strict=True) if stem == first][:2]

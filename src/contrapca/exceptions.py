@@ -18,6 +18,10 @@ class ContrastWarning(UserWarning):
     """Something about the data is probably not what the user intended."""
 
 
+class TableWarning(ContrastWarning):
+    """A check of the tables, one of those of `check_tables`, has found something."""
+
+
 class GroupError(ValueError):
     """The groups are missing, ambiguous or incompatible."""
 

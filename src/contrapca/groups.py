@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_array
 
 from ._util.arrays import Array, Rows, is_sparse
 from ._util.devices import chosen, float_type, namespace, on_device, place_of
-from ._util.text import default_names, is_missing, listed
+from ._util.text import default_names, is_missing, listed, spelling
 from .backgrounds import (
     background_weights,
     check_all_present,
@@ -22,11 +22,8 @@ from .backgrounds import (
     mix_of,
     named_backgrounds,
 )
-from .exceptions import GroupError, NonFiniteError, warn
+from .exceptions import GroupError, NonFiniteError, TableWarning, warn
 from .rows import Blocked, is_storage, opened, storage
-
-# Groups whose means are further apart than this many pooled sd were probably prepared differently.
-MAX_MEAN_DISTANCE = 10.0
 
 T = TypeVar("T")
 R = TypeVar("R")
@@ -280,8 +277,13 @@ def _unconvertible_columns(table: Any) -> str:
 
 def column_names(table: Any) -> list[Any] | None:
     """Column names of a data frame, of any type; None for other tables."""
-    columns = getattr(table, "columns", None)
+    # The columns of a pyarrow table are the values themselves.
+    columns = table.column_names if _is_pyarrow(table) else getattr(table, "columns", None)
     return None if columns is None else list(columns)
+
+
+def _is_pyarrow(table: Any) -> bool:
+    return type(table).__module__.partition(".")[0] == "pyarrow"
 
 
 def check_names(table: Any, names: list[str]) -> None:
@@ -351,6 +353,7 @@ def split_groups(
             raise GroupError("background_weight= is for a background= table: sample_weight= has one for each row of X.")
         group_of, group_names = label_groups(y, background_label, table.shape[0])
         check_all_present(group_of, y, background_label)
+        _warn_of_spelling(y, background_label)
         parts = [group_of == k for k in range(len(group_names))]
         rows = Groups.from_items([chosen(table, part) for part in parts], group_names)
         stacked = check_weights(sample_weight, table.shape[0], "sample_weight")
@@ -464,17 +467,24 @@ def _how_names_differ(left: list[Any], right: list[Any], group: str) -> str:
     )
 
 
-def warn_distant_means(distance: Array, names: Sequence[str] | None) -> None:
-    """Warn if the groups' means are many pooled sd apart, as after a step that was applied to one group only."""
-    far = np.flatnonzero(distance > MAX_MEAN_DISTANCE)
-    if far.size:
-        first = ", ".join(feature_label(names, j) for j in far[:3])
-        warn(
-            f"In {far.size} of {distance.size} features (the first: {first}) the means "
-            f"of foreground and background differ by more than {MAX_MEAN_DISTANCE:.0f} pooled standard deviations. "
-            "Check that both groups were preprocessed in the same way and that none of these columns is an identifier. "
-            "In a Pipeline, a background= table bypasses the earlier steps: use background_label= and y there."
-        )
+def _warn_of_spelling(y: Any, label: Any) -> None:
+    """Warn of labels that differ from the background's only in case or blanks, whose rows are foreground."""
+    if isinstance(label, str):
+        labels = {text for text in np.ravel(np.asarray(y)).tolist() if isinstance(text, str) and text != label}
+        if alike := sorted(text for text in labels if spelling(text) == spelling(label)):
+            warn(
+                f"Rows labelled {listed(alike)} count as foreground: the label differs from background_label={label!r} "
+                "only in case or blanks. If they are background too, spell the labels alike.",
+                TableWarning,
+            )
+
+
+def index_names(table: Any) -> list[str] | None:
+    """The row names of a pandas table; None for other tables, and if rows are only numbered."""
+    index = getattr(table, "index", None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return list(map(str, index))
 
 
 def like_table(values: npt.NDArray[Any], table: Any) -> Any:
@@ -482,6 +492,8 @@ def like_table(values: npt.NDArray[Any], table: Any) -> Any:
     names = column_names(table)
     if names is None:
         return values
+    if _is_pyarrow(table):
+        return type(table).from_arrays(list(values.T), names=names)
     if hasattr(table, "index"):  # pandas
         return type(table)(values, index=table.index, columns=names)
     return type(table)(values, schema=names)  # polars

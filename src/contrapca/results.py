@@ -1,10 +1,12 @@
 """The types that contrapca's functions and methods return, for annotations and `isinstance`."""
 
+from ._util.display import Display
 from ._util.table import Table
 from .gaussian import LatentGaussian
 from .limits import GammaLimits
 from .moments import SolverChoice
 from .paths import ContrastPath
+from .sanity import Finding
 from .selection import Comparison, ContrastTest, HeldOutContrast
 from .uncertainty import ContrastPosterior
 
@@ -13,6 +15,8 @@ __all__ = [
     "ContrastPath",
     "ContrastPosterior",
     "ContrastTest",
+    "Display",
+    "Finding",
     "GammaLimits",
     "HeldOutContrast",
     "LatentGaussian",

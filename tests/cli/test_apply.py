@@ -28,7 +28,7 @@ def test_transform_finds_columns_by_name(saved, run, pair, center):
     assert outcome.err == ""
     assert outcome.code == 0
     header, *cells = read_csv(saved / "z.tsv", "\t")
-    assert header == ["row", "contrapca0", "contrapca1"]
+    assert header == ["row", "component_1", "component_2"]
     assert [row[0] for row in cells] == [f"r{i}" for i in range(30)]
     expected = ContraPCA(2).fit(pair[0], background=pair[1]).transform(rows, center=center)
     np.testing.assert_allclose(np.array([row[1:] for row in cells], dtype=float), expected, atol=1e-12)
@@ -41,7 +41,7 @@ def test_transform_without_names(saved, run, pair):
     assert outcome.out == f"new.npy: 40 rows, 2 latents each, written to z.csv{by_place}"
     expected = load(saved / "results" / "model.npz")
     del expected.feature_names_in_
-    np.testing.assert_allclose(columns_of(saved / "z.csv", ["contrapca0", "contrapca1"]), expected.transform(pair[0]))
+    np.testing.assert_allclose(columns_of(saved / "z.csv", ["component_1", "component_2"]), expected.transform(pair[0]))
 
 
 def test_transform_says_what_it_decided(saved, run, pair):
@@ -57,7 +57,7 @@ def test_transform_takes_missing_values(saved, run, pair):
     write_csv(saved / "holes.csv", NAMES, rows)
     assert run("transform", "results/model.npz", "holes.csv", "-o", "z.csv").code == 0
     expected = ContraPCA(2).fit(pair[0], background=pair[1]).transform(rows)
-    np.testing.assert_allclose(columns_of(saved / "z.csv", ["contrapca0", "contrapca1"]), expected, atol=1e-12)
+    np.testing.assert_allclose(columns_of(saved / "z.csv", ["component_1", "component_2"]), expected, atol=1e-12)
 
 
 def test_sample(saved, run, tree):
@@ -88,7 +88,7 @@ def test_info_of_models(saved, run, pair):
     np.save(saved / "controls.npy", pair[1])
     assert run("transform", "clvm.npz", "controls.npy", "--center", "background", "-o", "z2.csv").code == 0
     expected = clvm.transform(pair[1], center="background")
-    np.testing.assert_allclose(columns_of(saved / "z2.csv", ["clvm0"]), expected, atol=1e-12)
+    np.testing.assert_allclose(columns_of(saved / "z2.csv", ["component_1"]), expected, atol=1e-12)
 
 
 def test_info_of_draws(saved, run, pair):

@@ -157,7 +157,7 @@ OPTIONS = {
     "unknown label column": (["fit", *TABLES, "--labels", "diet", "-o", "r"], "--labels: 'cases.csv' has no column"),
     "unknown column to ignore": (["fit", *TABLES, "--ignore", "diet", "-o", "r"], "no table has a column 'diet'"),
     "too many components": (["fit", *TABLES, "--components", "6", "-o", "r"], "--components 6 needs more"),
-    "too strong": (["fit", *TABLES, "--gamma", "1.5", "-o", "r"], "gamma=1.5 is too large"),
+    "too strong": (["fit", *TABLES, "--gamma", "1.5", "-o", "r"], "--gamma 1.5 is too large"),
     "gamma of one table": (["impute", "cases.csv", "--gamma", "0.1", "-o", "r.csv"], "--gamma needs --background"),
     "output in a file": (["fit", *TABLES, "-o", "cases.csv/results"], "'cases.csv' is a file"),
     "output is a file": (["fit", *TABLES, "-o", "cases.csv"], "'cases.csv' is a file"),

@@ -30,7 +30,7 @@ def test_demo(tmp_path, run):
     assert (folder / "before_after.png").read_bytes().startswith(b"\x89PNG")
     rows = read_csv(folder / "latents.csv")
     assert [row[1] for row in rows[1:]] == ["case"] * 400 + ["control"] * 400
-    axes = ["contrapca0", "contrapca1"]
+    axes = ["component_1", "component_2"]
     latents = columns_of(folder / "latents.csv", axes)
     np.testing.assert_allclose(latents[400:].mean(axis=0), 0, atol=1e-12)  # controls about their own mean
     # What it wrote serves the other commands, with the same result.

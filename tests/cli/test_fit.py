@@ -24,7 +24,7 @@ def test_two_files(folder, run, pair, method):
     assert outcome.code == 0
     assert outcome.err == ""
     expected = {"pcpca": PCPCA, "cpca": CPCA}[method](2, scale="pooled").fit(X, background=Y)
-    latents = ["row", "group", "label", f"{method}0", f"{method}1"]
+    latents = ["row", "group", "label", "component_1", "component_2"]
     table = read_csv(folder / "results" / "latents.csv")
     assert table[0] == latents
     assert table[1][:3] == ["s0", "case", "mild"]
@@ -57,7 +57,7 @@ def test_one_file_with_groups(folder, run, pair, numeric):
     assert outcome.code == 0
     cases, controls = values[order[order < 40]], values[order[order >= 40]]
     expected = ContraPCA(2, gamma=0.2).fit(cases, background=controls)
-    found = columns_of(folder / "results" / "latents.csv", ["row", "contrapca0", "contrapca1"])
+    found = columns_of(folder / "results" / "latents.csv", ["row", "component_1", "component_2"])
     np.testing.assert_allclose(found[:40, 1:], expected.transform(cases), atol=1e-12)
     np.testing.assert_allclose(found[40:, 1:], expected.transform(controls, center="background"), atol=1e-12)
     np.testing.assert_array_equal(found[:40, 0], np.flatnonzero(order < 40) + 1)  # rows are numbered as in the file
@@ -68,8 +68,12 @@ def test_ppca_and_no_contrast_need_no_controls(folder, run, pair):
     assert run("fit", "cases.csv", "--method", "ppca", "-o", "a").code == 0
     assert run("fit", "cases.csv", "--method", "pcpca", "--gamma", "0", "-o", "b").code == 0
     expected = PPCA(2).fit(X).transform(X)
-    np.testing.assert_allclose(columns_of(folder / "a" / "latents.csv", ["ppca0", "ppca1"]), expected, atol=1e-12)
-    np.testing.assert_allclose(columns_of(folder / "b" / "latents.csv", ["pcpca0", "pcpca1"]), expected, atol=1e-9)
+    np.testing.assert_allclose(
+        columns_of(folder / "a" / "latents.csv", ["component_1", "component_2"]), expected, atol=1e-12
+    )
+    np.testing.assert_allclose(
+        columns_of(folder / "b" / "latents.csv", ["component_1", "component_2"]), expected, atol=1e-9
+    )
     assert "cases alone" in run(*TWO_FILES, "--method", "ppca").err
 
 
@@ -86,7 +90,7 @@ def test_formats(tmp_path, monkeypatch, run, need, pair, ending):
         write_format(folder / f"{name}.{ending}", values, need)
     assert run("fit", f"x.{ending}", "--background", f"y.{ending}", "-o", "results", "--gamma", "0.3").code == 0
     expected = ContraPCA(2, gamma=0.3).fit(pair[0], background=pair[1]).transform(pair[0])
-    found = columns_of(folder / "results" / "latents.csv", ["contrapca0", "contrapca1"])[:40]
+    found = columns_of(folder / "results" / "latents.csv", ["component_1", "component_2"])[:40]
     np.testing.assert_allclose(found, expected, atol=1e-9)
     model = contrapca.load(folder / "results" / "model.npz")
     assert hasattr(model, "feature_names_in_") == (ending not in ("npy", "npz", "sparse.npz", "mtx"))
@@ -115,7 +119,7 @@ def test_sheets_of_one_workbook(tmp_path, monkeypatch, run, need, pair):
     transform = ["transform", "results/model.npz", "book.xlsx", "-o"]
     assert run(*transform, "cases.csv").code == 0
     assert run(*transform, "controls.csv", "--sheet", "controls", "--center", "background").code == 0
-    axes = ["contrapca0", "contrapca1"]
+    axes = ["component_1", "component_2"]
     found = np.vstack([columns_of(tmp_path / name, axes) for name in ("cases.csv", "controls.csv")])
     np.testing.assert_allclose(found, columns_of(tmp_path / "results" / "latents.csv", axes), atol=1e-9)
     outcome = run(*arguments, "--sheet", "more", "--force")
@@ -164,7 +168,7 @@ def test_missing_values(folder, run, pair):
     assert bound in outcome.out
     assert bound in run("info", "results/model.npz").out
     np.testing.assert_allclose(
-        columns_of(folder / "results" / "latents.csv", ["contrapca0"])[:40], expected.transform(X), atol=1e-9
+        columns_of(folder / "results" / "latents.csv", ["component_1"])[:40], expected.transform(X), atol=1e-9
     )
 
 
@@ -196,7 +200,7 @@ def test_common_columns(folder, run, pair):
     assert "4 features" in outcome.out
     assert "Not used as features: sample, stage, gene4, gene5" in outcome.out
     expected = ContraPCA(2).fit(X[:, :4], background=Y[:, :4])
-    found = columns_of(folder / "results" / "latents.csv", ["contrapca0", "contrapca1"])[:40]
+    found = columns_of(folder / "results" / "latents.csv", ["component_1", "component_2"])[:40]
     np.testing.assert_allclose(found, expected.transform(X[:, :4]), atol=1e-12)
 
 
@@ -205,7 +209,7 @@ def test_identifiers_are_noticed(folder, run, pair):
     for name, values in (("c.csv", X), ("k.csv", Y)):
         write_csv(folder / name, ["patient_id", *NAMES], np.column_stack([np.arange(len(values)), values]))
     arguments = ["fit", "c.csv", "--background", "k.csv", "-o", "results"]
-    assert "'patient_id' may be an identifier" in run(*arguments).err
+    assert "'patient_id' looks like an identifier" in run(*arguments).err
     outcome = run(*arguments, "--ignore", "patient_id", "--force")
     assert outcome.err == ""
     assert "6 features" in outcome.out
@@ -221,6 +225,13 @@ def test_labels_are_a_scale_or_classes(folder, run, pair):
     write_csv(folder / "aged.csv", ["age", "batch", *NAMES], np.column_stack([ages, np.arange(40) % 3, X]))
     options = Namespace(cases="aged.csv", background="controls.csv", group=None, ignore=["batch"], common=False)
     options.header, options.sheet, options.components, options.labels = None, None, 2, "age"
+    options.transpose, options.encoding, options.missing, options.percent, options.thousands = (
+        False,
+        None,
+        [],
+        False,
+        False,
+    )
     np.testing.assert_allclose(read_inputs(options).cases.labels, ages)
     options.ignore, options.labels = ["age"], "batch"
     assert read_inputs(options).cases.labels.tolist()[:4] == ["0", "1", "2", "0"]

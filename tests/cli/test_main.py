@@ -23,7 +23,7 @@ def test_help_loads_nothing_heavy():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout.endswith("[]\n")
-    assert "contrapca fit cases.csv --background controls.csv -o results" in done.stdout
+    assert "contrapca report cases.csv --background controls.csv -o report.html" in done.stdout
 
 
 def test_every_command_has_help_and_a_module(run):
@@ -37,8 +37,10 @@ def test_every_command_has_help_and_a_module(run):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        ([], "required: command"),
         (["fti"], "invalid choice: 'fti'"),
+        (["fit", "a.csv", "-o", "x", "--gama", "0.1"], "--gamma?"),
+        (["rport"], "report"),
+        (["fit", "-o", "x"], "required: cases"),
         (["fit", "a.csv"], "required: -o/--output"),
         (["fit", "a.csv", "-o", "x", "--gamma", "much"], "'much' is not a finite number, 0 or more"),
         (["fit", "a.csv", "-o", "x", "--components", "0"], "'0' is not a whole number, 1 or more"),

@@ -85,8 +85,8 @@ def test_blocks_of_one_file(donors, run, tmp_path):
 
 
 def test_replicates_are_noticed(donors, run, tmp_path):
-    assert "warning: The values of 'sample' look like replicates ('d0_0', 'd0_1', 'd0_2'" in run(*TEST).err
-    assert "add --blocks COLUMN" in run(*FIT).err
+    assert "caution: The values of 'sample' look like replicates ('d0_0', 'd0_1', 'd1_0', ...)" in run(*TEST).err
+    assert "Add --blocks COLUMN" in run(*FIT).err
     (X, x), (Y, y) = donors
     for file, values, own in (("a.csv", X, x), ("b.csv", Y, y)):
         write_csv(tmp_path / file, ["mouse", *NAMES], [[name, *row] for name, row in zip(own, values, strict=True)])

@@ -58,7 +58,6 @@ def test_an_answer_without_length_is_taken(server, small):
     [{"status": 500}, {"status": 503}, {"status": 429}, {"body": GOOD[:5], "missing": 6}, {"body": b"", "missing": 11}],
     ids=lambda failure: f"{failure.get('status', 'truncated')}-{failure.get('missing', 0)}",
 )
-@pytest.mark.filterwarnings("ignore:Retry downloading")
 def test_a_passing_failure_is_tried_again(server, small, cache, failure):
     server.answer("/small.txt", **failure)
     server.answer("/small.txt", GOOD)
@@ -67,7 +66,6 @@ def test_a_passing_failure_is_tried_again(server, small, cache, failure):
     assert files(cache) == ["small.npz"]
 
 
-@pytest.mark.filterwarnings("ignore:Retry downloading")
 def test_a_silent_server_is_given_up_and_tried_again(server, small, monkeypatch):
     monkeypatch.setattr(_fetch, "TIMEOUT", 0.2)
     server.answer("/small.txt", GOOD, delay=0.6)
@@ -84,7 +82,6 @@ def test_a_silent_server_is_given_up_and_tried_again(server, small, monkeypatch)
         ({"body": GOOD[:5], "missing": 6}, r"got only 5 out of 11 bytes"),
     ],
 )
-@pytest.mark.filterwarnings("ignore:Retry downloading")
 def test_a_lasting_failure_is_one_sentence(server, small, cache, failure, said):
     url = server.answer("/small.txt", **failure)
     with pytest.raises(DatasetError, match=said) as error:
@@ -96,7 +93,6 @@ def test_a_lasting_failure_is_one_sentence(server, small, cache, failure, said):
     assert files(cache) == []
 
 
-@pytest.mark.filterwarnings("ignore:Retry downloading")
 def test_offline_without_data_is_one_sentence(server, small, cache, tmp_path, monkeypatch):
     server.close()
     monkeypatch.setenv("CONTRAPCA_DATA", str(tmp_path / "data"))
@@ -110,7 +106,6 @@ def test_offline_without_data_is_one_sentence(server, small, cache, tmp_path, mo
     assert files(tmp_path) == []
 
 
-@pytest.mark.filterwarnings("ignore:Retry downloading")
 def test_a_server_that_does_not_exist(server, cache):
     with pytest.raises(DatasetError, match=r"no-such-host\.invalid/small\.txt could not be downloaded"):
         load_arrays(dataclasses.replace(SMALL, urls=("http://no-such-host.invalid/small.txt",)))
@@ -123,6 +118,22 @@ def test_a_server_that_speaks_no_http(small, monkeypatch):
     monkeypatch.setattr(_fetch, "fetch_file", bad)
     with pytest.raises(DatasetError, match=r"could not be downloaded \(hello\)"):
         load_arrays(small)
+
+
+@pytest.mark.parametrize("length", [True, False])
+def test_a_file_that_is_too_large_is_given_up(server, small, cache, monkeypatch, length):
+    monkeypatch.setattr(_fetch, "MAX_BYTES", 1000)
+    monkeypatch.setattr(_fetch, "CHUNK", 100)
+    server.answer("/small.txt", b"1\n" * 5000, length=length)
+    with pytest.raises(DatasetError, match=r"could not be downloaded \(it has more than 0 MB, and so is not"):
+        load_arrays(small)
+    assert server.asked == ["/small.txt"]  # the same again would not help
+    assert files(cache) == []
+
+
+def test_an_address_that_is_none(small):
+    with pytest.raises(DatasetError, match="nonsense could not be downloaded"):
+        load_arrays(dataclasses.replace(SMALL, urls=("nonsense",)))
 
 
 def test_the_time_limit_is_for_downloads_only(server, small):

@@ -253,10 +253,10 @@ def test_precision_is_the_inverse_of_the_covariance(model):
 
 def test_feature_table(model):
     table = model.feature_table()
-    assert list(table) == ["feature", "loading_0", "foreground_variance", "background_variance", "rank"]
+    assert list(table) == ["feature", "component_1", "foreground_variance", "background_variance", "rank"]
     order = np.argsort(-np.abs(model.loadings_[:, 0]))
     assert table["feature"].tolist() == [f"x{j}" for j in order]
-    np.testing.assert_array_equal(table["loading_0"], model.loadings_[order, 0])
+    np.testing.assert_array_equal(table["component_1"], model.loadings_[order, 0])
     np.testing.assert_allclose(table["foreground_variance"], X.var(axis=0)[order])
     np.testing.assert_allclose(table["background_variance"], Y.var(axis=0)[order])
 

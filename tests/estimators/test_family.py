@@ -211,15 +211,15 @@ def test_feature_table(groups, need):
     model = PCPCA(n_components=2, gamma=0.3).fit(X, background=Y)
     table = model.feature_table()
     assert list(table) == [
-        "feature", "loading_0", "loading_1", "foreground_variance", "background_variance", "rank"
+        "feature", "component_1", "component_2", "foreground_variance", "background_variance", "rank"
     ]  # fmt: skip
     order = np.argsort(-np.sum(model.loadings_**2, axis=1))
     assert table["feature"].tolist() == [f"x{j}" for j in order]  # the strongest first
     assert table["rank"].tolist() == list(range(1, 13))
-    np.testing.assert_array_equal(table["loading_1"], model.loadings_[order, 1])
+    np.testing.assert_array_equal(table["component_2"], model.loadings_[order, 1])
     np.testing.assert_allclose(table["background_variance"], Y.var(axis=0)[order])
     assert "background_variance" not in PPCA(n_components=2).fit(X).feature_table()
-    with pytest.raises(KeyError, match=r"'loading'.*'loading_0', 'loading_1'"):
+    with pytest.raises(KeyError, match=r"'loading'.*'component_1', 'component_2'"):
         table["loading"]
     for library in ("pandas", "polars"):
         frame = need(library).DataFrame(table)

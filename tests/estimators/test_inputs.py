@@ -284,6 +284,25 @@ def test_frames_in_and_out(groups, library, need):
     assert isinstance(both, frames.DataFrame)
 
 
+def test_pyarrow_tables(groups, need):
+    """Their `columns` are the values themselves."""
+    arrow = need("pyarrow")
+    names = [f"gene{j}" for j in range(12)]
+    X, Y = (arrow.table(dict(zip(names, table.T, strict=True))) for table in groups)
+    model = PCPCA(n_components=2, gamma=0.3).fit(X, background=Y)
+    assert list(model.feature_names_in_) == names
+    plain = PCPCA(n_components=2, gamma=0.3).fit(groups[0], background=groups[1])
+    np.testing.assert_array_equal(model.transform(X), plain.transform(groups[0]))
+    holes = arrow.table({"a": [1.0, None, 3.0, 4.0, 2.0], "b": [1.0, 2, 3, 5, 1], "c": [1.0, 3, 2, 1, 4]})
+    filled = PPCA(1).fit(holes).impute(holes)
+    assert filled.column_names == ["a", "b", "c"]
+    assert filled["a"].null_count == 0
+    with pytest.raises(exceptions.GroupError, match=r"'gene0', 'gene1', 'gene2'\) and 12 only in the background"):
+        PCPCA().fit(X, background=Y.rename_columns([f"h{j}" for j in range(12)]))
+    with pytest.raises(ValueError, match="not numbers: 'a'"):
+        PCPCA().fit(arrow.table({"a": ["x", "y"], "b": [1, 2]}), background=Y)
+
+
 def test_pandas_index_is_kept(groups, need):
     pd = need("pandas")
     X = pd.DataFrame(groups[0], index=[f"row{i}" for i in range(len(groups[0]))]).rename(columns=str)

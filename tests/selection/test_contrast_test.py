@@ -396,7 +396,7 @@ def test_replicates_are_noticed(need):
     frames = [pd.DataFrame(table, index=names) for table in (X, Y)]
     for frame in frames:
         frame.columns = [f"g{j}" for j in range(8)]
-    with pytest.warns(ContrastWarning, match=r"look like replicates \('0_0', '0_1', '1_0', ...\).* pass blocks="):
+    with pytest.warns(ContrastWarning, match=r"look like replicates \('0_0', '0_1', '1_0', ...\).* Pass blocks="):
         run(frames[0], pd.DataFrame(Y, columns=frames[0].columns))
     with pytest.warns(ContrastWarning, match="Every row is its own block, but"):
         run(X, Y, blocks=names, background_blocks=[f"b{name}" for name in names])

@@ -77,7 +77,7 @@ def test_quotes_in_odd_places(table):
         ("sex,a,b\nf,1,2\nf,3,4\n", ["a", "b"], None),  # not distinct
         ("r1,1.5,2\nr2,3.5,4\n", ["x1", "x2"], ["r1", "r2"]),  # a fraction: no header
         ("gene,2019,2020\nx,1,2\ny,3,4\n", ["2019", "2020"], ["x", "y"]),
-        ("2019,2020\n1,2\n3,4\n", ["x0", "x1"], None),
+        ("2019,2020\n1980,1\n3,4\n", ["x0", "x1"], None),  # a year below
         ("age,100.5,98.5\n1,2,3\n4,,6\n", ["age", "100.5", "98.5"], None),  # text over numbers
         ("a,inf,b\n1,2,3\n4,5,6\n", ["a", "inf", "b"], None),
         ("inf,2.5\n1,3\n", ["x0", "x1"], None),  # a value that is refused later
@@ -149,7 +149,7 @@ def test_text_that_shows_late(table, monkeypatch):
     assert found.names == ["a", "b"]
     np.testing.assert_array_equal(found.values[:, 1], np.arange(9))
     assert found.texts["c"].tolist() == ["7"] * 5 + ["x"] * 4
-    assert found.mixed == {"c": "'x' on line 7"}
+    assert found.mixed == {"c": ", ".join(f"'x' on line {line}" for line in range(7, 11))}
 
 
 def test_a_bad_cell_far_down(table, monkeypatch):
@@ -254,6 +254,7 @@ def test_write_filled_changes_holes_only(table):
             "id,1.5,2.5,3,4.5,6\nr1,3,1,2,5,4\nr2,2,2,1,1,1\n",
             "unclear whether the first line of '.*' contains names: .* from 1.5 to 6,",
         ),
+        ("2019,2020\n1,2\n3,4\n", "from 2019 to 2020, and those below are not. Add --header"),
         ("9.5,8,7.5,6,5\n3,1,2,5,4\n2,2,1,1,1\n", "from 9.5 to 5, and those below are not. Add --header"),
         ("sep=,\na,b\n1,2\n3\n", "Line 4 of .* has 1 cell; expected 2"),
         ("1.5\n2.5\n", "only one column"),

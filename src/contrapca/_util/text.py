@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 import math
 import re
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 MAX_LISTED = 5  # names in a sentence
@@ -33,12 +34,28 @@ def default_names(n_features: int) -> list[str]:
     return [f"x{j}" for j in range(n_features)]
 
 
+def component_names(n_components: int) -> list[str]:
+    """component_1, component_2, ...: the components as columns of tables for people, who count from 1."""
+    return [f"component_{k}" for k in range(1, n_components + 1)]
+
+
+def did_you_mean(name: str, known: Iterable[str], *, quote: bool = False) -> str:
+    """ "; did you mean X?" for a name that is like a known one, else nothing."""
+    close = difflib.get_close_matches(name.lower(), [option for option in known if isinstance(option, str)], n=1)
+    return f"; did you mean {close[0]!r}?" if close and quote else f"; did you mean {close[0]}?" if close else ""
+
+
 def is_missing(value: Any) -> bool:
     """Whether a value is None, NaN, NaT or the like: does not equal itself, or will not say whether it does."""
     try:
         return value is None or bool(value != value)
     except TypeError:
         return True
+
+
+def spelling(text: str) -> str:
+    """A text without what typing changes: upper and lower case, and blanks around and between words."""
+    return " ".join(text.split()).casefold()
 
 
 def natural_order(names: Sequence[str]) -> list[int]:

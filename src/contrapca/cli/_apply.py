@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Any
 
 from .. import load
-from .._util.text import default_names
+from .._util.text import component_names, default_names
 from ..tables import align_to, read_table, with_names
 from ._console import Console
-from ._inputs import BY_PLACE
+from ._inputs import BY_PLACE, reading_of
 from ._outputs import check_outputs, check_text_output, staged, write_columns
 
 
@@ -19,12 +19,12 @@ def transform(options: Namespace, console: Console) -> None:
     check_text_output(options.output)
     check_outputs([options.output], force=options.force)
     model = load_model(options.model)
-    table = read_table(options.table, header=options.header, sheet=options.sheet, mask="none")
+    table = read_table(options.table, sheet=options.sheet, mask="none", **reading_of(options))
     names = feature_names(model)
     rows = with_names(align_to(names, model.n_features_in_, table), names)
     latents = model.transform(rows, center=options.center)
     columns: dict[str, Any] = {"row": table.row_names or [str(i + 1) for i in range(len(table))]}
-    columns |= dict(zip(model.get_feature_names_out(), latents.T, strict=True))
+    columns |= dict(zip(component_names(latents.shape[1]), latents.T, strict=True))
     with staged([options.output], force=options.force) as places:
         write_columns(places[options.output.name], columns)
     notes = [*table.notes, *([BY_PLACE] if table.named != (names is not None) else [])]

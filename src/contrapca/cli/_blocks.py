@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.text import listed
-from ..exceptions import warn
+from ..sanity import Finding, both, replicates
 from ..selection import looks_like_replicates
 from ..tables import DataTable
 
@@ -20,7 +20,6 @@ WHOSE = re.compile(
     r"(?:[ _.-]?(?:id|nr|no|number|name))?",
     re.IGNORECASE,
 )
-HOW = "add --blocks COLUMN, with a column that names the donor, animal or plate of each row"
 
 
 def block_labels(tables: Sequence[DataTable], column: str | None) -> tuple[list[npt.NDArray[Any] | None], list[str]]:
@@ -50,26 +49,26 @@ def block_labels(tables: Sequence[DataTable], column: str | None) -> tuple[list[
     return [*np.split(np.array(stems), np.cumsum([len(labels) for labels in found])[:-1])], [note]
 
 
-def warn_of_blocks(tables: Sequence[DataTable]) -> None:
-    """Warn where names of rows, or a column, say that several rows belong together."""
+def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
+    """Names of rows, or a column, that say that several rows belong together."""
     names = [name for table in tables for name in table.row_names or []]
-    places = {"The names of the rows": names}
+    places = {"The row names": names}
     for column in tables[0].texts:
         same = all(column in table.texts for table in tables)
         places[f"The values of {column!r}"] = [
             label for table in (tables if same else tables[:1]) for label in table.as_text(column).tolist()
         ]
     for place, labels in places.items():
-        if looks_like_replicates(labels) is not None:
-            warn(
-                f"{place} look like replicates ({listed(labels, 3)}): rows of one donor, animal or plate are not "
-                f"independent, and p-values that ignore it are far too small; {HOW}."
-            )
-            return
+        if found := replicates(labels, place):
+            return found
     for column in tables[0].columns:
         if WHOSE.fullmatch(column) and 1 < np.unique(tables[0].as_text(column)).size <= len(tables[0]) / 2:
-            warn(
-                f"The column {column!r} may name whom or what several rows come from: if so, they are not independent, "
-                f"and p-values that ignore it are far too small; add --blocks {column}."
-            )
-            return
+            return [
+                both(
+                    "replicates",
+                    f"The column {column!r} may name whom or what several rows come from: if so, they are not "
+                    "independent, and p-values that ignore it are far too small.",
+                    f"Add --blocks {column}.",
+                )
+            ]
+    return []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import sys
 from collections.abc import Mapping
 from typing import Any
 
@@ -36,6 +37,12 @@ class Console:
         """Print the summary, if it was asked for."""
         if self.as_json:
             print(json.dumps(plain(summary), indent=2))
+
+
+def caution(*sentences: str) -> None:
+    """Print what may be a mistake where warnings go, whatever else is wanted."""
+    for sentence in sentences:
+        print(f"contrapca: caution: {_harmless(' '.join(sentence.split()))}", file=sys.stderr)
 
 
 def _harmless(text: str) -> str:

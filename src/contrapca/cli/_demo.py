@@ -111,6 +111,6 @@ def _panel(name: str, model: PCPCA, X: Array, Y: Array, subgroups: Array) -> dic
         "labels": subgroups,
         "title": f"{name}, gamma = {model.gamma_:.2f}",
         "axis_labels": [
-            f"component {k} ({a:.0%} of case, {b:.0%} of control variance)" for k, (a, b) in enumerate(shares)
+            f"component {k} ({a:.0%} of case, {b:.0%} of control variance)" for k, (a, b) in enumerate(shares, 1)
         ],
     }

@@ -8,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from .. import CPCA, PCPCA, PPCA, ContraPCA
-from ._console import Console
-from ._describe import model_lines, model_summary
+from .._util.text import component_names
+from ..reporting import caveats
+from ._console import Console, caution
+from ._describe import model_summary
 from ._inputs import Group, Inputs, read_inputs
 from ._outputs import check_outputs, staged, write_columns
 from ._verdict import scale_of, verdict_lines, verdict_of, verdict_summary
@@ -30,15 +32,35 @@ def fit(options: Namespace, console: Console) -> None:
     inputs = read_inputs(options, needs_background=not alone and options.gamma != 0)
     model = fitted_model(options, inputs, console)
     verdict = verdict_of(options, inputs, console)
+    cautions = _cautions(model, inputs, options)
     with staged(files, force=options.force) as places:
         model.save(places["model.npz"])
         write_columns(places["latents.csv"], latent_columns(model, inputs.cases, inputs.controls))
         write_columns(places["loadings.csv"], model.feature_table())
-    console.say(*verdict_lines(verdict), *inputs.describe(), *model_lines(model), "")
+    caution(*cautions[len(inputs.findings) :])
+    console.say(*verdict_lines(verdict), *inputs.describe(), model.summary(), "")
     console.say(*(f"{what:<9} {file}" for what, file in zip(("Model:", "Latents:", "Loadings:"), files, strict=True)))
     written = {file.stem: str(file) for file in files}
-    found = {"inputs": inputs.summary(), "model": model_summary(model), "written": written}
+    found = {"inputs": inputs.summary(), "model": model_summary(model), "cautions": cautions, "written": written}
     console.summarise(verdict_summary(verdict) | found)
+
+
+def _cautions(model: Any, inputs: Inputs, options: Namespace) -> list[str]:
+    """What a report of this model would warn of."""
+    if inputs.controls is None:
+        return inputs.cautions
+    blocks, background_blocks = inputs.blocks or (None, None)
+    return caveats(
+        model,
+        inputs.X,
+        background=inputs.Y,
+        row_names=inputs.cases.row_names,
+        blocks=blocks,
+        background_blocks=background_blocks,
+        findings=inputs.findings,
+        code=options.shell,
+        progress=False,
+    )
 
 
 def make_model(options: Namespace, console: Console) -> Any:
@@ -72,4 +94,4 @@ def latent_columns(model: Any, cases: Group, controls: Group | None) -> dict[str
         every = [label for part in labels for label in part.tolist()]
         columns["label"] = np.array(["" if label != label else label for label in every], dtype=object)
     latents = np.vstack([model.transform(group.values, center=center) for _, group, center in groups])
-    return columns | dict(zip(model.get_feature_names_out(), latents.T, strict=True))
+    return columns | dict(zip(component_names(latents.shape[1]), latents.T, strict=True))

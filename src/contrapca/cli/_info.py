@@ -9,7 +9,7 @@ from .. import CLVM, load
 from .._util.text import format_gamma
 from ..results import ContrastPath, ContrastPosterior
 from ._console import Console
-from ._describe import model_lines, model_summary, records
+from ._describe import model_summary, records
 
 
 def info(options: Namespace, console: Console) -> None:
@@ -24,9 +24,9 @@ def info(options: Namespace, console: Console) -> None:
         summary = {"kind": found.kind, "method": found.method, "chains": chains, "draws": draws, "n_features": D}
         summary |= {"n_components": d, "diagnostics": records(diagnostics)}
     elif isinstance(found, CLVM):
-        lines, summary = _clvm(found)
+        lines, summary = [str(found.summary())], _clvm(found)
     else:
-        lines, summary = model_lines(found), model_summary(found)
+        lines, summary = [str(found.summary())], model_summary(found)
         summary["features"] = found._state.units.foreground.labels
     console.say(*lines)
     console.summarise({"file": str(options.model), "holds": type(found).__name__} | summary)
@@ -58,9 +58,7 @@ def path_summary(path: ContrastPath) -> dict[str, Any]:
     }
 
 
-def _clvm(model: CLVM) -> tuple[list[str], dict[str, Any]]:
+def _clvm(model: CLVM) -> dict[str, Any]:
     D, d = model.loadings_.shape
-    k = model.shared_loadings_.shape[1]
-    line = f"CLVM with {k} shared components and {d} of the cases alone, {D} features, "
-    summary = {"method": "clvm", "n_features": D, "n_shared": k, "n_components": d}
-    return [f"{line}noise variance {model.noise_variance_:.4g}"], summary | {"noise_variance": model.noise_variance_}
+    facts = {"method": "clvm", "n_features": D, "n_shared": model.shared_loadings_.shape[1], "n_components": d}
+    return facts | {"noise_variance": model.noise_variance_}

@@ -2,26 +2,29 @@
 
 from __future__ import annotations
 
-import re
 import shlex
 from argparse import Namespace
 from collections.abc import Iterable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Rows, is_sparse
-from .._util.text import listed, plural
-from ..exceptions import TableFileError, warn
+from .._util.text import listed, plural, spelling
+from ..exceptions import TableFileError
+from ..groups import Groups
+from ..sanity import Finding, alike_labels, both, check_groups, dropped_columns, repeated_names, swapped_names
 from ..tables import DataTable, align, align_to, read_table, with_names
-from ._blocks import block_labels, warn_of_blocks
+from ._blocks import block_findings, block_labels
+from ._console import caution
 
 BY_PLACE = "columns matched by position, because one file has no column names"
 MAX_VALUES_LISTED = 10
 MAX_CATEGORIES = 20  # whole-number labels are groups up to this many values, and a scale beyond
-IDENTIFIER = re.compile(r"(?:.*[ _.-])?(?:id|idx|index|nr|no|number|barcode)|unnamed.*", re.IGNORECASE)
+NEARLY = 0.9  # fraction of distinct values in a first column that should name the rows
 
 
 @dataclass(frozen=True)
@@ -67,6 +70,8 @@ class Inputs:
         The files.
     notes : list of str
         What was decided while reading, in words.
+    findings : list of Finding
+        What is probably a mistake in the tables.
     """
 
     names: list[str] | None
@@ -77,6 +82,7 @@ class Inputs:
     rows: npt.NDArray[np.intp]
     sources: list[str]
     notes: list[str]
+    findings: list[Finding]
 
     @property
     def X(self) -> Rows:
@@ -102,6 +108,11 @@ class Inputs:
         every = self.table.columns if self.table.source is None else self.table.source.columns
         return [name for name in every if name not in used]
 
+    @property
+    def cautions(self) -> list[str]:
+        """What is probably a mistake, with its way out."""
+        return [finding.text("command") for finding in self.findings]
+
     def describe(self) -> list[str]:
         """What was read, in lines for people."""
         groups = f"{len(self.cases)} cases"
@@ -123,10 +134,16 @@ class Inputs:
         }
 
 
+def reading_of(options: Namespace) -> dict[str, Any]:
+    """How the options say that tables are to be read, as arguments of `read_table`."""
+    names = ("header", "transpose", "encoding", "missing", "percent", "thousands")
+    return {name: getattr(options, name) for name in names}
+
+
 def read_inputs(
     options: Namespace, *, needs_background: bool = True, features: tuple[list[str] | None, int] | None = None
 ) -> Inputs:
-    """Read the tables named by the options, and check them together.
+    """Read the tables named by the options, check them together, and say at once what looks like a mistake.
 
     Parameters
     ----------
@@ -140,10 +157,11 @@ def read_inputs(
         raise ValueError(f"--background is needed: {how}.")
     sheets = options.sheet or [None]
     # The genes of a model are found by name among all.
-    anndata = {"layer": options.layer, "mask": options.mask or (None if features is None else "none")}
-    table = read_table(options.cases, header=options.header, sheet=sheets[0], **anndata)
+    mask = options.mask or (None if features is None else "none")
+    reading = reading_of(options) | {"layer": options.layer, "mask": mask}
+    table = read_table(options.cases, sheet=sheets[0], **reading)
     two_files = options.background is not None and options.group is None
-    other = read_table(options.background, header=options.header, sheet=sheets[-1], **anndata) if two_files else None
+    other = read_table(options.background, sheet=sheets[-1], **reading) if two_files else None
     tables = [table] if other is None else [table, other]
     label, block = getattr(options, "labels", None), getattr(options, "blocks", None)
     without = _columns_without(options, label, block, tables)
@@ -170,11 +188,59 @@ def read_inputs(
         notes.append(f"cases are all rows except {options.background!r}: {listed(others)}")
     if other is not None and table.named != other.named:
         notes.append(BY_PLACE)
-    inputs = Inputs(names, cases, controls, table, columns, rows, [given.path for given in tables], notes)
-    _check_values(inputs, None if features is not None else options.components)
+    sources = [given.path for given in tables]
+    findings = _findings_of_tables(tables, options, without)
     if controls is not None and block is None and hasattr(options, "blocks"):
-        warn_of_blocks(tables)
+        findings += block_findings(tables)
+    inputs = Inputs(names, cases, controls, table, columns, rows, sources, notes, findings)
+    _check_values(inputs, None if features is not None else options.components)
+    findings += _findings_of_values(inputs)
+    caution(*inputs.cautions)
     return inputs
+
+
+def _findings_of_tables(tables: list[DataTable], options: Namespace, without: set[str]) -> list[Finding]:
+    """What names, labels and columns of text show."""
+    found: list[Finding] = []
+    texts: dict[str, list[str]] = {}
+    for given, group in zip(tables, ("cases", "controls") if len(tables) > 1 else ("table",), strict=True):
+        found += repeated_names(_names_of_rows(given), group)
+        texts |= {name: given.as_text(name).tolist() for name in given.texts if name not in without}
+        if empty := [name for name in given.empty if name and name not in without]:
+            found.append(both("empty column", f"{given.path!r} has no values in {listed(empty)}."))
+    found += dropped_columns({name: cells for name, cells in texts.items() if name not in _mixed(tables)})
+    for option in ("labels", "blocks", "group"):
+        name = getattr(options, option, None)
+        if name is not None:
+            cells = (cell for given in tables if name in given.columns for cell in given.as_text(name).tolist())
+            found += alike_labels(cells, f"Values of {name!r}")
+    if len(tables) > 1 and options.cases != options.background:
+        found += swapped_names(Path(options.cases).stem, Path(options.background).stem)
+    elif options.group is not None:
+        others = set(tables[0].as_text(options.group).tolist()) - {options.background}
+        found += swapped_names(others.pop(), options.background) if len(others) == 1 else []
+    return found
+
+
+def _mixed(tables: list[DataTable]) -> set[str]:
+    return {name for given in tables for name in given.mixed}
+
+
+def _names_of_rows(table: DataTable) -> list[str] | None:
+    """The names of the rows, also where a few are repeated so that the reader has not taken them for names."""
+    if table.row_names is not None or table.source is None or not table.source.columns:
+        return table.row_names
+    first = table.texts.get(table.source.columns[0])
+    return None if first is None or len(set(first)) < NEARLY * len(first) else first.tolist()
+
+
+def _findings_of_values(inputs: Inputs) -> list[Finding]:
+    """What the values show."""
+    groups = [inputs.cases] if inputs.controls is None else [inputs.cases, inputs.controls]
+    rows = Groups.of(*(group.values for group in groups))
+    # Repetitions and replicates among the names of rows were looked for in the whole tables.
+    names: Groups[Any] = Groups.of(*(list(dict.fromkeys(group.row_names)) for group in groups))
+    return check_groups(rows, inputs.names, names, has_blocks=True)
 
 
 def _columns_without(options: Namespace, label: str | None, block: str | None, tables: list[DataTable]) -> set[str]:
@@ -227,6 +293,15 @@ def _controls_mask(table: DataTable, groups: npt.NDArray[Any], column: str, valu
             "in their group."
         )
     mask = groups == value
+    alike = sorted(
+        set(groups[~mask].tolist()) & {label for label in groups.tolist() if spelling(label) == spelling(value)}
+    )
+    if mask.any() and alike:
+        raise ValueError(
+            f"--background: column {column!r} of {table.path!r} has {value!r} ({plural(int(mask.sum()), 'row')}) and "
+            f"also {listed(alike)} ({plural(int(np.isin(groups, alike).sum()), 'row')}), which would become cases: "
+            "spell the controls alike."
+        )
     if not mask.any():
         values, counts = np.unique(groups, return_counts=True)
         order = np.argsort(-counts, kind="stable")[:MAX_VALUES_LISTED]
@@ -242,16 +317,20 @@ def _controls_mask(table: DataTable, groups: npt.NDArray[Any], column: str, valu
 
 def _check_mixed(table: DataTable, without: Iterable[str]) -> None:
     """A few texts in a column of numbers are usually mistakes."""
-    for name, place in table.mixed.items():
-        if name not in without:
-            raise TableFileError(
-                f"Column {name!r} of {table.path!r} is numeric except for {place}: correct it, or add --ignore "
-                f"{name!r} if it is not a feature."
-            )
+    bad = {name: places for name, places in table.mixed.items() if name not in without}
+    if not bad:
+        return
+    parts = [f"column {name!r} of {table.path!r} is numeric except for {places}" for name, places in bad.items()]
+    more = f"; and {len(parts) - MAX_VALUES_LISTED} more columns" if len(parts) > MAX_VALUES_LISTED else ""
+    listing = "; ".join(parts[:MAX_VALUES_LISTED])
+    raise TableFileError(
+        f"{listing[0].upper()}{listing[1:]}{more}. Correct the file, add --missing WORD if a word means a missing "
+        f"value, or --ignore {shlex.join(list(bad)[:MAX_VALUES_LISTED])} if that is not a feature."
+    )
 
 
 def _check_values(inputs: Inputs, components: int | None) -> None:
-    """Check for enough rows, enough features for the components, and infinity; warn of identifiers."""
+    """Check for enough rows, enough features for the components, and infinity."""
     names = inputs.names
     groups = [("cases", inputs.cases, inputs.sources[0])]
     if inputs.controls is not None:
@@ -260,9 +339,11 @@ def _check_values(inputs: Inputs, components: int | None) -> None:
         if len(group) < 2:
             raise TableFileError(f"{path!r} has {plural(len(group), 'row')} of {what}: at least 2 are needed.")
         if not is_sparse(group.values) and np.isinf(group.values).any():
-            j = int(np.flatnonzero(np.isinf(group.values).any(axis=0))[0])
-            column = repr(names[j]) if names else j + 1
-            raise TableFileError(f"Column {column} of {path!r} has infinite values: correct them, or use --ignore.")
+            infinite = np.flatnonzero(np.isinf(group.values).any(axis=0)).tolist()
+            found = listed([names[j] if names else j + 1 for j in infinite])
+            what = "Column" if len(infinite) == 1 else "Columns"
+            has = "has" if len(infinite) == 1 else "have"
+            raise TableFileError(f"{what} {found} of {path!r} {has} infinite values: correct them, or use --ignore.")
     width = inputs.X.shape[1]
     if components is not None and width <= components:
         found = ", ".join(name for name in inputs.ignored if name)
@@ -271,17 +352,3 @@ def _check_values(inputs: Inputs, components: int | None) -> None:
             + (f" (not used: {found})" if found else "")
             + f": --components {components} needs more."
         )
-    if names is not None and not is_sparse(inputs.X):
-        suspects = [name for j, name in enumerate(names) if _is_identifier(name, inputs.X[:, j])]
-        if suspects:
-            warn(
-                f"{listed(suspects)} may be an identifier but is used as a feature: if it is one, add --ignore "
-                f"{shlex.join(suspects)}."
-            )
-
-
-def _is_identifier(name: str, column: npt.NDArray[Any]) -> bool:
-    """Whether whole numbers count up by one, or have a name such as sample_id or index."""
-    if np.isnan(column).any() or np.any(column != np.floor(column)):
-        return False
-    return bool(IDENTIFIER.fullmatch(name)) or (column.size > 3 and bool(np.all(np.diff(column) == 1)))

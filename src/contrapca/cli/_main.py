@@ -13,9 +13,11 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from ..exceptions import SolverError
+from ..exceptions import SolverError, TableWarning
+from ._config import parse, saved
 from ._console import Console
-from ._parser import make_parser
+from ._parser import commands_of, make_parser
+from ._words import in_command_words
 
 GOOD, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 # The module of each command; it has a function of the command's name.
@@ -30,7 +32,11 @@ MODULES = {
     "sample": "_apply",
     "demo": "_demo",
     "info": "_info",
+    "completion": "_completion",
 }
+
+
+NEED_MORE = MODULES.keys() - {"demo"}  # commands that do nothing without arguments
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -47,7 +53,14 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0: done; 1: a bug; 2: something given cannot be used; 130: stopped by Ctrl-C.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    options = make_parser().parse_args(given)
+    parser = make_parser()
+    if not given:
+        parser.print_help()
+        return GOOD
+    if given[0] in NEED_MORE and len(given) == 1:
+        commands_of(parser)[given[0]].print_help(sys.stderr)
+        return BAD_INPUT
+    options = parse(parser, given)
     options.shell = shlex.join(["contrapca", *given])
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names that a terminal cannot show are no reason to fail
@@ -72,7 +85,8 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 def _run(options: Namespace) -> None:
     module = importlib.import_module(f".{MODULES[options.command]}", __package__)
-    getattr(module, options.command)(options, Console(options.quiet, options.json))
+    with saved(options):
+        getattr(module, options.command)(options, Console(options.quiet, options.json))
 
 
 def _fail(sentence: str, code: int, options: Namespace) -> int:
@@ -87,7 +101,7 @@ def _sentence(error: BaseException) -> str:
     if isinstance(error, OSError) and error.strerror:
         file = f"{str(error.filename)!r}: " if error.filename else ""
         return f"{file}{error.strerror}."
-    return _one_line(error) or type(error).__name__
+    return in_command_words(_one_line(error)) or type(error).__name__
 
 
 def _one_line(message: Any) -> str:
@@ -98,11 +112,12 @@ def _speak_warnings() -> None:
     """Show warnings as lines of ours, without those that are for programmers."""
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        print(f"contrapca: warning: {_one_line(message)}", file=sys.stderr)
+        print(f"contrapca: warning: {in_command_words(_one_line(message))}", file=sys.stderr)
 
     warnings.showwarning = show
     warnings.simplefilter("default")
     for category in (DeprecationWarning, PendingDeprecationWarning, FutureWarning, ImportWarning, ResourceWarning):
         warnings.simplefilter("ignore", category)
+    warnings.simplefilter("ignore", TableWarning)  # the checks of the tables are printed as cautions
     # Tables are brought into the order of the model's features by name before it sees them.
     warnings.filterwarnings("ignore", message="X does not have valid feature names")

@@ -4,32 +4,83 @@ from __future__ import annotations
 
 import argparse
 import math
+import re
 import sys
 from pathlib import Path
 from typing import Any, NoReturn
 
+from .._util.text import did_you_mean
 from .._version import __version__
 
 FORMATS = "CSV, TSV, TXT (also .gz or .zip), Excel, Parquet, NPY, NPZ, MTX or h5ad"
 EXIT_CODES = "Exit codes: 0 done, 2 something given cannot be used, 1 a bug, 130 stopped by Ctrl-C."
 SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "none"}  # of a new model, unless told
-EXAMPLES = """examples:
-  contrapca demo
-  contrapca test cases.csv --background controls.csv --blocks donor
-  contrapca fit cases.csv --background controls.csv -o results
-  contrapca fit all.csv --group diagnosis --background healthy --labels batch -o results
-  contrapca transform results/model.npz new.csv -o new_latents.csv
-  contrapca report cases.csv --background controls.csv -o report.html
-  contrapca export cases.csv --background controls.csv -o results
-"""
+EXAMPLES = {
+    "": [
+        "contrapca demo",
+        "contrapca report cases.csv --background controls.csv -o report.html",
+        "contrapca report all.xlsx --group diagnosis --background healthy --labels batch -o report.html",
+        "contrapca COMMAND --help",
+    ],
+    "test": [
+        "contrapca test cases.csv --background controls.csv",
+        "contrapca test cases.csv --background controls.csv --blocks donor",
+    ],
+    "fit": [
+        "contrapca fit cases.csv --background controls.csv -o results",
+        "contrapca fit all.csv --group diagnosis --background healthy --labels batch -o results",
+        "contrapca fit cases.csv --background controls.csv --missing -999 --ignore age -o results",
+        "contrapca fit --config run.toml",
+    ],
+    "transform": ["contrapca transform results/model.npz new.csv -o new_latents.csv"],
+    "impute": [
+        "contrapca impute cases.csv -o filled.csv",
+        "contrapca impute cases.csv --background controls.csv --missing ND -o filled.csv",
+    ],
+    "path": ["contrapca path cases.csv --background controls.csv --method pcpca -o results"],
+    "report": [
+        "contrapca report cases.csv --background controls.csv --labels stage -o report.html",
+        "contrapca report book.xlsx --background book.xlsx --sheet cases --sheet controls -o report.html",
+        "contrapca report cases.csv --background controls.csv --uncertainty bootstrap -o report.html",
+    ],
+    "export": ["contrapca export cases.csv --background controls.csv -o results"],
+    "sample": ["contrapca sample results/model.npz -n 500 -o new_rows.csv"],
+    "demo": ["contrapca demo -o demo"],
+    "info": ["contrapca info results/model.npz"],
+    "completion": [
+        'eval "$(contrapca completion bash)"  (in ~/.bashrc; zsh: the same in ~/.zshrc)',
+        "contrapca completion fish > ~/.config/fish/completions/contrapca.fish",
+        "contrapca completion powershell | Out-String | Invoke-Expression  (in $PROFILE)",
+    ],
+}
+SHELLS = ("bash", "zsh", "fish", "powershell")
 
 
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        print(f"contrapca: {' '.join(message.split())}; see {self.prog} --help.", file=sys.stderr)
+        """Print the message, with what may have been meant, and leave."""
+        text = " ".join(message.split())
+        hint = "" if "maybe you meant" in text else self._did_you_mean(text)
+        print(f"contrapca: {text}{hint}; see {self.prog} --help.", file=sys.stderr)
         sys.exit(2)
+
+    def _did_you_mean(self, message: str) -> str:
+        """The nearest option or command, if what was written is like one; newer Pythons say it themselves."""
+        unknown = re.search(r"unrecognized arguments: (\S+)|invalid choice: '([^']+)'", message)
+        if unknown is None:
+            return ""
+        known = [name for action in self._actions for name in (*action.option_strings, *(action.choices or ()))]
+        # Options of a command that the main parser does not know are looked for among all of them.
+        known += [name for parser in commands_of(self).values() for name in parser._option_string_actions]
+        return did_you_mean(unknown[1] or unknown[2], known)
+
+
+def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
+    """The parsers of the commands, by name."""
+    found = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
+    return dict(found[0]) if found else {}
 
 
 def make_parser() -> argparse.ArgumentParser:
@@ -38,25 +89,34 @@ def make_parser() -> argparse.ArgumentParser:
         prog="contrapca",
         description="What varies in the cases but not in the controls: contrastive dimension reduction of tables, rows "
         "being samples.",
-        epilog=f"{EXAMPLES}\n{EXIT_CODES}",
+        epilog=_epilog(""),
         formatter_class=argparse.RawDescriptionHelpFormatter,
         allow_abbrev=False,
     )
     parser.add_argument("--version", action="version", version=f"contrapca {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for add in (_test, _fit, _transform, _impute, _path, _report, _export, _sample, _demo, _info):
+    for add in (_test, _fit, _transform, _impute, _path, _report, _export, _sample, _demo, _info, _completion):
         add(commands)
     return parser
 
 
 def _command(commands: Any, name: str, help: str, description: str) -> argparse.ArgumentParser:
     parser: argparse.ArgumentParser = commands.add_parser(
-        name, help=help, description=description, epilog=EXIT_CODES, allow_abbrev=False
+        name,
+        help=help,
+        description=description,
+        epilog=_epilog(name),
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+        allow_abbrev=False,
     )
     parser.add_argument("--quiet", action="store_true", help="print errors and warnings only")
     parser.add_argument("--json", action="store_true", help="print the summary as JSON, and nothing else")
     parser.add_argument("--debug", action="store_true", help="show where in the program an error arose")
     return parser
+
+
+def _epilog(command: str) -> str:
+    return "\n".join(["examples:", *(f"  {example}" for example in EXAMPLES[command]), "", EXIT_CODES])
 
 
 def _test(commands: Any) -> None:
@@ -110,7 +170,7 @@ def _transform(commands: Any) -> None:
         help="center the rows as cases or as controls (default: %(default)s)",
     )
     parser.add_argument("--sheet", metavar="NAME", help="sheet of an Excel file (default: the first)")
-    _add_header(parser)
+    _add_reading(parser)
     _add_output(parser, "FILE", "the table to be written (.csv or .tsv)")
 
 
@@ -218,11 +278,18 @@ def _info(commands: Any) -> None:
     _add_model(parser)
 
 
+def _completion(commands: Any) -> None:
+    parser = _command(
+        commands, "completion", "completion for your shell", "Print a script that completes commands and options."
+    )
+    parser.add_argument("for_shell", metavar="shell", choices=SHELLS, help=", ".join(SHELLS))
+
+
 # ---------------------------------------------------------------------- options that commands share
 
 
 def _add_tables(parser: argparse.ArgumentParser, *, labels: bool = True, blocks: bool = False) -> None:
-    parser.add_argument("cases", type=Path, help=f"the cases, or both groups with --group ({FORMATS})")
+    parser.add_argument("cases", type=Path, nargs="?", help=f"the cases, or both groups with --group ({FORMATS})")
     parser.add_argument(
         "--background",
         metavar="FILE_OR_VALUE",
@@ -254,7 +321,13 @@ def _add_tables(parser: argparse.ArgumentParser, *, labels: bool = True, blocks:
         metavar="COLUMN",
         help="column of var of an h5ad file: which genes to use, or none for all (default: highly_variable, if any)",
     )
-    _add_header(parser)
+    _add_reading(parser)
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="read options from a TOML file; those given here come first"
+    )
+    parser.add_argument(
+        "--save-config", type=Path, metavar="FILE", help="write the options of this run to a TOML file for --config"
+    )
 
 
 def _add_contrast(parser: argparse.ArgumentParser) -> None:
@@ -268,7 +341,21 @@ def _add_contrast(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_header(parser: argparse.ArgumentParser) -> None:
+def _add_reading(parser: argparse.ArgumentParser) -> None:
+    """How files are read."""
+    parser = parser.add_argument_group("reading tables")  # type: ignore[assignment]
+    parser.add_argument(
+        "--missing",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="WORD",
+        help="words or numbers that mean a missing value, such as ND or -999, besides empty cells, NA and the like",
+    )
+    parser.add_argument("--transpose", action="store_true", help="samples are columns of the files, not rows")
+    parser.add_argument("--percent", action="store_true", help="read 12%% as the number 0.12")
+    parser.add_argument("--thousands", action="store_true", help="read 1,234 as the number 1234")
+    parser.add_argument("--encoding", metavar="NAME", help="of text files, such as latin-1 (default: utf-8)")
     header = parser.add_mutually_exclusive_group()
     header.add_argument(
         "--header", action="store_true", default=None, help="the first line contains column names (default: detected)"

@@ -32,4 +32,6 @@ def path(options: Namespace, console: Console) -> None:
         write_columns(places["path.csv"], found.table())
     console.say(*inputs.describe(), *path_lines(found), "", f"Path:  {files[0]}", f"Table: {files[1]}")
     written = {"path": str(files[0]), "table": str(files[1])}
-    console.summarise({"inputs": inputs.summary(), "path": path_summary(found), "written": written})
+    console.summarise(
+        {"inputs": inputs.summary(), "cautions": inputs.cautions, "path": path_summary(found), "written": written}
+    )

@@ -10,7 +10,8 @@ from .. import CPCA, PCPCA, PPCA
 from .. import report as write_report
 from ..reporting import check_libraries
 from ._apply import feature_names, load_model
-from ._console import Console, printable
+from ._config import parse
+from ._console import Console, caution, printable
 from ._fit import fitted_model, make_model
 from ._inputs import Inputs, read_inputs
 from ._outputs import OutputError, check_outputs, staged
@@ -48,12 +49,13 @@ def report(options: Namespace, console: Console) -> None:
             gammas=options.gammas,
             title=options.title and printable(options.title),
             code=printable(options.shell),
+            findings=inputs.findings,
             progress=console.progress,
         )
-    cautions = [f"Caution: {caution}" for caution in summary["cautions"]]
+    caution(*summary["cautions"][len(inputs.findings) :])
     remarks = [] if summary["test"] is None else summary["test"]["remarks"]
     verdict = [] if summary["verdict"] is None else [summary["verdict"], *remarks, ""]
-    console.say(*verdict, *inputs.describe(), *cautions, f"Report: {options.output}")
+    console.say(*verdict, *inputs.describe(), f"Report: {options.output}")
     console.summarise(summary | {"written": str(options.output)})
 
 
@@ -67,7 +69,7 @@ def read_for_report(options: Namespace) -> tuple[Namespace, Any, Inputs]:
 
 def inputs_of(command: str) -> Inputs:
     """The tables that a command in one line reads."""
-    return read_for_report(make_parser().parse_args(shlex.split(command)[1:]))[2]
+    return read_for_report(parse(make_parser(), shlex.split(command)[1:]))[2]
 
 
 def _settled(options: Namespace) -> Namespace:

@@ -33,7 +33,9 @@ def test(options: Namespace, console: Console) -> None:
     console.say(found, *inputs.describe())
     facts = {"n_components": found.n_components, "level": found.level, "method": found.method, "units": found.units}
     facts |= {"noise_ratio": found.noise_ratio, "remarks": found.remarks(), "dimensions": records(found.table())}
-    console.summarise({"verdict": found.verdict(), "test": facts, "inputs": inputs.summary()})
+    console.summarise(
+        {"verdict": found.verdict(), "test": facts, "cautions": inputs.cautions, "inputs": inputs.summary()}
+    )
 
 
 def scale_of(options: Namespace) -> str | None:

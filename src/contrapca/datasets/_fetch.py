@@ -7,21 +7,20 @@ a number. Only checked arrays are written to the cache.
 
 from __future__ import annotations
 
-import contextlib
 import hashlib
 import http.client
 import os
-import socket
 import sys
 import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import time
+import urllib.request
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.datasets import fetch_file
 
 from .._util.files import atomic_write
 from ..exceptions import DatasetError, warn
@@ -29,6 +28,8 @@ from ..exceptions import DatasetError, warn
 Arrays = dict[str, npt.NDArray[Any]]
 
 RETRIES, DELAY, TIMEOUT = 3, 2, 30.0  # of a download; in seconds the pause and the patience with a silent server
+MAX_BYTES = 500_000_000  # of one file; the largest has 130 MB
+CHUNK = 1 << 20
 
 
 @dataclass(frozen=True)
@@ -156,21 +157,37 @@ def _download(source: Source, url: str, folder: str, name: str) -> Path:
     if sys.stderr.isatty():
         print(f"Downloading {url}", file=sys.stderr)
     try:
-        with _patience():
-            return Path(fetch_file(url, folder, name, n_retries=RETRIES, delay=DELAY))
-    except (OSError, http.client.HTTPException) as error:
+        return fetch_file(url, folder, name, n_retries=RETRIES, delay=DELAY)
+    except (OSError, http.client.HTTPException, ValueError) as error:
         raise DatasetError(_not_found(source, f"{url} could not be downloaded ({error})")) from error
 
 
-@contextlib.contextmanager
-def _patience() -> Iterator[None]:
-    """Give up on a server that stays silent; scikit-learn sets no limit."""
-    before = socket.getdefaulttimeout()
-    socket.setdefaulttimeout(TIMEOUT)
-    try:
-        yield
-    finally:
-        socket.setdefaulttimeout(before)
+def fetch_file(url: str, folder: str, name: str, *, n_retries: int, delay: float) -> Path:
+    """Download a file, up to a size that none of ours has; what fails is tried again, but for too large a file."""
+    target = Path(folder) / name
+    left = n_retries
+    while True:
+        try:
+            with urllib.request.urlopen(url, timeout=TIMEOUT) as answer, target.open("wb") as file:
+                _copy(answer, file)
+            return target
+        except (OSError, http.client.HTTPException):
+            if not left:
+                raise
+            left -= 1
+            time.sleep(delay)
+
+
+def _copy(answer: Any, file: IO[bytes]) -> None:
+    announced = answer.headers.get("Content-Length")
+    size = 0
+    while chunk := answer.read(CHUNK):
+        size += len(chunk)
+        if size > MAX_BYTES:
+            raise ValueError(f"it has more than {MAX_BYTES / 1e6:.0f} MB, and so is not the file that was expected")
+        file.write(chunk)
+    if announced is not None and size < int(announced):
+        raise OSError(f"got only {size} out of {announced} bytes")
 
 
 def _not_found(source: Source, reason: str) -> str:

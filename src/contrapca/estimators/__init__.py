@@ -4,6 +4,7 @@ from ._base import Decomposition, check_same_data
 from ._clvm import CLVM
 from ._contrapca import ContraPCA
 from ._cpca import CPCA
+from ._display import ShowsSummary, component_table, top_features
 from ._pcpca import PCPCA
 from ._persistence import REGISTRY, group_names, load, plain_parameters, prefixes, restored, saved_fit
 from ._ppca import PPCA

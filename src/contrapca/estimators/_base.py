@@ -16,8 +16,10 @@ from .._checks import SCALES, check_n_components, check_option
 from .._util.archive import write_archive
 from .._util.arrays import Array, Rows
 from .._util.devices import float_type, namespace, on_device, place_of, put
+from .._util.display import Display
+from .._util.suggest import suggesting
 from .._util.table import Table
-from .._util.text import listed
+from .._util.text import component_names, listed
 from ..fitting import Fit, Latents, Settings, fit_data
 from ..groups import (
     Groups,
@@ -34,13 +36,14 @@ from ..moments import Complete, Incomplete, Moments, collect, read
 from ..rows import Blocked, map_rows, opened, storage
 from ..uncertainty import ContrastPosterior, bootstrap
 from ..units import Units, check_same_tables, group_of
+from ._display import ShowsSummary, summary_of_model
 from ._persistence import REGISTRY, fit_from_saved, saved_fit
 from ._streaming import Streaming
 
 OfBackgrounds = Any  # an array, a dict of them by name if there are several backgrounds, None if there is none
 
 
-class Decomposition(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Decomposition(ShowsSummary, Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not public. All fitted attributes come from the fit in `_state`."""
 
     _method: ClassVar[Method | None] = PCPCA_METHOD
@@ -63,6 +66,9 @@ class Decomposition(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         super().__init_subclass__(**options)
         if cls.__module__.startswith(f"{__package__}."):  # `load` could not read files of other classes
             REGISTRY[cls.__name__] = cls
+        for name in ("__init__", "fit"):
+            if name in vars(cls):
+                setattr(cls, name, suggesting(vars(cls)[name]))
 
     # ------------------------------------------------------------------ fit
 
@@ -317,15 +323,26 @@ class Decomposition(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         check_is_fitted(self)
         return self._state.objective
 
+    def summary(self) -> Display:
+        """What the fit found: settings, variances along the components, and the features with the largest loadings.
+
+        Returns
+        -------
+        Display
+            Printed as text, shown as HTML in a notebook.
+        """
+        check_is_fitted(self)
+        return summary_of_model(self)
+
     def feature_table(self) -> Table:
         """Loadings and variances of every feature, strongest features first.
 
         Returns
         -------
         Table
-            Columns: `feature`, `loading_0`, ... (rows of W; of V for CPCA), `foreground_variance` and, with a
-            background, `background_variance` (original units; with several, one column for each, by name), and `rank`,
-            1 for the largest sum of squared loadings.
+            Columns: `feature`, its loadings `component_1`, ... (rows of W; of V for CPCA), `foreground_variance` and,
+            with a background, `background_variance` (original units; with several, one column for each, by name), and
+            `rank`, 1 for the largest sum of squared loadings.
         """
         check_is_fitted(self)
         units = self._state.units
@@ -333,7 +350,7 @@ class Decomposition(Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin
         loadings = self._state.loadings.astype(dtype)
         order = np.argsort(-np.sum(loadings**2, axis=1), kind="stable")
         columns: dict[str, Any] = {"feature": np.array(units.foreground.labels, dtype=object)}
-        columns |= {f"loading_{k}": loadings[:, k] for k in range(loadings.shape[1])}
+        columns |= dict(zip(component_names(loadings.shape[1]), loadings.T, strict=True))
         variances = units.map(lambda group: group.variance.astype(dtype, copy=False))
         columns |= {f"{name}_variance": variance for name, variance in zip(units.names, variances, strict=True)}
         ranked = {name: column[order] for name, column in columns.items()}

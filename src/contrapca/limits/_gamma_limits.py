@@ -13,7 +13,10 @@ import scipy.linalg
 from .._checks import SCALES, check_gamma, check_n_components, check_option, generator
 from .._util.arrays import EPS, Array
 from .._util.devices import host, namespace, on_device
-from .._util.text import format_gamma
+from .._util.display import shown_as_html
+from .._util.suggest import suggesting
+from .._util.table import Table
+from .._util.text import format_gamma, plural
 from ..moments import (
     MAX_DENSE,
     Complete,
@@ -30,6 +33,7 @@ from ._exact import cpca_limit, pcpca_limit
 from ._masked import masked_bound
 
 
+@suggesting
 def gamma_limits(
     X: Any,
     *,
@@ -140,6 +144,15 @@ class GammaLimits:
     def raw(self) -> dict[str, float]:
         """Every limit by name, as gamma_raw = gamma' n / m."""
         return {name: value / self.ratio for name, value in self.gamma.items()}
+
+    def table(self) -> Table:
+        """One row per limit: its name, and its value in gamma' and in raw units."""
+        values = [np.array(list(limits.values())) for limits in (self.gamma, self.raw)]
+        return Table({"limit": np.array(list(self.gamma), dtype=object), "gamma": values[0], "raw": values[1]})
+
+    def _repr_html_(self) -> str:
+        about = f"Limits of gamma with {plural(self.n_components, 'component')}"
+        return shown_as_html(about + ("; pcpca is an upper bound: values are missing" * self.is_bound), self.table())
 
     def __str__(self) -> str:
         lines = [f"{f'n_components={self.n_components}':<22}{'gamma':>12}{'raw':>12}"]

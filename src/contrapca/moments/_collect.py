@@ -12,8 +12,9 @@ from .._util.devices import float_type, host
 from .._util.memory import in_words
 from ..backgrounds import mix_of, named_backgrounds
 from ..exceptions import GroupError, warn
-from ..groups import Groups, Tables, split_groups, warn_distant_means
+from ..groups import Groups, Tables, split_groups
 from ..rows import Blocked
+from ..sanity import warn_distant_means
 from ..units import Units
 from ._choice import SolverChoice, choose_solver
 from ._contrast import Contrast

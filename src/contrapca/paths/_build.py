@@ -8,8 +8,9 @@ import numpy as np
 from sklearn.base import clone
 
 from .._util.arrays import Array
+from .._util.suggest import suggesting
 from ..estimators import WithStrength
-from ..exceptions import RankError
+from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import Latents, complete_background_model, resolved, show_axes, variance_inside
 from ..groups import Groups
 from ..moments import Complete, Incomplete, Moments, contrast, factors, mixture, read
@@ -20,6 +21,7 @@ from ._masked import masked_path
 from ._path import ContrastPath, stacked
 
 
+@suggesting
 def contrast_path(
     estimator: WithStrength,
     X: Any,
@@ -123,7 +125,13 @@ def path_of_data(
         grid = checked_grid(gammas, limit, method, latents.rank)
     else:
         grid = with_gamma(method.grid(limit, points), gamma)
-    return _solved_path(data, estimator, latents, grid, limit)
+    while True:
+        try:
+            return _solved_path(data, estimator, latents, grid, limit)
+        except InfeasibleGammaError as error:  # so close to the limit that rounding decides
+            grid = grid[grid < error.gamma]
+            if points is None or not grid.size:
+                raise
 
 
 def _solved_path(
@@ -143,6 +151,8 @@ def _solved_path(
         C, small = contrast(groups, float(gamma)), found.coordinates[g]
         spectrum = Spectrum(found.values[g] * groups.foreground.weight, found.basis @ small, images=[])
         solution = method.complete(C, spectrum)
+        if method.has_likelihood and not solution.feasible:
+            raise method.refusal(float(gamma), limit, r)
         objective[g] = method.value(C, solution)
         if method.has_likelihood:
             sigma2[g] = solution.sigma2

@@ -13,6 +13,7 @@ from .._checks import check_count, check_fixed_gamma
 from .._util.archive import check_arrays, write_archive
 from .._util.arrays import Array, Rows
 from .._util.devices import float_type, namespace, put
+from .._util.display import shown_as_html
 from .._util.table import Table
 from ..estimators import REGISTRY, WithStrength, group_names, plain_parameters, prefixes
 from ..fitting import Fit, share_of
@@ -118,6 +119,9 @@ class ContrastPath:
     def __repr__(self) -> str:
         edge = f"{self.gammas[0]:.4g} to {self.gammas[-1]:.4g}, gamma_max {self.gamma_max:.4g}"
         return f"ContrastPath({type(self.estimator).__name__}: {len(self)} gammas from {edge}, d = {self.n_components})"
+
+    def _repr_html_(self) -> str:
+        return shown_as_html(repr(self), self.table())
 
     def __len__(self) -> int:
         return self.gammas.size

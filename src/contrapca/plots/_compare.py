@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
-from ._latents import axes_or_current
+from .._util.suggest import suggesting
+from ._latents import axes_or_current, tidy
 
 if TYPE_CHECKING:
     from ..selection import Comparison
@@ -26,6 +27,7 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
     }
 
 
+@suggesting
 def comparison(comparison: Comparison, *, ax: Any = None) -> Any:
     """Plot the held-out ratios of all methods on a logarithmic scale, with two standard errors; 1 is no contrast.
 
@@ -52,5 +54,4 @@ def comparison(comparison: Comparison, *, ax: Any = None) -> Any:
     ax.set_yticks(range(len(data["names"])), data["names"])
     ax.invert_yaxis()
     ax.set_xlabel("variance of unseen cases over that of unseen controls")
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return tidy(ax, legend=False)

@@ -13,9 +13,14 @@ from .._checks import check_count
 from .._util.arrays import Array
 from .._util.optional import require
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
+from .._util.suggest import suggesting
+from .._util.text import component_names
 from ..backgrounds import named_backgrounds
 from ..gaussian import gaussian_ellipse
-from ._latents import axes_or_current, latents
+from ._latents import axes_or_current, latents, members_of, on_a_scale, style_of, tidy
+
+ROOM = 1.15  # times the length of an arrow, for its name
+PAPER = {"boxstyle": "round,pad=0.1", "facecolor": "white", "alpha": 0.7, "linewidth": 0}  # below the names of arrows
 
 if TYPE_CHECKING:
     from ..paths import ContrastPath
@@ -24,11 +29,6 @@ if TYPE_CHECKING:
 def _two_components(d: int) -> None:
     if d < 2:
         raise ValueError("A scatter plot needs two components, but this has one: plot a histogram instead.")
-
-
-def _tidy(ax: Any) -> Any:
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
 
 
 def ellipse_data(points: Any, n: int = 100) -> Array:
@@ -51,9 +51,9 @@ def latent_scatter_data(
     other: Any = getattr(model, "background_variance_ratio_", None)
 
     def label(k: int) -> str:
-        text = f"component {k}\n({shares[k]:.0%} of foreground"
+        text = f"component {k + 1}\n{shares[k]:.0%} of case"
         several = other is None or isinstance(other, dict)
-        return text + (" variance)" if several else f", {other[k]:.0%} of background variance)")
+        return text + (" variance" if several else f", {other[k]:.0%} of control variance")
 
     return {
         "foreground": np.asarray(model.transform(X))[:, [i, j]],
@@ -69,6 +69,7 @@ def latent_scatter_data(
     }
 
 
+@suggesting
 def latent_scatter(
     model: Any,
     X: Any,
@@ -99,15 +100,14 @@ def latent_scatter(
     ax = axes_or_current(ax)
     latents(data["foreground"], background=data["background"], labels=labels, axis_labels=data["axis_labels"], ax=ax)
     if ellipses:
-        classes = np.zeros(len(data["foreground"])) if labels is None else np.asarray(labels)
-        for k, value in enumerate(np.unique(classes)):
-            members = data["foreground"][classes == value]
-            if len(members) > 2:
-                ax.plot(*ellipse_data(members).T, color=COLOURS[k % len(COLOURS)], linewidth=1.2)
+        if labels is None or on_a_scale(labels) is None:
+            every = ["cases"] * len(data["foreground"]) if labels is None else labels
+            for k, members in enumerate(members_of(every).values()):
+                if len(members) > 2:
+                    ax.plot(*ellipse_data(data["foreground"][members]).T, color=style_of(k)["color"], linewidth=1.2)
         if data["background"] is not None:
             ax.plot(*ellipse_data(data["background"]).T, color=BACKGROUND_COLOUR, linewidth=1.2, linestyle="--")
-    ax.legend(frameon=False)
-    return ax
+    return tidy(ax)
 
 
 def gamma_panel_data(path: ContrastPath, X: Any, *, background: Any = None, k: int = 6) -> list[dict[str, Any]]:
@@ -123,8 +123,8 @@ def gamma_panel_data(path: ContrastPath, X: Any, *, background: Any = None, k: i
         {
             "gamma": path.gammas[g],
             "axis_labels": [
-                f"component {j} ({foreground_shares[g, j]:.0%} of foreground,\n"
-                f"{background_shares[g, j]:.0%} of background variance)"
+                f"component {j + 1}: {foreground_shares[g, j]:.0%} of case,\n"
+                f"{background_shares[g, j]:.0%} of control variance"
                 for j in (0, 1)
             ],
             "foreground": foreground[g][:, :2],
@@ -134,6 +134,7 @@ def gamma_panel_data(path: ContrastPath, X: Any, *, background: Any = None, k: i
     ]
 
 
+@suggesting
 def gamma_panel(
     path: ContrastPath, X: Any, *, background: Any = None, labels: Any = None, k: int = 6, figure: Any = None
 ) -> Any:
@@ -167,6 +168,8 @@ def gamma_panel(
         latents(**both, labels=labels, title=title, axis_labels=names, ax=ax)
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
+    handles, names = axes[0].get_legend_handles_labels()
+    figure.legend(handles, names, loc="outside lower center", ncols=min(6, len(names)), frameon=False)
     return figure
 
 
@@ -181,6 +184,7 @@ def path_curves_data(path: ContrastPath) -> dict[str, Any]:
     }
 
 
+@suggesting
 def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
     """Plot the fraction of each group's variance along the components against gamma; the limit is marked.
 
@@ -200,18 +204,21 @@ def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
     if np.isfinite(data["limit"]):
         ax.axvline(data["limit"], color=COLOURS[1], linewidth=1, label=f"limit {data['limit']:.3g}")
     ax.set(xlabel="gamma", ylabel="share of variance along the components", ylim=(0, None))
-    ax.legend(frameon=False)
-    return _tidy(ax)
+    return tidy(ax)
 
 
 def loadings_data(model: Any, component: int = 0, n_features: int = 15) -> dict[str, Any]:
     """The largest loadings on a component: `feature` and `loading`, largest magnitude first."""
     table = model.feature_table()
-    loading = np.asarray(table[f"loading_{component}"])
+    d = len(model.explained_variance_ratio_)
+    if not 0 <= component < d:
+        raise ValueError(f"component={component} must be one of this model's {d} components, counting from 0.")
+    loading = np.asarray(table[component_names(d)[component]])
     order = np.argsort(-np.abs(loading), kind="stable")[:n_features]
     return {"feature": [str(table["feature"][j]) for j in order], "loading": loading[order]}
 
 
+@suggesting
 def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = None) -> Any:
     """Bar plot of the largest loadings on one component.
 
@@ -234,8 +241,8 @@ def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = 
     ax.barh(heights, data["loading"], color=colours)
     ax.set_yticks(heights, data["feature"])
     ax.axvline(0, color="black", linewidth=0.8)
-    ax.set(xlabel=f"loading on component {component}")
-    return _tidy(ax)
+    ax.set(xlabel=f"loading on component {component + 1}")
+    return tidy(ax, legend=False)
 
 
 def biplot_data(model: Any, X: Any, n_features: int = 8) -> dict[str, Any]:
@@ -244,12 +251,13 @@ def biplot_data(model: Any, X: Any, n_features: int = 8) -> dict[str, Any]:
     _two_components(len(model.explained_variance_ratio_))
     Z = np.asarray(model.transform(X))[:, :2]
     table = model.feature_table()
-    W = np.stack([np.asarray(table["loading_0"]), np.asarray(table["loading_1"])], axis=-1)
+    W = np.stack([np.asarray(table[name]) for name in component_names(2)], axis=-1)
     order = np.argsort(-np.sum(W**2, axis=1), kind="stable")[:n_features]
     factor = 0.8 * np.abs(Z).max() / np.linalg.norm(W[order], axis=1).max()
     return {"latents": Z, "feature": [str(table["feature"][j]) for j in order], "arrows": factor * W[order]}
 
 
+@suggesting
 def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: Any = None) -> Any:
     """Scatter plot of latents with arrows for the features with the largest loadings.
 
@@ -269,10 +277,12 @@ def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: A
     data = biplot_data(model, X, n_features)
     ax = axes_or_current(ax)
     latents(data["latents"], labels=labels, axis_labels=latent_scatter_data(model, X)["axis_labels"], ax=ax)
+    ax.update_datalim(ROOM * data["arrows"])  # arrows and names do not widen the axes by themselves
+    ax.autoscale_view()
     for name, arrow in zip(data["feature"], data["arrows"], strict=True):
         ax.annotate("", arrow, (0, 0), arrowprops={"arrowstyle": "->", "color": "black", "linewidth": 1})
-        ax.annotate(name, 1.06 * arrow, ha="center", va="center", fontsize=8)
-    return ax
+        ax.annotate(name, 1.06 * arrow, ha="center", va="center", fontsize=8, bbox=PAPER)
+    return tidy(ax, legend=labels is not None)
 
 
 def scree_data(path: ContrastPath, gamma: float) -> dict[str, Array]:
@@ -287,6 +297,7 @@ def scree_data(path: ContrastPath, gamma: float) -> dict[str, Array]:
     }
 
 
+@suggesting
 def scree(path: ContrastPath, gamma: float, *, ax: Any = None) -> Any:
     """Plot contrast eigenvalues and the variances of both groups, component by component.
 
@@ -307,10 +318,9 @@ def scree(path: ContrastPath, gamma: float, *, ax: Any = None) -> Any:
     ax.bar(k - 0.2, data["foreground"], 0.4, color=COLOURS[0], label="foreground variance")
     ax.bar(k + 0.2, data["background"], 0.4, color=BACKGROUND_COLOUR, label="background variance")
     ax.plot(k, data["eigenvalue"], "o-", color="black", label="eigenvalue of the contrast")
-    ax.set_xticks(k, [str(j) for j in k])
+    ax.set_xticks(k, [str(j + 1) for j in k])
     ax.set(xlabel="component", ylabel="variance")
-    ax.legend(frameon=False)
-    return _tidy(ax)
+    return tidy(ax)
 
 
 def samples_data(model: Any, n: int = 9, shape: tuple[int, int] | None = None, random_state: Any = 0) -> Array:
@@ -319,6 +329,7 @@ def samples_data(model: Any, n: int = 9, shape: tuple[int, int] | None = None, r
     return rows if shape is None else rows.reshape(n, *shape)
 
 
+@suggesting
 def samples(
     model: Any, n: int = 9, *, shape: tuple[int, int] | None = None, random_state: Any = 0, ax: Any = None
 ) -> Any:
@@ -343,7 +354,7 @@ def samples(
         for k, row in enumerate(data):
             ax.plot(row, color=COLOURS[k % len(COLOURS)], linewidth=0.8)
         ax.set(xlabel="feature", ylabel="value")
-        return _tidy(ax)
+        return tidy(ax, legend=False)
     columns = int(np.ceil(np.sqrt(n)))
     padded = np.concatenate([data, np.full((-n % columns, *shape), np.nan)])
     grid = padded.reshape(-1, columns, *shape).swapaxes(1, 2).reshape(-1, columns * shape[1])

@@ -8,7 +8,8 @@ import numpy as np
 
 from .._util.arrays import Array
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
-from ._latents import axes_or_current
+from .._util.suggest import suggesting
+from ._latents import axes_or_current, tidy
 
 if TYPE_CHECKING:
     from ..uncertainty import ContrastPosterior
@@ -28,6 +29,7 @@ def subspace_draws_data(posterior: ContrastPosterior, n_draws: int = 100) -> tup
     return chosen / np.linalg.norm(chosen, axis=1, keepdims=True), estimate / np.linalg.norm(estimate)
 
 
+@suggesting
 def subspace_draws(
     posterior: ContrastPosterior, foreground: Any, *, background: Any = None, n_draws: int = 100, ax: Any = None
 ) -> Any:
@@ -61,9 +63,7 @@ def subspace_draws(
     ends = posterior.mean + reach * np.outer([-1, 1], estimate)
     ax.plot(*ends.T, color="black", linewidth=1.8, label="estimate")
     ax.set(aspect="equal", xlabel=posterior.feature_names[0], ylabel=posterior.feature_names[1])
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return tidy(ax)
 
 
 def loading_intervals_data(
@@ -73,6 +73,7 @@ def loading_intervals_data(
     return posterior.largest_loadings(component, n_features, probability)
 
 
+@suggesting
 def loading_intervals(
     posterior: ContrastPosterior,
     component: int = 0,
@@ -103,10 +104,8 @@ def loading_intervals(
     ax.plot(data["median"], heights, "o", color=COLOURS[0], markersize=5, label="median")
     ax.plot(data["estimate"], heights, "|", color="black", markersize=11, markeredgewidth=1.6, label="estimate")
     ax.set_yticks(heights, data["feature"])
-    ax.set(xlabel=f"loading on component {component}", title=f"{posterior.kind} ({posterior.method})")
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    ax.set(xlabel=f"loading on component {component + 1}", title=f"{posterior.kind} ({posterior.method})")
+    return tidy(ax)
 
 
 def trace_data(posterior: ContrastPosterior) -> tuple[str, Array]:
@@ -116,6 +115,7 @@ def trace_data(posterior: ContrastPosterior) -> tuple[str, Array]:
     return "largest angle to the estimate, radians", posterior.angles()[..., 0]
 
 
+@suggesting
 def trace(posterior: ContrastPosterior, *, ax: Any = None) -> Any:
     """Trace plot of an identified quantity in each chain: chains that have mixed look alike.
 
@@ -133,6 +133,4 @@ def trace(posterior: ContrastPosterior, *, ax: Any = None) -> Any:
     for k, chain in enumerate(chains):
         ax.plot(chain, color=COLOURS[k % len(COLOURS)], linewidth=0.6, alpha=0.8, label=f"chain {k + 1}")
     ax.set(xlabel="draw", ylabel=name)
-    ax.legend(frameon=False, ncols=min(4, len(chains)))
-    ax.spines[["top", "right"]].set_visible(False)
-    return ax
+    return tidy(ax)

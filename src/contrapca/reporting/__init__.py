@@ -2,4 +2,4 @@
 
 from ._export import Export, export
 from ._html import check_libraries
-from ._report import report, summarize
+from ._report import caveats, report, summarize

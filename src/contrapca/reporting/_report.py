@@ -7,27 +7,29 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._util.files import atomic_write
+from .._util.suggest import suggesting
 from ..exceptions import InfeasibleGammaError, RankError
-from ..groups import Groups
+from ..sanity import Finding, warn_of_replicates
 from ..scverse import is_anndata, report_arguments
 from ..selection import (
     ContrastTest,
     HeldOutContrast,
     Verdict,
     held_out_contrast,
-    index_names,
     verdict_on,
-    warn_of_replicates,
 )
 from ..uncertainty import ContrastPosterior
 from ._html import check_libraries, render
+from ._inline import Report
 from ._points import choose_points
 from ._subject import Subject, examine
 from ._summary import summary_of
 
+FEW_GAMMAS = 2  # the ends of the path, for caveats alone
 MIN_ROWS = 10  # minimum rows per group for ratios on unseen rows
 
 
+@suggesting
 def report(
     model_or_path: Any,
     X: Any = None,
@@ -46,6 +48,7 @@ def report(
     title: str | None = None,
     sources: Sequence[str] = (),
     code: str | None = None,
+    findings: Sequence[Finding] | None = None,
     progress: bool = True,
     key: str | None = None,
     groupby: str | None = None,
@@ -53,7 +56,7 @@ def report(
     layer: str | None = None,
     obsm: str | None = None,
     mask_var: Any = "auto",
-) -> dict[str, Any]:
+) -> Report:
     """Write a self-contained HTML file about a contrast, which opens offline on any computer.
 
     It begins with a verdict: whether the components vary more in the cases than chance allows. Then it shows caveats,
@@ -92,6 +95,8 @@ def report(
         Names of the files that were read.
     code : str, optional
         The command that makes this report; shown with the Python code.
+    findings : sequence of Finding, optional
+        What `check_tables` has found, for the caveats; by default the tables are checked here.
     progress : bool, default True
         Show a progress bar (only with missing values).
     key : str, optional
@@ -102,8 +107,8 @@ def report(
 
     Returns
     -------
-    dict
-        The summary that the page was made from, as `summarize` gives it.
+    Report
+        The summary that the page was made from, a dict as `summarize` gives it. A notebook shows it as the page.
 
     Examples
     --------
@@ -134,13 +139,15 @@ def report(
     )
     verdict = judge(subject, X, background, test, blocks, background_blocks, progress)
     held_out = on_unseen_rows(subject, X, background, blocks, background_blocks)
-    summary = summary_of(subject, title, sources, code, verdict, held_out, by_blocks=blocks is not None)
+    given: dict[str, Any] = {"by_blocks": blocks is not None, "findings": findings}
+    summary = summary_of(subject, title, sources, code, verdict, held_out, **given)
     page = render(summary, choose_points(subject))
     with atomic_write(output) as file:
-        file.write(page.encode())
-    return summary
+        file.write(page.encode(errors="backslashreplace"))  # names may hold halves of characters
+    return Report.of(summary, page)
 
 
+@suggesting
 def summarize(
     model_or_path: Any,
     X: Any,
@@ -156,13 +163,36 @@ def summarize(
     title: str | None = None,
     sources: Sequence[str] = (),
     code: str | None = None,
+    findings: Sequence[Finding] | None = None,
     progress: bool = True,
 ) -> dict[str, Any]:
     """The content of a report as JSON-compatible values; parameters as for `report`."""
     subject = examine(model_or_path, X, background, labels, label_name, None, None, uncertainty, gammas, progress)
     verdict = judge(subject, X, background, test, blocks, background_blocks, progress)
     held_out = on_unseen_rows(subject, X, background, blocks, background_blocks)
-    return summary_of(subject, title, sources, code, verdict, held_out, by_blocks=blocks is not None)
+    return summary_of(subject, title, sources, code, verdict, held_out, by_blocks=blocks is not None, findings=findings)
+
+
+def caveats(
+    model: Any,
+    X: Any,
+    *,
+    background: Any,
+    row_names: Sequence[str] | None = None,
+    blocks: Any = None,
+    background_blocks: Any = None,
+    findings: Sequence[Finding] | None = None,
+    code: str | None = None,
+    progress: bool = True,
+) -> list[str]:
+    """The caveats that a report of a fitted model would show, without one; parameters as for `report`."""
+    unlabelled = [""] * X.shape[0]  # no clusters need be found
+    subject = examine(model, X, background, unlabelled, None, row_names, None, None, FEW_GAMMAS, progress)
+    held_out = on_unseen_rows(subject, X, background, blocks, background_blocks)
+    by_blocks = blocks is not None
+    summary = summary_of(subject, None, (), code, None, held_out, by_blocks=by_blocks, findings=findings, shown=False)
+    found: list[str] = summary["cautions"]
+    return found
 
 
 def on_unseen_rows(
@@ -197,7 +227,7 @@ def judge(
         raise TypeError(f"test is a {type(test).__name__}: pass the result of contrast_test, True or False.")
     given = None if blocks is None and background_blocks is None else (blocks, background_blocks)
     if given is None:
-        warn_of_replicates(Groups.of(X, background).map(index_names), "pass blocks= and background_blocks=")
+        warn_of_replicates(subject.row_names)
     return verdict_on(
         subject.tables, n_shown=n_shown, blocks=given, scale=subject.path.estimator._scaling, progress=progress
     )

@@ -16,6 +16,7 @@ from .._util.text import natural_order
 from .._version import __version__
 from ..estimators import CPCA
 from ..fitting import share_of
+from ..sanity import Finding, Words, check_groups
 from ..selection import HeldOutContrast, Verdict
 from ..uncertainty import ContrastPosterior
 from ._cautions import cautions
@@ -38,8 +39,10 @@ def summary_of(
     held_out: HeldOutContrast | None,
     *,
     by_blocks: bool,
+    findings: Sequence[Finding] | None = None,
+    shown: bool = True,
 ) -> dict[str, Any]:
-    """The summary of a report."""
+    """The summary of a report; where a command made it, the ways out of the caveats are in its words."""
     summary = {
         "title": TITLE if title is None else str(title),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
@@ -56,7 +59,12 @@ def summary_of(
         "versions": _versions(),
         "date": _today(),
     }
-    summary |= {"cautions": cautions(subject, summary)}
+    if findings is None:
+        names, columns = subject.row_names, subject.tables.names
+        findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
+    words: Words = "python" if code is None else "command"
+    caveats = [*findings, *cautions(subject, summary, shown=shown)]
+    summary |= {"cautions": [finding.text(words) for finding in caveats]}
     return summary | {"methods": methods_paragraph(summary), "citations": citations(summary)}
 
 

@@ -1,10 +1,10 @@
 """Choosing gamma, the number of components and a method, and removing the background's directions."""
 
-from ..blocks import looks_like_replicates, warn_of_replicates
+from ..blocks import looks_like_replicates
+from ..sanity import advice_on_values, looks_like_counts
 from ._compare import Comparison, compare
 from ._gamma_search import GammaSearch
 from ._held_out import HeldOutContrast, held_out_contrast
-from ._raw_values import advice_on_values, looks_like_counts
 from ._remove_background import remove_background
-from ._significance import LEAST_P, ContrastTest, contrast_test, index_names
+from ._significance import LEAST_P, ContrastTest, contrast_test
 from ._verdict import Verdict, verdict_on

@@ -13,7 +13,9 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_n_components
 from .._util.arrays import Array, Rows
+from .._util.display import shown_as_html
 from .._util.progress import Progress
+from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import unit_numbers
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
@@ -21,9 +23,9 @@ from ..fitting import Fit, HeldOut, Training, fold_error, held_out, many_problem
 from ..groups import Groups, refuse_devices
 from ..moments import MAX_DENSE, Fold
 from ..rows import storage
+from ..sanity import advice_on_values
 from ..subspaces import affinity
 from ._held_out import chosen_gamma, collected, complete_tables, directions, folds_of, merged
-from ._raw_values import advice_on_values
 from ._silhouette import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
 
 SCALINGS = (None, "pooled")
@@ -168,9 +170,15 @@ class Comparison:
         silhouettes = np.array([entry.silhouette for entry in every])
         return Table(columns if np.isnan(silhouettes).all() else columns | {"silhouette": silhouettes})
 
-    def __str__(self) -> str:
+    def _repr_html_(self) -> str:
+        return shown_as_html(*self._parts())
+
+    def _parts(self) -> list[str | Table]:
         failures = [f"{entry.name} could not be fitted: {entry.failure}" for entry in self.entries if entry.failure]
-        return "\n".join([*self.cautions, str(self.table()), *failures, self.recommendation])
+        return [*self.cautions, self.table(), *failures, self.recommendation]
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self._parts()))
 
 
 def _known(error: float) -> float:
@@ -178,6 +186,7 @@ def _known(error: float) -> float:
     return error if np.isfinite(error) else 0.0
 
 
+@suggesting
 def compare(
     X: Any,
     *,
@@ -244,7 +253,7 @@ def compare(
             entries.append(_entry(method, model, whole, tables.rows.foreground, folds, halves, classes))
             bar.update(step + 1)
     order = sorted(entries, key=lambda entry: -entry.mean if entry.held_out is not None else np.inf)
-    return Comparison(tuple(order), len(folds), tuple(advice_on_values(tables.rows)))
+    return Comparison(tuple(order), len(folds), tuple(map(str, advice_on_values(tables.rows))))
 
 
 def _candidates(k: int, n_features: int) -> list[tuple[str, Any]]:

@@ -12,10 +12,12 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import check_count, check_option, generator
 from .._util.arrays import Array
+from .._util.display import Display
 from .._util.table import Table
+from .._util.text import format_gamma
 from ..backgrounds import label_groups
 from ..blocks import Indices, fewer_folds, table_units
-from ..estimators import WithStrength
+from ..estimators import ShowsSummary, WithStrength
 from ..exceptions import GroupError
 from ..fitting import HeldOut, Training, held_out, one_error_rule, path_directions, resolved
 from ..groups import Groups, Tables, split_groups
@@ -30,7 +32,7 @@ CRITERIA = ("contrast", "likelihood", "silhouette")
 HELD_OUT = ("contrast", "likelihood")  # criteria that hold rows out
 
 
-class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class GammaSearch(ShowsSummary, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Choose gamma for ContraPCA, PCPCA or CPCA, or the ridge for RatioPCA, by a criterion.
 
     Parameters
@@ -223,6 +225,9 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
         return held_out(make_folds(tables, folds), axes)
 
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_")
+
     def get_feature_names_out(self, input_features: Any = None) -> Any:
         """Names of the latents of the best estimator."""
         check_is_fitted(self)
@@ -242,6 +247,12 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_is_fitted(self)
         columns = {"gamma": self.path_.gammas, "score": self.scores_, "standard_error": self.score_errors_}
         return Table(dict(list(columns.items())[:2]) if np.isnan(self.score_errors_).all() else columns)
+
+    def summary(self) -> Display:
+        """The chosen gamma, the scores of all gammas, and what the best model found."""
+        check_is_fitted(self)
+        best = f"Best gamma: {format_gamma(self.best_gamma_)}, by {self.criterion}"
+        return Display(best, self.table(), *self.best_estimator_.summary().parts)
 
     def transform(self, X: Any) -> Array:
         """Latents of the best model."""

@@ -11,6 +11,8 @@ from sklearn.base import clone
 
 from .._checks import check_count, check_n_components, generator
 from .._util.arrays import Array
+from .._util.display import shown_as_html
+from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import fewer_folds, table_units
 from ..estimators import CLVM, CPCA, PPCA, RatioPCA, WithStrength
@@ -73,14 +75,20 @@ class HeldOutContrast:
     def table(self) -> Table:
         """One row for each axis."""
         low, high = self.intervals.T
-        columns = {"component": np.arange(self.log_ratios.size), "ratio": self.ratios, "from": low, "to": high}
+        columns = {"component": np.arange(1, self.log_ratios.size + 1), "ratio": self.ratios, "from": low, "to": high}
         return Table(columns | {"log_ratio": self.log_ratios, "standard_error": self.standard_errors})
 
+    def _head(self) -> str:
+        return f"held-out ratio of variances, foreground to background, {self.n_folds} folds"
+
+    def _repr_html_(self) -> str:
+        return shown_as_html(self._head(), self.table())
+
     def __str__(self) -> str:
-        head = f"held-out ratio of variances, foreground to background, {self.n_folds} folds"
-        return f"{head}\n{self.table()}"
+        return f"{self._head()}\n{self.table()}"
 
 
+@suggesting
 def held_out_contrast(
     estimator: Any,
     X: Any,

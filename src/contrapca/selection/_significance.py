@@ -9,14 +9,17 @@ import numpy as np
 
 from .._checks import SCALES, check_count, check_option, check_positive, generator
 from .._util.arrays import Array
+from .._util.display import shown_as_html
 from .._util.progress import Progress
+from .._util.suggest import suggesting
 from .._util.table import Table
 from .._util.threads import single_thread
 from ..backgrounds import named_backgrounds
-from ..blocks import Indices, count_units, paired_units, unit_numbers, warn_of_replicates
+from ..blocks import Indices, count_units, paired_units, unit_numbers
 from ..exceptions import GroupError
-from ..groups import Groups, Tables, refuse_devices, split_groups
+from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
 from ..moments import collect
+from ..sanity import warn_of_replicates
 from ._permutation import permutation_test
 from ._split_axes import axes_of_split
 from ._split_moments import BLOCK_NUMBERS, GroupRows, chunk_moments, working_basis
@@ -109,17 +112,24 @@ class ContrastTest:
         columns = {"dimension": steps, "statistic": np.median(self.statistics, axis=0), "p": self.p_values}
         return Table(columns | {"found": steps <= self.n_components})
 
-    def __str__(self) -> str:
+    def _repr_html_(self) -> str:
+        return shown_as_html(" ".join([self.verdict(), *self.remarks()]), self.table(), self._about())
+
+    def _about(self) -> str:
         about = f"Level {self.level:g}, method {self.method!r}, {self.units}"
         if not np.isnan(self.noise_ratio):
             about += f"; noise of the cases over that of the controls: {self.noise_ratio:.2f}"
-        return "\n".join([self.verdict(), *self.remarks(), str(self.table()), about])
+        return about
+
+    def __str__(self) -> str:
+        return "\n".join([self.verdict(), *self.remarks(), str(self.table()), self._about()])
 
 
 def _in_brief(p: float) -> str:
     return f"p < {LEAST_P:g}" if p < LEAST_P else f"p = {p:.2g}"
 
 
+@suggesting
 def contrast_test(
     X: Any,
     *,
@@ -183,7 +193,7 @@ def contrast_test(
     refuse_devices(tables, "contrast_test")
     if blocks is None and background_blocks is None:
         named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
-        warn_of_replicates(named, "pass blocks= and background_blocks=")
+        warn_of_replicates(named)
     return significance_of(
         tables,
         blocks=None if blocks is None and background_blocks is None else (blocks, background_blocks),
@@ -196,14 +206,6 @@ def contrast_test(
         random_state=random_state,
         progress=progress,
     )
-
-
-def index_names(table: Any) -> list[str] | None:
-    """The row names of a pandas table; None for other tables, and if rows are only numbered."""
-    index = getattr(table, "index", None)
-    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
-        return None
-    return list(map(str, index))
 
 
 def significance_of(

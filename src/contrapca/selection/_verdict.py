@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
-from ..groups import Tables
+from ..groups import Groups, Tables
 from ._significance import ContrastTest, significance_of
 from ._splits import MIN_UNITS
 
 SEED = 0  # the same tables give the same page
+SURE = 0.001  # p-value below which nothing in the cases, and something in the controls, is said
+SWAPPED = "But the controls vary more than the cases (p < 0.001): were the two tables swapped?"
 N_TESTED = 10  # number of dimensions, or as many as are shown
 
 
@@ -94,5 +96,25 @@ def verdict_on(
             random_state=random_state,
             progress=progress,
         )
-        return Verdict.of(test, n_shown)
+        verdict = Verdict.of(test, n_shown)
+        if test.n_components == 0 and _varies_more_the_other_way(tables, blocks, scale, progress):
+            verdict = replace(verdict, remarks=[*verdict.remarks, SWAPPED])
+        return verdict
     return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)
+
+
+def _varies_more_the_other_way(
+    tables: Tables, blocks: tuple[Any, Any] | None, scale: str | None, progress: bool
+) -> bool:
+    """Whether the background varies more than the foreground, with hardly any doubt."""
+    if len(tables.rows) != 2:
+        return False
+
+    def swap(groups: Groups[Any]) -> Groups[Any]:
+        return Groups.from_items(list(groups)[::-1], groups.names)
+
+    parts: dict[str, Any] = {name: swap(getattr(tables, name)) for name in ("rows", "means", "weights", "kept")}
+    swapped = replace(tables, **parts)
+    other = None if blocks is None else blocks[::-1]
+    test = significance_of(swapped, blocks=other, max_components=1, scale=scale, random_state=SEED, progress=progress)
+    return bool(test.p_values[0] < SURE)

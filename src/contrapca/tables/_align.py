@@ -5,8 +5,9 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from .._util.arrays import Rows
-from .._util.text import listed, plural
+from .._util.text import listed, plural, spelling
 from ..exceptions import TableFileError
+from ..sanity import same_row_names
 from ._data import DataTable
 
 
@@ -37,12 +38,23 @@ def align(
     in_left, in_right = set(left), set(right)
     names = [name for name in left if name in in_right]
     if not names:
-        raise TableFileError(f"{cases.path!r} and {controls.path!r} have no numeric columns in common.")
+        raise TableFileError(
+            f"{cases.path!r} and {controls.path!r} have no numeric columns in common{_if_transposed(cases, controls)}."
+        )
     if not common:
-        way_out = "correct the names, or add --common to continue without them"
+        way_out = "correct the names, or add --common to continue without them" + _if_transposed(cases, controls)
         _check_lacking(controls, [name for name in left if name not in in_right], f"{cases.path!r}", way_out)
         _check_lacking(cases, [name for name in right if name not in in_left], f"{controls.path!r}", way_out)
     return names, cases.select(names), controls.select(names)
+
+
+def _if_transposed(cases: DataTable, controls: DataTable) -> str:
+    """What to do if samples are columns: then the rows of both tables have the same names."""
+    if cases.row_names is None or not same_row_names(cases.row_names, controls.row_names):
+        return ""
+    return (
+        f". The rows of both have the same names ({listed(cases.row_names, 3)}): if these are features, add --transpose"
+    )
 
 
 def align_to(names: list[str] | None, n_features: int, table: DataTable, *, without: Collection[str] = ()) -> Rows:
@@ -70,6 +82,11 @@ def _check_lacking(table: DataTable, names: list[str], whose: str, way_out: str)
         return
     others = [name for name in names if name in table.texts or name in table.empty]
     why = f" ({listed(others)} not numeric there)" if others else ""
+    spelt = {spelling(column): column for column in table.columns}
+    alike = [spelt[spelling(name)] for name in names if name not in others and spelling(name) in spelt]
+    if alike:
+        differs = "differs" if len(alike) == 1 else "differ"
+        why += f" ({listed(alike)} there {differs} only in case or blanks)"
     raise TableFileError(
         f"{table.path!r} lacks {plural(len(names), 'numeric column')} of {whose}: {listed(names)}{why}; {way_out}."
     )

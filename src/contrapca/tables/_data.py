@@ -14,7 +14,7 @@ import scipy.sparse as sp
 from .._util.arrays import Array, Rows, is_sparse
 from .._util.text import listed
 from ..exceptions import TableFileError
-from ._layout import is_missing
+from ._numerals import Numerals
 from ._text_file import TextFile
 
 LEVELS = {"none"}  # missing as a number, but also a group, as in "none, mild, severe"
@@ -37,13 +37,15 @@ class DataTable:
         Columns that are not numeric, as written.
     row_names : list of str or None
     mixed : dict from name to str
-        Among `texts`, columns that are numeric except for a few cells, with the first such cell and its line.
+        Among `texts`, columns that are numeric except for a few cells, with these cells and their lines.
     empty : list of str
         Names of columns that have no values.
     notes : list of str
         What the reader decided, in words.
     source : TextFile or None
         The text that it was read from, to write it again with few changes.
+    missing : tuple of str
+        Words that mean a missing value, besides NA and the like.
     """
 
     path: str
@@ -56,6 +58,7 @@ class DataTable:
     empty: list[str] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
     source: TextFile | None = None
+    missing: tuple[str, ...] = ()
 
     def __post_init__(self) -> None:
         check_distinct(self.path, self.names)
@@ -76,8 +79,9 @@ class DataTable:
     def as_text(self, name: str) -> npt.NDArray[Any]:
         """Any column as text, shape (n,): whole numbers without a point, missing values empty."""
         if name in self.texts:
-            cells = self.texts[name].tolist()
-            return np.array(["" if is_missing(cell) and cell.lower() not in LEVELS else cell for cell in cells])
+            cells, told = self.texts[name].tolist(), {word.strip().lower() for word in self.missing}
+            none, is_missing = LEVELS - told, Numerals(missing=self.missing).is_missing
+            return np.array(["" if is_missing(cell) and cell.lower() not in none else cell for cell in cells])
         if name in self.empty:
             return np.full(len(self), "")
         column = dense(self.select([name]))[:, 0]

@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import io
 import json
 import warnings
 from collections.abc import Iterable, Iterator
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +20,6 @@ from .._util.optional import require
 from .._util.text import default_names, listed, plural
 from ..exceptions import MissingExtraError, TableFileError
 from ._data import DataTable, take_columns, without_empty
-from ._text import text_table
 from ._text_file import open_text, text_errors
 
 HIGHLY_VARIABLE = "highly_variable"  # the mask that scanpy makes
@@ -155,8 +152,8 @@ def read_parquet(path: Path) -> DataTable:
     return DataTable(str(path), names, values, texts=texts, row_names=row_names, empty=empty)
 
 
-def read_excel(path: Path, *, header: bool | None, sheet: str | None) -> DataTable:
-    """A sheet of an Excel file, the first unless named, read as a text table."""
+def sheet_text(path: Path, sheet: str | None) -> str:
+    """A sheet of an Excel file, the first unless named, as text with commas."""
     fastexcel, polars = require("fastexcel", extra="tables"), require("polars", extra="tables")
     with _readable(path, "Excel"):
         book = fastexcel.read_excel(path)
@@ -166,7 +163,7 @@ def read_excel(path: Path, *, header: bool | None, sheet: str | None) -> DataTab
             book.load_sheet(sheet or 0, header_row=None, skip_rows=0, dtypes=kind).to_polars()
             for kind in ("string", "float")
         )
-        text = cells.select(
+        text: str = cells.select(
             # As text, numbers are rounded; a line break in a cell would shift the numbers of the lines.
             polars.when(cells[name].cast(polars.Float64, strict=False) != numbers[name])
             .then(numbers[name].cast(polars.String))
@@ -174,7 +171,7 @@ def read_excel(path: Path, *, header: bool | None, sheet: str | None) -> DataTab
             .alias(name)
             for name in cells.columns
         ).write_csv(include_header=False)
-    return text_table(str(path), partial(io.StringIO, text), header=header, separator=",")
+    return text
 
 
 def read_h5ad(path: Path, *, layer: str | None, mask: str | None) -> DataTable:

@@ -1,9 +1,10 @@
-"""The layout of a text table: its separator, its decimal sign, and whether it has a header."""
+"""The layout of a text table: lines above it, its separator, its decimal sign, and whether it has a header."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
+import itertools
 import math
 import re
 from collections.abc import Iterable, Sequence
@@ -11,24 +12,18 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from ..exceptions import TableFileError
+from ._numerals import MAYBE_THOUSANDS, NUMBER_WITH_COMMA, PLAIN, Decimal, Numerals
 
 SAMPLE = 20  # lines, and then rows, that show the layout
-MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", ".", "?"}  # in any case
 SEPARATORS = ("\t", ";", "|", ",", " ")  # the first that fits
-NUMBER_WITH_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
-MAYBE_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")  # 1,234 may be 1.234 or 1234
 WHOLE_NUMBER = re.compile(r"\s*[-+]?\d+\s*")
-# With decimal commas, a point separates thousands: an underscore makes the cell text.
-COMMA_TO_POINT = str.maketrans(",.", "._")
+COMMENT = "#"
+MOST_TITLES = 10  # lines above a table
+LEAST_CELLS = 3  # a lone text above so many cells is a title
 LEAST_SCALE = 5  # numbers in order; fewer may be so by chance
+YEARS = (1800, 2199)
 
-Decimal = Literal[".", ","]
 Kind = Literal["missing", "number", "text"]
-
-
-def is_missing(cell: str) -> bool:
-    """Whether a cell means that the value is missing."""
-    return cell.strip().lower() in MISSING
 
 
 def cells_of(lines: Iterable[str], separator: str, *, strict: bool) -> Any:
@@ -41,14 +36,45 @@ def is_empty(cells: Sequence[str]) -> bool:
     return not any(map(str.strip, cells))
 
 
-def number(cell: str, decimal: Decimal = ".") -> float | None:
-    """The number in a cell; None if it is not a number."""
-    if decimal == ",":
-        cell = cell.translate(COMMA_TO_POINT)
+def lines_above(lines: list[str]) -> int:
+    """How many of the first lines are comments or titles above the table; 0 if the lines cannot be read."""
     try:
-        return None if "_" in cell else float(cell)  # Python would read 3_1 as 31
-    except ValueError:
-        return None
+        return _count_above(lines)
+    except csv.Error:  # reported later, with its line
+        return 0
+
+
+def _count_above(lines: list[str]) -> int:
+    """`lines_above` of lines that can be read.
+
+    A comment begins with #, unless it is the header: as many cells as the line below. A title is the only text of its
+    line, above lines of three cells and more.
+    """
+    count = 0
+    while count < len(lines) and (lines[count].startswith(COMMENT) or (count and not lines[count].strip())):
+        count += 1
+    if count and count < len(lines) and _heads(lines[count - 1], lines[count]):
+        return count - 1
+    for i in range(count, min(count + MOST_TITLES, len(lines))):
+        separator = find_separator(lines[i + 1 :]) if any(map(str.strip, lines[i + 1 :])) else None
+        if separator is None:
+            break
+        cells, *below = (row for row in cells_of(lines[i:], separator, strict=False) if row)
+        present = [cell for cell in cells if cell.strip()]
+        if len(present) > 1 or not any(len(row) >= LEAST_CELLS for row in below[:1]):
+            break
+        if present and (count or PLAIN.value(present[0]) is None):
+            count = i + 1
+    return count
+
+
+def _heads(line: str, below: str) -> bool:
+    """Whether a line that begins with # names the cells of the line below it."""
+    separator = find_separator([line, below])
+    if separator is None:
+        return False
+    rows = list(cells_of([line, below], separator, strict=False))
+    return len(rows) == 2 and len(rows[0]) == len(rows[1]) > 1
 
 
 def find_separator(sample: list[str]) -> str | None:
@@ -70,29 +96,30 @@ def find_decimal(rows: list[list[str]], separator: str) -> Decimal:
     if separator not in "\t;|":
         return "."
     cells = [cell.strip() for row in rows for cell in row]
-    if any("." in cell and number(cell) is not None for cell in cells):
+    if any("." in cell and PLAIN.value(cell) is not None for cell in cells):
         return "."
     commas = [cell for cell in cells if "," in cell and NUMBER_WITH_COMMA.fullmatch(cell)]
     return "," if any(not MAYBE_THOUSANDS.fullmatch(cell) for cell in commas) else "."
 
 
-def find_header(path: str, rows: list[list[str]], decimal: Decimal) -> bool:
+def find_header(path: str, rows: list[list[str]], numerals: Numerals) -> bool:
     """Whether the first row contains names, by comparison with the rows below.
 
     It does if there is text above numbers, or row names have no name. Otherwise it does if some of it is text and none
-    of its numbers has a fraction, as values do. Sorted numbers above unsorted ones may be either.
+    of its numbers has a fraction, as values do. Sorted numbers above unsorted ones, and years above other numbers, may
+    be either.
     """
     top, below = rows[0], rows[1:]
-    if below and (_is_one_short(top, below) or _is_over_row_names(top, below, decimal)):
+    if below and (_is_one_short(top, below) or _is_over_row_names(top, below, numerals)):
         return True
-    kinds = [_kind(cell, decimal) for cell in top]
+    kinds = [_kind(cell, numerals) for cell in top]
     for kind, *cells in zip(kinds, *below, strict=False):  # uneven rows are refused later
-        if kind == "text" and {_kind(cell, decimal) for cell in cells} in ({"number"}, {"number", "missing"}):
+        if kind == "text" and {_kind(cell, numerals) for cell in cells} in ({"number"}, {"number", "missing"}):
             return True
     numbers = [cell for cell, kind in zip(top, kinds, strict=True) if kind == "number"]
     if "text" in kinds and all(map(WHOLE_NUMBER.fullmatch, numbers)):
         return True
-    if len(numbers) >= LEAST_SCALE and _in_order(top, decimal) and not any(_in_order(row, decimal) for row in below):
+    if _is_scale(top, below, numerals):
         raise TableFileError(
             f"It is unclear whether the first line of {path!r} contains names: its numbers are in order, from "
             f"{numbers[0].strip()} to {numbers[-1].strip()}, and those below are not. Add --header if they are names "
@@ -111,10 +138,10 @@ def column_names(rows: list[list[str]]) -> list[str]:
     return ["", *names]  # row names without a name of their own, as R writes them
 
 
-def _kind(cell: str, decimal: Decimal) -> Kind:
+def _kind(cell: str, numerals: Numerals) -> Kind:
     """What a cell contains; words such as inf may be a number or a name, and count as missing."""
-    value = number(cell, decimal)
-    if is_missing(cell) or (value is not None and not math.isfinite(value)):
+    value = numerals.value(cell)
+    if numerals.is_missing(cell) or (value is not None and not math.isfinite(value)):
         return "missing"
     return "text" if value is None else "number"
 
@@ -124,19 +151,32 @@ def _is_one_short(top: list[str], below: list[list[str]]) -> bool:
     return all(len(row) == len(top) + 1 for row in below) and any(row[-1] for row in below)
 
 
-def _is_over_row_names(top: list[str], below: list[list[str]], decimal: Decimal) -> bool:
+def _is_over_row_names(top: list[str], below: list[list[str]], numerals: Numerals) -> bool:
     """Whether only the first cell is empty, above names or a count of the rows, as pandas writes an index."""
-    if top[0].strip() or any(_kind(cell, decimal) == "missing" for cell in top[1:]):
+    if top[0].strip() or any(_kind(cell, numerals) == "missing" for cell in top[1:]):
         return False
     first = [row[0] for row in below]
-    if all(_kind(cell, decimal) == "text" for cell in first):
+    if all(_kind(cell, numerals) == "text" for cell in first):
         return True
     counts = [int(cell) if WHOLE_NUMBER.fullmatch(cell) else None for cell in first]
     return counts == list(range(counts[0] or 0, (counts[0] or 0) + len(counts)))
 
 
-def _in_order(cells: list[str], decimal: Decimal) -> bool:
-    """Whether the numbers of a row are sorted, up or down."""
-    values = [value for cell in cells if (value := number(cell, decimal)) is not None]
+def _is_scale(top: list[str], below: list[list[str]], numerals: Numerals) -> bool:
+    """Whether the first row may name the columns by numbers: in order, as others are not, or years above others."""
+    values, *others = ([value for cell in row if (value := numerals.value(cell)) is not None] for row in [top, *below])
+    if not (len(values) > 1 and others and _in_order(values)):
+        return False
+    if all(map(_is_year, values)) and not any(map(_is_year, itertools.chain(*others))):
+        return True
+    return len(values) >= LEAST_SCALE and not any(map(_in_order, others))
+
+
+def _is_year(value: float) -> bool:
+    return value.is_integer() and YEARS[0] <= value <= YEARS[1]
+
+
+def _in_order(values: list[float]) -> bool:
+    """Whether numbers are sorted, up or down."""
     pairs = list(pairwise(values))
-    return len(values) >= LEAST_SCALE and (all(a < b for a, b in pairs) or all(a > b for a, b in pairs))
+    return all(a < b for a, b in pairs) or all(a > b for a, b in pairs)

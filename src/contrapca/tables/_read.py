@@ -2,15 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import csv
+import dataclasses
+import io
+from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
+from typing import TextIO
 
+import numpy as np
+
+from .._util.arrays import is_sparse
+from .._util.text import default_names
 from ..exceptions import TableFileError
-from ._data import DataTable
-from ._formats import read_excel, read_h5ad, read_mtx, read_npy, read_npz, read_parquet
-from ._text import text_table
-from ._text_file import open_text
+from ._data import DataTable, without_empty
+from ._formats import read_h5ad, read_mtx, read_npy, read_npz, read_parquet, sheet_text
+from ._layout import is_empty
+from ._numerals import Numerals
+from ._text import split_rows, text_table
+from ._text_file import UTF_8, open_text
 
 TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
 EXCEL, ANNDATA = ".xlsx", ".h5ad"
@@ -31,6 +41,11 @@ def read_table(
     sheet: str | None = None,
     layer: str | None = None,
     mask: str | None = None,
+    transpose: bool = False,
+    encoding: str | None = None,
+    missing: Sequence[str] = (),
+    percent: bool = False,
+    thousands: bool = False,
 ) -> DataTable:
     """Read a table; the file extension gives the format.
 
@@ -48,6 +63,14 @@ def read_table(
     mask : str, optional
         Column of `var` of an AnnData file that says which genes to read; "none" means all. By default
         "highly_variable" if there is such a column.
+    transpose : bool, default False
+        Whether samples are columns in the file.
+    encoding : str, optional
+        Of a text table; UTF-8 by default.
+    missing : sequence of str
+        Words or numbers that mean a missing value, besides empty cells, NA and the like.
+    percent, thousands : bool, default False
+        Whether 12% is the number 0.12, and 1,234 the number 1234, in text tables and sheets.
 
     Returns
     -------
@@ -63,21 +86,97 @@ def read_table(
         raise TableFileError(f"There is no file {str(path)!r}.")
     if path.is_dir():
         raise TableFileError(f"{str(path)!r} is a folder: name a file in it.")
-    name = path.name.lower()
-    if name.endswith(EXCEL):
-        return read_excel(path, header=header, sheet=sheet)
-    if sheet is not None:
+    name, numerals = path.name.lower(), Numerals(percent=percent, thousands=thousands, missing=tuple(missing))
+    if sheet is not None and not name.endswith(EXCEL):
         raise TableFileError(f"{str(path)!r} has no sheet {sheet!r}: only Excel files ({EXCEL}) have sheets.")
-    if name.endswith(ANNDATA):
-        return read_h5ad(path, layer=layer, mask=mask)
-    if layer is not None or mask not in (None, "none"):
+    if not name.endswith(ANNDATA) and (layer is not None or mask not in (None, "none")):
         option = "--layer" if layer is not None else "--mask"
         raise TableFileError(
             f"{option}: {str(path)!r} has neither layers nor masks: only AnnData files ({ANNDATA}) do."
         )
-    if name.endswith((*TEXT, ".zip")):
-        return text_table(str(path), partial(open_text, path), header=header)
-    for extension, reader in OTHERS.items():
-        if name.endswith(extension):
-            return reader(path)
-    raise TableFileError(f"{str(path)!r} has no supported file extension: use one of {', '.join(READABLE)}.")
+    is_text = name.endswith((*TEXT, ".zip"))
+    if encoding is not None and not is_text:
+        raise TableFileError(f"{str(path)!r} is not a text file: --encoding is for {', '.join(TEXT)} files.")
+    if is_text or name.endswith(EXCEL):
+        open_: Callable[[], TextIO] = partial(open_text, path, _known(encoding))
+        if not is_text:
+            open_ = partial(io.StringIO, sheet_text(path, sheet))
+        table = _text(str(path), open_, header, None if is_text else ",", numerals, transpose)
+    elif name.endswith(ANNDATA):
+        table = read_h5ad(path, layer=layer, mask=mask)
+        table = _transposed(table) if transpose else table
+    else:
+        reader = next((reader for extension, reader in OTHERS.items() if name.endswith(extension)), None)
+        if reader is None:
+            raise TableFileError(f"{str(path)!r} has no supported file extension: use one of {', '.join(READABLE)}.")
+        table = reader(path)
+        table = _transposed(table) if transpose else table
+    return _without_codes(dataclasses.replace(table, missing=tuple(missing)), numerals)
+
+
+def _known(encoding: str | None) -> str:
+    if encoding is None:
+        return UTF_8
+    try:
+        "".encode(encoding)
+    except LookupError as error:
+        raise TableFileError(
+            f"There is no encoding {encoding!r}: use a name such as utf-8, utf-16, latin-1 or cp1252."
+        ) from error
+    return UTF_8 if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
+
+
+def _text(
+    path: str,
+    open: Callable[[], TextIO],
+    header: bool | None,
+    separator: str | None,
+    numerals: Numerals,
+    transpose: bool,
+) -> DataTable:
+    """A text table as it is, or turned over before it is read, so that names and labels find their places."""
+    if not transpose:
+        return text_table(path, open, header=header, separator=separator, numerals=numerals)
+    rows = [row for row in split_rows(path, open, separator) if not is_empty(row)]
+    width = max(map(len, rows))
+    if len(rows[0]) == width - 1:  # row names without a name of their own, as R writes them
+        rows[0] = ["", *rows[0]]
+    uneven = next((k for k, row in enumerate(rows, 1) if len(row) != width), None)
+    if uneven is not None:
+        raise TableFileError(
+            f"Row {uneven} of {path!r} has {len(rows[uneven - 1])} cells; expected {width}: it cannot be transposed."
+        )
+    text = io.StringIO()
+    csv.writer(text, lineterminator="\n").writerows(zip(*rows, strict=True))
+    turned = partial(io.StringIO, text.getvalue())
+    table = text_table(f"{path} (transposed)", turned, header=header, separator=",", numerals=numerals)
+    return dataclasses.replace(table, notes=["transposed: samples are columns in the file", *table.notes])
+
+
+def _transposed(table: DataTable) -> DataTable:
+    """A table of numbers turned over: names of rows become those of columns, and the other way round."""
+    names = table.row_names
+    if names is None and table.texts:  # the first column of text names the features
+        names = next(iter(table.texts.values())).tolist()
+    values = table.values.T.tocsr() if is_sparse(table.values) else np.ascontiguousarray(table.values.T)
+    return DataTable(
+        path=f"{table.path} (transposed)",
+        names=default_names(len(table)) if names is None else names,
+        values=values,
+        named=names is not None,
+        row_names=table.names if table.named else None,
+        notes=["transposed: samples are columns in the file", *table.notes],
+    )
+
+
+def _without_codes(table: DataTable, numerals: Numerals) -> DataTable:
+    """The table with NaN for numbers that mean a missing value."""
+    if not numerals.codes or not table.names:
+        return table
+    if is_sparse(table.values):
+        raise TableFileError(f"{table.path!r} is sparse, which has no missing values: leave --missing out.")
+    coded = np.isin(table.values, np.array(sorted(numerals.codes)))
+    if not coded.any():
+        return table
+    names, values, empty = without_empty(table.names, np.where(coded, np.nan, table.values))
+    return dataclasses.replace(table, names=names, values=values, empty=[*table.empty, *empty])

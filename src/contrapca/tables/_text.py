@@ -19,46 +19,55 @@ from .._util.text import plural
 from ..exceptions import TableFileError
 from ._data import DataTable, check_distinct, without_empty
 from ._layout import (
-    COMMA_TO_POINT,
-    NUMBER_WITH_COMMA,
+    COMMENT,
     SAMPLE,
-    Decimal,
     column_names,
     find_decimal,
     find_header,
     find_separator,
     is_empty,
-    is_missing,
-    number,
+    lines_above,
 )
+from ._numerals import COMMA_TO_POINT, NUMBER_WITH_COMMA, PLAIN, Numerals
 from ._text_file import TextFile
 
 SEPARATOR_LINE = re.compile(r'"?sep=([\t;|,: ])"?[^\S\n]*\n', re.IGNORECASE)  # understood by spreadsheets
 MOSTLY = 0.5  # a column with a larger share of numbers is numeric, and its other cells are mistakes
 MAX_SHOWN = 40  # characters of a cell
+MAX_STRAY = 10  # cells of a column that are listed
 
 
 def text_table(
-    path: str, open: Callable[[], TextIO], *, header: bool | None = None, separator: str | None = None
+    path: str,
+    open: Callable[[], TextIO],
+    *,
+    header: bool | None = None,
+    separator: str | None = None,
+    numerals: Numerals = PLAIN,
 ) -> DataTable:
     """Read a text table; its separator and whether it has a header are found unless given.
 
     A column is numeric if it holds only numbers and missing values, and at least one number. A column without a name
     holds row names, and so does a first column of distinct texts.
     """
-    file, sample = _layout(path, open, header, separator)
+    file, sample = _layout(path, open, header, separator, numerals)
     values, numeric, texts, lines, n_empty = _read_columns(file, sample)
     columns = file.columns
     mixed = {}
     for j, cells in texts.items():
-        place = _stray_cell(file, cells) if columns[j] else None
-        if place is not None:
-            mixed[columns[j]] = f"{cells[place][:MAX_SHOWN]!r} on line {lines[place]}"
+        places = _stray_cells(file, cells) if columns[j] else []
+        if places:
+            shown = [f"{cells[i][:MAX_SHOWN]!r} on line {lines[i]}" for i in places[:MAX_STRAY]]
+            more = f" and {len(places) - MAX_STRAY} more" if len(places) > MAX_STRAY else ""
+            mixed[columns[j]] = ", ".join(shown) + more
     row_names = None
     if 0 in texts and columns[0] not in mixed and (not columns[0] or len(set(texts[0])) == len(lines)):
         row_names = texts[0]
     notes = [] if file.has_header else ["no header"]
-    if file.decimal == ",":
+    if file.above and (skipped := [line.strip() for line in file.above if not SEPARATOR_LINE.match(line)]):
+        first = next(filter(None, skipped), "")[:MAX_SHOWN]
+        notes.append(f"{plural(len(skipped), 'line')} above the table skipped ({first!r})")
+    if file.numerals.decimal == ",":
         notes.append("numbers with decimal commas")
     if n_empty:
         notes.append(f"{plural(n_empty, 'empty row')} left out")
@@ -74,6 +83,7 @@ def text_table(
         empty=empty,
         notes=notes,
         source=file,
+        missing=numerals.missing,
     )
 
 
@@ -94,28 +104,35 @@ def write_filled(table: DataTable, file: IO[bytes], names: Sequence[str], filled
     assert source is not None
     place = {source.columns.index(name): k for k, name in enumerate(names)}
     text = io.TextIOWrapper(file, encoding="utf-8", newline="")
-    text.write(source.separator_line)
+    text.write("".join(source.above))
     writer = csv.writer(text, delimiter=source.separator, lineterminator="\n")
     nothing = [np.nan] * len(names)
     values = iter([nothing, *filled.tolist()] if source.has_header else filled.tolist())
     for _, row in source.rows():
         fill = nothing if is_empty(row) else next(values)
         for j, k in place.items():
-            if fill[k] == fill[k] and is_missing(row[j]):
-                row[j] = f"{fill[k]:.8g}".replace(".", source.decimal)
+            if fill[k] == fill[k] and source.numerals.is_missing(row[j]):
+                row[j] = f"{fill[k]:.8g}".replace(".", source.numerals.decimal)
         writer.writerow(row)
     text.flush()
     text.detach()  # the file is the caller's to close
 
 
+def split_rows(path: str, open: Callable[[], TextIO], separator: str | None = None) -> list[list[str]]:
+    """All rows of a text table as cells, header included; lines above the table are left out."""
+    file, _ = _layout(path, open, False, separator, PLAIN)
+    return [row for _, row in file.rows()]
+
+
 def _layout(
-    path: str, open: Callable[[], TextIO], header: bool | None, separator: str | None
+    path: str, open: Callable[[], TextIO], header: bool | None, separator: str | None, numerals: Numerals
 ) -> tuple[TextFile, list[list[str]]]:
     """The file with its separator and columns, and its first rows."""
     file = TextFile(path, open)
-    first = next((line for _, line in file.lines()), "")
-    declared = SEPARATOR_LINE.match(first)
-    file = dataclasses.replace(file, separator_line=declared[0] if declared else "")
+    first = [line for _, line in itertools.islice(file.lines(), 2 * SAMPLE)]
+    declared = SEPARATOR_LINE.match(first[0]) if first else None
+    start = bool(declared)
+    file = dataclasses.replace(file, above=tuple(first[: start + lines_above(first[start:])]))
     lines = itertools.dropwhile(lambda line: not line.strip(' \t;|,"\n').strip(), (line for _, line in file.lines()))
     sample = list(itertools.islice(lines, SAMPLE))
     if not sample:
@@ -128,14 +145,16 @@ def _layout(
         )
     file = dataclasses.replace(file, separator=separator)
     rows = list(itertools.islice((row for _, row in file.rows() if not is_empty(row)), SAMPLE))
-    decimal = find_decimal(rows, separator)
+    numerals = dataclasses.replace(numerals, decimal=find_decimal(rows, separator))
     if header is None:
-        header = find_header(path, rows, decimal)
+        header = find_header(path, rows, numerals)
     if header and len(rows) == 1:
         raise TableFileError(f"{path!r} has a header but no rows.")
     columns = column_names(rows) if header else [f"x{j}" for j in range(len(rows[0]))]
+    if header and rows[0][0].startswith(COMMENT) and columns[0].startswith(COMMENT):  # a header that begins with #
+        columns[0] = columns[0].removeprefix(COMMENT).strip()
     check_distinct(path, [column for column in columns if column])
-    return dataclasses.replace(file, has_header=header, columns=columns, decimal=decimal), rows[header:]
+    return dataclasses.replace(file, has_header=header, columns=columns, numerals=numerals), rows[header:]
 
 
 def _read_columns(
@@ -148,7 +167,7 @@ def _read_columns(
     texts: dict[int, list[str]] = {
         j: []
         for j, (name, *cells) in enumerate(zip(file.columns, *sample, strict=False))  # uneven rows are refused below
-        if not name or _numbers(cells, file.decimal) is None
+        if not name or _numbers(cells, file.numerals) is None
     }
     numeric = [j for j in range(len(file.columns)) if j not in texts]
     late: dict[int, list[str]] = {}
@@ -173,13 +192,13 @@ def _read_columns(
 
 def _parse_numbers(file: TextFile, block: str, columns: list[int], late: dict[int, list[str]]) -> Array:
     """Columns as numbers, NaN where missing; columns that hold something else are added to `late`."""
-    frame = _parse(file, block.translate(COMMA_TO_POINT) if file.decimal == "," else block, columns, "Float64")
+    frame = _parse(file, block.translate(COMMA_TO_POINT) if file.numerals.decimal == "," else block, columns, "Float64")
     values: Array = frame.to_numpy(writable=True)
     unread = {j: k for k, j in enumerate(columns) if j not in late and frame[str(j)].null_count()}
     again = _parse(file, block, list(unread), "String")
     for j, k in unread.items():
         rows = frame[str(j)].is_null()
-        found = _numbers(again[str(j)].filter(rows).fill_null("").to_list(), file.decimal)
+        found = _numbers(again[str(j)].filter(rows).fill_null("").to_list(), file.numerals)
         if found is None:
             late[j] = []
         else:
@@ -187,12 +206,12 @@ def _parse_numbers(file: TextFile, block: str, columns: list[int], late: dict[in
     return values
 
 
-def _numbers(cells: Sequence[str], decimal: Decimal) -> list[float] | None:
+def _numbers(cells: Sequence[str], numerals: Numerals) -> list[float] | None:
     """Cells as numbers, NaN where missing; None if there is text."""
     known: dict[str, float] = {}  # a few words, again and again
     for cell in cells:
         if cell not in known:
-            value = math.nan if is_missing(cell) else number(cell, decimal)
+            value = math.nan if numerals.is_missing(cell) else numerals.value(cell)
             if value is None:
                 return None
             known[cell] = value
@@ -216,14 +235,15 @@ def _parse(file: TextFile, block: str, columns: list[int], kind: str) -> Any:
     )
 
 
-def _stray_cell(file: TextFile, cells: list[str]) -> int | None:
-    """The row of the first cell that is not a number in a column of numbers; None for a column of text."""
-    present = [(i, cell) for i, cell in enumerate(cells) if not is_missing(cell)]
-    stray = [(i, cell) for i, cell in present if number(cell, file.decimal) is None]
+def _stray_cells(file: TextFile, cells: list[str]) -> list[int]:
+    """The rows of cells that are not numbers in a column of numbers; none for a column of text."""
+    numerals = file.numerals
+    present = [(i, cell) for i, cell in enumerate(cells) if not numerals.is_missing(cell)]
+    stray = [(i, cell) for i, cell in present if numerals.value(cell) is None]
     with_comma = [cell for _, cell in stray if NUMBER_WITH_COMMA.fullmatch(cell)]
     if with_comma and len(present) - len(stray) + len(with_comma) > MOSTLY * len(present):
         raise TableFileError(
             f"{file.path!r} has decimal commas or thousands separators, such as {with_comma[0]!r}: write 1.5 instead "
-            "of 1,5, and 1234 instead of 1,234."
+            "of 1,5; if 1,234 means 1234, add --thousands."
         )
-    return stray[0][0] if stray and len(present) - len(stray) > MOSTLY * len(present) else None
+    return [i for i, _ in stray] if len(present) - len(stray) > MOSTLY * len(present) else []

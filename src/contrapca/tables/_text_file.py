@@ -17,20 +17,22 @@ from typing import TextIO
 
 from .._util.text import listed, plural
 from ..exceptions import TableFileError
-from ._layout import Decimal, cells_of, is_empty
+from ._layout import cells_of, is_empty
+from ._numerals import PLAIN, Numerals
 
+UTF_8 = "utf-8-sig"  # with or without a byte-order mark
 IN_ARCHIVES = (".csv", ".tsv", ".txt")
 BLOCK = 1 << 26  # characters; tables are parsed in blocks, to hold little more than their numbers in memory
 
 
-def open_text(path: Path) -> TextIO:
+def open_text(path: Path, encoding: str = UTF_8) -> TextIO:
     """Open a text file, also one compressed by gzip or the only table of a zip archive."""
     match path.suffix.lower():
         case ".gz":
-            return gzip.open(path, "rt", encoding="utf-8-sig")
+            return gzip.open(path, "rt", encoding=encoding)
         case ".zip":
-            return io.TextIOWrapper(_only_table(path), encoding="utf-8-sig")
-    return path.open(encoding="utf-8-sig")
+            return io.TextIOWrapper(_only_table(path), encoding=encoding)
+    return path.open(encoding=encoding)
 
 
 def _only_table(path: Path) -> zipfile.ZipExtFile:
@@ -60,13 +62,22 @@ def _quotes_cells(line: str, separator: str) -> bool:
     )
 
 
+OTHER_ENCODING = "save it as CSV in UTF-8, or name its encoding, such as --encoding latin-1 or --encoding utf-16"
+
+
+def _said(encoding: str) -> str:
+    return "UTF-8" if encoding.lower().startswith("utf-8") else encoding
+
+
 @contextlib.contextmanager
 def text_errors(path: str) -> Iterator[None]:
     """Say which file cannot be read, and what to do about it."""
     try:
         yield
     except UnicodeDecodeError as error:
-        raise TableFileError(f"{path!r} is not UTF-8 text: save it as CSV in UTF-8.") from error
+        raise TableFileError(f"{path!r} is not {_said(error.encoding)} text: {OTHER_ENCODING}.") from error
+    except UnicodeError as error:  # of UTF-16 without a byte-order mark
+        raise TableFileError(f"{path!r} cannot be decoded ({error}): {OTHER_ENCODING}.") from error
     except (gzip.BadGzipFile, zipfile.BadZipFile, EOFError, zlib.error) as error:
         raise TableFileError(f"{path!r} is not a complete compressed file: compress or copy it again.") from error
     except RuntimeError as error:  # a zip archive with a password, or of a rare kind
@@ -86,9 +97,10 @@ class TextFile:
     has_header : bool
     columns : list of str
         One name for each cell of a row; empty for row names and after a trailing separator.
-    decimal : "." or ","
-    separator_line : str
-        First line of the file if it names the separator, such as `sep=;`, else empty.
+    numerals : Numerals
+        How numbers and missing values are written.
+    above : tuple of str
+        Lines above the table: one that names the separator, such as `sep=;`, comments and titles.
     """
 
     path: str
@@ -96,16 +108,16 @@ class TextFile:
     separator: str = ","
     has_header: bool = False
     columns: list[str] = field(default_factory=list)
-    decimal: Decimal = "."
-    separator_line: str = ""
+    numerals: Numerals = PLAIN
+    above: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[tuple[int, str]]:
-        """(number, text) of each line but the separator line."""
+        """(number, text) of each line but those above the table."""
         with text_errors(self.path), self.open() as text:
             for number, line in enumerate(text, 1):
                 if "\0" in line:
-                    raise TableFileError(f"{self.path!r} is not a text file: save it as CSV in UTF-8.")
-                if number > 1 or not self.separator_line:
+                    raise TableFileError(f"{self.path!r} is not a text file: {OTHER_ENCODING}.")
+                if number > len(self.above):
                     yield number, line
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
@@ -137,7 +149,8 @@ class TextFile:
                     continue
                 if len(cells) != width and not in_header:
                     found = plural(len(cells), "cell")
-                    raise TableFileError(f"Line {number} of {self.path!r} has {found}; expected {width}.")
+                    title = "" if numbers else ". If a title is above the table, remove it or begin it with #"
+                    raise TableFileError(f"Line {number} of {self.path!r} has {found}; expected {width}{title}.")
                 line = self._joined(cells)
             if in_header:
                 in_header = False

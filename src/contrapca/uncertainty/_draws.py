@@ -10,6 +10,7 @@ import numpy as np
 from .._checks import check_count, generator
 from .._util.archive import check_arrays, write_archive
 from .._util.arrays import Array
+from .._util.display import shown_as_html
 from .._util.optional import require
 from .._util.table import Table
 from ..exceptions import warn
@@ -196,7 +197,7 @@ class ContrastPosterior:
         flat = self.loadings.reshape(-1, D, d)
         columns: dict[str, Any] = {
             "feature": np.repeat(self.feature_names, d),
-            "component": np.tile(np.arange(d), D),
+            "component": np.tile(np.arange(1, d + 1), D),
             "estimate": self.estimate.ravel(),
             "mean": flat.mean(axis=0).ravel(),
             "sd": flat.std(axis=0, ddof=1).ravel(),
@@ -366,3 +367,6 @@ class ContrastPosterior:
     def __repr__(self) -> str:
         chains, draws, D, d = self.loadings.shape
         return f"ContrastPosterior({self.kind}, {self.method}: {chains} x {draws} draws, D = {D}, d = {d})"
+
+    def _repr_html_(self) -> str:
+        return shown_as_html(repr(self), self.summary())

@@ -6,6 +6,7 @@ import numpy as np
 
 from .._util.arrays import Array, Rows, is_sparse
 from ..groups import Groups
+from ._finding import Finding
 
 MAX_ROWS = 1000  # rows that are checked, evenly spread
 TOP = 99  # percentile that is compared with the median, of the values above 0
@@ -54,9 +55,18 @@ def _top_over_median(values: Array) -> float:
     return float(top / median)
 
 
-def advice_on_values(tables: Groups[Rows]) -> list[str]:
+def advice_on_values(tables: Groups[Rows]) -> list[Finding]:
     """Advice about raw values; none unless all tables have the same kind."""
     kinds = {looks_like_counts(rows) for rows in tables}
     if len(kinds) > 1 or None in kinds:
         return []
-    return [f"{ADVICE[kind]}: take logarithms first, np.log1p(X), in both groups." for kind in kinds if kind]
+    return [
+        Finding(
+            "raw values",
+            f"{ADVICE[kind]}.",
+            "Take logarithms first, np.log1p(X), in both groups.",
+            "Take logarithms first, log(1 + x), in both tables.",
+        )
+        for kind in kinds
+        if kind
+    ]

@@ -1,0 +1,45 @@
+"""Messages of the library in the words of the command line."""
+
+from __future__ import annotations
+
+import re
+
+# What the library says of its arguments, and the option that sets it; the first that fits a place is used.
+PHRASES = [
+    (
+        r"Only PPCA and PCPCA take missing values, and only in dense tables: use one of them, or impute the values "
+        r"first, for example with their impute\(\)",
+        "With missing values use --method contrapca or pcpca, or fill them in first with contrapca impute",
+    ),
+    (r", for example with PCPCA\(\.\.\.\)\.impute", " with contrapca impute"),
+    (r"n_components=(\d+)", r"--components \1"),
+    (r"\bn_components\b", "--components"),
+    (r"n_features=(\d+)", r"\1 features"),
+    (r"""gamma=['"]auto['"]""", "--gamma auto"),
+    (r"gamma=(\d[\d.]*(?:e[-+]?\d+)?)", r"--gamma \1"),
+    (r"""scale=['"](\w+)['"]""", r"--scale \1"),
+    (r"\bbackground_blocks\b", "--blocks of the controls"),
+    (r"\bblocks=", "--blocks "),
+    (r"\bblocks has\b", "--blocks has"),
+    (r"n_folds=(\d+)", r"\1"),
+    (r"""background_label=|\bbackground=""", "--background "),
+    (r"\brandom_state\b", "--seed"),
+    (r"\bgammas=(\d+)", r"--gammas \1"),
+    (r"\bthe foreground\b", "the cases"),
+    (r"\bThe foreground\b", "The cases"),
+    (r"\bthe background\b", "the controls"),
+    (r"\bThe background\b", "The controls"),
+    (r"\bforeground rows\b", "cases"),
+    (r"\bbackground rows\b", "controls"),
+    (r"varies in at most --components", "vary in at most --components"),
+    (r"(?<=The controls )varies|(?<=the controls )varies|(?<=The cases )varies", "vary"),
+    (r"(?<=[Tt]he cases )has\b|(?<=[Tt]he controls )has\b", "have"),
+]
+RULES = [(re.compile(pattern), words) for pattern, words in PHRASES]
+
+
+def in_command_words(message: str) -> str:
+    """A message with arguments of Python as options, and groups as cases and controls."""
+    for pattern, words in RULES:
+        message = pattern.sub(words, message)
+    return message

@@ -1,0 +1,73 @@
+"""What a fitted model found, in words and tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._util.display import Display
+from .._util.table import Table
+from .._util.text import format_gamma, plural
+
+TOP_FEATURES = 8
+WORDS = {"foreground_variance": "case variance", "background_variance": "control variance"}
+
+
+class ShowsSummary:
+    """Estimators whose HTML in a notebook also says what was found; the plain repr stays scikit-learn's."""
+
+    def _summary_html(self) -> str:
+        is_fitted: bool = self.__sklearn_is_fitted__()  # type: ignore[attr-defined]
+        return self.summary()._repr_html_() if is_fitted else ""  # type: ignore[attr-defined]
+
+    def _repr_html_inner(self) -> str:
+        return super()._repr_html_inner() + self._summary_html()  # type: ignore[misc]
+
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
+        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
+        if "text/html" in bundle:
+            bundle["text/html"] += self._summary_html()
+        return bundle
+
+
+def first_line(model: Any) -> str:
+    """The class of a model, its size and its gamma."""
+    d = model.components_.shape[0]
+    line = f"{type(model).__name__} with {plural(d, 'component')} of {model.n_features_in_} features"
+    if hasattr(model, "gamma_"):
+        line += f", gamma = {format_gamma(model.gamma_)}"
+        if hasattr(model, "gamma_max_") and np.isfinite(model.gamma_max_):
+            limit = format_gamma(model.gamma_max_)
+            bound = model.gamma_max_is_bound_
+            line += f" (limit at most {limit})" if bound else f" (no solution exists at or above {limit})"
+    if hasattr(model, "shared_loadings_"):
+        line += f", and {plural(model.shared_loadings_.shape[1], 'shared component')}"
+    return line
+
+
+def component_table(model: Any) -> Table:
+    """One row for each component: how much each group varies along it."""
+    fit = model._state
+    columns: dict[str, Any] = {
+        "component": np.arange(1, model.components_.shape[0] + 1),
+        "case variance": fit.variances.foreground,
+        "share of cases": fit.shares.foreground,
+    }
+    for name, variance, share in list(zip(fit.variances.names, fit.variances, fit.shares, strict=True))[1:]:
+        who = "control" if len(fit.variances) == 2 else name
+        columns |= {f"{who} variance": variance, f"share of {'controls' if who == 'control' else who}": share}
+    return Table(columns)
+
+
+def top_features(model: Any) -> Table:
+    """The features with the largest loadings."""
+    table = model.feature_table().first(TOP_FEATURES)
+    return Table({WORDS.get(name, name): column for name, column in table.items() if name != "rank"})
+
+
+def summary_of_model(model: Any) -> Display:
+    """`summary` of a fitted model."""
+    return Display(
+        first_line(model), component_table(model), "Features with the largest loadings:", top_features(model)
+    )

@@ -1,0 +1,119 @@
+"""All checks of two tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .._util.arrays import Array, Rows
+from .._util.suggest import suggesting
+from .._util.text import default_names, is_missing
+from ..backgrounds import named_backgrounds
+from ..groups import Groups, index_names, split_groups
+from ._features import check_features
+from ._finding import Finding
+from ._names import alike_labels, repeated_names, replicates
+from ._raw_values import advice_on_values
+from ._tables import distant_means, shared_rows, transposed
+
+
+@suggesting
+def check_tables(
+    X: Any,
+    *,
+    background: Any,
+    labels: Any = None,
+    row_names: Sequence[str] | None = None,
+    background_row_names: Sequence[str] | None = None,
+    blocks: Any = None,
+) -> list[Finding]:
+    """Look for mistakes in two tables before they are analysed; the command line and reports use the same checks.
+
+    They find identifiers used as features, codes for missing values (999, -999, -1), constant and duplicate columns,
+    labels that differ only in case or blanks, repeated row names, replicates, the same rows in both tables, tables with
+    samples as columns, raw counts or intensities, and means that are far apart, as in different batches.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix of shape (n, D)
+        The foreground (cases). Columns of sparse matrices are not checked.
+    background : array-like, data frame or sparse matrix of shape (m, D), or dict of them
+        The background (controls).
+    labels : array-like of shape (n,), optional
+        Labels of the foreground rows.
+    row_names, background_row_names : sequence of str, optional
+        By default the index of a pandas table.
+    blocks : array-like, optional
+        The donor, animal or plate of each row, if known: row names are then not taken for replicates.
+
+    Returns
+    -------
+    list of Finding
+        Empty if nothing was found. Printed, a finding is a sentence and what to do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import check_tables
+    >>> X, Y = np.random.default_rng(0).normal(size=(2, 50, 4))
+    >>> X[[3, 8], 2] = 999
+    >>> for finding in check_tables(X, background=Y):
+    ...     print(finding.check, "-", finding.sentence)
+    missing code - 999 occurs in 2 cells of 'x2', far from all other values or below them: it looks like a code for \
+missing values.
+    """
+    tables = split_groups(X, None, background, None, name="check_tables", needs_background=True, allow_missing=True)
+    tables_given = tables.rows.like([X, *named_backgrounds(background).values()])
+    known = tables.rows.like([row_names, background_row_names, *[None] * (len(tables.rows) - 2)])
+    names = tables_given.map(lambda table, own: index_names(table) if own is None else list(map(str, own)), known)
+    return check_groups(tables.rows, tables.names, names, labels=labels, has_blocks=blocks is not None)
+
+
+def check_groups(
+    rows: Groups[Rows],
+    columns: Sequence[str] | None,
+    names: Groups[list[str] | None],
+    *,
+    labels: Any = None,
+    has_blocks: bool = False,
+) -> list[Finding]:
+    """`check_tables` of rows that are already checked, with row names where there are any."""
+    found = []
+    if labels is not None:
+        texts = [label for label in np.asarray(labels).tolist() if not is_missing(label) and isinstance(label, str)]
+        found += alike_labels(texts, "Labels")
+    people = ["cases", "controls"] if len(names) == 2 else ["cases", *names.names[1:]]
+    repeated = [finding for group, own in zip(people, names, strict=True) for finding in repeated_names(own, group)]
+    found += repeated
+    if not has_blocks and not repeated:
+        found += replicates([name for own in names if own is not None for name in own])
+    found += advice_on_values(rows)
+    if not all(isinstance(table, np.ndarray) for table in rows):
+        return found
+    X, *others = (np.asarray(table) for table in rows)
+    labels_of = default_names(X.shape[1]) if columns is None else list(columns)
+    found += check_features(labels_of, X, np.vstack(others) if others else None)
+    for Y, own in zip(others, names.backgrounds, strict=True):
+        found += shared_rows(X, Y)
+        found += transposed(X, columns, names.foreground, own)
+        found += distant_means(_distance(X, Y), columns)
+    return found
+
+
+def _distance(X: Array, Y: Array) -> Array:
+    """Distance of the means of each feature in pooled standard deviations, of the observed values; 0 if constant."""
+    means, squares, counts = [], 0.0, 0.0
+    for table in (X, Y):
+        observed = np.isfinite(table)
+        count = np.maximum(observed.sum(axis=0), 1)
+        filled = np.where(observed, table, 0.0) if not observed.all() else table
+        mean = filled.sum(axis=0, dtype=np.float64) / count
+        centred = (filled - mean) * observed
+        means.append(mean)
+        squares = squares + np.einsum("ij,ij->j", centred, centred)
+        counts = counts + count
+    pooled = np.sqrt(squares / counts)
+    gap = np.abs(means[0] - means[1])
+    return np.divide(gap, pooled, out=np.zeros_like(gap), where=pooled > 1e-12 * (np.abs(means[0]) + np.abs(means[1])))

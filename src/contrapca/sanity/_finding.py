@@ -1,0 +1,41 @@
+"""What a check has found: a sentence, and a way out in the words of whoever reads it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+Words = Literal["python", "command"]
+
+
+@dataclass(frozen=True)
+class Finding:
+    """Something about the tables that is probably a mistake.
+
+    Attributes
+    ----------
+    check : str
+        Which check found it, for example "identifier".
+    sentence : str
+        What was found.
+    python, command : str
+        What to do about it, in Python and on the command line; empty if there is nothing to do.
+    """
+
+    check: str
+    sentence: str
+    python: str = ""
+    command: str = ""
+
+    def text(self, words: Words = "python") -> str:
+        """The sentence and the way out."""
+        way_out = self.command if words == "command" else self.python
+        return f"{self.sentence} {way_out}".rstrip()
+
+    def __str__(self) -> str:
+        return self.text()
+
+
+def both(check: str, sentence: str, way_out: str = "") -> Finding:
+    """A finding whose way out is the same in Python and on the command line."""
+    return Finding(check, sentence, way_out, way_out)

@@ -1,0 +1,173 @@
+"""Two tables that are probably not what they should be: shared rows, samples as columns, other units or batches."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from .._util.arrays import Array
+from .._util.text import default_names, listed, plural
+from ..exceptions import TableWarning, warn
+from ..groups import feature_label
+from ._features import information
+from ._finding import Finding, both
+
+SURE_BITS = 10.0  # equal rows are chance with a probability below 2 ** -10, by a careful estimate
+HASHED = 16  # columns that rows are compared by first
+ROW_EFFECT, COLUMN_EFFECT = 0.5, 0.05  # fractions of the variance between rows, and between columns, if transposed
+SAME_NAMES = 0.8  # fraction of row names in both tables
+MIN_NAMES = 5
+# Column names that number samples.
+NUMBERED_SAMPLES = re.compile(
+    r"(?:sample|patient|subject|donor|control|ctrl|case|tumou?r|normal|healthy|gsm|srr|tcga|mouse|animal|cell)s?"
+    r"[ _.-]?\w*\d+",
+    re.IGNORECASE,
+)
+CASES = re.compile(r"(?:^|[^a-z])(?:cases?|patients?|diseased?|ill|tumou?rs?|treated|affected|positive)(?![a-z])", re.I)
+CONTROLS = re.compile(
+    r"(?:^|[^a-z])(?:controls?|ctrls?|healthy|normals?|background|untreated|unaffected|wild[ _-]?types?|wt)(?![a-z])",
+    re.I,
+)
+FAR_APART = 10.0  # pooled sd between the means of a feature: prepared in different ways
+APART, MOST = 2.0, 0.5  # pooled sd, in this fraction of the features: measured in different batches
+
+
+def shared_rows(X: Array, Y: Array) -> list[Finding]:
+    """Rows that are in both tables, too long to be equal by chance."""
+    if X.shape == Y.shape and len(X) >= MIN_NAMES and np.array_equal(X, Y, equal_nan=True):
+        return [
+            both(
+                "same table",
+                "Cases and controls are the same table, so nothing can vary more in the cases.",
+                "Pass two different tables.",
+            )
+        ]
+    columns = np.unique(np.linspace(0, X.shape[1] - 1, HASHED).astype(int))
+    keys = [np.ascontiguousarray(table[:, columns]) for table in (X, Y)]
+    places = {key.tobytes(): i for i, key in enumerate(keys[0])}
+    pairs = [(places[key.tobytes()], j) for j, key in enumerate(keys[1]) if key.tobytes() in places]
+    pairs = [(i, j) for i, j in pairs if np.array_equal(X[i], Y[j], equal_nan=True)]
+    if not pairs:
+        return []
+    # Rows of a few common values, such as zeros, are equal by chance.
+    bits = sum(information(X[:, k])[[i for i, _ in pairs]] for k in range(X.shape[1]))
+    count = int(np.sum(bits > SURE_BITS + np.log2(len(X)) + np.log2(len(Y))))
+    if not count:
+        return []
+    return [
+        both(
+            "shared rows",
+            f"{plural(count, 'row')} of the controls {'is' if count == 1 else 'are'} also among the cases, with the "
+            "same values throughout: a sample belongs to one group only.",
+            "Remove them from one of the tables.",
+        )
+    ]
+
+
+def transposed(
+    X: Array, columns: Sequence[str] | None, names: Sequence[str] | None, other_names: Sequence[str] | None
+) -> list[Finding]:
+    """Tables that have samples as columns: both name their rows alike, and rows behave like features.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+    columns : sequence of str, or None
+    names, other_names : sequence of str, or None
+        Row names of the cases and of the controls.
+    """
+    if columns is None or list(columns) == default_names(len(columns)):
+        columns = []
+    numbered = _fraction(columns, NUMBERED_SAMPLES)
+    rows_are_samples = names is not None and _fraction(names, NUMBERED_SAMPLES) > 1 - SAME_NAMES
+    alike = same_row_names(names, other_names)
+    if numbered >= SAME_NAMES and not rows_are_samples and names is not None:
+        why = f"The columns are named like samples ({listed(list(columns), 3)})"
+    elif alike and _varies_by_row(X):
+        why = f"The rows of both tables have the same names ({listed(list(names or []), 3)}) and differ like features"
+    else:
+        return []
+    return [
+        Finding(
+            "transposed",
+            f"{why}: rows should be samples and columns features.",
+            "If they are not, transpose both tables (X.T).",
+            "If they are not, add --transpose.",
+        )
+    ]
+
+
+def _fraction(names: Sequence[str], pattern: re.Pattern[str]) -> float:
+    return sum(pattern.fullmatch(name) is not None for name in names) / len(names) if len(names) >= MIN_NAMES else 0.0
+
+
+def same_row_names(names: Sequence[str] | None, others: Sequence[str] | None) -> bool:
+    """Whether two tables name most of their rows alike, in words."""
+    if names is None or others is None or min(len(names), len(others)) < MIN_NAMES:
+        return False
+    words = {name for name in names if not name.strip().lstrip("-+").replace(".", "", 1).isdigit()}
+    return len(words & set(others)) >= SAME_NAMES * max(len(set(names)), len(set(others)))
+
+
+def _varies_by_row(X: Array) -> bool:
+    """Whether rows have means of their own, as features have, and columns have not."""
+    if not np.isfinite(X).all():
+        X = np.where(np.isfinite(X), X, np.nanmean(np.where(np.isfinite(X), X, np.nan)))
+    total = X.var()
+    by_row, by_column = X.mean(axis=1).var(), X.mean(axis=0).var()
+    return bool(total > 0 and by_row > ROW_EFFECT * total and by_column < COLUMN_EFFECT * total)
+
+
+def swapped_names(cases: str, controls: str) -> list[Finding]:
+    """Names of tables or groups that say the opposite of what they are used for."""
+    if CONTROLS.search(cases) and CASES.search(controls) and not CASES.search(cases) and not CONTROLS.search(controls):
+        return [
+            both(
+                "swapped",
+                f"{cases!r} is used as the cases and {controls!r} as the controls: by their names it should be the "
+                "other way round.",
+                "If so, swap them.",
+            )
+        ]
+    return []
+
+
+def distant_means(distance: Array, names: Sequence[str] | None) -> list[Finding]:
+    """Means of the groups that are many pooled standard deviations apart.
+
+    Parameters
+    ----------
+    distance : ndarray of shape (D,)
+        Of the means of each feature, in pooled standard deviations.
+    names : sequence of str, or None
+    """
+    far, apart = np.flatnonzero(distance > FAR_APART), np.flatnonzero(distance > APART)
+    if far.size:
+        return [_apart(far, FAR_APART, distance.size, names)]
+    if apart.size > max(1.0, MOST * distance.size):
+        return [_apart(apart, APART, distance.size, names)]
+    return []
+
+
+def warn_distant_means(distance: Array, names: Sequence[str] | None) -> None:
+    """Warn of means that are very far apart."""
+    if np.any(distance > FAR_APART):
+        for finding in distant_means(distance, names):
+            warn(finding.text(), TableWarning)
+
+
+def _apart(found: npt.NDArray[np.intp], limit: float, n_features: int, names: Sequence[str] | None) -> Finding:
+    first = ", ".join(feature_label(names, int(j)) for j in found[:3])
+    check = "Check that both groups were measured and preprocessed in the same way"
+    if limit == FAR_APART:
+        check += " and that none of these columns is an identifier"
+    return Finding(
+        "batch",
+        f"In {found.size} of {n_features} features (the first: {first}) the means of cases and controls differ by more "
+        f"than {limit:.0f} pooled standard deviations, as after different preprocessing or in different batches.",
+        f"{check}. In a Pipeline, a background= table bypasses the earlier steps: use background_label= and y there.",
+        f"{check}.",
+    )

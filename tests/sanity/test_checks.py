@@ -1,0 +1,312 @@
+"""Checks of tables: each finds what it is for, and none speaks where there is nothing."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+from contrapca import check_tables
+from contrapca.blocks import looks_like_replicates
+from contrapca.exceptions import TableWarning
+from contrapca.groups import split_groups
+from contrapca.sanity import (
+    alike_labels,
+    check_features,
+    distant_means,
+    dropped_columns,
+    repeated_names,
+    shared_rows,
+    swapped_names,
+    transposed,
+)
+
+
+def normal(*shape, seed=0):
+    return np.random.default_rng(seed).standard_normal(shape)
+
+
+def checks(found):
+    return [finding.check for finding in found]
+
+
+def columns_found(X, names=None, Y=None):
+    names = names or [f"gene{j}" for j in range(X.shape[1])]
+    return {finding.check: finding.text("command") for finding in check_features(names, X, Y)}
+
+
+# ---------------------------------------------------------------- nothing to find
+
+
+def clean(kind, n, D, rng):
+    """A function of a number of rows: tables of one kind, with nothing wrong in them."""
+    sd, mean = np.exp(rng.normal(size=D) / 2), rng.normal(size=D)
+    return {
+        "normal": lambda k: rng.normal(size=(k, D)) * sd + mean,
+        "heavy tails": lambda k: rng.standard_t(3, size=(k, D)) * sd + mean,
+        "lognormal": lambda k: np.exp(rng.normal(size=(k, D)) / 2 + mean),
+        "counts": lambda k: rng.poisson(np.exp(mean + 1), size=(k, D)).astype(float),
+        "overdispersed counts": lambda k: rng.poisson(rng.gamma(0.5, 2 * np.exp(mean + 3), size=(k, D))).astype(float),
+        "large whole numbers": lambda k: np.rint(np.exp(rng.normal(size=(k, D)) / 3 + mean + 9)),
+        "binary": lambda k: (rng.random((k, D)) < np.clip(0.5 + mean / 5, 0.05, 0.95)).astype(float),
+        "ratings": lambda k: rng.integers(-3, 4, size=(k, D)).astype(float),
+        "rounded": lambda k: np.round(rng.normal(size=(k, D)) * sd + mean, 1),
+        "some whole numbers": lambda k: np.where(
+            np.arange(D) % 3, rng.normal(size=(k, D)), np.rint(rng.normal(size=(k, D)) * 15 + 60)
+        ),
+        "missing values": lambda k: np.where(rng.random((k, D)) < 0.1, np.nan, rng.normal(size=(k, D)) * sd + mean),
+        "hundreds": lambda k: rng.normal(size=(k, D)) * 300 + 500,
+    }[kind]
+
+
+KINDS = [
+    *("normal", "heavy tails", "lognormal", "counts", "overdispersed counts", "large whole numbers", "binary"),
+    *("ratings", "rounded", "some whole numbers", "missing values", "hundreds"),
+]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_false_alarms(kind):
+    """On 20 tables of each kind; advice on raw values has a test of its own."""
+    rng = np.random.default_rng(KINDS.index(kind))
+    found = []
+    for _ in range(20):
+        (n, m), D = rng.integers(20, 150, size=2).tolist(), int(rng.integers(3, 50))
+        rows = clean(kind, n, D, rng)
+        X, Y = rows(n), rows(m)
+        names = [f"s{i}" for i in range(n)], [f"c{i}" for i in range(m)]
+        labels = rng.choice(["mild", "severe", "none"], n)
+        found += check_tables(X, background=Y, labels=labels, row_names=names[0], background_row_names=names[1])
+    assert set(checks(found)) <= ({"raw values"} if "counts" in kind or "whole" in kind else set())
+
+
+def test_real_sets_have_no_false_alarms(mouse_raw, data_folder, need):
+    from contrapca.datasets import load_corrupted_mnist, load_zheng_bmmc
+
+    X, Y, genotype, names = mouse_raw
+    pandas = need("pandas")
+    found = check_tables(
+        pandas.DataFrame(X, columns=names), background=pandas.DataFrame(Y, columns=names), labels=genotype
+    )
+    assert checks(found) == ["duplicate columns"]  # which is so in the published table
+    assert "'ARC_N' and 'pS6_N' hold the same values in every row" in found[0].sentence
+    for data in (load_zheng_bmmc(), load_corrupted_mnist()):
+        assert check_tables(data.foreground, background=data.background, labels=data.labels) == []
+
+
+# ---------------------------------------------------------------- columns
+
+COUNT = np.arange(40.0)
+
+
+@pytest.mark.parametrize(
+    ("name", "column", "found"),
+    [
+        ("patient_id", np.random.default_rng(1).permutation(40), True),
+        ("sampleID", np.random.default_rng(1).integers(0, 9, 40), True),
+        ("patient", np.repeat(np.arange(10.0), 4), True),
+        ("x", COUNT, True),  # counts the rows
+        ("x", COUNT[::-1] * 3, True),
+        ("x", np.random.default_rng(1).choice(1_000_000, 40, replace=False), True),  # all distinct, alone in the table
+        ("x", np.random.default_rng(1).integers(20, 60, 40), False),
+        ("cell number", np.random.default_rng(1).integers(20, 60, 40), False),
+        ("visit number", np.random.default_rng(1).permutation(40), True),
+        ("patient_id", normal(40), False),
+        ("index", normal(40), False),  # as in body mass index
+    ],
+)
+def test_identifiers(name, column, found):
+    X = np.column_stack([normal(40, 12), column])
+    names = [*(f"gene{j}" for j in range(12)), name]
+    text = columns_found(X, names).get("identifier", "")
+    assert bool(text) is found
+    if found:
+        assert f"add --ignore {name!r}" in text or f"add --ignore {name}" in text
+
+
+def test_distinct_whole_numbers_are_common_in_counts():
+    X = np.rint(np.exp(normal(40, 12) + 12))
+    assert len(np.unique(X[:, 0])) == 40
+    assert "identifier" not in columns_found(X)
+
+
+@pytest.mark.parametrize(
+    ("code", "column", "found"),
+    [
+        (999, normal(50), True),
+        (-999, normal(50), True),
+        (-9999, 100 + normal(50), True),
+        (-1, np.abs(normal(50)) * 9, True),
+        (-1, normal(50), False),  # other negative values
+        (-1, np.random.default_rng(0).integers(0, 3, 50), False),  # -1, 0, 1, 2 is a scale
+        (999, 600 + 150 * normal(50), False),  # not far from the others
+        (77, normal(50), False),  # an outlier, but no usual code
+    ],
+)
+def test_codes_for_missing_values(code, column, found):
+    X = np.column_stack([normal(50, 4, seed=2), column])
+    X[[3, 30], 4] = code
+    text = columns_found(X).get("missing code", "")
+    assert bool(text) is found
+    if found:
+        assert f"{code} occurs in 2 cells of 'gene4'" in text
+        assert text.endswith(f"add --missing {code}.")
+    X[3, 4] = 0.5
+    assert "missing code" not in columns_found(X)  # one cell may be chance
+
+
+def test_constant_and_duplicate_columns():
+    X, Y = normal(50, 6), normal(40, 6, seed=1)
+    X[:, 2] = Y[:, 2] = 5
+    X[:, 4], Y[:, 4] = X[:, 1], Y[:, 1]
+    found = columns_found(X, Y=Y)
+    assert "'gene2' has the same value in every row" in found["constant"]
+    assert "'gene1' and 'gene4' hold the same values in every row" in found["duplicate columns"]
+    Y[7, 4] = 0
+    Y[7, 2] = 0
+    assert columns_found(X, Y=Y) == {}
+    rare = np.zeros((50, 400))  # columns of a few ones are equal by chance
+    rare[np.random.default_rng(0).integers(0, 50, 400), np.arange(400)] = 1
+    assert "duplicate columns" not in columns_found(rare)
+
+
+# ---------------------------------------------------------------- two tables
+
+
+def test_shared_rows():
+    X, Y = normal(50, 8), normal(40, 8, seed=1)
+    assert shared_rows(X, Y) == []
+    Y[5:8] = X[20:23]
+    assert "3 rows of the controls are also among the cases" in shared_rows(X, Y)[0].sentence
+    assert checks(shared_rows(X, X.copy())) == ["same table"]
+    X[3, 2] = np.nan
+    assert checks(shared_rows(X, X.copy())) == ["same table"]
+    zeros = (np.random.default_rng(0).random((80, 8)) < 0.1).astype(float)
+    assert shared_rows(zeros[:40], zeros[40:]) == []  # rows of zeros are equal by chance
+
+
+def test_transposed():
+    features = [f"gene{j}" for j in range(30)]
+    X = normal(30, 12) + 4 * normal(30, 1, seed=1)  # rows have means of their own, as features
+    samples = [f"s{i}" for i in range(12)]
+    assert "add --transpose" in transposed(X, samples, features, features)[0].text("command")
+    assert transposed(X.T, features, samples, [f"c{i}" for i in range(12)]) == []
+    paired = [f"P{i}" for i in range(30)]  # the same patients in both tables
+    assert transposed(normal(30, 12) + 4 * normal(12, seed=2), features[:12], paired, paired) == []
+    assert transposed(normal(30, 12), [f"sample_{i}" for i in range(12)], features, None) != []
+    assert transposed(normal(30, 12), [f"sample_{i}" for i in range(12)], None, None) == []
+    assert transposed(normal(30, 12), None, None, None) == []
+
+
+def test_means_far_apart():
+    assert distant_means(np.full(8, 1.0), None) == []
+    assert "In 6 of 8 features" in distant_means(np.array([3.0] * 6 + [0.0] * 2), None)[0].sentence
+    assert distant_means(np.array([3.0] * 4 + [0.0] * 4), None) == []
+    far = distant_means(np.array([0.0, 12.0]), ["a", "b"])[0]
+    assert "(the first: 'b')" in far.sentence
+    assert "Pipeline" in far.python
+    assert "Pipeline" not in far.command
+    X, Y = normal(50, 8), normal(40, 8, seed=1) + 3
+    assert checks(check_tables(X, background=Y)) == ["batch"]
+    Y[0, 0] = np.nan
+    assert checks(check_tables(X, background=Y)) == ["batch"]
+
+
+@pytest.mark.parametrize(
+    ("cases", "controls", "found"),
+    [
+        ("controls", "cases", True),
+        ("healthy_2021", "tumor-2021", True),
+        ("cases", "controls", False),
+        ("normalised_cases", "normalised_controls", False),
+        ("cases_vs_controls", "controls_only", False),
+        ("a", "b", False),
+    ],
+)
+def test_swapped_names(cases, controls, found):
+    assert bool(swapped_names(cases, controls)) is found
+
+
+# ---------------------------------------------------------------- names and labels
+
+
+def test_labels_that_are_spelt_alike():
+    found = alike_labels(["Control", "control", "control ", "case", "c a"], "Values of 'g'")[0].sentence
+    assert "'Control' (1 row), 'control' (1 row), 'control ' (1 row)" in found
+    assert alike_labels(["a", "b", "b"], "Labels") == []
+    assert checks(check_tables(normal(3, 4), background=normal(5, 4, seed=1), labels=["a", "A", None])) == ["spelling"]
+
+
+def test_a_background_label_that_is_spelt_in_two_ways():
+    X, y = normal(6, 3), ["case", "case", "control", "control", "Control", "case"]
+    with pytest.warns(TableWarning, match="Rows labelled 'Control' count as foreground"):
+        split_groups(X, y, None, "control", name="fit", needs_background=True)
+
+
+def test_repeated_names():
+    assert repeated_names(["a", "b"], "cases") == []
+    assert repeated_names(None, "cases") == []
+    assert "1 row name of the cases occurs more than once ('a')" in repeated_names(["a", "b", "a"], "cases")[0].sentence
+
+
+def test_numbers_as_row_names_are_no_replicates():
+    numbers = [f"{value:.3f}" for value in normal(80)]
+    assert looks_like_replicates(numbers) is None
+    assert looks_like_replicates([f"{300 + k}.{i}" for k in range(8) for i in (1, 2, 3)]) is not None
+    assert looks_like_replicates([f"d{k}_{i}" for k in range(8) for i in (4, 7)]) is not None
+
+
+@pytest.mark.parametrize(
+    ("cells", "says"),
+    [
+        (["12%", "7.5 %", "", "30%"], "because of percent signs (such as '12%'). To use it, add --percent"),
+        (
+            ["1,234", "900", "12,345,678"],
+            "of thousands separators (such as '1,234'). To use it, add --thousands",
+        ),
+        (["5 mg", "12.5 mg", "7 mg"], "because of units (such as '5 mg'). To use it, write the unit into the name"),
+        (["37°C", "38°C"], "because of units"),
+        (["yes", "no", "No"], "it holds words such as 'yes', not numbers. Write 1 and 0"),
+        (["mild", "severe"], None),
+        (["5a", "6b", "7c"], None),
+        (["2024-01-01", "2024-02-01"], None),
+        (["s1", "s2"], None),
+        (["", ""], None),
+    ],
+)
+def test_columns_that_are_dropped(cells, says):
+    found = dropped_columns({"dose": cells})
+    assert bool(found) is (says is not None)
+    if says:
+        assert says in found[0].text("command")
+        assert found[0].sentence.startswith("'dose' is not used as a feature")
+
+
+# ---------------------------------------------------------------- together
+
+
+def test_every_finding_has_a_way_out_in_both_words():
+    X, Y = normal(60, 8), normal(50, 8, seed=1)
+    X[:, 0], Y[:, 0] = np.arange(60), np.arange(100, 150)
+    X[[1, 5], 1] = 999
+    X[:, 2] = Y[:, 2] = 1
+    X[:, 3], Y[:, 3] = X[:, 4], Y[:, 4]
+    Y[:, 5] += 30
+    found = check_tables(X, background=Y, row_names=["a", "a", *(f"s{i}" for i in range(58))], labels=["b", "B"] * 30)
+    assert checks(found) == [
+        *("spelling", "repeated names", "identifier", "missing code", "constant", "duplicate columns", "batch"),
+    ]
+    for finding in [*found, *shared_rows(X, X), *shared_rows(X, np.vstack([Y, X]))]:
+        assert finding.python
+        assert finding.command
+        assert str(finding) == f"{finding.sentence} {finding.python}"
+        assert "--" not in finding.text("python")
+        assert "X" not in finding.command
+        assert "=" not in finding.command
+
+
+def test_other_kinds_of_tables(need):
+    pandas = need("pandas")
+    X = pandas.DataFrame(normal(12, 4), columns=list("abcd"), index=[f"d{k}_{i}" for k in range(4) for i in range(3)])
+    assert checks(check_tables(X, background=normal(5, 4))) == ["replicates"]
+    assert check_tables(X, background=normal(5, 4), blocks=list("aaabbbcccddd")) == []
+    sparse = sp.random_array((40, 5), density=0.3, random_state=0)
+    assert check_tables(sparse, background=sparse) == []  # columns of sparse tables are not looked at

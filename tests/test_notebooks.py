@@ -1,0 +1,147 @@
+"""What a notebook shows: HTML of every result, escaped, cut at ten rows; and arguments that were misspelt."""
+
+import html.parser
+
+import numpy as np
+import pytest
+
+import contrapca
+from contrapca import (
+    CLVM,
+    CPCA,
+    PCPCA,
+    PPCA,
+    ContraPCA,
+    GammaSearch,
+    compare,
+    contrast_path,
+    contrast_test,
+    gamma_limits,
+    held_out_contrast,
+)
+
+EVIL = "<script>alert(1)</script>"
+
+
+class Tags(html.parser.HTMLParser):
+    """Which tags a text opens, and that all but a few are closed again."""
+
+    def __init__(self, text):
+        super().__init__()
+        self.opened, self.stack = [], []
+        self.feed(text)
+        assert self.stack == []
+
+    def handle_starttag(self, tag, attributes):
+        self.opened.append(tag)
+        if tag not in ("input", "br", "meta", "img", "hr"):
+            self.stack.append(tag)
+
+    def handle_endtag(self, tag):
+        assert self.stack.pop() == tag
+
+
+class Frame:
+    """A data frame with hostile column names."""
+
+    def __init__(self, values):
+        self.values, self.shape = values, values.shape
+        self.columns = [f"{EVIL}{j}" for j in range(values.shape[1])]
+
+    def __array__(self, dtype=None, copy=None):
+        return np.asarray(self.values, dtype=dtype)
+
+
+@pytest.fixture(scope="module")
+def named(groups):
+    return [Frame(table) for table in groups]
+
+
+def results(X, Y):
+    """Every kind of result, with what its HTML must say."""
+    model = PCPCA(2, gamma=0.3).fit(X, background=Y)
+    yield model.feature_table(), "... 2 more rows"
+    yield contrast_path(PCPCA(2), X, background=Y), "30 more rows"
+    yield contrast_test(X, background=Y, random_state=0), "than chance allows"
+    yield gamma_limits(X, background=Y, n_components=2), "noise_positive_sharp"
+    yield model.bootstrap(X, background=Y, n_resamples=20, random_state=0), "more rows"
+    yield held_out_contrast(model, X, background=Y), "held-out ratio"
+    yield compare(X, background=Y, progress=False), "ContraPCA"
+    yield model.summary(), "Features with the largest loadings"
+
+
+def test_html_of_results(named):
+    X, Y = named
+    for result, says in results(X, Y):
+        shown = result._repr_html_()
+        assert says in shown, type(result)
+        assert EVIL not in shown
+        assert Tags(shown).opened.count("table") >= 1
+        assert shown.count("<tr>") <= 2 * 11
+    assert "&lt;script&gt;" in PCPCA(1, gamma=0.1).fit(X, background=Y).summary()._repr_html_()
+
+
+@pytest.mark.parametrize(
+    "estimator", [ContraPCA(2), PCPCA(2, gamma=0.2), CPCA(2), PPCA(2), CLVM(2, 1), GammaSearch(CPCA(2))], ids=repr
+)
+def test_html_of_models(groups, estimator):
+    """Before the fit it is scikit-learn's; after it, it also says what was found. The plain repr is scikit-learn's."""
+    X, Y = groups
+    model = estimator
+    before, plain = model._repr_mimebundle_()["text/html"], repr(model)
+    assert "share of cases" not in before
+    model.fit(X) if isinstance(model, PPCA) else model.fit(X, background=Y)
+    bundle = model._repr_mimebundle_()
+    assert bundle["text/plain"] == repr(model) == plain
+    assert "share of cases" in bundle["text/html"]
+    assert "share of cases" in model._repr_html_()
+    printed = str(model.summary())
+    assert "Features with the largest loadings:" in printed
+    assert "component_1" in printed
+    assert repr(model.summary()) == printed
+
+
+def test_a_model_that_is_not_fitted_has_no_summary():
+    with pytest.raises(ValueError, match="not fitted yet"):
+        PCPCA().summary()
+
+
+def test_findings_are_sentences(groups):
+    X, Y = groups
+    assert contrapca.check_tables(X, background=Y) == []
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (lambda X, Y: PCPCA(n_component=2), r"PCPCA\(\) got an .* 'n_component'; did you mean n_components\? Its arg"),
+        (lambda X, Y: ContraPCA(gama=0.1), "did you mean gamma"),
+        (lambda X, Y: PCPCA().fit(X, backgroud=Y), r"fit\(\) got an .* 'backgroud'; did you mean background"),
+        (lambda X, Y: CLVM().fit(X, backgroud=Y), "did you mean background"),
+        (lambda X, Y: contrast_test(X, background=Y, block=[1]), "did you mean blocks"),
+        (lambda X, Y: contrast_path(PCPCA(2), X, background=Y, gamma=3), "did you mean gammas"),
+        (lambda X, Y: compare(X, background=Y, n_component=1), "did you mean n_components"),
+        (lambda X, Y: gamma_limits(X, background=Y, components=1), "did you mean n_components"),
+        (lambda X, Y: contrapca.report(PCPCA(2), X, background=Y, out="x"), "Its arguments are model_or_path"),
+        (lambda X, Y: contrapca.plots.loadings(PCPCA(2), n_feature=3), "did you mean n_features"),
+        (lambda X, Y: PCPCA(2, quux=1), r"'quux'\. Its arguments are n_components"),
+    ],
+)
+def test_misspelt_arguments(groups, call, says):
+    with pytest.raises(TypeError, match=says):
+        call(*groups)
+
+
+@pytest.mark.parametrize(
+    ("call", "says"),
+    [
+        (
+            lambda X, Y: PCPCA(2, scale="poled").fit(X, background=Y),
+            "'poled' is not valid; did you mean 'pooled'",
+        ),
+        (lambda X, Y: PCPCA(2, solver="eig").fit(X, background=Y), "did you mean 'eigh'"),
+    ],
+)
+def test_misspelt_options(groups, call, says):
+    with pytest.raises(ValueError, match=says):
+        call(*groups)
