@@ -1,8 +1,12 @@
 """Sphinx: pages in Markdown (MyST) and notebooks, the reference from numpydoc docstrings.
 
-Nothing is fetched, neither while building nor while reading: formulas become MathML, which browsers draw themselves.
+Nothing is fetched, neither while building nor while reading: formulas become MathML, which browsers draw themselves
+in a font of ours. The report on the front page is made here.
 """
 
+from pathlib import Path
+
+import numpy as np
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
 
@@ -32,7 +36,10 @@ numpydoc_show_class_members = False  # autodoc lists them in full
 html_theme = "furo"
 html_title = f"contrapca {version}"
 html_static_path = ["_static"]
-html_css_files = ["wide.css"]
+html_css_files = ["site.css"]
+html_js_files = ["copy.js"]
+html_logo = "_static/logo.svg"
+html_favicon = "_static/logo.svg"
 
 
 def _is_not_ours(app, what, name, member, skip, options):
@@ -49,6 +56,22 @@ def _visit_math(translator, node):
     raise nodes.SkipNode
 
 
+def _write_report(app, error):
+    """The live report of the front page: the data of `contrapca demo`."""
+    if error is None and app.builder.name == "html":
+        data = contrapca.datasets.make_hidden_clusters(random_state=0)
+        contrapca.report(
+            contrapca.ContraPCA(n_components=2),
+            data.foreground,
+            background=data.background,
+            labels=np.array([f"case subgroup {label + 1}" for label in data.labels]),
+            label_name="subgroup",
+            output=Path(app.outdir) / "_static" / "report.html",
+            title="Four hidden subgroups",
+        )
+
+
 def setup(app):
+    app.connect("build-finished", _write_report)
     app.connect("autodoc-skip-member", _is_not_ours)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))

@@ -30,6 +30,7 @@ DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md"
 EXAMPLE = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.S)
 LIBRARIES = {
     "docs/datasets.md": ["PIL"],
+    "docs/gallery.md": ["matplotlib"],
     "docs/guide/anndata.md": ["anndata", "matplotlib"],
     "docs/guide/plots.md": ["matplotlib"],
     "docs/guide/report.md": ["jinja2"],
@@ -57,7 +58,9 @@ def run_page(document):
 def pages_to_run():
     for page in DOCUMENTS:
         if EXAMPLE.search(read(page)):
-            yield pytest.param(page, marks=pytest.mark.slow if page == "docs/paper.md" else ())  # its experiments
+            yield pytest.param(
+                page, marks=pytest.mark.slow if page in ("docs/paper.md", "docs/gallery.md") else ()
+            )  # its experiments
 
 
 @pytest.mark.parametrize("document", list(pages_to_run()))

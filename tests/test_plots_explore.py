@@ -194,3 +194,28 @@ def test_components_are_counted_from_1_on_figures(path, model, pyplot):
     pyplot.close("all")
     ax = plots.scree(path, 0.5)
     assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "2", "3"]
+
+
+def test_names_of_arrows_are_within_the_axes_and_apart(pyplot):
+    scale = np.where(np.arange(12) < 6, 30.0, 1.0)
+    model = PPCA(2).fit(X * scale)
+    for ax in (plots.biplot(model, X * scale, n_features=12), plots.biplot(model, X * scale, labels=DATA.labels)):
+        ax.figure.canvas.draw()
+        frame = ax.get_window_extent()
+        boxes = [text.get_window_extent() for text in ax.texts if text.get_text()]
+        assert len(boxes) >= 8
+        assert all(frame.x0 - 1 <= box.x0 and box.x1 <= frame.x1 + 1 for box in boxes)
+        assert all(frame.y0 - 1 <= box.y0 and box.y1 <= frame.y1 + 1 for box in boxes)
+        pyplot.close("all")
+
+
+def test_values_that_are_spread_out():
+    from contrapca.plots._explore import spread_out
+
+    rng = np.random.default_rng(0)
+    values = rng.normal(size=9)
+    moved = spread_out(values, 0.5)
+    np.testing.assert_array_equal(np.argsort(moved), np.argsort(values))
+    assert np.diff(np.sort(moved)).min() >= 0.5 - 1e-12
+    assert moved.mean() == pytest.approx(values.mean())
+    np.testing.assert_allclose(spread_out(np.array([3.0, 0.0, 9.0]), 1.0), [3, 0, 9])

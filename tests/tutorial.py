@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import math
 import re
+import shlex
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -29,11 +31,15 @@ def run(page: Path, folder: Path) -> int:
     """Run all commands of a page in a folder; returns how many outputs were compared."""
     compared = 0
     for command, shown in steps(page):
-        done = subprocess.run(["bash", "-ec", command], cwd=folder, capture_output=True, text=True, timeout=300)
-        assert done.returncode == 0, f"$ {command}\n{done.stdout}{done.stderr}"
+        program, *arguments = shlex.split(command)  # without a shell, so that the commands are those of every system
+        found = shutil.which(program)
+        assert found is not None, f"there is no program {program}"
+        done = subprocess.run([found, *arguments], cwd=folder, capture_output=True, text=True, timeout=300)
+        printed = done.stderr + done.stdout  # cautions come first
+        assert done.returncode == 0, f"$ {command}\n{printed}"
         if shown:
             compared += 1
-            assert same_text(done.stdout, shown), f"$ {command}\nshown:\n{shown}\nprinted:\n{done.stdout}"
+            assert same_text(printed, shown), f"$ {command}\nshown:\n{shown}\nprinted:\n{printed}"
     return compared
 
 

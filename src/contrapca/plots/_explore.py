@@ -19,8 +19,9 @@ from ..backgrounds import named_backgrounds
 from ..gaussian import gaussian_ellipse
 from ._latents import axes_or_current, latents, members_of, on_a_scale, style_of, tidy
 
-ROOM = 1.15  # times the length of an arrow, for its name
-PAPER = {"boxstyle": "round,pad=0.1", "facecolor": "white", "alpha": 0.7, "linewidth": 0}  # below the names of arrows
+NAME = {"fontsize": 8, "va": "center", "bbox": {"boxstyle": "round,pad=0.1", "fc": "white", "alpha": 0.7, "lw": 0}}
+NEAR, APART = 1.04, 1.1  # lengths of an arrow to its name, heights of a name to the next
+ROUNDS = 3  # of making room: in wider axes a name takes more of them
 
 if TYPE_CHECKING:
     from ..paths import ContrastPath
@@ -277,12 +278,44 @@ def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: A
     data = biplot_data(model, X, n_features)
     ax = axes_or_current(ax)
     latents(data["latents"], labels=labels, axis_labels=latent_scatter_data(model, X)["axis_labels"], ax=ax)
-    ax.update_datalim(ROOM * data["arrows"])  # arrows and names do not widen the axes by themselves
+    ax.update_datalim(data["arrows"])  # arrows do not widen the axes by themselves
     ax.autoscale_view()
-    for name, arrow in zip(data["feature"], data["arrows"], strict=True):
+    for arrow in data["arrows"]:
         ax.annotate("", arrow, (0, 0), arrowprops={"arrowstyle": "->", "color": "black", "linewidth": 1})
-        ax.annotate(name, 1.06 * arrow, ha="center", va="center", fontsize=8, bbox=PAPER)
-    return tidy(ax, legend=labels is not None)
+    tidy(ax, legend=labels is not None)
+    _name_arrows(ax, data["feature"], data["arrows"])
+    return ax
+
+
+def _name_arrows(ax: Any, names: list[str], arrows: Array) -> None:
+    """Names at the tips of arrows, on the outer side, one above the other where they meet; the axes make room."""
+    ends, right = NEAR * arrows, arrows[:, 0] >= 0
+    texts = [
+        ax.text(*end, name, ha="left" if outwards else "right", **NAME)
+        for name, end, outwards in zip(names, ends, right, strict=True)
+    ]
+    for _ in range(ROUNDS):
+        ax.figure.draw_without_rendering()
+        boxes = [text.get_window_extent() for text in texts]
+        at, back = ax.transData.transform(ends), ax.transData.inverted()
+        for side in (right, ~right):
+            at[side, 1] = spread_out(at[side, 1], APART * max(box.height for box in boxes))
+        for text, place in zip(texts, back.transform(at), strict=True):
+            text.set_position(place)
+        ax.update_datalim(np.vstack([text.get_window_extent().transformed(back).get_points() for text in texts]))
+        ax.autoscale_view()
+
+
+def spread_out(values: Array, gap: float) -> Array:
+    """Values moved as little as is easy so that neighbours are at least `gap` apart, in the same order."""
+    order = np.argsort(values, kind="stable")
+    moved = values[order].astype(np.float64)
+    for k in range(1, moved.size):
+        moved[k] = max(moved[k], moved[k - 1] + gap)
+    moved -= np.mean(moved - values[order])
+    out = np.empty_like(moved)
+    out[order] = moved
+    return out
 
 
 def scree_data(path: ContrastPath, gamma: float) -> dict[str, Array]:

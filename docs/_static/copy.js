@@ -1,0 +1,20 @@
+// A copy button on each block of code; of a console, what it prints and the prompt are left out.
+document.addEventListener("DOMContentLoaded", () => {
+  for (const block of document.querySelectorAll("div.highlight")) {
+    const text = block.querySelector("pre");
+    if (!text || !navigator.clipboard) continue;
+    const button = document.createElement("button");
+    button.type = "button";
+    button.className = "copy";
+    button.textContent = "Copy";
+    button.setAttribute("aria-label", "Copy this code");
+    button.addEventListener("click", async () => {
+      const lines = text.textContent.replace(/\n$/, "").split("\n");
+      const commands = lines.filter((line) => line.startsWith("$ ")).map((line) => line.slice(2));
+      await navigator.clipboard.writeText((commands.length ? commands : lines).join("\n"));
+      button.textContent = "Copied";
+      setTimeout(() => (button.textContent = "Copy"), 1500);
+    });
+    block.append(button);
+  }
+});
