@@ -1,5 +1,6 @@
 """`contrapca report`: the page, and the summary as JSON."""
 
+import html
 import json
 import os
 import re
@@ -151,3 +152,32 @@ def test_report_with_uncertainty(folder, run):
     outcome = run(*arguments, "--force")
     assert outcome.out.splitlines()[-1] == "Report: p.html"
     assert len((folder / "p.html").read_bytes()) > 0.9 * len(again)
+
+
+@pytest.mark.parametrize("change", ["none", "identifier", "code", "twice", "wide", "outlier"])
+def test_fit_prints_what_report_shows(folder, run, pair, change):
+    """The same cautions, in the same words, on the terminal, in both summaries and on the page."""
+    X, Y = (table.copy() for table in pair)
+    names = [f"gene{j}" for j in range(6)]
+    if change == "identifier":
+        X[:, 0], Y[:, 0] = np.arange(len(X)), np.arange(100, 100 + len(Y))
+    if change == "code":
+        X[[2, 5], 3] = 999
+    if change == "twice":
+        Y = X
+    if change == "wide":
+        X, Y = X[:5], Y[:5]
+    if change == "outlier":
+        X[7] += 200
+    write_csv(folder / "cases.csv", names, X)
+    write_csv(folder / "controls.csv", names, Y)
+    tables = ["cases.csv", "--background", "controls.csv", "--components", "1", "--no-test", "--json"]
+    fitted = run("fit", *tables, "-o", "results")
+    reported = run("report", *tables, "--gammas", "5", "-o", "page.html")
+    cautions = json.loads(fitted.out)["cautions"]
+    assert cautions == json.loads(reported.out)["cautions"]
+    said = [f"contrapca: caution: {caution}" for caution in cautions]
+    assert fitted.err.splitlines() == reported.err.splitlines() == said
+    page = html.unescape((folder / "page.html").read_text())
+    assert all(caution in page for caution in cautions)
+    assert bool(cautions) is (change != "none")
