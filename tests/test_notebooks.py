@@ -66,7 +66,6 @@ def results(X, Y):
     yield gamma_limits(X, background=Y, n_components=2), "noise_positive_sharp"
     yield model.bootstrap(X, background=Y, n_resamples=20, random_state=0), "more rows"
     yield held_out_contrast(model, X, background=Y), "held-out ratio"
-    yield compare(X, background=Y, progress=False), "ContraPCA"
     yield model.summary(), "Features with the largest loadings"
 
 

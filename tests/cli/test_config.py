@@ -147,10 +147,10 @@ def test_what_goes_wrong_is_said_in_options(folder, run, pair):
     ]
     said = []
     for cases, controls in tables.items():
-        for chosen in options:
+        for chosen in [["--method", "cpca"]] if cases == "holes.csv" else options:
             outcome = run("fit", cases, "--background", controls, *chosen, "-o", "results", "--force", "--no-test")
             assert outcome.code in (0, 2)
             said += outcome.err.splitlines()
-        said += run("test", cases, "--background", controls).err.splitlines()
+    said += run("test", "holes.csv", "--background", "controls.csv").err.splitlines()
     assert len(said) > 8
     assert [line for line in said if PYTHON.search(line)] == []

@@ -78,9 +78,7 @@ def test_no_false_alarms(kind):
     assert set(checks(found)) <= ({"raw values"} if "counts" in kind or "whole" in kind else set())
 
 
-def test_real_sets_have_no_false_alarms(mouse_raw, data_folder, need):
-    from contrapca.datasets import load_corrupted_mnist, load_zheng_bmmc
-
+def test_a_real_set_has_no_false_alarms(mouse_raw, need):
     X, Y, genotype, names = mouse_raw
     pandas = need("pandas")
     found = check_tables(
@@ -88,6 +86,12 @@ def test_real_sets_have_no_false_alarms(mouse_raw, data_folder, need):
     )
     assert checks(found) == ["duplicate columns"]  # which is so in the published table
     assert "'ARC_N' and 'pS6_N' hold the same values in every row" in found[0].sentence
+
+
+@pytest.mark.slow
+def test_large_real_sets_have_no_false_alarms(data_folder):
+    from contrapca.datasets import load_corrupted_mnist, load_zheng_bmmc
+
     for data in (load_zheng_bmmc(), load_corrupted_mnist()):
         assert check_tables(data.foreground, background=data.background, labels=data.labels) == []
 

@@ -14,7 +14,7 @@ from ..backgrounds import named_backgrounds
 from ..groups import Groups, index_names, split_groups
 from ._features import check_features
 from ._finding import Finding
-from ._names import alike_labels, repeated_names, replicates
+from ._names import alike_labels, repeated_names, replicates, summary_rows
 from ._raw_values import advice_on_values
 from ._tables import distant_means, shared_rows, transposed
 
@@ -32,8 +32,9 @@ def check_tables(
     """Look for mistakes in two tables before they are analysed; the command line and reports use the same checks.
 
     They find identifiers used as features, codes for missing values (999, -999, -1), constant and duplicate columns,
-    labels that differ only in case or blanks, repeated row names, replicates, the same rows in both tables, tables with
-    samples as columns, raw counts or intensities, and means that are far apart, as in different batches.
+    labels that differ only in case or blanks, repeated row names, rows of totals, replicates, the same rows in both
+    tables, tables with samples as columns, raw counts or intensities, and means that are far apart, as in different
+    batches.
 
     Parameters
     ----------
@@ -87,6 +88,7 @@ def check_groups(
     people = ["cases", "controls"] if len(names) == 2 else ["cases", *names.names[1:]]
     repeated = [finding for group, own in zip(people, names, strict=True) for finding in repeated_names(own, group)]
     found += repeated
+    found += [finding for own in names for finding in summary_rows(own)]
     if not has_blocks and not repeated:
         found += replicates([name for own in names if own is not None for name in own])
     found += advice_on_values(rows)

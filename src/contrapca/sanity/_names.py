@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
@@ -11,6 +12,7 @@ from ..exceptions import TableWarning, warn
 from ..groups import Groups
 from ._finding import Finding, both
 
+SUMMARIES = re.compile(r"(?:grand )?(?:mean|average|avg|total|sum|median|sd|std|stdev|se|sem|min|max|count)s?", re.I)
 BY_BLOCKS = (
     "Pass blocks= and background_blocks=.",
     "Add --blocks COLUMN, with a column that names the donor, animal or plate of each row.",
@@ -57,6 +59,22 @@ def repeated_names(names: Sequence[str] | None, group: str) -> list[Finding]:
             f"{plural(len(repeated), 'row name')} of the {group} {occur} more than once ({listed(repeated, 3)}).",
             "If a row was entered twice, drop one; if they are replicates, pass blocks= and background_blocks=.",
             "If a row was entered twice, delete one; for replicates, add --blocks with a column that names them.",
+        )
+    ]
+
+
+def summary_rows(names: Sequence[str] | None) -> list[Finding]:
+    """Rows such as "mean" and "total" that spreadsheets add below the samples."""
+    found = [name for name in names or [] if SUMMARIES.fullmatch(name.strip())]
+    if not found:
+        return []
+    one = len(found) == 1
+    return [
+        both(
+            "summary row",
+            f"{'The row' if one else 'Rows'} named {listed(found)} {'looks' if one else 'look'} like a summary of the "
+            f"table, not like {'a sample' if one else 'samples'}.",
+            f"Remove {'it' if one else 'them'}.",
         )
     ]
 

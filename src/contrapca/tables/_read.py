@@ -108,7 +108,8 @@ def read_table(
     else:
         reader = next((reader for extension, reader in OTHERS.items() if name.endswith(extension)), None)
         if reader is None:
-            raise TableFileError(f"{str(path)!r} has no supported file extension: use one of {', '.join(READABLE)}.")
+            old = "save it as .xlsx" if name.endswith(".xls") else f"use one of {', '.join(READABLE)}"
+            raise TableFileError(f"{str(path)!r} has no supported file extension: {old}.")
         table = reader(path)
         table = _transposed(table) if transpose else table
     return _without_codes(dataclasses.replace(table, missing=tuple(missing)), numerals)

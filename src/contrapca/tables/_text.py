@@ -65,7 +65,7 @@ def text_table(
         row_names = texts[0]
     notes = [] if file.has_header else ["no header"]
     if file.above and (skipped := [line.strip() for line in file.above if not SEPARATOR_LINE.match(line)]):
-        first = next(filter(None, skipped), "")[:MAX_SHOWN]
+        first = next(filter(None, skipped), "").strip(f'"{file.separator} ')[:MAX_SHOWN]
         notes.append(f"{plural(len(skipped), 'line')} above the table skipped ({first!r})")
     if file.numerals.decimal == ",":
         notes.append("numbers with decimal commas")
