@@ -27,7 +27,6 @@ def main() -> None:
         page.goto((Path(folder) / "my_report.html").as_uri())
         page.wait_for_selector("html[data-ready=true]")
         page.screenshot(path=PICTURES / "report.png")
-        page.locator("#explorer").screenshot(path=PICTURES / "gamma_auto.png")
         page.locator("#uncertainty").screenshot(path=PICTURES / "uncertainty.png")
         browser.close()
 
