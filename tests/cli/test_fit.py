@@ -232,6 +232,7 @@ def test_labels_are_a_scale_or_classes(folder, run, pair):
         False,
         False,
     )
+    options.layer = options.mask = None
     np.testing.assert_allclose(read_inputs(options).cases.labels, ages)
     options.ignore, options.labels = ["age"], "batch"
     assert read_inputs(options).cases.labels.tolist()[:4] == ["0", "1", "2", "0"]

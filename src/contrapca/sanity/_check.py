@@ -18,6 +18,8 @@ from ._names import alike_labels, repeated_names, replicates, summary_rows
 from ._raw_values import advice_on_values
 from ._tables import distant_means, shared_rows, transposed
 
+MAX_ROWS, FEW_ROWS = 100_000, 2_000  # rows that are checked, and rows whose means are compared, evenly spread
+
 
 @suggesting
 def check_tables(
@@ -94,9 +96,9 @@ def check_groups(
     found += advice_on_values(rows)
     if not all(isinstance(table, np.ndarray) for table in rows):
         return found
-    X, *others = (np.asarray(table) for table in rows)
+    X, *others = (every_few(np.asarray(table), MAX_ROWS) for table in rows)
     labels_of = default_names(X.shape[1]) if columns is None else list(columns)
-    found += check_features(labels_of, X, np.vstack(others) if others else None)
+    found += check_features(labels_of, X, np.vstack(others) if len(others) > 1 else others[0] if others else None)
     for Y, own in zip(others, names.backgrounds, strict=True):
         found += shared_rows(X, Y)
         found += transposed(X, columns, names.foreground, own)
@@ -104,10 +106,15 @@ def check_groups(
     return found
 
 
+def every_few(table: Array, most: int) -> Array:
+    """At most so many rows of a table, evenly spread; a view."""
+    return table[:: -(-len(table) // most)]
+
+
 def _distance(X: Array, Y: Array) -> Array:
     """Distance of the means of each feature in pooled standard deviations, of the observed values; 0 if constant."""
     means, squares, counts = [], 0.0, 0.0
-    for table in (X, Y):
+    for table in (every_few(X, FEW_ROWS), every_few(Y, FEW_ROWS)):
         observed = np.isfinite(table)
         count = np.maximum(observed.sum(axis=0), 1)
         filled = np.where(observed, table, 0.0) if not observed.all() else table
