@@ -23,7 +23,8 @@ def rows_of(file):
         return list(csv.DictReader(text))
 
 
-def test_export(folder, run, pair):
+def test_export(folder, run, pair, tree, monkeypatch):
+    monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
     outcome = run(*TABLES, "--labels", "stage", "--title", "Mine & <yours>", "-o", "results", "--json")
     assert outcome.code == 0, outcome.err
     summary = json.loads(outcome.out)
@@ -44,6 +45,9 @@ def test_export(folder, run, pair):
     assert "doi = {10.48550/arXiv.2012.07977}" in text
     assert (folder / "results" / "figure.png").read_bytes()[:4] == b"\x89PNG"
     ElementTree.parse(folder / "results" / "figure.svg")
+    first = tree(folder / "results")
+    assert run(*TABLES, "--labels", "stage", "--title", "Mine & <yours>", "-o", "results", "--force").code == 0
+    assert tree(folder / "results") == first  # to the byte
     again = run(*TABLES, "-o", "results")
     assert again.code == 2
     assert "exists: choose another --output, or add --force" in again.err

@@ -348,6 +348,16 @@ def test_text_from_users_is_escaped(data, tmp_path, need):
     assert len(re.findall(r"<script[ >]", text[: text.index('id="summary"')])) == 1
 
 
+@pytest.mark.slow
+def test_pages_of_large_tables_stay_small(tmp_path, need):
+    """Below 4 MB for 5,000 + 5,000 rows and 500 features."""
+    need("jinja2")
+    data = make_hidden_clusters(5000, 5000, 500, random_state=0)
+    given = {"background": data.background, "labels": data.labels, "test": False}
+    report(ContraPCA(2), data.foreground, **given, output=tmp_path / "report.html")
+    assert (tmp_path / "report.html").stat().st_size < 4e6
+
+
 def test_nothing_is_fetched_from_elsewhere(data, model, tmp_path, need):
     need("jinja2")
     report(model, data.foreground, background=data.background, output=tmp_path / "report.html")

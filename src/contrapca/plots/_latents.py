@@ -152,12 +152,16 @@ def side_by_side(panels: Sequence[dict[str, Any]]) -> Any:
     for ax, panel in zip(axes, panels, strict=True):
         latents(**panel, ax=ax)
     handles, names = axes[-1].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=3, frameon=False)
+    longest = max(map(len, names))
+    columns = max(1, min(3, int(figure.get_figwidth() / (0.5 + 0.075 * longest))))  # inches of an entry, about
+    figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
     return figure
 
 
 @suggesting
 def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 110) -> None:
-    """Write a figure atomically, in the format that the ending names (.png, .svg, .pdf)."""
-    with atomic_write(path) as file:
-        figure.savefig(file, format=Path(path).suffix[1:] or "png", dpi=dpi)
+    """Write a figure atomically, in the format that the ending names (.png, .svg, .pdf): the same bytes each time."""
+    ending = Path(path).suffix[1:] or "png"
+    dated = {} if ending == "png" else {"metadata": {"Date": None} if ending == "svg" else {"CreationDate": None}}
+    with atomic_write(path) as file, require("matplotlib", extra="plot").rc_context({"svg.hashsalt": "contrapca"}):
+        figure.savefig(file, format=ending, dpi=dpi, **dated)

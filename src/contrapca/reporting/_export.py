@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,6 +15,8 @@ from ..selection import ContrastTest
 from ._report import judge, on_unseen_rows
 from ._subject import Subject, examine
 from ._summary import summary_of
+
+TITLE_WIDTH = 48  # characters above a figure of one panel
 
 
 @dataclass(frozen=True)
@@ -47,7 +50,8 @@ class Export:
         if len(shown) == 1:  # the height has no meaning
             Z = np.column_stack([Z, np.random.default_rng(0).uniform(size=len(Z))])
         cases = self.coordinates["group"] == "case"
-        title = f"{summary['title']}\n{summary['model']['estimator']}, gamma = {summary['model']['gamma']:.4g}"
+        head = "\n".join(textwrap.wrap(summary["title"], TITLE_WIDTH))
+        title = f"{head}\n{summary['model']['estimator']}, gamma = {summary['model']['gamma']:.4g}"
         shares = [(entry["foreground_share"], entry["background_share"]) for entry in summary["components"]]
         names = [
             f"{name.replace('_', ' ')} (cases {a:.1%}, controls {b:.1%})"

@@ -59,6 +59,6 @@ function axisParts(frame, xTitle, yTitle, { xFormat = String, yFormat = String, 
   add("rect", { class: "frame", x: left, y: top, width, height, fill: "none" });
   add("text", { class: "title", x: left + width / 2, y: bottom + 36, "text-anchor": "middle" }, xTitle);
   const middle = top + height / 2;
-  add("text", { class: "title", x: 13, y: middle, "text-anchor": "middle", transform: `rotate(-90 13 ${middle})` }, yTitle);
+  add("text", { class: "title", x: 15, y: middle, "text-anchor": "middle", transform: `rotate(-90 15 ${middle})` }, yTitle);
   return parts;
 }
