@@ -4,6 +4,7 @@ import base64
 import datetime
 import json
 import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -12,11 +13,23 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
 
-from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, RatioPCA, contrast_path, contrast_test, gamma_limits, report
+from contrapca import (
+    CLVM,
+    CPCA,
+    PCPCA,
+    PPCA,
+    ContraPCA,
+    RatioPCA,
+    contrast_path,
+    contrast_test,
+    gamma_limits,
+    report,
+    reporting,
+)
 from contrapca._util.text import natural_order
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import InfeasibleGammaError, NonFiniteError
-from contrapca.reporting import _packing, _points, summarize
+from contrapca.reporting import _html, _packing, _points, summarize
 from contrapca.reporting._clusters import cluster_names, find_clusters
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._subject import examine
@@ -346,6 +359,16 @@ def test_text_from_users_is_escaped(data, tmp_path, need):
     assert "alert(" in text
     assert '<script>alert("x")' not in text
     assert len(re.findall(r"<script[ >]", text[: text.index('id="summary"')])) == 1
+
+
+def test_scripts_are_readable():
+    """One file for each matter, no line too long, and every file is part of the page."""
+    files = list(Path(reporting.__file__).parent.joinpath("page").glob("*.js"))
+    assert {file.stem for file in files} == set(_html.SCRIPTS)
+    for file in files:
+        lines = file.read_text(encoding="utf-8").splitlines()
+        assert 20 < len(lines) < 400
+        assert max(map(len, lines)) <= 120, file.name
 
 
 @pytest.mark.slow

@@ -11,7 +11,8 @@ function svgElement(name, attributes, text) {
 
 // About `count` round numbers inside a range.
 function ticks([low, high], count) {
-  const rough = (high - low) / Math.max(1, count), power = 10 ** Math.floor(Math.log10(rough));
+  const rough = (high - low) / Math.max(1, count),
+    power = 10 ** Math.floor(Math.log10(rough));
   const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough * 0.999);
   const result = [];
   for (let k = Math.ceil(low / step); k * step <= high; k++) result.push(Number((k * step).toPrecision(12)));
@@ -20,7 +21,8 @@ function ticks([low, high], count) {
 
 // The range of numbers for which `counts(i)` holds, with a margin.
 function rangeOf(numbers, counts) {
-  let low = Infinity, high = -Infinity;
+  let low = Infinity,
+    high = -Infinity;
   for (let i = 0; i < numbers.length; i++) {
     if (!counts(i)) continue;
     if (numbers[i] < low) low = numbers[i];
@@ -36,15 +38,26 @@ class Frame {
     Object.assign(this, { left, top, width, height, x, y });
   }
 
-  across(value) { return ((value - this.x[0]) / (this.x[1] - this.x[0])) * this.width; }
-  down(value) { return ((this.y[1] - value) / (this.y[1] - this.y[0])) * this.height; }
-  xAt(pixel) { return this.x[0] + (pixel / this.width) * (this.x[1] - this.x[0]); }
-  yAt(pixel) { return this.y[1] - (pixel / this.height) * (this.y[1] - this.y[0]); }
+  across(value) {
+    return ((value - this.x[0]) / (this.x[1] - this.x[0])) * this.width;
+  }
+  down(value) {
+    return ((this.y[1] - value) / (this.y[1] - this.y[0])) * this.height;
+  }
+  xAt(pixel) {
+    return this.x[0] + (pixel / this.width) * (this.x[1] - this.x[0]);
+  }
+  yAt(pixel) {
+    return this.y[1] - (pixel / this.height) * (this.y[1] - this.y[0]);
+  }
 }
 
 // Ticks, their numbers and the titles of both axes, as SVG elements.
 function axisParts(frame, xTitle, yTitle, { xFormat = String, yFormat = String, yTicks = true, grid = false } = {}) {
-  const { left, top, width, height } = frame, parts = [], bottom = top + height, right = left + width;
+  const { left, top, width, height } = frame,
+    parts = [],
+    bottom = top + height,
+    right = left + width;
   const add = (name, attributes, text) => parts.push(svgElement(name, attributes, text));
   for (const value of ticks(frame.x, width / 90)) {
     const x = left + frame.across(value);
@@ -59,6 +72,10 @@ function axisParts(frame, xTitle, yTitle, { xFormat = String, yFormat = String, 
   add("rect", { class: "frame", x: left, y: top, width, height, fill: "none" });
   add("text", { class: "title", x: left + width / 2, y: bottom + 36, "text-anchor": "middle" }, xTitle);
   const middle = top + height / 2;
-  add("text", { class: "title", x: 15, y: middle, "text-anchor": "middle", transform: `rotate(-90 15 ${middle})` }, yTitle);
+  add(
+    "text",
+    { class: "title", x: 15, y: middle, "text-anchor": "middle", transform: `rotate(-90 15 ${middle})` },
+    yTitle,
+  );
   return parts;
 }

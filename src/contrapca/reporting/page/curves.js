@@ -1,29 +1,53 @@
 // What gamma changes: the share of each group's variance that the components hold.
 
 function drawCurves() {
-  const root = element("curves"), svg = root.querySelector("svg"), width = root.clientWidth, height = root.clientHeight;
+  const root = element("curves"),
+    svg = root.querySelector("svg"),
+    width = root.clientWidth,
+    height = root.clientHeight;
   if (width < 100) return;
   const { gammas, foreground_share: cases, background_share: controls, logarithmic } = path;
   const scaled = (gamma) => (logarithmic ? Math.log10(Math.max(gamma, smallestGamma())) : gamma);
   const limit = model.limit !== null && model.limit <= 1.2 * gammas.at(-1) ? model.limit : null;
-  const ends = [scaled(gammas[0]), scaled(limit ?? gammas.at(-1))], wide = ends[1] - ends[0] || 1;
+  const ends = [scaled(gammas[0]), scaled(limit ?? gammas.at(-1))],
+    wide = ends[1] - ends[0] || 1;
   const top = 1.05 * Math.max(...cases, ...controls, 1e-9);
   const box = { left: MARGIN.left, top: 30, width: width - MARGIN.left - 14, height: height - 30 - MARGIN.bottom };
   const frame = new Frame(box, [ends[0] - 0.02 * wide, ends[1] + 0.02 * wide], [0, top]);
-  const x = (gamma) => box.left + frame.across(scaled(gamma)), y = (share) => box.top + frame.down(share);
-  const line = (shares, kind) => svgElement("path", { class: `curve ${kind}`, d: `M${gammas.map((gamma, g) => `${x(gamma)} ${y(shares[g])}`).join("L")}` });
-  const upright = (gamma, kind) => svgElement("line", { class: kind, x1: x(gamma), x2: x(gamma), y1: box.top, y2: box.top + box.height });
+  const x = (gamma) => box.left + frame.across(scaled(gamma)),
+    y = (share) => box.top + frame.down(share);
+  const line = (shares, kind) =>
+    svgElement("path", {
+      class: `curve ${kind}`,
+      d: `M${gammas.map((gamma, g) => `${x(gamma)} ${y(shares[g])}`).join("L")}`,
+    });
+  const upright = (gamma, kind) =>
+    svgElement("line", { class: kind, x1: x(gamma), x2: x(gamma), y1: box.top, y2: box.top + box.height });
   const xFormat = logarithmic ? (value) => short(10 ** value, 2) : (value) => short(value, 6);
-  const parts = axisParts(frame, "gamma", "share of variance", { xFormat, yFormat: (value) => `${short(100 * value, 3)} %`, grid: true });
-  const key = (at, kind, text) => parts.push(
-    svgElement("line", { class: `curve ${kind}`, x1: at, x2: at + 26, y1: 15, y2: 15 }), svgElement("text", { class: "number", x: at + 32, y: 19 }, text));
+  const parts = axisParts(frame, "gamma", "share of variance", {
+    xFormat,
+    yFormat: (value) => `${short(100 * value, 3)} %`,
+    grid: true,
+  });
+  const key = (at, kind, text) =>
+    parts.push(
+      svgElement("line", { class: `curve ${kind}`, x1: at, x2: at + 26, y1: 15, y2: 15 }),
+      svgElement("text", { class: "number", x: at + 32, y: 19 }, text),
+    );
   key(box.left, "cases", "cases");
   key(box.left + 95, "controls", "controls");
   parts.push(line(cases, "cases"), line(controls, "controls"), upright(gammas[pictures[0].step], "now"));
-  if (limit !== null) parts.push(upright(limit, "limit"), svgElement("text", { class: "number", x: x(limit), y: 19, "text-anchor": "end" }, "limit"));
+  if (limit !== null)
+    parts.push(
+      upright(limit, "limit"),
+      svgElement("text", { class: "number", x: x(limit), y: 19, "text-anchor": "end" }, "limit"),
+    );
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
   svg.replaceChildren(...parts);
-  root.setAttribute("aria-label", `Shares of variance against gamma: from ${percent(cases[0])} of the cases' and ${percent(controls[0])} of the controls' at ${gammaText(0)} to ${percent(cases.at(-1))} and ${percent(controls.at(-1))} at ${gammaText(gammas.length - 1)}.`);
+  const [a, b] = [cases[0], controls[0]].map(percent);
+  const first = `from ${a} of the cases' and ${b} of the controls' at ${gammaText(0)}`;
+  const last = `${percent(cases.at(-1))} and ${percent(controls.at(-1))} at ${gammaText(gammas.length - 1)}`;
+  root.setAttribute("aria-label", `Shares of variance against gamma: ${first} to ${last}.`);
 }
 
 // On a logarithmic axis gamma = 0 stands a little left of the smallest other gamma.

@@ -2,11 +2,15 @@
 
 const element = (id) => document.getElementById(id);
 const read = (id) => JSON.parse(element(id).textContent);
-const summary = read("summary"), points = read("points");
-const { path, model } = summary, d = model.n_components, N = points.positions.n;
+const summary = read("summary"),
+  points = read("points");
+const { path, model } = summary,
+  d = model.n_components,
+  N = points.positions.n;
 
 function bytes(text) {
-  const raw = atob(text), result = new Uint8Array(raw.length);
+  const raw = atob(text),
+    result = new Uint8Array(raw.length);
   for (let i = 0; i < raw.length; i++) result[i] = raw.charCodeAt(i);
   return result;
 }
@@ -22,7 +26,9 @@ class Tables {
 
   // One column of the table at a gamma.
   column(g, axis) {
-    const { n, rank, scores } = this, result = new Float64Array(n), map = new Float64Array(rank);
+    const { n, rank, scores } = this,
+      result = new Float64Array(n),
+      map = new Float64Array(rank);
     for (let j = 0; j < rank; j++) map[j] = this.maps[(g * rank + j) * d + axis];
     for (let i = 0, at = 0; i < n; i++) {
       let sum = 0;
@@ -33,13 +39,15 @@ class Tables {
   }
 }
 
-const positions = new Tables(points.positions), loadings = new Tables(points.loadings);
+const positions = new Tables(points.positions),
+  loadings = new Tables(points.loadings);
 const featureNames = points.loadings.features;
 const rowNumbers = new Uint32Array(bytes(points.rows).buffer);
 const labelValues = points.values && new Float64Array(bytes(points.values).buffer); // of the cases; NaN without a label
 
 let first = 0;
-const groups = points.groups.map((group) => ({ ...group, from: first, to: (first += group.count) })); // ranges of points
+// Points of a group stand together, `from` the first one `to` the next group.
+const groups = points.groups.map((group) => ({ ...group, from: first, to: (first += group.count) }));
 const groupOf = new Uint8Array(N);
 groups.forEach(({ from, to }, code) => groupOf.fill(code, from, to));
 
@@ -53,13 +61,15 @@ const componentName = (axis) => `component ${axis + 1}`;
 
 // With the share of each group's variance along the axis, where it is known.
 function axisTitle(g, axis) {
-  const cases = path.axis_shares.foreground[g], controls = path.axis_shares.background[g];
+  const cases = path.axis_shares.foreground[g],
+    controls = path.axis_shares.background[g];
   if (!cases) return componentName(axis);
   return `${componentName(axis)} (cases ${percent(cases[axis])}, controls ${percent(controls[axis])})`;
 }
 
 function nameOf(i) {
-  const control = i < points.n_background, names = points.names[control ? "background" : "foreground"];
+  const control = i < points.n_background,
+    names = points.names[control ? "background" : "foreground"];
   const own = names && names[control ? i : i - points.n_background];
   return own ?? `${control ? "control" : "case"}, row ${rowNumbers[i] + 1}`;
 }

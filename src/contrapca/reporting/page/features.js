@@ -6,14 +6,16 @@ const stored = new Map(points.features.index.map((feature, place) => [feature, p
 const storedShades = bytes(points.features.shades);
 
 function largest(column, count) {
-  const size = Float64Array.from(column, Math.abs), least = Float64Array.from(size).sort()[Math.max(0, size.length - count)];
+  const size = Float64Array.from(column, Math.abs),
+    least = Float64Array.from(size).sort()[Math.max(0, size.length - count)];
   const found = [];
   for (let j = 0; j < size.length; j++) if (size[j] >= least) found.push(j);
   return found.sort((a, b) => size[b] - size[a] || a - b).slice(0, count);
 }
 
 function featureButton(feature) {
-  const button = document.createElement("button"), { scale } = state;
+  const button = document.createElement("button"),
+    { scale } = state;
   button.type = "button";
   button.className = "name";
   button.textContent = button.title = featureNames[feature];
@@ -24,21 +26,29 @@ function featureButton(feature) {
 
 // Bars of both axes of the first picture.
 function showLoadings() {
-  const { step, axes } = pictures[0], columns = axes.map((axis) => loadings.column(step, axis));
+  const { step, axes } = pictures[0],
+    columns = axes.map((axis) => loadings.column(step, axis));
   const tops = columns.map((column) => largest(column, BARS));
   const most = Math.max(...tops.map((top, k) => Math.abs(columns[k][top[0]])), 1e-300);
-  element("loadings").querySelectorAll(".panel").forEach((panel, place) => {
-    panel.hidden = place >= axes.length;
-    if (panel.hidden) return;
-    panel.querySelector("h3").textContent = componentName(axes[place]);
-    panel.querySelector("caption").textContent = `Largest loadings on ${componentName(axes[place])} at ${gammaText(step)}`;
-    panel.querySelectorAll("tbody tr").forEach((row, i) => showBar(row, tops[place][i], columns[place][tops[place][i]], most));
-  });
+  element("loadings")
+    .querySelectorAll(".panel")
+    .forEach((panel, place) => {
+      panel.hidden = place >= axes.length;
+      if (panel.hidden) return;
+      panel.querySelector("h3").textContent = componentName(axes[place]);
+      panel.querySelector("caption").textContent =
+        `Largest loadings on ${componentName(axes[place])} at ${gammaText(step)}`;
+      panel
+        .querySelectorAll("tbody tr")
+        .forEach((row, i) => showBar(row, tops[place][i], columns[place][tops[place][i]], most));
+    });
   showMatches();
 }
 
 function showBar(row, feature, loading, most) {
-  const [head, bar, value] = row.children, fill = bar.querySelector(".fill"), width = (50 * Math.abs(loading)) / most;
+  const [head, bar, value] = row.children,
+    fill = bar.querySelector(".fill"),
+    width = (50 * Math.abs(loading)) / most;
   head.replaceChildren(featureButton(feature));
   value.textContent = short(loading, 3);
   fill.style.width = `${width}%`;
@@ -47,19 +57,30 @@ function showBar(row, feature, loading, most) {
 }
 
 function showMatches() {
-  const wanted = element("search").value.trim().toLowerCase(), list = element("matches"), { step, axes } = pictures[0];
+  const wanted = element("search").value.trim().toLowerCase(),
+    list = element("matches"),
+    { step, axes } = pictures[0];
   const found = [];
-  for (let j = 0; wanted && j < featureNames.length; j++) if (featureNames[j].toLowerCase().includes(wanted)) found.push(j);
+  for (let j = 0; wanted && j < featureNames.length; j++)
+    if (featureNames[j].toLowerCase().includes(wanted)) found.push(j);
   const columns = found.length ? axes.map((axis) => loadings.column(step, axis)) : [];
-  found.sort((a, b) => Math.max(...columns.map((column) => Math.abs(column[b]))) - Math.max(...columns.map((column) => Math.abs(column[a]))));
-  list.replaceChildren(...found.slice(0, MATCHES).map((feature) => {
-    const entry = document.createElement("li"), numbers = document.createElement("span");
-    numbers.className = "value";
-    numbers.textContent = columns.map((column) => short(column[feature], 3)).join(", ");
-    entry.append(featureButton(feature), numbers);
-    return entry;
-  }));
-  const count = found.length.toLocaleString("en"), more = found.length > MATCHES ? `; the ${MATCHES} with the largest loadings are shown` : "";
+  found.sort(
+    (a, b) =>
+      Math.max(...columns.map((column) => Math.abs(column[b]))) -
+      Math.max(...columns.map((column) => Math.abs(column[a]))),
+  );
+  list.replaceChildren(
+    ...found.slice(0, MATCHES).map((feature) => {
+      const entry = document.createElement("li"),
+        numbers = document.createElement("span");
+      numbers.className = "value";
+      numbers.textContent = columns.map((column) => short(column[feature], 3)).join(", ");
+      entry.append(featureButton(feature), numbers);
+      return entry;
+    }),
+  );
+  const count = found.length.toLocaleString("en"),
+    more = found.length > MATCHES ? `; the ${MATCHES} with the largest loadings are shown` : "";
   element("matched").textContent = wanted ? `${count} feature${found.length === 1 ? "" : "s"}${more}` : "";
 }
 
@@ -67,13 +88,26 @@ function showMatches() {
 function colourBy(feature) {
   const place = stored.get(feature);
   if (feature !== null && place === undefined) {
-    announceVisibly(`The page has no room for the values of ${featureNames[feature]}: it holds those of the ${stored.size.toLocaleString("en")} features with the largest loadings.`);
+    const held = `it holds those of the ${stored.size.toLocaleString("en")} features with the largest loadings.`;
+    announceVisibly(`The page has no room for the values of ${featureNames[feature]}: ${held}`);
     return;
   }
   announceVisibly("");
   const { low, high } = points.features;
-  setScale(feature === null ? labelScale() : { feature, name: featureNames[feature], shades: storedShades.subarray(place * N, (place + 1) * N), low: low[place], high: high[place] });
+  setScale(
+    feature === null
+      ? labelScale()
+      : {
+          feature,
+          name: featureNames[feature],
+          shades: storedShades.subarray(place * N, (place + 1) * N),
+          low: low[place],
+          high: high[place],
+        },
+  );
   showLoadings();
 }
 
-const announceVisibly = (text) => { element("feature-note").textContent = text; };
+const announceVisibly = (text) => {
+  element("feature-note").textContent = text;
+};

@@ -1,7 +1,8 @@
 // The legend, whose buttons show and hide groups, and the bar that explains a scale of colours.
 
 // Groups whose points are coloured by a scale have no colour of their own.
-const colourOfSymbol = (group) => (state.scale && (group.on_scale || state.scale.feature !== undefined) ? "#6b7680" : group.colour);
+const colourOfSymbol = (group) =>
+  state.scale && (group.on_scale || state.scale.feature !== undefined) ? "#6b7680" : group.colour;
 
 function symbolOf(group) {
   const drawing = svgElement("svg", { viewBox: "-1.4 -1.4 2.8 2.8", class: "symbol", "aria-hidden": "true" });
@@ -13,7 +14,8 @@ function makeLegend() {
   const legend = element("legend");
   let before = state.hidden; // as it was when a double click began
   groups.forEach((group, code) => {
-    const button = document.createElement("button"), count = group.count.toLocaleString("en");
+    const button = document.createElement("button"),
+      count = group.count.toLocaleString("en");
     button.type = "button";
     button.className = "group";
     button.title = "Click to hide or show; double-click, or press Shift+Enter, to show only this one";
@@ -41,10 +43,12 @@ function makeLegend() {
 }
 
 function showLegend() {
-  element("legend").querySelectorAll("button").forEach((button, code) => {
-    button.setAttribute("aria-pressed", String(!state.hidden.has(code)));
-    button.querySelector("path").setAttribute("fill", colourOfSymbol(groups[code]));
-  });
+  element("legend")
+    .querySelectorAll("button")
+    .forEach((button, code) => {
+      button.setAttribute("aria-pressed", String(!state.hidden.has(code)));
+      button.querySelector("path").setAttribute("fill", colourOfSymbol(groups[code]));
+    });
 }
 
 function toggleGroup(code) {
@@ -65,17 +69,20 @@ function isolateGroup(code) {
 function labelScale() {
   const present = labelValues?.filter(Number.isFinite);
   if (!present?.length) return null;
-  const low = present.reduce((a, b) => Math.min(a, b)), high = present.reduce((a, b) => Math.max(a, b));
+  const low = present.reduce((a, b) => Math.min(a, b)),
+    high = present.reduce((a, b) => Math.max(a, b));
   const shades = new Uint8Array(N).fill(255);
   labelValues.forEach((value, i) => {
-    if (Number.isFinite(value)) shades[points.n_background + i] = high > low ? Math.round((254 * (value - low)) / (high - low)) : 127;
+    if (Number.isFinite(value))
+      shades[points.n_background + i] = high > low ? Math.round((254 * (value - low)) / (high - low)) : 127;
   });
   return { name: summary.data.label_name, shades, low, high };
 }
 
 function setScale(scale) {
   state.scale = scale;
-  const bar = element("scale"), own = scale?.feature !== undefined;
+  const bar = element("scale"),
+    own = scale?.feature !== undefined;
   bar.hidden = scale === null;
   if (scale) {
     element("scale-name").textContent = scale.name;

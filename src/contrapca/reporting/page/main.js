@@ -1,6 +1,7 @@
 // The page: slider, axes, toolbar, two settings side by side.
 
-Object.defineProperty(window, "open", { value: () => null, writable: false, configurable: false }); // no window but this
+// No window but this one.
+Object.defineProperty(window, "open", { value: () => null, writable: false, configurable: false });
 
 const pictures = [new Picture(element("scatter"), path.start), new Picture(element("scatter-b"), 0)];
 const inUse = () => pictures.filter(({ root }) => !root.closest("[hidden]"));
@@ -10,7 +11,9 @@ let timer = null;
 
 function showReadout(picture, readout, slider) {
   const { step } = picture;
-  readout.textContent = `${gammaText(step)}: the component${d > 1 ? "s hold" : " holds"} ${percent(path.foreground_share[step])} of the cases' variance and ${percent(path.background_share[step])} of the controls'`;
+  const [cases, controls] = [path.foreground_share[step], path.background_share[step]].map(percent);
+  const hold = d > 1 ? "the components hold" : "the component holds";
+  readout.textContent = `${gammaText(step)}: ${hold} ${cases} of the cases' variance and ${controls} of the controls'`;
   slider.value = step;
   slider.setAttribute("aria-valuetext", gammaText(step));
 }
@@ -54,7 +57,9 @@ function play() {
 
 function setMode(mode) {
   state.mode = state.mode === mode ? null : mode;
-  document.querySelectorAll("button[data-mode]").forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.mode === state.mode)));
+  document
+    .querySelectorAll("button[data-mode]")
+    .forEach((button) => button.setAttribute("aria-pressed", String(button.dataset.mode === state.mode)));
   document.documentElement.dataset.mode = state.mode ?? "none";
 }
 
@@ -71,18 +76,29 @@ function onClick(id, action) {
   element(id).addEventListener("click", action);
 }
 
-element("gamma").addEventListener("input", (event) => { stop(); show(Number(event.target.value)); });
+element("gamma").addEventListener("input", (event) => {
+  stop();
+  show(Number(event.target.value));
+});
 element("gamma-b").addEventListener("input", (event) => showSecond(Number(event.target.value)));
-for (const [picture, ending] of [[pictures[0], ""], [pictures[1], "-b"]]) {
-  ["horizontal", "vertical"].forEach((name, j) => element(name + ending)?.addEventListener("change", (event) => {
-    picture.axes[j] = Number(event.target.value);
-    picture.view = null;
-    picture.show(picture.step);
-    if (picture === pictures[0]) showLoadings();
-  }));
+for (const [picture, ending] of [
+  [pictures[0], ""],
+  [pictures[1], "-b"],
+]) {
+  ["horizontal", "vertical"].forEach((name, j) =>
+    element(name + ending)?.addEventListener("change", (event) => {
+      picture.axes[j] = Number(event.target.value);
+      picture.view = null;
+      picture.show(picture.step);
+      if (picture === pictures[0]) showLoadings();
+    }),
+  );
 }
 onClick("play", play);
-onClick("reset", () => { stop(); show(path.start); });
+onClick("reset", () => {
+  stop();
+  show(path.start);
+});
 onClick("zoom-in", () => inUse().forEach((picture) => picture.zoom(1 / 1.5)));
 onClick("zoom-out", () => inUse().forEach((picture) => picture.zoom(1.5)));
 onClick("zoom-off", () => inUse().forEach((picture) => picture.unzoom()));
@@ -94,16 +110,24 @@ element("arrows")?.addEventListener("click", () => {
   element("arrows").setAttribute("aria-pressed", String(state.arrows));
   redraw();
 });
-document.querySelectorAll("button[data-mode]").forEach((button) => button.addEventListener("click", () => setMode(button.dataset.mode)));
+document
+  .querySelectorAll("button[data-mode]")
+  .forEach((button) => button.addEventListener("click", () => setMode(button.dataset.mode)));
 element("search").addEventListener("input", showMatches);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-for (const [event, paper] of [["beforeprint", true], ["afterprint", false]]) {
+for (const [event, paper] of [
+  ["beforeprint", true],
+  ["afterprint", false],
+]) {
   addEventListener(event, () => {
     document.documentElement.toggleAttribute("data-paper", paper); // ink on white, also in dark mode
     redraw();
   });
 }
-const resized = new ResizeObserver(() => { redraw(); drawCurves(); });
+const resized = new ResizeObserver(() => {
+  redraw();
+  drawCurves();
+});
 for (const root of [...pictures.map((picture) => picture.root), element("curves")]) resized.observe(root);
 
 pictures.forEach(attachPointer);

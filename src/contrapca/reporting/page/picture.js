@@ -30,9 +30,15 @@ class Picture {
   }
 
   draw() {
-    const width = this.root.clientWidth, height = this.root.clientHeight;
+    const width = this.root.clientWidth,
+      height = this.root.clientHeight;
     if (width < 100 || height < 100) return; // not on the screen
-    const box = { left: MARGIN.left, top: MARGIN.top, width: width - MARGIN.left - MARGIN.right, height: height - MARGIN.top - MARGIN.bottom };
+    const box = {
+      left: MARGIN.left,
+      top: MARGIN.top,
+      width: width - MARGIN.left - MARGIN.right,
+      height: height - MARGIN.top - MARGIN.bottom,
+    };
     const view = this.view ?? [rangeOf(this.x, isShown), rangeOf(this.y, isShown)];
     this.frame = new Frame(box, ...view);
     this.root.style.aspectRatio = `${width} / ${height}`; // kept on paper, where the height follows from the width
@@ -52,18 +58,30 @@ class Picture {
   }
 
   drawPixels(rootWidth, rootHeight) {
-    const { frame, canvas } = this, ratio = Math.min(window.devicePixelRatio || 1, 2);
-    const width = Math.round(frame.width * ratio), height = Math.round(frame.height * ratio);
+    const { frame, canvas } = this,
+      ratio = Math.min(window.devicePixelRatio || 1, 2);
+    const width = Math.round(frame.width * ratio),
+      height = Math.round(frame.height * ratio);
     if (canvas.width !== width || canvas.height !== height) {
       Object.assign(canvas, { width, height });
       this.image = new ImageData(width, height);
     }
-    const across = (pixels) => `${(100 * pixels) / rootWidth}%`, down = (pixels) => `${(100 * pixels) / rootHeight}%`;
-    Object.assign(canvas.style, { left: across(frame.left), top: down(frame.top), width: across(frame.width), height: down(frame.height) });
+    const across = (pixels) => `${(100 * pixels) / rootWidth}%`,
+      down = (pixels) => `${(100 * pixels) / rootHeight}%`;
+    Object.assign(canvas.style, {
+      left: across(frame.left),
+      top: down(frame.top),
+      width: across(frame.width),
+      height: down(frame.height),
+    });
     const pixels = new Uint32Array(this.image.data.buffer);
-    const word = (colour) => { const [r, g, b] = parseColour(colour); return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0; };
+    const word = (colour) => {
+      const [r, g, b] = parseColour(colour);
+      return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
+    };
     pixels.fill(word(look("--panel")));
-    const line = word(look("--line")), axis = word(look("--soft"));
+    const line = word(look("--line")),
+      axis = word(look("--soft"));
     for (const value of ticks(frame.x, frame.width / 90)) {
       const x = Math.round(frame.across(value) * ratio);
       for (let y = 0; y < height && x >= 0 && x < width; y++) pixels[y * width + x] = value === 0 ? axis : line;
@@ -72,7 +90,10 @@ class Picture {
       const y = Math.round(frame.down(value) * ratio);
       if (y >= 0 && y < height) pixels.fill(value === 0 ? axis : line, y * width, (y + 1) * width);
     }
-    const xs = new Int32Array(N), ys = new Int32Array(N), sx = width / (frame.x[1] - frame.x[0]), sy = height / (frame.y[1] - frame.y[0]);
+    const xs = new Int32Array(N),
+      ys = new Int32Array(N),
+      sx = width / (frame.x[1] - frame.x[0]),
+      sy = height / (frame.y[1] - frame.y[0]);
     for (let i = 0; i < N; i++) {
       xs[i] = (this.x[i] - frame.x[0]) * sx;
       ys[i] = (frame.y[1] - this.y[i]) * sy;
@@ -83,9 +104,13 @@ class Picture {
 
   // Arrows, the lasso and the mark of a point.
   overlay() {
-    const { frame } = this, layer = svgElement("g", { transform: `translate(${frame.left} ${frame.top})` });
+    const { frame } = this,
+      layer = svgElement("g", { transform: `translate(${frame.left} ${frame.top})` });
     if (state.arrows) layer.append(...arrowParts(this));
-    if (this.lasso) layer.append(svgElement("path", { class: "lasso", d: `M${this.lasso.map((corner) => corner.join(" ")).join("L")}Z` }));
+    if (this.lasso)
+      layer.append(
+        svgElement("path", { class: "lasso", d: `M${this.lasso.map((corner) => corner.join(" ")).join("L")}Z` }),
+      );
     if (this.mark !== null && isShown(this.mark)) {
       const [cx, cy] = this.pixel(this.mark);
       layer.append(svgElement("circle", { class: "mark", cx, cy, r: pointRadius() + 5 }));
@@ -109,7 +134,11 @@ class Picture {
   }
 
   zoom(factor) {
-    const about = ([low, high]) => { const middle = (low + high) / 2, half = ((high - low) / 2) * factor; return [middle - half, middle + half]; };
+    const about = ([low, high]) => {
+      const middle = (low + high) / 2,
+        half = ((high - low) / 2) * factor;
+      return [middle - half, middle + half];
+    };
     this.view = [about(this.frame.x), about(this.frame.y)];
     this.draw();
   }
@@ -120,33 +149,66 @@ class Picture {
   }
 
   describe() {
-    const shown = groups.filter((_, code) => !state.hidden.has(code)).map(({ name, count }) => `${count.toLocaleString("en")} ${name}`);
+    const shown = groups
+      .filter((_, code) => !state.hidden.has(code))
+      .map(({ name, count }) => `${count.toLocaleString("en")} ${name}`);
     const [x, y] = this.titles();
-    this.root.setAttribute("aria-label", `Scatter plot at ${gammaText(this.step)}. Across: ${x}. ${y && `Up: ${y}. `}Points: ${shown.slice(0, 8).join(", ")}${shown.length > 8 ? ` and ${shown.length - 8} more groups` : ""}.`);
+    const listed = shown.slice(0, 8).join(", ") + (shown.length > 8 ? ` and ${shown.length - 8} more groups` : "");
+    const axes = `Across: ${x}.${y && ` Up: ${y}.`}`;
+    this.root.setAttribute("aria-label", `Scatter plot at ${gammaText(this.step)}. ${axes} Points: ${listed}.`);
   }
 }
 
 const pointRadius = () => (N > 20000 ? 1.6 : N > 5000 ? 2.2 : N > 1000 ? 3 : 4);
 
-// The features with the longest loadings on both axes, as directions; the longest takes 40 % of the picture.
+// The features with the longest loadings on both axes.
 function longestLoadings(picture) {
   const [x, y] = picture.axes.map((axis) => loadings.column(picture.step, axis));
-  const order = Array.from(x.keys(), (j) => [Math.hypot(x[j], y[j]), j]).sort((a, b) => b[0] - a[0]).slice(0, ARROWS);
+  const order = Array.from(x.keys(), (j) => [Math.hypot(x[j], y[j]), j])
+    .sort((a, b) => b[0] - a[0])
+    .slice(0, ARROWS);
   return order.filter(([length]) => length > 0).map(([, j]) => ({ name: featureNames[j], x: x[j], y: y[j] }));
 }
 
 function arrowParts(picture) {
-  const { frame } = picture, found = longestLoadings(picture), parts = [];
-  const x0 = Math.max(0, Math.min(frame.width, frame.across(0))), y0 = Math.max(0, Math.min(frame.height, frame.down(0)));
+  const { frame } = picture,
+    found = longestLoadings(picture),
+    parts = [];
+  const x0 = Math.max(0, Math.min(frame.width, frame.across(0))),
+    y0 = Math.max(0, Math.min(frame.height, frame.down(0)));
   // The largest factor with which every tip stays inside the frame, with room for its name.
   const room = (delta, at, size) => (delta > 0 ? size - 18 - at : at - 18) / Math.abs(delta || 1e-300);
-  const factor = Math.max(0, Math.min(...found.map(({ x, y }) => Math.min(room(x, x0, frame.width), room(-y, y0, frame.height)))));
+  const factor = Math.max(
+    0,
+    Math.min(...found.map(({ x, y }) => Math.min(room(x, x0, frame.width), room(-y, y0, frame.height)))),
+  );
   for (const { name, x, y } of found) {
-    const dx = x * factor, dy = -y * factor, length = Math.hypot(dx, dy) || 1, [ux, uy] = [dx / length, dy / length];
-    const tip = [x0 + dx, y0 + dy], wing = (side) => [tip[0] - 8 * ux + side * 4 * uy, tip[1] - 8 * uy - side * 4 * ux];
-    parts.push(svgElement("path", { class: "arrow", d: `M${x0} ${y0}L${tip.join(" ")}M${wing(1).join(" ")}L${tip.join(" ")}L${wing(-1).join(" ")}` }));
-    const text = name.length > 24 ? `${name.slice(0, 23)}…` : name, end = tip[0] + 7 * text.length > frame.width;
-    parts.push(svgElement("text", { class: "arrow-name", x: tip[0] + (end ? -5 : 5), y: Math.max(11, Math.min(frame.height - 4, tip[1] + (uy < 0 ? -5 : 13))), "text-anchor": end ? "end" : "start" }, text));
+    const dx = x * factor,
+      dy = -y * factor,
+      length = Math.hypot(dx, dy) || 1,
+      [ux, uy] = [dx / length, dy / length];
+    const tip = [x0 + dx, y0 + dy],
+      wing = (side) => [tip[0] - 8 * ux + side * 4 * uy, tip[1] - 8 * uy - side * 4 * ux];
+    parts.push(
+      svgElement("path", {
+        class: "arrow",
+        d: `M${x0} ${y0}L${tip.join(" ")}M${wing(1).join(" ")}L${tip.join(" ")}L${wing(-1).join(" ")}`,
+      }),
+    );
+    const text = name.length > 24 ? `${name.slice(0, 23)}…` : name,
+      end = tip[0] + 7 * text.length > frame.width;
+    parts.push(
+      svgElement(
+        "text",
+        {
+          class: "arrow-name",
+          x: tip[0] + (end ? -5 : 5),
+          y: Math.max(11, Math.min(frame.height - 4, tip[1] + (uy < 0 ? -5 : 13))),
+          "text-anchor": end ? "end" : "start",
+        },
+        text,
+      ),
+    );
   }
   return parts;
 }

@@ -4,10 +4,13 @@ const NEAR = 12; // pixels within which a point is meant
 const STILL = 4; // pixels that a click may move
 
 function nearest(picture, x, y, reach) {
-  let best = null, least = reach * reach;
-  for (let i = N - 1; i >= 0; i--) { // what is drawn last is on top
+  let best = null,
+    least = reach * reach;
+  for (let i = N - 1; i >= 0; i--) {
+    // what is drawn last is on top
     if (!isShown(i)) continue;
-    const [px, py] = picture.pixel(i), distance = (px - x) ** 2 + (py - y) ** 2;
+    const [px, py] = picture.pixel(i),
+      distance = (px - x) ** 2 + (py - y) ** 2;
     if (distance < least) [best, least] = [i, distance];
   }
   return best;
@@ -18,10 +21,13 @@ function nextPoint(picture, [ux, uy]) {
   const { mark, frame } = picture;
   if (mark === null || !picture.inView(mark)) return nearest(picture, frame.width / 2, frame.height / 2, Infinity);
   const [x, y] = picture.pixel(mark);
-  let best = mark, least = Infinity;
+  let best = mark,
+    least = Infinity;
   for (let i = 0; i < N; i++) {
     if (i === mark || !picture.inView(i)) continue;
-    const [px, py] = picture.pixel(i), along = (px - x) * ux + (py - y) * uy, aside = Math.abs((px - x) * uy - (py - y) * ux);
+    const [px, py] = picture.pixel(i),
+      along = (px - x) * ux + (py - y) * uy,
+      aside = Math.abs((px - x) * uy - (py - y) * ux);
     if (along > 0 && aside <= along && along + aside < least) [best, least] = [i, along + aside];
   }
   return best;
@@ -30,7 +36,8 @@ function nextPoint(picture, [ux, uy]) {
 function isInside(corners, x, y) {
   let inside = false;
   for (let k = 0, before = corners.length - 1; k < corners.length; before = k++) {
-    const [ax, ay] = corners[k], [bx, by] = corners[before];
+    const [ax, ay] = corners[k],
+      [bx, by] = corners[before];
     if (ay > y !== by > y && x < ((bx - ax) * (y - ay)) / (by - ay) + ax) inside = !inside;
   }
   return inside;
@@ -41,17 +48,20 @@ function showTooltip(picture) {
   tooltip.hidden = mark === null;
   if (mark === null) return;
   tooltip.textContent = describePoint(picture, mark).join("\n");
-  const [x, y] = picture.pixel(mark), at = (value, size, whole) => Math.max(0, value + 14 + size > whole ? value - 14 - size : value + 14);
+  const [x, y] = picture.pixel(mark),
+    at = (value, size, whole) => Math.max(0, value + 14 + size > whole ? value - 14 - size : value + 14);
   tooltip.style.left = `${at(frame.left + x, tooltip.offsetWidth, root.clientWidth)}px`;
   tooltip.style.top = `${at(frame.top + y, tooltip.offsetHeight, root.clientHeight)}px`;
 }
 
 function describePoint(picture, i) {
-  const group = groups[groupOf[i]], lines = [nameOf(i), group.on_scale ? `${group.name} ${labelOf(i)}` : group.name];
+  const group = groups[groupOf[i]],
+    lines = [nameOf(i), group.on_scale ? `${group.name} ${labelOf(i)}` : group.name];
   picture.axes.forEach((axis, j) => lines.push(`${componentName(axis)}: ${short([picture.x, picture.y][j][i], 3)}`));
   const { scale } = state;
   if (scale?.feature !== undefined) {
-    const shade = scale.shades[i], value = scale.low + (shade / 254) * (scale.high - scale.low);
+    const shade = scale.shades[i],
+      value = scale.low + (shade / 254) * (scale.high - scale.low);
     lines.push(`${scale.name}: ${shade === 255 ? "missing" : `about ${short(value, 3)}`}`);
   }
   return lines;
@@ -66,7 +76,10 @@ function setMark(picture, i) {
 
 function attachPointer(picture) {
   const { root } = picture;
-  let start = null, last = null, view = null, moved = false;
+  let start = null,
+    last = null,
+    view = null,
+    moved = false;
 
   const at = (event) => {
     const box = root.getBoundingClientRect();
@@ -102,7 +115,8 @@ function attachPointer(picture) {
   });
 
   const end = (event) => {
-    const corners = picture.lasso, clicked = start !== null && !moved && event.type === "pointerup";
+    const corners = picture.lasso,
+      clicked = start !== null && !moved && event.type === "pointerup";
     const from = start;
     [start, picture.lasso] = [null, null];
     if (clicked) {
@@ -118,15 +132,20 @@ function attachPointer(picture) {
   };
   root.addEventListener("pointerup", end);
   root.addEventListener("pointercancel", end);
-  root.addEventListener("pointerleave", () => { if (start === null) setMark(picture, null); });
+  root.addEventListener("pointerleave", () => {
+    if (start === null) setMark(picture, null);
+  });
   root.addEventListener("dblclick", () => picture.unzoom());
   root.addEventListener("blur", () => setMark(picture, null));
-  root.addEventListener("keydown", (event) => { if (pressKey(picture, event)) event.preventDefault(); });
+  root.addEventListener("keydown", (event) => {
+    if (pressKey(picture, event)) event.preventDefault();
+  });
 }
 
 function zoomTo(picture, [ax, ay], [bx, by]) {
   if (Math.abs(ax - bx) < STILL || Math.abs(ay - by) < STILL) return;
-  const { frame } = picture, sorted = (a, b) => (a < b ? [a, b] : [b, a]);
+  const { frame } = picture,
+    sorted = (a, b) => (a < b ? [a, b] : [b, a]);
   picture.view = [sorted(frame.xAt(ax), frame.xAt(bx)), sorted(frame.yAt(ay), frame.yAt(by))];
   picture.draw();
 }
@@ -154,4 +173,6 @@ function pressKey(picture, event) {
   return true;
 }
 
-const announce = (text) => { element("announce").textContent = text; };
+const announce = (text) => {
+  element("announce").textContent = text;
+};

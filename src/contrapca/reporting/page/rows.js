@@ -24,23 +24,32 @@ function cell(kind, text) {
 }
 
 function showSelection() {
-  const chosen = selectedRows(), section = element("selection"), { step } = pictures[0];
+  const chosen = selectedRows(),
+    section = element("selection"),
+    { step } = pictures[0];
   section.hidden = chosen.length === 0;
   const columns = Array.from({ length: d }, (_, axis) => positions.column(step, axis));
-  const head = element("selection-table").querySelector("thead tr"), body = element("selection-table").querySelector("tbody");
-  head.replaceChildren(...["row", "group", ...columns.map((_, axis) => componentName(axis))].map((name) => {
-    const made = cell("th", name);
-    made.scope = "col";
-    return made;
-  }));
-  body.replaceChildren(...chosen.slice(0, TABLE_ROWS).map((i) => {
-    const row = document.createElement("tr"), name = cell("th", nameOf(i));
-    name.scope = "row";
-    row.append(name, cell("td", labelOf(i)), ...columns.map((column) => cell("td", short(column[i], 4))));
-    return row;
-  }));
+  const head = element("selection-table").querySelector("thead tr"),
+    body = element("selection-table").querySelector("tbody");
+  head.replaceChildren(
+    ...["row", "group", ...columns.map((_, axis) => componentName(axis))].map((name) => {
+      const made = cell("th", name);
+      made.scope = "col";
+      return made;
+    }),
+  );
+  body.replaceChildren(
+    ...chosen.slice(0, TABLE_ROWS).map((i) => {
+      const row = document.createElement("tr"),
+        name = cell("th", nameOf(i));
+      name.scope = "row";
+      row.append(name, cell("td", labelOf(i)), ...columns.map((column) => cell("td", short(column[i], 4))));
+      return row;
+    }),
+  );
   const rest = chosen.length > TABLE_ROWS ? `; the first ${TABLE_ROWS} are shown` : "";
-  element("selection-count").textContent = `${chosen.length.toLocaleString("en")} row${chosen.length === 1 ? "" : "s"} selected at ${gammaText(step)}${rest}`;
+  element("selection-count").textContent =
+    `${chosen.length.toLocaleString("en")} row${chosen.length === 1 ? "" : "s"} selected at ${gammaText(step)}${rest}`;
   if (chosen.length) announce(element("selection-count").textContent);
   redraw();
 }

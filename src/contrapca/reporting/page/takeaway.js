@@ -1,46 +1,86 @@
 // What readers take away: pictures with title and legend, tables, texts.
 
 function download(name, content, type) {
-  const link = document.createElement("a"), url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
+  const link = document.createElement("a"),
+    url = URL.createObjectURL(content instanceof Blob ? content : new Blob([content], { type }));
   Object.assign(link, { href: url, download: name });
   link.click();
   setTimeout(() => URL.revokeObjectURL(url), 10000);
 }
 
 const fileName = (what, ending) => `${what}_gamma_${short(path.gammas[pictures[0].step])}.${ending}`;
-const csvCell = (value) => (typeof value === "number" ? String(value) : /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value);
+const csvCell = (value) =>
+  typeof value === "number" ? String(value) : /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
 const csv = (rows) => rows.map((row) => `${row.map(csvCell).join(",")}\n`).join("");
 
 // Name, group, label and all coordinates of rows, at the gamma of the first picture.
 function coordinateTable(rows) {
   const columns = Array.from({ length: d }, (_, axis) => positions.column(pictures[0].step, axis));
   const head = ["row", "group", "label", ...columns.map((_, axis) => `component_${axis + 1}`)];
-  return csv([head, ...rows.map((i) => {
-    const control = i < points.n_background, name = points.names[control ? "background" : "foreground"] ? nameOf(i) : String(rowNumbers[i] + 1);
-    return [name, control ? "control" : "case", control ? "" : labelOf(i), ...columns.map((column) => column[i])];
-  })]);
+  return csv([
+    head,
+    ...rows.map((i) => {
+      const control = i < points.n_background,
+        name = points.names[control ? "background" : "foreground"] ? nameOf(i) : String(rowNumbers[i] + 1);
+      return [name, control ? "control" : "case", control ? "" : labelOf(i), ...columns.map((column) => column[i])];
+    }),
+  ]);
 }
 
 function loadingTable() {
   const columns = Array.from({ length: d }, (_, axis) => loadings.column(pictures[0].step, axis));
-  return csv([["feature", ...columns.map((_, axis) => `component_${axis + 1}`)], ...featureNames.map((name, j) => [name, ...columns.map((column) => column[j])])]);
+  return csv([
+    ["feature", ...columns.map((_, axis) => `component_${axis + 1}`)],
+    ...featureNames.map((name, j) => [name, ...columns.map((column) => column[j])]),
+  ]);
 }
 
-const escaped = (text) => text.replace(/[<>&"]/g, (character) => `&#${character.charCodeAt(0)};`).replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f]/g, " ");
-const WIDTH = 960, HEIGHT = 640, LEGEND = 250;
-const PRINTED = `.tick,.frame{stroke:#888;stroke-width:1}.number{font-size:12px}.title{font-size:14px}.arrow{fill:none;stroke:#222;stroke-width:1.5}.arrow-name{font-size:12px}text{fill:#111;font-family:system-ui,sans-serif}`;
+const escaped = (text) =>
+  text
+    .replace(/[<>&"]/g, (character) => `&#${character.charCodeAt(0)};`)
+    .replace(/[\u0000-\u0008\u000b\u000c\u000e-\u001f\ufffe\uffff]/g, " ");
+const WIDTH = 960,
+  HEIGHT = 640,
+  LEGEND = 250;
+const PRINTED = [
+  ".tick, .frame { stroke: #888888; }",
+  ".arrow { fill: none; stroke: #222222; stroke-width: 1.5; }",
+  "text { fill: #111111; font: 12px system-ui, sans-serif; }",
+  ".title { font-size: 13px; }",
+  ".heading { font-size: 18px; font-weight: 600; }",
+].join("\n");
 
 // The first picture as it is on the page (zoom, colours, hidden groups), drawn for paper.
 function svgText(picture) {
-  const top = 64, frame = new Frame({ left: 64, top, width: WIDTH - LEGEND - 74, height: HEIGHT - top - 54 }, picture.frame.x, picture.frame.y);
+  const top = 64,
+    frame = new Frame(
+      { left: 64, top, width: WIDTH - LEGEND - 74, height: HEIGHT - top - 54 },
+      picture.frame.x,
+      picture.frame.y,
+    );
   const drawing = { frame, axes: picture.axes, step: picture.step };
-  const [xTitle, yTitle] = picture.titles(), radius = pointRadius(), markup = (parts) => parts.map((part) => new XMLSerializer().serializeToString(part).replace(` xmlns="${SVG}"`, "")).join("");
-  const shapes = groups.map((group, code) => (state.hidden.has(code) ? "" : pointShapes(picture, frame, group, radius)));
+  const [xTitle, yTitle] = picture.titles(),
+    radius = pointRadius(),
+    markup = (parts) =>
+      parts.map((part) => new XMLSerializer().serializeToString(part).replace(` xmlns="${SVG}"`, "")).join("");
+  const shapes = groups.map((group, code) =>
+    state.hidden.has(code) ? "" : pointShapes(picture, frame, group, radius),
+  );
   const arrows = state.arrows ? markup(arrowParts(drawing)) : "";
-  return `<svg xmlns="${SVG}" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}"><style>${PRINTED}</style><rect width="100%" height="100%" fill="#fff"/>`
-    + `<text x="20" y="28" style="font-size:18px;font-weight:600">${escaped(cut(summary.title, 90))}</text><text x="20" y="48" class="number">${escaped(`${model.estimator}, ${gammaText(picture.step)}; contrapca, ${summary.date}`)}</text>`
-    + `<svg x="${frame.left}" y="${frame.top}" width="${frame.width}" height="${frame.height}">${shapes.join("")}${arrows}</svg>`
-    + markup(axisParts(frame, xTitle, yTitle, { yTicks: d > 1 })) + legendText(WIDTH - LEGEND + 10, top) + "</svg>";
+  const about = `${model.estimator}, ${gammaText(picture.step)}; contrapca, ${summary.date}`;
+  return [
+    `<svg xmlns="${SVG}" width="${WIDTH}" height="${HEIGHT}" viewBox="0 0 ${WIDTH} ${HEIGHT}">`,
+    `<style>${PRINTED}</style><rect width="100%" height="100%" fill="#ffffff"/>`,
+    `<text class="heading" x="20" y="28">${escaped(cut(summary.title, 90))}</text>`,
+    `<text x="20" y="48">${escaped(about)}</text>`,
+    `<svg x="${frame.left}" y="${frame.top}" width="${frame.width}" height="${frame.height}">`,
+    ...shapes,
+    arrows,
+    "</svg>",
+    markup(axisParts(frame, xTitle, yTitle, { yTicks: d > 1 })),
+    ...legendParts(WIDTH - LEGEND + 10, top),
+    "</svg>",
+  ].join("\n");
 }
 
 const cut = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
@@ -49,28 +89,45 @@ function pointShapes(picture, frame, { symbol, from, to }, radius) {
   const found = [];
   for (let i = from; i < to; i++) {
     if (!picture.inView(i)) continue;
-    const x = frame.across(picture.x[i]).toFixed(1), y = frame.down(picture.y[i]).toFixed(1), fill = css(colourOf(i));
-    found.push(symbol === "circle" ? `<circle cx="${x}" cy="${y}" r="${radius}" fill="${fill}"/>` : `<path d="${OUTLINES[symbol]}" transform="translate(${x} ${y}) scale(${radius})" fill="${fill}"/>`);
+    const x = frame.across(picture.x[i]).toFixed(1),
+      y = frame.down(picture.y[i]).toFixed(1),
+      fill = css(colourOf(i));
+    found.push(
+      symbol === "circle"
+        ? `<circle cx="${x}" cy="${y}" r="${radius}" fill="${fill}"/>`
+        : `<path d="${OUTLINES[symbol]}" transform="translate(${x} ${y}) scale(${radius})" fill="${fill}"/>`,
+    );
   }
   return `<g fill-opacity="0.8" fill-rule="evenodd">${found.join("")}</g>`;
 }
 
-function legendText(x, y) {
-  const lines = groups.filter((_, code) => !state.hidden.has(code)).map((group, k) =>
-    `<path d="${OUTLINES[group.symbol]}" fill-rule="evenodd" transform="translate(${x + 6} ${y + 8 + 20 * k}) scale(5)" fill="${colourOfSymbol(group)}"/><text class="number" x="${x + 20}" y="${y + 12 + 20 * k}">${escaped(cut(group.name, 34))}</text>`);
-  const { scale } = state, below = y + 20 * lines.length + 24;
+function legendParts(x, y) {
+  const shown = groups.filter((_, code) => !state.hidden.has(code)),
+    parts = [];
+  shown.forEach((group, k) => {
+    const place = `translate(${x + 6} ${y + 8 + 20 * k}) scale(5)`,
+      fill = colourOfSymbol(group);
+    parts.push(`<path d="${OUTLINES[group.symbol]}" fill-rule="evenodd" transform="${place}" fill="${fill}"/>`);
+    parts.push(`<text x="${x + 20}" y="${y + 12 + 20 * k}">${escaped(cut(group.name, 34))}</text>`);
+  });
+  const { scale } = state,
+    below = y + 20 * shown.length + 24;
   if (scale) {
     const stops = SCALE.map((colour, k) => `<stop offset="${k / 2}" stop-color="${css(colour)}"/>`).join("");
-    lines.push(`<defs><linearGradient id="scale">${stops}</linearGradient></defs><text class="number" x="${x}" y="${below}">${escaped(cut(scale.name, 36))}</text><rect x="${x}" y="${below + 8}" width="200" height="12" fill="url(#scale)"/>`
-      + `<text class="number" x="${x}" y="${below + 36}">${short(scale.low)}</text><text class="number" x="${x + 200}" y="${below + 36}" text-anchor="end">${short(scale.high)}</text>`);
+    parts.push(`<defs><linearGradient id="scale">${stops}</linearGradient></defs>`);
+    parts.push(`<text x="${x}" y="${below}">${escaped(cut(scale.name, 36))}</text>`);
+    parts.push(`<rect x="${x}" y="${below + 8}" width="200" height="12" fill="url(#scale)"/>`);
+    parts.push(`<text x="${x}" y="${below + 36}">${short(scale.low)}</text>`);
+    parts.push(`<text x="${x + 200}" y="${below + 36}" text-anchor="end">${short(scale.high)}</text>`);
   }
-  return lines.join("");
+  return parts;
 }
 
 // The same picture in pixels, twice as many as its size.
 function pngOf(text) {
   return new Promise((resolve, reject) => {
-    const image = new Image(), url = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
+    const image = new Image(),
+      url = URL.createObjectURL(new Blob([text], { type: "image/svg+xml" }));
     image.onerror = reject;
     image.onload = () => {
       const canvas = document.createElement("canvas");
@@ -84,15 +141,19 @@ function pngOf(text) {
 }
 
 async function copyText(button) {
-  const source = element(button.dataset.copies), selection = getSelection();
+  const source = element(button.dataset.copies),
+    selection = getSelection();
   try {
     await navigator.clipboard.writeText(source.textContent);
-  } catch { // pages from a file may not be allowed to
+  } catch {
+    // pages from a file may not be allowed to
     selection.selectAllChildren(source);
     document.execCommand("copy");
   }
   button.textContent = "Copied";
-  setTimeout(() => { button.textContent = "Copy"; }, 2000);
+  setTimeout(() => {
+    button.textContent = "Copy";
+  }, 2000);
 }
 
 function makeTakeaway() {
@@ -105,5 +166,7 @@ function makeTakeaway() {
     "save-selection": () => download(fileName("selection", "csv"), coordinateTable(selectedRows()), "text/csv"),
   };
   for (const [id, action] of Object.entries(actions)) element(id).addEventListener("click", action);
-  document.querySelectorAll("button[data-copies]").forEach((button) => button.addEventListener("click", () => copyText(button)));
+  document
+    .querySelectorAll("button[data-copies]")
+    .forEach((button) => button.addEventListener("click", () => copyText(button)));
 }
