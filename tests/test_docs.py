@@ -4,6 +4,7 @@ import ast
 import contextlib
 import importlib
 import io
+import json
 import re
 import warnings
 from pathlib import Path
@@ -184,6 +185,16 @@ def test_auto_fraction_is_what_the_documents_say():
     for document in ("README.md", "CHANGELOG.md", "docs/choosing_gamma.md", "src/contrapca/estimators/_pcpca.py"):
         assert said in read(document), document
     assert f'"auto" is **{AUTO_FRACTION:g}**' in read("docs/math.md")
+
+
+@pytest.mark.parametrize("notebook", NOTEBOOKS)
+def test_notebooks_were_run(notebook):
+    """From top to bottom, without errors; `tests/notebooks.py` checks that they still print what they show."""
+    cells = [cell for cell in json.loads(read(notebook))["cells"] if cell["cell_type"] == "code"]
+    assert [cell["execution_count"] for cell in cells] == list(range(1, len(cells) + 1))
+    kinds = {output.get("name", output["output_type"]) for cell in cells for output in cell["outputs"]}
+    assert kinds <= {"stdout", "execute_result", "display_data"}
+    assert len(read(notebook)) < 600_000
 
 
 def test_pictures_are_small():
