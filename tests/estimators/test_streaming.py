@@ -18,6 +18,7 @@ from contrapca import (
     PPCA,
     ContraPCA,
     Moments,
+    RatioPCA,
     contrast_path,
     contrast_test,
     gamma_limits,
@@ -43,7 +44,7 @@ def halves(model, left=X, right=Y):
 
 @pytest.mark.parametrize(
     "model",
-    [ContraPCA(2), PCPCA(2), CPCA(2, gamma=1.2), CLVM(2, 1, tol=1e-10), ContraPCA(2, scale="group")],
+    [ContraPCA(2), PCPCA(2), CPCA(2, gamma=1.2), CLVM(2, 1, tol=1e-10), ContraPCA(2, scale="group"), RatioPCA(2)],
     ids=str,
 )
 def test_every_estimator_takes_batches(model):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import replace
 from typing import Any, Self
 
@@ -106,43 +105,6 @@ class CLVM(Likelihood):
         self
         """
         return self._fit(X, y, background, None, sample_weight, background_weight, memory_limit)
-
-    def partial_fit(
-        self, X: Any, y: Any = None, *, background: Any = None, sample_weight: Any = None, background_weight: Any = None
-    ) -> Self:
-        """Add a batch of rows, and fit to all rows so far.
-
-        Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as each
-        group has rows enough; until then it only counts them. `moments_` has the moments so far, which can be saved.
-
-        Parameters
-        ----------
-        X, y, background, sample_weight, background_weight
-            As for `fit`, complete rows or Moments. A batch may have rows of one group only: `X` may be None.
-
-        Returns
-        -------
-        self
-        """
-        return self._partial_fit(None, X, y, background, sample_weight, background_weight)
-
-    def fit_batches(self, batches: Iterable[Any], *, checkpoint: Any = None) -> Self:
-        """Fit to rows that come in batches, of which one at a time is in memory.
-
-        Parameters
-        ----------
-        batches : iterable
-            Tables of the foreground, tuples (X, background), tuples (X, y) of stacked rows with `background_label`, or
-            dicts of the arguments of `partial_fit`. Rows are complete.
-        checkpoint : str or path-like, optional
-            A file that has the moments after every batch. If it exists, as many batches as it counts are skipped: a run
-            that was stopped, in whatever way, continues where it was. Remove it to start anew.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit_batches(batches, checkpoint, None)
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         check_count(self.n_shared, "n_shared")

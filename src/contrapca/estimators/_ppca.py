@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from typing import Any, Self
 
 from ._likelihood import Likelihood
@@ -119,7 +118,7 @@ class PPCA(Likelihood):
         """
         return self._fit(X, None, None, 0.0, sample_weight, memory_limit=memory_limit)
 
-    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Add a batch of rows, and fit to all rows so far.
 
         Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as
@@ -135,21 +134,4 @@ class PPCA(Likelihood):
         -------
         self
         """
-        return self._partial_fit(0.0, X, None, None, sample_weight, None)
-
-    def fit_batches(self, batches: Iterable[Any], *, checkpoint: Any = None) -> Self:
-        """Fit to rows that come in batches, of which one at a time is in memory.
-
-        Parameters
-        ----------
-        batches : iterable
-            Tables of complete rows, or dicts of the arguments of `partial_fit`.
-        checkpoint : str or path-like, optional
-            A file that has the moments after every batch. If it exists, as many batches as it counts are skipped: a run
-            that was stopped, in whatever way, continues where it was. Remove it to start anew.
-
-        Returns
-        -------
-        self
-        """
-        return self._fit_batches(batches, checkpoint, 0.0)
+        return super().partial_fit(X, sample_weight=sample_weight)

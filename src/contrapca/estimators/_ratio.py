@@ -102,13 +102,20 @@ class RatioPCA(Decomposition):
         return Ratio(self.end, bool(self.orthogonal))
 
     def fit(
-        self, X: Any, y: Any = None, *, background: Any = None, sample_weight: Any = None, background_weight: Any = None
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        background: Any = None,
+        sample_weight: Any = None,
+        background_weight: Any = None,
+        memory_limit: Any = None,
     ) -> Self:
         """Fit to a foreground and a background.
 
         Parameters
         ----------
-        X, y, background, sample_weight, background_weight
+        X, y, background, sample_weight, background_weight, memory_limit
             As for `CPCA`: tables or Moments, without missing values. Several backgrounds count by their rows.
 
         Returns
@@ -116,7 +123,7 @@ class RatioPCA(Decomposition):
         self
         """
         check_option(self.end, "end", ENDS)
-        return self._fit(X, y, background, self._strength(), sample_weight, background_weight)
+        return self._fit(X, y, background, self._strength(), sample_weight, background_weight, memory_limit)
 
     def _strength(self) -> float | None:
         ridge = check_ridge(self.ridge)

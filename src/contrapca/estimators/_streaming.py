@@ -23,9 +23,68 @@ class Streaming:
 
     _stream: Stream | None = None
 
-    def _partial_fit(self: Any, gamma: float | None, *batch: Any) -> Any:
+    def partial_fit(
+        self: Any,
+        X: Any,
+        y: Any = None,
+        *,
+        background: Any = None,
+        sample_weight: Any = None,
+        background_weight: Any = None,
+    ) -> Any:
+        """Add a batch of rows, and fit to all rows so far.
+
+        Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as each
+        group has rows enough; until then it only counts them. `moments_` has the moments so far, which can be saved.
+
+        Parameters
+        ----------
+        X, y, background, sample_weight, background_weight
+            As for `fit`, complete rows or Moments. A batch may have rows of one group only: `X` may be None.
+
+        Returns
+        -------
+        self
+        """
+        return self._partial_fit(X, y, background, sample_weight, background_weight)
+
+    def fit_batches(self: Any, batches: Iterable[Any], *, checkpoint: Any = None) -> Any:
+        """Fit to rows that come in batches, of which one at a time is in memory.
+
+        Parameters
+        ----------
+        batches : iterable
+            Tables of the foreground, tuples (X, background), tuples (X, y) of stacked rows with `background_label`, or
+            dicts of the arguments of `partial_fit`. Rows are complete.
+        checkpoint : str or path-like, optional
+            A file that has the moments after every batch. If it exists, as many batches as it counts are skipped: a run
+            that was stopped, in whatever way, continues where it was. Remove it to start anew.
+
+        Returns
+        -------
+        self
+        """
+        check_option(self.scale, "scale", self._scales)
+        gamma = self._strength_of_batches()
+        stream = Stream() if checkpoint is None or not Path(checkpoint).exists() else Stream.load(checkpoint)
+        for batch in itertools.islice(batches, stream.n_batches, None):
+            stream = stream.plus(*self._batch(batch))
+            if checkpoint is not None:
+                stream.save(checkpoint)
+        if lacking := self._lacks(stream, gamma):
+            raise GroupError(f"There are too few rows after {stream.n_batches} batches: {lacking}.")
+        fit = self._fit_of(stream, gamma)
+        self._stream = stream
+        return self._with_fit(fit)
+
+    def _strength_of_batches(self: Any) -> float | None:
+        """gamma, None if it is to be chosen or if the method has none but needs a background (CLVM)."""
+        return None if self._method is None else self._strength()
+
+    def _partial_fit(self: Any, *batch: Any) -> Any:
         """Add a batch, and solve as soon as there are rows enough; a failure leaves everything as it was."""
         check_option(self.scale, "scale", self._scales)
+        gamma = self._strength_of_batches()
         if self._stream is None and hasattr(self, "_state"):
             raise ValueError(
                 "This model was fitted by fit, or read from a file, and has no moments to add to: use a new one, and "
@@ -42,20 +101,6 @@ class Streaming:
                 fit = self._fit_of(stream, gamma)
         self._stream = stream
         return self if fit is None else self._with_fit(fit)
-
-    def _fit_batches(self: Any, batches: Iterable[Any], checkpoint: Any, gamma: float | None) -> Any:
-        """Add all batches, and solve once."""
-        check_option(self.scale, "scale", self._scales)
-        stream = Stream() if checkpoint is None or not Path(checkpoint).exists() else Stream.load(checkpoint)
-        for batch in itertools.islice(batches, stream.n_batches, None):
-            stream = stream.plus(*self._batch(batch))
-            if checkpoint is not None:
-                stream.save(checkpoint)
-        if lacking := self._lacks(stream, gamma):
-            raise GroupError(f"There are too few rows after {stream.n_batches} batches: {lacking}.")
-        fit = self._fit_of(stream, gamma)
-        self._stream = stream
-        return self._with_fit(fit)
 
     def _batch(self: Any, batch: Any) -> tuple[dict[str, Moments], dict[str, int], str | None]:
         """One batch of `fit_batches`."""
