@@ -9,10 +9,10 @@ import warnings
 
 from contrapca import PCPCA
 
-from . import cells, closed_form, field, finding, missing, path, posterior, report, timing
+from . import cells, closed_form, field, finding, missing, path, posterior, report, scale, timing
 
 CASES = closed_form.CASES | field.CASES
-PARTS = [*CASES, "import", "path", "missing", "posterior", "finding", "report", "cells", "memory"]
+PARTS = [*CASES, "import", "path", "missing", "posterior", "finding", "report", "cells", "scale", "memory"]
 MEMORY = closed_form.MEMORY | {"2,000 + 2,000 x 2,000, 30% missing, d = 5": (missing.large, 5, 0.3, 1500)}
 
 
@@ -42,6 +42,7 @@ def main() -> None:
         "finding": lambda: finding.lines(options.rounds),
         "report": lambda: report.lines(options.rounds),
         "cells": lambda: cells.lines(options.rounds),
+        "scale": lambda: scale.lines(options.rounds),
     }
     for name, lines in tables.items():
         if name in options.only:
