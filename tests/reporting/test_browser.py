@@ -9,6 +9,7 @@ import pytest
 from browsing import NASTY
 from contrapca import PCPCA, ContraPCA, report
 from contrapca.datasets import make_hidden_clusters
+from contrapca.reporting import _points
 
 # Every button of the page but those of groups and features, which have the names of the user's.
 BUTTONS = {
@@ -311,11 +312,18 @@ def test_a_feature_is_found_and_colours_the_points(opened, case):
     assert np.abs(shades / 254 - np.clip((values - low) / (high - low), 0, 1)).max() < 1 / 254
     page.click("#scale-off")
     assert page.evaluate("contrapcaReport.state.scale") is None
+    first = page.locator("#loadings button.name").first
+    first.focus()
+    for pressed in ("true", "false"):
+        page.keyboard.press("Enter")
+        assert first.get_attribute("aria-pressed") == pressed
+        assert first.evaluate("(button) => button === document.activeElement")  # the focus is kept
     page.fill("#search", "nothing like it")
     assert page.inner_text("#matched") == "0 features"
 
 
-def test_one_component_and_a_scale_of_labels(open_page, tmp_path):
+def test_one_component_and_a_scale_of_labels(open_page, tmp_path, monkeypatch):
+    monkeypatch.setattr(_points, "MAX_VALUES", 2 * 110)  # room for two features
     data = make_hidden_clusters(60, 50, 8, random_state=0)
     model = PCPCA(1, gamma=0.3).fit(data.foreground, background=data.background)
     given = {"background": data.background, "labels": np.arange(60.0)}
@@ -327,6 +335,13 @@ def test_one_component_and_a_scale_of_labels(open_page, tmp_path):
     assert shades[50:] == [round(254 * i / 59) for i in range(60)]
     ends = [page.inner_text(f"#scale-{end}") for end in ("low", "middle", "high")]
     assert ends == ["0", "29.5", "59"]
+    weakest = int(np.argmin(np.abs(model.loadings_[:, 0])))
+    page.fill("#search", f"x{weakest}")
+    page.locator("#matches button").click()
+    assert page.inner_text("#feature-note").startswith(
+        f"The page has no room for the values of x{weakest}: it holds those"
+    )
+    assert page.inner_text("#scale-name") == "label"
     page.set_slider(2)
     assert page.complaints == []
 

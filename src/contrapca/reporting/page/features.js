@@ -13,15 +13,19 @@ function largest(column, count) {
   return found.sort((a, b) => size[b] - size[a] || a - b).slice(0, count);
 }
 
-function featureButton(feature) {
-  const button = document.createElement("button"),
-    { scale } = state;
-  button.type = "button";
-  button.className = "name";
+// The button of a feature in a cell. It stays the same element, so that the keyboard's focus is not lost.
+function showButton(cell, feature) {
+  let button = cell.querySelector("button");
+  if (!button) {
+    button = document.createElement("button");
+    button.type = "button";
+    button.className = "name";
+    button.addEventListener("click", () => colourBy(state.scale?.feature === button.feature ? null : button.feature));
+    cell.replaceChildren(button);
+  }
+  button.feature = feature;
   button.textContent = button.title = featureNames[feature];
-  button.setAttribute("aria-pressed", String(scale?.feature === feature));
-  button.addEventListener("click", () => colourBy(scale?.feature === feature ? null : feature));
-  return button;
+  button.setAttribute("aria-pressed", String(state.scale?.feature === feature));
 }
 
 // Bars of both axes of the first picture.
@@ -49,7 +53,7 @@ function showBar(row, feature, loading, most) {
   const [head, bar, value] = row.children,
     fill = bar.querySelector(".fill"),
     width = (50 * Math.abs(loading)) / most;
-  head.replaceChildren(featureButton(feature));
+  showButton(head, feature);
   value.textContent = short(loading, 3);
   fill.style.width = `${width}%`;
   fill.style.left = `${loading < 0 ? 50 - width : 50}%`;
@@ -64,21 +68,18 @@ function showMatches() {
   for (let j = 0; wanted && j < featureNames.length; j++)
     if (featureNames[j].toLowerCase().includes(wanted)) found.push(j);
   const columns = found.length ? axes.map((axis) => loadings.column(step, axis)) : [];
-  found.sort(
-    (a, b) =>
-      Math.max(...columns.map((column) => Math.abs(column[b]))) -
-      Math.max(...columns.map((column) => Math.abs(column[a]))),
-  );
-  list.replaceChildren(
-    ...found.slice(0, MATCHES).map((feature) => {
-      const entry = document.createElement("li"),
-        numbers = document.createElement("span");
-      numbers.className = "value";
-      numbers.textContent = columns.map((column) => short(column[feature], 3)).join(", ");
-      entry.append(featureButton(feature), numbers);
-      return entry;
-    }),
-  );
+  const size = (feature) => Math.max(...columns.map((column) => Math.abs(column[feature])));
+  found.sort((a, b) => size(b) - size(a));
+  const shown = found.slice(0, MATCHES);
+  while (list.children.length > shown.length) list.lastElementChild.remove();
+  shown.forEach((feature, i) => {
+    const entry = list.children[i] ?? list.appendChild(document.createElement("li"));
+    if (!entry.children.length) entry.append(document.createElement("span"), document.createElement("span"));
+    const [name, numbers] = entry.children;
+    showButton(name, feature);
+    numbers.className = "value";
+    numbers.textContent = columns.map((column) => short(column[feature], 3)).join(", ");
+  });
   const count = found.length.toLocaleString("en"),
     more = found.length > MATCHES ? `; the ${MATCHES} with the largest loadings are shown` : "";
   element("matched").textContent = wanted ? `${count} feature${found.length === 1 ? "" : "s"}${more}` : "";
