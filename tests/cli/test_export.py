@@ -2,6 +2,7 @@
 
 import csv
 import json
+from pathlib import Path
 from xml.etree import ElementTree
 
 import numpy as np
@@ -58,7 +59,7 @@ def test_export_of_a_saved_model_without_labels(folder, run):
     assert run(*fit, "--gamma", "0.1").code == 0
     outcome = run(*TABLES, "--ignore", "stage", "--model", "r/model.npz", "--no-test", "-o", "out")
     assert outcome.code == 0, outcome.err
-    assert outcome.out.splitlines()[-1] == f"Methods:     {'out/methods.txt'}"
+    assert outcome.out.splitlines()[-1] == f"Methods:     {Path('out/methods.txt')}"
     assert "gamma = 0.1000" in (folder / "out" / "methods.txt").read_text()
     assert "component_2" not in rows_of(folder / "out" / "loadings.csv")[0]
 

@@ -664,7 +664,10 @@ def test_a_cluster_is_named_by_what_differs(data):
         assert names[2].startswith("cluster 3: low c")
 
 
-@pytest.mark.parametrize("kind", ["gaussian", "t3", "uniform", "gradient", "lognormal"])
+@pytest.mark.parametrize(
+    "kind",
+    ["gaussian", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("t3", "uniform", "gradient", "lognormal"))],
+)
 def test_no_clusters_where_there_are_none(kind):
     """Heavy tails and gradients need several Gaussians, but rarely have valleys; two far groups always have one."""
     draw = {
