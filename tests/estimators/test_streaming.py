@@ -25,7 +25,7 @@ from contrapca import (
     held_out_contrast,
     memory_estimate,
 )
-from contrapca.exceptions import GroupError, InfeasibleGammaError, ModelFileError, TableFileError
+from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, ModelFileError, TableFileError
 from contrapca.rows import _numpy, opened
 
 pytestmark = pytest.mark.filterwarnings("ignore:PCPCA still shows")
@@ -96,7 +96,8 @@ def test_batches_of_moments():
 @pytest.mark.parametrize(
     ("batch", "message"),
     [
-        ({"X": X[:, 1:]}, "This batch has 5 features, but the earlier ones 6"),
+        ({"X": X[:, 1:]}, "X has 5 features, but PCPCA is expecting 6 features"),
+        ({"X": None, "background": Y[:, 1:]}, "This batch has 5 features, but the earlier ones 6"),
         ({"X": np.where(X > 3, np.nan, X)}, "Input contains NaN"),
         ({"X": np.where(X > 3, np.inf, X)}, "Input contains infinity"),
         ({"X": X[:0]}, "0 sample"),
@@ -120,10 +121,12 @@ def test_a_bad_batch_leaves_the_model_as_it_was(batch, message):
 
 def test_fit_keeps_no_moments():
     model = PCPCA(2, gamma=0.2).fit(X, background=Y)
-    with pytest.raises(ValueError, match="has no moments to add to"):
-        model.partial_fit(X)
     with pytest.raises(AttributeError, match="has seen no batches"):
         _ = model.n_samples_seen_
+    with pytest.warns(ContrastWarning, match="partial_fit starts anew, without those rows"):
+        model.partial_fit(X)
+    assert not model.__sklearn_is_fitted__()
+    assert model.n_samples_seen_ == 150
     assert halves(PCPCA(2, gamma=0.2)).fit(X[:20], background=Y)._stream is None
 
 

@@ -17,6 +17,7 @@ from ..fitting import Fit, Settings
 from ..gaussian import LatentGaussian
 from ..groups import Tables, like_table
 from ..moments import SPECTRAL, Complete, Incomplete, collect_incomplete
+from ..rows import Blocked
 from ..uncertainty import ContrastPosterior, sample_posterior
 from ..units import Units
 from ._base import Decomposition
@@ -110,7 +111,9 @@ class Likelihood(Decomposition):
         y : array-like of shape (n,), optional
             With `background_label`, rows with that label are dropped.
         """
-        log_likelihood = np.asarray(self.score_samples(X))
+        log_likelihood = self.score_samples(X)
+        if hasattr(log_likelihood, "compute"):  # a dask array
+            log_likelihood = log_likelihood.compute()
         if y is not None and self.background_label is not None:
             groups, _ = label_groups(y, self.background_label, log_likelihood.shape[0])
             log_likelihood = chosen(log_likelihood, groups == 0)
@@ -198,7 +201,7 @@ class Likelihood(Decomposition):
         True
         """
         rows, _ = self._rows(X)
-        rows = rows[:]
+        rows = rows[:] if isinstance(rows, Blocked) else rows
         if is_sparse(rows):
             raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
         if n_draws is not None:

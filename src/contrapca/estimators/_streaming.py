@@ -9,11 +9,14 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from sklearn.utils.validation import validate_data
+
 from .._checks import check_option
 from .._util.text import listed
-from ..exceptions import GroupError, RankError
+from ..exceptions import GroupError, RankError, warn
 from ..fitting import Fit
 from ..moments import Moments, Stream, read, read_batch
+from ..rows import Blocked
 
 BATCH_KEYS = ("X", "y", "background", "sample_weight", "background_weight")
 
@@ -84,21 +87,25 @@ class Streaming:
     def _partial_fit(self: Any, *batch: Any) -> Any:
         """Add a batch, and solve as soon as there are rows enough; a failure leaves everything as it was."""
         check_option(self.scale, "scale", self._scales)
-        gamma = self._strength_of_batches()
-        if self._stream is None and hasattr(self, "_state"):
-            raise ValueError(
-                "This model was fitted by fit, or read from a file, and has no moments to add to: use a new one, and "
-                "pass Moments of the earlier rows to partial_fit first."
-            )
+        gamma, before = self._strength_of_batches(), self._stream
         X, y, background, sample_weight, background_weight = batch
+        is_table = X is not None and not isinstance(X, Moments | Blocked)
+        first = before is None or "foreground" not in before.counts
+        if is_table and not first:
+            validate_data(self, X, reset=False, skip_check_array=True)  # names and number of features
         found = read_batch(
             X, y, background, self.background_label, sample_weight, background_weight, type(self).__name__
         )
-        stream = (self._stream or Stream()).plus(*found)
+        stream = (before or Stream()).plus(*found)
         fit = None
         if not self._lacks(stream, gamma):
             with contextlib.suppress(RankError):  # too few rows for so many components: wait for more
                 fit = self._fit_of(stream, gamma)
+        if before is None and hasattr(self, "_state"):
+            warn("This model was fitted by fit, which keeps no moments: partial_fit starts anew, without those rows.")
+            del self._state
+        if is_table and first:
+            validate_data(self, X, skip_check_array=True)
         self._stream = stream
         return self if fit is None else self._with_fit(fit)
 

@@ -47,6 +47,10 @@ class Blocked(ABC):
     def reduce(self, function: Callable[..., R], merge: Callable[[R, R], R], *along: Array | None) -> R:
         """Merge function(block, *pieces) of all blocks; the pieces are those of arrays along the rows."""
 
+    @abstractmethod
+    def __getitem__(self, rows: Any) -> Any:
+        """Rows chosen by a mask, not read yet; or a slice or numbers of rows, in ascending order, in memory."""
+
     @property
     def size(self) -> int:
         """Number of values."""
