@@ -1,17 +1,20 @@
-"""Rows that are read when they are needed: dask arrays, and datasets of HDF5 and zarr files."""
+"""Matrices of an AnnData that are read when they are needed: dask arrays, and datasets of HDF5 and zarr files."""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.sparse as sp
 
-from .._util.arrays import Rows, is_sparse, row_slices
+from .._util.arrays import Rows, is_sparse
+from ._blocked import Blocked, FileRows
 
-LIBRARIES = ("anndata", "dask", "h5py", "zarr")  # anndata has types for sparse datasets
-READ_BYTES = 64 * 2**20  # of rows of a file at a time; dask arrays are read by their own chunks
+LIBRARIES = ("anndata", "dask", "h5py", "zarr")  # anndata has types for sparse datasets, and for views
+READ_BYTES = 64 * 2**20  # of rows of a file at a time, in float64; dask arrays are read by their own chunks
+
+Mask = npt.NDArray[np.bool_]
 
 
 def is_lazy(table: Any) -> bool:
@@ -20,24 +23,31 @@ def is_lazy(table: Any) -> bool:
     return not in_memory and type(table).__module__.partition(".")[0] in LIBRARIES
 
 
-def in_memory(table: Any) -> Rows:
-    """A table as a plain array or CSR matrix, without a copy where it is one; subclasses are left behind."""
-    return sp.csr_array(table) if is_sparse(table) else np.asarray(table)
+def in_memory(table: Any, mask: Mask | None = None) -> Rows:
+    """Some columns of a table (None: all) as a plain array or CSR matrix, without a copy where possible."""
+    if getattr(table, "format", "") == "csc" and not is_sparse(table):  # in a file, where rows cannot be read
+        table = table.to_memory()
+    rows = sp.csr_array(table) if is_sparse(table) else np.asarray(table)
+    return rows if mask is None else rows[:, mask]
 
 
-def read_blocks(table: Any) -> Iterator[Rows]:
-    """Yield all rows of a lazy table (n, D) in consecutive blocks, each read once; sparse blocks stay sparse."""
+def lazy_rows(table: Any, mask: Mask | None = None) -> Blocked:
+    """Some columns of a lazy table (None: all) as rows that are read block by block; sparse blocks stay sparse."""
     if hasattr(table, "dask"):
-        if table.numblocks[1] > 1:
-            raise ValueError(
-                f"The features of this dask array are in {table.numblocks[1]} chunks, but rows must be whole: use "
-                "X.rechunk((X.chunks[0], -1))."
-            )
-        for k in range(table.numblocks[0]):
-            yield in_memory(table.blocks[k].compute())
-    elif getattr(table, "format", "") == "csc":  # rows of it cannot be read by themselves
-        yield in_memory(table.to_memory())
-    else:
-        n, D = table.shape
-        for part in row_slices(n, max(1, READ_BYTES // (8 * D))):
-            yield in_memory(table[part])
+        from ._dask import DaskRows
+
+        return DaskRows(table if mask is None else table[:, np.flatnonzero(mask)])
+    return FileRows([_Columns(table, mask)], READ_BYTES)
+
+
+class _Columns:
+    """Some columns of a dataset: slices of rows are arrays or CSR matrices."""
+
+    def __init__(self, table: Any, mask: Mask | None):
+        self.table, self.mask = table, mask
+        self.shape = table.shape[0], table.shape[1] if mask is None else int(mask.sum())
+        self.dtype, self.sparse = table.dtype, hasattr(table, "format")
+        self.chunks = None if self.sparse else getattr(table, "chunks", None)
+
+    def __getitem__(self, rows: slice) -> Rows:
+        return in_memory(self.table[rows], self.mask)

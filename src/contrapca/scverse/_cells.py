@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass
-from itertools import chain
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from .._util.arrays import Rows, is_sparse
+from .._util.arrays import Array, Rows, is_sparse
 from .._util.text import listed, plural
 from ..blocks import Indices
 from ..exceptions import GroupError, warn
 from ..groups import Groups
 from ..moments import MAX_DENSE, DenseScatter, Moments
-from ..rows import in_memory, is_lazy, read_blocks
+from ..rows import in_memory, is_lazy, labelled_moments, lazy_rows
 from ..tables import with_names
 from ._obs import column, did_you_mean, group_cells
 
 HIGHLY_VARIABLE = "highly_variable"
-KEEP_BYTES = 2**30  # of a matrix that is read lazily; a larger one is not kept in memory, but reduced to moments
+KEEP_BYTES = 2**30  # of a lazy matrix; a larger one is not kept in memory, but reduced to moments
+FILLED = 0.1  # of a sparse matrix whose values are not counted before they are read
 CHECKED_ROWS = 1000  # for whole numbers
 
 
@@ -64,72 +62,45 @@ class Cells:
             return {}
         return {"blocks": self.blocks.foreground, "background_blocks": self.blocks.background}
 
+    @property
+    def is_large(self) -> bool:
+        """Whether the matrix is lazy and too large to be kept in memory, but not for moments of its genes."""
+        matrix, D = self.matrix, len(self.names)
+        if not is_lazy(matrix) or getattr(matrix, "format", "") == "csc" or D > MAX_DENSE:
+            return False
+        sparse = hasattr(matrix, "format") or is_sparse(getattr(matrix, "_meta", None))
+        return bool(8.0 * matrix.shape[0] * D * (FILLED if sparse else 1.0) > KEEP_BYTES)
+
     def read(self) -> Rows:
         """The chosen columns of all cells in memory, shape (n_obs, D); a lazy table is read once."""
-        if is_lazy(self.matrix):
-            return _stacked(list(self.read_blocks()))
-        return self._chosen(in_memory(self.matrix))
+        if is_lazy(self.matrix) and getattr(self.matrix, "format", "") != "csc":
+            return with_names(self.lazy()[:], self.names)
+        return with_names(in_memory(self.matrix, self.mask), self.names)
 
-    def read_blocks(self) -> Iterator[Rows]:
-        """The same of a lazy table, block by block."""
-        for block in read_blocks(self.matrix):
-            yield self._chosen(block)
-
-    def _chosen(self, block: Rows) -> Rows:
-        return with_names(block if self.mask is None else block[:, self.mask], self.names)
+    def lazy(self) -> Any:
+        """The same of a lazy table, to be read block by block."""
+        return lazy_rows(self.matrix, self.mask)
 
     def split(self, table: Rows) -> Groups[Rows]:
         """The rows of each group, from the table of all cells."""
         return self.groups.map(lambda cells: with_names(table[cells], self.names))
 
-    def data(self) -> Rows | Groups[Moments]:
-        """What a fit needs: the table of all cells, or, if it is lazy and large, the moments of both groups.
-
-        Either way a lazy table is read once, and sparse blocks stay sparse. With more than 8000 genes moments would be
-        larger than sparse rows, so the rows are kept.
-        """
-        if not is_lazy(self.matrix) or len(self.names) > MAX_DENSE:
-            return self.read()
-        kept, n_bytes, n_rows, rest = [], 0.0, 0, self.read_blocks()
-        for block in rest:
-            kept.append(block)
-            n_bytes, n_rows = n_bytes + _size(block), n_rows + block.shape[0]
-            if n_bytes * self.matrix.shape[0] / n_rows > KEEP_BYTES:
-                return self._moments(chain(kept, rest))
-        return _stacked(kept)
-
-    def _moments(self, blocks: Iterator[Rows]) -> Groups[Moments]:
-        """The moments of each group, block after block."""
+    def moments(self) -> Groups[Moments]:
+        """The moments of each group of a lazy table, all in one pass, where its blocks are."""
         group_of = np.full(self.matrix.shape[0], -1)
         for k, cells in enumerate(self.groups):
             group_of[cells] = k
-        found: list[Moments | None] = [None for _ in self.groups]
-        start = 0
-        for block in blocks:
-            own = group_of[start : start + block.shape[0]]
-            start += block.shape[0]
-            for k, known in enumerate(found):
-                if np.any(own == k):
-                    part = _moments_of(with_names(block[own == k], self.names), self.names)
-                    found[k] = part if known is None else known + part
-        return Groups.from_items([group for group in found if group is not None], self.groups.names)
+        found = labelled_moments(self.lazy(), group_of, len(self.groups))
+        return Groups.from_items((self._checked(*part) for part in found), self.groups.names)
 
-
-def _moments_of(rows: Rows, names: list[str]) -> Moments:
-    if rows.shape[0] > 1:
-        return Moments.from_rows(rows)
-    mean = np.ravel(rows.toarray() if is_sparse(rows) else rows).astype(np.float64)  # a block may have one cell
-    return Moments(1.0, mean, DenseScatter(np.zeros((mean.size, mean.size))), tuple(names))
-
-
-def _size(block: Rows) -> float:
-    return float(block.data.nbytes + block.indices.nbytes if is_sparse(block) else block.nbytes)
-
-
-def _stacked(blocks: list[Rows]) -> Rows:
-    if len(blocks) == 1:
-        return blocks[0]
-    return sp.vstack(blocks, format="csr") if is_sparse(blocks[0]) else np.concatenate(blocks)
+    def _checked(self, weight: float, mean: Array, scatter: Array) -> Moments:
+        bad = np.flatnonzero(~np.isfinite(mean) | ~np.isfinite(np.diagonal(scatter)))
+        if bad.size:
+            raise ValueError(
+                f"Input contains NaN, infinity or values too large to be squared in {bad.size} of {mean.size} features "
+                f"(the first: {self.names[bad[0]]!r}). A lazy matrix of this size needs complete, finite values."
+            )
+        return Moments(weight, mean, DenseScatter(scatter), tuple(self.names))
 
 
 def choose(
@@ -219,18 +190,20 @@ def _mask(adata: Any, mask_var: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]
     return mask_var if by_name else mask, mask
 
 
-def warn_of_counts(rows: Rows, cells: Cells) -> None:
-    """Warn if values of genes are whole numbers, none negative and not only 0 and 1: counts without a logarithm."""
-    if not cells.of_genes:
-        return
+def looks_like_counts(rows: Rows) -> bool:
+    """Whether values are whole numbers, none negative and not only 0 and 1; some rows are enough."""
     some = rows[np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], CHECKED_ROWS)).astype(int))]
     values = np.ravel(some.data if is_sparse(some) else some)
-    if values.size and values.min() >= 0 and values.max() > 1 and np.all(values == np.rint(values)):
-        warn(
-            "The values look like counts (whole numbers, none negative), whose few large ones would dominate: use "
-            "log values, for example sc.pp.normalize_total(adata) and sc.pp.log1p(adata), or name a layer that has "
-            "them with layer=."
-        )
+    return bool(values.size and values.min() >= 0 and values.max() > 1 and np.all(values == np.rint(values)))
+
+
+def warn_of_counts() -> None:
+    """Warn of counts without a logarithm."""
+    warn(
+        "The values look like counts (whole numbers, none negative), whose few large ones would dominate: use log "
+        "values, for example sc.pp.normalize_total(adata) and sc.pp.log1p(adata), or name a layer that has them with "
+        "layer=."
+    )
 
 
 def check_n_comps(n_comps: Any, n_features: int) -> None:

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from operator import add
 from typing import Any
 
 import numpy as np
 
 from .._util.arrays import Array, Rows
 from ..estimators import CPCA
-from ..groups import Groups
 from ..selection import HeldOutContrast, held_out_contrast
-from ._cells import Cells, check_n_comps, choose, warn_of_counts
+from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts
 from ._donors import warn_of_donors
 from ._results import Keys, check_writable, fit_results, write
 
@@ -58,18 +58,28 @@ def run_fit(
 def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:
     """The fitted model, the latents of all cells, and ratios on unseen donors if there are blocks."""
     searches = isinstance(estimator, CPCA) and estimator.gamma == "auto"  # on held-out cells, as ratios are computed
-    data = cells.read() if searches or cells.blocks is not None else cells.data()
-    if isinstance(data, Groups):
-        model = estimator.fit(data.foreground, background=data.background)
-        return model, np.concatenate([latents_of(model, block) for block in cells.read_blocks()]), None
-    warn_of_counts(data, cells)
-    rows, held_out = cells.split(data), None
+    if cells.is_large and not searches and cells.blocks is None:
+        return *_fitted_in_blocks(cells, estimator), None
+    table = cells.read()
+    if cells.of_genes and looks_like_counts(table):
+        warn_of_counts()
+    rows, held_out = cells.split(table), None
     if cells.blocks is not None:
         held_out = held_out_contrast(estimator, rows.foreground, background=rows.background, **cells.given_blocks)
         if searches:
             estimator.set_params(gamma=held_out.gamma)
     model = estimator.fit(rows.foreground, background=rows.background)
-    return model, latents_of(model, data), held_out
+    return model, latents_of(model, table), held_out
+
+
+def _fitted_in_blocks(cells: Cells, estimator: Any) -> tuple[Any, Array]:
+    """The same from moments: one pass for the fit, and one for the latents."""
+    moments = cells.moments()
+    model = estimator.fit(moments.foreground, background=moments.background)
+    parts = cells.lazy().reduce(lambda block: [(latents_of(model, block), looks_like_counts(block))], add)
+    if cells.of_genes and all(are_counts for _, are_counts in parts):
+        warn_of_counts()
+    return model, np.concatenate([latents for latents, _ in parts])
 
 
 def latents_of(model: Any, table: Rows) -> Array:

@@ -12,7 +12,7 @@ from ..estimators import CLVM, CPCA, PCPCA, ContraPCA
 from ..groups import Groups
 from ..selection import compare as compare_tables
 from ..selection import contrast_test
-from ._cells import Cells, check_n_comps, choose, warn_of_counts
+from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts
 from ._donors import warn_of_donors
 from ._fit import run_fit
 from ._obs import column, frame
@@ -371,7 +371,8 @@ def _tables(adata: Any, choice: dict[str, Any], copy: bool, labels: str | None =
     check_writable(adata, copy)
     warn_of_donors(adata.obs, cells)
     table = cells.read()
-    warn_of_counts(table, cells)
+    if cells.of_genes and looks_like_counts(table):
+        warn_of_counts()
     return cells, cells.split(table)
 
 
