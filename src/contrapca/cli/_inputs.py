@@ -205,7 +205,8 @@ def _findings_of_tables(tables: list[DataTable], options: Namespace, without: se
     texts: dict[str, list[str]] = {}
     for given, group in zip(tables, ("cases", "controls") if len(tables) > 1 else ("table",), strict=True):
         found += repeated_names(_names_of_rows(given), group)
-        texts |= {name: given.as_text(name).tolist() for name in given.texts if name not in without}
+        beside = {} if given.annotated else given.texts
+        texts |= {name: given.as_text(name).tolist() for name in beside if name not in without}
         if empty := [name for name in given.empty if name and name not in without]:
             found.append(both("empty column", f"{given.path!r} has no values in {listed(empty)}."))
     found += dropped_columns({name: cells for name, cells in texts.items() if name not in _mixed(tables)})

@@ -46,6 +46,8 @@ class DataTable:
         The text that it was read from, to write it again with few changes.
     missing : tuple of str
         Words that mean a missing value, besides NA and the like.
+    annotated : bool
+        Whether `texts` describe the rows, as `obs` of an AnnData does, and were never meant as features.
     """
 
     path: str
@@ -59,6 +61,7 @@ class DataTable:
     notes: list[str] = field(default_factory=list)
     source: TextFile | None = None
     missing: tuple[str, ...] = ()
+    annotated: bool = False
 
     def __post_init__(self) -> None:
         check_distinct(self.path, self.names)
