@@ -16,10 +16,12 @@ def folder(tmp_path, monkeypatch, need):
 
 
 def same_page(left, right):
-    """Summaries that differ only in the command and the files."""
+    """Summaries that differ only in the command, the files, and the words of the advice that follows a caution."""
     for name in left.keys() | right.keys():
-        if name not in ("code", "sources", "data", "reproduce"):
+        if name not in ("code", "sources", "data", "reproduce", "cautions"):
             assert left[name] == right[name], name
+    cautions = [[text.partition(". ")[0] for text in summary["cautions"]] for summary in (left, right)]
+    assert cautions[0] == cautions[1]
     assert {k: v for k, v in left["data"].items() if k != "sources"} == {
         k: v for k, v in right["data"].items() if k != "sources"
     }
