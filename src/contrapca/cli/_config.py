@@ -15,7 +15,7 @@ from .._util.text import did_you_mean
 from .._version import __version__
 from ._parser import commands_of
 
-NOT_SAVED = {"command", "config", "save_config", "shell", "debug", "force"}
+NOT_SAVED = {"command", "config", "save_config", "shell", "debug", "force", "quiet", "json"}
 
 
 def parse(parser: argparse.ArgumentParser, given: list[str]) -> argparse.Namespace:
