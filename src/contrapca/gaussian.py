@@ -278,6 +278,7 @@ def masked_inverses(W: Array, sigma2: float, masks: Array) -> tuple[Array, Array
     for k in range(d):  # Cholesky's factor, in the lower triangle
         column = root[k:, k]
         column -= np.einsum("jp,ijp->ip", root[k, :k], root[k:, :k])
+        np.maximum(column[0], sigma2, out=column[0])  # as it would be without rounding
         column /= np.sqrt(column[0])
     inverse_root = np.zeros((d, d, P))
     for i in range(d):  # by forward substitution

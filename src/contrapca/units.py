@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ._checks import check_option
-from ._util.archive import check_arrays
+from ._util.archive import LARGEST, SMALLEST, check_arrays, check_number
 from ._util.arrays import Array, Rows
 from ._util.devices import cast, float_type, namespace, on_device, put, stacked
 from ._util.text import default_names
@@ -102,11 +102,11 @@ class Units:
         """Units read from a file, checked."""
         found = check_arrays(arrays, {f"{prefix}.{name}": "D" for name in ("mean", "variance", "scale")}, names)
         mean, variance, scale = found.values()
-        weight, dtype = float(facts["weight"]), str(facts["dtype"])
+        weight, dtype = float(check_number(facts, "weight", SMALLEST, LARGEST)), str(facts["dtype"])
         if mean.size != n_features:
             raise ValueError(f"{prefix}.mean has {mean.size} features, and the others {n_features}")
-        if np.any(scale <= 0) or np.any(variance < 0) or not 0 < weight < np.inf or dtype not in ("float32", "float64"):
-            raise ValueError("its scales, variances, number of rows or float type are impossible")
+        if np.any(scale <= 0) or np.any(variance < 0) or dtype not in ("float32", "float64"):
+            raise ValueError("its scales, variances or float type are impossible")
         return cls(weight, mean, variance, scale, names, dtype)
 
 

@@ -5,6 +5,9 @@ import pytest
 
 from contrapca import PCPCA, ContraPCA, contrast_path, load
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError
+from contrapca.fitting import masked_rank
+from contrapca.groups import Groups
+from contrapca.moments import observe
 from oracle_contrapca import fit_contrapca
 
 
@@ -154,3 +157,42 @@ def test_an_improper_posterior_names_what_would_do():
     X, Y, _ = planted(n=60)
     with pytest.raises(ImproperPosteriorError, match="n_latent="):
         ContraPCA(2, gamma=0.25).fit(X, background=Y).posterior(X, background=Y)
+
+
+# ---------------------------------------------------------------------- missing values
+
+
+def incomplete(n, D, shared, own, holes, seed):
+    """Rows with planted dimensions, and holes."""
+    rng = np.random.default_rng(seed)
+    planted = np.random.default_rng(7).standard_normal((shared, D)), rng.standard_normal((own, D))
+    rows = rng.standard_normal((n, D)) + 1.5 * sum(rng.standard_normal((n, len(part))) @ part for part in planted)
+    return np.where(rng.random(rows.shape) < holes, np.nan, rows)
+
+
+@pytest.mark.parametrize(("n", "D", "holes"), [(60, 10, 0.3), (80, 20, 0.2), (200, 40, 0.3), (500, 60, 0.1)])
+def test_the_rank_of_incomplete_rows_is_that_of_complete_ones(n, D, holes):
+    """What missing values add to the noise is no dimension: without its edge 4 to 57 are found."""
+    for planted in (0, 1, 2):
+        found = [
+            masked_rank(Groups.of(*(observe(incomplete(n, D, 0, planted, holes, seed + k))[0] for k in (0, 9))), 2)
+            for seed in range(3)
+        ]
+        assert np.median(found) == planted + 3  # those shown, and one to spare
+
+
+def test_values_missing_in_both_groups():
+    """Of ten features with 30 % missing, nine dimensions were taken, for which there is no maximum."""
+    X, Y = incomplete(60, 10, 1, 2, 0.3, 1), incomplete(60, 10, 1, 0, 0.3, 2)
+    model = ContraPCA(2).fit(X, background=Y)
+    assert model.n_latent_ <= 6
+    assert model.gamma_ > 0.05
+
+
+@pytest.mark.slow
+def test_refits_with_values_missing_in_both_groups_succeed():
+    """At least 95 %: 11 of 60 before."""
+    X, Y = incomplete(80, 20, 1, 2, 0.2, 1), incomplete(50, 20, 1, 0, 0.2, 2)
+    model = ContraPCA(2).fit(X, background=Y)
+    found = model.bootstrap(X, background=Y, n_resamples=40, random_state=0, progress=False)
+    assert found.failures <= 2

@@ -9,9 +9,10 @@ import scipy.sparse as sp
 import oracles
 from conftest import implicit_moments
 from contrapca import CPCA, PCPCA, gamma_limits
-from contrapca.exceptions import InfeasibleGammaError, RankError
+from contrapca.exceptions import ContrastWarning, InfeasibleGammaError, RankError, SolverError
 from contrapca.groups import Groups
-from contrapca.limits import _gamma_limits, pcpca_limit
+from contrapca.limits import _exact, _gamma_limits, pcpca_limit
+from contrapca.rows import _scipy as sparse_rows
 
 
 @pytest.mark.parametrize("solver", ["eigh", "dual", "lanczos"])
@@ -40,6 +41,63 @@ def test_sparse_tables_give_the_same():
     dense = gamma_limits(X.toarray(), background=Y.toarray(), n_components=3)
     for name, value in dense.gamma.items():
         assert found.gamma[name] == pytest.approx(value, rel=1e-8, abs=1e-9), name
+
+
+def sparse_groups(n, m, D, seed=0):
+    return [sp.random(rows, D, density=0.05, random_state=seed + k, format="csr") for k, rows in enumerate((n, m))]
+
+
+@pytest.fixture
+def nothing_square(monkeypatch):
+    """Sparse rows are not made a D x D matrix."""
+
+    def scatter(rows, *others):
+        raise AssertionError(f"a matrix of order {rows.shape[1]} was formed")
+
+    monkeypatch.setattr(sparse_rows, "scatter", scatter)
+
+
+@pytest.mark.parametrize("d", [1, 4])
+def test_the_limit_of_cpca_for_sparse_rows_fewer_than_features(d, nothing_square):
+    """Each group varies in directions of its own; a foreground inside the span of the background does not."""
+    X, Y = sparse_groups(50, 60, 900)
+    assert gamma_limits(X, background=Y, n_components=d).cpca == math.inf
+    mixed = sp.csr_array(np.random.default_rng(0).standard_normal((50, 60)) @ Y)
+    found = gamma_limits(mixed, background=Y, n_components=d).cpca
+    assert found == pytest.approx(oracles.cpca_limit(mixed.toarray(), Y.toarray(), d), rel=1e-8)
+
+
+def test_a_few_own_directions_are_not_enough(nothing_square):
+    X, Y = sparse_groups(50, 60, 900)
+    mixed = sp.vstack([np.random.default_rng(0).standard_normal((40, 60)) @ Y, X[:3]], format="csr")
+    limits = [gamma_limits(mixed, background=Y, n_components=d).cpca for d in (3, 4)]
+    assert limits[0] == math.inf
+    assert limits[1] == pytest.approx(oracles.cpca_limit(mixed.toarray(), Y.toarray(), 4), rel=1e-8)
+
+
+@pytest.mark.parametrize("d", [1, 3])
+def test_the_limit_of_cpca_where_no_matrix_fits(d, nothing_square, monkeypatch):
+    monkeypatch.setattr(_exact, "MAX_DENSE", 100)
+    monkeypatch.setattr(_gamma_limits, "MAX_DENSE", 100)
+    X, Y = sparse_groups(800, 900, 550)
+    found = gamma_limits(X, background=Y, n_components=d).cpca
+    assert found == pytest.approx(oracles.cpca_limit(X.toarray(), Y.toarray(), d), rel=1e-6)
+    constant = sp.csr_array(Y.toarray() * (np.arange(550) >= 2))  # so that only the foreground varies in two features
+    found = gamma_limits(X, background=constant, n_components=d).cpca
+    assert found == pytest.approx(oracles.cpca_limit(X.toarray(), constant.toarray(), d), rel=1e-6)
+    assert (found == math.inf) == (d <= 2)
+
+
+def test_a_limit_that_is_not_found_is_not_made_up(monkeypatch):
+    monkeypatch.setattr(_exact, "MAX_DENSE", 100)
+    monkeypatch.setattr(_exact, "MAX_ITERATIONS", 2)
+    X, Y = sparse_groups(800, 900, 550)
+    with pytest.warns(ContrastWarning, match="limit of gamma for CPCA was not found: it is at least"):
+        found = gamma_limits(X, background=Y, n_components=2)
+    assert math.isnan(found.cpca)
+    assert 0 < found.pcpca < 1
+    with pytest.raises(SolverError, match="it is at least"):
+        CPCA(2, gamma=1e9).fit(X, background=Y)
 
 
 @pytest.mark.parametrize("d", [1, 3, 10])

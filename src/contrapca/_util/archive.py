@@ -21,6 +21,9 @@ from .files import atomic_write
 FORMAT, VERSION = "contrapca", 3
 HEADER = "header"  # the archive's member that holds the JSON text, as bytes
 NAMES = "feature_names"
+ROUNDING = 1e-9  # of the largest entry: how far below 0 a variance may be
+LARGEST = float(np.finfo(np.float64).max)
+SMALLEST = float(np.finfo(np.float64).smallest_subnormal)
 
 
 def write_archive(
@@ -170,6 +173,7 @@ def check_arrays(
     names: Sequence[str] | None = None,
     *,
     may_be_nan: Collection[str] = (),
+    not_negative: Collection[str] = (),
 ) -> dict[str, npt.NDArray[Any]]:
     """The arrays of floats of an archive that belong to an object, or a ValueError that says what is wrong.
 
@@ -183,6 +187,8 @@ def check_arrays(
         Of the features.
     may_be_nan : collection of str
         Arrays that need not be finite.
+    not_negative : collection of str
+        Arrays that are 0 or more, up to rounding.
     """
     sizes = {} if names is None else {"D": len(names)}
     found = {}
@@ -200,5 +206,30 @@ def check_arrays(
             raise ValueError(f"{name} has the shape {value.shape}, which does not fit the others")
         if name not in may_be_nan and not np.isfinite(value).all():
             raise ValueError(f"{name} is not finite")
+        if name in not_negative and np.any(value < -ROUNDING * np.max(np.abs(value), initial=0.0)):
+            raise ValueError(f"{name} is negative")
         found[name] = value
     return found
+
+
+def check_number(facts: Mapping[str, Any], name: str, least: float = -np.inf, most: float = np.inf) -> Any:
+    """A number of the facts, from `least` to `most`, as it was written, or a ValueError that says what is wrong."""
+    value = facts[name]
+    if not isinstance(value, int | float) or isinstance(value, bool) or not least <= value <= most:
+        raise ValueError(f"{name} = {value!r} is impossible")
+    return value
+
+
+def check_count_of(facts: Mapping[str, Any], name: str) -> int:
+    """A whole number of the facts, 0 or more, or a ValueError."""
+    value = check_number(facts, name, 0)
+    if not isinstance(value, int):
+        raise ValueError(f"{name} = {value!r} is not a whole number")
+    return value
+
+
+def check_switch(facts: Mapping[str, Any], name: str) -> bool:
+    """True or False of the facts, or a ValueError."""
+    if not isinstance(facts[name], bool):
+        raise ValueError(f"{name} = {facts[name]!r} is neither true nor false")
+    return bool(facts[name])

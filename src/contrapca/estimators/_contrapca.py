@@ -55,7 +55,7 @@ class ContraPCA(PCPCA):
         n_latent: int | str | None = "auto",
         axes: str = "contrast",
         mean: str = "observed",
-        n_init: int = 1,
+        n_init: int | str = "auto",
         max_iter: int = 1000,
         tol: float = 1e-6,
         random_state: Any = None,

@@ -30,7 +30,7 @@ class Likelihood(Decomposition):
     """
 
     mean: str
-    n_init: int
+    n_init: int | str
     max_iter: int
     tol: float
     random_state: Any
@@ -39,10 +39,10 @@ class Likelihood(Decomposition):
     def _settings(self) -> Settings:
         check_option(self.solver, "solver", ("auto", *SPECTRAL, "lbfgs"))
         check_option(self.mean, "mean", ("observed", "gls"))
-        check_count(self.n_init, "n_init")
+        n_init = None if self.n_init == "auto" else check_count(self.n_init, "n_init")
         check_count(self.max_iter, "max_iter")
         check_positive(self.tol, "tol")
-        return Settings(self.mean, self.n_init, self.max_iter, self.tol, self.random_state, bool(self.progress))
+        return Settings(self.mean, n_init, self.max_iter, self.tol, self.random_state, bool(self.progress))
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         self._settings()

@@ -17,6 +17,7 @@ from ..solvers import (
     is_iterated,
     latent_rank,
     latent_rotation,
+    missing_edge,
     noise_rank,
     top_eigenpairs,
     top_eigenvalues,
@@ -126,25 +127,28 @@ def feasible_rank(C: Contrast, r: int) -> int:
 
 
 def masked_rank(groups: Groups[MaskedGroup], k: int) -> int:
-    """The same for incomplete rows, from estimated moments, and at most k + 10: every fit is iterative."""
-    moments = groups.map(estimated_moments)
-    q = moments.map(_dimensions_above_noise)
-    D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
-    rank = latent_rank(q.foreground, max(q.backgrounds, default=0), k, D, rows[0], min(rows))
+    """The same for incomplete rows, from estimated moments (F24), and at most k + 10: every fit is iterative.
+
+    Rows count as often as they have both of two features, and a row can hold only fewer dimensions than values.
+    """
+    q = groups.map(lambda group: _dimensions_above_noise(estimated_moments(group), missing_edge(group)))
+    values = min(int(group.cells / group.weight) for group in groups)
+    rows = [int(group.pairs_per_entry) for group in groups]
+    rank = latent_rank(q.foreground, max(q.backgrounds, default=0), k, values, rows[0], min(rows))
     return min(rank, k + MASKED_SPARE)
 
 
-def _dimensions_above_noise(group: Moments) -> int:
-    return _values_above_noise(group).size
+def _dimensions_above_noise(group: Moments, more: float = 0.0) -> int:
+    return _values_above_noise(group, more).size
 
 
-def _values_above_noise(group: Moments) -> Array:
-    """The largest eigenvalues of the scatter that stand out from the noise."""
+def _values_above_noise(group: Moments, more: float = 0.0) -> Array:
+    """The largest eigenvalues of the scatter that stand out from the noise, and from what is `more` than that."""
     C = alone(group)
     for look in LOOKS if is_iterated(C, LOOKS[0]) else LOOKS[-1:]:
         count = min(look, C.size - 1)
         values = top_eigenvalues(C, count)
-        found = noise_rank(values, group.weight, C.n_features, C.trace)
+        found = noise_rank(values, group.weight, C.n_features, C.trace, more=more)
         if found < count or count < look:
             break
     return values[:found]

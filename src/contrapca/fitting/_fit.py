@@ -26,7 +26,7 @@ class Settings:
     """Settings of a gradient solver."""
 
     mean: str = "observed"  # or "gls"
-    n_init: int = 1
+    n_init: int | None = 1  # None: as many as the observed values ask for
     max_iter: int = 1000
     tol: float = 1e-6
     random_state: Any = None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -22,6 +23,7 @@ from ..solvers import (
     gls_mean,
     masked_start,
     maximise,
+    noise_is_determined,
     random_start,
 )
 from ..subspaces import principal_axes
@@ -32,6 +34,9 @@ from ._fit import Fit, Latents, Settings, Step
 BACKTRACK, MAX_ATTEMPTS = 0.85, 25
 # Rounds of fitting and estimating the means anew (mean="gls"), and the change, in sd, that ends them.
 MEAN_ROUNDS, MEAN_CHANGE = 100, 1e-5
+# Starts of n_init="auto" if two features are both observed in fewer rows than this, on average, for each latent
+# dimension.
+AUTO_STARTS, ENOUGH_PAIRS = 5, 20
 
 Start = tuple[Array, float]  # W and sigma2
 
@@ -58,10 +63,10 @@ def fit_incomplete(data: Incomplete, latents: Latents, gamma: float | None, sett
         if found.fit is None:
             raise UnboundedError(latents.auto_fraction * bound, bound, None, latents.rank, found.reason)
         record: list[Step] = [{"gamma": bound, "outcome": "upper bound"}, *steps]
-        return replace(_warned(found, settings), gamma_search=record)
+        return replace(_warned(found, data, settings), gamma_search=record)
     attempt = attempt_fit(data, latents, gamma, settings)
     if attempt.fit is not None:
-        return _warned(attempt, settings)
+        return _warned(attempt, data, settings)
     if data.groups.background is None or gamma == 0:
         raise UnboundedError(gamma, np.nan, None, latents.rank, attempt.reason)
     bound = upper_bound(data, latents.rank)
@@ -114,14 +119,12 @@ def attempt_fit(
             if feature is not None:
                 what = f"how often {feature_label(names, feature)} was observed"
             return Attempt(None, f"{what} allows only gamma below {bound:.4g}")
-    random = generator(settings.random_state)
-    starts = [start or masked_start(data.groups, gamma, d)]
-    starts += [random_start(data.groups, d, random) for _ in range(settings.n_init - 1)]
     label = "PPCA" if data.groups.background is None else f"gamma={gamma:.4g}"
-    solutions = [_run(data.groups, gamma, one, settings, f"{label}, start {k + 1}") for k, one in enumerate(starts)]
-    for solution in solutions:
-        if solution.status == "unbounded":
-            return Attempt(None, solution.reason)
+    solutions: list[GradientSolution] = []
+    for k, one in enumerate(_starts(data.groups, gamma, d, settings, start)):
+        solutions.append(_run(data.groups, gamma, one, settings, f"{label}, start {k + 1}"))
+        if solutions[-1].status == "unbounded":
+            return Attempt(None, solutions[-1].reason)
     best = max(solutions, key=lambda solution: solution.objective)
     history, settled = best.history, True
     if settings.mean == "gls":
@@ -138,11 +141,36 @@ def attempt_fit(
     return Attempt(fit, unconverged=None if best.status == "converged" and settled else best)
 
 
-def _warned(attempt: Attempt, settings: Settings) -> Fit:
-    """The fit of an attempt, with a warning if it did not converge."""
+def _starts(
+    groups: Groups[MaskedGroup], gamma: float, d: int, settings: Settings, start: Start | None
+) -> Iterator[Start]:
+    """Where to start: from estimated moments, or the start that is given, and from random loadings.
+
+    If few rows have both of two features there are often several maxima, so "auto" takes several starts there; a start
+    that is given is near the maximum.
+    """
+    yield start or masked_start(groups, gamma, d)
+    count, seed = settings.n_init, settings.random_state
+    if count is None:
+        scarce = groups.foreground.pairs_per_entry < ENOUGH_PAIRS * d
+        count, seed = AUTO_STARTS if scarce and start is None else 1, 0 if seed is None else seed
+    random = generator(seed)
+    for _ in range(count - 1):
+        yield random_start(groups, d, random)
+
+
+def _warned(attempt: Attempt, data: Incomplete, settings: Settings) -> Fit:
+    """The fit of an attempt, with a warning if it did not converge, or if the noise variance is arbitrary."""
     assert attempt.fit is not None
     if attempt.unconverged is not None:
         _warn_not_converged(attempt.unconverged, settings)
+    assert attempt.fit.model is not None
+    if not noise_is_determined(data.groups.foreground, attempt.fit.model.W):
+        warn(
+            f"noise_variance_ is arbitrary: no foreground row has more than {attempt.fit.n_latent} observed values, "
+            "which as many latent dimensions fit whatever the noise is. Densities and imputed values are arbitrary, "
+            "too. Use fewer components, or rows with more values."
+        )
     return attempt.fit
 
 

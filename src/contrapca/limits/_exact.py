@@ -7,13 +7,18 @@ gamma' is their total, and cov_Y their mean, each with its part of gamma' (F20).
 from __future__ import annotations
 
 import math
+import warnings
+from dataclasses import replace
 
 import numpy as np
 import scipy.linalg
+from scipy.sparse.linalg import lobpcg
 
-from .._util.arrays import Array
+from .._util.arrays import EPS, Array, is_sparse
+from .._util.threads import single_thread
+from ..exceptions import SolverError
 from ..groups import Groups
-from ..moments import Moments, alone, contrast, mixture
+from ..moments import MAX_DENSE, DenseScatter, Moments, RowScatter, alone, contrast, in_span, mixture, reduce_rows
 from ..solvers import LOOSE, SECOND_ORDER, noise_sum, top_eigenpairs
 
 MAX_STEPS = 100  # the iterations take 4-10 steps; this only keeps them from running forever
@@ -21,6 +26,8 @@ MAX_STEPS = 100  # the iterations take 4-10 steps; this only keeps them from run
 # rounding), and the change below which steps are worth exact eigenvectors.
 STANDSTILL, NEAR = 1e-9, 1e-2
 CLEARLY = 1e-6  # relative size of a singular value that no rounding can explain
+# The search by LOBPCG: vectors beyond those wanted, the residual that ends it, and how many iterations it may take.
+SPARE_VECTORS, RESIDUAL, MAX_ITERATIONS = 4, 1e-6, 500
 
 
 def pcpca_limit(groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[float, Array]:
@@ -83,11 +90,28 @@ def cpca_limit(groups: Groups[Moments], d: int) -> float:
     eigenvectors of C(gamma') is the next gamma': it increases, and near the limit it is Newton's step on lambda_d.
     Directions in which neither group varies never matter, unlike in a test of the sign of lambda_d.
 
+    Near the limit the wanted eigenvalues of C are tiny beside the others, which products with the rows alone resolve
+    too slowly: groups of implicit scatter matrices are reduced to matrices of the order of their rows or features,
+    whichever are fewer, or, if both are too many, the ratios are maximised directly (F23).
+
     Returns
     -------
     float in [0, inf]
         inf if the background does not vary in d directions of the foreground.
     """
+    if not contrast(groups, 0.0).is_dense:
+        scatters = [group.scatter for group in groups if isinstance(group.scatter, RowScatter)]
+        n_rows, D = sum(scatter.rows.shape[0] for scatter in scatters), groups.foreground.mean.size
+        if min(n_rows, D) > MAX_DENSE:
+            return _iterated_cpca_limit(groups, d)
+        if n_rows >= D:
+            groups = groups.map(lambda group: replace(group, scatter=DenseScatter(group.scatter.dense())))
+        elif any(is_sparse(scatter.rows) for scatter in scatters):
+            groups, unshared = in_span(groups, d)
+            if unshared >= d:
+                return math.inf
+        else:
+            groups, _ = reduce_rows(groups, d)
     gamma = 0.0
     C = contrast(groups, gamma)
     spectrum = top_eigenpairs(C, d)
@@ -95,15 +119,9 @@ def cpca_limit(groups: Groups[Moments], d: int) -> float:
         return 0.0
     for _ in range(MAX_STEPS):
         U = spectrum.vectors
-        foreground, *backgrounds = (U.T @ image for image in spectrum.images)
-        within = foreground / groups.foreground.weight
-        parts = mixture(groups) / [group.weight for group in groups.backgrounds]
-        total = np.tensordot(parts, backgrounds, 1)
-        reciprocal = scipy.linalg.eigh(total, within, eigvals_only=True)[-1]
-        proposal = 1 / float(reciprocal) if reciprocal > 0 else math.inf
-        weakest = np.linalg.eigvalsh(foreground)[0]
-        if proposal == math.inf or contrast(groups, proposal).rounding >= weakest:
-            return math.inf  # at so large a gamma rounding errors hide the foreground
+        proposal = _least_ratio(groups, spectrum.images, U)
+        if proposal == math.inf:
+            return proposal
         if proposal <= gamma * (1 + STANDSTILL):
             return gamma
         gamma = proposal
@@ -112,3 +130,60 @@ def cpca_limit(groups: Groups[Moments], d: int) -> float:
         if spectrum.values[-1] <= C.rounding:
             return gamma
     return gamma
+
+
+def _least_ratio(groups: Groups[Moments], images: list[Array], U: Array) -> float:
+    """The smallest ratio v'cov_X v / v'cov_Y v in the span of U, from S_k U: a lower bound of CPCA's limit."""
+    foreground, *backgrounds = (U.T @ image for image in images)
+    within = foreground / groups.foreground.weight
+    total = np.tensordot(_parts(groups), backgrounds, 1)
+    reciprocal = scipy.linalg.eigh(total, within, eigvals_only=True)[-1]
+    ratio = 1 / float(reciprocal) if reciprocal > 0 else math.inf
+    # At so large a gamma rounding errors hide the foreground.
+    hidden = ratio < math.inf and contrast(groups, ratio).rounding >= np.linalg.eigvalsh(foreground)[0]
+    return math.inf if hidden else ratio
+
+
+def _parts(groups: Groups[Moments]) -> Array:
+    """The factors of the backgrounds' scatter matrices in cov_Y, shape (backgrounds,)."""
+    return mixture(groups) / np.array([group.weight for group in groups.backgrounds])
+
+
+def _iterated_cpca_limit(groups: Groups[Moments], d: int) -> float:
+    """The d-th largest ratio v'cov_X v / v'cov_Y v by LOBPCG, from products with the rows only (F23).
+
+    The search maximises v'cov_X v / v'(cov_X + cov_Y) v, which is finite and has the same directions, in features of
+    common variance. Ratios of the directions found are lower bounds, and their errors are squares of the residuals',
+    which must be small.
+    """
+    n, parts, diagonals = groups.foreground.weight, _parts(groups), groups.map(lambda group: group.scatter.diagonal())
+    unit = np.sqrt(diagonals.foreground / n + np.tensordot(parts, diagonals.backgrounds, 1))[:, None]
+    unit[unit == 0] = 1.0
+
+    def foreground(V: Array) -> Array:
+        return groups.foreground.scatter.matmul(V / unit) / unit / n
+
+    def background(V: Array) -> Array:
+        return np.tensordot(parts, [group.scatter.matmul(V / unit) for group in groups.backgrounds], 1) / unit
+
+    def both(V: Array) -> Array:
+        return foreground(V) + background(V) + EPS * unit.size * V  # positive, also where nothing varies
+
+    start = np.random.default_rng(0).standard_normal((unit.size, d + SPARE_VECTORS))
+    with warnings.catch_warnings(), single_thread():
+        warnings.simplefilter("ignore")  # of too few iterations: the residual tells
+        values, V = lobpcg(foreground, start, B=both, tol=RESIDUAL, maxiter=MAX_ITERATIONS)
+    V = V[:, np.argsort(values)[: -d - 1 : -1]]
+    U = np.linalg.qr(V / unit)[0]
+    limit = _least_ratio(groups, contrast(groups, 0.0).images(U), U)
+    if limit == math.inf:
+        return limit
+    images, total = foreground(V), both(V)
+    shares = np.sum(V * images, axis=0) / np.sum(V * total, axis=0)
+    residual = np.linalg.norm(images - shares * total, axis=0) / np.linalg.norm(images, axis=0)
+    if residual.max() > LOOSE:
+        raise SolverError(
+            f"The exact limit of gamma for CPCA was not found: it is at least {limit:.4g}. {unit.size} features and as "
+            "many rows are too many for these tables: give gamma yourself, or use fewer features."
+        )
+    return limit

@@ -17,6 +17,7 @@ from .._util.display import shown_as_html
 from .._util.suggest import suggesting
 from .._util.table import Table
 from .._util.text import format_gamma, plural
+from ..exceptions import SolverError, warn
 from ..moments import (
     MAX_DENSE,
     Complete,
@@ -100,7 +101,8 @@ def gamma_limits(
 class GammaLimits:
     """Limits and bounds of gamma, all in gamma' units; `raw` has them in the paper's raw units.
 
-    The sufficient bounds are nan if the spectra they need are too large to compute (both rows and features above 8000).
+    If rows and features are both above 8000, the sufficient bounds are nan, as the spectra they need are too large, and
+    so is CPCA's limit if the search for it does not converge (with a warning).
 
     Attributes
     ----------
@@ -172,7 +174,12 @@ def all_limits(data: Complete | Incomplete, d: int) -> GammaLimits:
     several = len(groups.backgrounds) > 1 and groups.foreground.scatter.size > MAX_DENSE
     background = None if several else _spectrum(mixed_background(groups))
     bounds = _sufficient_bounds(_spectrum(groups.foreground), background, d)
-    return GammaLimits(pcpca_limit(groups, d)[0], cpca_limit(groups, d), *bounds, n_components=d, ratio=ratio)
+    try:
+        of_cpca = cpca_limit(groups, d)
+    except SolverError as error:
+        warn(str(error))
+        of_cpca = math.nan
+    return GammaLimits(pcpca_limit(groups, d)[0], of_cpca, *bounds, n_components=d, ratio=ratio)
 
 
 def _spectrum(group: Moments) -> Array | None:

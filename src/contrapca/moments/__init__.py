@@ -13,7 +13,7 @@ from ._contrast import (
     raw_gamma,
     weighted_terms,
 )
-from ._dual import Basis, reduce_rows
+from ._dual import Basis, in_span, reduce_rows
 from ._folds import Fold, assign_folds, make_folds, ready, row_units, without
 from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
 from ._masked_blocks import MaskedBlocks

@@ -12,7 +12,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpstrf
 
-from .._util.arrays import Array
+from .._util.arrays import Array, row_slices
 from .._util.devices import on_device
 from ..groups import Groups
 from ..rows._numpy import centred
@@ -21,6 +21,7 @@ from ._moments import DenseScatter, Moments, RowScatter
 
 # Squared distance of a row from the span of the others, relative to its length, below which it is only rounding.
 RANK_TOLERANCE = 1e-13
+BLOCK_ROWS = 256  # sparse rows that are filled in at a time
 
 
 @dataclass(frozen=True)
@@ -101,28 +102,70 @@ def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], 
     groups : Groups of Moments with a DenseScatter of size min(D, rank + n_null); means stay (D,)
     basis : Basis
     """
-    scatters = [group.scatter for group in groups if isinstance(group.scatter, RowScatter)]
+    scatters, edges = _row_scatters(groups)
     if on_device(scatters[0].rows):
         return reduce_device_rows(groups, n_null)
-    edges = np.cumsum([0, *(scatter.rows.shape[0] for scatter in scatters)])
     D = groups.foreground.mean.size
     rows = np.empty((edges[-1], D))
     for scatter, (a, b) in zip(scatters, pairwise(edges), strict=True):
         centred(scatter.rows, scatter.mean, scatter.divisor, out=rows[a:b])
         if scatter.weights is not None:
             rows[a:b] *= np.sqrt(scatter.weights)[:, None]
-    # Rows of unit length: dependence is then judged relative to each row, not to the largest row of either group.
     # Use SciPy's BLAS and LAPACK here: NumPy's own threads would still be spinning while SciPy's factorise.
-    gram = dsyrk(1.0, rows.T, trans=1, lower=1)  # the lower triangle
+    R, pivots = _factor(dsyrk(1.0, rows.T, trans=1, lower=1), n_null, D)
+    return _scatters_of(groups, R, edges), HostBasis(rows, R, pivots, tuple(edges.tolist()))
+
+
+def in_span(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], int]:
+    """The same scatter matrices for sparse rows, from inner products of the rows only: nothing is of size k x D.
+
+    Without the basis there is no way back to the features.
+
+    Parameters
+    ----------
+    groups : Groups of Moments with a RowScatter
+    n_null : int
+
+    Returns
+    -------
+    groups : Groups of Moments with a DenseScatter of size min(D, rank + n_null); means stay (D,)
+    alone : int
+        Number of directions in which only the foreground varies: the rank of all rows, minus that of the backgrounds'.
+    """
+    scatters, edges = _row_scatters(groups)
+    D, n = groups.foreground.mean.size, int(edges[1])
+    gram = np.empty((edges[-1], edges[-1]), order="F")
+    for scatter, start in zip(scatters, edges, strict=False):
+        for part in row_slices(scatter.rows.shape[0], BLOCK_ROWS):
+            block, place = scatter.centred(part), slice(start + part.start, start + part.stop)
+            gram[:, place] = np.concatenate([other.products(block) for other in scatters])
+    backgrounds = _factor(gram[n:, n:].copy(order="F"), 0, D)[1].size
+    R, pivots = _factor(gram, n_null, D)
+    return _scatters_of(groups, R, edges), pivots.size - backgrounds
+
+
+def _row_scatters(groups: Groups[Moments]) -> tuple[list[RowScatter], npt.NDArray[np.int64]]:
+    """The scatters, and where the rows of each group begin in the stack of all; the last entry is where it ends."""
+    scatters = [group.scatter for group in groups if isinstance(group.scatter, RowScatter)]
+    return scatters, np.cumsum([0, *(scatter.rows.shape[0] for scatter in scatters)])
+
+
+def _factor(gram: Array, n_null: int, D: int) -> tuple[Array, npt.NDArray[np.integer]]:
+    """R with R R' = gram, whose lower triangle is given (and overwritten), and `n_null` zero columns; the pivots."""
+    # Rows of unit length: dependence is then judged relative to each row, not to the largest row of either group.
     lengths = np.sqrt(np.diagonal(gram))
     lengths[lengths == 0] = 1.0
     gram /= lengths
     gram /= lengths[:, None]
     factor, pivots, rank, _ = dpstrf(gram, tol=RANK_TOLERANCE, lower=1, overwrite_a=1)
     rank = min(rank, D)
-    R = np.zeros((edges[-1], min(D, rank + n_null)))
+    R = np.zeros((lengths.size, min(D, rank + n_null)))
     R[pivots - 1, :rank] = np.tril(factor)[:, :rank]
     R *= lengths[:, None]
+    return R, pivots[:rank] - 1
+
+
+def _scatters_of(groups: Groups[Moments], R: Array, edges: npt.NDArray[np.int64]) -> Groups[Moments]:
+    """The groups with scatter matrices in the coordinates R."""
     matrices = groups.like(R[a:b].T @ R[a:b] for a, b in pairwise(edges))
-    reduced = groups.map(lambda group, matrix: replace(group, scatter=DenseScatter(matrix)), matrices)
-    return reduced, HostBasis(rows, R, pivots[:rank] - 1, tuple(edges.tolist()))
+    return groups.map(lambda group, matrix: replace(group, scatter=DenseScatter(matrix)), matrices)

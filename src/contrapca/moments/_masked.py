@@ -52,11 +52,6 @@ class MaskedRows:
         return np.sqrt(self.weights)[:, None]
 
     @cached_property
-    def square(self) -> float:
-        """Sum of all squared values."""
-        return float(np.vdot(self.values, self.values))
-
-    @cached_property
     def value_counts(self) -> Array:
         """Number of values in each pattern, shape (P,)."""
         return self.masks.sum(axis=1)
@@ -69,6 +64,12 @@ class MaskedRows:
         """Sum over the rows of each pattern; rows are the last axis."""
         starts = np.cumsum(self.row_counts) - self.row_counts
         return of_rows if self.all_differ else np.add.reduceat(of_rows, starts, axis=-1)
+
+    def residuals(self, Z: Array, W: Array) -> Array:
+        """x_o - W_o z of each row with latents Z (d, n), 0 where missing, shape (n, D)."""
+        fitted: Array = Z.T @ W.T
+        fitted *= self.masks if self.all_differ else np.repeat(self.masks, self.row_counts, axis=0)
+        return np.subtract(self.values, fitted, out=fitted)
 
     @property
     def all_differ(self) -> bool:
@@ -150,6 +151,12 @@ class MaskedGroup:
         """Sum over rows of their number of observed values, each counted as at most `most`."""
         complete = 0.0 if self.complete is None else min(most, self.mean.size) * self.complete.weight
         return complete + (0.0 if self.rows is None else self.rows.counted(most))
+
+    @property
+    def pairs_per_entry(self) -> float:
+        """In how many rows two features are both observed, on average over all pairs (equal ones included)."""
+        values, rows = self.patterns()
+        return float(values**2 @ rows) / self.mean.size**2
 
     def scaled(self, divisor: Array) -> MaskedGroup:
         """The group in units of `divisor`, shape (D,)."""

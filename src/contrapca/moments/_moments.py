@@ -10,8 +10,8 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from .._util.archive import check_arrays, write_archive
-from .._util.arrays import EPS, Array, Rows
+from .._util.archive import LARGEST, ROUNDING, SMALLEST, check_arrays, check_number, write_archive
+from .._util.arrays import EPS, Array, Rows, is_sparse
 from .._util.devices import host, namespace, outer, put
 from ..backgrounds import check_weights
 from ..exceptions import GroupError
@@ -137,6 +137,18 @@ class RowScatter:
     def dense(self) -> Any:
         return DenseScatter(storage(self.rows).scatter(self.rows, self.mean, self.weights)).scaled(self.divisor).matrix
 
+    def centred(self, part: slice) -> Array:
+        """Some of the rows (x - mean) / divisor, times the roots of their weights, filled in, shape (rows, D)."""
+        rows = self.rows[part]
+        filled: Array = rows.toarray() if is_sparse(rows) else np.asarray(rows)
+        found = (filled.astype(np.float64, copy=False) - self.mean) / self.divisor
+        return found if self.weights is None else found * np.sqrt(self.weights[part])[:, None]
+
+    def products(self, V: Array) -> Array:
+        """Inner products of all rows, as in `centred`, with those of V (k, D), shape (n, k)."""
+        found = storage(self.rows).centred_product(self.rows, self.mean, (V / self.divisor).T)
+        return found if self.weights is None else found * np.sqrt(self.weights)[:, None]
+
     def gram(self) -> Any:
         """Inner products of the rows, times the roots of their weights, (n, n): the same non-zero eigenvalues as S."""
         found = storage(self.rows).gram(self.rows, self.mean, self.divisor)
@@ -226,10 +238,12 @@ class Moments:
     @classmethod
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Moments:
         """Moments from the checked contents of a saved file."""
-        found, weight = check_arrays(arrays, ARRAYS, names), float(facts["weight"])
-        if not 0 < weight < np.inf or not np.allclose(found["scatter"], found["scatter"].T):
-            raise ValueError("its weight or its scatter matrix is impossible")
-        return cls(weight, found["mean"], DenseScatter(found["scatter"]), names)
+        found, weight = check_arrays(arrays, ARRAYS, names), float(check_number(facts, "weight", SMALLEST, LARGEST))
+        scatter, lengths = found["scatter"], np.sqrt(np.abs(np.diagonal(found["scatter"])))
+        bound = (1 + ROUNDING) * np.outer(lengths, lengths)  # by Cauchy and Schwarz
+        if not np.allclose(scatter, scatter.T) or np.any(np.diagonal(scatter) < 0) or np.any(np.abs(scatter) > bound):
+            raise ValueError("its scatter matrix is impossible")
+        return cls(weight, found["mean"], DenseScatter(scatter), names)
 
     @property
     def variance(self) -> Array:

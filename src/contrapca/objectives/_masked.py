@@ -8,7 +8,7 @@ import numpy as np
 
 from .._util.arrays import Array
 from .._util.devices import host, namespace, put
-from ..gaussian import device_inverses, log_normaliser, masked_inverses, packed_products, times, triangle, unpack
+from ..gaussian import device_inverses, log_normaliser, masked_inverses, times, triangle, unpack
 from ..moments import DeviceMaskedRows, MaskedBlocks, MaskedGroup, MaskedRows
 from ._complete import Evaluation, moments_log_likelihood
 
@@ -29,6 +29,10 @@ def masked_log_likelihood(
     determinants : bool, default True
         False omits the terms log|A_o| (and 2 pi): -1/2 sum_k c_k sum_i x_o'A_o^-1 x_o remains.
     """
+    # In latents along the principal axes of W, long and short columns do not mix: M can then be inverted accurately
+    # even if features differ by many orders of magnitude.
+    U, lengths, rotation = np.linalg.svd(W, full_matrices=False)
+    W = U * lengths
     value, gradient_W, gradient_sigma2 = 0.0, np.zeros(W.shape), 0.0
     quadratics = []
     for coefficient, group in terms:
@@ -42,39 +46,38 @@ def masked_log_likelihood(
         gradient_W += coefficient * sum(part.gradient_W for part in parts)
         gradient_sigma2 += coefficient * sum(part.gradient_sigma2 for part in parts)
         quadratics.append(sum(part.quadratics[0] for part in parts))
-    return Evaluation(value, gradient_W, gradient_sigma2, quadratics)
+    return Evaluation(value, gradient_W @ rotation, gradient_sigma2, quadratics)
 
 
-def masked_latents(rows: MaskedRows, W: Array, sigma2: float) -> tuple[Array, Array, Array, Array]:
-    """M^-1 (d, d, P) and log|M| (P,) of each pattern, W_o'x_o and z = M^-1 W_o'x_o of each row, (d, n) both (F9)."""
+def masked_latents(rows: MaskedRows, W: Array, sigma2: float) -> tuple[Array, Array, Array]:
+    """M^-1 (d, d, P) and log|M| (P,) of each pattern, and z = M^-1 W_o'x_o of each row, (d, n) (F9)."""
     inverses, log_determinants = masked_inverses(W, sigma2, rows.masks)
-    B = (rows.values @ W).T
-    return inverses, log_determinants, B, np.einsum("ijn,jn->in", rows.by_row(inverses), B)
+    Z = np.einsum("ijn,jn->in", rows.by_row(inverses), (rows.values @ W).T)
+    return inverses, log_determinants, Z
 
 
 def _of_rows(rows: MaskedRows, W: Array, sigma2: float, *, determinants: bool) -> Evaluation:
     """The objective of masked rows, q = sum x_o'A_o^-1 x_o.
 
-    With M = sigma2 I + W_o'W_o and z = M^-1 W_o'x_o, q = (|x_o|^2 - z'W_o'x_o) / sigma2, |A_o^-1 x_o|^2 =
-    (q - |z|^2) / sigma2, and row j of dl/dW is sum_i x_ij z_i / sigma2 - H_j w_j with
-    H_j = sum_i (z_i z_i' / sigma2 + M_i^-1) over the rows in which feature j is observed, the second term coming from
-    the determinants: products of masks and values with (n, d)-sized arrays only.
+    With M = sigma2 I + W_o'W_o, z = M^-1 W_o'x_o and the residual r = x_o - W_o z: A_o^-1 x_o = r / sigma2, q =
+    |r|^2 / sigma2 + |z|^2, and row j of dl/dW is sum_i r_ij z_i / sigma2 - H_j w_j, where H_j = sum_i M_i^-1 over the
+    rows in which feature j is observed comes from the determinants. Nothing cancels, however small sigma2 is.
     """
     d = W.shape[1]
-    inverses, log_determinants, B, Z = masked_latents(rows, W, sigma2)
-    q = (rows.square - float(np.vdot(B, Z))) / sigma2
-    length = float(np.vdot(Z, Z))
-    spread = rows.by_pattern(packed_products(Z, Z)) / sigma2
+    inverses, log_determinants, Z = masked_latents(rows, W, sigma2)
+    residuals = rows.residuals(Z, W)
+    square = float(np.vdot(residuals, residuals)) / sigma2
+    q = square + float(np.vdot(Z, Z))
+    gradient_W = (Z @ residuals / sigma2).T
     normaliser = traces = 0.0
     if determinants:
         upper, right, _ = triangle(d)
-        spread += rows.pattern_weights * inverses[upper, right]
+        H = unpack(rows.pattern_weights * inverses[upper, right] @ rows.masks, d)
+        gradient_W -= np.einsum("klj,jl->jk", H, W)
         normaliser = float(rows.pattern_weights @ log_normaliser(rows.value_counts, d, sigma2, log_determinants))
         # tr A_o^-1 of each pattern
         traces = float(rows.pattern_weights @ ((rows.value_counts - d) / sigma2 + np.einsum("iip->p", inverses)))
-    H = unpack(spread @ rows.masks, d)
-    gradient_W = (Z @ rows.values / sigma2 - np.einsum("klj,jl->kj", H, W)).T
-    gradient_sigma2 = 0.5 * ((q - length) / sigma2 - traces)
+    gradient_sigma2 = 0.5 * (square / sigma2 - traces)
     return Evaluation(normaliser - 0.5 * q, gradient_W, gradient_sigma2, [q])
 
 
@@ -87,23 +90,22 @@ def device_latents(rows: DeviceMaskedRows, W: Array, sigma2: float) -> tuple[Any
 
 
 def _of_device_rows(rows: DeviceMaskedRows, W: Array, sigma2: float, *, determinants: bool) -> Evaluation:
-    """The same on a device: two products with the values and two with the masks; gradient and numbers leave it."""
+    """The same on a device: products with the values and the masks; gradient and numbers leave it."""
     xp, sigma2, (n, D), d = namespace(rows.values), float(sigma2), rows.values.shape, W.shape[1]
-    placed, inverses, log_determinants, B, Z = device_latents(rows, W, sigma2)
-    spread = Z[:, :, None] * Z[:, None, :] / sigma2
-    if determinants:
-        spread = spread + inverses * rows.weights[:, None, None]
-    H = xp.reshape(rows.masks.T @ xp.reshape(spread, (n, d * d)), (D, d, d))
-    gradient_W = rows.values.T @ Z / sigma2 - times(H, placed)
+    placed, inverses, log_determinants, _, Z = device_latents(rows, W, sigma2)
+    residuals = rows.values - (Z @ placed.T) * rows.masks
+    gradient_W = residuals.T @ Z / sigma2
     traces = xp.sum(xp.linalg.diagonal(inverses), axis=1)
-    numbers = xp.stack([xp.sum(B * Z), xp.sum(Z * Z), rows.weights @ log_determinants, rows.weights @ traces])
-    cross, length, log_M, total = host(numbers).tolist()
-    q = (rows.square - cross) / sigma2
+    weighted = [rows.weights @ log_determinants, rows.weights @ traces]
+    square, length, log_M, total = host(xp.stack([xp.sum(residuals**2), xp.sum(Z * Z), *weighted])).tolist()
+    q = square / sigma2 + length
     normaliser = 0.0
     if determinants:  # log_normaliser is linear in all but sigma2, so the sums over rows will do
+        H = xp.reshape(rows.masks.T @ xp.reshape(inverses * rows.weights[:, None, None], (n, d * d)), (D, d, d))
+        gradient_W = gradient_W - times(H, placed)
         normaliser = float(log_normaliser(rows.cells, rows.weight * d, sigma2, log_M))
         total += (rows.cells - rows.weight * d) / sigma2
-    gradient_sigma2 = 0.5 * ((q - length) / sigma2 - (total if determinants else 0.0))
+    gradient_sigma2 = 0.5 * (square / sigma2**2 - (total if determinants else 0.0))
     return Evaluation(normaliser - 0.5 * q, host(gradient_W), gradient_sigma2, [q])
 
 

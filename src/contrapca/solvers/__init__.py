@@ -6,9 +6,10 @@ from ._clvm import ClvmSolution, solve_clvm
 from ._contrast_axes import contrast_axes, latent_rank, latent_rotation, noise_rank
 from ._expectations import expected_covariance, expected_total_variance, gls_mean
 from ._gradient import GradientSolution, maximise
+from ._identified import noise_is_determined
 from ._lbfgs import minimise
 from ._path import TOLERANCE as PATH_TOLERANCE
 from ._path import PathSpectrum, solve_path
 from ._ratio import BACKGROUND, BOTH, FOREGROUND, ratio_path, shrunk_strength, solve_ratio, strength
 from ._spectral import LOOSE, SECOND_ORDER, Spectrum, is_iterated, top_eigenpairs, top_eigenvalues
-from ._starts import estimated_moments, masked_start, random_start
+from ._starts import estimated_moments, masked_start, missing_edge, random_start

@@ -16,6 +16,9 @@ from ._spectral import top_eigenpairs
 
 # As fractions of the mean variance: range of sigma2, smallest squared length of a starting loading.
 LEAST_NOISE, MOST_NOISE, LEAST_LENGTH = 1e-8, 1e4, 0.01
+# The last steps shorten the gradient to this part of `tol`, so that equal data give equal results, however they are
+# read.
+POLISH = 1e-3
 
 
 @dataclass(frozen=True)
@@ -85,7 +88,9 @@ def solve_clvm(groups: Groups[Moments], k: int, d: int, *, tol: float = 1e-6, ma
     theta = np.append((start[0] / unit).ravel(), np.log(start[1] / variance))
     with calm_threads(D * D * (k + d)):
         history.append(-loss(theta)[0] * size)
-        best = minimise(loss, theta, max_iter=max_iter, stop=stop, last_range=(np.log(LEAST_NOISE), np.log(MOST_NOISE)))
+        noise = np.log(LEAST_NOISE), np.log(MOST_NOISE)
+        best = minimise(loss, theta, max_iter=max_iter, stop=stop, last_range=noise, polish=POLISH * tol)
+        stop(best)  # with the last steps
     S, W, sigma2 = unpack(best)
     return ClvmSolution(S, W, sigma2, np.array(history), residual, sigma2 > 2 * LEAST_NOISE * variance)
 

@@ -20,7 +20,9 @@ RATIO = 3.0  # the floor of the background's variance is lowered only if the las
 DEAD = 1e-7  # a latent dimension shorter than this, in units of its standard deviation, is the rounding error of zero
 
 
-def noise_rank(values: npt.ArrayLike, n_rows: float, n_features: int, trace: float | None = None) -> int:
+def noise_rank(
+    values: npt.ArrayLike, n_rows: float, n_features: int, trace: float | None = None, *, more: float = 0.0
+) -> int:
     """Number of eigenvalues above the edge of the remaining noise (F16).
 
     Starting with the largest, each eigenvalue is compared with the Tracy-Widom edge of white noise in the remaining
@@ -38,6 +40,8 @@ def noise_rank(values: npt.ArrayLike, n_rows: float, n_features: int, trace: flo
         D.
     trace : float, optional
         Trace of the scatter matrix; None means the sum of `values`, which must then be the full spectrum.
+    more : float, default 0
+        Added to every edge: what missing values add to the noise (F24).
 
     Returns
     -------
@@ -59,7 +63,7 @@ def noise_rank(values: npt.ArrayLike, n_rows: float, n_features: int, trace: flo
     spread = (rows + columns) * (1 / rows + 1 / columns) ** (1 / 3)
     # In a table of low rank, eigenvalues and the noise they are compared with are both zero up to rounding.
     zero = values[0] * max(n_rows, n_features) * EPS
-    above = values[:count] > np.maximum(variance * ((rows + columns) ** 2 + EDGE * spread), zero)
+    above = values[:count] > np.maximum(variance * ((rows + columns) ** 2 + EDGE * spread) + more, zero)
     return count if above.all() else int(above.argmin())
 
 

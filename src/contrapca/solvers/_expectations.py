@@ -80,7 +80,7 @@ def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> floa
 
 def _missing_square(rows: MaskedRows, W: Array, sigma2: float) -> float:
     """Sum of the expected squares of all missing values."""
-    inverses, _, _, Z = masked_latents(rows, W, sigma2)
+    inverses, _, Z = masked_latents(rows, W, sigma2)
     upper, right, _ = triangle(W.shape[1])
     second = rows.by_pattern(packed_products(Z, Z)) + sigma2 * rows.pattern_weights * inverses[upper, right]
     loadings = packed_products(W.T, W.T)
@@ -112,7 +112,7 @@ def expected_covariance(group: MaskedGroup, U: Array, W: Array, sigma2: float) -
 def _second_moment(rows: MaskedRows, U: Array, W: Array, sigma2: float) -> Array:
     """The same for masked rows, summed over them."""
     d = W.shape[1]
-    inverses, _, _, Z = masked_latents(rows, W, sigma2)
+    inverses, _, Z = masked_latents(rows, W, sigma2)
     # G[p, k] = W_h'u_h of pattern p and direction k, shape (P, k, d): the total minus the observed part.
     products = (U[:, :, None] * W[:, None, :]).reshape(U.shape[0], -1)
     G = (products.sum(axis=0) - rows.masks @ products).reshape(-1, U.shape[1], d)

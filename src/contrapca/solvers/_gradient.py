@@ -20,10 +20,16 @@ Status = Literal["converged", "budget", "stalled", "unbounded"]
 Observer = Callable[[int, float, float], None]  # called with iteration, objective, relative gradient
 
 # sigma2 below this fraction of the median variance is going to 0; loadings above this multiple of it are going to
-# infinity.
-VANISHING, RUNAWAY = 1e-10, 1e6
+# infinity. Where rounding ends the iteration, a larger sigma2 counts if the objective still rises as fast as this, per
+# observed value, when log sigma2 falls; a sigma2 that has settled is just small.
+VANISHING, RUNAWAY = 1e-14, 1e6
+FAINT, FALLING = 1e-10, 0.01
 LOG_RANGE = (math.log(VANISHING) - 1, 30.0)  # range of log sigma2 for distant trial points
 LOOSEST = 1e-4  # the largest residual at which rounding may end the iteration
+VANISHED = (
+    "the noise variance goes to 0, as far as floating point can tell (if the features have very unequal units, "
+    "scale='pooled' helps)"
+)
 CERTAIN = 1e-9  # how negative a difference must be, relative to its terms, to exceed rounding
 
 
@@ -104,12 +110,16 @@ class _Problem:
         """Raise if an iterate (not just a trial point) has diverged."""
         W, sigma2 = self.unpack(theta)
         if sigma2 < VANISHING * self.variance:
-            raise _Unbounded(
-                "the noise variance goes to 0, as far as floating point can tell (if the features have very unequal "
-                "units, scale='pooled' helps)"
-            )
+            raise _Unbounded(VANISHED)
         if not np.vdot(W, W) < self.largest:
             raise _Unbounded("the loadings go to infinity")
+
+    def watch_end(self, theta: Array) -> None:
+        """Raise if the last iterate, beyond which rounding hides all progress, is on its way to sigma2 = 0."""
+        sigma2 = self.unpack(theta)[1]
+        slope = sigma2 * self.at(theta).gradient_sigma2 / self.cells
+        if sigma2 < FAINT * self.variance and slope < -FALLING:
+            raise _Unbounded(VANISHED)
 
     def _quadratic(self) -> tuple[float, float]:
         """sum x'A^-1 x - gamma_raw sum y'A^-1 y, and the sum of both."""
@@ -211,5 +221,6 @@ def _lbfgs(problem: _Problem, theta: Array, trace: _Trace, max_iter: int) -> Sta
         theta = trace.last[0]
     if len(trace.values) > max_iter:
         return "budget"
+    problem.watch_end(theta)
     # No step improves the objective: this is probably the maximum in floating point.
     return "converged" if trace.residual <= LOOSEST else "stalled"

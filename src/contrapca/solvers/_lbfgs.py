@@ -12,6 +12,7 @@ from .._util.arrays import Array
 
 MEMORY = 20  # number of stored pairs of steps
 GRADIENT_BOUND = 1e-5  # SciPy's own
+POLISHING_STEPS, CLEARLY = 20, 0.9  # last steps, and how much each must shorten the gradient
 
 
 def minimise(
@@ -22,6 +23,7 @@ def minimise(
     stop: Callable[[Array], bool] | None = None,
     last_range: tuple[float, float] | None = None,
     tol: float = 0.0,
+    polish: float | None = None,
 ) -> Array:
     """The point where the search ends, shape of `start`.
 
@@ -37,6 +39,10 @@ def minimise(
         Bounds of the last variable.
     tol : float, default 0
         Relative change of the loss that ends the search; unless it is 0, SciPy's gradient tolerance ends it too.
+    polish : float, optional
+        Length of the gradient down to which a few last steps are taken, unless `max_iter` ended the search. Near the
+        minimum the loss is flat to rounding, which then decides where a search ends; these steps are judged by the
+        gradient alone.
     """
 
     def callback(intermediate_result: scipy.optimize.OptimizeResult) -> None:
@@ -49,4 +55,23 @@ def minimise(
     found = scipy.optimize.minimize(
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options
     )
-    return np.asarray(found.x)
+    out_of_budget = found.status == 1
+    return np.asarray(found.x) if polish is None or out_of_budget else _polished(loss, found, polish)
+
+
+def _polished(loss: Callable[[Array], tuple[float, Array]], found: Any, target: float) -> Array:
+    """Quasi-Newton steps from where SciPy ended, with its curvature, as long as they shorten the gradient clearly."""
+    theta, gradient = np.asarray(found.x), loss(found.x)[1]
+    steps, changes = list(found.hess_inv.sk), list(found.hess_inv.yk)
+    for _ in range(POLISHING_STEPS):
+        if not steps or np.linalg.norm(gradient) <= target:
+            break
+        inverse = scipy.optimize.LbfgsInvHessProduct(np.array(steps[-MEMORY:]), np.array(changes[-MEMORY:]))
+        step = -inverse.matvec(gradient)
+        after = loss(theta + step)[1]
+        if not np.linalg.norm(after) < CLEARLY * np.linalg.norm(gradient):
+            break
+        if step @ (after - gradient) > 0:
+            steps, changes = [*steps, step], [*changes, after - gradient]
+        theta, gradient = theta + step, after
+    return theta

@@ -66,6 +66,17 @@ def estimated_moments(group: MaskedGroup) -> Moments:
     return Moments(group.weight, group.mean, _EstimatedScatter(group))
 
 
+def missing_edge(group: MaskedGroup) -> float:
+    """The largest eigenvalue of what missing values add to an estimated scatter matrix: 2 s sqrt(n D (1 / p - 1)).
+
+    (F24.) s is the mean variance of all features, signal included, and p the fraction of the rows in which two features
+    are both observed.
+    """
+    n, D = group.weight, group.mean.size
+    variance = estimated_moments(group).scatter.trace / (n * D)
+    return 2 * variance * float(np.sqrt(D * n * max(n / group.pairs_per_entry - 1, 0.0)))
+
+
 def masked_start(groups: Groups[MaskedGroup], gamma: float, d: int) -> tuple[Array, float]:
     """(W, sigma2) from the closed form (F2) on estimated moments, kept away from 0: these are not proper moments.
 
