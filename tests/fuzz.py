@@ -21,6 +21,8 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import scipy.io
+import scipy.sparse as sp
 
 import contrapca
 from contrapca import CLVM, CPCA, PCPCA, PPCA, Moments, cli, contrast_path
@@ -147,9 +149,15 @@ def command(arguments: list[str], target: Path) -> str:
 def a_damaged_table(random: Random, folder: Path) -> str:
     """Damaged files of other formats: a table of numbers, or a sentence about the file."""
     values = random.standard_normal((6, 4))
-    path = folder / str(random.choice(["table.npy", "table.npz"]))  # not yet .mtx: scipy's reader dies of a NUL byte
-    (np.save if path.suffix == ".npy" else np.savez)(path, values)
-    path.write_bytes(damaged(random, path.read_bytes()))
+    path = folder / str(random.choice(["table.npy", "table.npz", "table.mtx", "table.mtx.gz"]))
+    if ".mtx" in path.name:
+        content = io.BytesIO()
+        scipy.io.mmwrite(content, values if random.random() < 0.5 else sp.coo_array(values * (values > 0)))
+        damage = damaged(random, content.getvalue())  # before it is packed: else all damage is found by the checksum
+        path.write_bytes(gzip.compress(damage) if path.suffix == ".gz" else damage)
+    else:
+        (np.save if path.suffix == ".npy" else np.savez)(path, values)
+        path.write_bytes(damaged(random, path.read_bytes()))
     found = opened(read_table, path, TableFileError)
     if found is None:
         return "refused"

@@ -57,6 +57,35 @@ def test_mtx_of_genes_by_cells_is_turned_round(tmp_path, name):
     assert "transposed" in found.notes[0]
 
 
+ARRAY, COORDINATE = (f"%%MatrixMarket matrix {kind} real general\n%é\n".encode() for kind in ("array", "coordinate"))
+BAD_MTX = {
+    "no text": (ARRAY + b"2 2\n1.5\n2.\x005\n3.5\n4.5\n", "it is not text"),
+    "no text in a comment": (ARRAY + b"%\x00\n2 2\n1.5\n2.5\n3.5\n4.5\n", "it is not text"),
+    "no rows": (ARRAY + b"0 2\n1.5\n2.5\n", "rows and columns, both above 0"),
+    "no sizes": (ARRAY + b"two 2\n1.5\n2.5\n", "rows and columns, both above 0"),
+    "cut off in an exponent": (COORDINATE + b"2 2 3\n1 1 1.5\n1 2 2.5\n2 2 3.5E-", "could not convert"),
+    "far too few values": (ARRAY + b"600000 400000\n1.5\n", "it has fewer values than it says"),
+    "too few values": (COORDINATE + b"2 2 3\n1 1 1.5\n1 2 2.5\n", "Matrix Market"),
+    "only comments": (ARRAY, "rows and columns, both above 0"),
+    "empty": (b"", "it has 0 bytes"),
+}
+
+
+@pytest.mark.parametrize("packed", [False, True])
+@pytest.mark.parametrize("name", BAD_MTX)
+def test_damaged_mtx_is_refused_before_it_kills_the_reader(name, packed, tmp_path):
+    content, message = BAD_MTX[name]
+    path = tmp_path / ("x.mtx.gz" if packed else "x.mtx")
+    path.write_bytes(gzip.compress(content) if packed else content)
+    with pytest.raises(TableFileError, match=message if content or not packed else "both above 0"):
+        read_table(path)
+
+
+def test_mtx_with_an_array(tmp_path):
+    (tmp_path / "x.mtx").write_bytes(ARRAY + b"2 3\n" + b"\n".join(b"%d.5" % k for k in range(6)) + b"\n")
+    np.testing.assert_array_equal(read_table(tmp_path / "x.mtx").values, [[0.5, 2.5, 4.5], [1.5, 3.5, 5.5]])
+
+
 def test_mtx_of_samples_by_features(tmp_path):
     write_mtx(tmp_path / "x.mtx", X)
     found = read_table(tmp_path / "x.mtx")

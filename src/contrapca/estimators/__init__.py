@@ -6,7 +6,17 @@ from ._contrapca import ContraPCA
 from ._cpca import CPCA
 from ._display import ShowsSummary, component_table, top_features
 from ._pcpca import PCPCA
-from ._persistence import REGISTRY, group_names, load, plain_parameters, prefixes, restored, saved_fit
+from ._persistence import (
+    REGISTRY,
+    UNIT_LENGTH,
+    group_names,
+    load,
+    plain_parameters,
+    prefixes,
+    restored,
+    saved_fit,
+    saved_solver,
+)
 from ._ppca import PPCA
 from ._ratio import RatioPCA
 

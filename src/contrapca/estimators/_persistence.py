@@ -2,19 +2,28 @@
 
 from __future__ import annotations
 
-import numbers
 from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
 
-from .._util.archive import Archive, check_arrays, read_archive
+from .._util.archive import (
+    LARGEST,
+    ROUNDING,
+    SMALLEST,
+    Archive,
+    check_arrays,
+    check_count_of,
+    check_number,
+    check_switch,
+    read_archive,
+)
 from .._util.arrays import Array
 from ..exceptions import ModelFileError
 from ..fitting import Fit
 from ..gaussian import LatentGaussian
 from ..groups import Groups
-from ..moments import Moments, SolverChoice
+from ..moments import SPECTRAL, Moments, SolverChoice
 from ..uncertainty import ContrastPosterior
 from ..units import Units
 
@@ -26,6 +35,7 @@ REGISTRY: dict[str, Any] = {"moments": Moments, "posterior": ContrastPosterior}
 ARRAYS = {"components": "Dk", "eigenvalues?": "k", "axis_ratios?": "k", "history": "*", "init_objectives": "*"}
 MODELS = {"model": "r", "background_model": "b"}  # with their latent dimensions
 NUMBERS = ("gamma", "objective", "n_iter")
+UNIT_LENGTH = 1e-5  # how far a component's length may be from 1
 
 
 def saved_fit(estimator: Any, fit: Fit) -> dict[str, Any]:
@@ -76,9 +86,9 @@ def prefixes(n_groups: int) -> list[str]:
 
 def group_names(facts: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[float, ...] | None]:
     """Checked names and mix of the groups of a file."""
-    names = tuple(str(group["name"]) for group in facts["groups"])
+    names = tuple(group["name"] for group in facts["groups"])
     mix = None if facts["mix"] is None else tuple(float(part) for part in facts["mix"])
-    if not names or names[0] != "foreground" or len(set(names)) < len(names):
+    if names[:1] != ("foreground",) or len(set(names)) < len(names) or not all(isinstance(n, str) for n in names):
         raise ValueError("its groups are impossible")
     if mix is not None and (len(mix) != len(names) - 1 or min(mix) < 0 or not np.isclose(sum(mix), 1.0)):
         raise ValueError("the parts of its backgrounds are impossible")
@@ -113,47 +123,59 @@ def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names:
     shapes = ARRAYS | {f"{label}.along": "k" for label in labels}
     for name, letter in MODELS.items():
         shapes |= {f"{name}.mean?": "D", f"{name}.W?": f"D{letter}"}
-    found = check_arrays(arrays, shapes, names)
+    may_not = ("axis_ratios", *(f"{label}.along" for label in labels))
+    found = check_arrays(arrays, shapes, names, not_negative=may_not)
     D, k = found["components"].shape
-    if not k < D:
+    if not k < D or facts["parameters"].get("n_components", k) != k:
         raise ValueError("its sizes are impossible")
+    if not np.allclose(np.linalg.norm(found["components"], axis=0), 1, rtol=0, atol=UNIT_LENGTH):
+        raise ValueError("its components are not of unit length")
     parts = [Units.restored(group, arrays, label, names, D) for group, label in zip(groups, labels, strict=True)]
     units = Groups.from_items(parts, names_of_groups, mix)
     models = {name: _model(name, found, facts) for name in MODELS}
     if models["model"] is not None and not k <= models["model"].W.shape[1] < D:
         raise ValueError("its components do not fit its model")
-    solver, reason = facts["solver"]
     return Fit(
         units=units,
         variances=units.like(found[f"{label}.along"] for label in labels),
-        totals=units.like(float(group["total"]) for group in groups),
-        inside=units.like(float(group["inside"]) for group in groups),
-        solver=SolverChoice(str(solver), str(reason)),
-        limit=None if facts["limit"] is None else _number(facts, "limit"),
-        limit_is_bound=bool(facts["limit_is_bound"]),
-        gamma_search=[{"gamma": float(s["gamma"]), "outcome": str(s["outcome"])} for s in facts["gamma_search"]],
+        totals=units.like(float(check_number(group, "total", 0, LARGEST)) for group in groups),
+        inside=units.like(_inside(group) for group in groups),
+        solver=saved_solver(facts),
+        gamma=check_number(facts, "gamma", 0, LARGEST),
+        objective=check_number(facts, "objective", -LARGEST, LARGEST),
+        n_iter=check_count_of(facts, "n_iter"),
+        limit=None if facts["limit"] is None else check_number(facts, "limit", 0),
+        limit_is_bound=check_switch(facts, "limit_is_bound"),
+        gamma_search=[
+            {"gamma": float(check_number(step, "gamma", 0)), "outcome": str(step["outcome"])}
+            for step in facts["gamma_search"]
+        ],
         **{name: found.get(name.removesuffix("?")) for name in ("components", "axis_ratios", "eigenvalues")},  # type: ignore[arg-type]
         history=found["history"],
         init_objectives=found["init_objectives"],
         **models,  # type: ignore[arg-type]
-        **{name: _number(facts, name) for name in NUMBERS},  # type: ignore[arg-type]
     )
+
+
+def saved_solver(facts: Mapping[str, Any]) -> SolverChoice:
+    """The solver in the facts of a file, checked."""
+    name, reason = facts["solver"]
+    if name not in (*SPECTRAL, "lbfgs") or not isinstance(reason, str):
+        raise ValueError(f"its solver {name!r} does not exist")
+    return SolverChoice(name, reason)
+
+
+def _inside(group: Mapping[str, Any]) -> float:
+    """Variance inside the model's subspace: part of the total."""
+    total = float(group["total"])
+    return float(check_number(group, "inside", -ROUNDING * total, (1 + ROUNDING) * total))
 
 
 def _model(name: str, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> LatentGaussian | None:
     if f"{name}.W" not in arrays:
         return None
-    sigma2 = _number(facts, f"{name}.sigma2")
-    if not 0 < sigma2 < np.inf:
-        raise ValueError(f"{name}.sigma2 is not positive")
+    sigma2 = check_number(facts, f"{name}.sigma2", SMALLEST, LARGEST)
     return LatentGaussian(arrays[f"{name}.mean"], arrays[f"{name}.W"], sigma2)
-
-
-def _number(facts: Mapping[str, Any], name: str) -> Any:
-    value = facts[name]
-    if not isinstance(value, numbers.Real) or isinstance(value, bool) or np.isnan(float(value)):
-        raise ValueError(f"{name} is not a number")
-    return value
 
 
 def load(path: Any) -> Any:

@@ -10,12 +10,20 @@ import numpy as np
 from sklearn.base import clone
 
 from .._checks import check_count, check_fixed_gamma
-from .._util.archive import check_arrays, write_archive
+from .._util.archive import (
+    LARGEST,
+    SMALLEST,
+    check_arrays,
+    check_count_of,
+    check_number,
+    check_switch,
+    write_archive,
+)
 from .._util.arrays import Array, Rows
 from .._util.devices import float_type, namespace, put
 from .._util.display import shown_as_html
 from .._util.table import Table
-from ..estimators import REGISTRY, WithStrength, group_names, plain_parameters, prefixes
+from ..estimators import REGISTRY, UNIT_LENGTH, WithStrength, group_names, plain_parameters, prefixes, saved_solver
 from ..fitting import Fit, share_of
 from ..gaussian import LatentGaussian
 from ..groups import Groups
@@ -356,16 +364,21 @@ class ContrastPath:
             raise ValueError("its estimator has no path")
         labels, has_noise = prefixes(len(groups)), estimator._method.has_likelihood
         shapes = ARRAYS | {f"{label}.along": "Gd" for label in labels} | {f"{label}.inside": "G" for label in labels}
-        found = check_arrays(arrays, shapes, names, may_be_nan=() if has_noise else ("noise_variance",))
+        may_not = ("gammas", "axis_ratios", *(name for name in shapes if name.endswith((".along", ".inside"))))
+        unknown = () if has_noise else ("noise_variance",)
+        found = check_arrays(arrays, shapes, names, may_be_nan=unknown, not_negative=may_not)
         if np.any(np.diff(found["gammas"]) <= 0) or np.any(found["noise_variance"] <= 0):
             raise ValueError("its gammas or noise variances are impossible")
+        basis = found["basis"]
+        if estimator.n_components != found["eigenvalues"].shape[1]:
+            raise ValueError("its number of components is impossible")
+        if not np.allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=UNIT_LENGTH):
+            raise ValueError("its basis is not orthonormal")
         background = None
         if "background_model.W" in found:
-            sigma2 = float(facts["background_model.sigma2"])
-            if not 0 < sigma2 < np.inf:
-                raise ValueError("background_model.sigma2 is not positive")
+            sigma2 = check_number(facts, "background_model.sigma2", SMALLEST, LARGEST)
             background = LatentGaussian(found["background_model.mean"], found["background_model.W"], sigma2)
-        D = found["basis"].shape[0]
+        D = basis.shape[0]
         restored = [Units.restored(g, arrays, label, names, D) for g, label in zip(groups, labels, strict=True)]
         units = Groups.from_items(restored, *group_names(facts))
         return cls(
@@ -373,13 +386,13 @@ class ContrastPath:
             subspace_variance=units.like(found[f"{label}.inside"] for label in labels),
             variances=units.like(found[f"{label}.along"] for label in labels),
             units=units,
-            totals=units.like(float(group["total"]) for group in groups),
-            gamma_max=np.inf if facts["gamma_max"] is None else float(facts["gamma_max"]),
-            auto_gamma=np.nan if facts["auto_gamma"] is None else float(facts["auto_gamma"]),
-            gamma_max_is_bound=bool(facts["gamma_max_is_bound"]),
+            totals=units.like(float(check_number(group, "total", 0, LARGEST)) for group in groups),
+            gamma_max=np.inf if facts["gamma_max"] is None else float(check_number(facts, "gamma_max", 0)),
+            auto_gamma=np.nan if facts["auto_gamma"] is None else float(check_number(facts, "auto_gamma", 0)),
+            gamma_max_is_bound=check_switch(facts, "gamma_max_is_bound"),
             estimator=estimator,
-            solver=SolverChoice(*map(str, facts["solver"])),
-            solved=int(facts["solved"]),
+            solver=saved_solver(facts),
+            solved=check_count_of(facts, "solved"),
             background_model=background,
         )
 

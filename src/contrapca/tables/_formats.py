@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
 import json
 import warnings
 from collections.abc import Iterable, Iterator
@@ -22,6 +23,8 @@ from ..exceptions import MissingExtraError, TableFileError
 from ._data import DataTable, take_columns, without_empty
 from ._text_file import open_text, text_errors
 
+MTX_TEXT = bytes(range(32, 127)) + b"\t\r\n"  # bytes below the comments of a Matrix Market file
+LONGEST_NUMBER = 400  # characters
 HIGHLY_VARIABLE = "highly_variable"  # the mask that scanpy makes
 SPARSE_MEMBERS = {"data", "format", "shape"}  # of what scipy.sparse.save_npz writes
 
@@ -82,6 +85,7 @@ def read_npz(path: Path) -> DataTable:
 def read_mtx(path: Path) -> DataTable:
     """A Matrix Market file; genes x cells is transposed if files with the names of genes and cells are next to it."""
     with _readable(path, "Matrix Market"):
+        _check_mtx(path)
         values = _numeric(path, scipy.io.mmread(path), "it contains")
     genes, barcodes = _beside(path, ("features", "genes")), _beside(path, ("barcodes",))
     rows, columns = values.shape
@@ -107,6 +111,27 @@ def read_mtx(path: Path) -> DataTable:
         row_names=[row[0] for row in barcodes] if barcodes else None,
         notes=notes,
     )
+
+
+def _check_mtx(path: Path) -> None:
+    """Refuse what would kill SciPy's reader, and the process with it."""
+    with gzip.open(path) if path.suffix.lower() == ".gz" else path.open("rb") as file:
+        line = b"%"
+        while line.startswith(b"%") or line.isspace():  # comments
+            line = file.readline()
+            if b"\0" in line:
+                raise ValueError("it is not text")
+        sizes = line.split()
+        if not (len(sizes) in (2, 3) and all(map(bytes.isdigit, sizes)) and int(sizes[0]) and int(sizes[1])):
+            raise ValueError("it does not begin with the numbers of rows and columns, both above 0")
+        length, end = 0, line
+        while block := file.read(2**20):
+            if block.translate(None, MTX_TEXT):
+                raise ValueError("it is not text")
+            length, end = length + len(block), (end + block)[-LONGEST_NUMBER:]
+        if length < (int(sizes[2]) if len(sizes) == 3 else int(sizes[0]) * int(sizes[1])):
+            raise ValueError("it has fewer values than it says")
+        float(end.split()[-1])  # it may end in the middle of a number
 
 
 def _beside(path: Path, kinds: tuple[str, ...]) -> list[list[str]] | None:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_count, generator
-from .._util.archive import check_arrays, write_archive
+from .._util.archive import LARGEST, SMALLEST, check_arrays, check_count_of, check_number, write_archive
 from .._util.arrays import Array
 from .._util.display import shown_as_html
 from .._util.optional import require
@@ -23,7 +23,8 @@ from ._intervals import Interval, check_probability, corrected_log_interval, nor
 
 KIND = "posterior"
 ARRAYS = {"W": "cnDr", "noise_variance?": "cn", "W_estimate": "Dr"}
-FACTS = {"n_shown": int, "kind": str, "method": str, "power": float, "divergences": int, "failures": int}
+FACTS = ("n_shown", "kind", "method", "power", "divergences", "failures")
+KINDS = ("gibbs", "bootstrap")
 MAX_R_HAT, MIN_ESS = 1.01, 400.0
 MAX_MATRIX = 30  # features up to which every entry of A and of the projector is watched
 MAX_DRAWS_FOR_LATENTS = 500
@@ -339,7 +340,11 @@ class ContrastPosterior:
         cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None
     ) -> ContrastPosterior:
         """Draws from the parts of a file that `save` wrote, each checked."""
-        plain = {name: kind(facts[name]) for name, kind in FACTS.items()}
+        plain: dict[str, Any] = {name: str(facts[name]) for name in ("kind", "method")}
+        plain |= {name: check_count_of(facts, name) for name in ("n_shown", "divergences", "failures")}
+        plain["power"] = float(check_number(facts, "power", SMALLEST, LARGEST))
+        if plain["kind"] not in KINDS:
+            raise ValueError(f"its kind is {plain['kind']!r}")
         found: dict[str, Any] = {"noise_variance": None} | check_arrays(arrays, ARRAYS, names)
         if found["noise_variance"] is not None and np.any(found["noise_variance"] <= 0):
             raise ValueError("a noise variance is not positive")
@@ -347,7 +352,9 @@ class ContrastPosterior:
         if not 0 < plain["n_shown"] <= r:
             raise ValueError(f"it shows {plain['n_shown']} of {r} dimensions")
         noise = facts["noise_variance_estimate"]
-        plain["noise_variance_estimate"] = None if noise is None else float(noise)
+        if noise is not None:
+            noise = float(check_number(facts, "noise_variance_estimate", SMALLEST, LARGEST))
+        plain["noise_variance_estimate"] = noise
         return cls(**found, **plain, units=Units.restored(facts["units"], arrays, "units", names, D))
 
     def to_arviz(self) -> Any:
