@@ -358,8 +358,8 @@ def test_files_without_dimensions_of_the_foreground(tmp_path):
 
 # name: facts, arrays, what the message says; None: left out
 DAMAGED = {
-    "noise variance": ({"model.sigma2": -1}, {}, "model.sigma2 is not positive"),
-    "noise of the background": ({"background_model.sigma2": 0.0}, {}, "background_model.sigma2 is not positive"),
+    "noise variance": ({"model.sigma2": -1}, {}, "model.sigma2 = -1 is impossible"),
+    "noise of the background": ({"background_model.sigma2": 0.0}, {}, "background_model.sigma2 = 0.0 is impossible"),
     "unknown parameter": ({"parameters": {"x": 1}}, {}, "does not describe a CLVM"),
     "mean too short": ({}, {"foreground.mean": np.zeros(3)}, "shape .*which does not fit the others"),
     "units of other features": (

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 
-from contrapca import CLVM, CPCA, PCPCA, PPCA, GammaSearch, RatioPCA
+from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, GammaSearch, RatioPCA
 
 # check_fit2d_1feature and the like use one to few features, so one component. Without a background (checks pass
 # X and y only) gamma must be 0.
@@ -41,20 +41,24 @@ def test_all_checks(estimator):
 # ---------------------------------------------------------------------- with a background
 
 
+SEED = {"of the backgrounds": 0}  # swept
+
+
 def background_of(X):
-    """A background for a check's table: its rows in another order, with half their spread; of bad tables themselves."""
-    if hasattr(X, "iloc"):
-        return 0.5 * X.iloc[order_of(X)]
-    if sp.issparse(X):
-        return 0.5 * X.tocsr()[order_of(X)]
-    rows = np.asarray(X)
-    if rows.ndim != 2 or rows.dtype.kind not in "fiu":
+    """A background for a check's table: its rows in another order, features shrunk differently; of bad ones themselves.
+
+    So there is something to contrast: the groups have other directions.
+    """
+    rows = X if hasattr(X, "iloc") or sp.issparse(X) else np.asarray(X)
+    if rows.ndim != 2 or (isinstance(rows, np.ndarray) and rows.dtype.kind not in "fiu"):
         return X
-    return (0.5 * rows[order_of(rows)]).astype(np.result_type(rows.dtype, np.float32))
-
-
-def order_of(table):
-    return np.random.default_rng(0).permutation(table.shape[0])
+    rng = np.random.default_rng(SEED["of the backgrounds"])
+    order, sizes = rng.permutation(rows.shape[0]), rng.uniform(0.2, 0.7, rows.shape[1])
+    if hasattr(rows, "iloc"):
+        return rows.iloc[order] * sizes
+    if sp.issparse(rows):
+        return sp.csr_array(rows.tocsr()[order] @ sp.diags_array(sizes))
+    return (rows[order] * sizes).astype(np.result_type(rows.dtype, np.float32))
 
 
 class CheckedCLVM(CLVM):
@@ -63,6 +67,11 @@ class CheckedCLVM(CLVM):
 
 
 class CheckedPCPCA(PCPCA):
+    def fit(self, X, y=None):
+        return super().fit(X, y, background=background_of(X))
+
+
+class CheckedContraPCA(ContraPCA):
     def fit(self, X, y=None):
         return super().fit(X, y, background=background_of(X))
 
@@ -83,6 +92,7 @@ class CheckedGammaSearch(GammaSearch):
 
 
 WITH_BACKGROUND = {
+    "ContraPCA": (CheckedContraPCA(n_components=1), 45),
     "PCPCA": (CheckedPCPCA(n_components=1), 45),
     "PCPCA, fixed gamma": (CheckedPCPCA(n_components=1, gamma=0.3), 45),
     "CPCA": (CheckedCPCA(n_components=1), 46),
@@ -101,9 +111,11 @@ TAKE_COMPLETE_ROWS = {
 }
 
 
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
 @pytest.mark.parametrize("name", WITH_BACKGROUND)
 @pytest.mark.filterwarnings("ignore")
-def test_all_checks_with_a_background(name):
+def test_all_checks_with_a_background(name, seed, monkeypatch):
+    monkeypatch.setitem(SEED, "of the backgrounds", seed)
     estimator, least = WITH_BACKGROUND[name]
     assert len(run_checks(estimator)) >= least
 
