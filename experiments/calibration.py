@@ -39,8 +39,9 @@ Draws = dict[str, Any]  # of each statistic: one value, or many
 
 
 def config(*, quick: bool) -> Json:
-    """How many ranks, and how many data sets of each kind of interval."""
-    return {"ranks": 64 if quick else 200, "datasets": 24 if quick else 100, "powers": [1.0, 2.0]}
+    """How many ranks of each posterior, and how many data sets of each kind of interval."""
+    ranks = {"CPCA, 1 direction": 64, "CPCA, 2 directions": 16, "PPCA": 32} if quick else dict.fromkeys(RANKS, 200)
+    return {"ranks": ranks, "datasets": 10 if quick else 100, "powers": [1.0, 2.0]}
 
 
 def run(config: Json, tick: Tick) -> Json:
@@ -49,8 +50,9 @@ def run(config: Json, tick: Tick) -> Json:
     for name, ranks in RANKS.items():
         for power in config["powers"]:
             seen = []
-            for k, one in enumerate(ranks(power, config["ranks"], _random(f"{name} {power}"))):
-                tick(f"{name}, power {power:g}: {k + 1} of {config['ranks']}")
+            repeats = config["ranks"][name]
+            for k, one in enumerate(ranks(power, repeats, _random(f"{name} {power}"))):
+                tick(f"{name}, power {power:g}: {k + 1} of {repeats}")
                 seen.append(one)
             own = {key: [one[key] for one in seen] for key in seen[0]}
             found["ranks"].setdefault(name, {})[f"{power:g}"] = own

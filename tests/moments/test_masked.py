@@ -13,10 +13,9 @@ from contrapca.objectives import masked_log_likelihood
 from contrapca.reporting import summarize
 from contrapca.rows import storage
 
-rng = np.random.default_rng(0)
-
 
 def holes(rows, D, fraction=0.3, complete=0):
+    rng = np.random.default_rng(100 * rows + D)
     table = rng.standard_normal((rows, D)) * np.linspace(1, 3, D) + 5
     mask = rng.random((rows, D)) < fraction
     mask[:complete] = False
@@ -41,6 +40,7 @@ def test_observe(complete):
 
 
 def test_patterns_are_shared():
+    rng = np.random.default_rng(0)
     table = holes(60, 5)[rng.integers(0, 4, 60)] + rng.standard_normal((60, 5))
     group, _ = observe(table)
     assert group.rows.masks.shape[0] <= 4
@@ -50,6 +50,7 @@ def test_patterns_are_shared():
 @pytest.mark.parametrize("complete", [0, 30])
 def test_scaled_and_about_another_mean(complete):
     """Against rows that were scaled and shifted by hand, through the objective."""
+    rng = np.random.default_rng(0)
     table, divisor, mean = holes(50, 4, complete=complete), np.array([1.0, 2, 3, 4]), np.array([1.0, 0, 2, 1])
     W, sigma2 = rng.standard_normal((4, 2)), 0.7
     group = observe(table)[0].scaled(divisor).about(mean)

@@ -417,7 +417,8 @@ class Decomposition(ShowsSummary, Streaming, ClassNamePrefixFeaturesOutMixin, Tr
 
         It needs no condition on N and no extra library, and it takes missing values (PPCA, PCPCA). Scales and the
         number of latent dimensions are those of the fit; with gamma="auto" every refit uses the same fraction of its
-        own limit.
+        own limit. With missing values no exact limit is known: a refit without a solution is tried again at 0.85 of
+        its gamma, up to 25 times, if gamma is "auto", and counts as failed if it was given.
 
         Parameters
         ----------
