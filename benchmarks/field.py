@@ -1,11 +1,11 @@
-"""The other methods of the field: ratios of variances against their peers."""
+"""The other methods of the field: ratios of variances against their peers, sparse components."""
 
 from __future__ import annotations
 
 import numpy as np
 from sklearn.decomposition import PCA
 
-from contrapca import PCPCA, RatioPCA
+from contrapca import PCPCA, RatioPCA, SparseCPCA, sparsity_path
 
 from .closed_form import tables
 from .timing import Bound, Case
@@ -31,4 +31,15 @@ def ratio() -> Case:
     return Case("ratios 500 + 500 x 2,000", calls, ["scikit-learn PCA, full"], bounds)
 
 
-CASES = {"ratio": ratio}
+def sparse() -> Case:
+    """A path over 20 sizes; there is no peer, so the bound is in units of a full PCA."""
+    X, Y = tables(500, 500, 5000)
+    stacked = np.vstack([X, Y])
+    calls = {
+        "contrapca sparsity_path, 20 sizes": lambda: sparsity_path(SparseCPCA(2, gamma=1.0), X, background=Y),
+        "scikit-learn PCA, full": lambda: PCA(2, svd_solver="full").fit(stacked),
+    }
+    return Case("sparse components 500 + 500 x 5,000 (at most 20 s)", calls, ["scikit-learn PCA, full"])
+
+
+CASES = {"ratio": ratio, "sparse-path": sparse}

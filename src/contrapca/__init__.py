@@ -9,13 +9,20 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import datasets, exceptions, get, pl, plots, results, theory, tl
-    from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, RatioPCA
+    from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, RatioPCA, SparseCPCA
     from .limits import gamma_limits
     from .moments import Moments, memory_estimate
-    from .paths import contrast_path, load
+    from .paths import contrast_path, load, sparsity_path
     from .reporting import report
     from .sanity import check_tables
-    from .selection import GammaSearch, compare, contrast_test, held_out_contrast, remove_background
+    from .selection import (
+        GammaSearch,
+        compare,
+        contrast_test,
+        held_out_contrast,
+        remove_background,
+        stability_selection,
+    )
     from .uncertainty import calibrate_power
 
 # All names load on first use: importing scikit-learn takes a second, and `contrapca --help` does not need it.
@@ -29,6 +36,7 @@ _HOMES = {
     "PCPCA": "estimators",
     "PPCA": "estimators",
     "RatioPCA": "estimators",
+    "SparseCPCA": "estimators",
     "calibrate_power": "uncertainty",
     "check_tables": "sanity",
     "compare": "selection",
@@ -40,6 +48,8 @@ _HOMES = {
     "memory_estimate": "moments",
     "remove_background": "selection",
     "report": "reporting",
+    "sparsity_path": "paths",
+    "stability_selection": "selection",
 }
 
 __all__ = [
@@ -51,6 +61,7 @@ __all__ = [
     "GammaSearch",
     "Moments",
     "RatioPCA",
+    "SparseCPCA",
     "__version__",
     "calibrate_power",
     "check_tables",
@@ -69,6 +80,8 @@ __all__ = [
     "remove_background",
     "report",
     "results",
+    "sparsity_path",
+    "stability_selection",
     "theory",
     "tl",
 ]

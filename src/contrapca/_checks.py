@@ -25,6 +25,16 @@ def check_n_components(n_components: Any, n_features: int) -> int:
     return int(n_components)
 
 
+def check_sparsity(sparsity: Any, n_features: int) -> int:
+    """Return s as an int with 1 <= s <= D."""
+    if check_count(sparsity, "sparsity") > n_features:
+        raise ValueError(
+            f"sparsity={sparsity} is more than the {n_features} features of the table: it is the largest number of "
+            "features of a component. Without a limit, use CPCA."
+        )
+    return int(sparsity)
+
+
 def check_count(value: Any, name: str, *, least: int = 1) -> int:
     """Return an int that is at least `least`, or raise."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:

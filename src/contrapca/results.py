@@ -5,9 +5,9 @@ from ._util.table import Table
 from .gaussian import LatentGaussian
 from .limits import GammaLimits
 from .moments import SolverChoice
-from .paths import ContrastPath
+from .paths import ContrastPath, SparsityPath
 from .sanity import Finding
-from .selection import Comparison, ContrastTest, HeldOutContrast
+from .selection import Comparison, ContrastTest, HeldOutContrast, StabilitySelection
 from .uncertainty import ContrastPosterior
 
 __all__ = [
@@ -21,5 +21,7 @@ __all__ = [
     "HeldOutContrast",
     "LatentGaussian",
     "SolverChoice",
+    "SparsityPath",
+    "StabilitySelection",
     "Table",
 ]

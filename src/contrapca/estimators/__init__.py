@@ -19,5 +19,8 @@ from ._persistence import (
 )
 from ._ppca import PPCA
 from ._ratio import RatioPCA
+from ._sparse import SparseCPCA
 
-WithStrength = PCPCA | CPCA | RatioPCA  # those with a strength of the contrast, along which there are paths
+WithStrength = (
+    PCPCA | CPCA | SparseCPCA | RatioPCA
+)  # those with a strength of the contrast, along which there are paths

@@ -49,6 +49,7 @@ class Decomposition(ShowsSummary, Streaming, ClassNamePrefixFeaturesOutMixin, Tr
     _method: ClassVar[Method | None] = PCPCA_METHOD
     _takes_missing: ClassVar[bool] = True
     _takes_devices: ClassVar[bool] = True  # tables of torch and cupy
+    _resampled: ClassVar[bool] = True  # whether there is a bootstrap
     _scales: ClassVar[tuple[str | bool | None, ...]] = SCALES
     n_components: int
     scale: str | bool | None
@@ -398,7 +399,7 @@ class Decomposition(ShowsSummary, Streaming, ClassNamePrefixFeaturesOutMixin, Tr
         check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
         return data
 
-    @available_if(lambda self: self._method is not None)  # type: ignore[untyped-decorator]
+    @available_if(lambda self: self._resampled)  # type: ignore[untyped-decorator]
     def bootstrap(
         self,
         X: Any,

@@ -64,6 +64,7 @@ class CLVM(Likelihood):
     """
 
     _method = None
+    _resampled = False
     _takes_missing = False
 
     def __init__(

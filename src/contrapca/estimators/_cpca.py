@@ -14,7 +14,43 @@ from ..uncertainty import ContrastPosterior, sample_posterior
 from ._contrastive import Contrastive
 
 
-class CPCA(Contrastive):
+class ContrastOfVariances(Contrastive):
+    """Base of CPCA and SparseCPCA: gamma is chosen on held-out rows or by a budget; not public."""
+
+    _method = CPCA_METHOD
+    _takes_missing = False
+
+    def _strength(self) -> float | None:
+        return None if self._has_budget else super()._strength()
+
+    @property
+    def _has_budget(self) -> bool:
+        return isinstance(self.gamma, str) and self.gamma == "budget"
+
+    def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
+        assert isinstance(data, Complete)
+        if gamma is None and self._has_budget:
+            data, gamma = budgeted(data, self.n_components)
+        return self._solve(data, self._held_out_gamma(tables, data) if gamma is None else gamma)
+
+    def _held_out_gamma(self, tables: Tables, data: Complete) -> float:
+        """The gamma that "auto" chooses; the same on every run."""
+        if isinstance(tables.rows.foreground, Moments):
+            raise ValueError(
+                f"{type(self).__name__}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
+                "2.0, or find one with GammaSearch where the rows are; gamma='budget' needs no rows."
+            )
+
+        def collected(training: Tables) -> Complete:
+            found = self._collected(training)
+            assert isinstance(found, Complete)
+            return found
+
+        folds = make_folds(tables, assign_folds(row_units(tables), FOLDS, np.random.default_rng(SEED)))
+        return contrast_gamma(folds, collected, data, CPCA_METHOD, self._latents())
+
+
+class CPCA(ContrastOfVariances):
     """Contrastive principal component analysis (Abid et al. 2018).
 
     Maximises tr V'(cov_X - gamma cov_Y) V over V with orthonormal columns: high variance in the foreground, low
@@ -78,36 +114,6 @@ class CPCA(Contrastive):
     """
 
     _method = CPCA_METHOD
-    _takes_missing = False
-
-    def _strength(self) -> float | None:
-        return None if self._has_budget else super()._strength()
-
-    @property
-    def _has_budget(self) -> bool:
-        return isinstance(self.gamma, str) and self.gamma == "budget"
-
-    def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
-        assert isinstance(data, Complete)
-        if gamma is None and self._has_budget:
-            data, gamma = budgeted(data, self.n_components)
-        return self._solve(data, self._held_out_gamma(tables, data) if gamma is None else gamma)
-
-    def _held_out_gamma(self, tables: Tables, data: Complete) -> float:
-        """The gamma that "auto" chooses; the same on every run."""
-        if isinstance(tables.rows.foreground, Moments):
-            raise ValueError(
-                "CPCA's gamma='auto' holds rows out, and moments have none: pass gamma=, for example 2.0, or find one "
-                "with GammaSearch where the rows are; gamma='budget' needs no rows."
-            )
-
-        def collected(training: Tables) -> Complete:
-            found = self._collected(training)
-            assert isinstance(found, Complete)
-            return found
-
-        folds = make_folds(tables, assign_folds(row_units(tables), FOLDS, np.random.default_rng(SEED)))
-        return contrast_gamma(folds, collected, data, self._method, self._latents())
 
     def posterior(
         self,

@@ -19,7 +19,7 @@ from ..solvers import (
     PathSpectrum,
     Solution,
     Spectrum,
-    ratio_path,
+    path_of_solutions,
     shrunk_strength,
     solve_ratio,
     strength,
@@ -64,8 +64,7 @@ class Ratio:
         return solve_ratio(contrast, d, self.end, orthogonal=self.orthogonal, start=start)
 
     def along(self, groups: Groups[Moments], gammas: Array, d: int, tolerance: float = PATH_TOLERANCE) -> PathSpectrum:
-        contrasts = [contrast(groups, float(gamma)) for gamma in gammas]
-        return ratio_path(groups, contrasts, lambda C, start: self.solve(C, d, start))
+        return path_of_solutions(groups, gammas, lambda C, start: self.solve(C, d, start))
 
     def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
         return Solution(spectrum, np.ones(spectrum.values.size), 0.0, feasible=True, eigenvectors=False)

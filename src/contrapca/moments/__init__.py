@@ -19,5 +19,5 @@ from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, ob
 from ._masked_blocks import MaskedBlocks
 from ._masked_on_device import DeviceMaskedRows
 from ._memory import memory_estimate
-from ._moments import DenseScatter, Moments, RowScatter, Scatter, dense_moments, pooled_deviation, row_moments
+from ._moments import DenseScatter, Indices, Moments, RowScatter, Scatter, dense_moments, pooled_deviation, row_moments
 from ._stream import Stream, read_batch

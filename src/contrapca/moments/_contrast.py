@@ -10,7 +10,7 @@ import numpy as np
 from .._util.arrays import EPS, Array
 from .._util.devices import on_device
 from ..groups import Groups
-from ._moments import DenseScatter, Moments
+from ._moments import DenseScatter, Indices, Moments, scatter_block
 
 
 class Weighted(Protocol):
@@ -119,6 +119,14 @@ class Contrast:
     def matmul(self, V: Array) -> Array:
         """C V, shape of V."""
         return np.sum([c * group.scatter.matmul(V) for c, group in self.terms if c != 0], axis=0)
+
+    def diagonal(self) -> Array:
+        """diag(C), shape (size,)."""
+        return np.sum([c * group.scatter.diagonal() for c, group in self.terms if c != 0], axis=0)
+
+    def block(self, chosen: Indices) -> Array:
+        """The rows and columns of C that are chosen, shape (k, k)."""
+        return np.sum([c * scatter_block(group.scatter, chosen) for c, group in self.terms if c != 0], axis=0)
 
     def dense(self) -> Any:
         """C as a new array on the device of the rows, in the memory order that LAPACK can overwrite."""

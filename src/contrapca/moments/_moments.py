@@ -9,6 +9,7 @@ from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
+import numpy.typing as npt
 
 from .._util.archive import LARGEST, ROUNDING, SMALLEST, check_arrays, check_number, write_archive
 from .._util.arrays import EPS, Array, Rows, is_sparse
@@ -18,6 +19,8 @@ from ..exceptions import GroupError
 from ..groups import Groups, check_table, column_means, column_names
 from ..rows import storage
 from ._choice import MAX_DENSE
+
+Indices = npt.NDArray[np.intp]
 
 KIND = "moments"
 ARRAYS = {"mean": "D", "scatter": "DD"}
@@ -277,6 +280,14 @@ def row_moments(rows: Rows, mean: Array, weights: Array | None = None) -> Moment
 
 def _total(rows: Rows, weights: Array | None) -> float:
     return float(rows.shape[0] if weights is None else weights.sum())
+
+
+def scatter_block(scatter: Scatter, chosen: Indices) -> Array:
+    """The rows and columns of S that are chosen, shape (k, k), from these columns of the rows alone."""
+    if isinstance(scatter, RowScatter):
+        some = storage(scatter.rows).scatter(scatter.rows[:, chosen], scatter.mean[chosen], scatter.weights)
+        return some / scatter.divisor[chosen, None] / scatter.divisor[chosen]
+    return scatter.dense()[np.ix_(chosen, chosen)]
 
 
 def pooled_deviation(groups: Iterable[Moments]) -> Array:

@@ -7,4 +7,5 @@ from ._gamma_search import GammaSearch
 from ._held_out import HeldOutContrast, held_out_contrast
 from ._remove_background import remove_background
 from ._significance import LEAST_P, ContrastTest, contrast_test
+from ._stability import StabilitySelection, stability_selection
 from ._verdict import Verdict, verdict_on

@@ -15,7 +15,7 @@ from .._util.display import shown_as_html
 from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import fewer_folds, table_units
-from ..estimators import CLVM, CPCA, PPCA, RatioPCA, WithStrength
+from ..estimators import CLVM, CPCA, PPCA, RatioPCA, SparseCPCA, WithStrength
 from ..exceptions import InfeasibleGammaError
 from ..fitting import (
     HeldOut,
@@ -147,16 +147,16 @@ def held_out_contrast(
         raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
     model = prepared(estimator)
     given = {"sample_weight": sample_weight, "background_weight": background_weight}
-    if isinstance(model, CPCA) and model._has_budget:
+    if isinstance(model, CPCA | SparseCPCA) and model._has_budget:
         model._with_strength(clone(model).fit(X, background=background, **given)._state.strength)
     tables = complete_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
     units = table_units(tables, blocks, background_blocks, least=2, what="holding rows out")
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
-    rotates = not model.scale and not isinstance(model, CLVM)
+    rotates = not model.scale and not isinstance(model, CLVM | SparseCPCA)
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
     folds = folds_of(tables, units, n_folds, random_state, unscaled)
     data, gamma = collected(model, merged(folds, tables)), model._strength()
-    if gamma is None and isinstance(model, CPCA):
+    if gamma is None and isinstance(model, CPCA | SparseCPCA):
         gamma = chosen_gamma(model, folds, data)
     elif gamma is None and isinstance(model, RatioPCA):
         gamma = model._method.automatic(data.groups)

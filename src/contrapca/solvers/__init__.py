@@ -9,7 +9,8 @@ from ._gradient import GradientSolution, maximise
 from ._identified import noise_is_determined
 from ._lbfgs import minimise
 from ._path import TOLERANCE as PATH_TOLERANCE
-from ._path import PathSpectrum, solve_path
-from ._ratio import BACKGROUND, BOTH, FOREGROUND, ratio_path, shrunk_strength, solve_ratio, strength
+from ._path import PathSpectrum, path_of_solutions, solve_path
+from ._ratio import BACKGROUND, BOTH, FOREGROUND, shrunk_strength, solve_ratio, strength
+from ._sparse import solve_sparse
 from ._spectral import LOOSE, SECOND_ORDER, Spectrum, is_iterated, top_eigenpairs, top_eigenvalues
 from ._starts import estimated_moments, masked_start, missing_edge, random_start

@@ -10,6 +10,7 @@ values). If that is not below the d-th Ritz value, gamma' is solved exactly.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -20,6 +21,7 @@ from .._util.arrays import TINY, Array
 from .._util.threads import single_thread
 from ..groups import Groups
 from ..moments import Moments, contrast, mixture
+from ._closed_form import Solution
 from ._spectral import top_eigenpairs
 
 TOLERANCE = 1e-9  # for residuals, relative to the largest |eigenvalue| of the path
@@ -98,6 +100,25 @@ def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float 
     coordinates, values, residuals = found
     small = groups.like(map(symmetric, [basis] * len(groups), images))
     return PathSpectrum(basis, coordinates, values, small, exact, residuals)
+
+
+def path_of_solutions(groups: Groups[Moments], gammas: Array, solve: Callable[..., Solution]) -> PathSpectrum:
+    """Solutions at many gammas, one after the other, each started from the one before, in one basis; nan where there
+    is none.
+
+    For methods whose directions are not eigenvectors of C; `solve` takes a contrast and vectors to start from.
+    """
+    solutions: list[Solution] = []
+    for gamma in gammas:
+        start = solutions[-1].spectrum.vectors if solutions else None
+        solutions.append(solve(contrast(groups, float(gamma)), start))
+    feasible = np.array([solution.feasible for solution in solutions])
+    vectors = np.array([solution.spectrum.vectors for solution in solutions])
+    basis = outside(np.empty((vectors.shape[1], 0)), np.hstack(list(vectors)))
+    coordinates = np.where(feasible[:, None, None], basis.T @ vectors, np.nan)
+    values = np.array([solution.spectrum.values for solution in solutions]) / groups.foreground.weight
+    covariances = groups.map(lambda group: symmetric(basis, group.scatter.matmul(basis)) / group.weight)
+    return PathSpectrum(basis, coordinates, values, covariances, feasible, np.zeros(gammas.size))
 
 
 def outside(basis: Array, vectors: Array) -> Array:

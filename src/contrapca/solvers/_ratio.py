@@ -17,10 +17,9 @@ from scipy.linalg.lapack import dpocon, dpotrf
 from .._util.arrays import EPS, TINY, Array
 from .._util.threads import calm_threads
 from ..exceptions import GroupError, SolverError
-from ..groups import Groups
 from ..moments import MAX_DENSE, Contrast, DenseScatter, Moments, Scatter
 from ._closed_form import Solution
-from ._path import PathSpectrum, outside, symmetric
+from ._path import outside, symmetric
 from ._spectral import (
     MAX_ITERATED_SHARE,
     MIN_ITERATED_ORDER,
@@ -31,6 +30,7 @@ from ._spectral import (
     largest,
     missed_direction,
     top_eigenpairs,
+    top_vectors,
 )
 
 FOREGROUND, BACKGROUND, BOTH = "foreground", "background", "both"
@@ -258,7 +258,7 @@ def _from_matrices(quotient: Quotient, d: int) -> Found:
         with contextlib.suppress(Unconverged), calm_threads(float(root.size) ** 2):
             u, n_iter = _iterated(lambda v: root.back(A @ root.to(v)), root.size, d)
     if u is None:
-        u = _direct(root.back(root.back(A).T), d)
+        u = top_vectors(root.back(root.back(A).T), d)
     W = root.to(u)
     W /= np.linalg.norm(W, axis=0)
     return np.sum(W * (A @ W), axis=0) / np.maximum(np.sum(W * (M @ W), axis=0), TINY), W, n_iter
@@ -269,15 +269,6 @@ def _rounding(group: Moments) -> Array:
     if group.mean.size == group.scatter.size:
         return np.asarray((group.weight * EPS * group.mean) ** 2)
     return np.full(group.scatter.size, group.rounding_variance())
-
-
-def _direct(K: Array, d: int) -> Array:
-    """The top d eigenvectors of a symmetric matrix, the first first."""
-    K, last = (K + K.T) / 2, K.shape[0] - 1
-    values, u = scipy.linalg.eigh(K, subset_by_index=[last - d + 1, last], check_finite=False)
-    if values.size < d:  # LAPACK's partial solver can silently lose repeated eigenvalues
-        u = np.linalg.eigh(K)[1][:, -d:]
-    return u[:, ::-1]
 
 
 def _inverse_root(A: Array, M: Array, tiny: Array) -> InverseRoot | None:
@@ -361,23 +352,6 @@ def _from_contrasts(quotient: Quotient, d: int, start: Array | None) -> Found:
             return rho, W / np.linalg.norm(W, axis=0), products
         worst, start = int(bad[-1]), basis @ w
     raise SolverError("The ratios did not converge. Use a larger ridge, fewer components, or scale='pooled'.")
-
-
-# ---------------------------------------------------------------------- many gammas
-
-
-def ratio_path(groups: Groups[Moments], contrasts: list[Contrast], solve: Callable[..., Solution]) -> PathSpectrum:
-    """Solutions of many contrasts of the same groups, one after the other, in one basis; nan where there is none."""
-    solutions: list[Solution] = []
-    for contrast in contrasts:
-        solutions.append(solve(contrast, start=solutions[-1].spectrum.vectors if solutions else None))
-    feasible = np.array([solution.feasible for solution in solutions])
-    vectors = np.array([solution.spectrum.vectors for solution in solutions])
-    basis = outside(np.empty((vectors.shape[1], 0)), np.hstack(list(vectors)))
-    coordinates = np.where(feasible[:, None, None], basis.T @ vectors, np.nan)
-    values = np.array([solution.spectrum.values for solution in solutions]) / groups.foreground.weight
-    covariances = groups.map(lambda group: symmetric(basis, group.scatter.matmul(basis)) / group.weight)
-    return PathSpectrum(basis, coordinates, values, covariances, feasible, np.zeros(len(contrasts)))
 
 
 # ---------------------------------------------------------------------- the automatic ridge

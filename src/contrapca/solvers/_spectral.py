@@ -149,6 +149,15 @@ def _direct(contrast: Contrast, d: int) -> Spectrum:
         return Spectrum(values, vectors, contrast.images(vectors))
 
 
+def top_vectors(K: Array, d: int) -> Array:
+    """The top d eigenvectors of a symmetric matrix, the first first."""
+    K, last = (K + K.T) / 2, K.shape[0] - 1
+    values, u = scipy.linalg.eigh(K, subset_by_index=[last - d + 1, last], check_finite=False)
+    if values.size < d:  # LAPACK's partial solver can silently lose repeated eigenvalues
+        u = np.linalg.eigh(K)[1][:, -d:]
+    return u[:, ::-1]
+
+
 class Unconverged(Exception):
     """Raised when the result of an iterative solver cannot be used."""
 

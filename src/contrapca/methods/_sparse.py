@@ -1,0 +1,36 @@
+"""CPCA with few features in each component."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .._util.arrays import Array
+from ..groups import Groups
+from ..moments import Contrast, Moments
+from ..solvers import PATH_TOLERANCE, PathSpectrum, Solution, Spectrum, path_of_solutions, solve_sparse
+from ._cpca import Cpca
+
+
+@dataclass(frozen=True)
+class SparseCpca(Cpca):
+    """Maximise v'(cov_X - gamma cov_Y) v over unit vectors of at most `size` features, one after the other (F29)."""
+
+    name: str = "sparse cpca"
+    size: int = 10
+    dense: Array | None = field(default=None, compare=False, repr=False)  # CPCA's directions there, if they are known
+
+    def solve(self, contrast: Contrast, d: int, start: Array | None = None) -> Solution:
+        return solve_sparse(contrast, d, self.size, start, self.dense)
+
+    def along(self, groups: Groups[Moments], gammas: Array, d: int, tolerance: float = PATH_TOLERANCE) -> PathSpectrum:
+        return path_of_solutions(groups, gammas, lambda C, start: self.solve(C, d, start))
+
+    def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
+        return Solution(spectrum, np.ones(spectrum.values.size), 0.0, feasible=True, eigenvectors=False)
+
+    def value(self, contrast: Contrast, solution: Solution) -> float:
+        """tr C in the span of the components, which are not orthogonal."""
+        V = solution.spectrum.vectors
+        return float(np.trace(np.linalg.lstsq(V.T @ V, V.T @ contrast.matmul(V), rcond=None)[0]))

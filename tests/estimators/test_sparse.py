@@ -1,0 +1,267 @@
+"""SparseCPCA, its path over sizes and its stability: exhaustive search, optimality, planted supports."""
+
+from itertools import combinations
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+
+import oracles
+from conftest import make_groups
+from contrapca import CPCA, Moments, SparseCPCA, contrast_path, held_out_contrast, load, sparsity_path
+from contrapca import stability_selection as stability
+from contrapca.exceptions import GroupError
+from contrapca.moments import _moments
+
+
+def planted(n, m, D, size, strength, seed, shared=3):
+    """Foreground with a direction of `size` features over shared dense directions; (X, Y, the features)."""
+    rng = np.random.default_rng(seed)
+    X, Y = rng.standard_normal((n, D)), rng.standard_normal((m, D))
+    nuisance = 15 * rng.standard_normal((D, shared)) / np.sqrt(D)
+    X += rng.standard_normal((n, shared)) @ nuisance.T
+    Y += rng.standard_normal((m, shared)) @ nuisance.T
+    support = np.sort(rng.choice(D, size, replace=False))
+    v = np.zeros(D)
+    v[support] = rng.choice([-1, 1], size) / np.sqrt(size)
+    return X + strength * np.outer(rng.standard_normal(n), v), Y, support
+
+
+def f1(found, support):
+    return 2 * np.intersect1d(found, support).size / (found.size + support.size)
+
+
+def support_of(component):
+    return np.flatnonzero(component)
+
+
+# ---------------------------------------------------------------------- optimal
+
+
+def test_most_supports_are_the_best_of_all():
+    """Against all supports of 10 features; what is found is never far below, and never above."""
+    best, cases = 0, 0
+    for seed in range(15):
+        X, Y = make_groups(60, 50, 10, seed=seed)
+        C = oracles.contrast_matrix(X, Y, 0.7) / len(X)
+        for s in (2, 3, 5):
+            exhaustive = max(np.linalg.eigvalsh(C[np.ix_(S, S)])[-1] for S in combinations(range(10), s))
+            found = SparseCPCA(1, sparsity=s, gamma=0.7).fit(X, background=Y).eigenvalues_[0]
+            assert found <= exhaustive * (1 + 1e-10)
+            assert found >= 0.9 * exhaustive
+            best += found >= exhaustive * (1 - 1e-9)
+            cases += 1
+    assert best >= 0.85 * cases
+
+
+@pytest.mark.parametrize("solver", ["eigh", "lanczos"])
+def test_optimality_conditions(groups, solver):
+    """On its features each component is the first eigenvector; no single exchange for the weakest feature gains."""
+    X, Y = groups
+    model = SparseCPCA(2, sparsity=4, gamma=0.6, solver=solver).fit(X, background=Y)
+    C = oracles.contrast_matrix(X, Y, 0.6) / len(X)
+    left = np.eye(X.shape[1])
+    for value, v in zip(model.eigenvalues_, model.components_, strict=True):
+        deflated, S = left @ C @ left, support_of(v)
+        assert S.size == 4
+        np.testing.assert_allclose((deflated @ v)[S], value * v[S], atol=1e-9)
+        assert value == pytest.approx(np.linalg.eigvalsh(deflated[np.ix_(S, S)])[-1], rel=1e-10)
+        weakest = S[np.argmin(np.abs(v[S]))]
+        outside = np.setdiff1d(np.arange(len(v)), S)
+        strongest = outside[np.argmax(np.abs((deflated @ v)[outside]))]
+        T = np.sort(np.append(S[weakest != S], strongest))
+        assert np.linalg.eigvalsh(deflated[np.ix_(T, T)])[-1] <= value * (1 + 1e-9)
+        Q = np.linalg.qr(np.column_stack([*model.components_[: list(model.eigenvalues_).index(value) + 1]]))[0]
+        left = np.eye(X.shape[1]) - Q @ Q.T
+
+
+def test_all_features_are_cpca(groups):
+    X, Y = groups
+    sparse = SparseCPCA(3, sparsity=X.shape[1], gamma=0.6).fit(X, background=Y)
+    dense = CPCA(3, gamma=0.6).fit(X, background=Y)
+    np.testing.assert_allclose(sparse.components_, dense.components_, atol=1e-7)
+    np.testing.assert_allclose(sparse.eigenvalues_, dense.eigenvalues_, rtol=1e-9)
+    assert sparse.objective_ == pytest.approx(dense.objective_, rel=1e-9)
+
+
+@pytest.mark.parametrize(("n", "D", "size", "strength"), [(200, 100, 8, 3.5), (100, 1000, 10, 4.0)])
+def test_planted_features_are_found(n, D, size, strength):
+    """As well as by a threshold on the contrast of variances that knows the truth."""
+    scores, oracle = [], []
+    for seed in range(4):
+        X, Y, support = planted(n, n, D, size, strength, seed)
+        model = SparseCPCA(1, sparsity=size, gamma=2.0).fit(X, background=Y)
+        scores.append(f1(support_of(model.components_[0]), support))
+        C = oracles.contrast_matrix(X, Y, 2.0)
+        diagonal = np.argsort(-np.diagonal(C))
+        oracle.append(max(f1(diagonal[:k], support) for k in range(1, 3 * size)))
+    assert np.mean(scores) >= 0.9
+    assert np.mean(scores) >= np.mean(oracle) - 0.05
+
+
+def test_wide_tables_need_no_square_matrix(monkeypatch):
+    """20,000 features: only columns and products of the rows are used."""
+    monkeypatch.setattr(_moments.RowScatter, "dense", None)
+    X, Y, support = planted(60, 50, 20_000, 10, 8.0, 0)
+    model = SparseCPCA(1, sparsity=10, gamma=1.0).fit(X, background=Y)
+    assert model.solver_.name == "lanczos"
+    assert f1(support_of(model.components_[0]), support) >= 0.9
+
+
+def test_sparse_tables():
+    X, Y = (sp.random(80, 600, density=0.05, random_state=seed, format="csr") for seed in (0, 1))
+    found = SparseCPCA(2, sparsity=6, gamma=0.5).fit(X, background=Y)
+    dense = SparseCPCA(2, sparsity=6, gamma=0.5).fit(X.toarray(), background=Y.toarray())
+    np.testing.assert_allclose(found.components_, dense.components_, atol=1e-8)
+
+
+# ---------------------------------------------------------------------- what every estimator has
+
+
+def test_the_estimator(groups, tmp_path):
+    X, Y = groups
+    for gamma in ("auto", "budget", 0.5):
+        model = SparseCPCA(2, sparsity=3, gamma=gamma).fit(X, background=Y)
+        if gamma != 0.5:  # those of all features
+            assert model.gamma_ == pytest.approx(CPCA(2, gamma=gamma).fit(X, background=Y).gamma_, rel=1e-6)
+        V = model.components_.T
+        assert (np.count_nonzero(V, axis=0) <= 3).all()
+        np.testing.assert_allclose(np.linalg.norm(V, axis=0), 1)
+        np.testing.assert_allclose(model.transform(X), (X - X.mean(axis=0)) @ V, atol=1e-10)
+        np.testing.assert_allclose(model.explained_variance_, np.var(X @ V, axis=0), rtol=1e-9)
+        model.save(tmp_path / "model.npz")
+        np.testing.assert_array_equal(load(tmp_path / "model.npz").components_, model.components_)
+    assert not hasattr(model, "posterior")
+    assert not hasattr(model, "bootstrap")
+    assert model.feature_table()["feature"][0] in {f"x{j}" for j in support_of(V.any(axis=1))}
+    path = contrast_path(SparseCPCA(2, sparsity=3), X, background=Y, gammas=[0.0, 0.5])
+    np.testing.assert_allclose(path.components(0.5), model.components_, atol=1e-9)
+    assert held_out_contrast(SparseCPCA(1, sparsity=3, gamma=1.0), X, background=Y).mean > 0
+
+
+def test_moments_and_several_backgrounds(groups):
+    X, Y = groups
+    expected = SparseCPCA(1, sparsity=4, gamma=0.5).fit(X, background=Y).components_
+    found = SparseCPCA(1, sparsity=4, gamma=0.5).fit(Moments.from_rows(X), background=Moments.from_rows(Y))
+    np.testing.assert_allclose(found.components_, expected, atol=1e-10)
+    twice = SparseCPCA(1, sparsity=4, gamma={"a": 0.2, "b": 0.3}).fit(X, background={"a": Y, "b": Y})
+    np.testing.assert_allclose(twice.components_, expected, atol=1e-9)
+
+
+# ---------------------------------------------------------------------- the path over sizes
+
+
+def test_path_over_sizes(groups):
+    X, Y = groups
+    path = sparsity_path(SparseCPCA(2, gamma=0.6), X, background=Y)
+    D = X.shape[1]
+    assert path.sizes[0] == 1
+    assert path.sizes[-1] == D
+    assert np.all(np.diff(path.shares) > -1e-9)  # more features, more contrast
+    assert path.shares[-1] == pytest.approx(1)
+    for size in path.sizes[1::4]:
+        model, again = path.model(size), SparseCPCA(2, sparsity=int(size), gamma=0.6).fit(X, background=Y)
+        assert model.sparsity == size
+        np.testing.assert_allclose(model.transform(X), (X - X.mean(axis=0)) @ path.components(size).T, atol=1e-9)
+        assert model.eigenvalues_[0] >= 0.95 * again.eigenvalues_[0]
+    table = path.table()
+    assert list(table) == ["sparsity", "features", "contrast", "share", "cases_share"]
+    assert np.all(table["features"] <= 2 * path.sizes)
+    assert "12 features" in repr(path)
+    with pytest.raises(ValueError, match=r"5000 is not one of this path's sizes"):
+        path.model(5000)
+
+
+def test_the_share_bends_where_the_planted_features_end():
+    X, Y, support = planted(300, 300, 100, 8, 4.0, 1)
+    path = sparsity_path(SparseCPCA(1, gamma=2.0), X, background=Y, sizes=[4, 8, 16, 100])
+    np.testing.assert_array_equal(support_of(path.components(8)[0]), support)
+    gained = np.diff(path.contrasts)
+    assert gained[0] > 2 * gained[1]
+
+
+# ---------------------------------------------------------------------- stability
+
+
+def test_planted_features_are_stable():
+    X, Y, support = planted(200, 200, 60, 5, 4.0, 0)
+    found = stability(SparseCPCA(1, sparsity=6, gamma=2.0), X, background=Y, n_splits=10, progress=False)
+    assert found.n_halves == 20
+    assert {f"x{j}" for j in support} <= set(found.stable())
+    assert len(found.stable()) <= 6
+    assert found.expected_false() == pytest.approx(6**2 / (0.5 * 60))
+    np.testing.assert_allclose(found.frequencies.sum(axis=0), 6)
+    table = found.table()
+    assert set(table["feature"][:5]) == {f"x{j}" for j in support}
+    assert "of them expected by chance" in str(found)
+    again = stability(SparseCPCA(1, sparsity=6, gamma=2.0), X, background=Y, n_splits=10, progress=False)
+    np.testing.assert_array_equal(again.frequencies, found.frequencies)
+
+
+def test_noise_has_no_stable_features():
+    """The control."""
+    X, Y = np.random.default_rng(0).standard_normal((2, 200, 60))
+    found = stability(SparseCPCA(1, sparsity=5, gamma=1.0), X, background=Y, n_splits=10, progress=False)
+    assert len(found.stable(0.9)) <= 1
+
+
+def test_components_are_matched():
+    """Two planted directions of equal strength change places from half to half; their features do not."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((300, 40)), rng.standard_normal((300, 40))
+    X[:, :4] += 2 * rng.standard_normal((300, 1))
+    X[:, 10:14] += 2 * rng.standard_normal((300, 1))
+    found = stability(SparseCPCA(2, sparsity=4, gamma=1.0), X, background=Y, n_splits=10, progress=False)
+    assert (found.frequencies.max(axis=1)[[*range(4), *range(10, 14)]] > 0.9).all()
+
+
+def test_replicates_look_stable_unless_they_stay_together():
+    """Ten donors of thirty equal rows: what they happen to have is in every half by rows, not by donors."""
+    rng = np.random.default_rng(0)
+    X = np.repeat(rng.standard_normal((10, 60)), 30, axis=0) + 0.1 * rng.standard_normal((300, 60))
+    Y = np.repeat(rng.standard_normal((10, 60)), 30, axis=0) + 0.1 * rng.standard_normal((300, 60))
+    donors, others = np.repeat(np.arange(10), 30), np.repeat(np.arange(10, 20), 30)
+    model, settings = SparseCPCA(1, sparsity=5, gamma=0.5), {"n_splits": 8, "progress": False}
+    by_rows = stability(model, X, background=Y, **settings)
+    by_donors = stability(model, X, background=Y, blocks=donors, background_blocks=others, **settings)
+    top = [np.sort(found.in_any)[-5:].mean() for found in (by_rows, by_donors)]
+    assert top[0] > 0.75
+    assert top[1] < top[0] - 0.1
+
+
+# ---------------------------------------------------------------------- bad input
+
+rng = np.random.default_rng(0)
+CASES, CONTROLS = rng.standard_normal((30, 6)), rng.standard_normal((25, 6))
+BAD = {
+    "more than all features": ({"sparsity": 7}, CONTROLS, ValueError, "sparsity=7 is more than the 6 features"),
+    "no feature": ({"sparsity": 0}, CONTROLS, ValueError, "sparsity=0 must be a whole number"),
+    "a fraction": ({"sparsity": 0.5}, CONTROLS, ValueError, "sparsity=0.5"),
+    "dual": ({"solver": "dual"}, CONTROLS, ValueError, "solver='dual' is not valid"),
+    "no background": ({}, None, GroupError, "background="),
+    "NaN": ({}, np.where(CONTROLS > 2, np.nan, CONTROLS), ValueError, "NaN"),
+    "gamma too large": ({"gamma": 1e6, "sparsity": 2}, CONTROLS, ValueError, "gamma"),
+}
+
+
+@pytest.mark.parametrize("name", BAD)
+def test_bad_input(name):
+    settings, background, error, says = BAD[name]
+    model = SparseCPCA(**{"sparsity": 3} | settings)
+    with pytest.raises(error, match=says):
+        model.fit(CASES, background=background)
+    assert not model.__sklearn_is_fitted__()
+
+
+def test_bad_input_of_the_functions(groups):
+    X, Y = groups
+    with pytest.raises(TypeError, match="sparsity_path needs a SparseCPCA"):
+        sparsity_path(CPCA(2), X, background=Y)
+    with pytest.raises(TypeError, match="stability_selection needs a SparseCPCA"):
+        stability(CPCA(2), X, background=Y)
+    for sizes, says in (([13], "sparsity=13"), ([], "sizes must"), ([0.5], "sizes must"), (1, "sizes=1"), ([0], "=0")):
+        with pytest.raises(ValueError, match=says):
+            sparsity_path(SparseCPCA(2, gamma=0.5), X, background=Y, sizes=sizes)
+    found = stability(SparseCPCA(1, sparsity=3, gamma=0.5), X, background=Y, n_splits=1, progress=False)
+    with pytest.raises(ValueError, match=r"threshold=0\.5"):
+        found.stable(0.5)
