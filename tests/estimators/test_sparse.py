@@ -12,6 +12,7 @@ from contrapca import CPCA, Moments, SparseCPCA, contrast_path, held_out_contras
 from contrapca import stability_selection as stability
 from contrapca.exceptions import GroupError
 from contrapca.moments import _moments
+from contrapca.reporting import summarize
 
 
 def planted(n, m, D, size, strength, seed, shared=3):
@@ -137,6 +138,13 @@ def test_the_estimator(groups, tmp_path):
     path = contrast_path(SparseCPCA(2, sparsity=3), X, background=Y, gammas=[0.0, 0.5])
     np.testing.assert_allclose(path.components(0.5), model.components_, atol=1e-9)
     assert held_out_contrast(SparseCPCA(1, sparsity=3, gamma=1.0), X, background=Y).mean > 0
+
+
+def test_the_report(groups):
+    X, Y = groups
+    summary = summarize(SparseCPCA(2, sparsity=3, gamma=0.5), X, background=Y, gammas=3, test=False)
+    assert "SparseCPCA" in summary["methods"]
+    assert "SparseCPCA(gamma=0.5, sparsity=3)" in summary["code"]["python"]
 
 
 def test_moments_and_several_backgrounds(groups):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 
@@ -25,7 +25,8 @@ class SparseCpca(Cpca):
         return solve_sparse(contrast, d, self.size, start, self.dense)
 
     def along(self, groups: Groups[Moments], gammas: Array, d: int, tolerance: float = PATH_TOLERANCE) -> PathSpectrum:
-        return path_of_solutions(groups, gammas, lambda C, start: self.solve(C, d, start))
+        """Directions exist at every gamma, also where their contrast is not positive."""
+        return path_of_solutions(groups, gammas, lambda C, start: replace(self.solve(C, d, start), feasible=True))
 
     def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
         return Solution(spectrum, np.ones(spectrum.values.size), 0.0, feasible=True, eigenvectors=False)

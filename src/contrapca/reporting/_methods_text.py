@@ -64,6 +64,10 @@ METHODS = {
     "ContraPCA": ("ContraPCA, a form of probabilistic contrastive principal component analysis", "Li 2020"),
     "PCPCA": ("probabilistic contrastive principal component analysis (PCPCA)", "Li 2020"),
     "CPCA": ("contrastive principal component analysis (CPCA)", "Abid 2018"),
+    "SparseCPCA": (
+        "contrastive principal component analysis with few features per component (SparseCPCA)",
+        "Abid 2018",
+    ),
     "PPCA": ("probabilistic principal component analysis (PPCA)", "Tipping 1999"),
     "RatioPCA": ("the directions of largest variance ratio (RatioPCA)", "Salloum 2022"),
 }

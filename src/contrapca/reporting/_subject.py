@@ -98,7 +98,7 @@ def examine(
     """Check all arguments of a report, and compute the path of a model."""
     if not isinstance(model_or_path, ContrastPath | PPCA | WithStrength):
         kind = type(model_or_path).__name__
-        raise TypeError(f"A report needs a PPCA, PCPCA, CPCA, RatioPCA or ContrastPath, not {kind}.")
+        raise TypeError(f"A report needs a PPCA, PCPCA, CPCA, SparseCPCA, RatioPCA or ContrastPath, not {kind}.")
     if gammas is not None:
         check_count(gammas, "gammas")
     asked = model_or_path.estimator if isinstance(model_or_path, ContrastPath) else model_or_path
