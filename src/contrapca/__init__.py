@@ -17,11 +17,13 @@ if TYPE_CHECKING:
     from .sanity import check_tables
     from .selection import (
         GammaSearch,
+        check_background,
         compare,
         contrast_test,
         held_out_contrast,
         remove_background,
         stability_selection,
+        subgroup_ratios,
     )
     from .uncertainty import calibrate_power
 
@@ -38,6 +40,7 @@ _HOMES = {
     "RatioPCA": "estimators",
     "SparseCPCA": "estimators",
     "calibrate_power": "uncertainty",
+    "check_background": "selection",
     "check_tables": "sanity",
     "compare": "selection",
     "contrast_path": "paths",
@@ -50,6 +53,7 @@ _HOMES = {
     "report": "reporting",
     "sparsity_path": "paths",
     "stability_selection": "selection",
+    "subgroup_ratios": "selection",
 }
 
 __all__ = [
@@ -64,6 +68,7 @@ __all__ = [
     "SparseCPCA",
     "__version__",
     "calibrate_power",
+    "check_background",
     "check_tables",
     "compare",
     "contrast_path",
@@ -82,6 +87,7 @@ __all__ = [
     "results",
     "sparsity_path",
     "stability_selection",
+    "subgroup_ratios",
     "theory",
     "tl",
 ]

@@ -7,10 +7,11 @@ from .limits import GammaLimits
 from .moments import SolverChoice
 from .paths import ContrastPath, SparsityPath
 from .sanity import Finding
-from .selection import Comparison, ContrastTest, HeldOutContrast, StabilitySelection
+from .selection import BackgroundCheck, Comparison, ContrastTest, HeldOutContrast, StabilitySelection
 from .uncertainty import ContrastPosterior
 
 __all__ = [
+    "BackgroundCheck",
     "Comparison",
     "ContrastPath",
     "ContrastPosterior",

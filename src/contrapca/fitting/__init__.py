@@ -5,7 +5,14 @@ from dataclasses import replace
 from ..gaussian import LatentGaussian
 from ..methods import Method
 from ..moments import Complete, Incomplete
-from ._axes import automatic_rank, masked_rank, show_axes, variance_inside
+from ._axes import (
+    automatic_rank,
+    dimensions_above_noise,
+    masked_rank,
+    noise_variance,
+    show_axes,
+    variance_inside,
+)
 from ._budget import budgeted
 from ._clvm import fit_clvm
 from ._complete import complete_background_model, fit_complete, looks_exchanged, solve_complete

@@ -110,7 +110,7 @@ def variance_inside(V: Array, covariance: Array) -> float:
 def automatic_rank(data: Complete, k: int) -> int:
     """Number of latent dimensions of a model that shows k of them, from the spectra of the groups (F16)."""
     groups = data.groups
-    q = groups.map(_dimensions_above_noise)
+    q = groups.map(dimensions_above_noise)
     D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
     rank = latent_rank(q.foreground, max(q.backgrounds, default=0), k, D, rows[0], min(rows))
     if rank > k and not rank_exceeds(groups.foreground, rank):  # repeated features, or repeated rows
@@ -131,14 +131,15 @@ def masked_rank(groups: Groups[MaskedGroup], k: int) -> int:
 
     Rows count as often as they have both of two features, and a row can hold only fewer dimensions than values.
     """
-    q = groups.map(lambda group: _dimensions_above_noise(estimated_moments(group), missing_edge(group)))
+    q = groups.map(lambda group: dimensions_above_noise(estimated_moments(group), missing_edge(group)))
     values = min(int(group.cells / group.weight) for group in groups)
     rows = [int(group.pairs_per_entry) for group in groups]
     rank = latent_rank(q.foreground, max(q.backgrounds, default=0), k, values, rows[0], min(rows))
     return min(rank, k + MASKED_SPARE)
 
 
-def _dimensions_above_noise(group: Moments, more: float = 0.0) -> int:
+def dimensions_above_noise(group: Moments, more: float = 0.0) -> int:
+    """Number of dimensions of a group that stand out from its noise, and from what is `more` than that (F16)."""
     return _values_above_noise(group, more).size
 
 

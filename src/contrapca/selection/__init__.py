@@ -2,10 +2,12 @@
 
 from ..blocks import looks_like_replicates
 from ..sanity import advice_on_values, looks_like_counts
+from ._background import BackgroundCheck, bascod_statistic, check_background
 from ._compare import Comparison, compare
 from ._gamma_search import GammaSearch
 from ._held_out import HeldOutContrast, held_out_contrast
 from ._remove_background import remove_background
 from ._significance import LEAST_P, ContrastTest, contrast_test
 from ._stability import StabilitySelection, stability_selection
+from ._subgroups import subgroup_ratios
 from ._verdict import Verdict, verdict_on

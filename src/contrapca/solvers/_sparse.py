@@ -96,21 +96,20 @@ class Sparse:
 def _starts(left: Left, s: int, dense: Array, given: Array | None) -> list[Array]:
     """Directions from which features are exchanged.
 
-    The best on the features with the largest contrast of variances, which wins where there are many more features than
-    rows (Johnstone and Lu 2009); and a given one, or, if none is given, the best in the span of the eigenvectors of C
-    and the columns of C that belong to a few of these features.
+    The best in the span of the eigenvectors of C; the best on the features with the largest contrast of variances,
+    which wins where there are many more features than rows (Johnstone and Lu 2009); the columns of C that belong to a
+    few of these features; and a given one, besides which one column is enough.
     """
     D = left.Q.shape[0]
     diagonal = left.contrast.diagonal()
     widest = _largest_of(diagonal, min(max(min(WIDER * s, LARGE), s), D))
     many = _full(_best_on(left, widest, diagonal, 0), D)
-    if given is not None:
-        return [many, given]
     frame = np.linalg.qr(dense - left.Q @ (left.Q.T @ dense))[0]
     small = frame.T @ np.column_stack([left.matmul(v) for v in frame.T])
     first = frame @ np.linalg.eigh((small + small.T) / 2)[1][:, -1]
-    columns = [left.matmul(np.eye(1, D, int(j))[0]) for j in _largest_of(diagonal, min(COLUMNS, D))]
-    return [first, many, *columns]
+    strongest = np.argsort(-diagonal)[: COLUMNS if given is None else 1]
+    columns = [left.matmul(np.eye(1, D, int(j))[0]) for j in strongest]
+    return [first, many, *columns, *([] if given is None else [given])]
 
 
 def climb(left: Left, v: Array, s: int) -> Sparse:
