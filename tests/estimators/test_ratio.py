@@ -13,7 +13,6 @@ from contrapca import (
     GammaSearch,
     Moments,
     RatioPCA,
-    compare,
     contrast_path,
     gamma_limits,
     held_out_contrast,
@@ -329,14 +328,6 @@ def test_held_out_contrast_and_search(groups):
     assert search.best_score_ > 1
 
 
-def test_compare_includes_it(groups):
-    X, Y = groups
-    found = compare(X, background=Y, progress=False)
-    entries = [entry for entry in found.entries if entry.method == "RatioPCA"]
-    assert len(entries) == 2
-    assert all(entry.settings.startswith("ridge=") and entry.mean > 1 for entry in entries)
-
-
 # ---------------------------------------------------------------------- bad input
 
 
@@ -366,7 +357,7 @@ def test_a_feature_that_only_the_background_lacks(groups):
 
 def test_without_ridge_too_many_features(monkeypatch):
     monkeypatch.setattr(_ratio, "MAX_DENSE", 100)
-    X, Y = (sp.random(300, 150, density=0.3, random_state=seed, format="csr") for seed in (0, 1))
+    X, Y = (sp.random(60, 150, density=0.3, random_state=seed, format="csr") for seed in (0, 1))
     with pytest.raises(ValueError, match=r"150 are too many .*ridge='auto'"):
         RatioPCA(2, ridge=0, solver="lanczos").fit(X, background=Y)
     RatioPCA(2, ridge=0.1, solver="lanczos").fit(X, background=Y)

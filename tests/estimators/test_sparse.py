@@ -85,6 +85,7 @@ def test_all_features_are_cpca(groups):
     assert sparse.objective_ == pytest.approx(dense.objective_, rel=1e-9)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "D", "size", "strength"), [(200, 100, 8, 3.5), (100, 1000, 10, 4.0)])
 def test_planted_features_are_found(n, D, size, strength):
     """As well as by a threshold on the contrast of variances that knows the truth."""
@@ -223,6 +224,7 @@ def test_components_are_matched():
     assert (found.frequencies.max(axis=1)[[*range(4), *range(10, 14)]] > 0.9).all()
 
 
+@pytest.mark.slow
 def test_replicates_look_stable_unless_they_stay_together():
     """Ten donors of thirty equal rows: what they happen to have is in every half by rows, not by donors."""
     rng = np.random.default_rng(0)
