@@ -53,8 +53,8 @@ class LatentGaussian:
         return float(log_normaliser(n_features or D, d, self.sigma2, np.linalg.slogdet(self.M)[1]))
 
     def trace_product(self, trace: float, SW: Array) -> float:
-        """tr(A^-1 S) = (tr S - tr P'S W) / sigma2 from tr S and S W, P = W M^-1."""
-        return (trace - float(np.sum(self.projection() * SW))) / self.sigma2
+        """tr(A^-1 S) = (tr S - tr M^-1 W'S W) / sigma2 from tr S and S W."""
+        return (trace - float(np.trace(np.linalg.solve(self.M, self.W.T @ SW)))) / self.sigma2
 
     def projection(self) -> Array:
         """P = W M^-1, shape (D, d): the latent mean of a row x is (x - mean) P."""

@@ -239,6 +239,7 @@ def test_only_small_results_leave_the_device(name):
 def test_lanczos_with_products_there(monkeypatch):
     """For many features: of the matrix if there is one, of the rows if not; solved at once where it fails."""
     monkeypatch.setattr(_spectral, "MIN_ITERATED_ON_DEVICE", 20)
+    monkeypatch.setattr(_spectral, "MAX_SHARE_ON_DEVICE", 1 / 30)
     monkeypatch.setattr(_spectral, "RESTARTS_PER_ORDER", 10)
     X, Y = LARGE
     expected = fitted(PCPCA(1, gamma=0.3), X, Y)

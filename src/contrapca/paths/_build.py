@@ -149,7 +149,8 @@ def _solved_path(
     inside: list[Groups[float]] = []
     for g, gamma in enumerate(gammas):
         C, small = contrast(groups, float(gamma)), found.coordinates[g]
-        spectrum = Spectrum(found.values[g] * groups.foreground.weight, found.basis @ small, images=[])
+        # Vectors in the coordinates of the basis: none of what follows depends on the basis, or on D.
+        spectrum = Spectrum(found.values[g] * groups.foreground.weight, small, images=[])
         solution = method.complete(C, spectrum)
         if method.has_likelihood and not solution.feasible:
             raise method.refusal(float(gamma), limit, r)
@@ -168,7 +169,8 @@ def _solved_path(
             ratios[g] = shown.ratios
         along = np.tensordot(factors(groups, gamma), list(shown.variances), 1)
         eigenvalues[g] = along if latents.contrast_axes else found.values[g, :k]
-    signs = canonical_sign_of(basis @ components)[:, None, :]
+    lifted = basis @ np.moveaxis(components, 0, 1).reshape(size, -1)  # at once: several times faster than one by one
+    signs = canonical_sign_of(lifted).reshape(G, 1, k)
     loadings[..., :k] *= signs
     return ContrastPath(
         gammas=gammas,

@@ -4,13 +4,15 @@ Exact solutions at a few gamma' span a small space; at all others, Rayleigh-Ritz
 of a small dense problem. Every residual is checked, and the worst gamma' is solved exactly next, until all are small.
 
 No top eigenvalue is missed in between, because of convexity: the sum f_k of the k largest eigenvalues is convex
-in gamma', so between two exact solutions f_{d+1} lies below their chord, and lambda_{d+1} <= chord - (sum of the d Ritz
-values). If that is not below the d-th Ritz value, gamma' is solved exactly.
+in gamma', so between two exact solutions it lies below their chord. With g_k the chord minus the sum of the k largest
+Ritz values theta, a missed eigenvalue is at most theta_{d+1} + g_k, for every k > d (docs/math.md has the proof). If
+that is not below theta_d for any k, gamma' is solved exactly.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
 
@@ -18,14 +20,17 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import TINY, Array
-from .._util.threads import single_thread
+from .._util.devices import host, namespace, on_device, put
+from .._util.threads import single_thread, worker_count
 from ..groups import Groups
 from ..moments import Moments, contrast, mixture
 from ._closed_form import Solution
 from ._spectral import top_eigenpairs
 
 TOLERANCE = 1e-9  # for residuals, relative to the largest |eigenvalue| of the path
-SPARE = 4  # eigenvectors beyond the first d that an exact solution of a matrix adds to the basis
+# Eigenvectors beyond the first d that an exact solution of a matrix adds to the basis: with more, fewer solutions are
+# needed, but each costs more products, which are cheap on a GPU.
+SPARE, SPARE_ON_DEVICE = 4, 8
 COARSE = 25  # gamma' that are checked before the others
 FIRST_NODES, MORE_NODES = 5, 4  # exact solutions in the first round, and at most in each later round
 INDEPENDENT = 1e-9  # a new direction adds nothing if less than this fraction of its length is outside the basis
@@ -61,23 +66,24 @@ class PathSpectrum:
 def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float = TOLERANCE) -> PathSpectrum:
     """Eigenpairs along increasing `gammas`, shape (G,), residuals at most `tolerance`."""
     G, size = gammas.size, groups.foreground.scatter.size
-    dense = contrast(groups, 0.0).is_dense
-    # One eigenvalue more than needed, for the certificate, if there is one.
-    extra = 1 if d + 1 < size else 0
-    # A matrix gives a few more eigenvectors at no cost; they may be among the first d at other gamma'.
-    vectors = min(d + (SPARE if dense else extra), size - 1)
-    weights = [group.weight for group in groups]
+    C = contrast(groups, 0.0)
+    # One eigenvalue more than needed, for the certificate, if there is one. A matrix gives a few more at little cost;
+    # their vectors may be among the first d at other gamma'.
+    spare = SPARE_ON_DEVICE if C.on_device else SPARE
+    count = min(d + (spare if C.is_dense else 1), size - 1)
     factors = mixture(groups)  # of each background in cov_X - gamma' cov_Y
     basis = np.empty((size, 0))
+    like = groups.foreground.scatter.dense() if C.on_device else basis  # where there is work of size D
+    workers = worker_count(COARSE * (FIRST_NODES * count) ** 3)  # as many as the BLAS has threads now
     images: list[Array] = [np.empty((size, 0)) for _ in groups]  # covariance times the basis
-    sums = np.full((G, 2), np.nan)  # f_d and f_{d+1} where solved
+    sums = np.full((G, count), np.nan)  # f_1, f_2, ... where solved
     exact = np.zeros(G, dtype=bool)
     start, iterate = None, True
     # Chebyshev's nodes, dense towards both ends.
     pending = sorted({round((G - 1) * (1 - np.cos(np.pi * k / (FIRST_NODES - 1))) / 2) for k in range(FIRST_NODES)})
     while pending:
         for g in pending:
-            spectrum = top_eigenpairs(contrast(groups, gammas[g]), vectors, start=start, iterate=iterate)
+            spectrum = top_eigenpairs(contrast(groups, gammas[g]), count, start=start, iterate=iterate)
             start, iterate = spectrum.vectors, spectrum.n_iter > 1  # if it gave up once, do not try again
             with single_thread():  # NumPy's threads would still be spinning while SciPy's solve the next problem
                 new = outside(basis, spectrum.vectors)
@@ -86,20 +92,19 @@ def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float 
                     for old, group in zip(images, groups, strict=True)
                 ]
                 basis = np.hstack([basis, new])
-            total = spectrum.values / weights[0]
-            sums[g] = total[:d].sum(), total[: d + extra].sum()
+            sums[g] = np.cumsum(spectrum.values) / groups.foreground.weight
             exact[g] = True
         with single_thread():
             # Check some gamma' first: until these are good enough, the others need not be computed.
             some = np.unique(np.concatenate([np.flatnonzero(exact), np.arange(0, G, 1 + G // COARSE)]))
-            found = _ritz(basis, images, factors, gammas[some], d)
-            pending = [int(some[k]) for k in _next(found, gammas[some], sums[some], exact[some], extra, tolerance)]
+            found = _ritz(basis, images, factors, gammas[some], d, count, like, workers)
+            pending = [int(some[k]) for k in _next(found, gammas[some], sums[some], exact[some], d, tolerance)]
             if not pending:
-                found = _ritz(basis, images, factors, gammas, d)
-                pending = _next(found, gammas, sums, exact, extra, tolerance)
+                found = _ritz(basis, images, factors, gammas, d, count, like, workers)
+                pending = _next(found, gammas, sums, exact, d, tolerance)
     coordinates, values, residuals = found
     small = groups.like(map(symmetric, [basis] * len(groups), images))
-    return PathSpectrum(basis, coordinates, values, small, exact, residuals)
+    return PathSpectrum(basis, coordinates, values[:, :d], small, exact, residuals)
 
 
 def path_of_solutions(groups: Groups[Moments], gammas: Array, solve: Callable[..., Solution]) -> PathSpectrum:
@@ -130,21 +135,38 @@ def outside(basis: Array, vectors: Array) -> Array:
     return U[:, lengths > INDEPENDENT]
 
 
-def _ritz(basis: Array, images: list[Array], factors: Array, gammas: Array, d: int) -> tuple[Array, Array, Array]:
-    """(coordinates, values, residuals) at every gamma' from the reduced basis."""
-    small = [symmetric(basis, image) for image in images]
-    background = np.tensordot(factors, small[1:], 1) if factors.size else np.zeros_like(small[0])
-    values, vectors = np.linalg.eigh(small[0] - gammas[:, None, None] * background)
-    values, vectors = values[:, : -d - 1 : -1], vectors[:, :, : -d - 1 : -1]
-    # |C U - U lambda| of all gamma' from Gram matrices of size 3 k: the vectors themselves are never formed.
-    combined = [images[0]] + ([np.tensordot(factors, images[1:], 1)] if factors.size else [])
-    triangle: Array = np.linalg.qr(np.hstack([*combined, basis]), mode="r")  # type: ignore[assignment]
-    blocks = np.split(triangle, len(combined) + 1, axis=1)
-    parts = [blocks[0] @ vectors, -(blocks[-1] @ vectors) * values[:, None, :]]
-    if factors.size:
-        parts.append(-gammas[:, None, None] * (blocks[1] @ vectors))
-    relative = np.sum(parts, axis=0) / max(float(np.abs(values).max()), TINY)  # before they are squared
-    return vectors, values, np.linalg.norm(relative, axis=1).max(axis=1)
+def _ritz(
+    basis: Array, images: list[Array], factors: Array, gammas: Array, d: int, count: int, like: Any, workers: int
+) -> tuple[Array, Array, Array]:
+    """(coordinates of d vectors, `count` values, residuals) at every gamma' from the reduced basis."""
+    combined = [images[0]] + ([-np.tensordot(factors, images[1:], 1)] if factors.size else [])
+    inside, triangle = _split(basis, np.hstack(combined), like)
+    strengths = np.stack([np.ones_like(gammas), gammas][: len(combined)], axis=1)[..., None, None]
+    small = sum(strengths[:, k] * half for k, half in enumerate(np.split(inside, len(combined), axis=1)))
+    small = (small + np.swapaxes(small, 1, 2)) / 2
+    values, vectors = _eigenpairs(small, workers)
+    values, vectors = values[:, : -count - 1 : -1], vectors[:, :, : -d - 1 : -1]
+    # C U - U lambda is orthogonal to the basis: its length follows from the images' parts outside of it, and from a
+    # triangle of these, so that vectors themselves are never formed.
+    parts = np.split(triangle / max(float(np.abs(values[:, :d]).max()), TINY), len(combined), axis=1)  # then squared
+    outside = sum(strengths[:, k] * (part @ vectors) for k, part in enumerate(parts))
+    return vectors, values, np.linalg.norm(outside, axis=1).max(axis=1)
+
+
+def _split(basis: Array, images: Array, like: Any) -> tuple[Array, Array]:
+    """B'A for the basis B (D, k) and images A (D, l), and a triangle R with R'R = A'(I - B B')A, where `like` is."""
+    placed, rest = put(basis, like), put(images, like)
+    inside = placed.T @ rest
+    rest = rest - placed @ inside
+    triangle = namespace(rest).linalg.qr(rest).R if on_device(rest) else np.linalg.qr(rest, mode="r")
+    return host(inside), host(triangle)
+
+
+def _eigenpairs(matrices: Array, workers: int) -> tuple[Array, Array]:
+    """Eigenvalues, ascending, and eigenvectors of each small matrix, by so many threads."""
+    with ThreadPoolExecutor(workers) as pool:
+        values, vectors = zip(*pool.map(np.linalg.eigh, np.array_split(matrices, workers)), strict=True)
+    return np.concatenate(values), np.concatenate(vectors)
 
 
 def symmetric(basis: Array, image: Array) -> Array:
@@ -154,7 +176,7 @@ def symmetric(basis: Array, image: Array) -> Array:
 
 
 def _next(
-    found: tuple[Any, ...], gammas: Array, sums: Array, exact: npt.NDArray[np.bool_], extra: int, tolerance: float
+    found: tuple[Any, ...], gammas: Array, sums: Array, exact: npt.NDArray[np.bool_], d: int, tolerance: float
 ) -> list[int]:
     """The gamma' to solve exactly next: those with the worst residuals or certificates; none if all are good."""
     _, values, residuals = found
@@ -162,12 +184,13 @@ def _next(
     if not open_.any():
         return []
     peaks = _peaks(np.where(open_ & (residuals > tolerance), residuals, 0.0), exact)
-    if peaks or not extra:
+    if peaks or values.shape[1] == d:
         return peaks
     solved = np.flatnonzero(exact)
-    chord = np.interp(gammas, gammas[solved], sums[solved, 1])
-    margin = values[:, -1] - (chord - values.sum(axis=1))  # positive: no eigenvalue above the d-th was missed
-    allowed = tolerance * np.abs(values).max()
+    chords = np.transpose([np.interp(gammas, gammas[solved], line) for line in sums[solved, d:].T])
+    excess = (chords - np.cumsum(values, axis=1)[:, d:]).min(axis=1)
+    margin = values[:, d - 1] - values[:, d] - excess  # positive: no eigenvalue above the d-th was missed
+    allowed = tolerance * np.abs(values[:, :d]).max()
     return _peaks(np.where(open_ & (margin < -allowed), -margin, 0.0), exact)
 
 
