@@ -302,7 +302,7 @@ def test_a_model_serves_rows_anywhere(tmp_path):
     np.testing.assert_allclose(loaded.sample(3, random_state=0), here.sample(3, random_state=0), atol=1e-10)
     check(loaded.transform(there(X)), here.transform(X))
     assert is_there(pickle.loads(pickle.dumps(away)).sample(2))
-    assert away.feature_table()["loading_0"].tolist() == pytest.approx(here.feature_table()["loading_0"].tolist())
+    assert away.feature_table()["component_1"].tolist() == pytest.approx(here.feature_table()["component_1"].tolist())
     again = away.fit(X, background=Y)  # on NumPy rows: nothing of the first fit is left
     assert isinstance(again.sample(2), np.ndarray)
     assert isinstance(again.components_, np.ndarray)

@@ -111,7 +111,7 @@ class Likelihood(Decomposition):
         y : array-like of shape (n,), optional
             With `background_label`, rows with that label are dropped.
         """
-        log_likelihood = self.score_samples(X)
+        log_likelihood: Any = self.score_samples(X)
         if hasattr(log_likelihood, "compute"):  # a dask array
             log_likelihood = log_likelihood.compute()
         if y is not None and self.background_label is not None:
