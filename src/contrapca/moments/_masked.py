@@ -76,9 +76,15 @@ class MaskedRows:
         """Whether no two rows have the same pattern."""
         return self.row_counts.size == self.values.shape[0]
 
-    def counted(self, most: int) -> float:
-        """Sum over rows of their number of observed values, each counted as at most `most`."""
-        return float(np.minimum(most, self.value_counts) @ self.pattern_weights)
+    def by_count(self) -> Array:
+        """How many rows have 0, 1, ..., D observed values, shape (D + 1,)."""
+        counts = self.value_counts.astype(np.intp)
+        found: Array = np.bincount(counts, self.pattern_weights, minlength=self.values.shape[1] + 1).astype(np.float64)
+        return found
+
+    def together(self) -> Array:
+        """In how many patterns two features are both observed, shape (D, D)."""
+        return self.masks.T @ self.masks
 
     def column_squares(self) -> Array:
         """Sum of squared values of each feature, shape (D,)."""
@@ -147,16 +153,22 @@ class MaskedGroup:
         """The largest variance that rounding of the mean can give a constant feature."""
         return rounding_variance(self.weight, self.mean)
 
+    @cached_property
+    def by_count(self) -> Array:
+        """How many rows have 0, 1, ..., D observed values, shape (D + 1,)."""
+        found = np.zeros(self.mean.size + 1) if self.rows is None else self.rows.by_count()
+        found[-1] += 0.0 if self.complete is None else self.complete.weight
+        return found
+
     def counted(self, most: int) -> float:
         """Sum over rows of their number of observed values, each counted as at most `most`."""
-        complete = 0.0 if self.complete is None else min(most, self.mean.size) * self.complete.weight
-        return complete + (0.0 if self.rows is None else self.rows.counted(most))
+        return float(np.minimum(most, np.arange(self.by_count.size)) @ self.by_count)
 
     @property
     def pairs_per_entry(self) -> float:
         """In how many rows two features are both observed, on average over all pairs (equal ones included)."""
-        values, rows = self.patterns()
-        return float(values**2 @ rows) / self.mean.size**2
+        D = self.mean.size
+        return float(np.arange(D + 1) ** 2 @ self.by_count) / D**2
 
     def scaled(self, divisor: Array) -> MaskedGroup:
         """The group in units of `divisor`, shape (D,)."""

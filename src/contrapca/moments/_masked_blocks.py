@@ -19,12 +19,12 @@ class MaskedBlocks:
     Attributes
     ----------
     blocks : Kept of MaskedRows, or of None for a block without values
-    by_count : ndarray of shape (D + 1,)
+    counts : ndarray of shape (D + 1,)
         How many rows have 0, 1, ..., D observed values.
     """
 
     blocks: Any
-    by_count: Array
+    counts: Array
 
     def total(self, function: Callable[[MaskedRows], tuple[Any, ...]]) -> tuple[Any, ...]:
         """The sums of a function of all blocks."""
@@ -32,9 +32,14 @@ class MaskedBlocks:
         assert found is not None
         return tuple(found)
 
-    def counted(self, most: int) -> float:
-        """Sum over rows of their number of observed values, each counted as at most `most`."""
-        return float(np.minimum(most, np.arange(self.by_count.size)) @ self.by_count)
+    def by_count(self) -> Array:
+        """How many rows have 0, 1, ..., D observed values, shape (D + 1,)."""
+        return self.counts.copy()
+
+    def together(self) -> Array:
+        """In how many patterns of the blocks two features are both observed, shape (D, D)."""
+        found: Array = self.total(lambda rows: (rows.together(),))[0]
+        return found
 
     def column_squares(self) -> Array:
         """Sum of squared values of each feature, shape (D,)."""

@@ -50,11 +50,20 @@ class DeviceMaskedRows:
         """Number of observed values, by weight."""
         return float(self.feature_counts.sum())
 
-    def counted(self, most: int) -> float:
-        """Sum over rows of their number of observed values, each counted as at most `most`."""
-        xp = namespace(self.masks)
+    def by_count(self) -> Array:
+        """How many rows have 0, 1, ..., D observed values, shape (D + 1,)."""
+        xp, D = namespace(self.masks), self.masks.shape[1]
         counts = xp.sum(self.masks, axis=1)
-        return float(self.weights @ xp.where(counts > most, xp.full_like(counts, most), counts))
+        order = xp.argsort(counts)
+        edges = xp.searchsorted(xp.take(counts, order, axis=0), put(np.arange(D + 1) + 0.5, counts))
+        sums = host(
+            xp.take(xp.cumulative_sum(xp.take(self.weights, order, axis=0), include_initial=True), edges, axis=0)
+        )
+        return np.diff(sums, prepend=0.0)
+
+    def together(self) -> Array:
+        """In how many rows two features are both observed, shape (D, D)."""
+        return host(self.masks.T @ self.masks)
 
     def column_squares(self) -> Array:
         """Sum of squared values of each feature, shape (D,)."""

@@ -26,10 +26,9 @@ def noise_is_determined(group: MaskedGroup, W: Array) -> bool:
     W : (D, d) ndarray
     """
     D, d = W.shape
-    if group.patterns()[0].max() > d or group.rows is None:
+    if np.any(group.by_count[d + 1 :] > 0) or group.rows is None:
         return True
-    masks = sp.csr_array(group.rows.masks)
-    j, k = sp.triu(masks.T @ masks).nonzero()
+    j, k = np.nonzero(np.triu(group.rows.together()))
     # One equation for each pair, with unknowns v (D, d) row by row; equal features meet twice.
     equation, unknown = np.repeat(np.arange(j.size), d), np.arange(d)
     entries = np.concatenate([W[k].ravel(), W[j].ravel()])
