@@ -31,7 +31,7 @@ MEMORY_LIMIT = 256 * 2**20  # for blocks that are read from files, and their mom
 MATRICES, COPIES = 7, 4
 
 # The module that reads a file of each kind, and those whose arrays are tables that are not in memory.
-READERS = {".parquet": "_polars", ".h5": "_h5py", ".hdf5": "_h5py", ".zarr": "_zarr"}
+READERS = {".parquet": "_parquet", ".h5": "_h5py", ".hdf5": "_h5py", ".zarr": "_zarr"}
 ON_DISK = ("h5py", "zarr")
 
 
