@@ -82,7 +82,7 @@ def test_info_of_models(saved, run, pair):
     assert summary["gamma_max"] == model.gamma_max_
     clvm = CLVM(1, 1).fit(pair[0], background=pair[1])
     clvm.save(saved / "clvm.npz")
-    assert "CLVM with 1 shared components and 1 of the cases alone" in run("info", "clvm.npz").out
+    assert "CLVM with 1 component of 6 features, and 1 shared component" in run("info", "clvm.npz").out
     assert json.loads(run("info", "clvm.npz", "--json").out)["n_shared"] == 1
     assert run("transform", "clvm.npz", "controls.csv", "-o", "z.csv").code == 0
     np.save(saved / "controls.npy", pair[1])
