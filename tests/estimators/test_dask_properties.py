@@ -28,7 +28,7 @@ def chunked(draw, rows):
     return found
 
 
-@settings(max_examples=12)
+@settings(max_examples=8)
 @given(chunked(X), chunked(Y), st.booleans(), st.sampled_from(["auto", "lanczos"]))
 def test_chunks(left, right, weighted, solver):
     weights = {"sample_weight": WX, "background_weight": WY} if weighted else {}

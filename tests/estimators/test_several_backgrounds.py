@@ -84,8 +84,7 @@ def test_missing_values():
     given = {name: holes(rows) for name, rows in BOTH.items()}
     means = [np.nanmean(rows, axis=0) for rows in given.values()]
     stacked = np.vstack([rows - mean for rows, mean in zip(given.values(), means, strict=True)])
-    for gamma in (0.3, "auto"):
-        model = PCPCA(2, gamma=gamma, tol=1e-8)
+    for model in (PCPCA(2, gamma=0.3), PCPCA(1)):
         several = clone(model).fit(holes(X), background=given)
         one = model.fit(holes(X), background=stacked)
         np.testing.assert_allclose(several.get_covariance(), one.get_covariance(), rtol=1e-4, atol=1e-4)
@@ -189,7 +188,7 @@ def test_attributes_and_centres():
     np.testing.assert_allclose(Z.mean(axis=0), 0, atol=1e-12)
     assert np.abs(model.transform(FIRST).mean(axis=0)).max() > 0.1
     for name in ("background", "third"):
-        with pytest.raises(ValueError, match=r"center=.* is not valid\. Choose one of 'foreground', 'first', 'second'"):
+        with pytest.raises(ValueError, match=r"center=.* is not valid.*Choose one of 'foreground', 'first', 'second'"):
             model.transform(FIRST, center=name)
     assert {"first_variance", "second_variance"} <= model.feature_table().keys()
     one = ContraPCA(2).fit(X, background={"first": FIRST})

@@ -61,9 +61,7 @@ def test_fits(model, kind):
 
 
 @pytest.mark.parametrize("mean", ["observed", "gls"])
-@pytest.mark.parametrize(
-    "model", [PPCA(2, tol=1e-9), PCPCA(2, gamma=0.2, tol=1e-9), ContraPCA(2, gamma=0.1, n_latent=3, tol=1e-9)], ids=str
-)
+@pytest.mark.parametrize("model", [PPCA(2, tol=1e-8), PCPCA(1, gamma=0.2, tol=1e-8)], ids=str)
 def test_missing_values(model, mean):
     model.set_params(mean=mean)
     if isinstance(model, PPCA):
