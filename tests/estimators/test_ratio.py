@@ -281,7 +281,7 @@ def test_transform_and_back(groups):
     np.testing.assert_allclose(back, mean + (X - mean) @ V @ np.linalg.pinv(V), atol=1e-10)  # the nearest such rows
     assert not any(hasattr(model, name) for name in ("score", "sample", "gamma_", "n_effective_", "loadings_"))
     table = model.feature_table()
-    assert list(table)[:3] == ["feature", "loading_0", "loading_1"]
+    assert list(table)[:3] == ["feature", "component_1", "component_2"]
 
 
 def test_saving(groups, tmp_path):

@@ -139,10 +139,10 @@ def test_subgroup_ratios():
         for k in range(2):
             Z, reference = (X - X.mean(axis=0)) @ V[:, k], np.var(Y @ (model.components_[k] / model.background_scale_))
             expected = [Z[labels == name].var() / reference for name in "abc"]
-            np.testing.assert_allclose(table[f"ratio_{k}"], expected, rtol=1e-8)
+            np.testing.assert_allclose(table[f"ratio_{k + 1}"], expected, rtol=1e-8)
             shifts = [Z[labels == name].mean() / np.sqrt(reference) for name in "abc"]
-            np.testing.assert_allclose(table[f"shift_{k}"], shifts, atol=1e-8)
-    np.testing.assert_allclose(subgroup_ratios(model, sp.csr_array(X), labels)["ratio_0"], table["ratio_0"], rtol=1e-8)
+            np.testing.assert_allclose(table[f"shift_{k + 1}"], shifts, atol=1e-8)
+    np.testing.assert_allclose(subgroup_ratios(model, sp.csr_array(X), labels)["ratio_1"], table["ratio_1"], rtol=1e-8)
 
 
 def test_bad_input_of_subgroups():

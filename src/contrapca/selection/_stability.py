@@ -74,9 +74,9 @@ class StabilitySelection:
         columns: dict[str, Any] = {"feature": np.array([self.names[j] for j in order], dtype=object)}
         columns["frequency"] = self.in_any[order]
         for k in range(self.frequencies.shape[1]):
-            columns[f"component_{k}"] = self.frequencies[order, k]
+            columns[f"component_{k + 1}"] = self.frequencies[order, k]
         for k, component in enumerate(self.model.components_):
-            columns[f"loading_{k}"] = component[order]
+            columns[f"loading_{k + 1}"] = component[order]
         return Table(columns)
 
     def __str__(self) -> str:

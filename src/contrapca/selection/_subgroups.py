@@ -44,7 +44,7 @@ def subgroup_ratios(model: Any, X: Any, labels: Any) -> Table:
     >>> controls, cases = rng.normal(size=(2, 200, 4))
     >>> cases[:100, 1] *= 4
     >>> model = RatioPCA(1).fit(cases, background=controls)
-    >>> subgroup_ratios(model, cases, np.repeat(["ill", "well"], 100))["ratio_0"].round(0)
+    >>> subgroup_ratios(model, cases, np.repeat(["ill", "well"], 100))["ratio_1"].round(0)
     array([14.,  1.])
     """
     if not isinstance(model, PPCA | WithStrength | CLVM):
@@ -64,6 +64,6 @@ def subgroup_ratios(model: Any, X: Any, labels: Any) -> Table:
     columns: dict[str, Any] = {"subgroup": names.astype(object), "rows": counts}
     with np.errstate(divide="ignore", invalid="ignore"):
         for k, variance in enumerate(background):
-            columns[f"ratio_{k}"] = np.array([part[:, k].var() for part in parts]) / variance
-            columns[f"shift_{k}"] = np.array([part[:, k].mean() for part in parts]) / np.sqrt(variance)
+            columns[f"ratio_{k + 1}"] = np.array([part[:, k].var() for part in parts]) / variance
+            columns[f"shift_{k + 1}"] = np.array([part[:, k].mean() for part in parts]) / np.sqrt(variance)
     return Table(columns)

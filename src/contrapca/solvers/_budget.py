@@ -21,7 +21,8 @@ from ..moments import Contrast, Moments
 from ._path import outside, symmetric
 from ._spectral import top_eigenpairs
 
-GAP, STILL = 1e-10, 1e-9  # of the value and its bound, and change of the strengths, both relative, that end the search
+# Distance of value and bound, relative to the value at 0, and relative change of the strengths, that end the search.
+GAP, STILL = 1e-10, 1e-9
 MAX_ROUNDS = 50  # eigenproblems: five to ten are needed
 REACH = 8.0  # of the box in which the next strengths are looked for, relative to the present ones
 SPARE = 4  # eigenvectors beyond the first d that are added to the basis
@@ -70,16 +71,17 @@ def budget_strengths(groups: Groups[Moments], d: int, costs: Sequence[float]) ->
     images: list[Array] = [basis for _ in groups]  # covariance of each group times the basis
     tau: Array = np.zeros(c.size)
     strengths = tau
-    best, lower, start = np.inf, -np.inf, None
+    best, lower, allowed, start = np.inf, -np.inf, np.inf, None
     for _ in range(MAX_ROUNDS):
         terms = ((1.0, groups.foreground), *zip(-tau * n / weights, groups.backgrounds, strict=True))
         found = top_eigenpairs(Contrast.of(*terms), vectors, start=start)
         value = float(found.values[:d].sum()) / n + d * float(c @ tau)
         still = np.abs(tau - strengths) <= STILL * (tau + 1e-3)
-        if value <= best + GAP * abs(best):
+        allowed = GAP * abs(value) if np.isinf(allowed) else allowed
+        if value <= best + allowed:
             best, strengths = min(value, best), tau
         new, start = outside(basis, found.vectors), found.vectors
-        if best - lower <= GAP * abs(best) and (still.all() or new.shape[1] == 0):
+        if best - lower <= allowed and (still.all() or new.shape[1] == 0):
             return Budget(strengths, best, lower)
         basis = np.hstack([basis, new])
         images = [
