@@ -15,6 +15,7 @@ import numpy as np
 
 from contrapca import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA, SparseCPCA, held_out_contrast
 from contrapca.datasets import load_corrupted_mnist, load_zheng_bmmc, make_hidden_clusters
+from contrapca.exceptions import SolverError
 
 from . import _common
 from ._stages import Json, Row, Tick
@@ -92,7 +93,7 @@ def _judged(model: Any, X: Any, Y: Any, labels: Any) -> tuple[Json, Any]:
             latents = model.fit(X, background=Y).transform(X)
             seconds = time.perf_counter() - start
             ratio = float(np.exp(held_out_contrast(model, X, background=Y).mean))
-        except ValueError as error:
+        except (SolverError, ValueError) as error:
             return {"failure": str(error).partition(".")[0]}, None
     return {"ratio": ratio, "silhouette": _common.silhouette(latents, labels), "seconds": round(seconds, 3)}, latents
 
