@@ -62,8 +62,10 @@ def test_optimality_conditions(groups, solver):
     model = SparseCPCA(2, sparsity=4, gamma=0.6, solver=solver).fit(X, background=Y)
     C = oracles.contrast_matrix(X, Y, 0.6) / len(X)
     left = np.eye(X.shape[1])
-    for value, v in zip(model.eigenvalues_, model.components_, strict=True):
+    for k, v in enumerate(model.components_):
         deflated, S = left @ C @ left, support_of(v)
+        value = v @ deflated @ v
+        assert model.eigenvalues_[k] == pytest.approx(value / (v @ left @ v), rel=1e-9)
         assert S.size == 4
         np.testing.assert_allclose((deflated @ v)[S], value * v[S], atol=1e-9)
         assert value == pytest.approx(np.linalg.eigvalsh(deflated[np.ix_(S, S)])[-1], rel=1e-10)
@@ -72,8 +74,9 @@ def test_optimality_conditions(groups, solver):
         strongest = outside[np.argmax(np.abs((deflated @ v)[outside]))]
         T = np.sort(np.append(S[weakest != S], strongest))
         assert np.linalg.eigvalsh(deflated[np.ix_(T, T)])[-1] <= value * (1 + 1e-9)
-        Q = np.linalg.qr(np.column_stack([*model.components_[: list(model.eigenvalues_).index(value) + 1]]))[0]
+        Q = np.linalg.qr(model.components_[: k + 1].T)[0]
         left = np.eye(X.shape[1]) - Q @ Q.T
+    assert model.objective_ == pytest.approx(len(X) * np.trace(Q.T @ C @ Q), rel=1e-9)
 
 
 def test_all_features_are_cpca(groups):

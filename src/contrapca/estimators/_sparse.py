@@ -37,7 +37,7 @@ class SparseCPCA(ContrastOfVariances):
     components_ : ndarray of shape (d, D)
         Unit vectors with at most `sparsity` entries that are not 0; not orthogonal.
     eigenvalues_ : ndarray of shape (d,)
-        v'(cov_X - gamma cov_Y) v of each component, of what the components before have left.
+        v'(cov_X - gamma cov_Y) v of the part of each component that is orthogonal to those before, as a unit vector.
     explained_variance_, background_variance_ : ndarray of shape (d,)
         Variance (ddof 0) of each group along each component.
     gamma_, gamma_raw_, mean_, scale_, background_mean_, background_scale_, solver_, n_iter_

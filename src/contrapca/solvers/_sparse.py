@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .._util.arrays import Array
+from .._util.arrays import EPS, Array
 from ..moments import Contrast, Indices
 from ._closed_form import Solution
 from ._spectral import Spectrum, Unconverged, largest, top_eigenpairs, top_vectors
@@ -43,19 +43,23 @@ def solve_sparse(
     Returns
     -------
     Solution
-        Unit vectors, not orthogonal, with v'C v of what the components before have left as values.
+        Unit vectors, not orthogonal. The values are v'C v of the unit vector of each outside those before: they add up
+        to tr C in the span of all.
     """
     D = contrast.size
     dense = top_eigenpairs(contrast, d).vectors if dense is None else dense
-    values, V, products = np.zeros(d), np.zeros((D, d)), 0
+    values, V, products, feasible = np.zeros(d), np.zeros((D, d)), 0, True
     for k in range(d):
         left = Left.of(contrast, V[:, :k])
         found = [climb(left, v, s) for v in _starts(left, s, dense, None if start is None else start[:, k])]
         best = max(found, key=lambda one: one.value)
-        values[k], V[best.support, k] = best.value, best.entries
+        V[best.support, k] = best.entries
+        outside = V[:, k] - left.Q @ (left.Q.T @ V[:, k])
+        values[k] = best.value / max(float(outside @ outside), EPS)
+        feasible = feasible and best.value > contrast.rounding
         products += sum(one.steps for one in found)
     spectrum = Spectrum(values, V, contrast.images(V), products)
-    return Solution(spectrum, np.ones(d), 0.0, bool(values[-1] > contrast.rounding), eigenvectors=False)
+    return Solution(spectrum, np.ones(d), 0.0, feasible, eigenvectors=False)
 
 
 @dataclass(frozen=True)
