@@ -137,7 +137,7 @@ def accepted(path, archive, changes):
     return False
 
 
-QUICK = ("PCPCA", "path", "bootstrap", "moments")
+QUICK = ("PCPCA", "moments")
 
 
 @pytest.mark.parametrize(

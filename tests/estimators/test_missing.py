@@ -191,7 +191,7 @@ def test_starts():
     assert not np.array_equal(other.init_objectives_, several.init_objectives_)
 
 
-@pytest.mark.parametrize("seed", [17, 29])
+@pytest.mark.parametrize("seed", [17, pytest.param(29, marks=pytest.mark.slow)])
 def test_several_starts_where_values_are_scarce(seed):
     """In 10 of the first 40 of these tables one start finds a poorer maximum than 12 starts, and in 3 five do."""
     rng = np.random.default_rng(seed)

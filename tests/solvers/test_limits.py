@@ -79,10 +79,10 @@ def test_a_few_own_directions_are_not_enough(nothing_square):
 def test_the_limit_of_cpca_where_no_matrix_fits(d, nothing_square, monkeypatch):
     monkeypatch.setattr(_exact, "MAX_DENSE", 100)
     monkeypatch.setattr(_gamma_limits, "MAX_DENSE", 100)
-    X, Y = sparse_groups(800, 900, 550)
+    X, Y = sparse_groups(600, 700, 510)
     found = gamma_limits(X, background=Y, n_components=d).cpca
     assert found == pytest.approx(oracles.cpca_limit(X.toarray(), Y.toarray(), d), rel=1e-6)
-    constant = sp.csr_array(Y.toarray() * (np.arange(550) >= 2))  # so that only the foreground varies in two features
+    constant = sp.csr_array(Y.toarray() * (np.arange(510) >= 2))  # so that only the foreground varies in two features
     found = gamma_limits(X, background=constant, n_components=d).cpca
     assert found == pytest.approx(oracles.cpca_limit(X.toarray(), constant.toarray(), d), rel=1e-6)
     assert (found == math.inf) == (d <= 2)
@@ -91,7 +91,7 @@ def test_the_limit_of_cpca_where_no_matrix_fits(d, nothing_square, monkeypatch):
 def test_a_limit_that_is_not_found_is_not_made_up(monkeypatch):
     monkeypatch.setattr(_exact, "MAX_DENSE", 100)
     monkeypatch.setattr(_exact, "MAX_ITERATIONS", 2)
-    X, Y = sparse_groups(800, 900, 550)
+    X, Y = sparse_groups(600, 700, 510)
     with pytest.warns(ContrastWarning, match="limit of gamma for CPCA was not found: it is at least"):
         found = gamma_limits(X, background=Y, n_components=2)
     assert math.isnan(found.cpca)
