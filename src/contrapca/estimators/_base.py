@@ -102,7 +102,7 @@ class Decomposition(ShowsSummary, Streaming, ClassNamePrefixFeaturesOutMixin, Tr
         fit = self._fitted(tables, self._collected(tables), gamma)
         if not isinstance(X, Moments | Blocked):
             validate_data(self, X, skip_check_array=True)
-        self._stream = None
+        vars(self).pop("_stream", None)  # batches before this fit no longer count
         return self._with_fit(fit)._following(X)
 
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:

@@ -135,11 +135,12 @@ def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names:
     models = {name: _model(name, found, facts) for name in MODELS}
     if models["model"] is not None and not k <= models["model"].W.shape[1] < D:
         raise ValueError("its components do not fit its model")
+    largest = max(float(group["total"]) for group in groups)
     return Fit(
         units=units,
         variances=units.like(found[f"{label}.along"] for label in labels),
         totals=units.like(float(check_number(group, "total", 0, LARGEST)) for group in groups),
-        inside=units.like(_inside(group) for group in groups),
+        inside=units.like(_inside(group, largest) for group in groups),
         solver=saved_solver(facts),
         gamma=check_number(facts, "gamma", 0, LARGEST),
         objective=check_number(facts, "objective", -LARGEST, LARGEST),
@@ -165,10 +166,10 @@ def saved_solver(facts: Mapping[str, Any]) -> SolverChoice:
     return SolverChoice(name, reason)
 
 
-def _inside(group: Mapping[str, Any]) -> float:
-    """Variance inside the model's subspace: part of the total."""
-    total = float(group["total"])
-    return float(check_number(group, "inside", -ROUNDING * total, (1 + ROUNDING) * total))
+def _inside(group: Mapping[str, Any], largest: float) -> float:
+    """Variance inside the model's subspace: part of the total, up to rounding of the `largest` group's."""
+    reach = ROUNDING * largest
+    return float(check_number(group, "inside", -reach, float(group["total"]) + reach))
 
 
 def _model(name: str, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> LatentGaussian | None:
