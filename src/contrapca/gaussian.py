@@ -54,7 +54,8 @@ class LatentGaussian:
 
     def trace_product(self, trace: float, SW: Array) -> float:
         """tr(A^-1 S) = (tr S - tr M^-1 W'S W) / sigma2 from tr S and S W."""
-        return (trace - float(np.trace(np.linalg.solve(self.M, self.W.T @ SW)))) / self.sigma2
+        inside = np.linalg.solve(self.M, self.W.T @ (SW / self.sigma2))  # W'S W itself may overflow
+        return trace / self.sigma2 - float(np.trace(inside))
 
     def projection(self) -> Array:
         """P = W M^-1, shape (D, d): the latent mean of a row x is (x - mean) P."""

@@ -4,7 +4,7 @@ from ._base import Decomposition, check_same_data
 from ._clvm import CLVM
 from ._contrapca import ContraPCA
 from ._cpca import CPCA
-from ._display import ShowsSummary, component_table, top_features
+from ._display import component_table, html_inner, mimebundle, top_features
 from ._pcpca import PCPCA
 from ._persistence import (
     REGISTRY,

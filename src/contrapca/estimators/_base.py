@@ -32,18 +32,18 @@ from ..groups import (
     without_mask,
 )
 from ..methods import PCPCA_METHOD, Method
-from ..moments import Complete, Incomplete, Moments, collect, read
+from ..moments import Complete, Incomplete, Moments, Stream, collect, read
 from ..rows import Blocked, map_rows, opened, storage
 from ..uncertainty import ContrastPosterior, bootstrap
 from ..units import Units, check_same_tables, group_of
-from ._display import ShowsSummary, summary_of_model
+from . import _streaming
+from ._display import html_inner, mimebundle, summary_of_model
 from ._persistence import REGISTRY, fit_from_saved, saved_fit
-from ._streaming import Streaming
 
 OfBackgrounds = Any  # an array, a dict of them by name if there are several backgrounds, None if there is none
 
 
-class Decomposition(ShowsSummary, Streaming, ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not public. All fitted attributes come from the fit in `_state`."""
 
     _method: ClassVar[Method | None] = PCPCA_METHOD
@@ -70,6 +70,16 @@ class Decomposition(ShowsSummary, Streaming, ClassNamePrefixFeaturesOutMixin, Tr
         for name in ("__init__", "fit"):
             if name in vars(cls):
                 setattr(cls, name, suggesting(vars(cls)[name]))
+
+    _repr_html_inner, _repr_mimebundle_ = html_inner, mimebundle
+
+    # ------------------------------------------------------------------ batches
+
+    _stream: Stream | None = None
+    partial_fit, fit_batches = _streaming.partial_fit, _streaming.fit_batches
+    moments_ = property(_streaming.moments_)
+    n_samples_seen_ = property(_streaming.n_samples_seen_)
+    n_background_samples_seen_ = property(_streaming.n_background_samples_seen_)
 
     # ------------------------------------------------------------------ fit
 
@@ -102,7 +112,7 @@ class Decomposition(ShowsSummary, Streaming, ClassNamePrefixFeaturesOutMixin, Tr
         fit = self._fitted(tables, self._collected(tables), gamma)
         if not isinstance(X, Moments | Blocked):
             validate_data(self, X, skip_check_array=True)
-        vars(self).pop("_stream", None)  # batches before this fit no longer count
+        self.__dict__.pop("_stream", None)  # batches before this fit no longer count
         return self._with_fit(fit)._following(X)
 
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:

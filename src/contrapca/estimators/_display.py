@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from sklearn.base import BaseEstimator
 
 from .._util.display import Display
 from .._util.table import Table
@@ -14,21 +15,21 @@ TOP_FEATURES = 8
 WORDS = {"foreground_variance": "case variance", "background_variance": "control variance"}
 
 
-class ShowsSummary:
-    """Estimators whose HTML in a notebook also says what was found; the plain repr stays scikit-learn's."""
+def html_inner(self: Any) -> str:
+    """`_repr_html_inner` of an estimator that says what it found; its plain repr stays scikit-learn's."""
+    return str(BaseEstimator._repr_html_inner(self)) + _summary_html(self)
 
-    def _summary_html(self) -> str:
-        is_fitted: bool = self.__sklearn_is_fitted__()  # type: ignore[attr-defined]
-        return self.summary()._repr_html_() if is_fitted else ""  # type: ignore[attr-defined]
 
-    def _repr_html_inner(self) -> str:
-        return super()._repr_html_inner() + self._summary_html()  # type: ignore[misc]
+def mimebundle(self: Any, **options: Any) -> dict[str, str]:
+    """`_repr_mimebundle_` of an estimator that says what it found."""
+    bundle: dict[str, str] = BaseEstimator._repr_mimebundle_(self, **options)
+    if "text/html" in bundle:
+        bundle["text/html"] += _summary_html(self)
+    return bundle
 
-    def _repr_mimebundle_(self, **options: Any) -> dict[str, str]:
-        bundle: dict[str, str] = super()._repr_mimebundle_(**options)  # type: ignore[misc]
-        if "text/html" in bundle:
-            bundle["text/html"] += self._summary_html()
-        return bundle
+
+def _summary_html(model: Any) -> str:
+    return model.summary()._repr_html_() if model.__sklearn_is_fitted__() else ""
 
 
 def first_line(model: Any) -> str:

@@ -72,7 +72,7 @@ class RatioPCA(Decomposition):
     >>> cases = rng.normal(size=(200, 4)) * [5, 3, 1, 1]
     >>> model = RatioPCA(n_components=1, ridge=0).fit(cases, background=controls)
     >>> model.components_.argmax(), model.ratios_.round(1)
-    (np.int64(1), array([8.5]))
+    (np.int64(1), array([9.2]))
     """
 
     _takes_missing = False

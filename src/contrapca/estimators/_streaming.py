@@ -1,4 +1,7 @@
-"""Rows in batches: moments are kept, and the model is solved from them."""
+"""Rows in batches: moments are kept, and the model is solved from them.
+
+These functions are methods of all estimators; `self._stream` has the moments so far.
+"""
 
 from __future__ import annotations
 
@@ -21,157 +24,153 @@ from ..rows import Blocked
 BATCH_KEYS = ("X", "y", "background", "sample_weight", "background_weight")
 
 
-class Streaming:
-    """What all estimators do with batches; `_stream` has the moments so far."""
+def partial_fit(
+    self: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    background: Any = None,
+    sample_weight: Any = None,
+    background_weight: Any = None,
+) -> Any:
+    """Add a batch of rows, and fit to all rows so far.
 
-    _stream: Stream | None = None
+    Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as each
+    group has rows enough; until then it only counts them. `moments_` has the moments so far, which can be saved.
 
-    def partial_fit(
-        self: Any,
-        X: Any,
-        y: Any = None,
-        *,
-        background: Any = None,
-        sample_weight: Any = None,
-        background_weight: Any = None,
-    ) -> Any:
-        """Add a batch of rows, and fit to all rows so far.
+    Parameters
+    ----------
+    X, y, background, sample_weight, background_weight
+        As for `fit`, complete rows or Moments. A batch may have rows of one group only: `X` may be None.
 
-        Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as each
-        group has rows enough; until then it only counts them. `moments_` has the moments so far, which can be saved.
+    Returns
+    -------
+    self
+    """
+    return _partial_fit(self, X, y, background, sample_weight, background_weight)
 
-        Parameters
-        ----------
-        X, y, background, sample_weight, background_weight
-            As for `fit`, complete rows or Moments. A batch may have rows of one group only: `X` may be None.
 
-        Returns
-        -------
-        self
-        """
-        return self._partial_fit(X, y, background, sample_weight, background_weight)
+def fit_batches(self: Any, batches: Iterable[Any], *, checkpoint: Any = None) -> Any:
+    """Fit to rows that come in batches, of which one at a time is in memory.
 
-    def fit_batches(self: Any, batches: Iterable[Any], *, checkpoint: Any = None) -> Any:
-        """Fit to rows that come in batches, of which one at a time is in memory.
+    Parameters
+    ----------
+    batches : iterable
+        Tables of the foreground, tuples (X, background), tuples (X, y) of stacked rows with `background_label`, or
+        dicts of the arguments of `partial_fit`. Rows are complete.
+    checkpoint : str or path-like, optional
+        A file that has the moments after every batch. If it exists, as many batches as it counts are skipped: a run
+        that was stopped, in whatever way, continues where it was. Remove it to start anew.
 
-        Parameters
-        ----------
-        batches : iterable
-            Tables of the foreground, tuples (X, background), tuples (X, y) of stacked rows with `background_label`, or
-            dicts of the arguments of `partial_fit`. Rows are complete.
-        checkpoint : str or path-like, optional
-            A file that has the moments after every batch. If it exists, as many batches as it counts are skipped: a run
-            that was stopped, in whatever way, continues where it was. Remove it to start anew.
+    Returns
+    -------
+    self
+    """
+    check_option(self.scale, "scale", self._scales)
+    gamma = _strength_of_batches(self)
+    stream = Stream() if checkpoint is None or not Path(checkpoint).exists() else Stream.load(checkpoint)
+    for batch in itertools.islice(batches, stream.n_batches, None):
+        stream = stream.plus(*_batch(self, batch))
+        if checkpoint is not None:
+            stream.save(checkpoint)
+    if lacking := _lacks(self, stream, gamma):
+        raise GroupError(f"There are too few rows after {stream.n_batches} batches: {lacking}.")
+    fit = _fit_of(self, stream, gamma)
+    self._stream = stream
+    return self._with_fit(fit)
 
-        Returns
-        -------
-        self
-        """
-        check_option(self.scale, "scale", self._scales)
-        gamma = self._strength_of_batches()
-        stream = Stream() if checkpoint is None or not Path(checkpoint).exists() else Stream.load(checkpoint)
-        for batch in itertools.islice(batches, stream.n_batches, None):
-            stream = stream.plus(*self._batch(batch))
-            if checkpoint is not None:
-                stream.save(checkpoint)
-        if lacking := self._lacks(stream, gamma):
-            raise GroupError(f"There are too few rows after {stream.n_batches} batches: {lacking}.")
-        fit = self._fit_of(stream, gamma)
-        self._stream = stream
-        return self._with_fit(fit)
 
-    def _strength_of_batches(self: Any) -> float | None:
-        """gamma, None if it is to be chosen or if the method has none but needs a background (CLVM)."""
-        return None if self._method is None else self._strength()
+def _strength_of_batches(self: Any) -> float | None:
+    """gamma, None if it is to be chosen or if the method has none but needs a background (CLVM)."""
+    return None if self._method is None else self._strength()
 
-    def _partial_fit(self: Any, *batch: Any) -> Any:
-        """Add a batch, and solve as soon as there are rows enough; a failure leaves everything as it was."""
-        check_option(self.scale, "scale", self._scales)
-        gamma, before = self._strength_of_batches(), self._stream
-        X, y, background, sample_weight, background_weight = batch
-        is_table = X is not None and not isinstance(X, Moments | Blocked)
-        first = before is None or "foreground" not in before.counts
-        if is_table and not first:
-            validate_data(self, X, reset=False, skip_check_array=True)  # names and number of features
-        found = read_batch(
-            X, y, background, self.background_label, sample_weight, background_weight, type(self).__name__
-        )
-        stream = (before or Stream()).plus(*found)
-        fit = None
-        if not self._lacks(stream, gamma):
-            with contextlib.suppress(RankError):  # too few rows for so many components: wait for more
-                fit = self._fit_of(stream, gamma)
-        if before is None and hasattr(self, "_state"):
-            warn("This model was fitted by fit, which keeps no moments: partial_fit starts anew, without those rows.")
-            del self._state
-        if is_table and first:
-            validate_data(self, X, skip_check_array=True)
-        self._stream = stream
-        return self if fit is None else self._with_fit(fit)
 
-    def _batch(self: Any, batch: Any) -> tuple[dict[str, Moments], dict[str, int], str | None]:
-        """One batch of `fit_batches`."""
-        if isinstance(batch, Mapping):
-            unknown = [key for key in batch if key not in BATCH_KEYS]
-            if unknown:
-                raise GroupError(f"A batch has {listed(unknown)}: as a dict, it may have {listed(BATCH_KEYS)}.")
-            given = dict(batch)
-        elif isinstance(batch, tuple):
-            if len(batch) != 2:
-                raise GroupError(
-                    f"A batch is a tuple of {len(batch)}: pass (X, background), or (X, y) for stacked rows."
-                )
-            given = {"X": batch[0], "background" if self.background_label is None else "y": batch[1]}
-        else:
-            given = {"X": batch}
-        X, y, background, weight, background_weight = (given.get(key) for key in BATCH_KEYS)
-        return read_batch(X, y, background, self.background_label, weight, background_weight, type(self).__name__)
+def _partial_fit(self: Any, *batch: Any) -> Any:
+    """Add a batch, and solve as soon as there are rows enough; a failure leaves everything as it was."""
+    check_option(self.scale, "scale", self._scales)
+    gamma, before = _strength_of_batches(self), self._stream
+    X, y, background, sample_weight, background_weight = batch
+    is_table = X is not None and not isinstance(X, Moments | Blocked)
+    first = before is None or "foreground" not in before.counts
+    if is_table and not first:
+        validate_data(self, X, reset=False, skip_check_array=True)  # names and number of features
+    found = read_batch(X, y, background, self.background_label, sample_weight, background_weight, type(self).__name__)
+    stream = (before or Stream()).plus(*found)
+    fit = None
+    if not _lacks(self, stream, gamma):
+        with contextlib.suppress(RankError):  # too few rows for so many components: wait for more
+            fit = _fit_of(self, stream, gamma)
+    if before is None and hasattr(self, "_state"):
+        warn("This model was fitted by fit, which keeps no moments: partial_fit starts anew, without those rows.")
+        del self._state
+    if is_table and first:
+        validate_data(self, X, skip_check_array=True)
+    self._stream = stream
+    return self if fit is None else self._with_fit(fit)
 
-    def _lacks(self: Any, stream: Stream, gamma: float | None) -> str:
-        """Which group has too few rows for a fit, in words; empty if none has."""
-        per_background = getattr(self, "gamma", None)
-        wanted = ["foreground"]
-        if isinstance(per_background, Mapping) and gamma != 0:
-            wanted += map(str, per_background)
-        elif gamma != 0 and len(stream.moments) < 2:
-            wanted.append("background")
-        few = [name for name in wanted if name not in stream.moments or stream.moments[name].weight < 2]
-        few += [name for name in stream.moments if stream.moments[name].weight < 2 and name not in few]
-        return "" if not few else f"each group needs at least 2, and {listed(few)} had fewer"
 
-    def _fit_of(self: Any, stream: Stream, gamma: float | None) -> Fit:
-        """The fit to all rows of a stream."""
-        moments = dict(stream.moments)
-        foreground = moments.pop("foreground")
-        tables = read(
-            foreground,
-            background=moments or None,
-            name=type(self).__name__,
-            needs_background=gamma != 0,
-            gamma=getattr(self, "gamma", None),
-        )
-        fit = self._fitted(tables, self._collected(tables), gamma)
-        return replace(fit, units=fit.units.map(lambda units: replace(units, dtype=stream.dtype)))
+def _batch(self: Any, batch: Any) -> tuple[dict[str, Moments], dict[str, int], str | None]:
+    """One batch of `fit_batches`."""
+    if isinstance(batch, Mapping):
+        unknown = [key for key in batch if key not in BATCH_KEYS]
+        if unknown:
+            raise GroupError(f"A batch has {listed(unknown)}: as a dict, it may have {listed(BATCH_KEYS)}.")
+        given = dict(batch)
+    elif isinstance(batch, tuple):
+        if len(batch) != 2:
+            raise GroupError(f"A batch is a tuple of {len(batch)}: pass (X, background), or (X, y) for stacked rows.")
+        given = {"X": batch[0], "background" if self.background_label is None else "y": batch[1]}
+    else:
+        given = {"X": batch}
+    X, y, background, weight, background_weight = (given.get(key) for key in BATCH_KEYS)
+    return read_batch(X, y, background, self.background_label, weight, background_weight, type(self).__name__)
 
-    @property
-    def moments_(self) -> dict[str, Moments]:
-        """Moments of each group's rows so far, after `partial_fit` or `fit_batches`."""
-        return dict(self._seen().moments)
 
-    @property
-    def n_samples_seen_(self) -> int:
-        """Rows of the foreground so far, after `partial_fit` or `fit_batches`."""
-        return self._seen().counts.get("foreground", 0)
+def _lacks(self: Any, stream: Stream, gamma: float | None) -> str:
+    """Which group has too few rows for a fit, in words; empty if none has."""
+    per_background = getattr(self, "gamma", None)
+    wanted = ["foreground"]
+    if isinstance(per_background, Mapping) and gamma != 0:
+        wanted += map(str, per_background)
+    elif gamma != 0 and len(stream.moments) < 2:
+        wanted.append("background")
+    few = [name for name in wanted if name not in stream.moments or stream.moments[name].weight < 2]
+    few += [name for name in stream.moments if stream.moments[name].weight < 2 and name not in few]
+    return "" if not few else f"each group needs at least 2, and {listed(few)} had fewer"
 
-    @property
-    def n_background_samples_seen_(self) -> int | dict[str, int]:
-        """The same for the background; a dict if there are several."""
-        others = {name: count for name, count in self._seen().counts.items() if name != "foreground"}
-        return others if len(others) > 1 else next(iter(others.values()), 0)
 
-    def _seen(self) -> Stream:
-        if self._stream is None:
-            raise AttributeError(
-                "This model has seen no batches: partial_fit and fit_batches count rows, fit does not."
-            )
-        return self._stream
+def _fit_of(self: Any, stream: Stream, gamma: float | None) -> Fit:
+    """The fit to all rows of a stream."""
+    moments = dict(stream.moments)
+    foreground = moments.pop("foreground")
+    tables = read(
+        foreground,
+        background=moments or None,
+        name=type(self).__name__,
+        needs_background=gamma != 0,
+        gamma=getattr(self, "gamma", None),
+    )
+    fit = self._fitted(tables, self._collected(tables), gamma)
+    return replace(fit, units=fit.units.map(lambda units: replace(units, dtype=stream.dtype)))
+
+
+def moments_(self: Any) -> dict[str, Moments]:
+    """Moments of each group's rows so far, after `partial_fit` or `fit_batches`."""
+    return dict(_seen(self).moments)
+
+
+def n_samples_seen_(self: Any) -> int:
+    """Rows of the foreground so far, after `partial_fit` or `fit_batches`."""
+    return _seen(self).counts.get("foreground", 0)
+
+
+def n_background_samples_seen_(self: Any) -> int | dict[str, int]:
+    """The same for the background; a dict if there are several."""
+    others = {name: count for name, count in _seen(self).counts.items() if name != "foreground"}
+    return others if len(others) > 1 else next(iter(others.values()), 0)
+
+
+def _seen(self: Any) -> Stream:
+    if self._stream is None:
+        raise AttributeError("This model has seen no batches: partial_fit and fit_batches count rows, fit does not.")
+    return self._stream

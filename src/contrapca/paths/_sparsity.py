@@ -126,7 +126,7 @@ def sparsity_path(
     >>> cases[:, [3, 7, 11]] += 2 * rng.normal(size=(200, 1))
     >>> path = sparsity_path(SparseCPCA(1, gamma=1.0), cases, background=controls, sizes=[1, 2, 3, 30])
     >>> path.shares.round(1)
-    array([0.3, 0.6, 0.9, 1. ])
+    array([0.3, 0.7, 1. , 1. ])
     """
     if not isinstance(estimator, SparseCPCA):
         raise TypeError(f"sparsity_path needs a SparseCPCA as its first argument; got {type(estimator).__name__}.")

@@ -17,7 +17,7 @@ from .._util.table import Table
 from .._util.text import format_gamma
 from ..backgrounds import label_groups
 from ..blocks import Indices, fewer_folds, table_units
-from ..estimators import ShowsSummary, WithStrength
+from ..estimators import WithStrength, html_inner, mimebundle
 from ..exceptions import GroupError
 from ..fitting import HeldOut, Training, held_out, one_error_rule, path_directions, resolved
 from ..groups import Groups, Tables, split_groups
@@ -32,7 +32,7 @@ CRITERIA = ("contrast", "likelihood", "silhouette")
 HELD_OUT = ("contrast", "likelihood")  # criteria that hold rows out
 
 
-class GammaSearch(ShowsSummary, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Choose gamma for ContraPCA, PCPCA or CPCA, or the ridge for RatioPCA, by a criterion.
 
     Parameters
@@ -72,6 +72,8 @@ class GammaSearch(ShowsSummary, TransformerMixin, BaseEstimator):  # type: ignor
     >>> search.best_gamma_ > 0.9, search.best_score_ > 1.5
     (True, True)
     """
+
+    _repr_html_inner, _repr_mimebundle_ = html_inner, mimebundle
 
     def __init__(
         self,

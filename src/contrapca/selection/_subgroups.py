@@ -45,7 +45,7 @@ def subgroup_ratios(model: Any, X: Any, labels: Any) -> Table:
     >>> cases[:100, 1] *= 4
     >>> model = RatioPCA(1).fit(cases, background=controls)
     >>> subgroup_ratios(model, cases, np.repeat(["ill", "well"], 100))["ratio_1"].round(0)
-    array([14.,  1.])
+    array([15.,  1.])
     """
     if not isinstance(model, PPCA | WithStrength | CLVM):
         raise TypeError(f"subgroup_ratios takes a fitted estimator of contrapca, not a {type(model).__name__}.")
