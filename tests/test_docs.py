@@ -56,12 +56,13 @@ def run_page(document):
     return names
 
 
+SLOW_PAGES = ("docs/paper.md", "docs/gallery.md", "docs/guide/uncertainty.md")  # experiments, pictures, draws
+
+
 def pages_to_run():
     for page in DOCUMENTS:
         if EXAMPLE.search(read(page)):
-            yield pytest.param(
-                page, marks=pytest.mark.slow if page in ("docs/paper.md", "docs/gallery.md") else ()
-            )  # its experiments
+            yield pytest.param(page, marks=pytest.mark.slow if page in SLOW_PAGES else ())
 
 
 @pytest.mark.parametrize("document", list(pages_to_run()))

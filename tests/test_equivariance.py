@@ -78,8 +78,12 @@ UNITLESS = {
         PCPCA(2, gamma=0.3).fit(x, background=y).bootstrap(x, background=y, n_resamples=10, random_state=0).angles()
     ),
     "background removed": lambda x, y: remove_background(x, background=y, n_directions=1) / np.std(x),
-    "missing values": lambda x, y: PCPCA(2, gamma=0.2).fit(x * HOLES / X, background=y).transform(x * HOLES / X),
-    "imputed": lambda x, y: PCPCA(2, gamma=0.2).fit(x * HOLES / X, background=y).impute(x * HOLES / X) / np.std(x),
+    "missing values": lambda x, y: (
+        PCPCA(2, gamma=0.2, tol=1e-9).fit(x * HOLES / X, background=y).transform(x * HOLES / X)
+    ),
+    "imputed": lambda x, y: (
+        PCPCA(2, gamma=0.2, tol=1e-9).fit(x * HOLES / X, background=y).impute(x * HOLES / X) / np.std(x)
+    ),
 }
 
 

@@ -57,6 +57,7 @@ def dies(first, seconds, number, failed, ended):
         ended["done"] = ended.get("done", 0) + 1
 
 
+@pytest.mark.slow
 def test_a_death_is_noticed(capfd):
     ended, failed = fuzz.run(0, 60, dies)
     assert failed == [2, 3]
