@@ -197,7 +197,10 @@ DAMAGED = {
         lambda a: changed(a, **{f"foreground.{name}": np.ones(3) for name in ("mean", "variance", "scale")}),
         "foreground.mean has 3 features, and the others 60",
     ),
-    "background's noise": (lambda a: changed(a, facts={"background_model.sigma2": -1.0}), "sigma2 = -1.0 is impossible"),
+    "background's noise": (
+        lambda a: changed(a, facts={"background_model.sigma2": -1.0}),
+        "sigma2 = -1.0 is impossible",
+    ),
     "unknown method": (lambda a: changed(a, facts={"estimator": "PCA"}), "does not describe a path"),
     "no groups": (lambda a: changed(a, facts={"groups": 3}), "does not describe a path"),
 }
