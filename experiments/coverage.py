@@ -119,7 +119,7 @@ def _covered(estimator: Any, setting: str, k: int, n_resamples: int) -> dict[str
     if refits.noise_variance is not None:
         noise = target.noise_variance_
         shares["noise, quantiles"] = float(_inside(np.quantile(refits.noise_variance, tails), noise))
-        if refits.W_estimate.shape[1] == refits.n_shown:
+        if refits.W_estimate.shape[1] == refits.n_shown and refits.noise_variance_estimate is not None:
             shares["noise"] = float(_inside(refits.noise_interval(NOMINAL), noise))
     return shares
 

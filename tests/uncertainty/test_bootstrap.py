@@ -126,6 +126,9 @@ def test_no_noise_interval_where_refits_do_not_tell():
         refits.noise_interval()
     with pytest.raises(ValueError, match="probability=2"):
         refits.noise_interval(2)
+    refits = PCPCA(1).fit(left, background=right).bootstrap(left, background=right, n_resamples=20, **QUIET)
+    with pytest.raises(ValueError, match="gamma='auto': it moves with gamma"):
+        refits.noise_interval()
 
 
 def test_interval_formulas():

@@ -55,7 +55,7 @@ class ContrastPosterior:
     failures : int
         Bootstrap samples in which gamma was infeasible; they are left out.
     noise_variance_estimate : float or None
-        The fitted noise variance; None for CPCA.
+        The fitted noise variance; None for CPCA, and for a bootstrap with gamma="auto", whose refits have other gammas.
 
     Examples
     --------
@@ -159,7 +159,8 @@ class ContrastPosterior:
         Quantiles of a posterior's draws. For the bootstrap the bias that the refits show is taken off: the largest of
         noisy eigenvalues are chosen for the model, and what is left for the noise is too small, in refits once more.
         That works as long as the model has no more latent dimensions than are shown. Spare ones take up
-        noise, by an amount that the refits do not repeat, so that there the interval is refused.
+        noise, by an amount that the refits do not repeat, so that there the interval is refused. So it is with
+        gamma="auto": the noise variance moves with gamma, which each refit chooses anew.
 
         Parameters
         ----------
@@ -177,7 +178,11 @@ class ContrastPosterior:
                 f"beyond the {self.n_shown} shown: these take up noise, by an amount that refits do not repeat. Use "
                 "PCPCA, whose dimensions are all shown, or posterior()."
             )
-        assert self.noise_variance_estimate is not None
+        if self.noise_variance_estimate is None:
+            raise ValueError(
+                "The bootstrap has no interval for the noise variance with gamma='auto': it moves with gamma, which each "
+                "refit chooses anew. Fit with the gamma that you found, gamma=model.gamma_, or use posterior()."
+            )
         return corrected_log_interval(self.noise_variance_estimate, draws, probability)
 
     def summary(self, probability: float = 0.9) -> Table:
