@@ -136,7 +136,7 @@ def bootstrap(
         kind="bootstrap",
         method=method.name,
         failures=n - len(succeeded),
-        noise_variance_estimate=None if fit.model is None or _gamma_moves(fit) else fit.model.sigma2,
+        noise_variance_estimate=None if fit.model is None or _own_limit(fit) else fit.model.sigma2,
     )
 
 
@@ -145,9 +145,9 @@ def _aligned(W: Array, estimate: Array, k: int) -> Array:
     return np.concatenate([align(W[..., :k], estimate[:, :k]), align(W[..., k:], estimate[:, k:])], axis=-1)
 
 
-def _gamma_moves(fit: Fit) -> bool:
-    """Whether refits take the same part of their own limit, instead of the gamma of the fit."""
-    return bool(fit.limit) and not fit.limit_is_bound
+def _own_limit(fit: Fit) -> float | None:
+    """The limit of gamma, if refits take the same part of theirs; None or 0 if they take the gamma of the fit."""
+    return None if fit.limit_is_bound else fit.limit
 
 
 def _complete_refits(tables: Tables, fit: Fit, method: Method) -> Refits:
@@ -164,8 +164,8 @@ def _complete_refits(tables: Tables, fit: Fit, method: Method) -> Refits:
         if basis is not None:  # the model's D counts the directions outside the span, too
             groups = groups.map(lambda group: _with_features(group, tables.n_features))
         gamma = fit.gamma
-        if _gamma_moves(fit):
-            gamma *= method.limit(groups, latents.rank, fit.limit)[0] / fit.limit
+        if limit := _own_limit(fit):
+            gamma *= method.limit(groups, latents.rank, limit)[0] / limit
         again = solve_complete(Complete(groups, fit.units, choice), method, latents, gamma)
         if again is None:
             return None

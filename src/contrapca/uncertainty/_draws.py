@@ -180,8 +180,8 @@ class ContrastPosterior:
             )
         if self.noise_variance_estimate is None:
             raise ValueError(
-                "The bootstrap has no interval for the noise variance with gamma='auto': it moves with gamma, which each "
-                "refit chooses anew. Fit with the gamma that you found, gamma=model.gamma_, or use posterior()."
+                "The bootstrap has no interval for the noise variance with gamma='auto': it moves with gamma, which "
+                "each refit chooses anew. Fit with the gamma that you found, gamma=model.gamma_, or use posterior()."
             )
         return corrected_log_interval(self.noise_variance_estimate, draws, probability)
 
