@@ -124,7 +124,7 @@ SLOW = ("report", "contrapca fit")  # each step begins anew
     "name", [pytest.param(name, marks=pytest.mark.slow) if name in SLOW else name for name in SAVING]
 )
 def test_an_error_at_every_step(name, existing, tmp_path, need, capsys):
-    for library in ("polars", "plotly", "jinja2", "matplotlib"):
+    for library in ("polars", "jinja2", "matplotlib"):
         need(library)
     folder = tmp_path / "folder"
     folder.mkdir()
