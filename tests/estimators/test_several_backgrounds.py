@@ -282,7 +282,9 @@ def test_plots(need):
     ],
     ids=["contrast_test", "compare", "report", "remove_background", "theory"],
 )
-def test_what_compares_two_groups_says_so(call):
+def test_what_compares_two_groups_says_so(call, need, request):
+    if "report" in request.node.name:
+        need("jinja2")
     with pytest.raises(GroupError, match=r"compares two groups, but there are 2 backgrounds \('first', 'second'\)"):
         call()
 

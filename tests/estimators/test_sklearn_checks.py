@@ -1,5 +1,7 @@
 """scikit-learn's own estimator checks, every one of them, their number asserted."""
 
+from importlib.util import find_spec
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -15,6 +17,8 @@ ESTIMATORS = [PPCA(n_components=1), CPCA(n_components=1, gamma=0), PCPCA(n_compo
 # Checks that may be skipped: they need SCIPY_ARRAY_API to be set before scipy is imported. test_devices.py runs them in
 # a process of its own.
 SKIPPED = {"check_array_api_input", "check_array_api_mixed_inputs", "check_array_api_same_namespace"}
+if find_spec("pandas") is None:  # in a core environment
+    SKIPPED.add("check_sample_weights_pandas_series")
 
 
 def run_checks(estimator, expected_failures=None):
