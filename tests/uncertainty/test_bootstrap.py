@@ -86,7 +86,7 @@ def test_refits_with_missing_values_succeed_at_the_default():
     model = ContraPCA(2).fit(X, background=Y)
     found = model.bootstrap(X, background=Y, n_resamples=20, **QUIET)
     assert found.failures <= 1
-    given = ContraPCA(2, gamma=model.gamma_, n_latent=model.model_.W.shape[1]).fit(X, background=Y)
+    given = ContraPCA(2, gamma=1.6 * model.gamma_, n_latent=model.n_latent_).fit(X, background=Y)
     with pytest.raises(ValueError, match="refits were feasible"):
         given.bootstrap(X, background=Y, n_resamples=20, **QUIET)
 
