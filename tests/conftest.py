@@ -23,6 +23,12 @@ from contrapca.moments import row_moments
 REQUIRE_ALL = os.environ.get("CONTRAPCA_REQUIRE_ALL") == "1"
 
 
+def pytest_runtest_teardown() -> None:
+    """Figures of one test, scanpy's with rows of no height among them, are not the current ones of the next."""
+    if pyplot := sys.modules.get("matplotlib.pyplot"):
+        pyplot.close("all")
+
+
 def _installed(library: str) -> bool:
     return importlib.util.find_spec(library) is not None
 
