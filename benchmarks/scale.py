@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import tempfile
-import threading
 import time
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
@@ -15,7 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from contrapca import PCPCA
 
-from .timing import spread
+from .timing import anonymous_memory, peak_extra_memory, spread
 
 BLOCK = 4096  # rows of a plain product
 ROWS, FEATURES = 4_000_000, 200  # of the memory map: 3.2 GB in float32
@@ -47,30 +46,6 @@ def plain_products(blocks: list[Callable[[], Any]], features: int) -> np.ndarray
 
     with threadpool_limits(1, "blas"), ThreadPoolExecutor(2) as pool:
         return sum(pool.map(some, (blocks[::2], blocks[1::2])))
-
-
-def anonymous_memory(call: Callable[[], object]) -> float:
-    """MB of anonymous memory (no pages of files) by which a call exceeds what there was before (Linux)."""
-
-    def now() -> int:
-        lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
-        return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:"))
-
-    before, highest, done = now(), 0, threading.Event()
-
-    def watch() -> None:
-        nonlocal highest
-        while not done.wait(0.02):
-            highest = max(highest, now())
-
-    watcher = threading.Thread(target=watch)
-    watcher.start()
-    try:
-        call()
-    finally:
-        done.set()
-        watcher.join()
-    return (highest - before) / 1e3
 
 
 def interleaved(calls: dict[str, Callable[[], object]], rounds: int) -> dict[str, list[float]]:
@@ -127,7 +102,9 @@ def _streaming(folder: Path, rounds: int) -> Iterator[str]:
     yield "| rows on disk | minimum, s | max / min | ratio |"
     yield "|---|---:|---:|---:|"
     peer = next(iter(calls))
-    extras = {name: anonymous_memory(call) for name, call in list(calls.items())[1:]}  # before memory is used again
+    extras = {
+        name: peak_extra_memory(call, anonymous_memory, 0.02) for name, call in list(calls.items())[1:]
+    }  # before memory is used again
     yield from _rows(f"{ROWS:,} x {FEATURES} float32, in halves", interleaved(calls, rounds), peer, 1.6)
     for name, extra in extras.items():
         yield f"| anonymous memory of {name} | {extra:.0f} MB | | (bound 500, {'ok' if extra < 500 else 'MISSED'}) |"

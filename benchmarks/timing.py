@@ -80,19 +80,25 @@ def environment(rounds: int) -> str:
     return f"{rounds} interleaved rounds; {'; '.join(sorted(pools))}; {versions}"
 
 
-def peak_extra_memory(call: Call) -> float:
-    """MB by which the resident set exceeds its size before the call, at its highest (Linux)."""
-    statm, page = Path("/proc/self/statm"), 4096
+def resident_memory() -> int:
+    """Bytes of this process in memory (Linux)."""
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
 
-    def resident() -> int:
-        return int(statm.read_text().split()[1]) * page
 
-    before, highest, done = resident(), 0, threading.Event()
+def anonymous_memory() -> int:
+    """The same without pages of files."""
+    lines = Path("/proc/self/smaps_rollup").read_text().splitlines()
+    return next(int(line.split()[1]) for line in lines if line.startswith("Anonymous:")) * 1000
+
+
+def peak_extra_memory(call: Call, used: Callable[[], int] = resident_memory, every: float = 0.002) -> float:
+    """MB by which the memory `used` exceeds that before the call, at its highest, looked at `every` so many seconds."""
+    before, highest, done = used(), 0, threading.Event()
 
     def watch() -> None:
         nonlocal highest
-        while not done.wait(0.002):
-            highest = max(highest, resident())
+        while not done.wait(every):
+            highest = max(highest, used())
 
     watcher = threading.Thread(target=watch)
     watcher.start()
@@ -101,7 +107,7 @@ def peak_extra_memory(call: Call) -> float:
     finally:
         done.set()
         watcher.join()
-    return (max(highest, resident()) - before) / 1e6
+    return (max(highest, used()) - before) / 1e6
 
 
 def import_seconds(module: str) -> float:
