@@ -205,7 +205,7 @@ def remote_table(n_blocks=24):
     return da.map_blocks(slow_block, chunks=chunks, dtype=np.float64, meta=np.empty((0, 6)))
 
 
-@pytest.mark.slow
+@pytest.mark.cluster
 def test_on_a_cluster(cluster):
     """Workers are processes of their own; one of them is killed, by its id, while it computes."""
     from distributed import Client
