@@ -22,7 +22,11 @@ def test_the_file_has_the_cases():
     assert sum("data" in case.needs for case in golden.CASES.values()) == 9
 
 
-@pytest.mark.parametrize("name", golden.CASES)
+def of_golden_file(name):
+    return pytest.param(name, marks=pytest.mark.slow) if name.startswith("posterior") else name  # they draw
+
+
+@pytest.mark.parametrize("name", map(of_golden_file, golden.CASES))
 def test_same_numbers(name, request):
     for needed in golden.CASES[name].needs:
         if needed == "data":

@@ -134,7 +134,9 @@ def test_bad_files(folder, refuses, case):
     refuses([part.format(file=name) for part in FIT], says)
 
 
-@pytest.mark.parametrize("case", ["a folder", "half a gzip", "pickled objects"])
+@pytest.mark.parametrize(
+    "case", ["a folder", *(pytest.param(case, marks=pytest.mark.slow) for case in ("half a gzip", "pickled objects"))]
+)
 def test_bad_files_of_the_real_command(folder, refuses, case):
     """In a process of its own."""
     build, says = FILES[case]
@@ -264,6 +266,7 @@ def limit_files(need):
     return lambda size: lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (size, size))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("arguments", "size"),
     [

@@ -104,6 +104,7 @@ def test_digit_groups(digits_on_grass):
     assert 0 <= grass.min() < grass.max() <= 255
 
 
+@pytest.mark.slow
 def test_digit_figures(digits_on_grass):
     """Known from one draw of patches; tolerances are 3 sd over draws (0.012, 0.03 and 0.004)."""
     assert limit(digits_on_grass, 2) == pytest.approx(0.957, abs=0.036)
@@ -247,6 +248,7 @@ def digits_arff(images, labels):
     return "\n".join(["@RELATION mnist_784", *names, "@ATTRIBUTE class {0,1,5}", "@DATA", *rows]).encode()
 
 
+@pytest.mark.slow
 def test_digits_from_openml(data_folder, from_origin, cache, server, need):
     need("PIL")
     with np.load(data_folder / "corrupted_mnist" / "mnist01.npz") as file:

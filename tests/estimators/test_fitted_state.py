@@ -311,7 +311,7 @@ def said(model):
     return found
 
 
-@pytest.mark.parametrize("scale", [None, "pooled"])
+@pytest.mark.parametrize("scale", [pytest.param(None, marks=pytest.mark.slow), "pooled"])
 @pytest.mark.parametrize("kind", [PPCA(2), CPCA(2), PCPCA(2, gamma=0.1), PCPCA(2), CLVM(2, 2)], ids=str)
 @pytest.mark.filterwarnings("ignore:DO NOT TRUST")
 def test_parameters_set_after_the_fit_change_nothing_fitted(kind, scale):

@@ -130,6 +130,7 @@ def test_all_checks_with_a_background(name, seed, monkeypatch):
     assert len(run_checks(estimator)) >= least
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", TAKE_COMPLETE_ROWS)
 @pytest.mark.filterwarnings("ignore")
 def test_all_checks_where_fit_takes_complete_rows_only(name):

@@ -492,7 +492,7 @@ def test_a_failure_leaves_no_file(data, model, tmp_path, need):
 
 
 @pytest.mark.parametrize("mean", ["observed", "gls"])
-@pytest.mark.parametrize("seed", range(4))
+@pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2, 3))])
 def test_with_holes_the_report_is_of_the_model_itself(seed, mean):
     """Small tables with many holes have several local maxima: a path of its own would find others."""
     rng = np.random.default_rng(seed)
@@ -530,6 +530,7 @@ def test_a_path_of_cpca_starts_in_the_middle(data):
     assert summarize(path, X, background=Y, test=False)["model"]["gamma"] == 0.5
 
 
+@pytest.mark.slow
 def test_a_path_with_holes_ends_where_solutions_do():
     """The bound of gamma is not sharp in small tables with many holes: the slider ends earlier, and says so."""
     rng = np.random.default_rng(3)

@@ -55,6 +55,7 @@ def test_recommendation(found):
     assert ahead > 2 * error
 
 
+@pytest.mark.slow
 def test_noise_is_called_noise():
     said = [
         compare(*(noise[0],), background=noise[1], n_components=1).recommended
@@ -156,6 +157,7 @@ def test_raw_values_are_recognised(name, values, kind):
     assert looks_like_counts(sp.csr_array(values.astype(float))) == kind
 
 
+@pytest.mark.slow
 def test_raw_values_are_mentioned():
     left, right = (RNG.poisson(DEPTH[:60, :8]).astype(float) for _ in range(2))
     assert "np.log1p" in str(compare(left, background=right, n_components=1))

@@ -54,7 +54,7 @@ def false_positives(n, m, D, repeats=400):
 AT_MOST = 35  # of 400: the 99.9 % quantile of a binomial with 5 %
 
 
-@pytest.mark.parametrize(("n", "m", "D"), [(100, 6, 8), (20, 12, 50)])
+@pytest.mark.parametrize(("n", "m", "D"), [(100, 6, 8), pytest.param(20, 12, 50, marks=pytest.mark.slow)])
 def test_few_rows_and_wide_tables_keep_the_level(n, m, D):
     assert false_positives(n, m, D) <= AT_MOST
 

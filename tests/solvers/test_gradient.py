@@ -78,7 +78,7 @@ def test_converged_means_stationary(fraction, gamma, d):
     assert np.all(np.diff(found.history) >= -1e-9 * abs(best))  # L-BFGS only ever improves
 
 
-@pytest.mark.parametrize("fraction", [0.2, 0.5])
+@pytest.mark.parametrize("fraction", [pytest.param(0.2, marks=pytest.mark.slow), 0.5])
 def test_no_worse_than_em(fraction):
     table = masked(X[:40, :5], fraction, 3)
     groups = observed(table)

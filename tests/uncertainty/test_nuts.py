@@ -76,7 +76,8 @@ def test_moments_against_quadrature(long_run):
     assert long_run.divergences == 0
 
 
-def test_the_learning_rate_scales_the_objective():
+@pytest.mark.slow
+def test_the_power_scales_the_objective():
     found = sample_nuts(target_of(C2, 30.0, 1, power=3.0), 5000, 1000, 4, seed=2)
     draws = entries(found, np.linalg.eigh(C2)[1][:, ::-1])
     assert np.abs(standard_scores(draws, oracles.gibbs_moments_2d(30.0, C2, w=3.0))).max() < 4

@@ -164,6 +164,8 @@ def _split(basis: Array, images: Array, like: Any) -> tuple[Array, Array]:
 
 def _eigenpairs(matrices: Array, workers: int) -> tuple[Array, Array]:
     """Eigenvalues, ascending, and eigenvectors of each small matrix, by so many threads."""
+    if workers == 1:
+        return np.linalg.eigh(matrices)
     with ThreadPoolExecutor(workers) as pool:
         values, vectors = zip(*pool.map(np.linalg.eigh, np.array_split(matrices, workers)), strict=True)
     return np.concatenate(values), np.concatenate(vectors)
