@@ -26,7 +26,7 @@ def of_golden_file(name):
     return pytest.param(name, marks=pytest.mark.slow) if name.startswith("posterior") else name  # they draw
 
 
-@pytest.mark.parametrize("name", map(of_golden_file, golden.CASES))
+@pytest.mark.parametrize("name", [of_golden_file(name) for name in golden.CASES])
 def test_same_numbers(name, request):
     for needed in golden.CASES[name].needs:
         if needed == "data":

@@ -27,7 +27,7 @@ from ._fit import Latents
 
 # Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products, the first few are
 # tried first: they are enough for most tables.
-LOOKS = (12, 25, 51)
+LOOKS = (12, 51)
 MASKED_SPARE = 10  # latent dimensions of a model of incomplete rows beyond those that are shown
 
 
