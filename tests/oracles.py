@@ -321,3 +321,20 @@ def ray_limit(X, backgrounds, gammas, d, steps=60):
         C = mixed_contrast(X, backgrounds, [middle * g for g in gammas])
         low, high = (middle, high) if np.linalg.eigvalsh(C)[: X.shape[1] - d].sum() > 0 else (low, middle)
     return low * sum(gammas)
+
+
+def residuals(tables, covariates, weights=None):
+    """Tables without covariates (F35): least squares with a dummy for each group, adjusted to the mean covariates."""
+    counts = [len(table) for table in tables]
+    groups = np.repeat(np.eye(len(tables)), counts, axis=0)
+    Z, rows = np.vstack(covariates), np.vstack(tables)
+    w = np.ones(len(rows)) if weights is None else np.concatenate(weights)
+    B = np.empty((Z.shape[1], rows.shape[1]))
+    for j, column in enumerate(rows.T):
+        seen = ~np.isnan(column)
+        root = np.sqrt(w[seen])[:, None]
+        B[:, j] = np.linalg.lstsq(root * np.hstack([groups, Z])[seen], root[:, 0] * column[seen], rcond=None)[0][
+            len(tables) :
+        ]
+    adjusted = rows - (Z - np.average(Z, axis=0, weights=w)) @ B
+    return np.split(adjusted, np.cumsum(counts)[:-1]), B

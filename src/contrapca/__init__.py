@@ -9,9 +9,11 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import datasets, exceptions, get, pl, plots, results, theory, tl
+    from .covariates import regress_out
     from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, RatioPCA, SparseCPCA
     from .limits import gamma_limits
     from .moments import Moments, memory_estimate
+    from .pairs import within_pairs
     from .paths import contrast_path, load, sparsity_path
     from .reporting import report
     from .sanity import check_tables
@@ -49,11 +51,13 @@ _HOMES = {
     "held_out_contrast": "selection",
     "load": "paths",
     "memory_estimate": "moments",
+    "regress_out": "covariates",
     "remove_background": "selection",
     "report": "reporting",
     "sparsity_path": "paths",
     "stability_selection": "selection",
     "subgroup_ratios": "selection",
+    "within_pairs": "pairs",
 }
 
 __all__ = [
@@ -82,6 +86,7 @@ __all__ = [
     "memory_estimate",
     "pl",
     "plots",
+    "regress_out",
     "remove_background",
     "report",
     "results",
@@ -90,6 +95,7 @@ __all__ = [
     "subgroup_ratios",
     "theory",
     "tl",
+    "within_pairs",
 ]
 
 

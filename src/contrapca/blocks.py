@@ -16,6 +16,8 @@ from .exceptions import GroupError, warn
 from .groups import Groups, Tables
 
 Indices = npt.NDArray[np.intp]
+Pairs = tuple[Any, Any]  # `pairs` and `background_pairs`, as the user gave them
+Together = tuple[Any, Any, Pairs]  # `blocks`, `background_blocks` and the pairs, as the user gave them
 
 # The last part of a name such as 309_1, s7-b or patient3.rep2: a short number, one letter, or rep with a number.
 REPLICATE = re.compile(r"(?P<stem>.*\w)[_.\- ](?P<last>\d{1,3}|[A-Za-z]|(?:r|rep|replicate|run)[_.\- ]?\d{1,3})")
@@ -24,10 +26,12 @@ MIN_STEMS = 3  # one or two common beginnings are the names of groups (case_1, .
 MIN_REPEATED = 0.5  # fraction of the rows that share their beginning with another row
 
 
-def table_units(tables: Tables, blocks: Any, background_blocks: Any, *, least: int, what: str) -> Groups[Indices]:
+def table_units(
+    tables: Tables, blocks: Any, background_blocks: Any, pairs: Pairs = (None, None), *, least: int, what: str
+) -> Groups[Indices]:
     """`unit_numbers` of the rows of tables; labels of rows that were left out, for their weight of 0, are dropped."""
     given = tables.rows.map(lambda rows, kept: int(rows.shape[0] if kept is None else kept.size), tables.kept)
-    units = unit_numbers(given, blocks, background_blocks, least=least, what=what)
+    units = unit_numbers(given, blocks, background_blocks, pairs, least=least, what=what)
     if all(kept is None for kept in tables.kept):
         return units
     units = units.map(lambda own, kept: own if kept is None else own[kept], tables.kept)
@@ -35,16 +39,17 @@ def table_units(tables: Tables, blocks: Any, background_blocks: Any, *, least: i
     return units.like(np.split(numbers, np.cumsum([own.size for own in units])[:-1]))
 
 
-def _arguments(groups: Groups[Any]) -> Groups[str]:
-    """The parameter, and the key of a dict, that has the blocks of each group."""
+def _arguments(groups: Groups[Any], name: str) -> Groups[str]:
+    """The parameter, and the key of a dict, that has the labels of each group."""
     several = len(groups.backgrounds) > 1
-    return groups.like(
-        ["blocks", *(f"background_blocks[{name!r}]" if several else "background_blocks" for name in groups.names[1:])]
-    )
+    others = (f"background_{name}[{group!r}]" if several else f"background_{name}" for group in groups.names[1:])
+    return groups.like([name, *others])
 
 
-def unit_numbers(counts: Groups[int], blocks: Any, background_blocks: Any, *, least: int, what: str) -> Groups[Indices]:
-    """The independent unit of each row: its block, or the row itself if no blocks are given.
+def unit_numbers(
+    counts: Groups[int], blocks: Any, background_blocks: Any, pairs: Pairs = (None, None), *, least: int, what: str
+) -> Groups[Indices]:
+    """The independent unit of each row: its block or pair, or the row itself if none are given.
 
     Parameters
     ----------
@@ -52,6 +57,8 @@ def unit_numbers(counts: Groups[int], blocks: Any, background_blocks: Any, *, le
         Rows of each group.
     blocks, background_blocks : array-like of shape (n,), (m,), or None
         A label that occurs in both is one block with rows in both groups (paired). A dict of several backgrounds.
+    pairs : pair of array-like of shape (n,), (m,), or of None
+        The same, where every label must occur in both: `pairs` and `background_pairs` as the user gave them.
     least : int
         Minimum number of units in each group.
     what : str
@@ -62,6 +69,13 @@ def unit_numbers(counts: Groups[int], blocks: Any, background_blocks: Any, *, le
     Groups of ndarray of shape (n,), (m,)
         Numbers starting at 0, the same for the same block in both groups.
     """
+    name = "blocks"
+    if any(labels is not None for labels in pairs):
+        if blocks is not None or background_blocks is not None:
+            raise GroupError(
+                "pairs= and blocks= are both given, but pairs are blocks with rows in both groups: pass one."
+            )
+        (blocks, background_blocks), name = pairs, "pairs"
     if blocks is None and background_blocks is None:
         for group, count in zip(counts.names, counts, strict=True):
             if count < least:
@@ -71,38 +85,59 @@ def unit_numbers(counts: Groups[int], blocks: Any, background_blocks: Any, *, le
         starts = counts.like(np.cumsum([0, *counts])[:-1].tolist())
         return counts.map(lambda count, start: np.arange(start, start + count), starts)
     if counts.backgrounds and (blocks is None or background_blocks is None):
-        has, lacks = ("blocks", "background_blocks")[:: 1 if background_blocks is None else -1]
+        has, lacks = (name, f"background_{name}")[:: 1 if background_blocks is None else -1]
         raise GroupError(
-            f"{has} is given but {lacks} is not: blocks can only be compared with blocks. Pass both; give each "
+            f"{has} is given but {lacks} is not: {name} can only be compared with {name}. Pass both; give each "
             "independent row its own label."
         )
     codes: dict[Any, int] = {}
-    given, arguments = counts.like([blocks, *_of_backgrounds(background_blocks, counts)]), _arguments(counts)
+    given = counts.like([blocks, *_of_backgrounds(background_blocks, counts, f"background_{name}")])
+    arguments = _arguments(counts, name)
     labels = given.map(check_labels, counts, arguments)
     units = labels.map(lambda own: np.array([codes.setdefault(label, len(codes)) for label in own], dtype=np.intp))
-    for name, own in zip(arguments, units, strict=True):
+    if name == "pairs":
+        _check_partners(labels)
+    for argument, own in zip(arguments, units, strict=True):
         found = count_units(own)
         if found < least:
             raise GroupError(
-                f"{name} has {plural(found, 'block')}: {what} needs at least {least} in each group. With fewer, the "
-                "result says nothing about donors, animals or plates that were not measured."
+                f"{argument} has {plural(found, name[:-1])}: {what} needs at least {least} in each group. With fewer, "
+                "the result says nothing about donors, animals or plates that were not measured."
             )
-    _warn_single_rows(labels, units)
+    if name == "blocks":
+        _warn_single_rows(labels, units)
     return units
 
 
-def _of_backgrounds(background_blocks: Any, counts: Groups[int]) -> list[Any]:
-    """The blocks of each background, from one array or a dict."""
+def _check_partners(labels: Groups[list[Any]]) -> None:
+    """Raise if a pair has rows in the foreground only, or in the backgrounds only."""
+    if not labels.backgrounds:
+        raise GroupError("pairs= are of rows in two groups, but there is no background: pass background= too.")
+    cases, controls = set(labels.foreground), set().union(*labels.backgrounds)
+    for group, alone, lacks in (
+        ("foreground", cases - controls, "background"),
+        ("background", controls - cases, "foreground"),
+    ):
+        if alone:
+            raise GroupError(
+                f"{plural(len(alone), 'pair')} of the {group} ({listed(sorted(map(str, alone)))}) "
+                f"{'has' if len(alone) == 1 else 'have'} no row in the {lacks}. Check the spelling of the labels, "
+                "leave these rows out, or use blocks= instead, whose labels may be in one group only."
+            )
+
+
+def _of_backgrounds(labels: Any, counts: Groups[int], argument: str) -> list[Any]:
+    """The labels of each background, from one array or a dict."""
     names = counts.names[1:]
-    if not isinstance(background_blocks, Mapping):
+    if not isinstance(labels, Mapping):
         if len(names) > 1:
             raise GroupError(
-                f"There are {len(names)} backgrounds: pass background_blocks= as a dict with the names {listed(names)}."
+                f"There are {len(names)} backgrounds: pass {argument}= as a dict with the names {listed(names)}."
             )
-        return [background_blocks] * len(names)
-    given = {str(name): own for name, own in background_blocks.items()}
+        return [labels] * len(names)
+    given = {str(name): own for name, own in labels.items()}
     if given.keys() != set(names):
-        raise GroupError(f"background_blocks has {listed(list(given))}, but the backgrounds are {listed(names)}.")
+        raise GroupError(f"{argument} has {listed(list(given))}, but the backgrounds are {listed(names)}.")
     return [given[name] for name in names]
 
 

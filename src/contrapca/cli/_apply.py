@@ -10,6 +10,7 @@ from .. import load
 from .._util.text import component_names, default_names
 from ..tables import align_to, read_table, with_names
 from ._console import Console
+from ._covariates import covariates_of_model
 from ._inputs import BY_PLACE, reading_of
 from ._outputs import check_outputs, check_text_output, staged, write_columns
 
@@ -22,7 +23,7 @@ def transform(options: Namespace, console: Console) -> None:
     table = read_table(options.table, sheet=options.sheet, mask="none", **reading_of(options))
     names = feature_names(model)
     rows = with_names(align_to(names, model.n_features_in_, table), names)
-    latents = model.transform(rows, center=options.center)
+    latents = model.transform(rows, center=options.center, **covariates_of_model(model, table))
     columns: dict[str, Any] = {"row": table.row_names or [str(i + 1) for i in range(len(table))]}
     columns |= dict(zip(component_names(latents.shape[1]), latents.T, strict=True))
     with staged([options.output], force=options.force) as places:

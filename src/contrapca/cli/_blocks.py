@@ -10,6 +10,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.text import listed
+from ..blocks import unit_numbers
+from ..groups import Groups
 from ..sanity import Finding, both, replicates
 from ..selection import looks_like_replicates
 from ..tables import DataTable
@@ -22,8 +24,10 @@ WHOSE = re.compile(
 )
 
 
-def block_labels(tables: Sequence[DataTable], column: str | None) -> tuple[list[npt.NDArray[Any] | None], list[str]]:
-    """The block of each row of every table (None without a column for them), and what was decided, in words.
+def block_labels(
+    tables: Sequence[DataTable], column: str | None, what: str = "blocks"
+) -> tuple[list[npt.NDArray[Any] | None], list[str]]:
+    """The block or pair of each row of every table (None without a column for them), and what was decided, in words.
 
     Labels such as 309_1, 309_2, one for each row, name replicates: the part before the last separator is the block.
     """
@@ -32,21 +36,27 @@ def block_labels(tables: Sequence[DataTable], column: str | None) -> tuple[list[
     found = []
     for table in tables:
         if column not in table.columns:
-            raise ValueError(f"--blocks: {table.path!r} has no column {column!r}, only {listed(table.columns)}.")
+            raise ValueError(f"--{what}: {table.path!r} has no column {column!r}, only {listed(table.columns)}.")
         labels = table.as_text(column)
         missing = int(np.sum(labels == ""))
         if missing:
             raise ValueError(
-                f"--blocks: {missing} of {len(table)} rows of {table.path!r} have nothing in the column {column!r}: "
-                "remove them, or fill in their block."
+                f"--{what}: {missing} of {len(table)} rows of {table.path!r} have nothing in the column {column!r}: "
+                f"remove them, or fill in their {what[:-1]}."
             )
         found.append(labels)
     every = [label for labels in found for label in labels.tolist()]
     stems = looks_like_replicates(every)
     if stems is None:
-        return [*found], [f"blocks are the {len(set(every))} values of {column!r}"]
-    note = f"blocks are the {len(set(stems))} beginnings of {column!r}, such as {stems[0]!r} of {every[0]!r}"
+        return [*found], [f"{what} are the {len(set(every))} values of {column!r}"]
+    note = f"{what} are the {len(set(stems))} beginnings of {column!r}, such as {stems[0]!r} of {every[0]!r}"
     return [*np.split(np.array(stems), np.cumsum([len(labels) for labels in found])[:-1])], [note]
+
+
+def check_pairs(cases: Any, controls: Any) -> None:
+    """Raise if a pair is in one group only."""
+    counts = Groups.of(len(cases), len(controls))
+    unit_numbers(counts, None, None, (cases, controls), least=1, what="--pairs")
 
 
 def block_findings(tables: Sequence[DataTable]) -> list[Finding]:

@@ -34,7 +34,7 @@ def fit(options: Namespace, console: Console) -> None:
     verdict = verdict_of(options, inputs, console)
     cautions = _cautions(model, inputs, options)
     with staged(files, force=options.force) as places:
-        model.save(places["model.npz"])
+        _with_covariates(model, options, inputs, console).save(places["model.npz"])
         write_columns(places["latents.csv"], latent_columns(model, inputs.cases, inputs.controls))
         write_columns(places["loadings.csv"], model.feature_table())
     caution(*cautions[len(inputs.findings) :])
@@ -78,6 +78,18 @@ def fitted_model(options: Namespace, inputs: Inputs, console: Console) -> Any:
     """The same, fitted."""
     model = make_model(options, console)
     return model.fit(inputs.X) if isinstance(model, PPCA) else model.fit(inputs.X, background=inputs.Y)
+
+
+def _with_covariates(model: Any, options: Namespace, inputs: Inputs, console: Console) -> Any:
+    """The model of the tables as they were read, which takes the covariates out of new rows, too."""
+    cases, controls = inputs.cases, inputs.controls
+    if cases.covariates is None:
+        return model
+    again = make_model(options, console)
+    if controls is None:
+        return again.fit(cases.as_read, covariates=cases.covariates)
+    given = {"covariates": cases.covariates, "background_covariates": controls.covariates}
+    return again.fit(cases.as_read, background=controls.as_read, **given)
 
 
 def latent_columns(model: Any, cases: Group, controls: Group | None) -> dict[str, Any]:

@@ -5,21 +5,23 @@ from __future__ import annotations
 import shlex
 from argparse import Namespace
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .. import regress_out
 from .._util.arrays import Rows, is_sparse
 from .._util.text import listed, plural, spelling
 from ..exceptions import TableFileError
 from ..groups import Groups
 from ..sanity import Finding, alike_labels, both, check_groups, dropped_columns, repeated_names, swapped_names
 from ..tables import DataTable, align, align_to, read_table, with_names
-from ._blocks import block_findings, block_labels
+from ._blocks import block_findings, block_labels, check_pairs
 from ._console import caution
+from ._covariates import covariate_columns, covariate_names
 
 BY_PLACE = "columns matched by position, because one file has no column names"
 MAX_VALUES_LISTED = 10
@@ -39,12 +41,18 @@ class Group:
     labels : ndarray of shape (n,) or None
     blocks : ndarray of str, shape (n,), or None
         The donor, animal or plate of each row.
+    covariates : ndarray of shape (n, q), or None
+        What was regressed out of the values.
+    as_read : ndarray of shape (n, D), or None
+        The values before that.
     """
 
     values: Rows
     row_names: list[str]
     labels: npt.NDArray[Any] | None
     blocks: npt.NDArray[Any] | None = None
+    covariates: Any = None
+    as_read: Rows | None = None
 
     def __len__(self) -> int:
         return int(self.values.shape[0])
@@ -96,7 +104,7 @@ class Inputs:
 
     @property
     def blocks(self) -> tuple[Any, Any] | None:
-        """The block of each case and each control; None if there are none."""
+        """The block, or pair, of each case and each control; None if there are none."""
         if self.controls is None or self.cases.blocks is None:
             return None
         return self.cases.blocks, self.controls.blocks
@@ -163,9 +171,12 @@ def read_inputs(
     two_files = options.background is not None and options.group is None
     other = read_table(options.background, sheet=sheets[-1], **reading) if two_files else None
     tables = [table] if other is None else [table, other]
-    label, block = getattr(options, "labels", None), getattr(options, "blocks", None)
-    without = _columns_without(options, label, block, tables)
-    blocks, decided = block_labels(tables, block)
+    label, block, pair = (getattr(options, name, None) for name in ("labels", "blocks", "pairs"))
+    if block is not None and pair is not None:
+        raise ValueError("--pairs and --blocks cannot be used together: pairs are blocks with rows in both groups.")
+    covariates = covariate_names(tables, getattr(options, "covariates", None) or [])
+    without = _columns_without(options, label, block or pair, tables) | set(covariates)
+    blocks, decided = block_labels(tables, block or pair, "pairs" if pair else "blocks")
     kept = [name for name in table.names if name not in without]
     if features is not None:
         names, values = features[0], [align_to(*features, given, without=without) for given in tables]
@@ -190,13 +201,43 @@ def read_inputs(
         notes.append(BY_PLACE)
     sources = [given.path for given in tables]
     findings = _findings_of_tables(tables, options, without)
-    if controls is not None and block is None and hasattr(options, "blocks"):
+    if pair is not None and controls is not None:
+        check_pairs(cases.blocks, controls.blocks)
+    if covariates:
+        places = [rows] if controls is None else [rows, np.arange(len(other)) if other is not None else beside]
+        cases, controls = _adjusted(cases, controls, tables, covariates, places)
+        notes.append(f"without the effect of {listed(covariates)}")
+    if controls is not None and block is None and pair is None and hasattr(options, "blocks"):
         findings += block_findings(tables)
     inputs = Inputs(names, cases, controls, table, columns, rows, sources, notes, findings)
     _check_values(inputs, None if features is not None else options.components)
     findings += _findings_of_values(inputs)
     caution(*inputs.cautions)
     return inputs
+
+
+def _adjusted(
+    cases: Group,
+    controls: Group | None,
+    tables: list[DataTable],
+    names: list[str],
+    places: list[npt.NDArray[np.intp]],
+) -> tuple[Group, Group | None]:
+    """Both groups without the effect of covariates; `places` are the rows of each group in its file."""
+    groups = [cases] if controls is None else [cases, controls]
+    given = [group.values if is_sparse(group.values) else np.asarray(group.values) for group in groups]
+    beside = [covariate_columns(tables[min(k, len(tables) - 1)], names, own) for k, own in enumerate(places)]
+    if controls is None:
+        values = [regress_out(given[0], covariates=beside[0])]
+    else:
+        own = {"covariates": beside[0], "background_covariates": beside[1]}
+        values = list(regress_out(given[0], background=given[1], **own))
+    features = getattr(cases.values, "columns", None)
+    found = [
+        replace(group, values=with_names(np.asarray(table), features), covariates=own, as_read=group.values)
+        for group, table, own in zip(groups, values, beside, strict=True)
+    ]
+    return found[0], None if controls is None else found[1]
 
 
 def _findings_of_tables(tables: list[DataTable], options: Namespace, without: set[str]) -> list[Finding]:
@@ -210,7 +251,7 @@ def _findings_of_tables(tables: list[DataTable], options: Namespace, without: se
         if empty := [name for name in given.empty if name and name not in without]:
             found.append(both("empty column", f"{given.path!r} has no values in {listed(empty)}."))
     found += dropped_columns({name: cells for name, cells in texts.items() if name not in _mixed(tables)})
-    for option in ("labels", "blocks", "group"):
+    for option in ("labels", "blocks", "pairs", "group"):
         name = getattr(options, option, None)
         if name is not None:
             cells = (cell for given in tables if name in given.columns for cell in given.as_text(name).tolist())

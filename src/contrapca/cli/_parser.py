@@ -305,6 +305,20 @@ def _add_tables(parser: argparse.ArgumentParser, *, labels: bool = True, blocks:
             help="column with the donor, animal or plate of each row; not a feature. Rows of one block stay together, "
             "and the same name in both groups is the same block",
         )
+        parser.add_argument(
+            "--pairs",
+            metavar="COLUMN",
+            help="column with the pair of each row, such as a donor before and after treatment: like --blocks, and "
+            "every name must be in both groups",
+        )
+        parser.add_argument(
+            "--covariates",
+            nargs="+",
+            action="extend",
+            metavar="COLUMN",
+            help="columns such as age and sex (or age,sex), numbers or text; not features. Their effect is taken "
+            "out of both groups",
+        )
     parser.add_argument(
         "--ignore", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns to leave out"
     )

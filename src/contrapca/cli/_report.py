@@ -91,6 +91,11 @@ def _saved_model(options: Namespace) -> Any:
             f"--model {file!r} is a {type(model).__name__}: a report is about what contrapca fit writes, a PCPCA, CPCA "
             "or PPCA."
         )
+    if hasattr(model, "covariate_names_"):
+        raise ValueError(
+            f"--model {file!r} was fitted with covariates: leave --model out, and give --covariates, so that a model "
+            "of what is left is fitted here."
+        )
     if options.uncertainty != "none" and model.background_mean_ is None:
         raise ValueError(
             f"--uncertainty {options.uncertainty} cannot be used with --model {file!r}: it was fitted without "

@@ -51,7 +51,7 @@ def verdict_of(options: Namespace, inputs: Inputs, console: Console) -> Verdict 
     return verdict_on(
         tables,
         n_shown=options.components,
-        blocks=inputs.blocks,
+        blocks=None if inputs.blocks is None else (*inputs.blocks, (None, None)),
         scale=scale_of(options),
         random_state=options.seed,
         progress=console.progress,

@@ -20,6 +20,8 @@ from .._util.display import Display
 from .._util.suggest import suggesting
 from .._util.table import Table
 from .._util.text import component_names, listed
+from ..covariates import Regression, check_dense, design_of, without_covariates
+from ..exceptions import GroupError
 from ..fitting import Fit, Latents, Settings, fit_data
 from ..groups import (
     Groups,
@@ -92,6 +94,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         sample_weight: Any,
         background_weight: Any = None,
         memory_limit: Any = None,
+        covariates: Any = None,
+        background_covariates: Any = None,
     ) -> Self:
         """Compute everything first and set attributes last, so a failure leaves nothing behind."""
         check_option(self.scale, "scale", self._scales)
@@ -109,7 +113,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             gamma=getattr(self, "gamma", None),
             memory_limit=memory_limit,
         )
-        fit = self._fitted(tables, self._collected(tables), gamma)
+        design, found = design_of(tables, covariates, background_covariates, y, self.background_label), None
+        if design is not None:
+            tables, found = without_covariates(tables, design)
+        fit = replace(self._fitted(tables, self._collected(tables), gamma), covariates=found)
         if not isinstance(X, Moments | Blocked):
             validate_data(self, X, skip_check_array=True)
         self.__dict__.pop("_stream", None)  # batches before this fit no longer count
@@ -168,6 +175,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.background_variance_ratio_ = of_backgrounds(fit.shares, dtype)
         self.n_iter_ = fit.n_iter
         self.solver_ = fit.solver
+        for name in ("covariate_names_", "covariate_coefficients_"):
+            self.__dict__.pop(name, None)
+        if fit.covariates is not None:
+            self.covariate_names_ = np.array(fit.covariates.names, dtype=object)
+            self.covariate_coefficients_ = fit.covariates.coefficients.astype(dtype, copy=False)
         return self
 
     def _following(self, X: Any) -> Self:
@@ -204,7 +216,31 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ rows to latents and back
 
-    def _rows(self, X: Any) -> tuple[Rows, bool]:
+    def _rows(self, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
+        """Check new rows, adjust them for their covariates; return them and whether values are missing."""
+        rows, missing = self._checked_rows(X)
+        return self._adjusted(rows, covariates), missing
+
+    def _adjusted(self, rows: Rows, covariates: Any) -> Rows:
+        """Rows without the effect of their covariates, if the fit had some."""
+        known = self._check_covariates(covariates)
+        return rows if known is None else known.adjusted(rows, known.design(covariates, rows.shape[0]))
+
+    def _check_covariates(self, covariates: Any) -> Regression | None:
+        """What the fit regressed out, if anything; raise unless covariates are given exactly then."""
+        known = self._state.covariates
+        if known is None and covariates is not None:
+            raise GroupError(
+                "covariates= is given, but this model was fitted without: leave it out, or pass it to fit."
+            )
+        if known is not None and covariates is None:
+            raise GroupError(
+                f"This model was fitted with covariates ({listed([column.name for column in known.columns])}): pass "
+                "covariates=, the same columns for these rows, so that their effect is taken out of them, too."
+            )
+        return known
+
+    def _checked_rows(self, X: Any) -> tuple[Rows, bool]:
         """Check new rows against the fitted features; return them and whether values are missing."""
         check_is_fitted(self)
         self._check_place(X)
@@ -238,7 +274,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Units of the group named by `center`."""
         return group_of(self._state.units, center)
 
-    def transform(self, X: Any, *, center: str = "foreground") -> Array:
+    def transform(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Latent coordinates of each row.
 
         Parameters
@@ -247,16 +283,18 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         center : {"foreground", "background"} or the name of one of several backgrounds
             "foreground" subtracts `mean_` and divides by `scale_`: use it for foreground and new rows. "background"
             uses `background_mean_` and `background_scale_`: use it for background rows.
+        covariates : array-like or data frame of shape (n, q)
+            Those of these rows, if the model was fitted with covariates: their effect is taken out in the same way.
 
         Returns
         -------
         Z : ndarray of shape (n, d), in the float type of `X`; for a dask array, a dask array
         """
         check_is_fitted(self)
-        return self._by_block(X, lambda rows: self._latents_of(rows, center), self._n_features_out)
+        return self._by_block(X, lambda rows: self._latents_of(rows, center, covariates), self._n_features_out)
 
-    def _latents_of(self, X: Any, center: str) -> Array:
-        rows, missing = self._rows(X)
+    def _latents_of(self, X: Any, center: str, covariates: Any) -> Array:
+        rows, missing = self._rows(X, covariates)
         return self._latent_means(rows, missing, center)
 
     def _by_block(self, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
@@ -266,6 +304,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             return function(X)
         if rows.shape[1] != self.n_features_in_:
             raise ValueError(f"X has {rows.shape[1]} features, but {self.n_features_in_} were fitted.")
+        if self._state.covariates is not None:
+            check_dense(rows, "table")  # blocks do not know which rows they are
         return map_rows(X, function, n_columns)
 
     def _latent_means(self, rows: Rows, missing: bool, center: str) -> Array:
@@ -291,11 +331,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         Z : ndarray of shape (n, d)
         """
-        return self.fit(X, y, **groups).transform(X)  # type: ignore[no-any-return, attr-defined]
+        fitted: Self = self.fit(X, y, **groups)  # type: ignore[attr-defined]
+        return fitted.transform(X, **({"covariates": groups["covariates"]} if "covariates" in groups else {}))
 
     def inverse_transform(self, Z: Any) -> Array:
         """Map latents back to rows: mean + W z, in original units; without a model, the nearest rows of the components'
-        span that have these latents.
+        span that have these latents. Rows have average covariates, if the fit had covariates.
 
         Parameters
         ----------
@@ -370,7 +411,14 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # ------------------------------------------------------------------ uncertainty
 
     def _fitted_groups(
-        self, X: Any, y: Any, background: Any, sample_weight: Any = None, background_weight: Any = None
+        self,
+        X: Any,
+        y: Any,
+        background: Any,
+        sample_weight: Any = None,
+        background_weight: Any = None,
+        covariates: Any = None,
+        background_covariates: Any = None,
     ) -> Tables:
         """Check the tables of the fit when they are passed again."""
         check_is_fitted(self)
@@ -400,7 +448,15 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         known = self._state.units
         if tables.rows.names != known.names:
             raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
-        return replace(tables, rows=replace(tables.rows, mix=known.mix))
+        tables = replace(tables, rows=replace(tables.rows, mix=known.mix))
+        design = design_of(tables, covariates, background_covariates, y, label)
+        found = self._state.covariates
+        if design is None or found is None:
+            self._check_covariates(covariates)
+            return tables
+        if design.columns != found.columns:
+            raise GroupError(f"covariates are {listed(design.names)}, but those of the fit were {listed(found.names)}.")
+        return without_covariates(tables, design, found)[0]
 
     def _fitted_data(self, *given: Any) -> Complete | Incomplete:
         """The data of the fit in model units, from the arguments of `fit` passed again; other tables raise."""
@@ -418,8 +474,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         background: Any = None,
         sample_weight: Any = None,
         background_weight: Any = None,
+        covariates: Any = None,
+        background_covariates: Any = None,
         blocks: Any = None,
         background_blocks: Any = None,
+        pairs: Any = None,
+        background_pairs: Any = None,
         n_resamples: int = 200,
         random_state: Any = None,
         progress: bool = True,
@@ -433,11 +493,14 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X, y, background, sample_weight, background_weight
-            The rows of the fit, as for `fit`. A row is drawn with its weight.
+        X, y, background, sample_weight, background_weight, covariates, background_covariates
+            The rows of the fit, as for `fit`. A row is drawn with its weight, and adjusted for its covariates as in the
+            fit.
         blocks, background_blocks : array-like of shape (n,) and (m,), optional
             The donor, animal or plate of each row, if rows are not independent: whole blocks are resampled. A label in
             both is one block with rows in both groups. `background_blocks` is a dict if there are several backgrounds.
+        pairs, background_pairs : array-like of shape (n,) and (m,), optional
+            The same for pairs, such as a donor before and after treatment: every label must be in both groups.
         n_resamples : int, default 200
         random_state : None, int, Generator or RandomState
         progress : bool, default True
@@ -461,13 +524,14 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         >>> refits.summary()["excludes_zero"].tolist()
         [True, False, False, False, False]
         """
-        tables = self._fitted_groups(X, y, background, sample_weight, background_weight)
+        beside = (sample_weight, background_weight, covariates, background_covariates)
+        tables = self._fitted_groups(X, y, background, *beside)
         if isinstance(X, Moments):
             raise TypeError("bootstrap() resamples rows, and moments have none: pass the tables of the fit.")
         weights = None if tables.incomplete else tables.totals
         check_same_tables(tables.means, self._state.units, weights=weights, gls=self._parameters.get("mean") == "gls")
         assert self._method is not None
-        given = {"blocks": blocks, "background_blocks": background_blocks}
+        given = {"blocks": blocks, "background_blocks": background_blocks, "pairs": (pairs, background_pairs)}
         settings: dict[str, Any] = {"n": n_resamples, "random_state": random_state, "progress": progress}
         return bootstrap(tables, self._state, self._method, **given, **settings)
 

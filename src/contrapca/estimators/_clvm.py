@@ -92,20 +92,23 @@ class CLVM(Likelihood):
         background: Any = None,
         sample_weight: Any = None,
         background_weight: Any = None,
+        covariates: Any = None,
+        background_covariates: Any = None,
         memory_limit: Any = None,
     ) -> Self:
         """Fit to a foreground and a background.
 
         Parameters
         ----------
-        X, y, background, sample_weight, background_weight, memory_limit
+        X, y, background, sample_weight, background_weight, covariates, background_covariates, memory_limit
             As for PCPCA, including sparse tables and several backgrounds; no missing values.
 
         Returns
         -------
         self
         """
-        return self._fit(X, y, background, None, sample_weight, background_weight, memory_limit)
+        beside = (sample_weight, background_weight, memory_limit, covariates, background_covariates)
+        return self._fit(X, y, background, None, *beside)
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         check_count(self.n_shared, "n_shared")
@@ -131,7 +134,7 @@ class CLVM(Likelihood):
         self.shared_loadings_ = fit.background_model.W.astype(fit.units.foreground.dtype, copy=False)
         return self
 
-    def transform_shared(self, X: Any, *, center: str = "foreground") -> Array:
+    def transform_shared(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Shared latents E[t | x] of each row, shape (n, k).
 
         Parameters
@@ -139,8 +142,10 @@ class CLVM(Likelihood):
         X : array-like or sparse matrix of shape (n, D)
         center : {"foreground", "background"} or the name of one of several backgrounds
             Which group's mean, scale and model to use.
+        covariates : array-like or data frame of shape (n, q)
+            As for `transform`.
         """
-        rows, missing = self._rows(X)
+        rows, missing = self._rows(X, covariates)
         units = self._units(center)
         model = self.model_ if center == "foreground" else replace(self.background_model_, mean=units.origin)
         shared = slice(self.loadings_.shape[1] if center == "foreground" else 0, None)

@@ -37,6 +37,8 @@ class Contrastive(Decomposition):
         background: Any = None,
         sample_weight: Any = None,
         background_weight: Any = None,
+        covariates: Any = None,
+        background_covariates: Any = None,
         memory_limit: Any = None,
     ) -> Self:
         """Fit to a foreground and a background.
@@ -57,6 +59,11 @@ class Contrastive(Decomposition):
             How often each row of `X` counts, 0 or more: weights are the same as repeated rows.
         background_weight : array-like of shape (m,), or a dict of them, optional
             The same for the rows of `background`.
+        covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
+            What is known of each row, such as age and sex: its linear effect, the same in both groups, is taken out of
+            all rows, which must be dense and in memory. Text is categorical. `transform` and the like then need the
+            covariates of new rows. `background_covariates` is a dict if there are several backgrounds; for stacked rows
+            `covariates` has one row per row of `X`.
         memory_limit : int or str, optional
             How much memory may be used for blocks of rows from files, memory maps, zarr and HDF5, and for their
             moments: bytes, or text such as "500 MB".
@@ -65,7 +72,8 @@ class Contrastive(Decomposition):
         -------
         self
         """
-        return self._fit(X, y, background, self._strength(), sample_weight, background_weight, memory_limit)
+        beside = (sample_weight, background_weight, memory_limit, covariates, background_covariates)
+        return self._fit(X, y, background, self._strength(), *beside)
 
     def _strength(self) -> float | None:
         return check_gamma(self.gamma)

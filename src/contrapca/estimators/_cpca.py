@@ -123,6 +123,8 @@ class CPCA(ContrastOfVariances):
         background: Any = None,
         sample_weight: Any = None,
         background_weight: Any = None,
+        covariates: Any = None,
+        background_covariates: Any = None,
         draws: int = 1000,
         tune: int = 1000,
         chains: int = 4,
@@ -137,7 +139,7 @@ class CPCA(ContrastOfVariances):
 
         Parameters
         ----------
-        X, y, background, sample_weight, background_weight
+        X, y, background, sample_weight, background_weight, covariates, background_covariates
             The rows of the fit, as for `fit`, or their Moments.
         draws, tune, chains : int
             Numbers of draws kept and discarded per chain, and of chains.
@@ -164,8 +166,9 @@ class CPCA(ContrastOfVariances):
         >>> draws.angles().shape
         (4, 1000, 1)
         """
+        beside = (sample_weight, background_weight, covariates, background_covariates)
         return sample_posterior(
-            self._fitted_data(X, y, background, sample_weight, background_weight),
+            self._fitted_data(X, y, background, *beside),
             self._state,
             CPCA_METHOD,
             draws=draws,

@@ -78,7 +78,7 @@ class Likelihood(Decomposition):
         density = units.apply(log_prob, rows)
         return cast(density - units.log_jacobian(rows, missing=missing), density)
 
-    def score_samples(self, X: Any) -> Array:
+    def score_samples(self, X: Any, *, covariates: Any = None) -> Array:
         """Log-likelihood of each row under the foreground model N(mean, W W' + sigma2 I).
 
         A strong contrast makes this a poor density: use at most half the limit of gamma.
@@ -86,6 +86,8 @@ class Likelihood(Decomposition):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, D)
+        covariates : array-like or data frame of shape (n, q)
+            As for `transform`.
 
         Returns
         -------
@@ -93,13 +95,13 @@ class Likelihood(Decomposition):
             Log-likelihood of the observed values; 0 for a row without any.
         """
         check_is_fitted(self)
-        return self._by_block(X, self._log_likelihoods, None)
+        return self._by_block(X, lambda rows: self._log_likelihoods(rows, covariates), None)
 
-    def _log_likelihoods(self, X: Any) -> Array:
-        rows, missing = self._rows(X)
+    def _log_likelihoods(self, X: Any, covariates: Any) -> Array:
+        rows, missing = self._rows(X, covariates)
         return self._log_density(self.model_, rows, missing, self._state.units.foreground)
 
-    def score(self, X: Any, y: Any = None) -> float:
+    def score(self, X: Any, y: Any = None, *, covariates: Any = None) -> float:
         """Mean log-likelihood of the foreground rows.
 
         It falls as gamma grows, because a contrast gives up likelihood on purpose: always on the rows of the fit, and
@@ -110,8 +112,10 @@ class Likelihood(Decomposition):
         X : array-like or sparse matrix of shape (n, D)
         y : array-like of shape (n,), optional
             With `background_label`, rows with that label are dropped.
+        covariates : array-like or data frame of shape (n, q)
+            As for `transform`.
         """
-        log_likelihood: Any = self.score_samples(X)
+        log_likelihood: Any = self.score_samples(X, covariates=covariates)
         if hasattr(log_likelihood, "compute"):  # a dask array
             log_likelihood = log_likelihood.compute()
         if y is not None and self.background_label is not None:
@@ -124,12 +128,14 @@ class Likelihood(Decomposition):
                 )
         return float(namespace(log_likelihood).mean(log_likelihood))
 
-    def latent_posterior(self, X: Any) -> tuple[Array, Array]:
+    def latent_posterior(self, X: Any, *, covariates: Any = None) -> tuple[Array, Array]:
         """Distribution N(mean, covariance) of the latent z of each row, given the row.
 
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, D)
+        covariates : array-like or data frame of shape (n, q)
+            As for `transform`.
 
         Returns
         -------
@@ -139,7 +145,7 @@ class Likelihood(Decomposition):
             sigma2 M^-1: the same for all complete rows, wider for rows with missing values, and the identity for a row
             without any value.
         """
-        rows, missing = self._rows(X)
+        rows, missing = self._rows(X, covariates)
         units, k, model = self._state.units.foreground, self._state.n_shown, self.model_
         mean = self._latent_means(rows, missing, "foreground")
         if not missing:
@@ -151,7 +157,8 @@ class Likelihood(Decomposition):
         """Draw new rows from the foreground model.
 
         For realistic rows use a small gamma, at most half its limit: a strong contrast inflates the variance. For a
-        data frame, use `pd.DataFrame(model.sample(10), columns=model.feature_names_in_)`.
+        data frame, use `pd.DataFrame(model.sample(10), columns=model.feature_names_in_)`. With covariates in
+        the fit, these are rows with average ones.
 
         Parameters
         ----------
@@ -167,7 +174,15 @@ class Likelihood(Decomposition):
         units = self._state.units.foreground
         return put(units.undo(self.model_.sample(n_samples, generator(random_state))), self._place, units.dtype)
 
-    def impute(self, X: Any, *, return_std: bool = False, n_draws: int | None = None, random_state: Any = None) -> Any:
+    def impute(
+        self,
+        X: Any,
+        *,
+        return_std: bool = False,
+        n_draws: int | None = None,
+        random_state: Any = None,
+        covariates: Any = None,
+    ) -> Any:
         """Impute missing values (NaN) from the foreground model; observed values do not change.
 
         Parameters
@@ -181,6 +196,8 @@ class Likelihood(Decomposition):
             imputed into one row vary together, as multiple imputation requires.
         random_state : None, int, Generator or RandomState
             Random seed for `n_draws`.
+        covariates : array-like or data frame of shape (n, q)
+            As for `transform`; imputed values include their effect.
 
         Returns
         -------
@@ -200,32 +217,33 @@ class Likelihood(Decomposition):
         >>> bool(abs(filled[0, 0] - X[0, 0]) < 3 * std[0, 0] < 0.5)
         True
         """
-        rows, _ = self._rows(X)
+        rows, _ = self._checked_rows(X)
         rows = rows[:] if isinstance(rows, Blocked) else rows
         if is_sparse(rows):
             raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
+        given, known = self._adjusted(rows, covariates), self._state.covariates
+        effect = 0.0 if known is None else known.effect(known.design(covariates, rows.shape[0]))
         if n_draws is not None:
             check_count(n_draws, "n_draws")
             if return_std:
                 raise ValueError("return_std cannot be combined with n_draws: the draws themselves show the spread.")
             random = generator(random_state)
-            draws = [self._fill(rows, lambda given: given.draw(random)) for _ in range(n_draws)]
+            draws = [self._fill(rows, given, lambda row: row.draw(random), effect) for _ in range(n_draws)]
             frames = [like_table(draw, X) for draw in draws]
             return namespace(rows).stack(draws) if frames[0] is draws[0] else frames
-        filled = like_table(self._fill(rows, lambda given: given.mean()), X)
+        filled = like_table(self._fill(rows, given, lambda row: row.mean(), effect), X)
         if not return_std:
             return filled
         xp = namespace(rows)
         observed = xp.where(xp.isnan(rows), rows, xp.zeros_like(rows))
-        return filled, like_table(self._fill(observed, lambda given: given.deviation(), rows), X)
+        return filled, like_table(self._fill(observed, given, lambda row: row.deviation()), X)
 
-    def _fill(self, rows: Rows, values: Callable[[Any], Array], given: Rows | None = None) -> Rows:
-        """The rows with missing entries replaced by `values` of the conditional distribution, given these or other
-        rows."""
+    def _fill(self, rows: Rows, given: Rows, values: Callable[[Any], Array], effect: Array | float = 0.0) -> Rows:
+        """The rows with missing entries replaced by `values` of the distribution given other rows, plus an effect."""
         units = self._state.units.foreground
-        scaled = units.apply(lambda block: values(self.model_.condition(block)), rows if given is None else given)
+        scaled = units.apply(lambda block: values(self.model_.condition(block)), given)
         xp = namespace(rows)
-        return xp.where(xp.isnan(rows), cast(units.undo(scaled), rows), rows)
+        return xp.where(xp.isnan(rows), cast(units.undo(scaled) + effect, rows), rows)
 
     def get_covariance(self) -> Array:
         """The model's covariance W W' + sigma2 I in original units, shape (D, D)."""
@@ -250,6 +268,8 @@ class Likelihood(Decomposition):
         background: Any = None,
         sample_weight: Any = None,
         background_weight: Any = None,
+        covariates: Any = None,
+        background_covariates: Any = None,
         draws: int = 1000,
         tune: int = 1000,
         chains: int = 4,
@@ -267,7 +287,7 @@ class Likelihood(Decomposition):
 
         Parameters
         ----------
-        X, y, background, sample_weight, background_weight
+        X, y, background, sample_weight, background_weight, covariates, background_covariates
             The rows of the fit, as for `fit`, or their Moments.
         draws, tune, chains : int
             Draws kept and discarded in each chain, and chains.
@@ -286,8 +306,9 @@ class Likelihood(Decomposition):
         ContrastPosterior
         """
         assert self._method is not None
+        beside = (sample_weight, background_weight, covariates, background_covariates)
         return sample_posterior(
-            self._fitted_data(X, y, background, sample_weight, background_weight),
+            self._fitted_data(X, y, background, *beside),
             self._state,
             self._method,
             draws=draws,

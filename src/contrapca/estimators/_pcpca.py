@@ -219,7 +219,7 @@ class PCPCA(Likelihood, Contrastive):
             raise AttributeError("This model has no background_model_: see contrast_score.")
         return self._state.background_model
 
-    def contrast_score(self, X: Any) -> Array:
+    def contrast_score(self, X: Any, *, covariates: Any = None) -> Array:
         """How much better the foreground model explains each row than the background model.
 
         The log-likelihood of the row under the foreground model, minus that under a PPCA of the background with the
@@ -230,6 +230,8 @@ class PCPCA(Likelihood, Contrastive):
         Parameters
         ----------
         X : array-like or sparse matrix of shape (n, D)
+        covariates : array-like or data frame of shape (n, q)
+            As for `transform`.
 
         Returns
         -------
@@ -256,6 +258,6 @@ class PCPCA(Likelihood, Contrastive):
             )
         if self._state.background_model is None:
             raise RankError(self.components_.shape[0], "background")
-        rows, missing = self._rows(X)
+        rows, missing = self._rows(X, covariates)
         foreground = self._log_density(self.model_, rows, missing, units.foreground)
         return foreground - self._log_density(self._state.background_model, rows, missing, units.background)

@@ -19,6 +19,7 @@ from .._util.archive import (
     read_archive,
 )
 from .._util.arrays import Array
+from ..covariates import Regression
 from ..exceptions import ModelFileError
 from ..fitting import Fit
 from ..gaussian import LatentGaussian
@@ -55,12 +56,15 @@ def saved_fit(estimator: Any, fit: Fit) -> dict[str, Any]:
             facts[f"{name}.sigma2"] = model.sigma2
     for prefix, units, along in zip(prefixes(len(fit.units)), fit.units, fit.variances, strict=True):
         arrays |= units.arrays(prefix) | {f"{prefix}.along": along}
+    if fit.covariates is not None:
+        arrays |= fit.covariates.arrays()
     with np.errstate(over="ignore"):  # in the float type of the attributes
         dtype = fit.units.foreground.dtype
         overflowed = [name for name, value in arrays.items() if not np.isfinite(value.astype(dtype)).all()]
     if overflowed:
         raise ValueError(f"{', '.join(overflowed)} overflowed, so the model cannot be saved: rescale the data.")
     facts |= {
+        "covariates": None if fit.covariates is None else fit.covariates.facts(),
         "groups": [
             {"name": name, "total": total, "inside": inside} | units.facts()
             for name, total, inside, units in zip(fit.units.names, fit.totals, fit.inside, fit.units, strict=True)
@@ -153,6 +157,7 @@ def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names:
         ],
         **{name: found.get(name.removesuffix("?")) for name in ("components", "axis_ratios", "eigenvalues")},  # type: ignore[arg-type]
         history=found["history"],
+        covariates=Regression.restored(facts.get("covariates"), arrays, D),
         init_objectives=found["init_objectives"],
         **models,  # type: ignore[arg-type]
     )

@@ -99,7 +99,9 @@ class PPCA(Likelihood):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(self, X: Any, y: Any = None, *, sample_weight: Any = None, memory_limit: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, covariates: Any = None, memory_limit: Any = None
+    ) -> Self:
         """Fit to the rows of `X`.
 
         Parameters
@@ -109,6 +111,9 @@ class PPCA(Likelihood):
         y : ignored
         sample_weight : array-like of shape (n,), optional
             How often each row counts, 0 or more: weights are the same as repeated rows.
+        covariates : array-like or data frame of shape (n, q), optional
+            What is known of each row, such as age and sex: its linear effect is taken out of the rows, which must be
+            dense and in memory. Text is categorical. `transform` and the like then need the covariates of new rows.
         memory_limit : int or str, optional
             How much memory may be used for blocks of rows from files, memory maps, zarr and HDF5, and for their
             moments: bytes, or text such as "500 MB".
@@ -117,7 +122,7 @@ class PPCA(Likelihood):
         -------
         self
         """
-        return self._fit(X, None, None, 0.0, sample_weight, memory_limit=memory_limit)
+        return self._fit(X, None, None, 0.0, sample_weight, memory_limit=memory_limit, covariates=covariates)
 
     def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:  # type: ignore[override]
         """Add a batch of rows, and fit to all rows so far.

@@ -109,13 +109,15 @@ class RatioPCA(Decomposition):
         background: Any = None,
         sample_weight: Any = None,
         background_weight: Any = None,
+        covariates: Any = None,
+        background_covariates: Any = None,
         memory_limit: Any = None,
     ) -> Self:
         """Fit to a foreground and a background.
 
         Parameters
         ----------
-        X, y, background, sample_weight, background_weight, memory_limit
+        X, y, background, sample_weight, background_weight, covariates, background_covariates, memory_limit
             As for `CPCA`: tables or Moments, without missing values. Several backgrounds count by their rows.
 
         Returns
@@ -123,7 +125,8 @@ class RatioPCA(Decomposition):
         self
         """
         check_option(self.end, "end", ENDS)
-        return self._fit(X, y, background, self._strength(), sample_weight, background_weight, memory_limit)
+        beside = (sample_weight, background_weight, memory_limit, covariates, background_covariates)
+        return self._fit(X, y, background, self._strength(), *beside)
 
     def _strength(self) -> float | None:
         ridge = check_ridge(self.ridge)

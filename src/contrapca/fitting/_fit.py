@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array
+from ..covariates import Regression
 from ..gaussian import LatentGaussian
 from ..groups import Groups
 from ..moments import SolverChoice, factors, mixed, raw_gamma
@@ -107,6 +108,8 @@ class Fit:
         The objective that each start reached.
     gamma_search : list of dict
         How "auto" found gamma.
+    covariates : Regression or None
+        What was regressed out of the rows first.
     """
 
     units: Groups[Units]
@@ -127,6 +130,7 @@ class Fit:
     history: Array = field(default_factory=lambda: np.empty(0))
     init_objectives: Array = field(default_factory=lambda: np.empty(0))
     gamma_search: list[Step] = field(default_factory=list)
+    covariates: Regression | None = None
 
     @property
     def n_shown(self) -> int:

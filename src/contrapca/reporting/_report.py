@@ -225,7 +225,7 @@ def judge(
         return None
     if test not in (True, None):
         raise TypeError(f"test is a {type(test).__name__}: pass the result of contrast_test, True or False.")
-    given = None if blocks is None and background_blocks is None else (blocks, background_blocks)
+    given = None if blocks is None and background_blocks is None else (blocks, background_blocks, (None, None))
     if given is None:
         warn_of_replicates(subject.row_names)
     return verdict_on(

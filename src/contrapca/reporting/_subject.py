@@ -13,6 +13,7 @@ from .._checks import check_count
 from .._util.arrays import Array, Rows
 from .._util.text import is_missing
 from ..estimators import PPCA, WithStrength
+from ..exceptions import GroupError
 from ..fitting import AUTO_FRACTION
 from ..groups import Groups, Tables, refuse_devices, split_groups
 from ..moments import observe
@@ -115,6 +116,11 @@ def examine(
         start, code = default_start(path), path_code(path)
         estimator = type(path.estimator).__name__
     else:
+        if getattr(getattr(model_or_path, "_state", None), "covariates", None) is not None:
+            raise GroupError(
+                "The model was fitted with covariates, but a report shows rows as they are: adjust both tables with "
+                "regress_out, fit a model to them, and report on that."
+            )
         model, path, start = path_through(model_or_path, tables, points=gammas, progress=progress)
         estimator, code, about = type(model).__name__, model_code(model), "model"
     if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):

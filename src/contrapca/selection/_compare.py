@@ -18,9 +18,10 @@ from .._util.progress import Progress
 from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import unit_numbers
+from ..covariates import design_of
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
 from ..fitting import Fit, HeldOut, Training, fold_error, held_out, many_problems, resolved, unwarned
-from ..groups import Groups, refuse_devices
+from ..groups import Groups, Tables, refuse_devices
 from ..moments import MAX_DENSE, Fold
 from ..rows import storage
 from ..sanity import advice_on_values
@@ -191,8 +192,12 @@ def compare(
     X: Any,
     *,
     background: Any,
+    covariates: Any = None,
+    background_covariates: Any = None,
     blocks: Any = None,
     background_blocks: Any = None,
+    pairs: Any = None,
+    background_pairs: Any = None,
     labels: Any = None,
     n_components: int = 2,
     random_state: Any = 0,
@@ -209,8 +214,12 @@ def compare(
     X : array-like, data frame or sparse matrix of shape (n, D)
         The foreground, without missing values.
     background : array-like, data frame or sparse matrix of shape (m, D)
+    covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
+        As for `held_out_contrast`.
     blocks, background_blocks : array-like of shape (n,) and (m,), optional
         The donor, animal or plate of each row: rows of a block are held out together.
+    pairs, background_pairs : array-like of shape (n,) and (m,), optional
+        The same for pairs, such as a donor before and after treatment: every label must be in both groups.
     labels : array-like of shape (n,), optional
         Known classes of the foreground rows, to add their silhouette to the table. They are not used to choose
         anything.
@@ -238,9 +247,12 @@ def compare(
     k = check_n_components(n_components, tables.n_features)
     counts = tables.rows.map(lambda rows: rows.shape[0])
     classes = _checked_labels(labels, counts.foreground)
-    units = unit_numbers(counts, blocks, background_blocks, least=2, what="holding rows out")
-    folds, halves = (folds_of(tables, units, number, random_state) for number in (5, 2))
-    whole, candidates = merged(folds, tables), _candidates(k, tables.n_features)
+    together = (blocks, background_blocks, (pairs, background_pairs))
+    units = unit_numbers(counts, *together, least=2, what="holding rows out")
+    design = design_of(tables, covariates, background_covariates)
+    folds, halves = (folds_of(tables, units, number, random_state, design=design) for number in (5, 2))
+    whole, candidates = merged(folds, tables, design), _candidates(k, tables.n_features)
+    cases = whole.rows.foreground if design is not None and isinstance(whole, Tables) else tables.rows.foreground
     entries = []
     with (
         Progress("compare", len(candidates), progress) as bar,
@@ -250,7 +262,7 @@ def compare(
         warnings.simplefilter("ignore", ConvergenceWarning)
         for step, (method, model) in enumerate(candidates):
             bar.update(step, f"{method}, scale={model.scale!r}")
-            entries.append(_entry(method, model, whole, tables.rows.foreground, folds, halves, classes))
+            entries.append(_entry(method, model, whole, cases, folds, halves, classes))
             bar.update(step + 1)
     order = sorted(entries, key=lambda entry: -entry.mean if entry.held_out is not None else np.inf)
     return Comparison(tuple(order), len(folds), tuple(map(str, advice_on_values(tables.rows))))

@@ -16,7 +16,7 @@ from .._util.display import Display
 from .._util.table import Table
 from .._util.text import format_gamma
 from ..backgrounds import label_groups
-from ..blocks import Indices, fewer_folds, table_units
+from ..blocks import Indices, Together, fewer_folds, table_units
 from ..estimators import WithStrength, html_inner, mimebundle
 from ..exceptions import GroupError
 from ..fitting import HeldOut, Training, held_out, one_error_rule, path_directions, resolved
@@ -101,6 +101,8 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         labels: Any = None,
         blocks: Any = None,
         background_blocks: Any = None,
+        pairs: Any = None,
+        background_pairs: Any = None,
     ) -> Self:
         """Compute the path, choose the best gamma by the criterion, and fit the best model.
 
@@ -113,6 +115,8 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         blocks, background_blocks : array-like of shape (n,) and (m,), optional
             The donor, animal or plate of each row: rows of a block are held out together. For stacked rows, `blocks`
             has one label per row of `X`.
+        pairs, background_pairs : array-like of shape (n,) and (m,), optional
+            The same for pairs, such as a donor before and after treatment: every label must be in both groups.
 
         Returns
         -------
@@ -143,7 +147,8 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             background_weight=background_weight,
             gamma=getattr(estimator, "gamma", None),
         )
-        folds = self._folds(tables, *self._blocks(y, background, blocks, background_blocks))
+        own = self._split(y, background, blocks, background_blocks, "blocks")
+        folds = self._folds(tables, (*own, self._split(y, background, pairs, background_pairs, "pairs")))
         data = estimator._collected(tables)
         path = path_of_data(data, estimator, self.gammas)
         errors = np.full(len(path), np.nan)
@@ -179,20 +184,20 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _blocks(self, y: Any, background: Any, blocks: Any, background_blocks: Any) -> tuple[Any, Any]:
-        """The blocks of both groups; for stacked rows, split like the rows."""
+    def _split(self, y: Any, background: Any, own: Any, of_backgrounds: Any, argument: str) -> tuple[Any, Any]:
+        """The blocks or pairs of both groups; for stacked rows, split like the rows."""
         label = self.estimator.background_label
-        if background is not None or label is None or blocks is None:
-            return blocks, background_blocks
+        if background is not None or label is None or own is None:
+            return own, of_backgrounds
         group_of, names = label_groups(y, label, len(np.ravel(np.asarray(y))))
-        stacked = np.asarray(blocks, dtype=object)
+        stacked = np.asarray(own, dtype=object)
         if stacked.shape != group_of.shape:
             raise GroupError(
-                f"blocks has shape {stacked.shape} for {group_of.size} stacked rows: pass one label per row."
+                f"{argument} has shape {stacked.shape} for {group_of.size} stacked rows: pass one label per row."
             )
         return stacked[group_of == 0], {name: stacked[group_of == k] for k, name in enumerate(names) if k}
 
-    def _folds(self, tables: Tables, blocks: Any, background_blocks: Any) -> Groups[Indices] | None:
+    def _folds(self, tables: Tables, together: Together) -> Groups[Indices] | None:
         """The fold of each row; None if the criterion does not hold rows out."""
         if self.criterion not in HELD_OUT:
             return None
@@ -202,13 +207,14 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "'silhouette', or impute first."
             )
         counts = tables.rows.map(lambda rows: rows.shape[0])
-        if min(counts) < 2 * self.n_folds and blocks is None:
+        by_rows = together[0] is None and together[2][0] is None
+        if min(counts) < 2 * self.n_folds and by_rows:
             raise ValueError(
                 f"{min(counts)} rows in one group are too few for {self.n_folds} folds of at least 2: lower n_folds."
             )
         random = generator(self.random_state)
-        units = table_units(tables, blocks, background_blocks, least=2, what="holding rows out")
-        if blocks is None:
+        units = table_units(tables, *together, least=2, what="holding rows out")
+        if by_rows:
             return counts.map(lambda count: _random_parts(count, self.n_folds, random))
         return assign_folds(units, fewer_folds(units, self.n_folds), random)
 

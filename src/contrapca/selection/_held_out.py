@@ -15,6 +15,7 @@ from .._util.display import shown_as_html
 from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import fewer_folds, table_units
+from ..covariates import Design, design_of, regression, without_covariates
 from ..estimators import CLVM, CPCA, PPCA, RatioPCA, SparseCPCA, WithStrength
 from ..exceptions import InfeasibleGammaError
 from ..fitting import (
@@ -96,8 +97,12 @@ def held_out_contrast(
     background: Any,
     sample_weight: Any = None,
     background_weight: Any = None,
+    covariates: Any = None,
+    background_covariates: Any = None,
     blocks: Any = None,
     background_blocks: Any = None,
+    pairs: Any = None,
+    background_pairs: Any = None,
     n_folds: int = 5,
     random_state: Any = 0,
 ) -> HeldOutContrast:
@@ -119,10 +124,14 @@ def held_out_contrast(
         The variance of several backgrounds is their mean, each with its part of gamma.
     sample_weight, background_weight
         As for the `fit` of PCPCA.
+    covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
+        As for the `fit` of PCPCA. Their effect is estimated from the rows that are not held out, for each fold.
     blocks, background_blocks : array-like of shape (n,) and (m,), optional
         The donor, animal or plate of each row. Rows of a block are held out together; the ratios are far too large
         otherwise. A label that stands in both is one block with rows in both groups. `background_blocks` is a dict if
         there are several backgrounds.
+    pairs, background_pairs : array-like of shape (n,) and (m,), optional
+        The same for pairs, such as a donor before and after treatment: every label must be in both groups.
     n_folds : int, default 5
         Fewer, with a warning, where a group has fewer blocks.
     random_state : None, int, Generator or RandomState, default 0
@@ -148,14 +157,17 @@ def held_out_contrast(
     model = prepared(estimator)
     given = {"sample_weight": sample_weight, "background_weight": background_weight}
     if isinstance(model, CPCA | SparseCPCA) and model._has_budget:
-        model._with_strength(clone(model).fit(X, background=background, **given)._state.strength)
+        beside = {"covariates": covariates, "background_covariates": background_covariates}
+        model._with_strength(clone(model).fit(X, background=background, **given, **beside)._state.strength)
     tables = complete_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
-    units = table_units(tables, blocks, background_blocks, least=2, what="holding rows out")
+    together = (blocks, background_blocks, (pairs, background_pairs))
+    units = table_units(tables, *together, least=2, what="holding rows out")
+    design = design_of(tables, covariates, background_covariates)
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
     rotates = not model.scale and not isinstance(model, CLVM | SparseCPCA)
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
-    folds = folds_of(tables, units, n_folds, random_state, unscaled)
-    data, gamma = collected(model, merged(folds, tables)), model._strength()
+    folds = folds_of(tables, units, n_folds, random_state, unscaled, design)
+    data, gamma = collected(model, merged(folds, tables, design)), model._strength()
     if gamma is None and isinstance(model, CPCA | SparseCPCA):
         gamma = chosen_gamma(model, folds, data)
     elif gamma is None and isinstance(model, RatioPCA):
@@ -179,16 +191,33 @@ def complete_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
 
 
 def folds_of(
-    tables: Tables, units: Groups[Any], n_folds: int, random_state: Any = 0, unscaled: int | None = None
+    tables: Tables,
+    units: Groups[Any],
+    n_folds: int,
+    random_state: Any = 0,
+    unscaled: int | None = None,
+    design: Design | None = None,
 ) -> list[Fold]:
     """The folds of some tables, given the independent unit of each row; `unscaled` as for `make_folds`."""
     check_count(n_folds, "n_folds", least=2)
     fold_of = assign_folds(units, fewer_folds(units, n_folds), generator(random_state))
-    return make_folds(tables, fold_of, unscaled=unscaled)
+    if design is None:
+        return make_folds(tables, fold_of, unscaled=unscaled)
+    count = 1 + max(int(own.max()) for own in fold_of)
+    return [_adjusted_fold(tables, fold_of.map(lambda own, k=k: own == k), design, unscaled) for k in range(count)]  # type: ignore[misc]
 
 
-def merged(folds: Sequence[Fold], tables: Tables) -> Training:
+def _adjusted_fold(tables: Tables, held: Groups[Any], design: Design, unscaled: int | None) -> Fold:
+    """A fold without the effect of covariates, as the rows that are left show it."""
+    known = regression(tables, design, held.map(np.logical_not))
+    adjusted, _ = without_covariates(tables, design, known)
+    return make_folds(adjusted, held.map(lambda own: own.astype(np.intp)), unscaled=unscaled)[1]
+
+
+def merged(folds: Sequence[Fold], tables: Tables, design: Design | None = None) -> Training:
     """All rows again: as moments where the folds have them, so that rows are not read twice."""
+    if design is not None:
+        return without_covariates(tables, design)[0]
     fold = folds[0]
     if isinstance(fold.training, Tables) and fold.training.rows is not fold.left:
         return tables

@@ -15,7 +15,8 @@ from .._util.suggest import suggesting
 from .._util.table import Table
 from .._util.threads import single_thread
 from ..backgrounds import named_backgrounds
-from ..blocks import Indices, count_units, paired_units, unit_numbers
+from ..blocks import Indices, Together, count_units, paired_units, unit_numbers
+from ..covariates import design_of, without_covariates
 from ..exceptions import GroupError
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
 from ..moments import collect
@@ -51,7 +52,7 @@ class ContrastTest:
     level : float
     method : {"split", "permutation"}
     units : str
-        What was split or permuted: "60 + 50 rows", "9 + 8 blocks".
+        What was split or permuted: "60 + 50 rows", "9 + 8 blocks", "20 pairs".
     directions : ndarray of shape (n_components, D) or None
         For the permutation test: the directions with excess variance (unit vectors in scaled units).
     """
@@ -134,8 +135,12 @@ def contrast_test(
     X: Any,
     *,
     background: Any,
+    covariates: Any = None,
+    background_covariates: Any = None,
     blocks: Any = None,
     background_blocks: Any = None,
+    pairs: Any = None,
+    background_pairs: Any = None,
     max_components: int = 10,
     level: float = 0.05,
     method: str = "split",
@@ -160,9 +165,14 @@ def contrast_test(
     X : array-like, data frame or sparse matrix of shape (n, D)
         The foreground, without missing values: impute them first.
     background : array-like, data frame or sparse matrix of shape (m, D)
+    covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
+        As for the `fit` of PCPCA: what is left of all rows is tested.
     blocks, background_blocks : array-like of shape (n,), (m,), optional
         The donor, animal or plate of each row. Whole blocks are split and compared. A label in both groups is one block
         with rows in both (paired).
+    pairs, background_pairs : array-like of shape (n,), (m,), optional
+        The same for pairs, such as a donor before and after treatment: every label must be in both groups. Rows are
+        compared within pairs, so that what a donor's rows share does not count.
     max_components : int, default 10
         Maximum number of dimensions to test; at most a quarter of the rows (or blocks) of the smaller group, and fewer
         than D.
@@ -191,12 +201,17 @@ def contrast_test(
     """
     tables = split_groups(X, None, background, None, name="contrast_test", needs_background=True, allow_missing=True)
     refuse_devices(tables, "contrast_test")
-    if blocks is None and background_blocks is None:
+    design = design_of(tables, covariates, background_covariates)
+    if design is not None:
+        tables, _ = without_covariates(tables, design)
+    given: Together | None = (blocks, background_blocks, (pairs, background_pairs))
+    if all(own is None for own in (blocks, background_blocks, pairs, background_pairs)):
+        given = None
         named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
         warn_of_replicates(named)
     return significance_of(
         tables,
-        blocks=None if blocks is None and background_blocks is None else (blocks, background_blocks),
+        blocks=given,
         max_components=max_components,
         level=level,
         method=method,
@@ -211,7 +226,7 @@ def contrast_test(
 def significance_of(
     tables: Tables,
     *,
-    blocks: tuple[Any, Any] | None,
+    blocks: Together | None,
     max_components: int = 10,
     level: float = 0.05,
     method: str = "split",
@@ -238,6 +253,7 @@ def significance_of(
     counts = tables.rows.map(lambda rows: int(rows.shape[0]))
     least = MIN_UNITS if method == "split" else 2
     units = unit_numbers(counts, *(blocks or (None, None)), least=least, what="the test")
+    by_pairs = blocks is not None and any(own is not None for own in blocks[2])
     rng = generator(random_state)
     if method == "permutation":
         found = permutation_test(
@@ -257,7 +273,14 @@ def significance_of(
         p_values, statistics, noise_ratio = _split_test(tables, units, scale, n_axes, n_splits, rng, progress)
         n_found, directions = int(np.count_nonzero(p_values <= level)), None
     return ContrastTest(
-        n_found, p_values, statistics, noise_ratio, level, method, _in_words(units, blocks is not None), directions
+        n_found,
+        p_values,
+        statistics,
+        noise_ratio,
+        level,
+        method,
+        _in_words(units, blocks is not None, by_pairs),
+        directions,
     )
 
 
@@ -272,8 +295,10 @@ def _check_level(level: float, method: str, n_permutations: int) -> None:
         )
 
 
-def _in_words(units: Groups[Indices], by_blocks: bool) -> str:
-    """What was split: "60 + 50 rows", or blocks and how many of them are in both groups."""
+def _in_words(units: Groups[Indices], by_blocks: bool, by_pairs: bool) -> str:
+    """What was split: "60 + 50 rows", "20 pairs", or blocks and how many of them are in both groups."""
+    if by_pairs:
+        return f"{count_units(units.foreground)} pairs"
     numbers = " + ".join(str(count_units(own)) for own in units)
     paired = paired_units(units)
     return f"{numbers} {'blocks' if by_blocks else 'rows'}" + (f", {paired} of them in both groups" if paired else "")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Any
 
+from ..blocks import Together
 from ..groups import Groups, Tables
 from ._significance import ContrastTest, significance_of
 from ._splits import MIN_UNITS
@@ -62,7 +63,7 @@ def verdict_on(
     tables: Tables,
     *,
     n_shown: int,
-    blocks: tuple[Any, Any] | None = None,
+    blocks: Together | None = None,
     scale: str | None = None,
     random_state: Any = SEED,
     progress: bool = True,
@@ -73,8 +74,8 @@ def verdict_on(
     ----------
     tables : Tables
     n_shown : int
-    blocks : pair of array-like of shape (n,), (m,), optional
-        The block of each row; invalid blocks raise an error.
+    blocks : tuple of the blocks of both groups and the pair of their pairs, optional
+        The block or pair of each row; invalid ones raise an error.
     scale : {None, "group", "pooled"}
         The model's scaling.
     random_state : None, int, Generator or RandomState
@@ -103,9 +104,7 @@ def verdict_on(
     return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)
 
 
-def _varies_more_the_other_way(
-    tables: Tables, blocks: tuple[Any, Any] | None, scale: str | None, progress: bool
-) -> bool:
+def _varies_more_the_other_way(tables: Tables, blocks: Together | None, scale: str | None, progress: bool) -> bool:
     """Whether the background varies more than the foreground, with hardly any doubt."""
     if len(tables.rows) != 2:
         return False
@@ -115,6 +114,6 @@ def _varies_more_the_other_way(
 
     parts: dict[str, Any] = {name: swap(getattr(tables, name)) for name in ("rows", "means", "weights", "kept")}
     swapped = replace(tables, **parts)
-    other = None if blocks is None else blocks[::-1]
+    other = None if blocks is None else (blocks[1], blocks[0], blocks[2][::-1])
     test = significance_of(swapped, blocks=other, max_components=1, scale=scale, random_state=SEED, progress=progress)
     return bool(test.p_values[0] < SURE)

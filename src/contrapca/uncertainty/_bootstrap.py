@@ -15,7 +15,7 @@ from .._checks import check_count, generator
 from .._util.arrays import Array, Rows
 from .._util.progress import Progress
 from .._util.threads import calm_threads, single_thread, worker_count
-from ..blocks import resampled_weights, table_units
+from ..blocks import Pairs, resampled_weights, table_units
 from ..fitting import BACKTRACK, Fit, Latents, Settings, attempt_fit, solve_complete
 from ..groups import Groups, Tables
 from ..methods import Method
@@ -81,6 +81,7 @@ def bootstrap(
     *,
     blocks: Any = None,
     background_blocks: Any = None,
+    pairs: Pairs = (None, None),
     n: int = 200,
     random_state: Any = None,
     progress: bool = True,
@@ -99,6 +100,8 @@ def bootstrap(
     method : Method
     blocks, background_blocks : array-like of shape (n,) and (m,), optional
         The donor, animal or plate of each row.
+    pairs : pair of array-like of shape (n,) and (m,), or of None
+        The same, with every label in both groups.
     n : int, default 200
         Refits.
     random_state : None, int, Generator or RandomState
@@ -106,7 +109,7 @@ def bootstrap(
     """
     check_count(n, "n_resamples", least=2)
     random = generator(random_state)
-    units = table_units(tables, blocks, background_blocks, least=2, what="the bootstrap")
+    units = table_units(tables, blocks, background_blocks, pairs, least=2, what="the bootstrap")
 
     def draw() -> Weights:
         """How often each row counts in a resample: as often as it is drawn, times its weight."""

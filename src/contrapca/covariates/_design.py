@@ -1,0 +1,156 @@
+"""Covariates of all groups as numbers, from the arguments of `fit`."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._util.arrays import Array, Rows, is_sparse
+from .._util.devices import on_device
+from .._util.text import listed, plural
+from ..backgrounds import label_groups
+from ..exceptions import GroupError
+from ..groups import Groups, Tables
+from ._columns import Column, check_same, columns_of, levels_of, numbers_of, unnamed
+
+Flags = npt.NDArray[np.bool_]
+
+CONSTANT = 1e-12  # spread of a column, relative to its size, below which it is rounding
+REDUNDANT = 1e-8  # part of a column that is left after those before it, below which it is a combination of them
+
+
+@dataclass(frozen=True)
+class Design:
+    """Covariates of all groups as numbers.
+
+    Attributes
+    ----------
+    columns : tuple of Column
+    numbers : Groups of ndarray of shape (n_k, q)
+    """
+
+    columns: tuple[Column, ...]
+    numbers: Groups[Array]
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the q columns."""
+        return [name for column in self.columns for name in column.encoded]
+
+
+def design_of(
+    tables: Tables, covariates: Any, background_covariates: Any = None, y: Any = None, background_label: Any = None
+) -> Design | None:
+    """Covariates as numbers, from the arguments of `fit`; None if there are none.
+
+    With `background_label` and no `background_covariates`, `covariates` has one row for each stacked row.
+    """
+    names = tables.rows.names
+    if covariates is None and background_covariates is None:
+        return None
+    stacked = background_label is not None and len(names) > 1 and background_covariates is None
+    if covariates is None or (background_covariates is None and len(names) > 1 and not stacked):
+        has, lacks = ("covariates", "background_covariates")[:: 1 if background_covariates is None else -1]
+        raise GroupError(f"{has} is given but {lacks} is not: pass both, since both groups are adjusted alike.")
+    for name, rows in zip(names, tables.rows, strict=True):
+        check_dense(rows, name)
+    counts = tables.rows.map(lambda rows, kept: int(rows.shape[0] if kept is None else kept.size), tables.kept)
+    if stacked:
+        group_of, _ = label_groups(y, background_label, sum(counts))
+        every, columns = columns_of(covariates, sum(counts), "covariates")
+        given = counts.like((every, [own[group_of == k] for own in columns]) for k in range(len(counts)))
+    else:
+        parts = counts.like([covariates, *_of_backgrounds(background_covariates, names[1:])])
+        given = parts.map(columns_of, counts, counts.like(_arguments(names)))
+    first = given.foreground[0]
+    for argument, (own, _) in zip(_arguments(names), given, strict=True):
+        check_same(own, first, argument)
+    labels = next((own for own, _ in given if own != unnamed(len(own))), first)
+    found = tuple(Column(name, levels_of([own[j] for _, own in given])) for j, name in enumerate(labels))
+    numbers = given.map(lambda own: numbers_of(found, own[1], "covariates"))
+    counted = numbers.map(lambda own, kept: own if kept is None else own[kept], tables.kept)
+    return _checked(Design(found, counted), tables)
+
+
+def check_dense(rows: Rows, group: str) -> None:
+    """Raise unless rows are a NumPy array: what is left of them without covariates is dense, and in memory."""
+    if isinstance(rows, np.ndarray):
+        return
+    if is_sparse(rows):
+        how = "is sparse: pass X.toarray(), of fewer features if that is too large"
+    elif hasattr(rows, "scatter"):
+        how = "was given as Moments: adjust the rows first (regress_out), and take the moments of the result"
+    elif on_device(rows):
+        how = "is on a device: pass it as a NumPy array, for example X.cpu().numpy() (torch) or cupy.asnumpy(X)"
+    else:
+        how = "is read in blocks: pass it as an array in memory, for example with numpy.asarray"
+    raise TypeError(f"What is left of the rows is dense, but the {group} {how}.")
+
+
+def _arguments(names: Sequence[str]) -> list[str]:
+    several = len(names) > 2
+    others = (f"background_covariates[{name!r}]" if several else "background_covariates" for name in names[1:])
+    return ["covariates", *others]
+
+
+def _of_backgrounds(given: Any, names: Sequence[str]) -> list[Any]:
+    """The covariates of each background, from one table or a dict."""
+    if not isinstance(given, Mapping):
+        if len(names) > 1:
+            raise GroupError(
+                f"There are {len(names)} backgrounds: pass background_covariates= as a dict with the names "
+                f"{listed(names)}."
+            )
+        return [given] * len(names)
+    by_name = {str(name): own for name, own in given.items()}
+    if by_name.keys() != set(names):
+        raise GroupError(f"background_covariates has {listed(list(given))}, but the backgrounds are {listed(names)}.")
+    return [by_name[name] for name in names]
+
+
+def _checked(design: Design, tables: Tables) -> Design:
+    """The design; raise if it says nothing, or too much."""
+    for column in design.columns:
+        if not column.encoded:  # one level
+            raise _constant(column.name)
+    for name, numbers in zip(design.numbers.names, design.numbers, strict=True):
+        if np.linalg.matrix_rank(numbers - numbers.mean(axis=0)) >= len(numbers) - 1:
+            raise GroupError(
+                f"The covariates explain the {name} entirely: {plural(len(design.names), 'column')} of numbers "
+                f"({listed(design.names)}) for {plural(len(numbers), 'row')}. Use fewer covariates or levels; a "
+                "category of its own for each row explains everything."
+            )
+    centred = about_means(design.numbers, tables.weights)
+    size = np.abs(np.vstack(list(design.numbers))).max(axis=0)
+    if np.any(same := np.abs(centred).max(axis=0) <= CONSTANT * size):
+        raise _constant(design.names[int(np.argmax(same))])
+    # The part of each column that is left after those before it.
+    left = np.abs(np.diag(np.linalg.qr(centred / np.linalg.norm(centred, axis=0), mode="r")))
+    if np.any(left < REDUNDANT):
+        raise GroupError(
+            f"The covariate {design.names[int(np.argmax(left < REDUNDANT))]!r} is a combination of those before it "
+            f"({listed(design.names)}): leave it out."
+        )
+    return design
+
+
+def _constant(name: str) -> GroupError:
+    return GroupError(
+        f"The covariate {name!r} is the same in all rows of each group, so it explains nothing within them, and means "
+        "of groups are never compared: leave it out."
+    )
+
+
+def about_means(numbers: Groups[Array], weights: Groups[Array | None]) -> Array:
+    """The design about the means of each group, times the square roots of the weights, stacked."""
+    return np.vstack(list(numbers.map(about_mean, weights)))
+
+
+def about_mean(table: Array, weights: Array | None) -> Array:
+    """Rows about their mean, times the square roots of their weights."""
+    centred: Array = table - np.average(table, axis=0, weights=weights)
+    return centred if weights is None else centred * np.sqrt(weights)[:, None]

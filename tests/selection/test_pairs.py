@@ -1,0 +1,280 @@
+"""Pairs: blocks that must have rows in both groups; covariates of tests and folds; tables relative to their pair."""
+
+import numpy as np
+import pytest
+import scipy.sparse as sp
+from scipy.stats import binom
+
+import oracles
+from conftest import make_groups
+from contrapca import CPCA, PCPCA, PPCA, ContraPCA, GammaSearch, compare, contrast_test, held_out_contrast, within_pairs
+from contrapca.covariates import design_of
+from contrapca.exceptions import GroupError
+from contrapca.groups import split_groups
+from contrapca.moments import assign_folds, row_units
+from contrapca.selection._held_out import folds_of
+
+pytestmark = pytest.mark.filterwarnings("ignore:PCPCA still shows")
+
+rng = np.random.default_rng(2)
+X, Y = make_groups(40, 40, 6)
+DONORS, CONTROLS = [f"d{i}" for i in range(40)], [f"d{i}" for i in rng.permutation(40)]
+PAIRS = {"pairs": DONORS, "background_pairs": CONTROLS}
+BLOCKS = {"blocks": DONORS, "background_blocks": CONTROLS}
+BLOCKS_OF_ROWS = {"blocks": DONORS, "background_blocks": [f"c{i}" for i in range(40)]}
+ZX, ZY = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
+COVARIATES = {"covariates": ZX, "background_covariates": ZY}
+
+
+def same(first, second):
+    np.testing.assert_array_equal(first, second)
+
+
+def test_pairs_are_blocks_in_both_groups():
+    """The same machinery; and not that of rows alone, the control."""
+    test = {"background": Y, "random_state": 0, "n_splits": 5}
+    found = contrast_test(X, **test, **PAIRS)
+    assert found.units == "40 pairs"
+    same(found.statistics, contrast_test(X, **test, **BLOCKS).statistics)
+    assert not np.array_equal(found.statistics, contrast_test(X, **test, **BLOCKS_OF_ROWS).statistics)
+    held = held_out_contrast(ContraPCA(1), X, background=Y, **PAIRS)
+    same(held.log_ratios, held_out_contrast(ContraPCA(1), X, background=Y, **BLOCKS).log_ratios)
+    assert held.mean != held_out_contrast(ContraPCA(1), X, background=Y, **BLOCKS_OF_ROWS).mean
+    search = GammaSearch(CPCA(1), gammas=[0.5, 1.0])
+    same(search.fit(X, background=Y, **PAIRS).scores_, search.fit(X, background=Y, **BLOCKS).scores_)
+    model = PCPCA(1, gamma=0.3).fit(X, background=Y)
+    again = {"background": Y, "n_resamples": 3, "random_state": 0, "progress": False}
+    same(model.bootstrap(X, **again, **PAIRS).W, model.bootstrap(X, **again, **BLOCKS).W)
+    assert not np.array_equal(model.bootstrap(X, **again, **PAIRS).W, model.bootstrap(X, **again).W)
+
+
+def test_stacked_rows():
+    labels, rows = np.repeat(["case", "control"], 40), np.vstack([X, Y])
+    search = GammaSearch(CPCA(1, background_label="control"), gammas=[0.5, 1.0])
+    stacked = search.fit(rows, labels, pairs=DONORS + CONTROLS).scores_
+    same(stacked, GammaSearch(CPCA(1), gammas=[0.5, 1.0]).fit(X, background=Y, **PAIRS).scores_)
+    with pytest.raises(GroupError, match=r"pairs has shape \(3,\) for 80 stacked rows"):
+        search.fit(rows, labels, pairs=DONORS[:3])
+
+
+def test_compare_takes_pairs_and_covariates():
+    """With the same folds and regressions as `held_out_contrast`."""
+    cases, controls = X[:, :2], Y[:, :2]
+    found = compare(cases, background=controls, n_components=1, progress=False, **PAIRS, **COVARIATES)
+    assert not any(entry.failure for entry in found.entries)
+    for entry in found.entries:
+        alone = held_out_contrast(entry.estimator, cases, background=controls, **PAIRS, **COVARIATES)
+        np.testing.assert_allclose(entry.mean, alone.mean, rtol=1e-6)
+    plain = held_out_contrast(found.entries[0].estimator, cases, background=controls)
+    assert abs(plain.mean - found.entries[0].mean) > 1e-3  # the control
+
+
+@pytest.mark.parametrize(
+    ("given", "message"),
+    [
+        (
+            {"pairs": [*DONORS[:-1], "d99"], "background_pairs": CONTROLS},
+            r"1 pair of the foreground \('d99'\) has no row",
+        ),
+        ({"pairs": ["d1"] * 40, "background_pairs": CONTROLS}, r"39 pairs of the background \('d0', .* have no row"),
+        ({"pairs": DONORS}, "pairs is given but background_pairs is not"),
+        ({"background_pairs": CONTROLS}, "background_pairs is given but pairs is not"),
+        (PAIRS | BLOCKS, "pairs= and blocks= are both given"),
+        ({"pairs": DONORS[1:], "background_pairs": CONTROLS}, r"pairs has shape \(39,\) for 40 rows"),
+        (
+            {"pairs": DONORS, "background_pairs": [*CONTROLS[1:], None]},
+            "background_pairs has no label for 1 of 40 rows",
+        ),
+        (
+            {"pairs": ["a", "b"] * 20, "background_pairs": ["a", "b"] * 20},
+            "pairs has 2 pairs: the test needs at least 4",
+        ),
+    ],
+)
+def test_bad_pairs_raise(given, message):
+    with pytest.raises(GroupError, match=message):
+        contrast_test(X, background=Y, **given)
+    if "at least 4" not in message:
+        with pytest.raises(GroupError, match=message):
+            held_out_contrast(CPCA(1, gamma=1.0), X, background=Y, **given)
+
+
+def test_pairs_without_a_background_and_permutations_raise():
+    with pytest.raises(GroupError, match="there is no background"):
+        PPCA(1).fit(X).bootstrap(X, pairs=DONORS, n_resamples=2)
+    with pytest.raises(GroupError, match="have rows in both groups"):
+        contrast_test(X, background=Y, method="permutation", **PAIRS)
+    with pytest.raises(GroupError, match="as a dict with the names 'a', 'b'"):
+        held_out_contrast(PCPCA(1), X, background={"a": Y[:20], "b": Y[20:]}, **PAIRS)
+    found = held_out_contrast(
+        PCPCA(1, gamma=0.3),
+        X,
+        background={"a": Y[:20], "b": Y[20:]},
+        pairs=DONORS,
+        background_pairs={"a": CONTROLS[:20], "b": CONTROLS[20:]},
+    )
+    assert np.isfinite(found.mean)
+
+
+# ---------------------------------------------------------------------- covariates in tests and folds
+
+
+@pytest.mark.parametrize("width", [6, 60])
+def test_covariates_of_held_out_rows_do_not_leak(width):
+    """The regression of each fold is that of the rows that are left."""
+    cases, controls = rng.normal(size=(40, width)), rng.normal(size=(40, width))
+    tables = split_groups(cases, None, controls, None, name="test", needs_background=True)
+    units, design = row_units(tables), design_of(tables, ZX, ZY)
+    fold_of = assign_folds(units, 4, np.random.default_rng(0))
+    for k, fold in enumerate(folds_of(tables, units, 4, 0, design=design)):
+        left = fold_of.map(lambda own, k=k: own != k)
+        _, B = oracles.residuals(
+            [cases[left.foreground], controls[left["background"]]], [ZX[left.foreground], ZY[left["background"]]]
+        )
+        for table, Z, own, training, held in zip((cases, controls), (ZX, ZY), left, fold.left, fold.held, strict=True):
+            rows = table - Z @ B
+            np.testing.assert_allclose(training.variance, rows[own].var(axis=0), rtol=1e-9)
+            np.testing.assert_allclose(held.variance, rows[~own].var(axis=0), rtol=1e-9)
+            np.testing.assert_allclose(
+                np.ptp(training.mean - rows[own].mean(axis=0) - held.mean + rows[~own].mean(axis=0)), 0, atol=1e-12
+            )
+
+
+def test_a_level_that_a_fold_lacks_does_no_harm():
+    rare = np.array(["rare", *["common"] * 39])
+    found = held_out_contrast(
+        CPCA(1, gamma=1.0), X, background=Y, covariates=rare, background_covariates=["common", "rare"] * 20, n_folds=3
+    )
+    assert np.isfinite(found.mean)
+
+
+def test_every_method_is_held_out_with_covariates():
+    effect = rng.normal(size=(2, 6)) * 5
+    cases, controls = X + ZX @ effect, Y + ZY @ effect
+    for model in (CPCA(1), CPCA(1, gamma="budget"), PCPCA(1, scale="pooled"), ContraPCA(1), PPCA(1)):
+        found = held_out_contrast(model, cases, background=controls, **COVARIATES)
+        plain = held_out_contrast(model, X, background=Y, **COVARIATES)
+        np.testing.assert_allclose(found.log_ratios, plain.log_ratios, rtol=1e-6)  # whatever the effect is
+    test = {"random_state": 0, "n_splits": 3}
+    found = contrast_test(cases, background=controls, **COVARIATES, **test)
+    np.testing.assert_allclose(found.p_values, contrast_test(X, background=Y, **COVARIATES, **test).p_values, rtol=1e-6)
+    assert contrast_test(cases, background=controls, **test).p_values[0] != found.p_values[0]
+
+
+# ---------------------------------------------------------------------- rows relative to their pair
+
+
+def by_hand(cases, controls, pairs, control_pairs):
+    """`within_pairs`, row by row (F34)."""
+    pairs, control_pairs = np.asarray(pairs), np.asarray(control_pairs)
+    changes, others = np.empty_like(cases), np.empty_like(controls)
+    for i, donor in enumerate(pairs):
+        own = controls[control_pairs == donor]
+        changes[i] = (cases[i] - own.mean(axis=0)) / np.sqrt(1 + 1 / len(own))
+    for j, donor in enumerate(control_pairs):
+        own = controls[control_pairs == donor]
+        others[j] = (controls[j] - own.mean(axis=0)) * np.sqrt(len(own) / (len(own) - 1))
+    return changes - changes.mean(axis=0) + cases.mean(axis=0), others + controls.mean(axis=0) - others.mean(axis=0)
+
+
+def test_within_pairs(need):
+    cases, controls = rng.normal(size=(9, 3)), rng.normal(size=(14, 3))
+    pairs, control_pairs = list("aabbcccdd"), list("dcabdcabdcabaa")
+    found = within_pairs(cases, background=controls, pairs=pairs, background_pairs=control_pairs)
+    for table, expected in zip(found, by_hand(cases, controls, pairs, control_pairs), strict=True):
+        np.testing.assert_allclose(table, expected, rtol=1e-12, atol=1e-12)
+    pd = need("pandas")
+    frame = pd.DataFrame(cases, columns=list("xyz"))
+    again, _ = within_pairs(
+        frame, background=pd.DataFrame(controls, columns=list("xyz")), pairs=pairs, background_pairs=control_pairs
+    )
+    assert list(again.columns) == list("xyz")
+    np.testing.assert_allclose(again, found[0], rtol=1e-12)
+
+
+def test_within_pairs_refuses_what_it_cannot_do():
+    given = {"pairs": [1, 2, 1, 2], "background_pairs": [1, 1, 2, 2, 2]}
+    rows, others = rng.normal(size=(4, 3)), rng.normal(size=(5, 3))
+    for cases, changed, error, message in (
+        (rows, {"background_pairs": [1, 2, 2, 2, 2]}, GroupError, r"1 pair \('1'\) has one control row"),
+        (rows, {"background_pairs": [1, 1, 2, 2, 3]}, GroupError, "1 pair of the background"),
+        (np.where(np.eye(4, 3) > 0, np.nan, rows), {}, GroupError, "needs complete rows"),
+        (sp.csr_array(rows), {}, TypeError, "the foreground is sparse"),
+    ):
+        with pytest.raises(error, match=message):
+            within_pairs(cases, background=others, **given | changed)
+
+
+# ---------------------------------------------------------------------- level and power
+
+
+def before_and_after(random, n, response):
+    """Donors who differ along all features (standard deviation 3), before and after a response along the first."""
+    level = 3 * random.normal(size=(n, 6))
+    before, after = level + random.normal(size=(2, n, 6))
+    after[:, 0] += np.sqrt(response) * random.normal(size=n)
+    return after, before
+
+
+def rejections(draw, times, **options):
+    """How often the test rejects, with the given options for each data set."""
+    found = 0
+    for seed in range(times):
+        cases, controls, given = draw(np.random.default_rng(seed))
+        test = contrast_test(cases, background=controls, max_components=1, random_state=seed, **given, **options)
+        found += test.n_components
+    return found
+
+
+def paired(n, response):
+    return lambda random: (*before_and_after(random, n, response), {"pairs": range(n), "background_pairs": range(n)})
+
+
+def unpaired(n, response):
+    return lambda random: (*before_and_after(random, n, response), {})
+
+
+@pytest.mark.slow
+def test_pairs_keep_the_level_and_gain_power():
+    assert rejections(paired(40, 0.0), 120) <= binom.isf(1e-4, 120, 0.05)
+    powers = rejections(paired(100, 4.0), 40), rejections(unpaired(100, 4.0), 40)
+    # A difference beyond chance: both would have to have the mean power.
+    mean = sum(powers) / 80
+    assert powers[0] - powers[1] > 4 * np.sqrt(2 * 40 * mean * (1 - mean))
+
+
+def visits(random):
+    """20 donors with 5 rows before and after; each visit has an effect of its own, and there is no response."""
+    level = 2 * random.normal(size=(20, 6))
+    before, after = (
+        np.repeat(level + random.normal(size=(20, 6)), 5, axis=0) + random.normal(size=(100, 6)) for _ in range(2)
+    )
+    return after, before, np.repeat(np.arange(20), 5)
+
+
+@pytest.mark.slow
+def test_rows_of_a_visit_are_not_independent():
+    def by_donor(random):
+        after, before, donors = visits(random)
+        return after, before, {"pairs": donors, "background_pairs": donors}
+
+    limit = binom.isf(1e-4, 80, 0.05)
+    assert rejections(by_donor, 80) <= limit
+    assert rejections(lambda random: (*visits(random)[:2], {}), 80) > limit  # the control
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("n", "m"), [(40, 40), (100, 30)])
+def test_covariates_keep_the_level(n, m):
+    """Five covariates of large effect; the power is that of rows without them."""
+
+    def draw(random, response=0.0, adjusted=True):
+        Z, W, effect = random.normal(size=(n, 5)), random.normal(size=(m, 5)), 2 * random.normal(size=(5, 6))
+        cases, controls = Z @ effect + random.normal(size=(n, 6)), W @ effect + random.normal(size=(m, 6))
+        cases[:, 0] += np.sqrt(response) * random.normal(size=n)
+        return cases, controls, {"covariates": Z, "background_covariates": W} if adjusted else {}
+
+    assert rejections(draw, 80) <= binom.isf(1e-4, 80, 0.05)
+    if n == m:
+        assert rejections(lambda random: draw(random, 6.0), 20) >= 14
+        assert rejections(lambda random: draw(random, 6.0, adjusted=False), 20) <= 6  # the control
