@@ -87,8 +87,8 @@ def unit_numbers(
     if counts.backgrounds and (blocks is None or background_blocks is None):
         has, lacks = (name, f"background_{name}")[:: 1 if background_blocks is None else -1]
         raise GroupError(
-            f"{has} is given but {lacks} is not: {name} can only be compared with {name}. Pass both; give each "
-            "independent row its own label."
+            f"{has} is given but {lacks} is not: {name} can only be compared with {name}. Pass both"
+            + ("; give each independent row its own label." if name == "blocks" else ".")
         )
     codes: dict[Any, int] = {}
     given = counts.like([blocks, *_of_backgrounds(background_blocks, counts, f"background_{name}")])

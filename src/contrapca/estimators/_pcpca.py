@@ -102,6 +102,10 @@ class PCPCA(Likelihood, Contrastive):
         `contrapca.gamma_limits` computes it for any table.
     gamma_max_is_bound_ : bool
         Whether that is only an upper bound on the limit, because values are missing.
+    covariate_names_ : ndarray of shape (q,)
+        With covariates: the columns of numbers that stand for them, such as "age" and "sex=M".
+    covariate_coefficients_ : ndarray of shape (q, D)
+        What one unit of each adds to each feature; taken out of all rows.
     n_effective_ : float
         N = n (1 - gamma).
     solver_ : SolverChoice
