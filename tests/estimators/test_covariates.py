@@ -199,6 +199,12 @@ def test_bad_covariates_raise(covariates, controls, message):
         PCPCA(2).fit(X, background=Y, covariates=covariates, background_covariates=controls)
 
 
+def test_covariates_of_no_background_raise():
+    for model, labels in ((PCPCA(2, gamma=0), None), (PCPCA(2, background_label=1), np.arange(60) % 2)):
+        with pytest.raises(GroupError, match="is given, but no background="):
+            model.fit(X, labels, **GIVEN)
+
+
 def test_a_group_that_covariates_explain_raises():
     flat = ZX @ EFFECT
     with pytest.raises(GroupError, match="explain the foreground entirely: nothing is left"):
@@ -230,6 +236,7 @@ def test_other_tables_are_refused_with_a_way_out(need, tmp_path):
 def test_models_without_covariates_take_none():
     model = PCPCA(2).fit(X, background=Y, **GIVEN)
     assert hasattr(model, "covariate_names_")
+    assert "without the effect of 'covariate 1', 'covariate 2'" in str(model.summary())
     model.fit(X, background=Y)  # a new fit forgets them
     assert not hasattr(model, "covariate_names_")
     for call in (
@@ -278,5 +285,13 @@ def test_frames_come_back_as_frames(need):
     assert list(cases.index) == list(frame.index)
     np.testing.assert_allclose(cases, RX, **CLOSE)
     np.testing.assert_allclose(controls, RY, **CLOSE)
+    beside = pd.DataFrame(ZX, index=frame.index)
+    np.testing.assert_allclose(regress_out(frame, background=Y, covariates=beside, background_covariates=ZY)[0], cases)
+    for call in (
+        lambda: PPCA(2).fit(frame, covariates=beside[::-1]),
+        lambda: PPCA(2).fit(frame, covariates=beside).transform(frame[:9], covariates=beside[9:0:-1]),
+    ):
+        with pytest.raises(GroupError, match=r"other row names than its table.*covariates\.loc\[X\.index\]"):
+            call()
     with pytest.raises(GroupError, match="needs covariates="):
         regress_out(X, covariates=None)

@@ -124,7 +124,7 @@ def test_covariates_of_held_out_rows_do_not_leak(width):
     """The regression of each fold is that of the rows that are left."""
     cases, controls = rng.normal(size=(40, width)), rng.normal(size=(40, width))
     tables = split_groups(cases, None, controls, None, name="test", needs_background=True)
-    units, design = row_units(tables), design_of(tables, ZX, ZY)
+    units, design = row_units(tables), design_of(tables, cases, controls, ZX, ZY)
     fold_of = assign_folds(units, 4, np.random.default_rng(0))
     for k, fold in enumerate(folds_of(tables, units, 4, 0, design=design)):
         left = fold_of.map(lambda own, k=k: own != k)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows, is_sparse
 from .._util.devices import on_device
 from .._util.text import listed, plural
-from ..backgrounds import label_groups
+from ..backgrounds import label_groups, named_backgrounds
 from ..exceptions import GroupError
 from ..groups import Groups, Tables
 from ._columns import Column, check_same, columns_of, levels_of, numbers_of, unnamed
@@ -43,16 +43,27 @@ class Design:
 
 
 def design_of(
-    tables: Tables, covariates: Any, background_covariates: Any = None, y: Any = None, background_label: Any = None
+    tables: Tables,
+    X: Any,
+    background: Any,
+    covariates: Any,
+    background_covariates: Any,
+    y: Any = None,
+    background_label: Any = None,
 ) -> Design | None:
     """Covariates as numbers, from the arguments of `fit`; None if there are none.
 
-    With `background_label` and no `background_covariates`, `covariates` has one row for each stacked row.
+    For stacked rows `covariates` has one row for each of them. Rows of tables that have names must have those of their
+    covariates.
     """
     names = tables.rows.names
     if covariates is None and background_covariates is None:
         return None
-    stacked = background_label is not None and len(names) > 1 and background_covariates is None
+    stacked = background is None and len(names) > 1
+    if background_covariates is not None and (stacked or len(names) == 1):
+        raise GroupError(
+            "background_covariates= is given, but no background=. For stacked rows, covariates= has one row for each."
+        )
     if covariates is None or (background_covariates is None and len(names) > 1 and not stacked):
         has, lacks = ("covariates", "background_covariates")[:: 1 if background_covariates is None else -1]
         raise GroupError(f"{has} is given but {lacks} is not: pass both, since both groups are adjusted alike.")
@@ -61,11 +72,12 @@ def design_of(
     counts = tables.rows.map(lambda rows, kept: int(rows.shape[0] if kept is None else kept.size), tables.kept)
     if stacked:
         group_of, _ = label_groups(y, background_label, sum(counts))
-        every, columns = columns_of(covariates, sum(counts), "covariates")
+        every, columns = columns_of(covariates, sum(counts), "covariates", X)
         given = counts.like((every, [own[group_of == k] for own in columns]) for k in range(len(counts)))
     else:
         parts = counts.like([covariates, *_of_backgrounds(background_covariates, names[1:])])
-        given = parts.map(columns_of, counts, counts.like(_arguments(names)))
+        as_given = counts.like([X, *named_backgrounds(background).values()])
+        given = parts.map(columns_of, counts, counts.like(_arguments(names)), as_given)
     first = given.foreground[0]
     for argument, (own, _) in zip(_arguments(names), given, strict=True):
         check_same(own, first, argument)

@@ -44,12 +44,12 @@ class Regression:
         """Names of the q columns of numbers."""
         return [name for column in self.columns for name in column.encoded]
 
-    def design(self, covariates: Any, n_rows: int, argument: str = "covariates") -> Array:
+    def design(self, covariates: Any, X: Any, n_rows: int) -> Array:
         """Covariates of new rows as numbers, shape (n, q)."""
-        wanted = [column.name for column in self.columns]
-        names, values = columns_of(covariates, n_rows, argument, [column.levels is not None for column in self.columns])
-        check_same(names, wanted, argument)
-        return numbers_of(self.columns, values, argument)
+        known = [column.levels is not None for column in self.columns]
+        names, values = columns_of(covariates, n_rows, "covariates", X, known)
+        check_same(names, [column.name for column in self.columns], "covariates")
+        return numbers_of(self.columns, values, "covariates")
 
     def effect(self, design: Array) -> Array:
         """What differs from rows with average covariates, shape (n, D)."""
@@ -176,7 +176,7 @@ def regress_out(X: Any, *, background: Any = None, covariates: Any, background_c
     [True, False]
     """
     tables = split_groups(X, None, background, None, name="regress_out", needs_background=False, allow_missing=True)
-    design = design_of(tables, covariates, background_covariates)
+    design = design_of(tables, X, background, covariates, background_covariates)
     if design is None:
         raise GroupError("regress_out needs covariates=, one row for each row of X.")
     rows = without_covariates(tables, design)[0].rows

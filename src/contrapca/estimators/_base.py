@@ -113,7 +113,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             gamma=getattr(self, "gamma", None),
             memory_limit=memory_limit,
         )
-        design, found = design_of(tables, covariates, background_covariates, y, self.background_label), None
+        beside = (covariates, background_covariates, y, self.background_label)
+        design, found = design_of(tables, X, background, *beside), None
         if design is not None:
             tables, found = without_covariates(tables, design)
         fit = replace(self._fitted(tables, self._collected(tables), gamma), covariates=found)
@@ -219,12 +220,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _rows(self, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
         """Check new rows, adjust them for their covariates; return them and whether values are missing."""
         rows, missing = self._checked_rows(X)
-        return self._adjusted(rows, covariates), missing
+        return self._adjusted(X, rows, covariates), missing
 
-    def _adjusted(self, rows: Rows, covariates: Any) -> Rows:
-        """Rows without the effect of their covariates, if the fit had some."""
+    def _adjusted(self, X: Any, rows: Rows, covariates: Any) -> Rows:
+        """Checked rows of X without the effect of their covariates, if the fit had some."""
         known = self._check_covariates(covariates)
-        return rows if known is None else known.adjusted(rows, known.design(covariates, rows.shape[0]))
+        return rows if known is None else known.adjusted(rows, known.design(covariates, X, rows.shape[0]))
 
     def _check_covariates(self, covariates: Any) -> Regression | None:
         """What the fit regressed out, if anything; raise unless covariates are given exactly then."""
@@ -236,7 +237,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if known is not None and covariates is None:
             raise GroupError(
                 f"This model was fitted with covariates ({listed([column.name for column in known.columns])}): pass "
-                "covariates=, the same columns for these rows, so that their effect is taken out of them, too."
+                "covariates=, the same columns for these rows, so that their effect is taken out of them, too. For "
+                "what takes no covariates, adjust the tables with regress_out, and fit a model to the result."
             )
         return known
 
@@ -449,7 +451,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if tables.rows.names != known.names:
             raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
         tables = replace(tables, rows=replace(tables.rows, mix=known.mix))
-        design = design_of(tables, covariates, background_covariates, y, label)
+        design = design_of(tables, X, background, covariates, background_covariates, y, label)
         found = self._state.covariates
         if design is None or found is None:
             self._check_covariates(covariates)

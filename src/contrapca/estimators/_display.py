@@ -9,7 +9,7 @@ from sklearn.base import BaseEstimator
 
 from .._util.display import Display
 from .._util.table import Table
-from .._util.text import format_gamma, plural
+from .._util.text import format_gamma, listed, plural
 
 TOP_FEATURES = 8
 WORDS = {"foreground_variance": "case variance", "background_variance": "control variance"}
@@ -44,6 +44,8 @@ def first_line(model: Any) -> str:
             line += f" (limit at most {limit})" if bound else f" (no solution exists at or above {limit})"
     if hasattr(model, "shared_loadings_"):
         line += f", and {plural(model.shared_loadings_.shape[1], 'shared component')}"
+    if hasattr(model, "covariate_names_"):
+        line += f", without the effect of {listed(model.covariate_names_.tolist())}"
     return line
 
 

@@ -221,8 +221,8 @@ class Likelihood(Decomposition):
         rows = rows[:] if isinstance(rows, Blocked) else rows
         if is_sparse(rows):
             raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
-        given, known = self._adjusted(rows, covariates), self._state.covariates
-        effect = 0.0 if known is None else known.effect(known.design(covariates, rows.shape[0]))
+        given, known = self._adjusted(X, rows, covariates), self._state.covariates
+        effect = 0.0 if known is None else known.effect(known.design(covariates, X, rows.shape[0]))
         if n_draws is not None:
             check_count(n_draws, "n_draws")
             if return_std:

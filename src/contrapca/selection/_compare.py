@@ -249,7 +249,7 @@ def compare(
     classes = _checked_labels(labels, counts.foreground)
     together = (blocks, background_blocks, (pairs, background_pairs))
     units = unit_numbers(counts, *together, least=2, what="holding rows out")
-    design = design_of(tables, covariates, background_covariates)
+    design = design_of(tables, X, background, covariates, background_covariates)
     folds, halves = (folds_of(tables, units, number, random_state, design=design) for number in (5, 2))
     whole, candidates = merged(folds, tables, design), _candidates(k, tables.n_features)
     cases = whole.rows.foreground if design is not None and isinstance(whole, Tables) else tables.rows.foreground

@@ -162,7 +162,7 @@ def held_out_contrast(
     tables = complete_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
     together = (blocks, background_blocks, (pairs, background_pairs))
     units = table_units(tables, *together, least=2, what="holding rows out")
-    design = design_of(tables, covariates, background_covariates)
+    design = design_of(tables, X, background, covariates, background_covariates)
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
     rotates = not model.scale and not isinstance(model, CLVM | SparseCPCA)
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None

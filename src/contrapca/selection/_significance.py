@@ -201,7 +201,7 @@ def contrast_test(
     """
     tables = split_groups(X, None, background, None, name="contrast_test", needs_background=True, allow_missing=True)
     refuse_devices(tables, "contrast_test")
-    design = design_of(tables, covariates, background_covariates)
+    design = design_of(tables, X, background, covariates, background_covariates)
     if design is not None:
         tables, _ = without_covariates(tables, design)
     given: Together | None = (blocks, background_blocks, (pairs, background_pairs))
