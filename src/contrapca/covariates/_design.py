@@ -15,7 +15,7 @@ from .._util.text import listed, plural
 from ..backgrounds import label_groups, named_backgrounds
 from ..exceptions import GroupError
 from ..groups import Groups, Tables
-from ._columns import Column, check_same, columns_of, levels_of, numbers_of, unnamed
+from ._columns import Column, Values, check_same, columns_of, levels_of, numbers_of, unnamed
 
 Flags = npt.NDArray[np.bool_]
 
@@ -78,14 +78,17 @@ def design_of(
         parts = counts.like([covariates, *_of_backgrounds(background_covariates, names[1:])])
         as_given = counts.like([X, *named_backgrounds(background).values()])
         given = parts.map(columns_of, counts, counts.like(_arguments(names)), as_given)
+    given = given.map(lambda own, kept: (own[0], [_counted(values, kept) for values in own[1]]), tables.kept)
     first = given.foreground[0]
     for argument, (own, _) in zip(_arguments(names), given, strict=True):
         check_same(own, first, argument)
     labels = next((own for own, _ in given if own != unnamed(len(own))), first)
     found = tuple(Column(name, levels_of([own[j] for _, own in given])) for j, name in enumerate(labels))
-    numbers = given.map(lambda own: numbers_of(found, own[1], "covariates"))
-    counted = numbers.map(lambda own, kept: own if kept is None else own[kept], tables.kept)
-    return _checked(Design(found, counted), tables)
+    return _checked(Design(found, given.map(lambda own: numbers_of(found, own[1], "covariates"))), tables)
+
+
+def _counted(values: Values, kept: Flags | None) -> Values:
+    return values if kept is None else values[kept]
 
 
 def check_dense(rows: Rows, group: str) -> None:
