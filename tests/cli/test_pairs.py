@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import pytest
+import scipy.sparse as sp
 
 from contrapca import ContraPCA, contrast_test, load
 from csvfiles import write_csv
@@ -71,6 +72,24 @@ def test_a_saved_model_adjusts_new_rows(visits, run, tmp_path):
     assert "'no_age.csv' has no column 'age': add it" in failed.err
     failed = run("report", *TABLES, "--model", "results/model.npz", "-o", "report.html")
     assert "was fitted with covariates: leave --model out" in failed.err
+
+
+def test_annotations_of_cells(tmp_path, monkeypatch, run, need):
+    """Numbers of `obs`, which are read as text, are numbers; sparse genes are refused."""
+    anndata, pd = need("anndata"), need("pandas")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    age, group = rng.uniform(20, 80, 40), np.repeat(["case", "control"], 20)
+    obs = pd.DataFrame({"age": age, "group": group}, index=[f"c{i}" for i in range(40)])
+    X = rng.normal(size=(40, 5)) + age[:, None]
+    anndata.AnnData(X, obs=obs).write_h5ad("cells.h5ad")
+    anndata.AnnData(sp.csr_matrix(X), obs=obs).write_h5ad("sparse.h5ad")
+    options = ["--group", "group", "--background", "control", "--covariates", "age", "--json"]
+    found = json.loads(run("test", "cells.h5ad", *options).out)["test"]["dimensions"]
+    given = {"background": X[20:], "covariates": age[:20], "background_covariates": age[20:], "random_state": 0}
+    expected = np.median(contrast_test(X[:20], **given).statistics, axis=0).tolist()
+    assert [row["statistic"] for row in found] == pytest.approx(expected, rel=1e-6)
+    assert "--covariates: 'sparse.h5ad' is sparse" in run("test", "sparse.h5ad", *options).err
 
 
 def test_one_group(visits, run):

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._util.arrays import is_sparse
 from .._util.text import listed
 from ..tables import DataTable, with_names
 
@@ -26,10 +27,19 @@ def covariate_names(tables: Sequence[DataTable], given: Sequence[str]) -> list[s
 
 def covariate_columns(table: DataTable, names: Sequence[str], rows: npt.NDArray[np.intp] | None = None) -> Any:
     """These columns of a table, numbers or text, with their names; all rows or some."""
-    numbers = set(table.names)
-    columns = [table.select([name])[:, 0] if name in numbers else table.as_text(name) for name in names]
-    values = np.column_stack([np.asarray(column, dtype=object) for column in columns])
+    values = np.column_stack([_column(table, name).astype(object) for name in names])
     return with_names(values if rows is None else values[rows], list(names))
+
+
+def _column(table: DataTable, name: str) -> npt.NDArray[Any]:
+    """A column as numbers where all of it are, also if they are among the annotations of an h5ad file; else as text."""
+    if name in table.names and not is_sparse(table.values):
+        return np.asarray(table.select([name])[:, 0])
+    texts = table.as_text(name)
+    try:
+        return texts.astype(np.float64)
+    except ValueError:
+        return texts
 
 
 def covariates_of_model(model: Any, table: DataTable) -> dict[str, Any]:

@@ -225,7 +225,12 @@ def _adjusted(
 ) -> tuple[Group, Group | None]:
     """Both groups without the effect of covariates; `places` are the rows of each group in its file."""
     groups = [cases] if controls is None else [cases, controls]
-    given = [group.values if is_sparse(group.values) else np.asarray(group.values) for group in groups]
+    if any(is_sparse(group.values) for group in groups):
+        raise ValueError(
+            f"--covariates: {tables[0].path!r} is sparse, and what covariates leave of it is dense: store the genes that "
+            "you use as a dense table, or regress the covariates out first."
+        )
+    given = [np.asarray(group.values) for group in groups]
     beside = [covariate_columns(tables[min(k, len(tables) - 1)], names, own) for k, own in enumerate(places)]
     if controls is None:
         values = [regress_out(given[0], covariates=beside[0])]
