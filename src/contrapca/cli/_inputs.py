@@ -227,8 +227,8 @@ def _adjusted(
     groups = [cases] if controls is None else [cases, controls]
     if any(is_sparse(group.values) for group in groups):
         raise ValueError(
-            f"--covariates: {tables[0].path!r} is sparse, and what covariates leave of it is dense: store the genes that "
-            "you use as a dense table, or regress the covariates out first."
+            f"--covariates: {tables[0].path!r} is sparse, and what covariates leave of it is dense: store the genes "
+            "that you use as a dense table, or regress the covariates out first."
         )
     given = [np.asarray(group.values) for group in groups]
     beside = [covariate_columns(tables[min(k, len(tables) - 1)], names, own) for k, own in enumerate(places)]
