@@ -34,6 +34,12 @@ CATCH_SAVED = """() => {
   URL.createObjectURL = (blob) => { contrapcaSaved.blob = blob; return create.call(URL, blob); };
   HTMLAnchorElement.prototype.click = function () { contrapcaSaved.name = this.download; };
 }"""
+# The style of paper on the screen, where the browser cannot emulate it.
+AS_ON_PAPER = """() => {
+  for (const sheet of document.styleSheets) for (const rule of sheet.cssRules)
+    if (rule.media) rule.media.mediaText = rule.media.mediaText.includes('print') ? 'all'
+      : rule.media.mediaText.includes('screen') ? 'not all' : rule.media.mediaText;
+}"""
 PLACE = """([i, k]) => {
   const { root, frame, x, y } = contrapcaReport.pictures[k], box = root.getBoundingClientRect();
   return [box.left + frame.left + frame.across(x[i]), box.top + frame.top + frame.down(y[i])];
@@ -88,6 +94,14 @@ class Page:
         """The place of a point on the screen, which is scrolled there."""
         self.page.evaluate("document.getElementById('scatter').scrollIntoView({ block: 'center' })")
         return self.page.evaluate(PLACE, [i, picture])
+
+    def on_paper(self):
+        """Show the page as it is printed."""
+        self.page.evaluate("window.dispatchEvent(new Event('beforeprint'))")
+        if self.page.context.browser.browser_type.name == "chromium":
+            self.page.emulate_media(media="print")
+        else:
+            self.page.evaluate(AS_ON_PAPER)
 
     def until(self, condition, seconds=20):
         """Wait until a condition holds; the page's policy lets no library evaluate it there."""

@@ -33,11 +33,26 @@ def chromium(driver):
 
 
 @pytest.fixture(scope="module")
-def firefox(driver):
-    """As Debian builds it, driven by its own protocol."""
-    browser = driver.firefox.launch(executable_path=program("firefox"), channel="moz-firefox")
-    yield browser
-    browser.close()
+def start_firefox(driver):
+    """Start Firefox as Debian builds it, driven by its own protocol; one for each set of preferences."""
+    started = {}
+
+    def starter(**preferences):
+        key = tuple(preferences.items())
+        if key not in started:
+            started[key] = driver.firefox.launch(
+                executable_path=program("firefox"), channel="moz-firefox", firefox_user_prefs=preferences
+            )
+        return started[key]
+
+    yield starter
+    for browser in started.values():
+        browser.close()
+
+
+@pytest.fixture(scope="module")
+def firefox(start_firefox):
+    return start_firefox()
 
 
 @pytest.fixture(scope="module", params=["chromium", pytest.param("firefox", marks=pytest.mark.slow)])
@@ -99,12 +114,22 @@ def opened(open_page, case):
     return lambda **options: open_page(case.file, **options)
 
 
+# Firefox's protocol does not emulate a reader's settings: they are those of the browser.
+SETTINGS = {"color_scheme": {"layout.css.prefers-color-scheme.content-override": 0}}  # dark
+SETTINGS |= {"reduced_motion": {"ui.prefersReducedMotion": 1}}
+
+
 @pytest.fixture
-def emulated(chromium, pages, case):
-    """Open the hostile page in dark mode, with reduced motion or on paper, which only Chromium's protocol emulates."""
+def emulated(browser, request, pages, case):
+    """Open the hostile page for readers who prefer dark pages (color_scheme="dark") or reduced motion."""
 
     def opener(**options):
-        pages.append(Page(chromium, case.file, **options))
+        reader = browser
+        if browser.browser_type.name == "firefox":
+            found = {name: SETTINGS[name] for name in list(options) if name in SETTINGS and options.pop(name)}
+            preferences = {key: value for own in found.values() for key, value in own.items()}
+            reader = request.getfixturevalue("start_firefox")(**preferences)
+        pages.append(Page(reader, case.file, **options))
         return pages[-1]
 
     return opener

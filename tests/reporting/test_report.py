@@ -11,7 +11,6 @@ import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.metrics import adjusted_rand_score
 
 from contrapca import (
     CLVM,
@@ -23,14 +22,15 @@ from contrapca import (
     contrast_path,
     contrast_test,
     gamma_limits,
+    plots,
     report,
     reporting,
 )
+from contrapca._util import palette
 from contrapca._util.text import natural_order
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import InfeasibleGammaError, NonFiniteError
 from contrapca.reporting import _html, _packing, _points, summarize
-from contrapca.reporting._clusters import cluster_names, find_clusters
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._subject import examine
 from contrapca.results import ContrastTest
@@ -330,12 +330,71 @@ def test_labels_become_classes_or_a_scale(data, model):
     assert [group["name"] for group in whole["groups"]] == ["controls", "0", "1", "2", "3"]
 
 
+@pytest.mark.parametrize(
+    ("labels", "scale"),
+    [
+        (np.arange(120.0), True),
+        (np.arange(120) % 21, True),
+        (np.arange(120) % 20, False),
+        (np.arange(120) % 20 / 4, False),  # few fractions name classes, as few whole numbers do
+        (np.where(np.arange(120) < 99, np.arange(120), np.nan), True),
+        (np.where(np.arange(120) < 30, np.arange(120.0), np.inf), True),
+        (np.where(np.arange(120) < 20, np.arange(120.0), np.inf), False),
+        (np.array([*range(119), None], dtype=object), True),
+        (np.array([*np.arange(118), 1.5, np.float32(2.5)], dtype=object), True),
+        (np.arange(120) % 2 == 0, False),
+        (np.arange(120).astype(str), False),
+        (np.array([*range(119), "unknown"], dtype=object), False),
+    ],
+    ids=str,
+)
+def test_page_and_figures_agree_what_a_scale_is(data, model, labels, scale, need):
+    need("matplotlib")
+    subject = subject_of(model, data, labels=labels)
+    assert (subject.values is not None) == scale
+    ax = plots.latents(model.transform(data.foreground), labels=labels)
+    assert any(drawn.colorbar is not None for drawn in ax.collections) == scale
+    if scale:
+        np.testing.assert_array_equal(np.isnan(subject.values), ~np.isfinite(labels.astype(float)))
+
+
+def test_labels_of_a_file_are_numbers_if_they_are_a_scale():
+    from contrapca.cli._inputs import _labels
+
+    def read(cells):
+        return _labels(np.array([str(cell) for cell in cells]))
+
+    np.testing.assert_array_equal(read([*range(25), ""]), [*range(25), np.nan])
+    for few in (["1", "2", "1"], ["0.5", "1.50", ""], ["a", "2"], ["001", "002"]):
+        assert read(few).tolist() == few  # as they are written
+    assert read([*range(25), "none"]).dtype.kind == "U"
+
+
 def test_twenty_classes_can_be_told_apart(data, model):
-    """By symbol, or else by a colour of Okabe and Ito's palette, which any eyes can tell apart."""
+    """By symbol, or else by a colour of a palette that any eyes can tell apart."""
     points = choose_points(subject_of(model, data, labels=[f"class {i % 20}" for i in range(120)]))
     looks = [(group["colour"], group["symbol"]) for group in points["groups"]]
     assert len(looks) == len(set(looks)) == 21
     assert {symbol for _, symbol in looks[1:8]} == {"circle"}  # a few classes need no other
+
+
+def luminance(colour):
+    """As WCAG defines it, of #rrggbb."""
+    parts = np.array([int(colour[k : k + 2], 16) for k in (1, 3, 5)]) / 255
+    return np.where(parts <= 0.04045, parts / 12.92, ((parts + 0.055) / 1.055) ** 2.4) @ [0.2126, 0.7152, 0.0722]
+
+
+def test_every_class_can_be_seen_on_light_and_dark_pages():
+    panels = re.findall(r"--panel: (#\w{6})", _html._asset("report.css"))
+    assert len(panels) == 2
+
+    def contrast(colour):
+        lights = [sorted([luminance(colour), luminance(panel)]) for panel in panels]
+        return min((high + 0.05) / (low + 0.05) for low, high in lights)
+
+    every = [*palette.COLOURS, palette.BACKGROUND_COLOUR, _points.NO_LABEL_LOOK[0]]
+    assert min(map(contrast, every)) > 2
+    assert contrast("#F0E442") < 1.5  # the control: yellow on white
 
 
 def test_natural_order():
@@ -635,67 +694,6 @@ def test_methods_of_missing_values_and_intervals(data):
     summary = summarize(whole, data.foreground, background=data.background, gammas=2, uncertainty=refits, test=False)
     assert "(90%) are from 20 bootstrap resamples" in summary["methods"]
     assert "was tested" not in summary["methods"]
-
-
-# ---------------------------------------------------------------------- clusters
-
-
-def test_clusters_are_found_without_labels(data):
-    model = ContraPCA(2).fit(data.foreground, background=data.background)
-    subject = subject_of(model, data)
-    assert subject.clustered
-    assert adjusted_rand_score(subject.classes, data.labels) > 0.9
-    names = list(dict.fromkeys(subject.classes))
-    assert len(names) == 4
-    assert all(re.fullmatch(r"cluster \d: (high|low) x\d+, (high|low) x\d+", name) for name in names)
-    given = subject_of(model, data, labels=data.labels)
-    assert not given.clustered
-    assert "labels=" not in summarize(model, data.foreground, background=data.background, gammas=2)["code"]["python"]
-
-
-def test_a_cluster_is_named_by_what_differs(data):
-    rng = np.random.default_rng(0)
-    rows, clusters = rng.standard_normal((300, 6)), np.arange(300) % 3
-    rows[clusters == 1, 4] += 5
-    rows[clusters == 2, 2] -= 5
-    rows[5, 0] = np.nan
-    for table in (rows, sp.csr_array(np.nan_to_num(rows))):
-        names = cluster_names(table, clusters, list("abcdef"))
-        assert names[1].startswith("cluster 2: high e")
-        assert names[2].startswith("cluster 3: low c")
-
-
-@pytest.mark.parametrize(
-    "kind",
-    ["gaussian", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("t3", "uniform", "gradient", "lognormal"))],
-)
-def test_no_clusters_where_there_are_none(kind):
-    """Heavy tails and gradients need several Gaussians, but rarely have valleys; two far groups always have one."""
-    draw = {
-        "gaussian": lambda rng: rng.standard_normal((200, 2)),
-        "t3": lambda rng: rng.standard_t(3, (200, 2)),
-        "uniform": lambda rng: rng.random((200, 2)),
-        "gradient": lambda rng: np.column_stack([np.linspace(0, 1, 200), 0.05 * rng.standard_normal(200)]),
-        "lognormal": lambda rng: rng.lognormal(size=(200, 2)),
-    }[kind]
-    found = [find_clusters(draw(np.random.default_rng(seed))) is not None for seed in range(12)]
-    assert sum(found) <= 3
-    far = [find_clusters(draw(np.random.default_rng(s)) + 20.0 * (np.arange(200) % 2)[:, None]) for s in range(12)]
-    assert all(clusters is not None for clusters in far)  # the control
-
-
-def test_few_or_equal_rows_have_no_clusters():
-    assert find_clusters(np.ones((50, 2))) is None
-    assert find_clusters(np.random.default_rng(0).standard_normal((8, 1))) is None
-
-
-def test_large_tables_are_clustered_like_small_ones():
-    rng = np.random.default_rng(0)
-    truth = rng.integers(3, size=5000)
-    found = find_clusters(rng.standard_normal((5000, 2)) + 8 * np.eye(3, 2)[truth])
-    assert adjusted_rand_score(found, truth) > 0.98
-    sizes = np.bincount(found)
-    assert np.all(np.diff(sizes) <= 0)
 
 
 def test_axis_shares_are_those_of_the_components_at_the_start(data, model):

@@ -113,6 +113,16 @@ def test_small_blocks_of_rows_change_nothing(monkeypatch):
     np.testing.assert_allclose(run(X, Y, 2, n_splits=3).statistics, expected.statistics, rtol=1e-8, atol=1e-10)
 
 
+def test_threads_change_nothing(monkeypatch):
+    X, Y = tables(0, 80, 60, 15, planted=1)
+    asked = []
+    monkeypatch.setattr(_significance, "worker_count", lambda values: asked.append(values) or 1)
+    alone = run(X, Y, 2)
+    monkeypatch.setattr(_significance, "worker_count", lambda values: 3)
+    np.testing.assert_array_equal(run(X, Y, 2).statistics, alone.statistics)
+    assert len(asked) == 1
+
+
 def test_rotating_the_features_changes_nothing():
     X, Y = tables(0, 80, 60, 15, planted=1)
     Q = np.linalg.qr(np.random.default_rng(9).standard_normal((15, 15)))[0]

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from .. import regress_out
 from .._util.arrays import Rows, is_sparse
+from .._util.labels import on_a_scale
 from .._util.text import listed, plural, spelling
 from ..exceptions import TableFileError
 from ..groups import Groups
@@ -25,7 +26,6 @@ from ._covariates import covariate_columns, covariate_names
 
 BY_PLACE = "columns matched by position, because one file has no column names"
 MAX_VALUES_LISTED = 10
-MAX_CATEGORIES = 20  # whole-number labels are groups up to this many values, and a scale beyond
 NEARLY = 0.9  # fraction of distinct values in a first column that should name the rows
 
 
@@ -322,13 +322,12 @@ def _group(
 
 
 def _labels(texts: npt.NDArray[Any]) -> npt.NDArray[Any]:
-    """Labels as numbers if they are a scale, else as text: a few whole numbers name groups."""
+    """Labels as numbers if they are a scale, else as they are written."""
     try:
-        numbers = np.array([np.nan if not text else float(text) for text in texts.tolist()])
+        values = on_a_scale([float(text or "nan") for text in texts.tolist()])
     except ValueError:
         return texts
-    present = np.unique(numbers[~np.isnan(numbers)])
-    return texts if present.size <= MAX_CATEGORIES and np.all(present == np.floor(present)) else numbers
+    return texts if values is None else values
 
 
 def _controls_mask(table: DataTable, groups: npt.NDArray[Any], column: str, value: str) -> npt.NDArray[np.bool_]:

@@ -11,13 +11,14 @@ import numpy as np
 
 from .._checks import check_count
 from .._util.arrays import Array
+from .._util.labels import on_a_scale
 from .._util.optional import require
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
 from .._util.suggest import suggesting
 from .._util.text import component_names
 from ..backgrounds import named_backgrounds
 from ..gaussian import gaussian_ellipse
-from ._latents import axes_or_current, latents, members_of, on_a_scale, style_of, tidy
+from ._latents import axes_or_current, latents, members_of, style_of, tidy
 
 NAME = {"fontsize": 8, "va": "center", "bbox": {"boxstyle": "round,pad=0.1", "fc": "white", "alpha": 0.7, "lw": 0}}
 NEAR, APART = 1.04, 1.1  # lengths of an arrow to its name, heights of a name to the next

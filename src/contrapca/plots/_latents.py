@@ -12,13 +12,13 @@ import numpy.typing as npt
 
 from .._util.arrays import Array
 from .._util.files import atomic_write
+from .._util.labels import on_a_scale
 from .._util.optional import require
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
 from .._util.suggest import suggesting
 from .._util.text import natural_order
 
 SIZE = (6.4, 4.2)  # inches, of a figure with one panel
-MAX_CLASSES = 20  # more different numbers than this are shown on a scale
 LEGEND = {"fontsize": "small", "frameon": False, "borderaxespad": 0.0, "handletextpad": 0.3, "columnspacing": 1.0}
 MAX_IN_COLUMN = 14  # entries of a legend
 MARKERS = ("o", "^", "s", "D", "v")  # after all colours are used
@@ -55,15 +55,6 @@ def tidy(ax: Any, *, legend: bool = True) -> Any:
         columns = 1 + len(ax.get_legend_handles_labels()[0]) // (MAX_IN_COLUMN + 1)
         ax.legend(loc="upper left", bbox_to_anchor=(1.01, 1.0), ncols=columns, **LEGEND)
     return ax
-
-
-def on_a_scale(labels: Any) -> Array | None:
-    """Labels as numbers if they are more than a few, NaN where missing; None if they are classes."""
-    try:
-        values = np.asarray(labels, dtype=np.float64)
-    except (TypeError, ValueError):
-        return None
-    return values if np.unique(values[np.isfinite(values)]).size > MAX_CLASSES else None
 
 
 def members_of(classes: Any) -> dict[str, npt.NDArray[np.intp]]:

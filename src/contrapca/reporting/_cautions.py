@@ -161,10 +161,9 @@ def _way_out(subject: Subject) -> str:
 
 def _outliers(subject: Subject) -> list[Finding]:
     """Single rows that dominate a component."""
-    rows = subject.rows.foreground
-    if subject.tables.incomplete or rows.shape[0] > MAX_OUTLIER_ROWS:
+    if subject.inside is None or len(subject.inside.foreground) > MAX_OUTLIER_ROWS:
         return []
-    Z = subject.path.inside(rows) @ subject.path.projections()[subject.start]
+    Z = subject.latents()
     shares = Z**2 / np.maximum(np.sum(Z**2, axis=0), 1e-300)
     names = subject.row_names.foreground
     found = []

@@ -1,21 +1,23 @@
-"""Clusters of cases without labels: a Gaussian mixture in the picture, whose parts count as one unless a valley is
-between them."""
+"""Clusters of cases without labels: places where points are dense, with valleys of thinner ones around them."""
 
 from __future__ import annotations
 
+import math
 import warnings
-from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from scipy.spatial import KDTree
 
 from .._util.arrays import Array, Rows, is_sparse
 
-MOST = 6  # parts of a mixture
-SAMPLE = 600  # rows that a mixture is fitted to, and that name a cluster
-VALLEY = 0.25  # density between two centres, as a fraction of the lower centre, below which they are two clusters
-SMALLEST = 0.02  # fraction of the rows
-MIN_ROWS = 20  # of a part, on average
+SAMPLE = 2000  # rows whose density is estimated; the others join the nearest one
+NAMING_SAMPLE = 600  # rows that name a cluster
+MIN_NEIGHBOURS = 8
+MIN_ROWS = 20
+# A peak of the density is a cluster if a valley this deep is between it and any higher one: by a factor of 2, and by
+# 3 standard errors of the ratio of two densities, each from k neighbours.
+DEPTH, STANDARD_ERRORS = math.log(2), 3.0
 NAMING_FEATURES = 2
 LONGEST_NAME = 24  # characters of a feature in the name of a cluster
 SEED = 0
@@ -24,7 +26,9 @@ SEED = 0
 def find_clusters(latents: Array) -> npt.NDArray[np.intp] | None:
     """The cluster of each row, numbered from 0 by size; None if the rows do not fall into clusters.
 
-    The number of Gaussians is chosen by BIC. A heavy tail or a gradient needs several, but has no valleys.
+    Peaks of the density of k nearest neighbours, with k the root of the number of rows, separated by valleys that are
+    too deep for chance (F40). It has the same error everywhere, in the middle as in the tails, so that neither heavy
+    nor skewed nor sharp edges make a cluster.
 
     Parameters
     ----------
@@ -32,60 +36,74 @@ def find_clusters(latents: Array) -> npt.NDArray[np.intp] | None:
     """
     deviations = latents.std(axis=0)
     Z = (latents - latents.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)
-    part = Z if len(Z) <= SAMPLE else Z[np.random.default_rng(SEED).choice(len(Z), SAMPLE, replace=False)]
-    mixture = _best_mixture(part)
-    if mixture is None:
+    if len(Z) < MIN_ROWS or not deviations.any():
         return None
-    cluster_of_part = _joined(mixture)
-    shares = np.zeros((len(Z), cluster_of_part.max() + 1))
-    for k, probability in enumerate(mixture.predict_proba(Z).T):
-        shares[:, cluster_of_part[k]] += probability
-    sizes = np.bincount(shares.argmax(axis=1), minlength=shares.shape[1])
-    large = np.flatnonzero(sizes >= max(2, SMALLEST * len(Z)))
-    large = large[np.argsort(-sizes[large], kind="stable")]
-    return shares[:, large].argmax(axis=1) if large.size > 1 else None
+    part = Z if len(Z) <= SAMPLE else Z[np.random.default_rng(SEED).choice(len(Z), SAMPLE, replace=False)]
+    tree, k = KDTree(part), max(MIN_NEIGHBOURS, round(math.sqrt(len(part))))
+    distances, neighbours = tree.query(part, k + 1)
+    radii = np.maximum(distances[:, -1], 1e-9)  # rows may be equal
+    log_density = -Z.shape[1] * np.log(radii)
+    peaks = peaks_of(log_density, neighbours, max(DEPTH, STANDARD_ERRORS * math.sqrt(2 / k)), least=k)
+    clusters = np.unique(peaks, return_inverse=True)[1]
+    if clusters.max() == 0:
+        return None
+    if len(part) < len(Z):
+        clusters = clusters[tree.query(Z)[1]]
+    order = np.argsort(-np.bincount(clusters), kind="stable")
+    return np.argsort(order)[clusters]
 
 
-def _best_mixture(Z: Array) -> Any:
-    """The mixture of 2 or more Gaussians with the least BIC, or None if one Gaussian has less."""
-    from sklearn.mixture import GaussianMixture  # takes long to import, and most reports have labels
+def peaks_of(heights: Array, neighbours: npt.NDArray[np.intp], depth: float, least: int) -> npt.NDArray[np.intp]:
+    """The peak that each point belongs to, as the index of the point at its top, shape (n,).
 
-    best, least = None, np.inf
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # a mixture with too many parts may not converge, and is not taken then
-        for parts in range(1, min(MOST, len(Z) // MIN_ROWS) + 1):
-            mixture = GaussianMixture(parts, reg_covar=1e-4, random_state=SEED).fit(Z)
-            criterion = mixture.bic(Z)
-            if criterion < least:
-                best, least = mixture, criterion
-            elif best is not None and parts > best.n_components + 1:
-                break
-    return best if best is not None and best.n_components > 1 else None
+    Points join from the highest down: each the peak of its highest neighbour. Where a point joins two peaks, it is
+    their pass, and the lower one becomes part of the higher unless it rises by `depth` above the pass and has at least
+    `least` points there (persistence of peaks: Chazal et al. 2013, doi:10.1145/2535927).
 
+    Parameters
+    ----------
+    heights : ndarray of shape (n,)
+    neighbours : ndarray of int, shape (n, k)
+        The neighbours of each point; the point itself may be among them.
+    depth : float
+    least : int
+    """
+    order = np.argsort(-heights, kind="stable")
+    rank = np.argsort(order)
+    # From here on points are named by their ranks, so that the smaller is the higher.
+    levels, near = heights[order].tolist(), rank[neighbours][order].tolist()
+    parent, sizes = list(range(len(order))), [1] * len(order)
 
-def _joined(mixture: Any) -> npt.NDArray[np.intp]:
-    """The cluster of each Gaussian: those without a valley between their centres are one."""
-    centres = mixture.means_
-    cluster = np.arange(len(centres))
-    steps = np.linspace(0, 1, 13)[:, None]
-    for i in range(len(centres)):
-        for j in range(i):
-            density = mixture.score_samples(centres[i] + steps * (centres[j] - centres[i]))
-            if density.min() > np.log(VALLEY) + min(density[0], density[-1]):
-                cluster[cluster == cluster[i]] = cluster[j]
-    return np.unique(cluster, return_inverse=True)[1]
+    def peak(i: int) -> int:
+        while parent[i] != i:
+            parent[i] = i = parent[parent[i]]
+        return i
+
+    for i, others in enumerate(near):
+        highest = min(others)
+        if highest >= i:
+            continue  # a new peak
+        own = peak(highest)
+        parent[i] = own
+        sizes[own] += 1
+        for other in sorted({peak(j) for j in {parent[j] for j in others if j < i}} - {own}):
+            high, low = min(own, other), max(own, other)
+            if levels[low] - levels[i] < depth or sizes[low] < least:
+                parent[low] = own = high
+                sizes[high] += sizes[low]
+    return np.asarray(order[[peak(i) for i in range(len(order))]][rank])
 
 
 def cluster_names(rows: Rows, clusters: npt.NDArray[np.intp], features: list[str]) -> list[str]:
     """For each cluster its number, and the features in which it differs most from the other cases."""
-    chosen = np.sort(np.random.default_rng(SEED).permutation(len(clusters))[:SAMPLE])
+    chosen, count = np.sort(np.random.default_rng(SEED).permutation(len(clusters))[:NAMING_SAMPLE]), clusters.max() + 1
     table, clusters = rows[chosen], clusters[chosen]
     table = np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
     names = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # columns without any value
         deviations = np.nanstd(table, axis=0)
-        for k in range(clusters.max() + 1):
+        for k in range(count):
             own, others = table[clusters == k], table[clusters != k]
             difference = np.nan_to_num((np.nanmean(own, axis=0) - np.nanmean(others, axis=0)) / deviations, posinf=0)
             top = np.argsort(-np.abs(difference), kind="stable")[:NAMING_FEATURES]

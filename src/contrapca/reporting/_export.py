@@ -81,8 +81,8 @@ def export(
     subject = examine(
         model_or_path, X, background, labels, label_name, row_names, background_row_names, None, 2, progress
     )
-    verdict = judge(subject, X, background, test, blocks, background_blocks, progress)
-    held_out = on_unseen_rows(subject, X, background, blocks, background_blocks)
+    verdict = judge(subject, test, blocks, background_blocks, progress)
+    held_out = on_unseen_rows(subject, blocks, background_blocks)
     summary = summary_of(subject, title, (), None, verdict, held_out, by_blocks=blocks is not None)
     sources = "\n".join(f"{source['text']} https://doi.org/{source['doi']}" for source in summary["citations"])
     entries = "\n\n".join(source["bibtex"] for source in summary["citations"])
@@ -102,8 +102,8 @@ def _coordinates(subject: Subject) -> Table:
     if given is not None:
         own = ["" if label != label else label for label in given.tolist()]
         columns["label"] = np.array([*own, *[""] * counts["background"]], dtype=object)
-    latents = [path.aligned(subject.rows[name], center=name, start=subject.start) for name in subject.rows.names]
-    shown = np.concatenate([of_group[subject.start] for of_group in latents])
+    every = counts.map(np.arange)
+    shown = np.concatenate([of_group[subject.start] for of_group in subject.drawn(every)])
     return Table(columns | {f"component_{k + 1}": shown[:, k] for k in range(path.n_components)})
 
 

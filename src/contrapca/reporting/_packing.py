@@ -24,11 +24,10 @@ def pack(numbers: Array) -> dict[str, Any]:
     largest[largest == 0] = 1.0
     side_by_side = (numbers / largest[:, None, None]).transpose(1, 0, 2).reshape(n, G * d)
     directions = np.linalg.eigh(side_by_side.T @ side_by_side)[1][:, ::-1]  # orthonormal, the strongest first
-    scores, left, rank = side_by_side @ directions, side_by_side.copy(), 0
-    while rank < G * d and np.abs(left).max() > PACKING_ERROR / 2:
-        left -= np.outer(scores[:, rank], directions[:, rank])
-        rank += 1
-    rank = max(rank, 1)
+    scores = side_by_side @ directions
+    # No number changes by more than the length of the scores that are left out, because directions are orthonormal.
+    left_out = np.sqrt(np.max(np.cumsum(scores[:, ::-1] ** 2, axis=1), axis=0)[::-1])
+    rank = max(1, int(np.count_nonzero(left_out > PACKING_ERROR / 2)))
     scores, directions = scores[:, :rank], directions[:, :rank]
     coarse = scores.astype(np.float32)
     error = np.abs(coarse.astype(np.float64) @ directions.T - side_by_side).max()

@@ -9,11 +9,12 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, is_sparse
+from .._util.labels import MAX_CLASSES
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
 from .._util.text import natural_order
 from ..groups import Groups
 from ._packing import pack, to_base64
-from ._subject import MAX_CLASSES, Subject
+from ._subject import Subject
 
 MAX_POINTS = 50_000
 MAX_VALUES = 1_500_000  # values of features in a page, one byte each
@@ -22,7 +23,7 @@ SHADES = 255  # colours of a scale; the last byte stands for a missing value
 TAILS = 0.01  # fraction of the values beyond each end of a feature's scale, so that no outlier takes it all
 SYMBOLS = ("circle", "square", "triangle")
 OTHER, NO_LABEL = "all other labels", "no label"
-NO_LABEL_LOOK = ("#7A5195", "ring")
+NO_LABEL_LOOK = ("#80611A", "ring")
 
 
 def choose_points(subject: Subject) -> dict[str, Any]:
@@ -34,11 +35,10 @@ def choose_points(subject: Subject) -> dict[str, Any]:
     chosen = subject.rows.map(lambda table: _sample(table.shape[0], both))
     cases, order = _classes(subject, chosen.foreground)
     chosen = replace(chosen, foreground=chosen.foreground[order])
-    rows = subject.rows.map(lambda table, own: table[own], chosen)
     names = subject.row_names.map(lambda given, own: None if given is None else [given[i] for i in own], chosen)
     values = None if subject.values is None else subject.values[chosen.foreground]
     path, turns = subject.path, subject.path.turns(subject.start)
-    latents = [path.aligned(rows[name], center=name, start=subject.start) for name in reversed(rows.names)]
+    latents = list(subject.drawn(chosen))[::-1]
     loadings = np.stack([path.loadings(gamma) for gamma in path.gammas]) @ turns
     drawn, there = len(chosen["background"]), subject.rows["background"].shape[0]
     return {
@@ -49,7 +49,7 @@ def choose_points(subject: Subject) -> dict[str, Any]:
         "rows": to_base64(np.concatenate(list(chosen)[::-1]).astype(np.uint32)),
         "names": {"foreground": names.foreground, "background": names["background"]},
         "values": None if values is None else to_base64(values),
-        "features": _features(rows, loadings),
+        "features": _features(subject.rows, chosen, loadings),
     }
 
 
@@ -61,19 +61,20 @@ def _sample(n: int, both: int) -> npt.NDArray[np.intp]:
     return np.sort(np.random.default_rng(SEED).choice(n, keep, replace=False))
 
 
-def _features(rows: Groups[Any], loadings: Array) -> dict[str, Any]:
+def _features(rows: Groups[Any], chosen: Groups[npt.NDArray[np.intp]], loadings: Array) -> dict[str, Any]:
     """Values of the features with the largest loadings, as many as there is room for, as shades from `low` to `high`.
 
     `shades` has one row of bytes for each of `index`, in the order of the points.
     """
-    n = sum(table.shape[0] for table in rows)
+    n = sum(map(len, chosen))
     importance = np.max(np.abs(loadings) / np.maximum(np.abs(loadings).max(axis=1, keepdims=True), 1e-300), axis=(0, 2))
     index = np.sort(np.argsort(-importance, kind="stable")[: max(1, MAX_VALUES // n)])
-    parts = [rows[name][:, index] for name in reversed(rows.names)]
-    table = np.concatenate([part.toarray() if is_sparse(part) else part for part in parts]).astype(np.float64)
+    parts = rows.map(lambda table, own: _values(table, own, index), chosen)
+    table = np.concatenate(list(parts)[::-1]).astype(np.float64)
     empty = np.isnan(table).all(axis=0)
     index, table = index[~empty], table[:, ~empty]
-    low, high = np.nanquantile(table, [TAILS, 1 - TAILS], axis=0)
+    quantiles = np.nanquantile if np.isnan(table).any() else np.quantile  # which is much faster
+    low, high = quantiles(table, [TAILS, 1 - TAILS], axis=0)
     width = np.where(high > low, high - low, 1.0)
     shades = np.clip(np.rint((table - low) / width * (SHADES - 1)), 0, SHADES - 1)
     shades = np.where(np.isnan(table), SHADES, shades).astype(np.uint8)
@@ -83,6 +84,14 @@ def _features(rows: Groups[Any], loadings: Array) -> dict[str, Any]:
         "high": [_short(value) for value in high],
         "shades": to_base64(shades.T),
     }
+
+
+def _values(table: Any, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
+    """Some columns of some rows, in the order given."""
+    order = np.argsort(rows)
+    part = table[rows[order]][:, columns]  # files are read in their own order
+    found: npt.NDArray[Any] = np.asarray(part.toarray() if is_sparse(part) else part)
+    return found[np.argsort(order)]
 
 
 def _short(value: float) -> float:

@@ -8,6 +8,7 @@ from typing import Any
 
 from .._util.files import atomic_write
 from .._util.suggest import suggesting
+from ..blocks import table_units
 from ..exceptions import InfeasibleGammaError, RankError
 from ..sanity import Finding, warn_of_replicates
 from ..scverse import is_anndata, report_arguments
@@ -15,7 +16,8 @@ from ..selection import (
     ContrastTest,
     HeldOutContrast,
     Verdict,
-    held_out_contrast,
+    held_out_of,
+    prepared,
     verdict_on,
 )
 from ..uncertainty import ContrastPosterior
@@ -137,8 +139,8 @@ def report(
     subject = examine(
         model_or_path, X, background, labels, label_name, row_names, background_row_names, uncertainty, gammas, progress
     )
-    verdict = judge(subject, X, background, test, blocks, background_blocks, progress)
-    held_out = on_unseen_rows(subject, X, background, blocks, background_blocks)
+    verdict = judge(subject, test, blocks, background_blocks, progress)
+    held_out = on_unseen_rows(subject, blocks, background_blocks)
     given: dict[str, Any] = {"by_blocks": blocks is not None, "findings": findings}
     summary = summary_of(subject, title, sources, code, verdict, held_out, **given)
     page = render(summary, choose_points(subject))
@@ -168,8 +170,8 @@ def summarize(
 ) -> dict[str, Any]:
     """The content of a report as JSON-compatible values; parameters as for `report`."""
     subject = examine(model_or_path, X, background, labels, label_name, None, None, uncertainty, gammas, progress)
-    verdict = judge(subject, X, background, test, blocks, background_blocks, progress)
-    held_out = on_unseen_rows(subject, X, background, blocks, background_blocks)
+    verdict = judge(subject, test, blocks, background_blocks, progress)
+    held_out = on_unseen_rows(subject, blocks, background_blocks)
     return summary_of(subject, title, sources, code, verdict, held_out, by_blocks=blocks is not None, findings=findings)
 
 
@@ -188,34 +190,27 @@ def caveats(
     """The caveats that a report of a fitted model would show, without one; parameters as for `report`."""
     unlabelled = [""] * X.shape[0]  # no clusters need be found
     subject = examine(model, X, background, unlabelled, None, row_names, None, None, FEW_GAMMAS, progress)
-    held_out = on_unseen_rows(subject, X, background, blocks, background_blocks)
+    held_out = on_unseen_rows(subject, blocks, background_blocks)
     by_blocks = blocks is not None
     summary = summary_of(subject, None, (), code, None, held_out, by_blocks=by_blocks, findings=findings, shown=False)
     found: list[str] = summary["cautions"]
     return found
 
 
-def on_unseen_rows(
-    subject: Subject, X: Any, background: Any, blocks: Any, background_blocks: Any
-) -> HeldOutContrast | None:
+def on_unseen_rows(subject: Subject, blocks: Any, background_blocks: Any) -> HeldOutContrast | None:
     """Ratios of variances on held-out rows; None if these tables do not allow it."""
     if subject.tables.incomplete or min(rows.shape[0] for rows in subject.rows) < MIN_ROWS:
         return None
+    units = table_units(subject.tables, blocks, background_blocks, least=2, what="holding rows out")
     try:
         model = subject.path.model(subject.path.gammas[subject.start])
-        return held_out_contrast(model, X, background=background, blocks=blocks, background_blocks=background_blocks)
+        return held_out_of(prepared(model), subject.tables, units)
     except (InfeasibleGammaError, RankError):  # gamma or n_components is too large for fewer rows
         return None
 
 
 def judge(
-    subject: Subject,
-    X: Any,
-    background: Any,
-    test: ContrastTest | bool | None,
-    blocks: Any,
-    background_blocks: Any,
-    progress: bool,
+    subject: Subject, test: ContrastTest | bool | None, blocks: Any, background_blocks: Any, progress: bool
 ) -> Verdict | None:
     """The verdict of a report; None if it is not wanted."""
     n_shown = subject.path.n_components

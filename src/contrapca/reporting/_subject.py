@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .._checks import check_count
 from .._util.arrays import Array, Rows
+from .._util.labels import on_a_scale
 from .._util.text import is_missing
 from ..estimators import PPCA, WithStrength
 from ..exceptions import GroupError
@@ -24,7 +25,6 @@ from ._clusters import cluster_names, find_clusters
 from ._code import model_code, path_code
 from ._model_path import path_through
 
-MAX_CLASSES = 20  # more numbers than this are shown on a scale, more words as "other"
 TOP_FEATURES = 12  # bars for each component
 CLUSTERS = "cluster"  # what the labels are called if they were found here
 
@@ -47,6 +47,8 @@ class Subject:
     points : int or None
         The requested number of gammas.
     tables : Tables
+    inside : Groups of ndarray of shape (n, k), (m, k), or None
+        The rows in the basis of the path, from which all that is shown of them follows; None if values are missing.
     classes : ndarray of str, shape (n,), or None
         The label of each foreground row, "" if it has none; without labels, the clusters that were found.
     clustered : bool
@@ -66,9 +68,10 @@ class Subject:
     about: str
     points: int | None
     tables: Tables
+    inside: Groups[Array] | None
     classes: npt.NDArray[np.str_] | None
     clustered: bool
-    values: npt.NDArray[np.float64] | None
+    values: Array | None
     label_name: str
     row_names: Groups[list[str] | None]
     uncertainty: ContrastPosterior | None
@@ -82,6 +85,20 @@ class Subject:
     def rows(self) -> Groups[Rows]:
         """The rows of the tables."""
         return self.tables.rows
+
+    def latents(self) -> Array:
+        """Latents of the cases at the report's gamma, shape (n, d)."""
+        if self.inside is None:
+            return self.path.latents(self.rows.foreground)[self.start]
+        return self.inside.foreground @ self.path.projections()[self.start]
+
+    def drawn(self, chosen: Groups[npt.NDArray[np.intp]]) -> Groups[Array]:
+        """Coordinates of some rows in the picture at every gamma, shape (G, n, d) each (see `ContrastPath.aligned`)."""
+        path, start = self.path, self.start
+        if self.inside is None:
+            return chosen.map_named(lambda name, own: path.aligned(self.rows[name][own], center=name, start=start))
+        maps = path.projections() @ path.turns(start)
+        return self.inside.map(lambda inside, own: inside[own] @ maps, chosen)
 
 
 def examine(
@@ -129,23 +146,21 @@ def examine(
             f"{(tables.n_features, path.n_components)}."
         )
     shown = "label" if label_name is None else str(label_name)
+    inside = None
+    if not tables.incomplete:
+        inside = tables.rows.map_named(lambda name, rows: path.inside(rows, center=name))
     subject = Subject(
-        path, start, estimator, code, about, gammas, tables, classes, False, values, shown, names, uncertainty
+        path, start, estimator, code, about, gammas, tables, inside, classes, False, values, shown, names, uncertainty
     )
     return _with_clusters(subject) if labels is None else subject
 
 
 def _with_clusters(subject: Subject) -> Subject:
     """The subject with clusters of its cases as classes, if there are any."""
-    path, rows = subject.path, subject.rows.foreground
-    if subject.tables.incomplete:
-        latents = path.latents(rows)[subject.start]
-    else:
-        latents = path.inside(rows) @ path.projections()[subject.start]
-    clusters = find_clusters(latents)
+    clusters = find_clusters(subject.latents())
     if clusters is None:
         return subject
-    names = np.array(cluster_names(rows, clusters, path.feature_names))
+    names = np.array(cluster_names(subject.rows.foreground, clusters, subject.path.feature_names))
     return replace(subject, classes=names[clusters], clustered=True, label_name=CLUSTERS)
 
 
@@ -172,22 +187,20 @@ def _row_names(given: Sequence[str] | None, table: Any, n: int, what: str) -> li
     return list(map(str, given))
 
 
-def _labels(labels: Any, n: int) -> tuple[npt.NDArray[np.str_] | None, npt.NDArray[np.float64] | None]:
-    """Labels as classes, or as numbers on a scale if there are many different ones."""
+def _labels(labels: Any, n: int) -> tuple[npt.NDArray[np.str_] | None, Array | None]:
+    """Labels as classes, or as numbers on a scale."""
     if labels is None:
         return None, None
     given = np.asarray(labels)
     if given.shape != (n,):
         raise ValueError(f"labels has shape {given.shape} for {n} foreground rows: pass one label per row.")
+    values = on_a_scale(given)
+    if values is not None:
+        return None, values
     absent = np.array([is_missing(label) for label in given.tolist()], dtype=bool)
     present = given[~absent].tolist()
-    if all(isinstance(label, int | float) and not isinstance(label, bool) for label in present):
-        if len(set(present)) > MAX_CLASSES:
-            values = np.full(n, np.nan)
-            values[~absent] = present
-            return None, values
-        if all(float(label).is_integer() for label in present):
-            present = [int(label) for label in present]  # classes read as 1.0, 2.0
+    if all(type(label) in (int, float) and float(label).is_integer() for label in present):
+        present = [int(label) for label in present]  # classes read as 1.0, 2.0
     classes = np.full(n, "", dtype=object)
     classes[~absent] = [str(label) for label in present]
     return classes.astype(np.str_), None

@@ -158,7 +158,7 @@ def _axis_shares(subject: Subject) -> dict[str, list[list[float] | None]]:
     Away from the report's gamma the axes are rotated components. With missing values their variance is not known.
     """
     path, start = subject.path, subject.start
-    if subject.tables.incomplete:
+    if subject.inside is None:
         shares = path.shares()
         steps = range(len(path))
         return {name: [shares[name][g].tolist() if g == start else None for g in steps] for name in shares.names}
@@ -166,8 +166,8 @@ def _axis_shares(subject: Subject) -> dict[str, list[list[float] | None]]:
     frames /= np.linalg.norm(frames, axis=1, keepdims=True)
     found = {}
     for name in subject.rows.names:
-        inside = path.inside(subject.rows[name], center=name)
-        along = np.einsum("gkd,kl,gld->gd", frames, inside.T @ inside / len(inside), frames)
+        inside = subject.inside[name]
+        along = np.einsum("gkd,gkd->gd", frames, inside.T @ inside / len(inside) @ frames)
         found[name] = share_of(along, path.totals[name]).tolist()
     return found
 

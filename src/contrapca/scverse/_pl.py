@@ -8,6 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import check_count
+from .._util.labels import on_a_scale
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
 from .._util.text import listed
 from ..estimators import CLVM
@@ -20,7 +21,6 @@ from ._obs import column, did_you_mean, levels_of
 from ._results import stored, stored_choice, stored_model
 from ._tl import TEST
 
-MAX_CLASSES = 20  # more different numbers than this are shown on a scale
 POINT = {"s": 12, "linewidths": 0}
 
 
@@ -83,7 +83,7 @@ def _coloured(ax: Any, adata: Any, color: str, Z: npt.NDArray[Any], cells: npt.N
             f"{did_you_mean(color, [*columns, *adata.var_names])}"
         )
     values = np.asarray(adata.obs[color] if color in columns else adata.obs_vector(color))
-    if values.dtype.kind in "iuf" and (np.unique(values).size > MAX_CLASSES or values.dtype.kind == "f"):
+    if values.dtype.kind == "f" or on_a_scale(values) is not None:
         points = ax.scatter(*Z[cells].T, **POINT, c=values[cells], cmap="viridis")
         ax.figure.colorbar(points, ax=ax, label=color)
         return

@@ -5,7 +5,7 @@ from ..sanity import advice_on_values, looks_like_counts
 from ._background import BackgroundCheck, bascod_statistic, check_background
 from ._compare import Comparison, compare
 from ._gamma_search import GammaSearch
-from ._held_out import HeldOutContrast, held_out_contrast
+from ._held_out import HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ._remove_background import remove_background
 from ._significance import LEAST_P, ContrastTest, contrast_test
 from ._stability import StabilitySelection, stability_selection

@@ -163,6 +163,18 @@ def held_out_contrast(
     together = (blocks, background_blocks, (pairs, background_pairs))
     units = table_units(tables, *together, least=2, what="holding rows out")
     design = design_of(tables, X, background, covariates, background_covariates)
+    return held_out_of(model, tables, units, design, n_folds, random_state)
+
+
+def held_out_of(
+    model: Any,
+    tables: Tables,
+    units: Groups[Any],
+    design: Design | None = None,
+    n_folds: int = 5,
+    random_state: Any = 0,
+) -> HeldOutContrast:
+    """`held_out_contrast` of a prepared estimator and complete tables, given the independent unit of each row."""
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
     rotates = not model.scale and not isinstance(model, CLVM | SparseCPCA)
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None

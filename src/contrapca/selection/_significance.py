@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,7 +14,7 @@ from .._util.display import shown_as_html
 from .._util.progress import Progress
 from .._util.suggest import suggesting
 from .._util.table import Table
-from .._util.threads import single_thread
+from .._util.threads import single_thread, worker_count
 from ..backgrounds import named_backgrounds
 from ..blocks import Indices, Together, count_units, paired_units, unit_numbers
 from ..covariates import design_of, without_covariates
@@ -318,12 +319,13 @@ def _split_test(
     groups = tables.rows.map(GroupRows, tables.means, _divisors(tables, scale))
     basis = working_basis(groups, rng)
     chunks = groups.map(lambda group, own: chunk_moments(group, own, basis), splits.chunks)
-    # Matrices of order 500 or less gain little from threads, and lose a lot on a busy machine.
-    with Progress("splits", n_splits, progress) as bar, single_thread():
-        found = []
-        for split in range(n_splits):
-            found.append(axes_of_split(chunks, splits, split, n_axes))
-            bar.update(split + 1)
+    # Matrices of order 500 or less gain little from the threads of the BLAS; so each of ours takes splits of its own.
+    workers = worker_count(n_splits * chunks.foreground.coordinates.shape[1] ** 3 // 100)
+    found = []
+    with Progress("splits", n_splits, progress) as bar, single_thread(), ThreadPoolExecutor(workers) as pool:
+        for axes in pool.map(lambda split: axes_of_split(chunks, splits, split, n_axes), range(n_splits)):
+            found.append(axes)
+            bar.update(len(found))
     directions = [axes if basis is None else basis @ axes for axes, _ in found]
     statistics, p_values = np.empty((2, n_splits, n_axes))
     # Coordinates of all rows along the axes of as many splits at a time as fit into memory.

@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 
 import numpy as np
-import scipy.linalg
 
 from .._util.arrays import Array
 from ..groups import Groups
@@ -28,7 +27,7 @@ def axes_of_split(chunks: Groups[ChunkMoments], splits: Splits, split: int, n_ax
     finds = splits.finds[split]
     halves, units = chunks.map(lambda group: group.merged(finds)), splits.finding_units(split)
     # Descending eigenvalues of the scatters.
-    spectra = halves.map(lambda half: scipy.linalg.eigvalsh(half.moments.scatter.dense(), check_finite=False)[::-1])
+    spectra = halves.map(lambda half: np.linalg.eigvalsh(half.moments.scatter.dense())[::-1])
     ranks = _model_ranks(halves, spectra, units, n_axes)
     C = contrast(halves.map(lambda half: half.moments), _strength(halves, spectra, ranks[0]))
     spectrum = top_eigenpairs(C, ranks[-1], iterate=False)

@@ -19,15 +19,17 @@ function ticks([low, high], count) {
   return result;
 }
 
-// The range of numbers for which `counts(i)` holds, with a margin.
-function rangeOf(numbers, counts) {
+// The range of the numbers of those groups that are shown, with a margin.
+function rangeOf(numbers) {
   let low = Infinity,
     high = -Infinity;
-  for (let i = 0; i < numbers.length; i++) {
-    if (!counts(i)) continue;
-    if (numbers[i] < low) low = numbers[i];
-    if (numbers[i] > high) high = numbers[i];
-  }
+  groups.forEach(({ from, to }, code) => {
+    if (state.hidden.has(code)) return;
+    for (let i = from; i < to; i++) {
+      if (numbers[i] < low) low = numbers[i];
+      if (numbers[i] > high) high = numbers[i];
+    }
+  });
   const margin = 0.05 * (high - low || 1);
   return low > high ? [-1, 1] : [low - margin, high + margin];
 }

@@ -1,5 +1,7 @@
 // What gamma changes: the share of each group's variance that the components hold.
 
+let markCurves = () => {}; // moves the line at the gamma of the first picture
+
 function drawCurves() {
   const root = element("curves"),
     svg = root.querySelector("svg"),
@@ -21,8 +23,6 @@ function drawCurves() {
       class: `curve ${kind}`,
       d: `M${gammas.map((gamma, g) => `${x(gamma)} ${y(shares[g])}`).join("L")}`,
     });
-  const upright = (gamma, kind) =>
-    svgElement("line", { class: kind, x1: x(gamma), x2: x(gamma), y1: box.top, y2: box.top + box.height });
   const xFormat = logarithmic ? (value) => short(10 ** value, 2) : (value) => short(value, 6);
   const parts = axisParts(frame, "gamma", "share of variance", {
     xFormat,
@@ -36,10 +36,13 @@ function drawCurves() {
     );
   key(box.left, "cases", "cases");
   key(box.left + 95, "controls", "controls");
-  parts.push(line(cases, "cases"), line(controls, "controls"), upright(gammas[pictures[0].step], "now"));
+  const now = svgElement("line", { class: "now", y1: box.top, y2: box.top + box.height });
+  markCurves = () => ["x1", "x2"].forEach((end) => now.setAttribute(end, x(gammas[pictures[0].step])));
+  markCurves();
+  parts.push(line(cases, "cases"), line(controls, "controls"), now);
   if (limit !== null)
     parts.push(
-      upright(limit, "limit"),
+      svgElement("line", { class: "limit", x1: x(limit), x2: x(limit), y1: box.top, y2: box.top + box.height }),
       svgElement("text", { class: "number", x: x(limit), y: 19, "text-anchor": "end" }, "limit"),
     );
   svg.setAttribute("viewBox", `0 0 ${width} ${height}`);

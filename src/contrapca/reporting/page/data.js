@@ -24,10 +24,9 @@ class Tables {
     this.maps = new Float64Array(bytes(packed.maps).buffer);
   }
 
-  // One column of the table at a gamma.
-  column(g, axis) {
+  // One column of the table at a gamma, in a new array or in one that is given.
+  column(g, axis, result = new Float64Array(this.n)) {
     const { n, rank, scores } = this,
-      result = new Float64Array(n),
       map = new Float64Array(rank);
     for (let j = 0; j < rank; j++) map[j] = this.maps[(g * rank + j) * d + axis];
     for (let i = 0, at = 0; i < n; i++) {
@@ -88,3 +87,8 @@ const state = {
   mode: null, // what dragging does: "zoom", "move" or "select"
 };
 const isShown = (i) => !state.hidden.has(groupOf[i]);
+
+// Change a text only if it differs: a new one, even if it is the same, makes the browser lay out the page again.
+function write(node, text) {
+  if (node.textContent !== text) node.textContent = text;
+}

@@ -23,9 +23,12 @@ function showButton(cell, feature) {
     button.addEventListener("click", () => colourBy(state.scale?.feature === button.feature ? null : button.feature));
     cell.replaceChildren(button);
   }
-  button.feature = feature;
-  button.textContent = button.title = featureNames[feature];
-  button.setAttribute("aria-pressed", String(state.scale?.feature === feature));
+  if (button.feature !== feature) {
+    button.feature = feature;
+    button.textContent = button.title = featureNames[feature];
+  }
+  const pressed = String(state.scale?.feature === feature);
+  if (button.getAttribute("aria-pressed") !== pressed) button.setAttribute("aria-pressed", pressed);
 }
 
 // Bars of both axes of the first picture.
@@ -39,7 +42,7 @@ function showLoadings() {
     .forEach((panel, place) => {
       panel.hidden = place >= axes.length;
       if (panel.hidden) return;
-      panel.querySelector("h3").textContent = componentName(axes[place]);
+      write(panel.querySelector("h3"), componentName(axes[place]));
       panel.querySelector("caption").textContent =
         `Largest loadings on ${componentName(axes[place])} at ${gammaText(step)}`;
       panel
@@ -54,7 +57,7 @@ function showBar(row, feature, loading, most) {
     fill = bar.querySelector(".fill"),
     width = (50 * Math.abs(loading)) / most;
   showButton(head, feature);
-  value.textContent = short(loading, 3);
+  write(value, short(loading, 3));
   fill.style.width = `${width}%`;
   fill.style.left = `${loading < 0 ? 50 - width : 50}%`;
   fill.className = `fill ${loading < 0 ? "negative" : "positive"}`;
@@ -64,6 +67,7 @@ function showMatches() {
   const wanted = element("search").value.trim().toLowerCase(),
     list = element("matches"),
     { step, axes } = pictures[0];
+  if (!wanted && !list.children.length) return;
   const found = [];
   for (let j = 0; wanted && j < featureNames.length; j++)
     if (featureNames[j].toLowerCase().includes(wanted)) found.push(j);

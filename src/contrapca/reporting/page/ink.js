@@ -32,7 +32,8 @@ const SHADES = Array.from({ length: 255 }, (_, shade) => {
 });
 const css = ([r, g, b]) => `rgb(${r},${g},${b})`;
 const parseColour = (text) => [1, 3, 5].map((at) => parseInt(text.slice(at, at + 2), 16)); // #rrggbb
-const look = (name) => getComputedStyle(document.documentElement).getPropertyValue(name).trim();
+const inkOf = ([r, g, b]) => (b << 16) | (g << 8) | r; // as in the pixels of an image
+const SHADE_INKS = Int32Array.from(SHADES, inkOf);
 
 // The colour of a point: its shade on the scale, or that of its group.
 const colourOf = (i) => {
@@ -41,65 +42,71 @@ const colourOf = (i) => {
 };
 groups.forEach((group) => {
   group.rgb = parseColour(group.colour);
+  group.ink = inkOf(group.rgb);
 });
 
-// How much of each pixel of a small square a symbol covers, 0 to 256.
+// The pixels that a symbol touches: their places (dx, dy) from its middle, and how much of each it covers, 1 to 256.
 const stamps = new Map();
 function stampOf(symbol, radius) {
   const key = `${symbol} ${radius}`;
   if (!stamps.has(key)) {
     const half = Math.ceil(1.3 * radius),
-      side = 2 * half + 1,
-      cover = new Uint16Array(side * side);
-    for (let y = -half, at = 0; y <= half; y++) {
+      found = { half, dx: [], dy: [], cover: [] };
+    for (let y = -half; y <= half; y++) {
       for (let x = -half; x <= half; x++) {
-        cover[at++] = Math.round(
-          256 * Math.max(0, Math.min(1, 0.5 + radius * SYMBOLS[symbol](x / radius, y / radius))),
-        );
+        const inside = 0.5 + radius * SYMBOLS[symbol](x / radius, y / radius),
+          cover = Math.round(256 * Math.max(0, Math.min(1, inside)));
+        if (cover === 0) continue;
+        found.dx.push(x);
+        found.dy.push(y);
+        found.cover.push(cover);
       }
     }
-    stamps.set(key, { half, side, cover });
+    stamps.set(key, found);
   }
   return stamps.get(key);
 }
 
-// Blend one symbol into an image (32-bit pixels, width x height) about the pixel (x, y).
-function stamp(pixels, width, height, { half, side, cover }, x, y, [r, g, b], opacity) {
-  const left = x - half,
-    top = y - half;
-  for (let j = Math.max(0, -top), end = Math.min(side, height - top); j < end; j++) {
-    for (let i = Math.max(0, -left), last = Math.min(side, width - left); i < last; i++) {
-      const share = cover[j * side + i];
-      if (share === 0) continue;
-      const at = (top + j) * width + left + i,
-        old = pixels[at],
-        a = share * opacity,
-        keep = 256 - a;
-      pixels[at] =
-        0xff000000 |
-        (((((old >>> 16) & 255) * keep + b * a) >>> 8) << 16) |
-        (((((old >>> 8) & 255) * keep + g * a) >>> 8) << 8) |
-        (((old & 255) * keep + r * a) >>> 8);
-    }
+// Draw all points that are shown into an image (32-bit pixels, width x height), at its pixels (xs, ys); those that are
+// not selected are pale if others are.
+function drawPoints(image, radius) {
+  const passes = state.selected.includes(1)
+    ? [
+        [0, 0.18],
+        [1, 1],
+      ]
+    : [[0, 0.8]];
+  for (const [selected, opacity] of passes) {
+    groups.forEach((group, code) => {
+      if (!state.hidden.has(code)) drawGroup(image, group, stampOf(group.symbol, radius), selected, opacity);
+    });
   }
 }
 
-// Draw all points that are shown, at the pixels (xs, ys); those that are not selected are pale if others are.
-function drawPoints(pixels, width, height, xs, ys, radius) {
-  const some = state.selected.includes(1),
-    passes = some
-      ? [
-          [0, 0.18],
-          [1, 1],
-        ]
-      : [[0, 0.8]];
-  for (const [selected, opacity] of passes) {
-    groups.forEach(({ symbol, from, to }, code) => {
-      if (state.hidden.has(code)) return;
-      const mask = stampOf(symbol, radius);
-      for (let i = from; i < to; i++) {
-        if (state.selected[i] === selected) stamp(pixels, width, height, mask, xs[i], ys[i], colourOf(i), opacity);
-      }
-    });
+function drawGroup({ pixels, width, height, xs, ys }, { from, to, ink }, { half, dx, dy, cover }, selected, opacity) {
+  const offsets = Int32Array.from(dx, (x, k) => dy[k] * width + x),
+    weights = Int32Array.from(cover, (share) => share * opacity),
+    shades = state.scale?.shades;
+  for (let i = from; i < to; i++) {
+    const x = xs[i],
+      y = ys[i];
+    if (state.selected[i] !== selected || x < -half || y < -half || x >= width + half || y >= height + half) continue;
+    const colour = shades && shades[i] < 255 ? SHADE_INKS[shades[i]] : ink,
+      redBlue = colour & 0xff00ff,
+      green = colour & 0xff00,
+      middle = y * width + x,
+      whole = x >= half && y >= half && x < width - half && y < height - half;
+    for (let k = 0; k < offsets.length; k++) {
+      if (!whole && (x + dx[k] < 0 || y + dy[k] < 0 || x + dx[k] >= width || y + dy[k] >= height)) continue;
+      const at = middle + offsets[k],
+        old = pixels[at],
+        weight = weights[k],
+        keep = 256 - weight;
+      // Red and blue in one product: each has room for 8 bits more.
+      pixels[at] =
+        0xff000000 |
+        (((Math.imul(old & 0xff00ff, keep) + Math.imul(redBlue, weight)) >>> 8) & 0xff00ff) |
+        (((Math.imul(old & 0xff00, keep) + Math.imul(green, weight)) >>> 8) & 0xff00);
+    }
   }
 }

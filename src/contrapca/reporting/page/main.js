@@ -5,7 +5,12 @@ Object.defineProperty(window, "open", { value: () => null, writable: false, conf
 
 const pictures = [new Picture(element("scatter"), path.start), new Picture(element("scatter-b"), 0)];
 const inUse = () => pictures.filter(({ root }) => !root.closest("[hidden]"));
-const redraw = () => inUse().forEach((picture) => picture.draw());
+// After anything but a step: sizes or colours may have changed.
+const redraw = () =>
+  inUse().forEach((picture) => {
+    picture.measure();
+    picture.draw();
+  });
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
 let timer = null;
 
@@ -24,7 +29,7 @@ function show(g) {
   showReadout(pictures[0], element("readout"), element("gamma"));
   showLoadings();
   if (state.selected.includes(1)) showSelection();
-  drawCurves();
+  markCurves();
 }
 
 function showSecond(g) {
@@ -136,6 +141,7 @@ makeTakeaway();
 if (!matchMedia("(pointer: coarse)").matches) setMode("zoom"); // fingers scroll the page; the buttons change that
 setScale(labelScale());
 show(path.start);
+drawCurves();
 // For tests and for readers who write scripts: the pictures, and what they show.
 window.contrapcaReport = { pictures, state, positions, show };
 document.documentElement.dataset.ready = "true";

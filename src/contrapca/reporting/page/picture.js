@@ -14,13 +14,16 @@ class Picture {
     this.view = null; // the ranges that the reader has zoomed to; null shows all points
     this.mark = null; // the point under the pointer or the keyboard's cursor
     this.lasso = null; // corners, in pixels of the frame
+    this.x = new Float64Array(N);
+    this.y = d > 1 ? new Float64Array(N) : spread;
+    this.image = { xs: new Int32Array(N), ys: new Int32Array(N) };
     this.place();
   }
 
   // Coordinates at the present gamma on the present axes.
   place() {
-    this.x = positions.column(this.step, this.axes[0]);
-    this.y = d > 1 ? positions.column(this.step, this.axes[1]) : spread;
+    positions.column(this.step, this.axes[0], this.x);
+    if (d > 1) positions.column(this.step, this.axes[1], this.y);
   }
 
   show(step) {
@@ -29,21 +32,49 @@ class Picture {
     this.draw();
   }
 
-  draw() {
-    const width = this.root.clientWidth,
-      height = this.root.clientHeight;
-    if (width < 100 || height < 100) return; // not on the screen
+  // The sizes and colours that a drawing needs; asking the browser for them in every step would take most of its time.
+  measure() {
+    const { root, canvas, svg, image } = this,
+      wide = root.clientWidth,
+      high = root.clientHeight,
+      ratio = Math.min(window.devicePixelRatio || 1, 2),
+      style = getComputedStyle(document.documentElement);
+    this.box = null;
+    if (wide < 100 || high < 100) return; // not on the screen
     const box = {
       left: MARGIN.left,
       top: MARGIN.top,
-      width: width - MARGIN.left - MARGIN.right,
-      height: height - MARGIN.top - MARGIN.bottom,
+      width: wide - MARGIN.left - MARGIN.right,
+      height: high - MARGIN.top - MARGIN.bottom,
     };
-    const view = this.view ?? [rangeOf(this.x, isShown), rangeOf(this.y, isShown)];
-    this.frame = new Frame(box, ...view);
-    this.root.style.aspectRatio = `${width} / ${height}`; // kept on paper, where the height follows from the width
-    this.drawPixels(width, height);
-    this.svg.setAttribute("viewBox", `0 0 ${width} ${height}`);
+    this.box = box;
+    const across = (pixels) => `${(100 * pixels) / wide}%`,
+      down = (pixels) => `${(100 * pixels) / high}%`;
+    Object.assign(canvas.style, {
+      left: across(box.left),
+      top: down(box.top),
+      width: across(box.width),
+      height: down(box.height),
+    });
+    svg.setAttribute("viewBox", `0 0 ${wide} ${high}`);
+    root.style.aspectRatio = `${wide} / ${high}`; // kept on paper, where the height follows from the width
+    const width = Math.round(box.width * ratio),
+      height = Math.round(box.height * ratio);
+    if (image.width !== width || image.height !== height) {
+      Object.assign(canvas, { width, height });
+      const data = new ImageData(width, height);
+      Object.assign(image, { width, height, ratio, data, pixels: new Uint32Array(data.data.buffer) });
+    }
+    for (const name of ["panel", "line", "soft"])
+      image[name] = (0xff000000 | inkOf(parseColour(style.getPropertyValue(`--${name}`).trim()))) >>> 0;
+  }
+
+  draw() {
+    if (!this.box) this.measure();
+    if (!this.box) return;
+    const view = this.view ?? [rangeOf(this.x), rangeOf(this.y)];
+    this.frame = new Frame(this.box, ...view);
+    this.drawPixels();
     this.svg.replaceChildren(...this.axisParts(), this.overlay());
     this.describe();
   }
@@ -57,49 +88,27 @@ class Picture {
     return [axisTitle(this.step, this.axes[0]), d > 1 ? axisTitle(this.step, this.axes[1]) : ""];
   }
 
-  drawPixels(rootWidth, rootHeight) {
-    const { frame, canvas } = this,
-      ratio = Math.min(window.devicePixelRatio || 1, 2);
-    const width = Math.round(frame.width * ratio),
-      height = Math.round(frame.height * ratio);
-    if (canvas.width !== width || canvas.height !== height) {
-      Object.assign(canvas, { width, height });
-      this.image = new ImageData(width, height);
-    }
-    const across = (pixels) => `${(100 * pixels) / rootWidth}%`,
-      down = (pixels) => `${(100 * pixels) / rootHeight}%`;
-    Object.assign(canvas.style, {
-      left: across(frame.left),
-      top: down(frame.top),
-      width: across(frame.width),
-      height: down(frame.height),
-    });
-    const pixels = new Uint32Array(this.image.data.buffer);
-    const word = (colour) => {
-      const [r, g, b] = parseColour(colour);
-      return (0xff000000 | (b << 16) | (g << 8) | r) >>> 0;
-    };
-    pixels.fill(word(look("--panel")));
-    const line = word(look("--line")),
-      axis = word(look("--soft"));
+  drawPixels() {
+    const { frame, image } = this,
+      { width, height, ratio, pixels, xs, ys } = image;
+    pixels.fill(image.panel);
     for (const value of ticks(frame.x, frame.width / 90)) {
       const x = Math.round(frame.across(value) * ratio);
-      for (let y = 0; y < height && x >= 0 && x < width; y++) pixels[y * width + x] = value === 0 ? axis : line;
+      for (let y = 0; y < height && x >= 0 && x < width; y++)
+        pixels[y * width + x] = value === 0 ? image.soft : image.line;
     }
     for (const value of d > 1 ? ticks(frame.y, frame.height / 60) : []) {
       const y = Math.round(frame.down(value) * ratio);
-      if (y >= 0 && y < height) pixels.fill(value === 0 ? axis : line, y * width, (y + 1) * width);
+      if (y >= 0 && y < height) pixels.fill(value === 0 ? image.soft : image.line, y * width, (y + 1) * width);
     }
-    const xs = new Int32Array(N),
-      ys = new Int32Array(N),
-      sx = width / (frame.x[1] - frame.x[0]),
+    const sx = width / (frame.x[1] - frame.x[0]),
       sy = height / (frame.y[1] - frame.y[0]);
     for (let i = 0; i < N; i++) {
       xs[i] = (this.x[i] - frame.x[0]) * sx;
       ys[i] = (frame.y[1] - this.y[i]) * sy;
     }
-    drawPoints(pixels, width, height, xs, ys, pointRadius() * ratio);
-    canvas.getContext("2d", { willReadFrequently: true }).putImageData(this.image, 0, 0);
+    drawPoints(image, pointRadius() * ratio);
+    this.canvas.getContext("2d", { willReadFrequently: true }).putImageData(image.data, 0, 0);
   }
 
   // Arrows, the lasso and the mark of a point.

@@ -7,12 +7,18 @@ function choosePoint(i, add) {
   const chosen = !state.selected[i];
   if (!add) state.selected.fill(0);
   state.selected[i] = Number(chosen);
-  showSelection();
+  changeSelection();
 }
 
 function chooseWhere(inside, add) {
   for (let i = 0; i < N; i++) state.selected[i] = Number((add && state.selected[i]) || inside(i));
+  changeSelection();
+}
+
+function changeSelection() {
   showSelection();
+  if (state.selected.includes(1)) announce(element("selection-count").textContent);
+  redraw();
 }
 
 const selectedRows = () => Array.from(state.selected.keys()).filter((i) => state.selected[i]);
@@ -50,6 +56,4 @@ function showSelection() {
   const rest = chosen.length > TABLE_ROWS ? `; the first ${TABLE_ROWS} are shown` : "";
   element("selection-count").textContent =
     `${chosen.length.toLocaleString("en")} row${chosen.length === 1 ? "" : "s"} selected at ${gammaText(step)}${rest}`;
-  if (chosen.length) announce(element("selection-count").textContent);
-  redraw();
 }
