@@ -6,7 +6,8 @@ of a small dense problem. Every residual is checked, and the worst gamma' is sol
 No top eigenvalue is missed in between, because of convexity: the sum f_k of the k largest eigenvalues is convex
 in gamma', so between two exact solutions it lies below their chord. With g_k the chord minus the sum of the k largest
 Ritz values theta, a missed eigenvalue is at most theta_{d+1} + g_k, for every k > d (docs/math.md has the proof). If
-that is not below theta_d for any k, gamma' is solved exactly.
+that is not below theta_d for any k, as among the close eigenvalues of noise, a Cholesky factor decides, which costs a
+fraction of a solution; where there is none, gamma' is solved exactly.
 """
 
 from __future__ import annotations
@@ -18,12 +19,13 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+import scipy.linalg
 
 from .._util.arrays import TINY, Array
 from .._util.devices import host, namespace, on_device, put
 from .._util.threads import single_thread, worker_count
 from ..groups import Groups
-from ..moments import Moments, contrast, mixture
+from ..moments import Contrast, Moments, contrast, mixture
 from ._closed_form import Solution
 from ._spectral import top_eigenpairs
 
@@ -33,6 +35,7 @@ TOLERANCE = 1e-9  # for residuals, relative to the largest |eigenvalue| of the p
 SPARE, SPARE_ON_DEVICE = 4, 8
 COARSE = 25  # gamma' that are checked before the others
 FIRST_NODES, MORE_NODES = 5, 4  # exact solutions in the first round, and at most in each later round
+FACTORED_ORDER = 2000  # matrices up to this order are factored, and larger ones if Lanczos has failed with them
 INDEPENDENT = 1e-9  # a new direction adds nothing if less than this fraction of its length is outside the basis
 
 
@@ -77,7 +80,7 @@ def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float 
     workers = worker_count(COARSE * (FIRST_NODES * count) ** 3)  # as many as the BLAS has threads now
     images: list[Array] = [np.empty((size, 0)) for _ in groups]  # covariance times the basis
     sums = np.full((G, count), np.nan)  # f_1, f_2, ... where solved
-    exact = np.zeros(G, dtype=bool)
+    exact, certified = np.zeros((2, G), dtype=bool)
     start, iterate = None, True
     # Chebyshev's nodes, dense towards both ends.
     pending = sorted({round((G - 1) * (1 - np.cos(np.pi * k / (FIRST_NODES - 1))) / 2) for k in range(FIRST_NODES)})
@@ -97,12 +100,21 @@ def solve_path(groups: Groups[Moments], gammas: Array, d: int, tolerance: float 
         with single_thread():
             # Check some gamma' first: until these are good enough, the others need not be computed.
             some = np.unique(np.concatenate([np.flatnonzero(exact), np.arange(0, G, 1 + G // COARSE)]))
-            found = _ritz(basis, images, factors, gammas[some], d, count, like, workers)
-            pending = [int(some[k]) for k in _next(found, gammas[some], sums[some], exact[some], d, tolerance)]
-            if not pending:
-                found = _ritz(basis, images, factors, gammas, d, count, like, workers)
-                pending = _next(found, gammas, sums, exact, d, tolerance)
-    coordinates, values, residuals = found
+            for chosen in (some, np.arange(G)):
+                coordinates, values, residuals = _ritz(basis, images, factors, gammas[chosen], d, count, like, workers)
+                badness = np.where(exact[chosen] | (residuals <= tolerance), 0.0, residuals)
+                if not badness.any() and d < count:
+                    doubts = _doubts(values, gammas[chosen], sums[chosen], exact[chosen], d, tolerance)
+                    badness = np.where(certified[chosen], 0.0, doubts)
+                    if C.is_dense and not C.on_device and (size <= FACTORED_ORDER or not iterate):
+                        allowed = tolerance * np.abs(values[:, :d]).max()
+                        for k in np.flatnonzero(badness):
+                            pairs = values[k, :d], basis @ coordinates[k]
+                            if has_no_more(contrast(groups, gammas[chosen[k]]), *pairs, allowed):
+                                certified[chosen[k]], badness[k] = True, 0.0
+                pending = [int(chosen[k]) for k in _peaks(badness, exact[chosen])]
+                if pending:
+                    break
     small = groups.like(map(symmetric, [basis] * len(groups), images))
     return PathSpectrum(basis, coordinates, values[:, :d], small, exact, residuals)
 
@@ -177,23 +189,30 @@ def symmetric(basis: Array, image: Array) -> Array:
     return (product + product.T) / 2
 
 
-def _next(
-    found: tuple[Any, ...], gammas: Array, sums: Array, exact: npt.NDArray[np.bool_], d: int, tolerance: float
-) -> list[int]:
-    """The gamma' to solve exactly next: those with the worst residuals or certificates; none if all are good."""
-    _, values, residuals = found
-    open_ = ~exact
-    if not open_.any():
-        return []
-    peaks = _peaks(np.where(open_ & (residuals > tolerance), residuals, 0.0), exact)
-    if peaks or values.shape[1] == d:
-        return peaks
+def _doubts(values: Array, gammas: Array, sums: Array, exact: npt.NDArray[np.bool_], d: int, tolerance: float) -> Array:
+    """How far above the d-th eigenvalue another may have been missed at each gamma', shape (G,); 0 where it cannot."""
     solved = np.flatnonzero(exact)
     chords = np.transpose([np.interp(gammas, gammas[solved], line) for line in sums[solved, d:].T])
     excess = (chords - np.cumsum(values, axis=1)[:, d:]).min(axis=1)
     margin = values[:, d - 1] - values[:, d] - excess  # positive: no eigenvalue above the d-th was missed
     allowed = tolerance * np.abs(values[:, :d]).max()
-    return _peaks(np.where(open_ & (margin < -allowed), -margin, 0.0), exact)
+    return np.where(~exact & (margin < -allowed), -margin, 0.0)
+
+
+def has_no_more(C: Contrast, values: Array, U: Array, allowed: float) -> bool:
+    """Whether no other eigenvalue of C / n is above the last of these by more than is allowed.
+
+    With the eigenvalues along U (size, d) moved out of the way, s I - C / n for s = values[-1] + allowed has a Cholesky
+    factor: then Q'C Q / n, for Q orthogonal to U, has no eigenvalue above s, and neither has C a further one (Cauchy).
+    """
+    bound, away = values[-1] + allowed, float(np.abs(values).max())
+    matrix = (U * (values - bound + away)) @ U.T - C.dense() / C.n_foreground
+    matrix.flat[:: C.size + 1] += bound
+    try:
+        scipy.linalg.cholesky(matrix, overwrite_a=True, check_finite=False)
+    except scipy.linalg.LinAlgError:
+        return False
+    return True
 
 
 def _peaks(badness: Array, exact: npt.NDArray[np.bool_]) -> list[int]:
