@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,10 +17,7 @@ Rows = Any  # a 2-D table that a module of `rows` knows, such as an ndarray or a
 EPS = float(np.finfo(np.float64).eps)
 TINY = float(np.finfo(np.float64).tiny)
 
-
-def is_sparse(rows: Rows) -> bool:
-    """Whether `rows` is a scipy sparse container."""
-    return bool(sp.issparse(rows))
+is_sparse: Callable[[Rows], bool] = sp.issparse  # whether rows are a SciPy sparse array or matrix
 
 
 def row_slices(n_rows: int, block: int) -> Iterator[slice]:

@@ -14,7 +14,8 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 def suggesting(function: F) -> F:
     """The same function; an unknown keyword argument raises a TypeError that lists the known ones."""
-    parameters = inspect.signature(function).parameters
+    signature = inspect.signature(function)
+    parameters = signature.parameters
     if any(parameter.kind is parameter.VAR_KEYWORD for parameter in parameters.values()):
         return function
     known = [name for name in parameters if name != "self"]
@@ -30,4 +31,5 @@ def suggesting(function: F) -> F:
                 )
         return function(*args, **kwargs)
 
+    call.__signature__ = signature  # type: ignore[attr-defined]  # scikit-learn asks for it in every fit
     return call  # type: ignore[return-value]

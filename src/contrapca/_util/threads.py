@@ -33,6 +33,11 @@ def _controller(n_modules: int) -> ThreadpoolController:
     return ThreadpoolController()
 
 
+@lru_cache(maxsize=1)
+def _blas_pools(n_modules: int) -> list[Any]:
+    return list(_controller(n_modules).select(user_api="blas").lib_controllers)
+
+
 class _CountedLimit:
     """The BLAS held to one thread for as long as anyone, in any thread, asks for it.
 
@@ -48,7 +53,7 @@ class _CountedLimit:
     def __enter__(self) -> None:
         with self._lock:
             if self._users == 0:
-                pools = _controller(len(sys.modules)).select(user_api="blas").lib_controllers
+                pools = _blas_pools(len(sys.modules))
                 self._held = [(pool, pool.num_threads) for pool in pools if pool.num_threads > 1]
                 for pool, _ in self._held:
                     _set(pool, 1)
@@ -74,7 +79,7 @@ def _set(pool: Any, count: int) -> None:
     getattr(pool, "clear_controlling_thread", lambda: None)()
 
 
-_one_blas_thread = _CountedLimit()
+one_blas_thread = _CountedLimit()  # a context, like `single_thread` but for OpenMP
 
 
 @contextlib.contextmanager
@@ -84,7 +89,7 @@ def single_thread() -> Iterator[None]:
     An OpenBLAS pool of several threads spins after each call and takes the cores away from our own threads, and from
     those of the other library where NumPy and SciPy each bring one. OpenMP's setting belongs to the calling thread.
     """
-    with _one_blas_thread, _controller(len(sys.modules)).select(user_api="openmp").limit(limits=1):
+    with one_blas_thread, _controller(len(sys.modules)).select(user_api="openmp").limit(limits=1):
         yield
 
 

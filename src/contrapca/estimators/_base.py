@@ -121,7 +121,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if not isinstance(X, Moments | Blocked):
             validate_data(self, X, skip_check_array=True)
         self.__dict__.pop("_stream", None)  # batches before this fit no longer count
-        return self._with_fit(fit)._following(X)
+        self._with_fit(fit)
+        if on_device(X):
+            self._follow(X)
+        return self
 
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
         """From tables and their data to the solution."""
@@ -168,12 +171,13 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             arrays = units.map(lambda group, value=value: getattr(group, value))  # type: ignore[misc]
             setattr(self, f"{name}_", arrays.foreground.astype(dtype, copy=False))
             setattr(self, f"background_{name}_", of_backgrounds(arrays, dtype))
+        shares = fit.shares
         self.explained_variance_ = fit.variances.foreground.astype(dtype, copy=False)
-        self.explained_variance_ratio_ = fit.shares.foreground.astype(dtype, copy=False)
+        self.explained_variance_ratio_ = shares.foreground.astype(dtype, copy=False)
         if fit.eigenvalues is not None:
             self.eigenvalues_ = fit.eigenvalues.astype(dtype, copy=False)
         self.background_variance_ = of_backgrounds(fit.variances, dtype)
-        self.background_variance_ratio_ = of_backgrounds(fit.shares, dtype)
+        self.background_variance_ratio_ = of_backgrounds(shares, dtype)
         self.n_iter_ = fit.n_iter
         self.solver_ = fit.solver
         for name in ("covariate_names_", "covariate_coefficients_"):
@@ -183,22 +187,20 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             self.covariate_coefficients_ = fit.covariates.coefficients.astype(dtype, copy=False)
         return self
 
-    def _following(self, X: Any) -> Self:
+    def _follow(self, X: Any) -> None:
         """Move the fitted arrays to the library and device of X, as scikit-learn's estimators do."""
-        if on_device(X):
-            xp, dtype = namespace(X), self._state.units.foreground.dtype
-            self._place = xp.empty(0, dtype=getattr(xp, dtype), device=X.device)
+        xp, dtype = namespace(X), self._state.units.foreground.dtype
+        self._place = xp.empty(0, dtype=getattr(xp, dtype), device=X.device)
 
-            def moved(value: Any) -> Any:
-                if isinstance(value, dict):  # one array for each background
-                    return {name: moved(one) for name, one in value.items()}
-                is_array = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-                return put(value, X, str(value.dtype)) if is_array else value
+        def moved(value: Any) -> Any:
+            if isinstance(value, dict):  # one array for each background
+                return {name: moved(one) for name, one in value.items()}
+            is_array = isinstance(value, np.ndarray) and value.dtype.kind == "f"
+            return put(value, X, str(value.dtype)) if is_array else value
 
-            for name, value in vars(self).items():
-                if name.endswith("_"):
-                    setattr(self, name, moved(value))
-        return self
+        for name, value in vars(self).items():
+            if name.endswith("_"):
+                setattr(self, name, moved(value))
 
     def _as_fitted(self) -> Self:
         """A copy with the parameters that were used for the fit, even if `set_params` has changed them since."""

@@ -12,7 +12,7 @@ from .._util.arrays import Array
 from .._util.devices import put
 from .._util.text import listed
 from ..exceptions import GroupError, RankError, warn
-from ..fitting import Fit, Latents, background_model, shared_components
+from ..fitting import Fit, Latents, background_model, fit_data, shared_components
 from ..gaussian import LatentGaussian
 from ..groups import Tables
 from ..methods import PCPCA_METHOD
@@ -183,17 +183,18 @@ class PCPCA(Likelihood, Contrastive):
         return super()._collected(tables)
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
-        fit = super()._solve(data, gamma)
+        latents, settings = self._latents(), self._settings()
+        fit = fit_data(data, PCPCA_METHOD, latents, gamma, settings)
         if not data.groups.backgrounds:
             return fit
-        if gamma is None and not self._latents().contrast_axes and (shared := shared_components(fit)):
+        if gamma is None and not latents.contrast_axes and (shared := shared_components(fit)):
             warn(
                 f"PCPCA still shows what both groups share: along component{'s' * (len(shared) > 1)} {listed(shared)} "
                 "(counting from 0) the foreground varies barely more than the background, although gamma='auto' is "
                 "near its limit. "
                 "ContraPCA models what is shared without showing it; CPCA allows larger gammas."
             )
-        return replace(fit, background_model=background_model(data, fit, self._settings()))
+        return replace(fit, background_model=background_model(data, fit, settings))
 
     @property
     def n_latent_(self) -> int:

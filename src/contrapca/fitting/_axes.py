@@ -22,7 +22,7 @@ from ..solvers import (
     top_eigenpairs,
     top_eigenvalues,
 )
-from ..subspaces import canonical_sign_of, canonical_signs
+from ..subspaces import canonical_sign_of
 from ._fit import Latents
 
 # Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products, the first few are
@@ -55,8 +55,9 @@ class ShownAxes:
     def lift(self, U: Array, lengths: Array) -> tuple[Array, Array]:
         """Components (D, k), and W (D, r) whose first k columns have the same canonical signs, the others their own."""
         components, W = U @ self.directions, (U * lengths) @ self.rotation
-        signs, k = canonical_sign_of(components), components.shape[1]
-        return components * signs, np.hstack([W[:, :k] * signs, canonical_signs(W[:, k:])])
+        k = components.shape[1]
+        signs = canonical_sign_of(np.hstack([components, W[:, k:]]))
+        return components * signs[:k], W * signs
 
 
 def show_axes(

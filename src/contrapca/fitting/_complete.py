@@ -77,7 +77,7 @@ def solve_complete(
         n_iter=spectrum.n_iter,
         solver=replace(choice, reason=f"{choice.reason}; {spectrum.note}") if spectrum.note else choice,
         model=LatentGaussian(groups.foreground.mean, W, solution.sigma2) if method.has_likelihood else None,
-        inside=covariances.map(lambda c: variance_inside(spectrum.vectors, c)),
+        inside=covariances.map(lambda c: float(np.trace(c)) if eigen else variance_inside(spectrum.vectors, c)),
         axis_ratios=shown.ratios,
         eigenvalues=values if shown.ratios is None else None,
         history=np.array([objective]),
@@ -98,7 +98,7 @@ def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) ->
             "foreground. Use a smaller gamma."
         )
     hint = ""
-    if looks_exchanged(limit, groups.map(Moments.total_variance)):
+    if looks_swapped(limit, groups.map(Moments.total_variance)):
         hint = " The background varies more than the foreground and the limit is tiny: were the two groups swapped?"
     if len(groups.backgrounds) > 1:
         parts = zip(groups.names[1:], mixture(groups) * limit, strict=True)
@@ -107,7 +107,7 @@ def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) ->
     return method.refusal(gamma, limit, d, hint)
 
 
-def looks_exchanged(limit: float, totals: Groups[float]) -> bool:
+def looks_swapped(limit: float, totals: Groups[float]) -> bool:
     """Whether foreground and background were probably swapped."""
     return limit < TINY_LIMIT and any(total > totals.foreground for total in totals.backgrounds)
 

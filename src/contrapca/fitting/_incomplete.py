@@ -15,7 +15,7 @@ from ..exceptions import RankError, UnboundedError, warn
 from ..gaussian import LatentGaussian
 from ..groups import Groups, feature_label
 from ..limits import comes_near_the_bound, count_bound, masked_bound
-from ..moments import Incomplete, MaskedGroup, SolverChoice, mixture
+from ..moments import Incomplete, MaskedGroup, SolverChoice, mixture, rounding_variance
 from ..solvers import (
     GradientSolution,
     expected_covariance,
@@ -53,7 +53,7 @@ class Attempt:
 def fit_incomplete(data: Incomplete, latents: Latents, gamma: float | None, settings: Settings) -> Fit:
     """Fit by gradients at `gamma` (None: find one that works), or raise an error that names one that works."""
     foreground, d = data.groups.foreground, latents.n_shown
-    if foreground.mean_variance <= foreground.rounding_variance():
+    if foreground.mean_variance <= rounding_variance(foreground):
         raise RankError(d)
     if latents.n_latent is None:
         latents = replace(latents, n_latent=masked_rank(data.groups, d))

@@ -46,15 +46,19 @@ def pcpca_limit(groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[flo
     if not rank_exceeds(groups.foreground, d):
         # f is nowhere positive, but may be 0 up to some gamma', where Newton would stop.
         return 0.0, np.zeros((groups.foreground.scatter.size, d))
+    totals = np.array([group.scatter.trace / group.weight for group in groups])
+    rounding, parts = [alone(group).rounding / group.weight for group in groups], mixture(groups)
     for _ in range(MAX_STEPS):
         C = contrast(groups, gamma)
         spectrum = top_eigenpairs(C, d, start=vectors, tol=tol, iterate=iterate)
         vectors, iterate = spectrum.vectors, spectrum.n_iter > 1  # if it gave up once, do not try again
-        outside = [_variance_outside(group, along) for group, along in zip(groups, spectrum.variances(C), strict=True)]
-        background = float(mixture(groups) @ outside[1:])
-        if outside[0] <= 0:
+        # tr(Q'cov Q) = tr cov - tr(U'cov U), Q orthogonal to U; 0 if it is only rounding.
+        outside = totals - np.sum(spectrum.variances(C), axis=1)
+        foreground, *others = np.where(outside > rounding, outside, 0.0).tolist()
+        background = float(parts @ others)
+        if foreground <= 0:
             return 0.0, vectors
-        proposal = min(largest, outside[0] / background if background > 0 else math.inf)
+        proposal = min(largest, foreground / background if background > 0 else math.inf)
         change = abs(1 - proposal / gamma)
         gamma = largest = proposal
         if change <= STANDSTILL and (C.is_dense or tol < LOOSE):
@@ -74,12 +78,6 @@ def rank_exceeds(group: Moments, d: int) -> bool:
     if strengths[-1] > CLEARLY * strengths[0]:
         return True
     return noise_sum(C, top_eigenpairs(C, d, tol=SECOND_ORDER).values) > 0
-
-
-def _variance_outside(group: Moments, along: Array) -> float:
-    """tr(Q'cov Q) = tr cov - tr(U'cov U), Q orthogonal to U, from u'cov u `along` U; 0 if it is only rounding."""
-    outside = group.scatter.trace / group.weight - float(along.sum())
-    return outside if outside > alone(group).rounding / group.weight else 0.0
 
 
 def cpca_limit(groups: Groups[Moments], d: int) -> float:

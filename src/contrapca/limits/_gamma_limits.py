@@ -29,6 +29,7 @@ from ..moments import (
     mixed_background,
     raw_gamma,
     read,
+    rounding_variance,
 )
 from ._exact import cpca_limit, pcpca_limit
 from ._masked import masked_bound
@@ -195,7 +196,7 @@ def _spectrum(group: Moments) -> Array | None:
     values = np.zeros(D)
     found = _eigenvalues(matrix)[::-1][:D] / group.weight
     values[: found.size] = found
-    values[values <= max(4 * EPS * D * values[0], group.rounding_variance())] = 0.0
+    values[values <= max(4 * EPS * D * values[0], rounding_variance(group))] = 0.0
     return values
 
 

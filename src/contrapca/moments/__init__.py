@@ -2,22 +2,22 @@
 
 from ._choice import MAX_DENSE, SPECTRAL, SolverChoice, choose_solver, select_solver
 from ._collect import Complete, Incomplete, Scale, collect, collect_incomplete, read
-from ._contrast import (
-    Contrast,
-    alone,
-    contrast,
-    factors,
-    mixed,
-    mixed_background,
-    mixture,
-    raw_gamma,
-    weighted_terms,
-)
+from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture, raw_gamma
 from ._dual import Basis, in_span, reduce_rows
 from ._folds import Fold, assign_folds, make_folds, ready, row_units, without
 from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
 from ._masked_blocks import MaskedBlocks
 from ._masked_on_device import DeviceMaskedRows
 from ._memory import memory_estimate
-from ._moments import DenseScatter, Indices, Moments, RowScatter, Scatter, dense_moments, pooled_deviation, row_moments
+from ._moments import (
+    DenseScatter,
+    Indices,
+    Moments,
+    RowScatter,
+    Scatter,
+    dense_moments,
+    pooled_deviation,
+    rounding_variance,
+    row_moments,
+)
 from ._stream import Stream, read_batch

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -21,7 +22,7 @@ from ._contrast import Contrast
 from ._dual import Basis, reduce_rows
 from ._masked import MaskedGroup, observe, pooled_masked_deviation
 from ._masked_blocks import observe_blocks
-from ._moments import Moments, dense_moments, divisors, pooled_deviation, row_moments
+from ._moments import Moments, dense_moments, pooled_deviation, row_moments
 
 Scale = str | None | Groups[Array]  # how to scale, or the divisors of each group
 
@@ -141,41 +142,38 @@ def collect(tables: Tables, d: int, scale: Scale, solver: str = "auto") -> Compl
     for name, group in zip(moments.names, moments, strict=True):
         if not np.isfinite(group.scatter.trace):
             raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {name}.)")
-    names = tables.names if tables.text_names else None
-    pooled = pooled_deviation(moments)
-    _warn_distant(moments.map(lambda group: group.mean), pooled, tables)
-    scales = (
-        scale if isinstance(scale, Groups) else divisors(scale, moments.map(lambda g: pooled_deviation([g])), pooled)
-    )
-    units = moments.map(
-        lambda group, divisor: Units(group.weight, group.mean, group.variance, divisor, names, dtype), scales
-    )
-    if scale:
-        moments = moments.map(Moments.scaled, scales)
+    moments, units = _in_model_units(moments, pooled_deviation, scale, tables, dtype)
     if choice.name == "dual":
         moments, basis = reduce_rows(moments, d)
         return Complete(moments, units, choice, basis)
     return Complete(moments, units, choice)
 
 
-def _warn_distant(means: Groups[Array], pooled: Array, tables: Tables) -> None:
-    for mean in means.backgrounds:
-        warn_distant_means(np.abs(means.foreground - mean) / pooled, tables.names)
+def _in_model_units(
+    groups: Groups[Any], deviation: Callable[[Iterable[Any]], Array], scale: Scale, tables: Tables, dtype: str
+) -> tuple[Groups[Any], Groups[Units]]:
+    """Scaled groups and their units, from a function for the within-group standard deviations of some groups."""
+    pooled = deviation(groups)
+    for group in groups.backgrounds:
+        warn_distant_means(np.abs(groups.foreground.mean - group.mean) / pooled, tables.names)
+    if isinstance(scale, Groups):
+        divisors = scale
+    elif scale == "group":
+        divisors = groups.map(lambda group: deviation([group]))
+    else:
+        divisors = groups.map(lambda _: pooled if scale == "pooled" else np.ones(pooled.size))
+    names = tables.names if tables.text_names else None
+    units = groups.map(
+        lambda group, divisor: Units(group.weight, group.mean, group.variance, divisor, names, dtype), divisors
+    )
+    return groups.map(lambda group, divisor: group.scaled(divisor), divisors) if scale else groups, units
 
 
 def collect_incomplete(tables: Tables, scale: Scale = None) -> Incomplete:
     """Scaled observed values, centred by their means; also for complete rows, for gradient solvers."""
     found = map(_observed_group, tables.rows, tables.weights, tables.rows.names, [tables] * len(tables.rows))
-    groups = tables.rows.like(found)
-    pooled = pooled_masked_deviation(groups)
-    _warn_distant(groups.map(lambda group: group.mean), pooled, tables)
-    own = groups.map(lambda group: pooled_masked_deviation([group]))
-    scales = scale if isinstance(scale, Groups) else divisors(scale, own, pooled)
-    names, dtype = tables.names if tables.text_names else None, float_type(tables.rows.foreground)
-    units = groups.map(
-        lambda group, divisor: Units(group.weight, group.mean, group.variance, divisor, names, dtype), scales
-    )
-    return Incomplete(groups.map(MaskedGroup.scaled, scales) if scale else groups, units)
+    dtype = float_type(tables.rows.foreground)
+    return Incomplete(*_in_model_units(tables.rows.like(found), pooled_masked_deviation, scale, tables, dtype))
 
 
 def _in_memory(rows: Any, name: str) -> Array:

@@ -16,7 +16,7 @@ from ..groups import Groups
 from ..rows import storage
 from ._contrast import weighted_terms
 from ._masked_on_device import DeviceMaskedRows, observe_on_device
-from ._moments import DenseScatter, Moments, deviation_beyond_rounding, rounding_variance
+from ._moments import DenseScatter, Moments, deviation_beyond_rounding
 
 
 @dataclass(frozen=True)
@@ -148,10 +148,6 @@ class MaskedGroup:
     def typical_variance(self) -> float:
         """The median of the features' variances, or their mean if most are constant."""
         return float(np.median(self.variance)) or self.mean_variance
-
-    def rounding_variance(self) -> float:
-        """The largest variance that rounding of the mean can give a constant feature."""
-        return rounding_variance(self.weight, self.mean)
 
     @cached_property
     def by_count(self) -> Array:

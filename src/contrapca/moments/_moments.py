@@ -16,7 +16,7 @@ from .._util.arrays import EPS, Array, Rows, is_sparse
 from .._util.devices import host, namespace, outer, put
 from ..backgrounds import check_weights
 from ..exceptions import GroupError
-from ..groups import Groups, check_table, column_means, column_names
+from ..groups import check_table, column_means, column_names
 from ..rows import storage
 from ._choice import MAX_DENSE
 
@@ -256,11 +256,7 @@ class Moments:
     def total_variance(self) -> float:
         """tr cov, or 0 if it is only rounding."""
         total = self.scatter.trace / self.weight
-        return total if total > self.mean.size * self.rounding_variance() else 0.0
-
-    def rounding_variance(self) -> float:
-        """The largest variance that rounding of the mean can give a constant feature."""
-        return rounding_variance(self.weight, self.mean)
+        return total if total > self.mean.size * rounding_variance(self) else 0.0
 
     def scaled(self, divisor: Array) -> Moments:
         """The moments of the rows divided by `divisor`, shape (D,)."""
@@ -305,13 +301,6 @@ def deviation_beyond_rounding(squares: Array, counts: Array | float, means: list
     return np.where(variance > rounding**2, np.sqrt(np.maximum(variance, 0.0)), 1.0)
 
 
-def rounding_variance(weight: float, mean: Array) -> float:
-    """The largest variance that rounding of the mean can give a constant feature."""
-    return float((weight * EPS * np.abs(mean).max()) ** 2)
-
-
-def divisors(scale: str | None, own: Groups[Array], pooled: Array) -> Groups[Array]:
-    """The divisors of each group, from the groups' own and the pooled standard deviations."""
-    if scale == "group":
-        return own
-    return own.map(lambda _: pooled if scale == "pooled" else np.ones(pooled.size))
+def rounding_variance(group: Any) -> float:
+    """The largest variance that rounding of the mean can give a constant feature, for Moments or a MaskedGroup."""
+    return float((group.weight * EPS * np.abs(group.mean).max()) ** 2)

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..fitting import SHARED_RATIO, looks_exchanged
+from ..fitting import SHARED_RATIO, looks_swapped
 from ..paths import ContrastPath
 from ..sanity import Finding, both
 from ..subspaces import principal_angles, principal_axes
@@ -46,7 +46,7 @@ def cautions(subject: Subject, summary: dict[str, Any], *, shown: bool = True) -
 def _about_groups(subject: Subject, summary: dict[str, Any]) -> list[Finding]:
     found, data, path = [], summary["data"], subject.path
     n, m, D = data["foreground"]["rows"], data["background"]["rows"], data["features"]
-    if looks_exchanged(path.gamma_max, path.totals):
+    if looks_swapped(path.gamma_max, path.totals):
         found.append(
             both(
                 "swapped",

@@ -30,15 +30,12 @@ def prepared(rows: Array) -> Array:
 
 
 def parts(rows: Array) -> list[slice]:
-    return _equal_slices(rows.shape[0], worker_count(rows.size))
+    n, count = rows.shape[0], worker_count(rows.size)
+    return [slice(n * k // count, n * (k + 1) // count) for k in range(count)]
 
 
 def view(rows: Array, part: slice) -> Array:
     return rows[part]
-
-
-def _equal_slices(n: int, count: int) -> list[slice]:
-    return [slice(n * k // count, n * (k + 1) // count) for k in range(count)]
 
 
 @np.errstate(invalid="ignore", over="ignore")  # NaN and infinity are found in the result
@@ -62,10 +59,8 @@ def scatter(rows: Array, mean: Array, weights: Array | None = None) -> Array:
 
     Centring afterwards cancels, in float32 up to 30 % of the result at mean 100 and sd 1.
     """
-    n, D = rows.shape
-    workers = worker_count(rows.size) if D <= PARALLEL_MAX_FEATURES else 1
-    parts = _equal_slices(n, workers)
-    tasks = [(rows[part], None if weights is None else weights[part]) for part in parts]
+    slices = parts(rows) if rows.shape[1] <= PARALLEL_MAX_FEATURES else [slice(None)]
+    tasks = [(rows[part], None if weights is None else weights[part]) for part in slices]
     first, *others = _in_threads(tasks, lambda task: _scatter_of_part(task[0], mean, task[1]))
     for other in others:
         first += other

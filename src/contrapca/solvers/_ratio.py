@@ -17,7 +17,7 @@ from scipy.linalg.lapack import dpocon, dpotrf
 from .._util.arrays import EPS, TINY, Array
 from .._util.threads import calm_threads
 from ..exceptions import GroupError, SolverError
-from ..moments import MAX_DENSE, Contrast, DenseScatter, Moments, Scatter
+from ..moments import MAX_DENSE, Contrast, DenseScatter, Moments, Scatter, rounding_variance
 from ._closed_form import Solution
 from ._path import outside, symmetric
 from ._spectral import (
@@ -268,7 +268,7 @@ def _rounding(group: Moments) -> Array:
     """The largest variance that rounding of the mean can give each coordinate of a constant feature, shape (size,)."""
     if group.mean.size == group.scatter.size:
         return np.asarray((group.weight * EPS * group.mean) ** 2)
-    return np.full(group.scatter.size, group.rounding_variance())
+    return np.full(group.scatter.size, rounding_variance(group))
 
 
 def _inverse_root(A: Array, M: Array, tiny: Array) -> InverseRoot | None:

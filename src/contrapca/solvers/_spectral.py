@@ -14,7 +14,7 @@ from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
 from .._util.arrays import Array, available_memory
 from .._util.devices import host, namespace, on_device, put
-from .._util.threads import calm_threads, single_thread
+from .._util.threads import calm_threads, one_blas_thread, single_thread
 from ..exceptions import SolverError
 from ..moments import Contrast
 
@@ -146,7 +146,7 @@ def _direct(contrast: Contrast, d: int) -> Spectrum:
     if values.size < d:  # LAPACK's partial solver can silently lose repeated eigenvalues
         values, vectors = np.linalg.eigh(contrast.dense())
     values, vectors = values[: -d - 1 : -1], vectors[:, : -d - 1 : -1]
-    with single_thread():  # NumPy's threads would still spin while SciPy's solve the next problem
+    with one_blas_thread:  # NumPy's threads would still spin while SciPy's solve the next problem
         return Spectrum(values, vectors, contrast.images(vectors))
 
 

@@ -1,19 +1,20 @@
-"""`Groups`, the container for a foreground and its backgrounds, and checks of the tables that users pass."""
+"""The tables that users pass, checked and split into groups."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Generic, TypeVar
+from collections.abc import Mapping
+from dataclasses import replace
+from operator import itemgetter
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array
 
-from ._util.arrays import Array, Rows, is_sparse
-from ._util.devices import chosen, float_type, namespace, on_device, place_of
-from ._util.text import default_names, is_missing, listed, spelling
-from .backgrounds import (
+from .._util.arrays import Array, Rows, is_sparse
+from .._util.devices import chosen, float_type, namespace, on_device, place_of
+from .._util.text import is_missing, listed, spelling
+from ..backgrounds import (
     background_weights,
     check_all_present,
     check_weights,
@@ -22,146 +23,10 @@ from .backgrounds import (
     mix_of,
     named_backgrounds,
 )
-from .exceptions import GroupError, NonFiniteError, TableWarning, warn
-from .rows import Blocked, is_storage, opened, storage
-
-T = TypeVar("T")
-R = TypeVar("R")
-
-
-@dataclass(frozen=True)
-class Groups(Generic[T]):
-    """One value for the foreground and one for each background, the foreground first.
-
-    Attributes
-    ----------
-    foreground
-        The foreground's value.
-    backgrounds : tuple
-        The value of each background; empty if there is none.
-    names : tuple of str
-        "foreground", then the names of the backgrounds.
-    mix : tuple of float, or None
-        The part of gamma that each background has in a contrast, adding up to 1; None: its part of the rows (F20).
-    """
-
-    foreground: T
-    backgrounds: tuple[T, ...] = ()
-    names: tuple[str, ...] = ("foreground",)
-    mix: tuple[float, ...] | None = None
-
-    @classmethod
-    def of(cls, foreground: T, background: T | None = None) -> Groups[T]:
-        """One foreground and at most one background."""
-        return cls(foreground) if background is None else cls(foreground, (background,), ("foreground", "background"))
-
-    @classmethod
-    def from_items(cls, items: Iterable[T], names: tuple[str, ...], mix: tuple[float, ...] | None = None) -> Groups[T]:
-        """One value for each name, the foreground's first."""
-        foreground, *backgrounds = items
-        return cls(foreground, tuple(backgrounds), names, mix)
-
-    def like(self, items: Iterable[R]) -> Groups[R]:
-        """Other values for the same groups, the foreground's first."""
-        return Groups.from_items(items, self.names, self.mix)
-
-    @property
-    def background(self) -> T | None:
-        """The first background's value; None if there is none."""
-        return self.backgrounds[0] if self.backgrounds else None
-
-    def __iter__(self) -> Iterator[T]:
-        yield self.foreground
-        yield from self.backgrounds
-
-    def __len__(self) -> int:
-        return len(self.names)
-
-    def __getitem__(self, name: str) -> T:
-        if name not in self.names:
-            raise ValueError(f"There is no group {name!r} in this fit, only {listed(self.names)}.")
-        return list(self)[self.names.index(name)]
-
-    def map(self, function: Callable[..., R], *others: Groups[Any]) -> Groups[R]:
-        """Apply a function to each group's value, and to the values of `others` for the same group."""
-        return self.like(map(function, self, *others))
-
-    def map_named(self, function: Callable[[str, T], R]) -> Groups[R]:
-        """Apply a function to each group's name and value."""
-        return self.like(map(function, self.names, self))
-
-
-@dataclass(frozen=True)
-class Tables:
-    """Checked rows of all groups.
-
-    Attributes
-    ----------
-    rows : Groups of tables of shape (n_k, D), or of Moments in their place
-    means : Groups of ndarray of shape (D,)
-        Column means; nan for columns with missing values.
-    names : tuple of str, or None
-        Feature names.
-    text_names : bool
-        Whether the table's own column names were strings, as scikit-learn requires.
-    weights : Groups of ndarray of shape (n_k,), or of None
-        How often each row counts, above 0; None in a group whose rows all count once.
-    kept : Groups of ndarray of bool, or of None
-        Which rows of the tables as given these are, if rows of weight 0 were left out.
-    """
-
-    rows: Groups[Rows]
-    means: Groups[Array]
-    names: tuple[str, ...] | None
-    text_names: bool
-    weights: Groups[Array | None]
-    kept: Groups[npt.NDArray[np.bool_] | None]
-
-    @classmethod
-    def of_moments(cls, moments: Groups[Any], names: tuple[str, ...] | None, text_names: bool) -> Tables:
-        """Moments in place of rows."""
-        none: Groups[Any] = moments.map(lambda _: None)
-        return cls(moments, moments.map(lambda group: group.mean), names, text_names, none, none)
-
-    @property
-    def totals(self) -> Groups[float]:
-        """The number of rows of each group, or the sum of their weights."""
-        return self.rows.map(lambda rows, w: float(rows.shape[0] if w is None else w.sum()), self.weights)
-
-    @property
-    def incomplete(self) -> bool:
-        """Whether values are missing."""
-        return not all(np.isfinite(mean).all() for mean in self.means)
-
-    @property
-    def n_features(self) -> int:
-        """D."""
-        return self.means.foreground.size
-
-    def feature(self, index: int) -> str:
-        """A feature's name in quotes, or its column number."""
-        return feature_label(self.names, index)
-
-    def foreground_alone(self) -> Tables:
-        """The foreground as the only group."""
-        every: tuple[Groups[Any], ...] = (self.rows, self.means, self.weights, self.kept)
-        rows, means, weights, kept = (Groups.of(one.foreground) for one in every)
-        return replace(self, rows=rows, means=means, weights=weights, kept=kept)
-
-    def with_one_background(self, name: str) -> Tables:
-        """These tables; raise if there are several backgrounds."""
-        backgrounds = self.rows.names[1:]
-        if len(backgrounds) > 1:
-            raise GroupError(
-                f"{name} compares two groups, but there are {len(backgrounds)} backgrounds ({listed(backgrounds)}): "
-                "pass one of them, or stack those that were measured alike into one table."
-            )
-        return self
-
-
-def feature_label(names: Sequence[str] | None, index: int) -> str:
-    """A feature's name in quotes, or its column number."""
-    return repr(names[index]) if names else f"column {index}"
+from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
+from ..rows import Blocked, is_storage, opened, storage
+from ._columns import check_same_columns, column_names, unconvertible_columns
+from ._groups import Groups, Tables, feature_label
 
 
 def check_table(table: Any, name: str, group: str = "foreground", memory_limit: Any = None, *, least: int = 2) -> Rows:
@@ -181,7 +46,7 @@ def check_table(table: Any, name: str, group: str = "foreground", memory_limit: 
         )
     if hasattr(table, "scatter"):
         raise TypeError(f"{name} needs rows, but the {group} was given as moments: pass the table.")
-    if is_storage(table) and not isinstance(table, np.ndarray) and not is_sparse(table):
+    if not isinstance(table, np.ndarray) and not is_sparse(table) and is_storage(table):
         return table
     table = without_mask(table)
     try:
@@ -194,7 +59,7 @@ def check_table(table: Any, name: str, group: str = "foreground", memory_limit: 
             estimator=f"{name} ({group})",
         )
     except (TypeError, ValueError) as error:
-        columns = _unconvertible_columns(table)
+        columns = unconvertible_columns(table)
         if not columns:
             raise
         raise type(error)(
@@ -259,44 +124,6 @@ def canonical(rows: Rows) -> Rows:
     return rows
 
 
-def _unconvertible_columns(table: Any) -> str:
-    """The names (or numbers) of columns that do not convert to float; empty for numeric tables."""
-    if getattr(table, "ndim", 2) != 2 or not hasattr(table, "shape") or is_sparse(table):
-        return ""
-    names = column_names(table)
-    bad = []
-    for j, column in enumerate(np.asarray(table).T):
-        if column.dtype == object:
-            column = np.array([np.nan if is_missing(value) else value for value in column], dtype=object)
-        try:
-            column.astype(np.float64)
-        except (TypeError, ValueError):
-            bad.append(str(names[j] if names else j))
-    return listed(bad)
-
-
-def column_names(table: Any) -> list[Any] | None:
-    """Column names of a data frame, of any type; None for other tables."""
-    # The columns of a pyarrow table are the values themselves.
-    columns = table.column_names if _is_pyarrow(table) else getattr(table, "columns", None)
-    return None if columns is None else list(columns)
-
-
-def _is_pyarrow(table: Any) -> bool:
-    return type(table).__module__.partition(".")[0] == "pyarrow"
-
-
-def check_names(table: Any, names: list[str]) -> None:
-    """Raise if the columns of a data frame are not the fitted features in the same order."""
-    columns = column_names(table)
-    found = None if columns is None else list(map(str, columns))
-    if found is not None and found != names and names != default_names(len(names)):
-        raise ValueError(
-            f"The columns are not the {len(names)} fitted features in the same order ("
-            f"{', '.join(map(repr, names[:3]))}, ...): select them by name."
-        )
-
-
 def split_groups(
     X: Any,
     y: Any,
@@ -338,9 +165,10 @@ def split_groups(
             [check_table(X, name), *(check_table(table, name, group) for group, table in given.items())],
             ("foreground", *given),
         )
-        _check_same_place(rows)
-        for group, table in given.items():
-            _check_same_columns(rows.foreground.shape[1], rows[group].shape[1], names, column_names(table), group)
+        if any(map(on_device, rows)):
+            _check_same_place(rows)
+        for (group, table), own in zip(given.items(), rows.backgrounds, strict=True):
+            check_same_columns(rows.foreground.shape[1], own.shape[1], names, column_names(table), group)
         weights = rows.like([sample_weight, *background_weights(background_weight, given)])
     elif background_label is not None:
         table = check_table(X, name)
@@ -369,19 +197,21 @@ def split_groups(
         if background_weight is not None:
             raise GroupError("background_weight= is given, but no background: pass background= too.")
         weights = rows.like([sample_weight])
-    rows = replace(rows, mix=mix_of(gamma, rows.names[1:]))
-    counted = rows.map(counted_rows, rows.like(weights), rows.like(rows.names))
-    rows, weights, kept = (counted.map(lambda found, k=k: found[k]) for k in range(3))  # type: ignore[misc]
+    if isinstance(gamma, Mapping):
+        rows = replace(rows, mix=mix_of(gamma, rows.names[1:]))
+    kept: Groups[Any] = rows.like([None] * len(rows.names))
+    if any(own is not None for own in weights):
+        counted = rows.map(counted_rows, weights, rows.like(rows.names))
+        rows, weights, kept = (counted.map(itemgetter(k)) for k in range(3))
     texts = None if names is None else tuple(map(str, names))
-
-    def mean(group: str, table: Rows, own: Array | None) -> Array:
+    means = []
+    for group, table, own in zip(rows.names, rows, weights, strict=True):
         try:
-            return column_means(table, own, allow_missing=allow_missing)
+            means.append(column_means(table, own, allow_missing=allow_missing))
         except NonFiniteError as error:
             raise error.within(f"(In the {group}, {feature_label(texts, error.feature)}.)") from error
-
-    means = rows.like(map(mean, rows.names, rows, weights))
-    return Tables(rows, means, texts, all(isinstance(column, str) for column in names or []), weights, kept)
+    text_names = names is None or all(isinstance(column, str) for column in names)
+    return Tables(rows, rows.like(means), texts, text_names, weights, kept)
 
 
 def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: bool = False) -> Array:
@@ -433,40 +263,6 @@ def _check_same_place(rows: Groups[Rows]) -> None:
             )
 
 
-def _check_same_columns(n_left: int, n_right: int, left: list[Any] | None, right: list[Any] | None, group: str) -> None:
-    same_width = n_left == n_right  # repeated names can differ in their number alone
-    if left is not None and right is not None and left != right and (same_width or set(left) != set(right)):
-        raise GroupError(_how_names_differ(left, right, group))
-    if not same_width:
-        raise GroupError(
-            f"The foreground has {n_left} features and the {group} {n_right}: both need "
-            "the same columns. (Rows are samples; transpose tables that have samples as columns.)"
-        )
-
-
-def _how_names_differ(left: list[Any], right: list[Any], group: str) -> str:
-    """How the column names of foreground and background differ, and what to do about it."""
-    sets = set(left), set(right)
-    alone = [
-        f"{len(names)} only in the {which} (the first: {', '.join(map(repr, names[:3]))})"
-        for which, names in (
-            ("foreground", [name for name in left if name not in sets[1]]),
-            (group, [name for name in right if name not in sets[0]]),
-        )
-        if names
-    ]
-    if alone:
-        return (
-            f"The feature names of foreground and {group} differ: {' and '.join(alone)}. Keep the common columns, "
-            "for example common = X.columns.intersection(background.columns)."
-        )
-    first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
-    return (
-        f"The feature names of foreground and {group} are the same but in a different order, starting at column "
-        f"{first}: {left[first]!r} and {right[first]!r}. Use background[X.columns]."
-    )
-
-
 def _warn_of_spelling(y: Any, label: Any) -> None:
     """Warn of labels that differ from the background's only in case or blanks, whose rows are foreground."""
     if isinstance(label, str):
@@ -477,23 +273,3 @@ def _warn_of_spelling(y: Any, label: Any) -> None:
                 "only in case or blanks. If they are background too, spell the labels alike.",
                 TableWarning,
             )
-
-
-def index_names(table: Any) -> list[str] | None:
-    """The row names of a pandas table; None for other tables, and if rows are only numbered."""
-    index = getattr(table, "index", None)
-    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
-        return None
-    return list(map(str, index))
-
-
-def like_table(values: npt.NDArray[Any], table: Any) -> Any:
-    """`values` as a data frame with the names (and index) of `table` if that is one; otherwise unchanged."""
-    names = column_names(table)
-    if names is None:
-        return values
-    if _is_pyarrow(table):
-        return type(table).from_arrays(list(values.T), names=names)
-    if hasattr(table, "index"):  # pandas
-        return type(table)(values, index=table.index, columns=names)
-    return type(table)(values, schema=names)  # polars

@@ -1,0 +1,13 @@
+"""`Groups`, and the tables that users pass, checked and split into them."""
+
+from ._columns import check_names, column_names, index_names, like_table
+from ._groups import Groups, Tables, feature_label
+from ._split import (
+    canonical,
+    check_device_table,
+    check_table,
+    column_means,
+    refuse_devices,
+    split_groups,
+    without_mask,
+)

@@ -1,0 +1,101 @@
+"""Column and row names of tables: reading, comparing and restoring them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._util.arrays import is_sparse
+from .._util.devices import library_of
+from .._util.text import default_names, is_missing, listed
+from ..exceptions import GroupError
+
+
+def unconvertible_columns(table: Any) -> str:
+    """The names (or numbers) of columns that do not convert to float; empty for numeric tables."""
+    if getattr(table, "ndim", 2) != 2 or not hasattr(table, "shape") or is_sparse(table):
+        return ""
+    names = column_names(table)
+    bad = []
+    for j, column in enumerate(np.asarray(table).T):
+        if column.dtype == object:
+            column = np.array([np.nan if is_missing(value) else value for value in column], dtype=object)
+        try:
+            column.astype(np.float64)
+        except (TypeError, ValueError):
+            bad.append(str(names[j] if names else j))
+    return listed(bad)
+
+
+def column_names(table: Any) -> list[Any] | None:
+    """Column names of a data frame, of any type; None for other tables."""
+    # The columns of a pyarrow table are the values themselves.
+    columns = table.column_names if library_of(type(table)) == "pyarrow" else getattr(table, "columns", None)
+    return None if columns is None else list(columns)
+
+
+def check_names(table: Any, names: list[str]) -> None:
+    """Raise if the columns of a data frame are not the fitted features in the same order."""
+    columns = column_names(table)
+    found = None if columns is None else list(map(str, columns))
+    if found is not None and found != names and names != default_names(len(names)):
+        raise ValueError(
+            f"The columns are not the {len(names)} fitted features in the same order ("
+            f"{', '.join(map(repr, names[:3]))}, ...): select them by name."
+        )
+
+
+def check_same_columns(n_left: int, n_right: int, left: list[Any] | None, right: list[Any] | None, group: str) -> None:
+    same_width = n_left == n_right  # repeated names can differ in their number alone
+    if left is not None and right is not None and left != right and (same_width or set(left) != set(right)):
+        raise GroupError(_how_names_differ(left, right, group))
+    if not same_width:
+        raise GroupError(
+            f"The foreground has {n_left} features and the {group} {n_right}: both need "
+            "the same columns. (Rows are samples; transpose tables that have samples as columns.)"
+        )
+
+
+def _how_names_differ(left: list[Any], right: list[Any], group: str) -> str:
+    """How the column names of foreground and background differ, and what to do about it."""
+    sets = set(left), set(right)
+    alone = [
+        f"{len(names)} only in the {which} (the first: {', '.join(map(repr, names[:3]))})"
+        for which, names in (
+            ("foreground", [name for name in left if name not in sets[1]]),
+            (group, [name for name in right if name not in sets[0]]),
+        )
+        if names
+    ]
+    if alone:
+        return (
+            f"The feature names of foreground and {group} differ: {' and '.join(alone)}. Keep the common columns, "
+            "for example common = X.columns.intersection(background.columns)."
+        )
+    first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
+    return (
+        f"The feature names of foreground and {group} are the same but in a different order, starting at column "
+        f"{first}: {left[first]!r} and {right[first]!r}. Use background[X.columns]."
+    )
+
+
+def index_names(table: Any) -> list[str] | None:
+    """The row names of a pandas table; None for other tables, and if rows are only numbered."""
+    index = getattr(table, "index", None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return list(map(str, index))
+
+
+def like_table(values: npt.NDArray[Any], table: Any) -> Any:
+    """`values` as a data frame with the names (and index) of `table` if that is one; otherwise unchanged."""
+    names = column_names(table)
+    if names is None:
+        return values
+    if library_of(type(table)) == "pyarrow":
+        return type(table).from_arrays(list(values.T), names=names)
+    if hasattr(table, "index"):  # pandas
+        return type(table)(values, index=table.index, columns=names)
+    return type(table)(values, schema=names)  # polars
