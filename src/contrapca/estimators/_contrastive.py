@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_gamma
 from ..fitting import Fit
+from ..moments import raw_gamma
 from ._base import Decomposition
 
 
@@ -86,7 +87,7 @@ class Contrastive(Decomposition):
         super()._with_fit(fit)
         self.n_effective_ = fit.n_effective
         self.gamma_ = fit.gamma
-        self.gamma_raw_ = fit.gamma_raw
+        self.gamma_raw_ = raw_gamma(fit.units, fit.gamma)
         return self
 
     @property

@@ -11,7 +11,7 @@ from .._util.arrays import Array
 from ..covariates import Regression
 from ..gaussian import LatentGaussian
 from ..groups import Groups
-from ..moments import SolverChoice, factors, mixed, raw_gamma
+from ..moments import SolverChoice, factors, mixed
 from ..units import Units
 
 # Fraction of the exact limit that gamma="auto" takes: with the paper's axes (F15), and with contrast axes (F16).
@@ -156,11 +156,6 @@ class Fit:
     def projection(self) -> Array:
         """P of shape (D, k): the latent coordinates of a complete row x are (x - mean) P."""
         return self.components if self.model is None else self.model.projection()[:, : self.n_shown]
-
-    @property
-    def gamma_raw(self) -> float:
-        """gamma n / m, the exponent of the paper."""
-        return raw_gamma(self.units, self.gamma)
 
     @property
     def factors(self) -> Array:

@@ -193,7 +193,7 @@ def split_groups(
             "For a single group, use PPCA or gamma=0."
         )
     else:
-        rows = Groups.of(check_table(X, name))
+        rows = Groups(check_table(X, name))
         if background_weight is not None:
             raise GroupError("background_weight= is given, but no background: pass background= too.")
         weights = rows.like([sample_weight])

@@ -60,9 +60,8 @@ class Complete:
 
     def background_alone(self) -> Complete:
         """The background as the only group."""
-        assert self.groups.background is not None
         basis = None if self.basis is None else self.basis.of_group(1)
-        return replace(self, groups=Groups.of(self.groups.background), basis=basis)
+        return replace(self, groups=Groups(self.groups.backgrounds[0]), basis=basis)
 
 
 @dataclass(frozen=True)
