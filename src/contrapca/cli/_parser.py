@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import math
 import re
 import sys
 from pathlib import Path
@@ -11,10 +10,25 @@ from typing import Any, NoReturn
 
 from .._util.text import did_you_mean
 from .._version import __version__
+from ._options import (
+    FORMATS,
+    add_components,
+    add_contrast,
+    add_force,
+    add_gammas,
+    add_method,
+    add_model,
+    add_no_test,
+    add_output,
+    add_reading,
+    add_scale,
+    add_seed,
+    add_tables,
+    count,
+    number,
+)
 
-FORMATS = "CSV, TSV, TXT (also .gz or .zip), Excel, Parquet, NPY, NPZ, MTX or h5ad"
 EXIT_CODES = "Exit codes: 0 done, 2 something given cannot be used, 1 a bug, 130 stopped by Ctrl-C."
-SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "none"}  # of a new model, unless told
 EXAMPLES = {
     "": [
         "contrapca demo",
@@ -127,16 +141,16 @@ def _test(commands: Any) -> None:
         "Test whether the cases vary more than the controls in any direction, and in how many. Prints the verdict and "
         "a p-value for each dimension.",
     )
-    _add_tables(parser, labels=False, blocks=True)
-    parser.add_argument("--components", type=_count, metavar="NUMBER", help="dimensions to test at most (default: 10)")
+    add_tables(parser, labels=False, blocks=True)
+    parser.add_argument("--components", type=count, metavar="NUMBER", help="dimensions to test at most (default: 10)")
     parser.add_argument(
         "--method",
         choices=["split", "permutation"],
         default="split",
         help="permutation is the test of version 0.1, for comparison (default: %(default)s)",
     )
-    _add_scale(parser)
-    _add_seed(parser)
+    add_scale(parser)
+    add_seed(parser)
 
 
 def _fit(commands: Any) -> None:
@@ -147,11 +161,11 @@ def _fit(commands: Any) -> None:
         "Fit a model to cases and controls. Writes model.npz, latents.csv (the coordinates of each row) and "
         "loadings.csv (each feature's part) into a folder.",
     )
-    _add_tables(parser, blocks=True)
-    _add_method(parser, ["contrapca", "pcpca", "cpca", "ppca"])
-    _add_no_test(parser)
-    _add_seed(parser)
-    _add_output(parser, "FOLDER", "output folder (created if missing)")
+    add_tables(parser, blocks=True)
+    add_method(parser, ["contrapca", "pcpca", "cpca", "ppca"])
+    add_no_test(parser)
+    add_seed(parser)
+    add_output(parser, "FOLDER", "output folder (created if missing)")
 
 
 def _transform(commands: Any) -> None:
@@ -161,7 +175,7 @@ def _transform(commands: Any) -> None:
         "latent coordinates of new rows",
         "Apply a saved model to the rows of a table. Columns are matched by name; extra ones are ignored.",
     )
-    _add_model(parser)
+    add_model(parser)
     parser.add_argument("table", type=Path, help=f"the rows ({FORMATS})")
     parser.add_argument(
         "--center",
@@ -170,8 +184,8 @@ def _transform(commands: Any) -> None:
         help="center the rows as cases or as controls (default: %(default)s)",
     )
     parser.add_argument("--sheet", metavar="NAME", help="sheet of an Excel file (default: the first)")
-    _add_reading(parser)
-    _add_output(parser, "FILE", "the table to be written (.csv or .tsv)")
+    add_reading(parser)
+    add_output(parser, "FILE", "the table to be written (.csv or .tsv)")
 
 
 def _impute(commands: Any) -> None:
@@ -182,16 +196,16 @@ def _impute(commands: Any) -> None:
         "Fill the missing values (empty cells, NA, NaN and so on) from a model of the cases, contrasted with a "
         "background if one is given. All other cells of a text table stay as they are.",
     )
-    _add_tables(parser, labels=False)
-    _add_components(parser)
+    add_tables(parser, labels=False)
+    add_components(parser)
     parser.add_argument(
         "--gamma",
-        type=_number,
+        type=number,
         metavar="NUMBER",
         help="strength of the contrast (default: half of what these tables allow at most)",
     )
     endings = ".csv, .tsv or .npy; of a text table in its own format, also .txt and with .gz"
-    _add_output(parser, "FILE", f"the table to be written ({endings})")
+    add_output(parser, "FILE", f"the table to be written ({endings})")
 
 
 def _path(commands: Any) -> None:
@@ -202,10 +216,10 @@ def _path(commands: Any) -> None:
         "Contrast cases and controls at many values of gamma. Writes path.npz and path.csv (one line for each gamma) "
         "into a folder, and names the gammas whose results differ most.",
     )
-    _add_tables(parser, labels=False)
-    _add_method(parser, ["contrapca", "pcpca", "cpca"], gamma=False)
-    _add_gammas(parser)
-    _add_output(parser, "FOLDER", "output folder (created if missing)")
+    add_tables(parser, labels=False)
+    add_method(parser, ["contrapca", "pcpca", "cpca"], gamma=False)
+    add_gammas(parser)
+    add_output(parser, "FOLDER", "output folder (created if missing)")
 
 
 def _report(commands: Any) -> None:
@@ -216,8 +230,8 @@ def _report(commands: Any) -> None:
         "Write a page about the contrast of cases and controls, at many strengths, with pictures, tables and text. It "
         "opens without a network.",
     )
-    _add_contrast(parser)
-    _add_gammas(parser)
+    add_contrast(parser)
+    add_gammas(parser)
     parser.add_argument(
         "--uncertainty",
         choices=["none", "bootstrap", "posterior"],
@@ -225,8 +239,8 @@ def _report(commands: Any) -> None:
         help="intervals of the loadings (default: %(default)s)",
     )
     parser.add_argument("--title", metavar="TEXT", help="page title")
-    _add_seed(parser)
-    _add_output(parser, "FILE", "the page to be written (.html)")
+    add_seed(parser)
+    add_output(parser, "FILE", "the page to be written (.html)")
 
 
 def _export(commands: Any) -> None:
@@ -237,11 +251,11 @@ def _export(commands: Any) -> None:
         "Contrast cases and controls, and write coordinates.csv (every row), loadings.csv (every feature), figure.png "
         "and figure.svg, and methods.txt (a paragraph for a paper, and what to cite) into a folder.",
     )
-    _add_contrast(parser)
+    add_contrast(parser)
     parser.set_defaults(uncertainty="none")
     parser.add_argument("--title", metavar="TEXT", help="title of the figure")
-    _add_seed(parser)
-    _add_output(parser, "FOLDER", "output folder (created if missing)")
+    add_seed(parser)
+    add_output(parser, "FOLDER", "output folder (created if missing)")
 
 
 def _sample(commands: Any) -> None:
@@ -251,10 +265,10 @@ def _sample(commands: Any) -> None:
         "new rows from a saved model",
         "Draw rows from the model's distribution of cases. For realistic rows fit with at most half gamma's limit.",
     )
-    _add_model(parser)
-    parser.add_argument("-n", type=_count, default=100, metavar="NUMBER", help="how many (default: %(default)s)")
-    _add_seed(parser)
-    _add_output(parser, "FILE", "the table to be written (.csv or .tsv)")
+    add_model(parser)
+    parser.add_argument("-n", type=count, default=100, metavar="NUMBER", help="how many (default: %(default)s)")
+    add_seed(parser)
+    add_output(parser, "FILE", "the table to be written (.csv or .tsv)")
 
 
 def _demo(commands: Any) -> None:
@@ -265,17 +279,17 @@ def _demo(commands: Any) -> None:
         "Make cases with hidden subgroups and controls without, contrast them, and write both tables, the latents, a "
         "picture and a report.",
     )
-    _add_seed(parser)
+    add_seed(parser)
     parser.add_argument(
         "-o", "--output", "--out", type=Path, default=Path("contrapca-demo"), metavar="FOLDER",
         help="folder for the results (default: %(default)s)",
     )  # fmt: skip
-    _add_force(parser)
+    add_force(parser)
 
 
 def _info(commands: Any) -> None:
     parser = _command(commands, "info", "describe a saved file", "Describe a saved model, path or posterior.")
-    _add_model(parser)
+    add_model(parser)
 
 
 def _completion(commands: Any) -> None:
@@ -283,197 +297,3 @@ def _completion(commands: Any) -> None:
         commands, "completion", "completion for your shell", "Print a script that completes commands and options."
     )
     parser.add_argument("for_shell", metavar="shell", choices=SHELLS, help=", ".join(SHELLS))
-
-
-# ---------------------------------------------------------------------- options that commands share
-
-
-def _add_tables(parser: argparse.ArgumentParser, *, labels: bool = True, blocks: bool = False) -> None:
-    parser.add_argument("cases", type=Path, nargs="?", help=f"the cases, or both groups with --group ({FORMATS})")
-    parser.add_argument(
-        "--background",
-        metavar="FILE_OR_VALUE",
-        help="controls table; with --group, the value that marks controls",
-    )
-    parser.add_argument("--group", metavar="COLUMN", help="column that marks cases and controls of one table")
-    if labels:
-        parser.add_argument("--labels", metavar="COLUMN", help="column to show with the results; not a feature")
-    if blocks:
-        parser.add_argument(
-            "--blocks",
-            metavar="COLUMN",
-            help="column with the donor, animal or plate of each row; not a feature. Rows of one block stay together, "
-            "and the same name in both groups is the same block",
-        )
-        parser.add_argument(
-            "--pairs",
-            metavar="COLUMN",
-            help="column with the pair of each row, such as a donor before and after treatment: like --blocks, and "
-            "every name must be in both groups",
-        )
-        parser.add_argument(
-            "--covariates",
-            nargs="+",
-            action="extend",
-            metavar="COLUMN",
-            help="columns such as age and sex (or age,sex), numbers or text; not features. Their effect is taken "
-            "out of both groups",
-        )
-    parser.add_argument(
-        "--ignore", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns to leave out"
-    )
-    parser.add_argument("--common", action="store_true", help="use only the columns that both tables have")
-    parser.add_argument(
-        "--sheet",
-        action="append",
-        metavar="NAME",
-        help="sheet of an Excel file (default: the first); give it twice for different sheets of cases and controls",
-    )
-    parser.add_argument("--layer", metavar="NAME", help="layer of an h5ad file (default: X)")
-    parser.add_argument(
-        "--mask",
-        metavar="COLUMN",
-        help="column of var of an h5ad file: which genes to use, or none for all (default: highly_variable, if any)",
-    )
-    _add_reading(parser)
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="read options from a TOML file; those given here come first"
-    )
-    parser.add_argument(
-        "--save-config", type=Path, metavar="FILE", help="write the options of this run to a TOML file for --config"
-    )
-
-
-def _add_contrast(parser: argparse.ArgumentParser) -> None:
-    """Tables, and a model to fit or a saved one."""
-    _add_tables(parser, blocks=True)
-    _add_method(parser, ["contrapca", "pcpca", "cpca"])
-    _add_no_test(parser)
-    parser.set_defaults(**dict.fromkeys(SETTINGS))  # None: with --model it matters whether they were given
-    parser.add_argument(
-        "--model", type=Path, metavar="FILE", help="a saved model of these tables, in place of fitting one"
-    )
-
-
-def _add_reading(parser: argparse.ArgumentParser) -> None:
-    """How files are read."""
-    parser = parser.add_argument_group("reading tables")  # type: ignore[assignment]
-    parser.add_argument(
-        "--missing",
-        nargs="+",
-        action="extend",
-        default=[],
-        metavar="WORD",
-        help="words or numbers that mean a missing value, such as ND or -999, besides empty cells, NA and the like",
-    )
-    parser.add_argument("--transpose", action="store_true", help="samples are columns of the files, not rows")
-    parser.add_argument("--percent", action="store_true", help="read 12%% as the number 0.12")
-    parser.add_argument("--thousands", action="store_true", help="read 1,234 as the number 1234")
-    parser.add_argument("--encoding", metavar="NAME", help="of text files, such as latin-1 (default: utf-8)")
-    header = parser.add_mutually_exclusive_group()
-    header.add_argument(
-        "--header", action="store_true", default=None, help="the first line contains column names (default: detected)"
-    )
-    header.add_argument("--no-header", dest="header", action="store_false", help="the first line contains values")
-
-
-def _add_method(parser: argparse.ArgumentParser, methods: list[str], *, gamma: bool = True) -> None:
-    parser.add_argument(
-        "--method", choices=methods, default=SETTINGS["method"], help=f"(default: {SETTINGS['method']})"
-    )
-    _add_components(parser)
-    if gamma:
-        parser.add_argument(
-            "--gamma",
-            type=_gamma,
-            default=SETTINGS["gamma"],
-            metavar="NUMBER",
-            help="strength of the contrast, 0 for none (default: auto, which is robust for finding directions)",
-        )
-    _add_scale(parser)
-
-
-def _add_scale(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--scale",
-        choices=["none", "group", "pooled"],
-        default=SETTINGS["scale"],
-        help="divide features by their standard deviation in each group, or within groups "
-        f"(default: {SETTINGS['scale']})",
-    )
-
-
-def _add_no_test(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-test", action="store_true", help="skip the test against chance")
-
-
-def _add_components(parser: argparse.ArgumentParser) -> None:
-    default = SETTINGS["components"]
-    parser.add_argument(
-        "--components", type=_count, default=default, metavar="NUMBER", help=f"dimensions (default: {default})"
-    )
-
-
-def _add_gammas(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--gammas",
-        type=_several,
-        metavar="NUMBER",
-        help="how many values of gamma (default: 40; 20 with missing values)",
-    )
-
-
-def _add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", type=Path, help="a file that contrapca saved (model.npz)")
-
-
-def _add_seed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", type=_seed, default=0, metavar="NUMBER", help="random seed (default: %(default)s)")
-
-
-def _add_output(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar=metavar, help=help)
-    _add_force(parser)
-
-
-def _add_force(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--force", action="store_true", help="overwrite existing files")
-
-
-# ---------------------------------------------------------------------- numbers
-
-
-def _count(text: str) -> int:
-    return _whole(text, 1)
-
-
-def _several(text: str) -> int:
-    return _whole(text, 2)
-
-
-def _seed(text: str) -> int:
-    return _whole(text, 0)
-
-
-def _whole(text: str, least: int) -> int:
-    try:
-        value = int(text)
-    except ValueError:
-        value = least - 1
-    if value < least:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, {least} or more")
-    return value
-
-
-def _gamma(text: str) -> float | str:
-    return text if text == "auto" else _number(text)
-
-
-def _number(text: str) -> float:
-    try:
-        value = float(text)
-    except ValueError:
-        value = math.nan
-    if not 0 <= value < math.inf:
-        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number, 0 or more")
-    return value

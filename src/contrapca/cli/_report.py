@@ -14,8 +14,9 @@ from ._config import parse
 from ._console import Console, caution, printable
 from ._fit import fitted_model, make_model
 from ._inputs import Inputs, read_inputs
+from ._options import SETTINGS
 from ._outputs import OutputError, check_outputs, staged
-from ._parser import SETTINGS, make_parser
+from ._parser import make_parser
 
 
 def report(options: Namespace, console: Console) -> None:

@@ -1,0 +1,194 @@
+"""Options that several commands of the command line share, and the numbers that they take."""
+
+from __future__ import annotations
+
+import argparse
+import math
+from functools import partial
+from pathlib import Path
+
+FORMATS = "CSV, TSV, TXT (also .gz or .zip), Excel, Parquet, NPY, NPZ, MTX or h5ad"
+SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "none"}  # of a new model, unless told
+
+
+def _whole(text: str, least: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, {least} or more")
+    return value
+
+
+seed, count, several = (partial(_whole, least=least) for least in (0, 1, 2))
+
+
+def number(text: str) -> float:
+    """A finite number, 0 or more."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number, 0 or more")
+    return value
+
+
+def _gamma(text: str) -> float | str:
+    return text if text == "auto" else number(text)
+
+
+# ---------------------------------------------------------------------- options
+
+
+def add_tables(parser: argparse.ArgumentParser, *, labels: bool = True, blocks: bool = False) -> None:
+    parser.add_argument("cases", type=Path, nargs="?", help=f"the cases, or both groups with --group ({FORMATS})")
+    parser.add_argument(
+        "--background",
+        metavar="FILE_OR_VALUE",
+        help="controls table; with --group, the value that marks controls",
+    )
+    parser.add_argument("--group", metavar="COLUMN", help="column that marks cases and controls of one table")
+    if labels:
+        parser.add_argument("--labels", metavar="COLUMN", help="column to show with the results; not a feature")
+    if blocks:
+        parser.add_argument(
+            "--blocks",
+            metavar="COLUMN",
+            help="column with the donor, animal or plate of each row; not a feature. Rows of one block stay together, "
+            "and the same name in both groups is the same block",
+        )
+        parser.add_argument(
+            "--pairs",
+            metavar="COLUMN",
+            help="column with the pair of each row, such as a donor before and after treatment: like --blocks, and "
+            "every name must be in both groups",
+        )
+        parser.add_argument(
+            "--covariates",
+            nargs="+",
+            action="extend",
+            metavar="COLUMN",
+            help="columns such as age and sex (or age,sex), numbers or text; not features. Their effect is taken "
+            "out of both groups",
+        )
+    parser.add_argument(
+        "--ignore", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns to leave out"
+    )
+    parser.add_argument("--common", action="store_true", help="use only the columns that both tables have")
+    parser.add_argument(
+        "--sheet",
+        action="append",
+        metavar="NAME",
+        help="sheet of an Excel file (default: the first); give it twice for different sheets of cases and controls",
+    )
+    parser.add_argument("--layer", metavar="NAME", help="layer of an h5ad file (default: X)")
+    parser.add_argument(
+        "--mask",
+        metavar="COLUMN",
+        help="column of var of an h5ad file: which genes to use, or none for all (default: highly_variable, if any)",
+    )
+    add_reading(parser)
+    parser.add_argument(
+        "--config", type=Path, metavar="FILE", help="read options from a TOML file; those given here come first"
+    )
+    parser.add_argument(
+        "--save-config", type=Path, metavar="FILE", help="write the options of this run to a TOML file for --config"
+    )
+
+
+def add_contrast(parser: argparse.ArgumentParser) -> None:
+    """Tables, and a model to fit or a saved one."""
+    add_tables(parser, blocks=True)
+    add_method(parser, ["contrapca", "pcpca", "cpca"])
+    add_no_test(parser)
+    parser.set_defaults(**dict.fromkeys(SETTINGS))  # None: with --model it matters whether they were given
+    parser.add_argument(
+        "--model", type=Path, metavar="FILE", help="a saved model of these tables, in place of fitting one"
+    )
+
+
+def add_reading(parser: argparse.ArgumentParser) -> None:
+    """How files are read."""
+    parser = parser.add_argument_group("reading tables")  # type: ignore[assignment]
+    parser.add_argument(
+        "--missing",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="WORD",
+        help="words or numbers that mean a missing value, such as ND or -999, besides empty cells, NA and the like",
+    )
+    parser.add_argument("--transpose", action="store_true", help="samples are columns of the files, not rows")
+    parser.add_argument("--percent", action="store_true", help="read 12%% as the number 0.12")
+    parser.add_argument("--thousands", action="store_true", help="read 1,234 as the number 1234")
+    parser.add_argument("--encoding", metavar="NAME", help="of text files, such as latin-1 (default: utf-8)")
+    header = parser.add_mutually_exclusive_group()
+    header.add_argument(
+        "--header", action="store_true", default=None, help="the first line contains column names (default: detected)"
+    )
+    header.add_argument("--no-header", dest="header", action="store_false", help="the first line contains values")
+
+
+def add_method(parser: argparse.ArgumentParser, methods: list[str], *, gamma: bool = True) -> None:
+    parser.add_argument(
+        "--method", choices=methods, default=SETTINGS["method"], help=f"(default: {SETTINGS['method']})"
+    )
+    add_components(parser)
+    if gamma:
+        parser.add_argument(
+            "--gamma",
+            type=_gamma,
+            default=SETTINGS["gamma"],
+            metavar="NUMBER",
+            help="strength of the contrast, 0 for none (default: auto, which is robust for finding directions)",
+        )
+    add_scale(parser)
+
+
+def add_scale(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--scale",
+        choices=["none", "group", "pooled"],
+        default=SETTINGS["scale"],
+        help="divide features by their standard deviation in each group, or within groups "
+        f"(default: {SETTINGS['scale']})",
+    )
+
+
+def add_no_test(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--no-test", action="store_true", help="skip the test against chance")
+
+
+def add_components(parser: argparse.ArgumentParser) -> None:
+    default = SETTINGS["components"]
+    parser.add_argument(
+        "--components", type=count, default=default, metavar="NUMBER", help=f"dimensions (default: {default})"
+    )
+
+
+def add_gammas(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument(
+        "--gammas",
+        type=several,
+        metavar="NUMBER",
+        help="how many values of gamma (default: 40; 20 with missing values)",
+    )
+
+
+def add_model(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("model", type=Path, help="a file that contrapca saved (model.npz)")
+
+
+def add_seed(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--seed", type=seed, default=0, metavar="NUMBER", help="random seed (default: %(default)s)")
+
+
+def add_output(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
+    parser.add_argument("-o", "--output", type=Path, required=True, metavar=metavar, help=help)
+    add_force(parser)
+
+
+def add_force(parser: argparse.ArgumentParser) -> None:
+    parser.add_argument("--force", action="store_true", help="overwrite existing files")
