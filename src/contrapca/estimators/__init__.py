@@ -9,11 +9,14 @@ from ._pcpca import PCPCA
 from ._persistence import (
     REGISTRY,
     UNIT_LENGTH,
-    group_names,
     load,
     plain_parameters,
     prefixes,
     restored,
+    restored_model,
+    restored_totals,
+    restored_units,
+    save_model,
     saved_fit,
     saved_solver,
 )

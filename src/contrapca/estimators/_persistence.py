@@ -50,10 +50,7 @@ def saved_fit(estimator: Any, fit: Fit) -> dict[str, Any]:
             arrays[name] = getattr(fit, name)
     facts: dict[str, Any] = {name: getattr(fit, name) for name in (*NUMBERS, "limit")}
     for name in MODELS:
-        model: LatentGaussian | None = getattr(fit, name)
-        if model is not None:
-            arrays |= {f"{name}.mean": model.mean, f"{name}.W": model.W}
-            facts[f"{name}.sigma2"] = model.sigma2
+        save_model(name, getattr(fit, name), facts, arrays)
     for prefix, units, along in zip(prefixes(len(fit.units)), fit.units, fit.variances, strict=True):
         arrays |= units.arrays(prefix) | {f"{prefix}.along": along}
     if fit.covariates is not None:
@@ -83,20 +80,36 @@ def saved_fit(estimator: Any, fit: Fit) -> dict[str, Any]:
     }
 
 
+def save_model(name: str, model: LatentGaussian | None, facts: dict[str, Any], arrays: dict[str, Any]) -> None:
+    """Add a distribution to the facts and arrays of a file, for `restored_model`."""
+    if model is not None:
+        arrays |= {f"{name}.mean": model.mean, f"{name}.W": model.W}
+        facts[f"{name}.sigma2"] = model.sigma2
+
+
 def prefixes(n_groups: int) -> list[str]:
     """The beginnings of the names of each group's arrays in a file, whatever the groups are called."""
     return ["foreground", "background", *(f"background{k}" for k in range(2, n_groups))][:n_groups]
 
 
-def group_names(facts: Mapping[str, Any]) -> tuple[tuple[str, ...], tuple[float, ...] | None]:
-    """Checked names and mix of the groups of a file."""
+def restored_units(
+    facts: Mapping[str, Any], arrays: Mapping[str, Array], features: tuple[str, ...] | None, n_features: int
+) -> Groups[Units]:
+    """The units of the groups of a file, checked."""
     names = tuple(group["name"] for group in facts["groups"])
     mix = None if facts["mix"] is None else tuple(float(part) for part in facts["mix"])
     if names[:1] != ("foreground",) or len(set(names)) < len(names) or not all(isinstance(n, str) for n in names):
         raise ValueError("its groups are impossible")
     if mix is not None and (len(mix) != len(names) - 1 or min(mix) < 0 or not np.isclose(sum(mix), 1.0)):
         raise ValueError("the parts of its backgrounds are impossible")
-    return names, mix
+    labelled = zip(facts["groups"], prefixes(len(names)), strict=True)
+    units = [Units.restored(group, arrays, label, features, n_features) for group, label in labelled]
+    return Groups.from_items(units, names, mix)
+
+
+def restored_totals(facts: Mapping[str, Any], units: Groups[Units]) -> Groups[float]:
+    """The total variance of each group of a file, checked."""
+    return units.like(float(check_number(group, "total", 0, LARGEST)) for group in facts["groups"])
 
 
 def plain_parameters(estimator: Any) -> dict[str, Any]:
@@ -122,7 +135,7 @@ def _plain(name: str, value: Any) -> Any:
 
 def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names: tuple[str, ...] | None) -> Fit:
     """The checked fit of a saved estimator."""
-    groups, (names_of_groups, mix) = facts["groups"], group_names(facts)
+    groups = facts["groups"]
     labels = prefixes(len(groups))
     shapes = ARRAYS | {f"{label}.along": "k" for label in labels}
     for name, letter in MODELS.items():
@@ -134,16 +147,15 @@ def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names:
         raise ValueError("its sizes are impossible")
     if not np.allclose(np.linalg.norm(found["components"], axis=0), 1, rtol=0, atol=UNIT_LENGTH):
         raise ValueError("its components are not of unit length")
-    parts = [Units.restored(group, arrays, label, names, D) for group, label in zip(groups, labels, strict=True)]
-    units = Groups.from_items(parts, names_of_groups, mix)
-    models = {name: _model(name, found, facts) for name in MODELS}
+    units = restored_units(facts, arrays, names, D)
+    models = {name: restored_model(name, found, facts) for name in MODELS}
     if models["model"] is not None and not k <= models["model"].W.shape[1] < D:
         raise ValueError("its components do not fit its model")
     largest = max(float(group["total"]) for group in groups)
     return Fit(
         units=units,
         variances=units.like(found[f"{label}.along"] for label in labels),
-        totals=units.like(float(check_number(group, "total", 0, LARGEST)) for group in groups),
+        totals=restored_totals(facts, units),
         inside=units.like(_inside(group, largest) for group in groups),
         solver=saved_solver(facts),
         gamma=check_number(facts, "gamma", 0, LARGEST),
@@ -177,7 +189,8 @@ def _inside(group: Mapping[str, Any], largest: float) -> float:
     return float(check_number(group, "inside", -reach, float(group["total"]) + reach))
 
 
-def _model(name: str, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> LatentGaussian | None:
+def restored_model(name: str, arrays: Mapping[str, Array], facts: Mapping[str, Any]) -> LatentGaussian | None:
+    """A distribution of a file, checked; None if the file has none of that name."""
     if f"{name}.W" not in arrays:
         return None
     sigma2 = check_number(facts, f"{name}.sigma2", SMALLEST, LARGEST)

@@ -10,20 +10,12 @@ import numpy as np
 from sklearn.base import clone
 
 from .._checks import check_count, check_fixed_gamma
-from .._util.archive import (
-    LARGEST,
-    SMALLEST,
-    check_arrays,
-    check_count_of,
-    check_number,
-    check_switch,
-    write_archive,
-)
+from .._util.archive import write_archive
 from .._util.arrays import Array, Rows
 from .._util.devices import float_type, namespace, put
 from .._util.display import shown_as_html
 from .._util.table import Table
-from ..estimators import REGISTRY, UNIT_LENGTH, WithStrength, group_names, plain_parameters, prefixes, saved_solver
+from ..estimators import REGISTRY, WithStrength
 from ..fitting import Fit, share_of
 from ..gaussian import LatentGaussian
 from ..groups import Groups
@@ -32,20 +24,9 @@ from ..moments import SolverChoice, mixed
 from ..rows import storage
 from ..subspaces import affinity, principal_angles, procrustes
 from ..units import Units, group_of
+from ._saving import fields_of_saved, saved_path
 
 KIND = "path"
-ARRAYS = {
-    "gammas": "G",
-    "eigenvalues": "Gd",
-    "noise_variance": "G",
-    "objective": "G",
-    "basis": "Dk",
-    "coordinates": "Gkd",
-    "loading_coordinates": "Gkr",
-    "axis_ratios?": "Gd",
-    "background_model.mean?": "D",
-    "background_model.W?": "Db",
-}
 
 
 @dataclass(frozen=True, eq=False)
@@ -337,64 +318,12 @@ class ContrastPath:
 
     def save(self, path: Any) -> None:
         """Write the path to a file that `contrapca.load` reads (npz and JSON, no pickle), atomically."""
-        plain = [name.removesuffix("?") for name in ARRAYS if "." not in name]
-        arrays = {name: value for name in plain if (value := getattr(self, name)) is not None}
-        facts: dict[str, Any] = {"groups": [], "solver": [self.solver.name, self.solver.reason]}
-        for prefix, name in zip(prefixes(len(self.units)), self.units.names, strict=True):
-            arrays |= self.units[name].arrays(prefix) | {f"{prefix}.along": self.variances[name]}
-            arrays[f"{prefix}.inside"] = self.subspace_variance[name]
-            facts["groups"].append({"name": name, "total": self.totals[name]} | self.units[name].facts())
-        if self.background_model is not None:
-            arrays |= {
-                "background_model.mean": self.background_model.mean,
-                "background_model.W": self.background_model.W,
-            }
-            facts["background_model.sigma2"] = self.background_model.sigma2
-        facts |= {"gamma_max_is_bound": self.gamma_max_is_bound, "solved": self.solved, "mix": self.units.mix}
-        facts |= {"estimator": type(self.estimator).__name__, "parameters": plain_parameters(self.estimator)}
-        for name in ("gamma_max", "auto_gamma"):
-            facts[name] = getattr(self, name) if np.isfinite(getattr(self, name)) else None
-        write_archive(path, KIND, facts, arrays, self.units.foreground.names)
+        write_archive(path, KIND, *saved_path(self), self.units.foreground.names)
 
     @classmethod
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> ContrastPath:
         """A path from the checked contents of a saved file."""
-        estimator, groups = REGISTRY[facts["estimator"]](**facts["parameters"]), facts["groups"]
-        if not isinstance(estimator, WithStrength):
-            raise ValueError("its estimator has no path")
-        labels, has_noise = prefixes(len(groups)), estimator._method.has_likelihood
-        shapes = ARRAYS | {f"{label}.along": "Gd" for label in labels} | {f"{label}.inside": "G" for label in labels}
-        may_not = ("gammas", "axis_ratios", *(name for name in shapes if name.endswith((".along", ".inside"))))
-        unknown = () if has_noise else ("noise_variance",)
-        found = check_arrays(arrays, shapes, names, may_be_nan=unknown, not_negative=may_not)
-        if np.any(np.diff(found["gammas"]) <= 0) or np.any(found["noise_variance"] <= 0):
-            raise ValueError("its gammas or noise variances are impossible")
-        basis = found["basis"]
-        if estimator.n_components != found["eigenvalues"].shape[1]:
-            raise ValueError("its number of components is impossible")
-        if not np.allclose(basis.T @ basis, np.eye(basis.shape[1]), atol=UNIT_LENGTH):
-            raise ValueError("its basis is not orthonormal")
-        background = None
-        if "background_model.W" in found:
-            sigma2 = check_number(facts, "background_model.sigma2", SMALLEST, LARGEST)
-            background = LatentGaussian(found["background_model.mean"], found["background_model.W"], sigma2)
-        D = basis.shape[0]
-        restored = [Units.restored(g, arrays, label, names, D) for g, label in zip(groups, labels, strict=True)]
-        units = Groups.from_items(restored, *group_names(facts))
-        return cls(
-            **{name: found.get(name) for key in ARRAYS if "." not in (name := key.removesuffix("?"))},  # type: ignore[arg-type]
-            subspace_variance=units.like(found[f"{label}.inside"] for label in labels),
-            variances=units.like(found[f"{label}.along"] for label in labels),
-            units=units,
-            totals=units.like(float(check_number(group, "total", 0, LARGEST)) for group in groups),
-            gamma_max=np.inf if facts["gamma_max"] is None else float(check_number(facts, "gamma_max", 0)),
-            auto_gamma=np.nan if facts["auto_gamma"] is None else float(check_number(facts, "auto_gamma", 0)),
-            gamma_max_is_bound=check_switch(facts, "gamma_max_is_bound"),
-            estimator=estimator,
-            solver=saved_solver(facts),
-            solved=check_count_of(facts, "solved"),
-            background_model=background,
-        )
+        return cls(**fields_of_saved(facts, arrays, names))
 
 
 def stacked(groups: Sequence[Groups[Any]]) -> Groups[Array]:
