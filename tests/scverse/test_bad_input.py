@@ -201,7 +201,7 @@ def test_damaged_models(unnamed):
         get.model(unnamed)
 
 
-@pytest.mark.parametrize("component", [3, -1, 1.5])
+@pytest.mark.parametrize("component", [4, 0, -1, 1.5])
 def test_components_that_are_not_there(unnamed, component):
     tl.contrapca(unnamed, **PLAIN)
     for call in (get.loadings, pl.loadings):

@@ -95,16 +95,16 @@ def test_loadings_are_tidy(full, need):
         assert part["rank"].tolist() == list(range(1, full.n_vars + 1))
         assert np.all(np.diff(np.abs(part["loading"])) <= 0)
         by_gene = part.set_index("gene").loc[full.var_names]
-        assert np.allclose(by_gene["loading"], full.varm["ContraPCs"][:, k], atol=1e-6)
+        assert np.allclose(by_gene["loading"], full.varm["ContraPCs"][:, k - 1], atol=1e-6)
         cases = (full.obs["condition"] == "case").to_numpy()
         assert np.allclose(by_gene["foreground_variance"], dense(full)[cases].var(axis=0))
         assert np.allclose(by_gene["background_variance"], dense(full)[~cases].var(axis=0))
 
 
 def test_loadings_of_one_component_and_of_a_mask(full):
-    few = get.loadings(full, component=1, n_genes=3)
+    few = get.loadings(full, component=2, n_genes=3)
     every = get.loadings(full)
-    assert few.to_dict("list") == every[every["component"] == 1].head(3).to_dict("list")
+    assert few.to_dict("list") == every[every["component"] == 2].head(3).to_dict("list")
     assert set(get.loadings(full, "masked")["gene"]) == set(full.var_names[full.var["few"]])
     assert get.loadings(full, "cpca")["gene"].str.startswith("X_own_").all()
     assert len(get.loadings(full, "cpca", n_genes=1000)) == 8

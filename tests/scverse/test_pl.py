@@ -35,7 +35,7 @@ def drawn(ax, need):
 
 
 def test_embedding_has_controls_in_grey(results, ax, need):
-    assert pl.embedding(results, components=(2, 0), ax=ax) is ax
+    assert pl.embedding(results, components=(3, 1), ax=ax) is ax
     shown, cases = drawn(ax, need), (results.obs["condition"] == "case").to_numpy()
     Z = results.obsm["X_contrapca"][:, [2, 0]]
     assert set(shown) == {"cases", "controls"}
@@ -72,12 +72,12 @@ def test_embedding_colours_by_anything(results, ax, color):
 def test_embedding_refuses_what_is_not_there(results, ax):
     with pytest.raises(ValueError, match=r"color='cell_typ' is neither .*Did you mean 'cell_type'\?"):
         pl.embedding(results, color="cell_typ", ax=ax)
-    with pytest.raises(ValueError, match=r"components=\(0, 3\) must be two of the 3 components"):
-        pl.embedding(results, components=(0, 3), ax=ax)
+    with pytest.raises(ValueError, match=r"components=\(1, 4\) must be two of the 3 components"):
+        pl.embedding(results, components=(1, 4), ax=ax)
 
 
 def test_loadings_are_ranked(results, ax):
-    assert pl.loadings(results, component=1, n_genes=4, ax=ax) is ax
+    assert pl.loadings(results, component=2, n_genes=4, ax=ax) is ax
     W = results.varm["ContraPCs"][:, 1]
     order = np.argsort(-np.abs(W))[:4]
     assert [label.get_text() for label in ax.get_yticklabels()] == results.var_names[order].tolist()

@@ -189,9 +189,9 @@ class PCPCA(Likelihood, Contrastive):
             return fit
         if gamma is None and not latents.contrast_axes and (shared := shared_components(fit)):
             warn(
-                f"PCPCA still shows what both groups share: along component{'s' * (len(shared) > 1)} {listed(shared)} "
-                "(counting from 0) the foreground varies barely more than the background, although gamma='auto' is "
-                "near its limit. "
+                f"PCPCA still shows what both groups share: along component{'s' * (len(shared) > 1)} "
+                f"{listed([k + 1 for k in shared])} the foreground varies barely more than the background, although "
+                "gamma='auto' is near its limit. "
                 "ContraPCA models what is shared without showing it; CPCA allows larger gammas."
             )
         return replace(fit, background_model=background_model(data, fit, settings))

@@ -179,7 +179,7 @@ class ContrastPath:
         previous, first = self.angles()
         columns = {name: getattr(self, name) for name in ("noise_variance", "objective")}
         columns = {"gamma": self.gammas} | columns
-        columns |= {f"eigenvalue_{k}": self.eigenvalues[:, k] for k in range(self.n_components)}
+        columns |= {f"eigenvalue_{k + 1}": self.eigenvalues[:, k] for k in range(self.n_components)}
         shares = self.shares()
         columns |= {f"{name}_share": shares[name].sum(axis=1) for name in shares.names}
         return Table(columns | {"angle_to_previous": previous[:, 0], "angle_to_first": first[:, 0]})

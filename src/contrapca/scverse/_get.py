@@ -8,7 +8,7 @@ import numpy as np
 
 from .._checks import check_count
 from ._obs import frame
-from ._results import stored_model
+from ._results import check_component, stored_model
 
 
 def model(adata: Any, key: str = "contrapca") -> Any:
@@ -46,7 +46,7 @@ def loadings(adata: Any, key: str = "contrapca", *, component: int | None = None
     key : str, default "contrapca"
         Key of `uns`: the function's name, or its `key_added`.
     component : int, optional
-        One component, counting from 0; by default all.
+        One component, counting from 1; by default all.
     n_genes : int, optional
         Number of genes of each component; by default all.
 
@@ -54,30 +54,30 @@ def loadings(adata: Any, key: str = "contrapca", *, component: int | None = None
     -------
     pandas.DataFrame
         One row for each component and gene, by component and then by magnitude of the loading. Columns: `component`,
-        `rank` (from 1), `gene`, `loading`, `foreground_variance` and `background_variance` of the gene.
+        `rank` (both from 1), `gene`, `loading`, `foreground_variance` and `background_variance` of the gene.
 
     Examples
     --------
     >>> import contrapca
     >>> adata = contrapca.datasets.make_cells(random_state=0)
     >>> contrapca.tl.contrapca(adata, groupby="condition", background="ctrl", blocks="donor", n_comps=2)
-    >>> contrapca.get.loadings(adata, component=0, n_genes=3)["rank"].tolist()
+    >>> contrapca.get.loadings(adata, component=1, n_genes=3)["rank"].tolist()
     [1, 2, 3]
     """
     fit = stored_model(adata, key)._state
     W, units = fit.loadings, fit.units
-    if component is not None and not 0 <= check_count(component, "component", least=0) < W.shape[1]:
-        raise ValueError(f"component={component} must be one of the {W.shape[1]} components, counting from 0.")
+    if component is not None:
+        check_component(component, W.shape[1])
     shown = W.shape[0] if n_genes is None else min(check_count(n_genes, "n_genes"), W.shape[0])
-    components = range(W.shape[1]) if component is None else [component]
-    orders = {k: np.argsort(-np.abs(W[:, k]), kind="stable")[:shown] for k in components}
+    components = range(1, W.shape[1] + 1) if component is None else [component]
+    orders = {k: np.argsort(-np.abs(W[:, k - 1]), kind="stable")[:shown] for k in components}
     genes = np.concatenate(list(orders.values()))
     return frame(
         {
             "component": np.repeat(list(components), shown),
             "rank": np.tile(np.arange(1, shown + 1), len(orders)),
             "gene": np.array(units.foreground.labels, dtype=object)[genes],
-            "loading": np.concatenate([W[order, k] for k, order in orders.items()]),
+            "loading": np.concatenate([W[order, k - 1] for k, order in orders.items()]),
             "foreground_variance": units.foreground.variance[genes],
             "background_variance": units.background.variance[genes],
         }

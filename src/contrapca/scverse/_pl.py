@@ -18,7 +18,7 @@ from ..plots import loadings as loading_bars
 from ..selection import LEAST_P
 from ._cells import choose
 from ._obs import column, did_you_mean, levels_of
-from ._results import stored, stored_choice, stored_model
+from ._results import check_component, stored, stored_choice, stored_model
 from ._tl import TEST
 
 POINT = {"s": 12, "linewidths": 0}
@@ -29,7 +29,7 @@ def embedding(
     key: str = "contrapca",
     *,
     color: str | None = None,
-    components: tuple[int, int] = (0, 1),
+    components: tuple[int, int] = (1, 2),
     ax: Any = None,
     show: bool = False,
 ) -> Any:
@@ -43,7 +43,8 @@ def embedding(
     color : str, optional
         Column of `obs`, or a gene, that colours all cells but the controls. Colours of `uns`, as scanpy stores them,
         are used.
-    components : two int, default (0, 1)
+    components : two int, default (1, 2)
+        Counting from 1, as on the axes.
     ax : matplotlib Axes, optional
     show : bool, default False
         Whether to show the figure.
@@ -55,9 +56,9 @@ def embedding(
     place = key if key in adata.obsm else f"X_{key}"
     params = stored(adata, key)["params"]
     Z = np.asarray(adata.obsm[place])
-    if not all(0 <= k < Z.shape[1] for k in components):
-        raise ValueError(f"components={components} must be two of the {Z.shape[1]} components, counting from 0.")
-    Z = Z[:, list(components)]
+    if len(components) != 2 or not all(1 <= k <= Z.shape[1] for k in components):
+        raise ValueError(f"components={components} must be two of the {Z.shape[1]} components, counting from 1.")
+    Z = Z[:, [k - 1 for k in components]]
     labels = np.atleast_1d(params["background"]).tolist()
     values = column(adata.obs, params["groupby"], "groupby", "adata.obs")
     controls = np.array([value in labels for value in values.tolist()], dtype=bool)
@@ -69,7 +70,7 @@ def embedding(
         _coloured(ax, adata, color, Z, ~controls)
     if len(ax.get_legend_handles_labels()[1]) > 1:
         ax.legend(frameon=False, title=color, loc="upper left", bbox_to_anchor=(1, 1))
-    names = [f"{place.removeprefix('X_')}{k + 1}" for k in components]  # as scanpy labels them, counting from 1
+    names = [f"{place.removeprefix('X_')}{k}" for k in components]  # as scanpy labels them
     ax.set(xlabel=names[0], ylabel=names[1], xticks=[], yticks=[])
     return shown(ax, show)
 
@@ -105,7 +106,7 @@ def _palette(adata: Any, color: str, levels: list[Any]) -> dict[Any, str]:
 
 
 def loadings(
-    adata: Any, key: str = "contrapca", *, component: int = 0, n_genes: int = 15, ax: Any = None, show: bool = False
+    adata: Any, key: str = "contrapca", *, component: int = 1, n_genes: int = 15, ax: Any = None, show: bool = False
 ) -> Any:
     """Bar plot of the genes with the largest loadings on one component.
 
@@ -113,7 +114,8 @@ def loadings(
     ----------
     adata, key, ax, show
         As for `contrapca.pl.embedding`.
-    component : int, default 0
+    component : int, default 1
+        Counting from 1.
     n_genes : int, default 15
         Number of genes.
 
@@ -122,11 +124,8 @@ def loadings(
     ax : matplotlib Axes
     """
     model, n_shown = stored_model(adata, key), check_count(n_genes, "n_genes")
-    if not 0 <= check_count(component, "component", least=0) < model.components_.shape[0]:
-        raise ValueError(
-            f"component={component} must be one of the {model.components_.shape[0]} components, counting from 0."
-        )
-    return shown(loading_bars(model, component, n_features=n_shown, ax=axes_or_current(ax)), show)
+    check_component(component, model.components_.shape[0])
+    return shown(loading_bars(model, component - 1, n_features=n_shown, ax=axes_or_current(ax)), show)
 
 
 def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool = False) -> Any:
@@ -146,7 +145,7 @@ def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool =
     k = np.arange(cases.size)
     ax.bar(k - 0.2, cases, 0.4, color=COLOURS[0], label="cases")
     ax.bar(k + 0.2, controls, 0.4, color=BACKGROUND_COLOUR, label="controls")
-    ax.set_xticks(k, [str(j) for j in k])
+    ax.set_xticks(k, [str(j + 1) for j in k])
     ax.set(xlabel="component", ylabel="variance")
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)

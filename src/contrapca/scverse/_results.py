@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import check_count
 from .._util.archive import pack, unpack
 from .._util.arrays import Array
 from .._util.text import listed
@@ -149,6 +150,12 @@ def stored_model(adata: Any, key: str) -> Any:
     texts = {name: np.array(value.tolist(), np.str_) for name, value in members.items() if value.dtype.kind in "OT"}
     source = f"adata.uns[{key!r}]['{MODEL}']"
     return restored(unpack(members | texts, source), source)
+
+
+def check_component(component: Any, n_components: int) -> None:
+    """Raise unless it is one of the components, counting from 1."""
+    if check_count(component, "component") > n_components:
+        raise ValueError(f"component={component} must be one of the {n_components} components, counting from 1.")
 
 
 def stored_choice(adata: Any, key: str) -> dict[str, Any]:
