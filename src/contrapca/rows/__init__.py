@@ -133,17 +133,16 @@ def opened(table: Any, memory_limit: Any = None) -> Any:
     """
     if isinstance(table, Blocked):
         return table
-    if library_of(type(table)) == "dask":
+    if _library(table) == "dask":
         from ._dask import DaskRows
 
         return DaskRows(table)
-    sources = table if isinstance(table, list | tuple) else [table]
-    as_array = isinstance(table, np.memmap) and memory_limit is None
-    if as_array or not sources or not all(map(_is_source, sources)):
+    several = isinstance(table, list | tuple) and len(table) > 0 and all(map(_is_source, table))
+    if not several and not (_is_source(table) and not (isinstance(table, np.memmap) and memory_limit is None)):
         if memory_limit is not None:
             bytes_of(memory_limit)
         return table
-    parts = [_part(one) for one in sources]
+    parts = [_part(one) for one in (table if several else [table])]
     for part in parts:
         if part.shape[1] != parts[0].shape[1] or _names(part) != _names(parts[0]):
             raise GroupError(
@@ -160,8 +159,12 @@ def map_rows(array: Any, function: Callable[[Rows], Array], n_columns: int | Non
     return _dask.map_rows(array, function, n_columns)
 
 
+def _library(table: Any) -> str:
+    return type(table).__module__.partition(".")[0]
+
+
 def _is_source(table: Any) -> bool:
-    return isinstance(table, str | os.PathLike | np.memmap) or library_of(type(table)) in ON_DISK
+    return isinstance(table, str | os.PathLike | np.memmap) or _library(table) in ON_DISK
 
 
 def _part(one: Any) -> Any:
@@ -169,7 +172,7 @@ def _part(one: Any) -> Any:
     if isinstance(one, np.memmap):
         return one
     if not isinstance(one, str | os.PathLike):
-        found = import_module(f"{__name__}._{library_of(type(one))}").source(one)
+        found = import_module(f"{__name__}._{_library(one)}").source(one)
         if found is None:
             raise TableFileError(
                 f"{one!r} is not a table: pass an array of two dimensions, or a group with a CSR matrix."
