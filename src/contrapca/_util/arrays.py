@@ -20,6 +20,19 @@ TINY = float(np.finfo(np.float64).tiny)
 is_sparse: Callable[[Rows], bool] = sp.issparse  # whether rows are a SciPy sparse array or matrix
 
 
+def canonical(rows: Rows) -> Rows:
+    """The rows with duplicate entries of a sparse matrix added up; SciPy allows duplicates."""
+    if is_sparse(rows) and not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
+def in_memory(table: Any) -> Rows:
+    """A table, or a block of one, as an array or CSR matrix."""
+    return canonical(table.tocsr() if hasattr(table, "tocsr") else np.asarray(table))
+
+
 def row_slices(n_rows: int, block: int) -> Iterator[slice]:
     """Yield consecutive slices of at most `block` rows that cover `n_rows` rows."""
     for start in range(0, n_rows, block):

@@ -3,7 +3,6 @@
 from ._columns import check_names, column_names, index_names, like_table
 from ._groups import Groups, Tables, feature_label
 from ._split import (
-    canonical,
     check_device_table,
     check_table,
     column_means,

@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array
 
-from .._util.arrays import Array, Rows, is_sparse
+from .._util.arrays import Array, Rows, canonical, is_sparse
 from .._util.devices import chosen, float_type, namespace, on_device, place_of
 from .._util.text import is_missing, listed, spelling
 from ..backgrounds import (
@@ -114,14 +114,6 @@ def without_mask(table: Any) -> Any:
     if isinstance(table, np.ndarray) and table.dtype == object:
         return np.where(np.vectorize(is_missing, otypes=[bool])(table), np.nan, table)
     return table
-
-
-def canonical(rows: Rows) -> Rows:
-    """The rows with duplicate entries of a sparse matrix added up; SciPy allows duplicates."""
-    if is_sparse(rows) and not rows.has_canonical_format:
-        rows = rows.copy()
-        rows.sum_duplicates()
-    return rows
 
 
 def split_groups(

@@ -23,7 +23,7 @@ from .._util.devices import LIBRARIES, library_of
 from .._util.memory import bytes_of, in_words
 from ..exceptions import GroupError, TableFileError
 from ._blocked import ONE_PASS_FEATURES, Blocked, FileRows, labelled_moments
-from ._lazy import in_memory, is_lazy, lazy_rows
+from ._lazy import is_lazy, lazy_rows, masked_columns
 
 APPLY_BYTES = 16 * 2**20  # of rows at a time, where a model is applied to them
 MEMORY_LIMIT = 256 * 2**20  # for blocks that are read from files, and their moments, unless told otherwise

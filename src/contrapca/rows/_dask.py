@@ -9,7 +9,7 @@ from typing import Any, TypeVar
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array, Rows, is_sparse
+from .._util.arrays import Array, Rows, in_memory, is_sparse
 from .._util.memory import in_words
 from .._util.optional import require
 from ..exceptions import GroupError
@@ -103,7 +103,7 @@ def map_rows(array: Any, function: Callable[[Rows], Array], n_columns: int | Non
     def of_block(block: Rows) -> Array:
         if block.shape[0] == 0:
             return np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)
-        return function(in_memory(block, str(dtype)))
+        return function(in_memory(block).astype(dtype, copy=False))
 
     if n_columns is None:
         return array.map_blocks(of_block, dtype=dtype, drop_axis=1, meta=np.empty((0,), dtype=dtype))
@@ -111,18 +111,10 @@ def map_rows(array: Any, function: Callable[[Rows], Array], n_columns: int | Non
     return array.map_blocks(of_block, dtype=dtype, chunks=chunks, meta=np.empty((0, n_columns), dtype=dtype))
 
 
-def in_memory(block: Any, dtype: str) -> Rows:
-    """A block as an array or CSR matrix of floats."""
-    rows: Any = block.tocsr() if hasattr(block, "tocsr") else np.asarray(block)
-    if is_sparse(rows) and not rows.has_canonical_format:
-        rows.sum_duplicates()
-    return rows.astype(dtype, copy=False)
-
-
 def _on_block(
     function: Callable[..., R], block: Any, dtype: str, kept: npt.NDArray[np.bool_] | None, pieces: list[Array | None]
 ) -> R:
-    rows = in_memory(block, dtype)
+    rows = in_memory(block).astype(dtype, copy=False)
     return function(rows if kept is None else rows[kept], *pieces)
 
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 
-from .._util.arrays import Rows, is_sparse
+from .._util.arrays import Rows, in_memory, is_sparse
+from .._util.devices import library_of
 from ._blocked import Blocked, FileRows
 
 LIBRARIES = ("anndata", "dask", "h5py", "zarr")  # anndata has types for sparse datasets, and for views
@@ -19,15 +19,14 @@ Mask = npt.NDArray[np.bool_]
 
 def is_lazy(table: Any) -> bool:
     """Whether the rows of a table are somewhere else than in memory."""
-    in_memory = isinstance(table, np.ndarray) or is_sparse(table)
-    return not in_memory and type(table).__module__.partition(".")[0] in LIBRARIES
+    return not isinstance(table, np.ndarray) and not is_sparse(table) and library_of(type(table)) in LIBRARIES
 
 
-def in_memory(table: Any, mask: Mask | None = None) -> Rows:
+def masked_columns(table: Any, mask: Mask | None = None) -> Rows:
     """Some columns of a table (None: all) as a plain array or CSR matrix, without a copy where possible."""
     if getattr(table, "format", "") == "csc" and not is_sparse(table):  # in a file, where rows cannot be read
         table = table.to_memory()
-    rows = sp.csr_array(table) if is_sparse(table) else np.asarray(table)
+    rows = in_memory(table)
     return rows if mask is None else rows[:, mask]
 
 
@@ -50,4 +49,4 @@ class _Columns:
         self.chunks = None if self.sparse else getattr(table, "chunks", None)
 
     def __getitem__(self, rows: slice) -> Rows:
-        return in_memory(self.table[rows], self.mask)
+        return masked_columns(self.table[rows], self.mask)

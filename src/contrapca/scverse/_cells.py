@@ -15,7 +15,7 @@ from ..blocks import Indices
 from ..exceptions import GroupError, warn
 from ..groups import Groups
 from ..moments import MAX_DENSE, DenseScatter, Moments
-from ..rows import in_memory, is_lazy, labelled_moments, lazy_rows
+from ..rows import is_lazy, labelled_moments, lazy_rows, masked_columns
 from ..tables import with_names
 from ._obs import column, did_you_mean, group_cells
 
@@ -75,7 +75,7 @@ class Cells:
         """The chosen columns of all cells in memory, shape (n_obs, D); a lazy table is read once."""
         if is_lazy(self.matrix) and getattr(self.matrix, "format", "") != "csc":
             return with_names(self.lazy()[:], self.names)
-        return with_names(in_memory(self.matrix, self.mask), self.names)
+        return with_names(masked_columns(self.matrix, self.mask), self.names)
 
     def lazy(self) -> Any:
         """The same of a lazy table, to be read block by block."""
