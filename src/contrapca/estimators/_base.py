@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._checks import SCALES, check_n_components, check_option
 from .._util.archive import write_archive
-from .._util.arrays import Array, Rows, canonical
+from .._util.arrays import Array, Rows
 from .._util.devices import float_type, namespace, on_device, place_of, put
 from .._util.display import Display
 from .._util.suggest import suggesting
@@ -26,6 +26,7 @@ from ..fitting import Fit, Latents, Settings, fit_data
 from ..groups import (
     Groups,
     Tables,
+    canonical,
     check_device_table,
     check_names,
     column_means,

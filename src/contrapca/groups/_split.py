@@ -29,14 +29,14 @@ from ._columns import check_same_columns, column_names, unconvertible_columns
 from ._groups import Groups, Tables, feature_label
 
 
-def check_table(table: Any, name: str, group: str = "foreground", memory_limit: Any = None, *, least: int = 2) -> Rows:
+def check_table(table: Any, name: str, group: str = "foreground", *, least: int = 2) -> Rows:
     """A 2-D float32 or float64 array (a view where possible), a CSR matrix, or rows that are read in blocks.
 
     Finiteness is checked later.
     """
     if on_device(table):
         return check_device_table(table, f"{name} ({group})", least_rows=least)
-    table = opened(table, memory_limit)
+    table = opened(table)
     if isinstance(table, Blocked):
         return _check_size(table, name, group, least)
     if getattr(getattr(table, "dtype", None), "kind", "") == "c":
