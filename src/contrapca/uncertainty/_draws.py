@@ -369,7 +369,7 @@ class ContrastPosterior:
             {} if self.noise_variance is None else {"noise_variance": self.noise_variance}
         )
         names = {
-            "coords": {"feature": self.feature_names, "component": list(range(self.estimate.shape[1]))},
+            "coords": {"feature": self.feature_names, "component": list(range(1, self.estimate.shape[1] + 1))},
             "dims": {"loadings": ["feature", "component"]},
         }
         if int(arviz.__version__.partition(".")[0]) >= 1:
