@@ -116,6 +116,17 @@ def counted_rows(rows: Rows, weights: Any, group: str) -> tuple[Rows, Array | No
     return rows, None if np.all(found == 1) else found, kept
 
 
+def check_labelled(y: Any, background_label: Any, background_weight: Any) -> None:
+    """Raise if `background_label` cannot tell the groups of stacked rows apart, or their weights are not stacked."""
+    if y is None:
+        raise GroupError(
+            f"background_label={background_label!r} needs y: one label per row of X. "
+            "Or pass the background table as background=."
+        )
+    if background_weight is not None:
+        raise GroupError("background_weight= is for a background= table: sample_weight= has one for each row of X.")
+
+
 def label_groups(y: Any, background_label: Any, n_rows: int) -> tuple[Codes, tuple[str, ...]]:
     """The group of each row, shape (n,), 0 for the foreground and k for the k-th background label; and their names."""
     wanted = list(background_label) if _is_list(background_label) else [background_label]

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._checks import generator
+from .._checks import check_option, generator
 from .._util.arrays import Array
 from ..gaussian import LatentGaussian
 
@@ -97,8 +97,7 @@ def make_toy(
         `foreground`, `background` (tables), `labels` (subgroup of each foreground row), `feature_names`, `covariance`
         (within each group), `plane` (2, 1; the axis that separates the subgroups), `description`.
     """
-    if kind not in TOY_COVARIANCES:
-        raise ValueError(f"kind={kind!r} is not valid. Choose one of {', '.join(map(repr, TOY_COVARIANCES))}.")
+    check_option(kind, "kind", tuple(TOY_COVARIANCES))
     matrix, distance = _toy_population(kind)
     rng = generator(random_state)
     labels = np.arange(n_foreground) % 2

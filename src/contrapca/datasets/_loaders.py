@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from .._checks import generator
+from .._checks import check_option, generator
 from . import _parsers
 from ._fetch import Form, Source, load_arrays, locate
 from ._images import pixel_names, random_patches
@@ -158,8 +158,7 @@ def load_corrupted_mnist(*, n: int = 5000, grass: str = "auto", random_state: An
     -----
     The paper standardises each group separately: ``scale="group"``. Its grass came from ImageNet.
     """
-    if grass not in GRASS:
-        raise ValueError(f"grass={grass!r} is not valid. Choose one of {', '.join(map(repr, GRASS))}.")
+    check_option(grass, "grass", GRASS)
     if not 1 <= n <= _parsers.N_DIGITS:
         raise ValueError(f"n={n} must be at least 1 and at most {_parsers.N_DIGITS}, the number of digits.")
     rng = generator(random_state)

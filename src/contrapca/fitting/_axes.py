@@ -54,8 +54,8 @@ class ShownAxes:
 
     def lift(self, U: Array, lengths: Array) -> tuple[Array, Array]:
         """Components (D, k), and W (D, r) whose first k columns have the same canonical signs, the others their own."""
-        components, W = U @ self.directions, (U * lengths) @ self.rotation
-        k = components.shape[1]
+        k, W = self.directions.shape[1], U * lengths
+        components, W = (U[:, :k], W) if self.ratios is None else (U @ self.directions, W @ self.rotation)
         signs = canonical_sign_of(np.hstack([components, W[:, k:]]))
         return components * signs[:k], W * signs
 

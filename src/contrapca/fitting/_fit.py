@@ -180,7 +180,7 @@ class Fit:
     @property
     def n_effective(self) -> float:
         """N = n (1 - gamma)."""
-        return self.units.foreground.weight * float(self.factors.sum())
+        return self.units.foreground.weight * (1 - self.gamma)
 
     @property
     def reconstruction_loss(self) -> float:

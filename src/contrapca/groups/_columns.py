@@ -36,6 +36,12 @@ def column_names(table: Any) -> list[Any] | None:
     return None if columns is None else list(columns)
 
 
+def text_names(table: Any) -> tuple[str, ...] | None:
+    """Column names of a data frame if all are strings; None for others, and for other tables."""
+    columns = column_names(table)
+    return tuple(columns) if columns and all(isinstance(column, str) for column in columns) else None
+
+
 def check_names(table: Any, names: list[str]) -> None:
     """Raise if the columns of a data frame are not the fitted features in the same order."""
     columns = column_names(table)

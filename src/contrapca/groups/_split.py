@@ -17,6 +17,7 @@ from .._util.text import is_missing, listed, spelling
 from ..backgrounds import (
     background_weights,
     check_all_present,
+    check_labelled,
     check_weights,
     counted_rows,
     label_groups,
@@ -27,6 +28,11 @@ from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
 from ..rows import Blocked, is_storage, opened, storage
 from ._columns import check_same_columns, column_names, unconvertible_columns
 from ._groups import Groups, Tables, feature_label
+
+COMPLEX = (
+    "Complex data not supported: the table's type is {}. Pass real numbers, for example real and imaginary parts as "
+    "separate columns."
+)
 
 
 def check_table(table: Any, name: str, group: str = "foreground", *, least: int = 2) -> Rows:
@@ -40,10 +46,7 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
     if isinstance(table, Blocked):
         return _check_size(table, name, group, least)
     if getattr(getattr(table, "dtype", None), "kind", "") == "c":
-        raise ValueError(
-            f"Complex data not supported: the table's type is {table.dtype}. Pass real numbers, for example real and "
-            "imaginary parts as separate columns."
-        )
+        raise ValueError(COMPLEX.format(table.dtype))
     if hasattr(table, "scatter"):
         raise TypeError(f"{name} needs rows, but the {group} was given as moments: pass the table.")
     if not isinstance(table, np.ndarray) and not is_sparse(table) and is_storage(table):
@@ -78,10 +81,7 @@ def check_device_table(table: Any, name: str, least_rows: int = 2) -> Rows:
     if table.ndim != 2:
         raise ValueError(f"{name} needs a table, rows by features, but this array has {table.ndim} dimensions.")
     if xp.isdtype(table.dtype, "complex floating"):
-        raise ValueError(
-            f"Complex data not supported: the table's type is {kind}. Pass real numbers, for example real and "
-            "imaginary parts as separate columns."
-        )
+        raise ValueError(COMPLEX.format(kind))
     if xp.isdtype(table.dtype, ("bool", "integral")):
         table = xp.astype(table, xp.float64)
     elif kind not in ("float32", "float64"):
@@ -164,13 +164,7 @@ def split_groups(
         weights = rows.like([sample_weight, *background_weights(background_weight, given)])
     elif background_label is not None:
         table = check_table(X, name)
-        if y is None:
-            raise GroupError(
-                f"background_label={background_label!r} needs y: one label per row of X. "
-                "Or pass the background table as background=."
-            )
-        if background_weight is not None:
-            raise GroupError("background_weight= is for a background= table: sample_weight= has one for each row of X.")
+        check_labelled(y, background_label, background_weight)
         group_of, group_names = label_groups(y, background_label, table.shape[0])
         check_all_present(group_of, y, background_label)
         _warn_of_spelling(y, background_label)

@@ -16,7 +16,7 @@ from .._util.arrays import EPS, Array, Rows, is_sparse
 from .._util.devices import host, namespace, outer, put
 from ..backgrounds import check_weights
 from ..exceptions import GroupError
-from ..groups import check_table, column_means, column_names
+from ..groups import check_table, column_means, text_names
 from ..rows import storage
 from ._choice import MAX_DENSE
 
@@ -206,10 +206,8 @@ class Moments:
         rows = check_table(X, "Moments")
         if rows.shape[1] > MAX_DENSE:
             raise ValueError(f"{rows.shape[1]} features are too many for a matrix of moments (at most {MAX_DENSE}).")
-        columns = column_names(X) or [None]
-        names = tuple(columns) if all(isinstance(column, str) for column in columns) else None
         weights = check_weights(sample_weight, rows.shape[0], "sample_weight")
-        return replace(cls.of_table(rows, weights), names=names)
+        return replace(cls.of_table(rows, weights), names=text_names(X))
 
     @classmethod
     def of_table(cls, rows: Rows, weights: Array | None) -> Moments:

@@ -9,9 +9,9 @@ from typing import Any
 import numpy as np
 
 from .._util.archive import check_arrays, read_archive, write_archive
-from ..backgrounds import background_weights, check_weights, label_groups, named_backgrounds
+from ..backgrounds import background_weights, check_labelled, check_weights, label_groups, named_backgrounds
 from ..exceptions import GroupError, ModelFileError
-from ..groups import check_table, column_names
+from ..groups import check_table, text_names
 from ._moments import ARRAYS, DenseScatter, Moments
 
 KIND = "stream"
@@ -111,17 +111,14 @@ def read_batch(
             moments[group], counts[group] = table, round(table.weight)
             continue
         rows = check_table(table, name, group, least=1)
-        columns = column_names(table) or [None]
-        names = tuple(columns) if all(isinstance(column, str) for column in columns) else None
         own = None if weights is None else np.asarray(weights)
         counts[group] = int(rows.shape[0])
         if group == "foreground":
             dtype = str(rows.dtype)
         if own is not None and own.shape == (rows.shape[0],) and not np.any(own):
             continue  # no row of this batch counts
-        moments[group] = replace(
-            Moments.of_table(rows, check_weights(weights, rows.shape[0], "sample_weight")), names=names
-        )
+        found = Moments.of_table(rows, check_weights(weights, rows.shape[0], "sample_weight"))
+        moments[group] = replace(found, names=text_names(table))
     return moments, counts, dtype
 
 
@@ -129,13 +126,7 @@ def _labelled(
     X: Any, y: Any, background_label: Any, sample_weight: Any, background_weight: Any, name: str
 ) -> dict[str, tuple[Any, Any]]:
     """The groups of a stacked batch."""
-    if y is None:
-        raise GroupError(
-            f"background_label={background_label!r} needs y: one label per row of X. "
-            "Or pass the background table as background=."
-        )
-    if background_weight is not None:
-        raise GroupError("background_weight= is for a background= table: sample_weight= has one for each row of X.")
+    check_labelled(y, background_label, background_weight)
     table = check_table(X, name, least=1)
     group_of, groups = label_groups(y, background_label, table.shape[0])
     if sample_weight is not None:

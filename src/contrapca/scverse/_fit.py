@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import check_option
 from .._util.arrays import Array, Rows
 from ..estimators import CPCA
 from ..selection import HeldOutContrast, held_out_contrast
@@ -47,8 +48,7 @@ def run_fit(
     cells = choose(adata, **choice)
     check_n_comps(n_comps, len(cells.names))
     check_writable(adata, copy)
-    if str(np.dtype(dtype)) not in DTYPES:
-        raise ValueError(f"dtype={dtype!r} is not valid. Choose one of {', '.join(map(repr, DTYPES))}.")
+    check_option(str(np.dtype(dtype)), "dtype", DTYPES)
     warn_of_donors(adata.obs, cells)
     model, latents, held_out = fitted(cells, estimator)
     results = fit_results(cells, model, latents, keys, adata.n_vars, dtype, settings, held_out)
