@@ -19,26 +19,8 @@ class PPCA(Likelihood):
         Number of latent dimensions d, 1 <= d < D.
     scale : bool, default False
         Divide each feature by its standard deviation first.
-    solver : {"auto", "eigh", "dual", "lanczos", "lbfgs"}, default "auto"
-        How the eigenvectors of complete rows are computed; `solver_` says what "auto" chose and why. With missing
-        values "auto" is "lbfgs".
-    mean : {"observed", "gls"}, default "observed"
-        Only with missing values. "observed" is the mean of the observed values, which is correct if values are missing
-        completely at random. "gls" is the generalised-least-squares mean given the model, which is also correct if
-        observed values decide what is missing.
-    n_init : int or "auto", default "auto"
-        Only with missing values: number of starts of the solver. The first uses moments of the observed values, the
-        others are random; the best is kept. "auto" is 5 if, on average, two features are both observed in fewer than
-        20 foreground rows for each latent dimension, since several maxima are then common, and 1 otherwise.
-    max_iter : int, default 1000
-        Maximum number of iterations of each start; a ConvergenceWarning says if they were not enough.
-    tol : float, default 1e-6
-        Tolerance for the relative gradient, the relative change of the objective and the relative error of an identity
-        that holds at the maximum. All three must be met, or be below 1e-4 if rounding prevents further progress.
-    random_state : None, int, Generator or RandomState
-        Random seed for the random starts; None with n_init="auto" is the seed 0.
-    progress : bool, default True
-        Show a progress bar on a terminal or in a notebook if gradient solvers take longer than two seconds.
+    solver, mean, n_init, max_iter, tol, random_state, progress
+        As for `PCPCA`: the solver for complete rows, and how missing values are treated.
 
     Attributes
     ----------

@@ -92,33 +92,20 @@ def read(
     *,
     name: str,
     needs_background: bool,
-    allow_missing: bool = False,
-    sample_weight: Any = None,
-    background_weight: Any = None,
     gamma: Any = None,
-    memory_limit: Any = None,
+    **given: Any,
 ) -> Tables:
-    """Check the groups as passed by the user: tables or moments."""
+    """Check the groups as passed by the user: moments, or tables with the arguments of `split_groups`."""
     others = named_backgrounds(background)
-    if not isinstance(X, Moments) and not any(isinstance(other, Moments) for other in others.values()):
+    if not any(isinstance(table, Moments) for table in (X, *others.values())):
         return split_groups(
-            X,
-            y,
-            background,
-            background_label,
-            name=name,
-            needs_background=needs_background,
-            allow_missing=allow_missing,
-            sample_weight=sample_weight,
-            background_weight=background_weight,
-            gamma=gamma,
-            memory_limit=memory_limit,
+            X, y, background, background_label, name=name, needs_background=needs_background, gamma=gamma, **given
         )
     if background is None and needs_background:
         raise GroupError(f"{name} contrasts two groups but was given one: pass background= as moments too.")
     if not isinstance(X, Moments) or not all(isinstance(other, Moments) for other in others.values()):
         raise GroupError("One group is given as Moments and the other as rows: use Moments.from_rows for both groups.")
-    if sample_weight is not None or background_weight is not None:
+    if given.get("sample_weight") is not None or given.get("background_weight") is not None:
         raise GroupError("Moments have no rows to weight: use Moments.from_rows(X, sample_weight=...).")
     groups = Groups.from_items([X, *others.values()], ("foreground", *others), mix_of(gamma, list(others)))
     for group in groups:
