@@ -1,7 +1,7 @@
 """Rows in, sufficient statistics out: means, scatter matrices and their contrast."""
 
 from ._choice import MAX_DENSE, SPECTRAL, SolverChoice, choose_solver, select_solver
-from ._collect import Complete, Incomplete, Scale, collect, collect_incomplete, read
+from ._collect import Complete, Incomplete, collect, collect_incomplete, read
 from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture, raw_gamma
 from ._dual import Basis, in_span, reduce_rows
 from ._folds import Fold, assign_folds, make_folds, ready, row_units, without
@@ -15,7 +15,6 @@ from ._moments import (
     Moments,
     RowScatter,
     Scatter,
-    dense_moments,
     pooled_deviation,
     rounding_variance,
     row_moments,

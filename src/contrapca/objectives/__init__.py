@@ -5,7 +5,6 @@ from ._complete import (
     Evaluation,
     contrastive_variance,
     least_losses,
-    moments_log_likelihood,
     reconstruction_loss,
     relative_log_likelihood,
 )

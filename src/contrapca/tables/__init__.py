@@ -2,5 +2,5 @@
 
 from ._align import align, align_to
 from ._data import DataTable, with_names
-from ._read import READABLE, TEXT, read_table
+from ._read import TEXT, read_table
 from ._text import write_filled
