@@ -255,7 +255,8 @@ def _findings_of_tables(tables: list[DataTable], options: Namespace, without: se
         texts |= {name: given.as_text(name).tolist() for name in beside if name not in without}
         if empty := [name for name in given.empty if name and name not in without]:
             found.append(both("empty column", f"{given.path!r} has no values in {listed(empty)}."))
-    found += dropped_columns({name: cells for name, cells in texts.items() if name not in _mixed(tables)})
+    mixed = {name for given in tables for name in given.mixed}
+    found += dropped_columns({name: cells for name, cells in texts.items() if name not in mixed})
     for option in ("labels", "blocks", "pairs", "group"):
         name = getattr(options, option, None)
         if name is not None:
@@ -267,10 +268,6 @@ def _findings_of_tables(tables: list[DataTable], options: Namespace, without: se
         others = set(tables[0].as_text(options.group).tolist()) - {options.background}
         found += swapped_names(others.pop(), options.background) if len(others) == 1 else []
     return found
-
-
-def _mixed(tables: list[DataTable]) -> set[str]:
-    return {name for given in tables for name in given.mixed}
 
 
 def _names_of_rows(table: DataTable) -> list[str] | None:

@@ -137,7 +137,7 @@ def attempt_fit(
     if limit is not None and gamma >= limit:
         return Attempt(None, "the noise variance goes to 0 (the optimiser stopped at a local maximum)")
     objectives = np.array([solution.objective for solution in solutions])
-    fit = replace(_result(data, latents, gamma, best, history, settings), init_objectives=objectives, limit=limit)
+    fit = replace(_result(data, latents, gamma, best, history), init_objectives=objectives, limit=limit)
     return Attempt(fit, unconverged=None if best.status == "converged" and settled else best)
 
 
@@ -163,7 +163,13 @@ def _warned(attempt: Attempt, data: Incomplete, settings: Settings) -> Fit:
     """The fit of an attempt, with a warning if it did not converge, or if the noise variance is arbitrary."""
     assert attempt.fit is not None
     if attempt.unconverged is not None:
-        _warn_not_converged(attempt.unconverged, settings)
+        solution = attempt.unconverged
+        warn(
+            f"The fit did not converge in {solution.n_iter} iterations ({solution.status}): the largest convergence "
+            f"residual is {solution.residual:.1e} (tol={settings.tol:g}). Raise max_iter, use a smaller gamma, or "
+            "scale the features (scale='pooled').",
+            ConvergenceWarning,
+        )
     assert attempt.fit.model is not None
     if not noise_is_determined(data.groups.foreground, attempt.fit.model.W):
         warn(
@@ -212,18 +218,7 @@ def _change(data: Incomplete, means: Groups[Array], sigma2: float) -> float:
     return max(changes)
 
 
-def _warn_not_converged(solution: GradientSolution, settings: Settings) -> None:
-    warn(
-        f"The fit did not converge in {solution.n_iter} iterations ({solution.status}): the largest convergence "
-        f"residual is {solution.residual:.1e} (tol={settings.tol:g}). Raise max_iter, use a smaller gamma, or scale "
-        "the features (scale='pooled').",
-        ConvergenceWarning,
-    )
-
-
-def _result(
-    data: Incomplete, latents: Latents, gamma: float, solution: GradientSolution, history: Array, settings: Settings
-) -> Fit:
+def _result(data: Incomplete, latents: Latents, gamma: float, solution: GradientSolution, history: Array) -> Fit:
     """The fit at a solution. W is determined only up to rotation, so its axes start from the singular vectors of W."""
     W, sigma2, groups = solution.W, solution.sigma2, data.groups
     U, lengths = principal_axes(W)

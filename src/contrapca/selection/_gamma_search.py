@@ -22,7 +22,7 @@ from ..exceptions import GroupError
 from ..fitting import HeldOut, Training, held_out, one_error_rule, path_directions, resolved
 from ..groups import Groups, Tables, split_groups
 from ..methods import Method
-from ..moments import Complete, DenseScatter, Moments, assign_folds, contrast, make_folds
+from ..moments import Complete, DenseScatter, assign_folds, contrast, make_folds
 from ..objectives import relative_log_likelihood
 from ..paths import ContrastPath, check_estimator, path_of_data
 from ..solvers import Spectrum, solve_path
@@ -283,7 +283,10 @@ def _likelihoods(tables: Tables, folds: Groups[Indices] | None, path: ContrastPa
     for fold in make_folds(tables, folds):
         # The scales are those of the path.
         train, test = (
-            side.map(lambda group, units: _dense(group).scaled(units.scale), path.units)
+            side.map(
+                lambda own, units: replace(own, scatter=DenseScatter(own.scatter.dense())).scaled(units.scale),
+                path.units,
+            )
             for side in (fold.left, fold.held)
         )
         scores, found = np.full(len(path), -np.inf), solve_path(train, path.gammas, rank)
@@ -294,7 +297,3 @@ def _likelihoods(tables: Tables, folds: Groups[Indices] | None, path: ContrastPa
                 C, W = contrast(test, float(gamma)), U * solution.lengths
                 scores[g] = relative_log_likelihood(C, W, C.matmul(W), solution.sigma2) / C.N
         yield scores
-
-
-def _dense(group: Moments) -> Moments:
-    return replace(group, scatter=DenseScatter(group.scatter.dense()))

@@ -65,17 +65,14 @@ def _quotes_cells(line: str, separator: str) -> bool:
 OTHER_ENCODING = "save it as CSV in UTF-8, or name its encoding, such as --encoding latin-1 or --encoding utf-16"
 
 
-def _said(encoding: str) -> str:
-    return "UTF-8" if encoding.lower().startswith("utf-8") else encoding
-
-
 @contextlib.contextmanager
 def text_errors(path: str) -> Iterator[None]:
     """Say which file cannot be read, and what to do about it."""
     try:
         yield
     except UnicodeDecodeError as error:
-        raise TableFileError(f"{path!r} is not {_said(error.encoding)} text: {OTHER_ENCODING}.") from error
+        encoding = "UTF-8" if error.encoding.lower().startswith("utf-8") else error.encoding
+        raise TableFileError(f"{path!r} is not {encoding} text: {OTHER_ENCODING}.") from error
     except UnicodeError as error:  # of UTF-16 without a byte-order mark
         raise TableFileError(f"{path!r} cannot be decoded ({error}): {OTHER_ENCODING}.") from error
     except (gzip.BadGzipFile, zipfile.BadZipFile, EOFError, zlib.error) as error:

@@ -165,7 +165,7 @@ def _complete_refits(tables: Tables, fit: Fit, method: Method) -> Refits:
     def refit(moments: Groups[tuple[Array, Array]], weights: Weights) -> Found:
         groups = moments.map(_resampled, weights, divisors)
         if basis is not None:  # the model's D counts the directions outside the span, too
-            groups = groups.map(lambda group: _with_features(group, tables.n_features))
+            groups = groups.map(lambda group: Moments(group.weight, np.zeros(tables.n_features), group.scatter))
         gamma = fit.gamma
         if limit := _own_limit(fit):
             gamma *= method.limit(groups, latents.rank, limit)[0] / limit
@@ -196,10 +196,6 @@ def _in_span(tables: Tables, units: Groups[Units]) -> tuple[Groups[Rows], Basis]
     moments = tables.rows.map(row_moments, tables.means).map(lambda group, known: group.scaled(known.scale), units)
     _, basis = reduce_rows(moments, 0)
     return moments.like(basis.R[a:b] for a, b in pairwise(basis.edges)), basis
-
-
-def _with_features(group: Moments, n_features: int) -> Moments:
-    return Moments(group.weight, np.zeros(n_features), group.scatter)
 
 
 def _resampled(moments: tuple[Array, Array], weights: Array, divisor: Array) -> Moments:
