@@ -29,8 +29,9 @@ def canonical(rows: Rows) -> Rows:
 
 
 def in_memory(table: Any) -> Rows:
-    """A table, or a block of one, as an array or CSR matrix."""
-    return canonical(table.tocsr() if hasattr(table, "tocsr") else np.asarray(table))
+    """A table, or a block of one, as a plain array or CSR matrix, without a copy where possible."""
+    rows = table.tocsr() if hasattr(table, "tocsr") else np.asarray(table)
+    return canonical(sp.csr_array(rows)) if is_sparse(rows) else rows
 
 
 def row_slices(n_rows: int, block: int) -> Iterator[slice]:
