@@ -18,8 +18,8 @@ from sklearn.base import clone
 import contrapca
 from conftest import make_groups
 from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, GammaSearch, Moments, RatioPCA, contrast_path, gamma_limits
-from contrapca import groups as groups_module
 from contrapca.exceptions import GroupError, MissingExtraError, NonFiniteError
+from contrapca.groups import _split as groups_module
 from contrapca.solvers import _spectral
 from devices import back, is_there, leaving, there
 

@@ -8,11 +8,10 @@ import numpy as np
 
 from .._util.arrays import Array
 from ..exceptions import InfeasibleGammaError
-from ..groups import Groups
 from ..limits import pcpca_limit
-from ..moments import Contrast, Moments
+from ..moments import Contrast
 from ..objectives import relative_log_likelihood
-from ..solvers import PATH_TOLERANCE, PathSpectrum, Solution, Spectrum, solve_path, solve_pcpca, top_eigenpairs
+from ..solvers import Solution, solve_path, solve_pcpca, top_eigenpairs
 
 # The default grid is limit * (1 - t^BEND) for t from 1 down to (almost) 0: dense near the limit.
 BEND, CLOSEST = 1.7, 1e-3
@@ -25,17 +24,12 @@ class Pcpca:
     name: str = "pcpca"
     has_likelihood: bool = True
 
-    def limit(self, groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[float, Array | None]:
-        return pcpca_limit(groups, d, near)
+    limit = staticmethod(pcpca_limit)
+    along = staticmethod(solve_path)
+    complete = staticmethod(solve_pcpca)
 
     def solve(self, contrast: Contrast, d: int, start: Array | None = None) -> Solution:
         return solve_pcpca(contrast, top_eigenpairs(contrast, d, start=start))
-
-    def along(self, groups: Groups[Moments], gammas: Array, d: int, tolerance: float = PATH_TOLERANCE) -> PathSpectrum:
-        return solve_path(groups, gammas, d, tolerance)
-
-    def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
-        return solve_pcpca(contrast, spectrum)
 
     def value(self, contrast: Contrast, solution: Solution) -> float:
         W = solution.spectrum.vectors * solution.lengths
