@@ -100,7 +100,7 @@ def test_numbers_along_the_path():
 
 def test_table():
     table = contrast_path(PCPCA(2), X, background=Y).table()
-    assert list(table)[:3] == ["gamma", "noise_variance", "objective"]
+    assert list(table)[:5] == ["gamma", "noise_variance", "objective", "eigenvalue_1", "eigenvalue_2"]
     assert table.n_rows == 40
 
 

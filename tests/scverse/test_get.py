@@ -91,6 +91,7 @@ def test_loadings_are_tidy(full, need):
     assert isinstance(table, need("pandas").DataFrame)
     assert list(table.columns) == ["component", "rank", "gene", "loading", "foreground_variance", "background_variance"]
     assert len(table) == 2 * full.n_vars
+    assert set(table["component"]) == {1, 2}
     for k, part in table.groupby("component"):
         assert part["rank"].tolist() == list(range(1, full.n_vars + 1))
         assert np.all(np.diff(np.abs(part["loading"])) <= 0)

@@ -88,6 +88,7 @@ def test_variance_of_both_groups(results, ax):
     assert pl.variance(results, ax=ax) is ax
     found, heights = results.uns["contrapca"], [bar.get_height() for bar in ax.patches]
     assert np.allclose(heights, [*found["variance"], *found["background_variance"]])
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
 
 
 def test_gamma_path(results, ax, unnamed):

@@ -177,6 +177,7 @@ def test_to_arviz(need):
     found = posterior.to_arviz()
     np.testing.assert_array_equal(np.asarray(found["posterior"]["loadings"]), posterior.loadings)
     assert list(found["posterior"]["feature"].values) == posterior.feature_names
+    assert list(found["posterior"]["component"].values) == list(range(1, posterior.n_shown + 1))
 
 
 # ---------------------------------------------------------------------- the data of the fit, given again
