@@ -78,31 +78,29 @@ class LatentGaussian:
         residual, length = storage(X).squared_lengths(X, self.mean, self.projection(), self.W)
         return cast(self.log_normaliser() - 0.5 * (residual / float(self.sigma2) + length), X)
 
-    def condition(self, X: Rows) -> Conditional | DeviceConditional:
+    def condition(self, X: Rows) -> Conditional:
         """All features given the observed ones, for dense rows whose missing values are NaN.
 
         With o the observed features of a row and M = sigma2 I + W_o'W_o, z | x_o ~ N(M^-1 W_o'(x_o - mean_o), sigma2
-        M^-1) (F9). Rows with the same missing features share their M; one product of masks with products of loadings
-        gives all M.
+        M^-1) (F9). Rows with the same missing features share their M, but not on a device, where finding them would not
+        pay; one product of masks with products of loadings gives all M.
         """
+        W, pattern = put(self.W, X), ...
         if on_device(X):
-            return self._condition_on_device(X)
-        observed = ~np.isnan(X)
-        packed, pattern = np.unique(np.packbits(observed, axis=1), axis=0, return_inverse=True)
-        masks = np.unpackbits(packed, axis=1, count=self.W.shape[0]).astype(np.float64)
-        inverses, log_determinants = masked_inverses(self.W, self.sigma2, masks)
-        centred, pattern = np.where(observed, X - self.mean, 0.0), pattern.reshape(-1)
-        inverses = inverses.transpose(2, 0, 1)
-        latent_mean = np.einsum("nij,nj->ni", inverses[pattern], centred @ self.W)
-        return Conditional(self, centred, masks, inverses, log_determinants, pattern, latent_mean)
-
-    def _condition_on_device(self, X: Any) -> DeviceConditional:
-        xp = namespace(X)
-        masks = xp.astype(~xp.isnan(X), xp.float64)
-        values = xp.astype(xp.where(masks > 0, X, xp.zeros_like(X)), xp.float64)
-        centred, W = (values - put(self.mean, X)) * masks, put(self.W, X)
-        inverses, log_determinants = device_inverses(W, self.sigma2, masks)
-        return DeviceConditional(self, W, centred, masks, inverses, log_determinants, times(inverses, centred @ W))
+            xp = namespace(X)
+            masks = xp.astype(~xp.isnan(X), xp.float64)
+            values = xp.astype(xp.where(masks > 0, X, xp.zeros_like(X)), xp.float64)
+            centred = (values - put(self.mean, X)) * masks
+            inverses, log_determinants = device_inverses(W, self.sigma2, masks)
+        else:
+            observed = ~np.isnan(X)
+            packed, pattern = np.unique(np.packbits(observed, axis=1), axis=0, return_inverse=True)
+            masks = np.unpackbits(packed, axis=1, count=W.shape[0]).astype(np.float64)
+            centred, pattern = np.where(observed, X - self.mean, 0.0), pattern.reshape(-1)
+            inverses, log_determinants = masked_inverses(W, self.sigma2, masks)
+            inverses = inverses.transpose(2, 0, 1)
+        latent_mean = times(inverses[pattern], centred @ W)
+        return Conditional(self, W, centred, masks, inverses, log_determinants, pattern, latent_mean)
 
     def sample(self, n: int, generator: np.random.Generator) -> Array:
         """`n` new rows, shape (n, D)."""
@@ -125,76 +123,23 @@ class LatentGaussian:
 
 @dataclass(frozen=True)
 class Conditional:
-    """The distribution of every feature of some rows given the observed ones (F11).
-
-    Attributes
-    ----------
-    model : LatentGaussian
-    centred : ndarray of shape (n, D)
-        Deviations from the mean, 0 where missing.
-    masks : ndarray of shape (P, D)
-        P patterns of missing values: 1 for observed, 0 for missing.
-    inverses : ndarray of shape (P, d, d)
-        M^-1 of each pattern.
-    log_determinants : ndarray of shape (P,)
-        log|M| of each pattern.
-    pattern : ndarray of shape (n,)
-        The pattern of each row.
-    latent_mean : ndarray of shape (n, d)
-    """
-
-    model: LatentGaussian
-    centred: Array
-    masks: Array
-    inverses: Array
-    log_determinants: Array
-    pattern: npt.NDArray[np.integer]
-    latent_mean: Array
-
-    def mean(self) -> Array:
-        """mean + W z, shape (n, D)."""
-        return self.model.mean + self.latent_mean @ self.model.W.T
-
-    def latent_covariance(self) -> Array:
-        """sigma2 M^-1 of each row, shape (n, d, d)."""
-        return (self.model.sigma2 * self.inverses)[self.pattern]
-
-    def log_prob(self) -> Array:
-        """log N(x_o; mean_o, A_o) of the observed values of each row, shape (n,); 0 for a row without any.
-
-        The quadratic form is |x_o - mean_o - W_o z|^2 / sigma2 + |z|^2, as for complete rows.
-        """
-        sigma2, Z = self.model.sigma2, self.latent_mean
-        constants = log_normaliser(self.masks.sum(axis=1), Z.shape[1], sigma2, self.log_determinants)
-        R = self.centred - (Z @ self.model.W.T) * self.masks[self.pattern]
-        quadratic = np.einsum("ij,ij->i", R, R) / sigma2 + np.einsum("ij,ij->i", Z, Z)
-        return np.asarray(constants)[self.pattern] - 0.5 * quadratic
-
-    def deviation(self) -> Array:
-        """Standard deviation of each unobserved feature, sqrt(sigma2 (1 + w_j'M^-1 w_j)), shape (n, D)."""
-        W = self.model.W
-        leverage = np.einsum("jk,pkl,jl->pj", W, self.inverses, W, optimize=True)
-        return np.sqrt(self.model.sigma2 * (1 + leverage))[self.pattern]
-
-    def draw(self, generator: np.random.Generator) -> Array:
-        """One draw of all features, shape (n, D); features of a row share its latent."""
-        sigma, (n, d) = np.sqrt(self.model.sigma2), self.latent_mean.shape
-        roots = np.linalg.cholesky(self.inverses)[self.pattern]
-        Z = self.latent_mean + sigma * np.einsum("nij,nj->ni", roots, generator.standard_normal((n, d)))
-        return self.model.mean + Z @ self.model.W.T + sigma * generator.standard_normal((n, self.model.mean.size))
-
-
-@dataclass(frozen=True)
-class DeviceConditional:
-    """`Conditional` for rows on a device, where every row has matrices of its own; arrays stay there.
+    """The distribution of every feature of some rows given the observed ones (F11); arrays are where the rows are.
 
     Attributes
     ----------
     model : LatentGaussian
     W : array of shape (D, d)
-    centred, masks : array of shape (n, D)
-    inverses : array of shape (n, d, d)
-    log_determinants : array of shape (n,)
+        Loadings of the model.
+    centred : array of shape (n, D)
+        Deviations from the mean, 0 where missing.
+    masks : array of shape (P, D)
+        P patterns of missing values: 1 for observed, 0 for missing.
+    inverses : array of shape (P, d, d)
+        M^-1 of each pattern.
+    log_determinants : array of shape (P,)
+        log|M| of each pattern.
+    pattern : ndarray of shape (n,), or ...
+        The pattern of each row; ... if every row has its own.
     latent_mean : array of shape (n, d)
     """
 
@@ -204,6 +149,7 @@ class DeviceConditional:
     masks: Any
     inverses: Any
     log_determinants: Any
+    pattern: Any
     latent_mean: Any
 
     def mean(self) -> Any:
@@ -212,37 +158,40 @@ class DeviceConditional:
 
     def latent_covariance(self) -> Any:
         """sigma2 M^-1 of each row, shape (n, d, d)."""
-        return float(self.model.sigma2) * self.inverses
+        return (float(self.model.sigma2) * self.inverses)[self.pattern]
 
     def log_prob(self) -> Any:
-        """log N(x_o; mean_o, A_o) of the observed values of each row, shape (n,); 0 for a row without any."""
+        """log N(x_o; mean_o, A_o) of the observed values of each row, shape (n,); 0 for a row without any.
+
+        The quadratic form is |x_o - mean_o - W_o z|^2 / sigma2 + |z|^2, as for complete rows.
+        """
         xp, sigma2, Z = namespace(self.W), float(self.model.sigma2), self.latent_mean
-        constants = log_normaliser(xp.sum(self.masks, axis=1), Z.shape[1], sigma2, self.log_determinants)
-        R = self.centred - (Z @ self.W.T) * self.masks
-        return constants - 0.5 * (xp.sum(R * R, axis=1) / sigma2 + xp.sum(Z * Z, axis=1))
+        constants: Any = log_normaliser(xp.sum(self.masks, axis=1), Z.shape[1], sigma2, self.log_determinants)
+        R = self.centred - (Z @ self.W.T) * self.masks[self.pattern]
+        return constants[self.pattern] - 0.5 * (xp.sum(R * R, axis=1) / sigma2 + xp.sum(Z * Z, axis=1))
 
     def deviation(self) -> Any:
         """Standard deviation of each unobserved feature, sqrt(sigma2 (1 + w_j'M^-1 w_j)), shape (n, D)."""
         xp, d = namespace(self.W), self.W.shape[1]
         leverage = xp.reshape(self.inverses, (-1, d * d)) @ pair_products(self.W).T
-        return xp.sqrt(float(self.model.sigma2) * (1 + leverage))
+        return xp.sqrt(float(self.model.sigma2) * (1 + leverage))[self.pattern]
 
     def draw(self, generator: np.random.Generator) -> Any:
-        """One draw of all features, shape (n, D), from the same random numbers as on the host."""
+        """One draw of all features, shape (n, D); features of a row share its latent."""
         xp, sigma, (n, d) = namespace(self.W), math.sqrt(self.model.sigma2), self.latent_mean.shape
-        roots = xp.linalg.cholesky(self.inverses)
+        roots = xp.linalg.cholesky(self.inverses)[self.pattern]
         Z = self.latent_mean + sigma * times(roots, put(generator.standard_normal((n, d)), self.W))
         noise = put(generator.standard_normal((n, self.model.mean.size)), self.W)
         return put(self.model.mean, self.W) + Z @ self.W.T + sigma * noise
 
 
 def times(matrices: Any, vectors: Any) -> Any:
-    """A_i v_i for matrices (n, d, d) and vectors (n, d) on a device, shape (n, d)."""
+    """A_i v_i for matrices (n, d, d) and vectors (n, d), shape (n, d)."""
     return namespace(matrices).sum(matrices * vectors[:, None, :], axis=2)
 
 
 def pair_products(W: Any) -> Any:
-    """w_jk w_jl of each feature j, shape (D, d d), on a device."""
+    """w_jk w_jl of each feature j, shape (D, d d)."""
     return namespace(W).reshape(W[:, :, None] * W[:, None, :], (W.shape[0], -1))
 
 

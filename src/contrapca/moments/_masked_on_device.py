@@ -31,11 +31,6 @@ class DeviceMaskedRows:
     weights: Any
 
     @cached_property
-    def square(self) -> float:
-        """Sum of all squared values."""
-        return float(self.column_squares().sum())
-
-    @cached_property
     def feature_counts(self) -> Array:
         """How many of the rows have each feature, by weight, shape (D,)."""
         return host(self.weights @ self.masks)
