@@ -12,6 +12,7 @@ from ..limits import rank_exceeds
 from ..moments import Complete, Contrast, MaskedGroup, Moments, alone
 from ..objectives import least_losses
 from ..solvers import (
+    Solution,
     contrast_axes,
     estimated_moments,
     is_iterated,
@@ -103,8 +104,11 @@ def show_axes(
     return ShownAxes(directions, rotation, variances, ratios)
 
 
-def variance_inside(V: Array, covariance: Array) -> float:
-    """Variance in the span of V (D, k), whose columns need not be orthonormal, from the covariance V'S V."""
+def variance_inside(solution: Solution, covariance: Array) -> float:
+    """Variance in the span of a solution's directions V, from the covariance V'S V: its trace if V is orthonormal."""
+    if solution.eigenvectors:
+        return float(np.trace(covariance))
+    V = solution.spectrum.vectors
     return float(np.trace(np.linalg.lstsq(V.T @ V, covariance, rcond=None)[0]))
 
 

@@ -62,8 +62,8 @@ def solve_complete(
     spectrum, totals = solution.spectrum, groups.map(Moments.total_variance)
     covariances = groups.like(spectrum.covariances(C))
     shown = show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features)
-    eigen = solution.eigenvectors
-    U = data.lift(C, spectrum.vectors, spectrum.values) if eigen else data.vectors(spectrum.vectors)
+    V = spectrum.vectors
+    U = data.lift(C, V, spectrum.values) if solution.eigenvectors else data.vectors(V)
     components, W = shown.lift(U, solution.lengths)
     objective, choice = method.value(C, solution), data.choice
     values = spectrum.values[: latents.n_shown] / groups.foreground.weight
@@ -77,7 +77,7 @@ def solve_complete(
         n_iter=spectrum.n_iter,
         solver=replace(choice, reason=f"{choice.reason}; {spectrum.note}") if spectrum.note else choice,
         model=LatentGaussian(groups.foreground.mean, W, solution.sigma2) if method.has_likelihood else None,
-        inside=covariances.map(lambda c: float(np.trace(c)) if eigen else variance_inside(spectrum.vectors, c)),
+        inside=covariances.map(lambda c: variance_inside(solution, c)),
         axis_ratios=shown.ratios,
         eigenvalues=values if shown.ratios is None else None,
         history=np.array([objective]),

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -164,7 +165,7 @@ def _solved_path(
         components[g] = coordinates[g] @ shown.directions
         loadings[g] = (coordinates[g] * solution.lengths) @ shown.rotation
         variances.append(shown.variances)
-        inside.append(covariances.map(lambda c, small=small: variance_inside(small, c)))  # type: ignore[misc]
+        inside.append(covariances.map(partial(variance_inside, solution)))
         if ratios is not None:
             ratios[g] = shown.ratios
         along = np.tensordot(factors(groups, gamma), list(shown.variances), 1)
