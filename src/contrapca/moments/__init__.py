@@ -1,9 +1,10 @@
 """Rows in, sufficient statistics out: means, scatter matrices and their contrast."""
 
+from ._basis import Basis
 from ._choice import MAX_DENSE, SPECTRAL, SolverChoice, choose_solver, select_solver
 from ._collect import Complete, Incomplete, collect, collect_incomplete, read
 from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture, raw_gamma
-from ._dual import Basis, in_span, reduce_rows
+from ._dual import in_span, reduce_rows
 from ._folds import Fold, assign_folds, make_folds, ready, row_units, without
 from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
 from ._masked_blocks import MaskedBlocks

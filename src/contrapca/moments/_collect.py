@@ -17,9 +17,10 @@ from ..groups import Groups, Tables, split_groups
 from ..rows import Blocked
 from ..sanity import warn_distant_means
 from ..units import Units
+from ._basis import Basis
 from ._choice import SolverChoice, choose_solver
 from ._contrast import Contrast
-from ._dual import Basis, reduce_rows
+from ._dual import reduce_rows
 from ._masked import MaskedGroup, observe, pooled_masked_deviation
 from ._masked_blocks import observe_blocks
 from ._moments import Moments, dense_moments, pooled_deviation, row_moments

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -16,7 +15,8 @@ from .._util.arrays import Array, row_slices
 from .._util.devices import on_device
 from ..groups import Groups
 from ..rows._numpy import centred
-from ._dual_on_device import DeviceBasis, reduce_device_rows
+from ._basis import Basis
+from ._dual_on_device import reduce_device_rows
 from ._moments import DenseScatter, Moments, RowScatter
 
 # Squared distance of a row from the span of the others, relative to its length, below which it is only rounding.
@@ -25,63 +25,22 @@ BLOCK_ROWS = 256  # sparse rows that are filled in at a time
 
 
 @dataclass(frozen=True)
-class HostBasis:
-    """An orthonormal basis Q of the span of the rows, defined by Z = R Q' and never formed.
+class HostBasis(Basis):
+    """A basis from a pivoted Cholesky factor.
 
     Attributes
     ----------
-    rows : ndarray of shape (k, D)
-        Z: the centred, scaled rows of all groups, one group after the other, times the roots of their weights.
-    R : ndarray of shape (k, size)
-        Their coordinates.
     pivots : ndarray of shape (rank,)
         Rows whose coordinates are a triangular matrix of full rank.
-    edges : tuple of int
-        Where the rows of each group begin, and where those of the last group end.
     """
 
-    rows: Array
-    R: Array
     pivots: npt.NDArray[np.integer]
-    edges: tuple[int, ...]
-
-    def of_group(self, k: int) -> HostBasis:
-        """The same basis for a contrast of group k alone."""
-        return replace(self, edges=(self.edges[k], self.edges[k + 1]))
-
-    def _weighted(self, coefficients: Sequence[float]) -> tuple[slice, Array]:
-        """The rows of the groups, and the coefficient of each in C, shape (rows, 1)."""
-        counts = np.diff(self.edges)
-        return slice(self.edges[0], self.edges[-1]), np.repeat(coefficients, counts)[:, None]
-
-    def matrix(self, coefficients: Sequence[float]) -> Array:
-        """C = sum_k c_k S_k in the coordinates of the features, shape (D, D)."""
-        inside, weights = self._weighted(coefficients)
-        return self.rows[inside].T @ (weights * self.rows[inside])
 
     def vectors(self, V: Array) -> Array:
-        """Q V in R^D for any V of shape (size, k), from Q = Z_p'L^-T with L the pivots' triangular coordinates.
-
-        A linear system is solved, so nearly dependent rows cost accuracy; for eigenvectors use `lift`.
-        """
+        """Q V, from Q = Z_p'L^-T with L the pivots' triangular coordinates."""
         rank = self.pivots.size
         L = self.R[self.pivots, :rank]
         return self.rows[self.pivots].T @ solve_triangular(L, V[:rank], lower=True, trans="T")
-
-    def lift(self, U: Array, values: Array, coefficients: Sequence[float]) -> Array:
-        """Eigenvectors Q U in R^D, shape (D, d), of C = Z'J Z, from those of R'J R, J the coefficients of the rows.
-
-        Since U = R'J R U / values, Q U = Z'(J R U / values): no system is solved, so nearly dependent rows do no harm.
-        Rounding leaves multiples of vectors of larger eigenvalues in those of smaller ones; orthonormalising in this
-        order removes them. The `values`, descending, must not be 0.
-        """
-        inside, weights = self._weighted(coefficients)
-        lifted = ((weights * (self.R[inside] @ U) / values).T @ self.rows[inside]).T
-        orthonormal, triangle = np.linalg.qr(lifted)
-        return orthonormal * np.sign(np.diagonal(triangle))
-
-
-Basis = HostBasis | DeviceBasis
 
 
 def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], Basis]:
@@ -113,7 +72,7 @@ def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], 
             rows[a:b] *= np.sqrt(scatter.weights)[:, None]
     # Use SciPy's BLAS and LAPACK here: NumPy's own threads would still be spinning while SciPy's factorise.
     R, pivots = _factor(dsyrk(1.0, rows.T, trans=1, lower=1), n_null, D)
-    return _scatters_of(groups, R, edges), HostBasis(rows, R, pivots, tuple(edges.tolist()))
+    return _scatters_of(groups, R, edges), HostBasis(rows, R, tuple(edges.tolist()), pivots)
 
 
 def in_span(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], int]:
