@@ -140,12 +140,22 @@ class Fit:
     @property
     def n_latent(self) -> int:
         """r."""
-        return self.n_shown if self.model is None else self.model.W.shape[1]
+        return self.W.shape[1]
+
+    @property
+    def latents(self) -> Latents:
+        """How many latent dimensions there are, and which are shown."""
+        return Latents(self.n_shown, self.n_latent, self.axis_ratios is not None)
+
+    @property
+    def W(self) -> Array:
+        """W of all latent dimensions, shape (D, r); the components if there is no model."""
+        return self.components if self.model is None else self.model.W
 
     @property
     def loadings(self) -> Array:
-        """W along the axes shown, shape (D, k); the components if there is no model."""
-        return self.components if self.model is None else self.model.W[:, : self.n_shown]
+        """W along the axes shown, shape (D, k)."""
+        return self.W[:, : self.n_shown]
 
     @property
     def decoder(self) -> Array:

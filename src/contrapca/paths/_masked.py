@@ -61,7 +61,7 @@ def masked_path_around(
     progress : bool
     """
     assert fit.model is not None
-    latents = Latents(fit.n_shown, fit.n_latent, fit.axis_ratios is not None)
+    latents = fit.latents
     known = replace(data.units, foreground=fit.units.foreground) if not fit.units.backgrounds else fit.units
     data = data.about(known.map(lambda units: units.origin))
     limit = upper_bound(data, latents.rank) if limit is None else limit

@@ -16,7 +16,7 @@ from .._util.arrays import Array, Rows
 from .._util.progress import Progress
 from .._util.threads import calm_threads, single_thread, worker_count
 from ..blocks import Pairs, resampled_weights, table_units
-from ..fitting import BACKTRACK, Fit, Latents, Settings, attempt_fit, solve_complete
+from ..fitting import BACKTRACK, Fit, Settings, attempt_fit, solve_complete
 from ..groups import Groups, Tables
 from ..methods import Method
 from ..moments import (
@@ -129,11 +129,10 @@ def bootstrap(
             "close to its limit, or there are too few rows. Use gamma='auto', a smaller gamma or fewer components."
         )
     W, sigma2 = (np.array(part) for part in zip(*succeeded, strict=True))
-    estimate = fit.components if fit.model is None else fit.model.W
     return ContrastPosterior(
-        W=_aligned(W, estimate, fit.n_shown)[None],
+        W=_aligned(W, fit.W, fit.n_shown)[None],
         noise_variance=sigma2[None] if method.has_likelihood else None,
-        W_estimate=estimate,
+        W_estimate=fit.W,
         n_shown=fit.n_shown,
         units=fit.units.foreground,
         kind="bootstrap",
@@ -156,8 +155,7 @@ def _own_limit(fit: Fit) -> float | None:
 def _complete_refits(tables: Tables, fit: Fit, method: Method) -> Refits:
     """A resample is a vector of weights, and its scatter a weighted product: no row is copied."""
     rows, divisors, basis = tables.rows, fit.units.map(lambda known: known.scale), None
-    latents = Latents(fit.n_shown, fit.n_latent, fit.axis_ratios is not None)
-    choice = choose_solver(tables)
+    latents, choice = fit.latents, choose_solver(tables)
     if choice.name == "dual":  # all happens in the span of the rows
         rows, basis = _in_span(tables, fit.units)
         divisors = rows.map(lambda table: np.ones(table.shape[1]))
@@ -172,8 +170,8 @@ def _complete_refits(tables: Tables, fit: Fit, method: Method) -> Refits:
         again = solve_complete(Complete(groups, fit.units, choice), method, latents, gamma)
         if again is None:
             return None
-        W = again.components if again.model is None else again.model.W
-        return W if basis is None else basis.vectors(W), 0.0 if again.model is None else again.model.sigma2
+        W, model = again.W, again.model
+        return W if basis is None else basis.vectors(W), 0.0 if model is None else model.sigma2
 
     def of(drawn: list[Weights], pool: ThreadPoolExecutor) -> Iterable[Found]:
         stacked = [np.column_stack(own) for own in zip(*drawn, strict=True)]
@@ -212,7 +210,7 @@ def _incomplete_refits(tables: Tables, fit: Fit) -> Refits:
     """
     assert fit.model is not None
     start = fit.model.W, fit.model.sigma2
-    latents, settings = Latents(fit.n_shown, fit.n_latent, fit.axis_ratios is not None), Settings()
+    latents, settings = fit.latents, Settings()
     rows = tables.rows.map(lambda table, known: table / known.scale, fit.units)
     attempts = ATTEMPTS if fit.gamma_search else 1
 

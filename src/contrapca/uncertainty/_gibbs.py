@@ -57,7 +57,6 @@ def sample_posterior(
     N, values, Q = eigenbasis(data, fit.gamma)
     random, sigma2, divergences = generator(random_state), None, 0
     d = fit.n_latent
-    estimate = fit.components if fit.model is None else fit.model.W
     if fit.model is not None:
         unit = fit.model.sigma2  # the sampler works in units of the noise, whatever the data's
         target = GibbsTarget(N, values / unit, d, power, sigma2_min / unit, fit.units.foreground.weight)
@@ -67,9 +66,9 @@ def sample_posterior(
     else:
         frames = _frames(power * values, d, draws, tune, chains, random, progress)
     posterior = ContrastPosterior(
-        W=align(Q @ frames, estimate),
+        W=align(Q @ frames, fit.W),
         noise_variance=sigma2,
-        W_estimate=estimate,
+        W_estimate=fit.W,
         n_shown=fit.n_shown,
         units=fit.units.foreground,
         kind="gibbs",
