@@ -85,7 +85,8 @@ class LatentGaussian:
         M^-1) (F9). Rows with the same missing features share their M, but not on a device, where finding them would not
         pay; one product of masks with products of loadings gives all M.
         """
-        W, pattern = put(self.W, X), ...
+        W = put(self.W, X)
+        pattern: Any = ...
         if on_device(X):
             xp = namespace(X)
             masks = xp.astype(~xp.isnan(X), xp.float64)
