@@ -117,7 +117,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         design, found = design_of(tables, X, background, *beside), None
         if design is not None:
             tables, found = without_covariates(tables, design)
-        fit = replace(self._solve(tables, self._collected(tables), gamma), covariates=found)
+        fit = replace(self._fitted(tables, self._collected(tables), gamma), covariates=found)
         if not isinstance(X, Moments | Blocked):
             validate_data(self, X, skip_check_array=True)
         self.__dict__.pop("_stream", None)  # batches before this fit no longer count
@@ -132,8 +132,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             refuse_devices(tables, type(self).__name__)
         return collect(tables, check_n_components(self.n_components, tables.n_features), self._scaling, self.solver)
 
-    def _solve(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
+    def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
         """From tables and their data to the solution."""
+        return self._solve(data, gamma)
+
+    def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
+        """From the data to the solution."""
         assert self._method is not None
         return fit_data(data, self._method, self._latents(), gamma, self._settings())
 

@@ -122,7 +122,7 @@ class CLVM(Likelihood):
             raise ValueError(f"{D} features are too many for CLVM (at most {MAX_DENSE}). Select some, or use PCPCA.")
         return collect(tables, latent, self._scaling, "eigh")
 
-    def _solve(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
+    def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
         assert isinstance(data, Complete)
         return fit_clvm(data, self.n_shared, self.n_foreground, tol=self.tol, max_iter=self.max_iter)
 

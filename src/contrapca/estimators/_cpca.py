@@ -27,11 +27,11 @@ class ContrastOfVariances(Contrastive):
     def _has_budget(self) -> bool:
         return isinstance(self.gamma, str) and self.gamma == "budget"
 
-    def _solve(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
+    def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
         assert isinstance(data, Complete)
         if gamma is None and self._has_budget:
             data, gamma = budgeted(data, self.n_components)
-        return super()._solve(tables, data, self._held_out_gamma(tables, data) if gamma is None else gamma)
+        return self._solve(data, self._held_out_gamma(tables, data) if gamma is None else gamma)
 
     def _held_out_gamma(self, tables: Tables, data: Complete) -> float:
         """The gamma that "auto" chooses; the same on every run."""

@@ -182,7 +182,7 @@ class PCPCA(Likelihood, Contrastive):
             raise ValueError(f"n_latent={r} is not possible with n_features={D}: it must be smaller.")
         return super()._collected(tables)
 
-    def _solve(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
+    def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
         latents, settings = self._latents(), self._settings()
         fit = fit_data(data, PCPCA_METHOD, latents, gamma, settings)
         if not data.groups.backgrounds:

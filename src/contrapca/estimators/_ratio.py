@@ -136,9 +136,9 @@ class RatioPCA(Decomposition):
         assert not isinstance(gamma, dict)
         return self.set_params(ridge=ridge_of_strength(gamma))  # type: ignore[no-any-return]
 
-    def _solve(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
+    def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
         assert isinstance(data, Complete)
-        return super()._solve(tables, data, self._method.automatic(data.groups) if gamma is None else gamma)
+        return self._solve(data, self._method.automatic(data.groups) if gamma is None else gamma)
 
     def _with_fit(self, fit: Fit) -> Self:
         super()._with_fit(fit)

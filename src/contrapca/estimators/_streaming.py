@@ -150,7 +150,7 @@ def _fit_of(self: Any, stream: Stream, gamma: float | None) -> Fit:
         needs_background=gamma != 0,
         gamma=getattr(self, "gamma", None),
     )
-    fit = self._solve(tables, self._collected(tables), gamma)
+    fit = self._fitted(tables, self._collected(tables), gamma)
     return replace(fit, units=fit.units.map(lambda units: replace(units, dtype=stream.dtype)))
 
 

@@ -145,7 +145,7 @@ def sparsity_path(
     model = clone(estimator).set_params(sparsity=int(grid[-1]))
     data = model._collected(tables)
     assert isinstance(data, Complete)
-    largest = model._solve(tables, data, model._strength())
+    largest = model._fitted(tables, data, model._strength())
     data = replace(data, groups=replace(data.groups, mix=largest.units.mix), units=largest.units)
     C = contrast(data.groups, largest.gamma)
     dense, n = top_eigenpairs(C, d), data.groups.foreground.weight

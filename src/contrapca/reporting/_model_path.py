@@ -42,7 +42,7 @@ def path_through(
         check_option(model.scale, "scale", model._scales)
         model = clone(model)
         data = model._collected(tables)
-        model._with_fit(model._solve(tables, data, model._strength()))
+        model._with_fit(model._fitted(tables, data, model._strength()))
         if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
             data = _data_again(model, tables)
     fit = model._state
