@@ -117,7 +117,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         design, found = design_of(tables, X, background, *beside), None
         if design is not None:
             tables, found = without_covariates(tables, design)
-        fit = replace(self._fitted(tables, self._collected(tables), gamma), covariates=found)
+        fit = self._fitted(tables, self._collected(tables), gamma)
+        fit = fit if found is None else replace(fit, covariates=found)
         if not isinstance(X, Moments | Blocked):
             validate_data(self, X, skip_check_array=True)
         self.__dict__.pop("_stream", None)  # batches before this fit no longer count

@@ -74,6 +74,10 @@ class Groups(Generic[T]):
         """Apply a function to each group's value, and to the values of `others` for the same group."""
         return self.like(map(function, self, *others))
 
+    def map_named(self, function: Callable[[str, T], R]) -> Groups[R]:
+        """Apply a function to each group's name and value."""
+        return self.like(map(function, self.names, self))
+
 
 @dataclass(frozen=True)
 class Tables:
