@@ -101,7 +101,7 @@ def test_one_group(visits, run):
 
 def test_a_report(visits, run, need):
     need("jinja2")
-    need("plotly")
+    need("jinja2")
     outcome = run("report", *TABLES, "--pairs", "donor", "--covariates", "age", "sex", "-o", "report.html", "--json")
     assert json.loads(outcome.out)["test"]["units"] == "24 + 24 blocks, 24 of them in both groups"
 
