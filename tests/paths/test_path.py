@@ -13,8 +13,10 @@ from contrapca import CPCA, PCPCA, PPCA, ContraPCA, Moments, contrast_path, gamm
 from contrapca._util.archive import read_archive, write_archive
 from contrapca.exceptions import InfeasibleGammaError, ModelFileError, NonFiniteError, RankError
 from contrapca.groups import Groups
+from contrapca.moments import DenseScatter, contrast
 from contrapca.results import ContrastPath
 from contrapca.solvers import solve_path
+from contrapca.solvers._path import has_no_more
 
 X, Y = make_groups(150, 120, 12)
 WIDE = make_groups(20, 15, 60, seed=1)
@@ -347,3 +349,18 @@ def test_columns_in_another_order(need):
         draws.latent_posterior(left[names[::-1]])
     numbered = contrast_path(PCPCA(2), pd.DataFrame(X), background=pd.DataFrame(Y))
     assert not hasattr(numbered.model(numbered.gammas[9]), "feature_names_in_")
+
+
+@pytest.mark.parametrize("shift", [0.0, -50.0], ids=["some positive", "all negative"])
+def test_a_factor_tells_whether_an_eigenvalue_was_missed(shift):
+    rng = np.random.default_rng(0)
+    Q = np.linalg.qr(rng.standard_normal((30, 30)))[0]
+    values = np.sort(rng.uniform(1, 40, 30))[::-1] + shift
+    values[4] = values[3] - 1e-11  # a tie of the fourth and the fifth
+    C = contrast(Groups.of(Moments(10.0, np.zeros(30), DenseScatter(10 * (Q * values) @ Q.T))), 0.0)
+    for d in (1, 3, 4, 8):
+        assert has_no_more(C, values[:d], Q[:, :d], 1e-9)
+        missed = [k for k in range(d + 1) if k != max(d - 2, 0)]  # one of the first was not found
+        assert not has_no_more(C, values[missed], Q[:, missed], 1e-9)
+    assert has_no_more(C, values[[0, 1, 2, 4]], Q[:, [0, 1, 2, 4]], 1e-9)  # either of the tie will do
+    assert not has_no_more(C, values[[0, 1, 2, 4]], Q[:, [0, 1, 2, 4]], 1e-13)
