@@ -46,7 +46,7 @@ TABLES = ("as they are", "differences", "differences, PPCA", "within pairs")
 
 def config(*, quick: bool) -> Json:
     """How many data sets of each setting."""
-    return {"tests": 5 if quick else 300, "responses": 8 if quick else 100}
+    return {"tests": 5 if quick else 500, "responses": 8 if quick else 200}
 
 
 def run(config: Json, tick: Tick) -> Json:
