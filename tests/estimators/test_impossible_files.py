@@ -22,6 +22,7 @@ THINGS = {
     "ContraPCA": lambda: ContraPCA(2).fit(X, background=Y),
     "CLVM": lambda: CLVM(2, 2).fit(X, background=Y),
     "RatioPCA": lambda: RatioPCA(2).fit(X, background=Y),
+    "covariates": lambda: PPCA(2).fit(X, covariates=np.array([[i / 7, "abc"[i % 3]] for i in range(60)], dtype=object)),
     "two backgrounds": lambda: PCPCA(2).fit(X, background={"a": Y[:25], "b": Y[25:]}),
     "path": lambda: contrast_path(PCPCA(2), X, background=Y, gammas=[0.0, 0.3]),
     "path of ContraPCA": lambda: contrast_path(ContraPCA(2), X, background=Y, gammas=[0.0, 0.1]),
@@ -32,7 +33,7 @@ THINGS = {
 }
 ANYTHING_ELSE = ("x", [], {}, None, np.nan)  # where a number is wanted
 NEGATIVE, NOT_POSITIVE = (-1, -1e-3, *ANYTHING_ELSE), (0, -1.0, np.inf, *ANYTHING_ELSE)
-MAY_BE_NONE = {"limit", "gamma_max", "auto_gamma", "noise_variance_estimate"}  # where there is none
+MAY_BE_NONE = {"limit", "gamma_max", "auto_gamma", "noise_variance_estimate", "covariates"}  # where there is none
 FACTS = {
     "gamma": (np.inf, *NEGATIVE),
     "objective": (np.inf, -np.inf, *ANYTHING_ELSE),
@@ -56,6 +57,10 @@ FACTS = {
     "gamma_search": ([{"gamma": -1.0, "outcome": "x"}], [{"gamma": np.nan, "outcome": "x"}], [{}], [3], 3),
     "parameters": ({"n_components": 7}, {"magic": 1}, 3),
     "estimator": ("PPCA", "magic", 3),
+    "covariates": (
+        *([], 3, "x", {}, np.nan, [3], [{}], [{"name": "age"}], [{"name": "age", "levels": None}]),
+        *([{"name": 3, "levels": None}] * 3, [{"name": "a", "levels": 3}], [{"name": "a", "levels": ["x", 1, 2, 3]}]),
+    ),
     "mix": ([2.0], [-1.0], [np.nan], [0.2] * 5, 3, "x"),
 }
 OF_A_GROUP = {
@@ -68,7 +73,7 @@ OF_A_GROUP = {
 FREE = {"method"}  # names of methods are not known to those who keep draws
 SIGNED = (  # arrays that may be negative, or of any size
     *("components", "eigenvalues", "history", "init_objectives", "objective", "coordinates", "loading_coordinates"),
-    *("basis", "W", "W_estimate", "scatter", "mean"),
+    *("basis", "W", "W_estimate", "scatter", "mean", "reference", "coefficients"),
 )
 MAY_BE_NAN = {("path of CPCA", "noise_variance")}  # CPCA has none
 

@@ -75,11 +75,8 @@ class Regression:
             return None
         shapes = {"covariates.reference": "q", "covariates.coefficients": "qD"}
         reference, coefficients = check_arrays(arrays, shapes).values()
-        columns = tuple(
-            Column(str(one["name"]), None if one["levels"] is None else tuple(map(str, one["levels"]))) for one in facts
-        )
-        found = cls(columns, reference, coefficients)
-        if len(found.names) != reference.size or coefficients.shape[1] != n_features or not columns:
+        found = cls(tuple(Column.restored(one) for one in facts), reference, coefficients)
+        if not found.columns or len(found.names) != reference.size or coefficients.shape[1] != n_features:
             raise ValueError("its covariates do not fit its coefficients")
         return found
 
