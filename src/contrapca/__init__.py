@@ -10,7 +10,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from . import datasets, exceptions, get, pl, plots, results, theory, tl
     from .covariates import regress_out
-    from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, RatioPCA, SparseCPCA
+    from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, KernelCPCA, RatioPCA, SparseCPCA
     from .limits import gamma_limits
     from .moments import Moments, memory_estimate
     from .pairs import within_pairs
@@ -36,6 +36,7 @@ _HOMES = {
     "CPCA": "estimators",
     "ContraPCA": "estimators",
     "GammaSearch": "selection",
+    "KernelCPCA": "estimators",
     "Moments": "moments",
     "PCPCA": "estimators",
     "PPCA": "estimators",
@@ -67,6 +68,7 @@ __all__ = [
     "PPCA",
     "ContraPCA",
     "GammaSearch",
+    "KernelCPCA",
     "Moments",
     "RatioPCA",
     "SparseCPCA",

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from ._util.devices import cast, float_type, namespace, on_device, put, stacked
 from ._util.text import default_names
 from .groups import Groups, check_names, check_table, column_means, feature_label
 from .rows import Blocked, blocks, storage
+
+T = TypeVar("T")
 
 # How far column means may be from those of a fit: in standard deviations (more for GLS means), and relative (for
 # float32).
@@ -139,15 +141,15 @@ def check_same_tables(
             _refuse(name, f"it has {weight:g} rows, but the fit had {known.weight:g}")
 
 
-def group_of(units: Groups[Units], center: str) -> Units:
-    """The units of the group named by `center`; "background" is also the name of a single background."""
-    if center == "background" and center not in units.names:
-        if not units.backgrounds:
+def group_of(groups: Groups[T], center: str) -> T:
+    """The value of the group named by `center`; "background" is also the name of a single background."""
+    if center == "background" and center not in groups.names:
+        if not groups.backgrounds:
             raise ValueError("center='background' needs a model that was fitted with a background.")
-        if len(units.backgrounds) == 1:
-            return units.backgrounds[0]
-    check_option(center, "center", units.names if units.backgrounds else ("foreground", "background"))
-    return units[center]
+        if len(groups.backgrounds) == 1:
+            return groups.backgrounds[0]
+    check_option(center, "center", groups.names if groups.backgrounds else ("foreground", "background"))
+    return groups[center]
 
 
 def _refuse(name: str, how: str) -> None:

@@ -5,6 +5,7 @@ from ._clvm import CLVM
 from ._contrapca import ContraPCA
 from ._cpca import CPCA
 from ._display import component_table, html_inner, mimebundle, top_features
+from ._kernel import KernelCPCA
 from ._pcpca import PCPCA
 from ._persistence import (
     REGISTRY,

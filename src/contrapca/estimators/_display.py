@@ -53,7 +53,7 @@ def component_table(model: Any) -> Table:
     """One row for each component: how much each group varies along it."""
     fit = model._state
     columns: dict[str, Any] = {
-        "component": np.arange(1, model.components_.shape[0] + 1),
+        "component": np.arange(1, fit.variances.foreground.size + 1),
         "case variance": fit.variances.foreground,
         "share of cases": fit.shares.foreground,
     }

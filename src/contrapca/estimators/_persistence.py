@@ -206,7 +206,7 @@ def load(path: Any) -> Any:
 
     Returns
     -------
-    PPCA, CPCA, PCPCA, CLVM, ContrastPath, ContrastPosterior or Moments
+    an estimator, ContrastPath, ContrastPosterior or Moments
         Models are fitted: they transform, score and sample exactly like the saved ones.
 
     Raises

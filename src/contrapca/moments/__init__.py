@@ -6,6 +6,17 @@ from ._collect import Complete, Incomplete, collect, collect_incomplete, read
 from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture, raw_gamma
 from ._dual import in_span, reduce_rows
 from ._folds import Fold, assign_folds, make_folds, ready, row_units, without
+from ._kernel import (
+    FLOAT32_TOLERANCE,
+    KERNELS,
+    FeatureSpace,
+    Kernel,
+    check_definite,
+    check_precomputed,
+    choose_landmarks,
+    median_bandwidth,
+)
+from ._kernel import TOLERANCE as KERNEL_TOLERANCE
 from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
 from ._masked_blocks import MaskedBlocks
 from ._masked_on_device import DeviceMaskedRows

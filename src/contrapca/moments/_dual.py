@@ -71,7 +71,7 @@ def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], 
         if scatter.weights is not None:
             rows[a:b] *= np.sqrt(scatter.weights)[:, None]
     # Use SciPy's BLAS and LAPACK here: NumPy's own threads would still be spinning while SciPy's factorise.
-    R, pivots = _factor(dsyrk(1.0, rows.T, trans=1, lower=1), n_null, D)
+    R, pivots = pivoted_factor(dsyrk(1.0, rows.T, trans=1, lower=1), n_null, D)
     return _scatters_of(groups, R, edges), HostBasis(rows, R, tuple(edges.tolist()), pivots)
 
 
@@ -98,8 +98,8 @@ def in_span(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], int]
         for part in row_slices(scatter.rows.shape[0], BLOCK_ROWS):
             block, place = scatter.centred(part), slice(start + part.start, start + part.stop)
             gram[:, place] = np.concatenate([other.products(block) for other in scatters])
-    backgrounds = _factor(gram[n:, n:].copy(order="F"), 0, D)[1].size
-    R, pivots = _factor(gram, n_null, D)
+    backgrounds = pivoted_factor(gram[n:, n:].copy(order="F"), 0, D)[1].size
+    R, pivots = pivoted_factor(gram, n_null, D)
     return _scatters_of(groups, R, edges), pivots.size - backgrounds
 
 
@@ -109,14 +109,16 @@ def _row_scatters(groups: Groups[Moments]) -> tuple[list[RowScatter], npt.NDArra
     return scatters, np.cumsum([0, *(scatter.rows.shape[0] for scatter in scatters)])
 
 
-def _factor(gram: Array, n_null: int, D: int) -> tuple[Array, npt.NDArray[np.integer]]:
+def pivoted_factor(
+    gram: Array, n_null: int, D: int, tolerance: float = RANK_TOLERANCE
+) -> tuple[Array, npt.NDArray[np.integer]]:
     """R with R R' = gram, whose lower triangle is given (and overwritten), and `n_null` zero columns; the pivots."""
     # Rows of unit length: dependence is then judged relative to each row, not to the largest row of either group.
     lengths = np.sqrt(np.diagonal(gram))
     lengths[lengths == 0] = 1.0
     gram /= lengths
     gram /= lengths[:, None]
-    factor, pivots, rank, _ = dpstrf(gram, tol=RANK_TOLERANCE, lower=1, overwrite_a=1)
+    factor, pivots, rank, _ = dpstrf(gram, tol=tolerance, lower=1, overwrite_a=1)
     rank = min(rank, D)
     R = np.zeros((lengths.size, min(D, rank + n_null)))
     R[pivots - 1, :rank] = np.tril(factor)[:, :rank]

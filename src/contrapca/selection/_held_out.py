@@ -16,8 +16,8 @@ from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import fewer_folds, table_units
 from ..covariates import Design, design_of, regression, without_covariates
-from ..estimators import CLVM, CPCA, PPCA, RatioPCA, SparseCPCA, WithStrength
-from ..exceptions import InfeasibleGammaError
+from ..estimators import CLVM, CPCA, PPCA, KernelCPCA, RatioPCA, SparseCPCA, WithStrength
+from ..exceptions import GroupError, InfeasibleGammaError
 from ..fitting import (
     HeldOut,
     Training,
@@ -111,12 +111,13 @@ def held_out_contrast(
     Ratios of variances on the rows of the fit are far too large: axes are chosen for them. Here the rows are put into
     folds, each is held out in turn, axes are found from the others, and what the fold shows along them is added up. The
     rows are read once: moments of the folds are enough for the rest. What is chosen from all rows stays: the latent
-    dimensions of ContraPCA, and the gamma of CPCA and the ridge of RatioPCA where they are not given. With
+    dimensions of ContraPCA, the gamma of CPCA and the ridge of RatioPCA where they are not given, and the bandwidth and
+    landmarks of KernelCPCA, whose variances are those in its feature space. With
     scale="group" the rows of each group are measured in its own units, the standard deviations of its training rows.
 
     Parameters
     ----------
-    estimator : PPCA, PCPCA, ContraPCA, CPCA, RatioPCA or CLVM
+    estimator : PPCA, PCPCA, ContraPCA, CPCA, SparseCPCA, KernelCPCA, RatioPCA or CLVM
         Fitted or not: it is cloned.
     X : array-like, data frame or sparse matrix of shape (n, D)
         The foreground, complete rows.
@@ -152,10 +153,16 @@ def held_out_contrast(
     >>> bool(ratio[0] > 3), bool(abs(found.mean) < 2 * found.mean_error)
     (True, True)
     """
+    given = {"sample_weight": sample_weight, "background_weight": background_weight}
+    if isinstance(estimator, KernelCPCA):  # CPCA in coordinates that need no rows to be held out
+        if covariates is not None or background_covariates is not None:
+            raise GroupError("KernelCPCA takes no covariates: take them out of the tables with regress_out first.")
+        gamma = clone(estimator).fit(X, background=background, **given)._state.strength
+        X, background = estimator._coordinates(X, background)
+        estimator = CPCA(estimator.n_components, gamma=gamma)
     if not isinstance(estimator, Estimator):
         raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
     model = prepared(estimator)
-    given = {"sample_weight": sample_weight, "background_weight": background_weight}
     if isinstance(model, CPCA | SparseCPCA) and model._has_budget:
         beside = {"covariates": covariates, "background_covariates": background_covariates}
         model._with_strength(clone(model).fit(X, background=background, **given, **beside)._state.strength)

@@ -1,0 +1,227 @@
+"""CPCA in the feature space of a kernel: coordinates there, then the linear solution (F32)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._checks import generator
+from .._util.arrays import Array, Rows, is_sparse, row_slices
+from .._util.devices import float_type
+from ..exceptions import InfeasibleGammaError, RankError
+from ..groups import Groups, Tables
+from ..methods import CPCA_METHOD
+from ..moments import (
+    FLOAT32_TOLERANCE,
+    KERNEL_TOLERANCE,
+    Complete,
+    FeatureSpace,
+    Indices,
+    Kernel,
+    check_definite,
+    check_precomputed,
+    choose_landmarks,
+    collect,
+    factors,
+    median_bandwidth,
+)
+from ..units import Units, group_of
+from ._complete import fit_complete
+from ._fit import Latents, share_of
+from ._held_out import unwarned
+
+AUTO_GAMMA = 1.5  # or half the limit, if that is not below it (F33)
+LANDMARKS = 1000  # that "auto" takes: 2000 + 2000 rows are then fitted in about a second
+BLOCK_ROWS = 1024  # whose kernel values are computed at a time
+
+
+@dataclass(frozen=True)
+class KernelSettings:
+    """What the user asked for; `bandwidth` is None for the median rule, `n_landmarks` for all rows (F32, F33)."""
+
+    kernel: str
+    bandwidth: float | None
+    degree: int
+    coef0: float
+    n_landmarks: int | str | None
+    scale: str | None
+    random_state: Any
+
+
+@dataclass(frozen=True)
+class Mapped:
+    """The rows in coordinates of a feature space.
+
+    Attributes
+    ----------
+    space : FeatureSpace
+    units : Groups of Units
+        Of the features; for a precomputed kernel, of its columns.
+    origin : ndarray of shape (D,)
+        What rows are measured from, in the kernel's units.
+    tables : Tables
+        Coordinates (n_k, r) in place of rows.
+    """
+
+    space: FeatureSpace
+    units: Groups[Units]
+    origin: Array
+    tables: Tables
+
+
+@dataclass(frozen=True)
+class KernelFit:
+    """CPCA in a feature space: everything the estimator reports.
+
+    Attributes
+    ----------
+    units : Groups of Units
+    kernel : Kernel
+    origin : ndarray of shape (D,)
+    landmarks : ndarray of shape (r, D)
+        In the kernel's units; for a precomputed kernel columns of it, shape (r, 1).
+    coefficients : ndarray of shape (r, k)
+        The latents of a row x are k(x, landmarks) coefficients, minus those of the mean of its group.
+    offsets : Groups of ndarray of shape (k,)
+        Of the mean of each group.
+    variances : Groups of ndarray of shape (k,)
+    totals : Groups of float
+        Variance of each group in the feature space.
+    gamma : float
+    eigenvalues : ndarray of shape (k,)
+    """
+
+    units: Groups[Units]
+    kernel: Kernel
+    origin: Array
+    landmarks: Array
+    coefficients: Array
+    offsets: Groups[Array]
+    variances: Groups[Array]
+    totals: Groups[float]
+    gamma: float
+    eigenvalues: Array
+
+    @property
+    def shares(self) -> Groups[Array]:
+        """Fraction of each group's variance along each component, shape (k,)."""
+        return self.variances.map(share_of, self.totals)
+
+    @property
+    def gammas(self) -> dict[str, float]:
+        """The part of gamma that each background has, by name."""
+        return dict(zip(self.units.names[1:], (-factors(self.units, self.gamma)[1:]).tolist(), strict=True))
+
+    @property
+    def strength(self) -> float | dict[str, float]:
+        """gamma as the estimator takes it: one number, or one for each background if they have their own."""
+        return self.gamma if self.units.mix is None else self.gammas
+
+    def latents(self, rows: Rows, center: str) -> Array:
+        """Latent coordinates of rows about the mean of the group named by `center`, shape (n, k)."""
+        units, offset = group_of(self.units, center), group_of(self.offsets, center)
+
+        def latents(block: Rows) -> Array:
+            return self.kernel(_dense(block, units, self.origin), self.landmarks) @ self.coefficients - offset
+
+        return _by_block(rows, latents)
+
+
+def _dense(rows: Rows, units: Units, origin: Array) -> Array:
+    """Rows in the kernel's units, as a new array of float64."""
+    dense = np.asarray(rows.toarray() if is_sparse(rows) else rows, dtype=np.float64)
+    return dense / units.scale - origin
+
+
+def _by_block(rows: Rows, function: Callable[[Rows], Array]) -> Array:
+    """A function of blocks of rows, stacked."""
+    return np.vstack([function(rows[part]) for part in row_slices(rows.shape[0], BLOCK_ROWS)])
+
+
+def map_rows(tables: Tables, columns: Groups[Indices] | None, settings: KernelSettings) -> Mapped:
+    """The rows in coordinates of the landmarks' span.
+
+    Parameters
+    ----------
+    tables : Tables
+    columns : Groups of ndarray of int of shape (n_k,), or None
+        For a precomputed kernel, which is dense: the columns that the rows of each group are.
+    settings : KernelSettings
+    """
+    rows, given = tables.rows, columns is not None
+    size = LANDMARKS if isinstance(settings.n_landmarks, str) else settings.n_landmarks
+    counts = [table.shape[0] for table in rows]
+    chosen = rows.like(choose_landmarks(counts, size, generator(settings.random_state)))
+    units = _units_of_columns(tables) if given else collect(tables, 0, settings.scale, "lanczos").units
+    origin = np.zeros(tables.n_features) if given else np.mean([own.origin for own in units], axis=0)
+    sample = rows.map(lambda table, own, some: _dense(table[some], own, origin), units, chosen)
+    weights = tables.weights.map(lambda own, some: None if own is None else own[some], chosen)
+    kernel = Kernel(settings.kernel, _bandwidth(settings, sample, weights), settings.degree, settings.coef0)
+    landmarks, tolerance = np.vstack(list(sample)), KERNEL_TOLERANCE
+    if columns is not None:
+        check_precomputed(np.vstack(list(rows))[:, np.concatenate(list(columns))])
+        numbers, single = columns.map(lambda own, some: own[some], chosen), units.foreground.dtype == "float32"
+        landmarks, tolerance = np.hstack(list(numbers))[:, None] * 1.0, FLOAT32_TOLERANCE if single else tolerance
+    gram = kernel(np.vstack(list(sample)), landmarks)
+    space = FeatureSpace.spanned(kernel, gram, landmarks, tolerance)
+    coordinates = rows.map(
+        lambda table, own: _by_block(table, lambda block: space.coordinates(_dense(block, own, origin))), units
+    )
+    if columns is not None:
+        lengths = rows.map(lambda table, own: table[np.arange(own.size), own], columns)
+        check_definite(np.concatenate(list(lengths)), np.vstack(list(coordinates)), gram, tolerance)
+    means = coordinates.map(lambda own, w: np.average(own, axis=0, weights=w), tables.weights)
+    return Mapped(space, units, origin, replace(tables, rows=coordinates, means=means, names=None, text_names=False))
+
+
+def _units_of_columns(tables: Tables) -> Groups[Units]:
+    """Of a precomputed kernel: its columns are no features, and are used as they are."""
+    names, dtype = tables.names if tables.text_names else None, float_type(tables.rows.foreground)
+    ones = np.ones(tables.n_features)
+    return tables.totals.map(lambda total, mean: Units(total, mean, 0 * ones, ones, names, dtype), tables.means)
+
+
+def _bandwidth(settings: KernelSettings, sample: Groups[Array], weights: Groups[Any]) -> float:
+    """As given, or by the median rule; 1 where the kernel has none."""
+    if settings.kernel not in ("rbf", "poly"):
+        return 1.0
+    return median_bandwidth(list(sample), list(weights)) if settings.bandwidth is None else settings.bandwidth
+
+
+def fit_kernel(
+    tables: Tables, columns: Groups[Indices] | None, settings: KernelSettings, d: int, gamma: float | None
+) -> KernelFit:
+    """CPCA with d components in the feature space, at `gamma` (None: as F33 says)."""
+    mapped = map_rows(tables, columns, settings)
+    space, coordinates = mapped.space, mapped.tables
+    if coordinates.n_features <= d:
+        raise RankError(d)
+    with unwarned():  # of coordinates, which are no features
+        data = collect(coordinates, d, None)
+    assert isinstance(data, Complete)
+    try:
+        fit = fit_complete(data, CPCA_METHOD, Latents.plain(d), AUTO_GAMMA if gamma is None else gamma)
+    except InfeasibleGammaError as error:
+        if gamma is not None:
+            raise
+        fit = fit_complete(data, CPCA_METHOD, Latents.plain(d), error.limit / 2)
+    assert fit.eigenvalues is not None
+    along = coordinates.rows.foreground @ fit.components
+    offset = coordinates.means.foreground @ fit.components
+    far = np.abs(along - offset).argmax(axis=0)  # the case farthest from the mean is on the positive side
+    V = fit.components * np.where((along - offset)[far, np.arange(d)] < 0, -1.0, 1.0)
+    return KernelFit(
+        units=replace(mapped.units, mix=tables.rows.mix),
+        kernel=space.kernel,
+        origin=mapped.origin,
+        landmarks=space.landmarks,
+        coefficients=space.coefficients(V),
+        offsets=coordinates.means.map(lambda mean: mean @ V),
+        variances=fit.variances,
+        totals=fit.totals,
+        gamma=fit.gamma,
+        eigenvalues=fit.eigenvalues,
+    )
