@@ -1,6 +1,7 @@
 """Any order and size of batches, and any cut of a table into files and blocks, gives the model of one fit (F21)."""
 
 import numpy as np
+import pytest
 import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -24,6 +25,7 @@ def batches(draw):
     return [(part[part < len(X)], part[part >= len(X)] - len(X)) for part in parts]
 
 
+@pytest.mark.filterwarnings("ignore:The batch is counted")
 @settings(max_examples=12)
 @given(batches(), st.booleans(), st.booleans(), st.sampled_from([np.asarray, sp.csr_array]))
 def test_batches(parts, weighted, one_by_one, kind):

@@ -16,7 +16,7 @@ from sklearn.utils.validation import validate_data
 
 from .._checks import check_option
 from .._util.text import listed
-from ..exceptions import GroupError, RankError, warn
+from ..exceptions import GroupError, InfeasibleGammaError, RankError, warn
 from ..fitting import Fit
 from ..moments import Moments, Stream, read, read_batch
 from ..rows import Blocked
@@ -36,7 +36,8 @@ def partial_fit(
     """Add a batch of rows, and fit to all rows so far.
 
     Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as each
-    group has rows enough; until then it only counts them. `moments_` has the moments so far, which can be saved.
+    group has rows enough, and gamma is below its limit for the rows so far; until then it only counts them. `moments_`
+    has the moments so far, which can be saved.
 
     Parameters
     ----------
@@ -99,7 +100,11 @@ def _partial_fit(self: Any, *batch: Any) -> Any:
     fit = None
     if not _lacks(self, stream, gamma):
         with contextlib.suppress(RankError):  # too few rows for so many components: wait for more
-            fit = _fit_of(self, stream, gamma)
+            try:
+                fit = _fit_of(self, stream, gamma)
+            except InfeasibleGammaError as error:  # so far: the batches after it may raise the limit
+                warn(f"The batch is counted, but the model is not fitted to the rows so far. {error}")
+                self.__dict__.pop("_state", None)
     if before is None and hasattr(self, "_state"):
         warn("This model was fitted by fit, which keeps no moments: partial_fit starts anew, without those rows.")
         del self._state

@@ -51,10 +51,8 @@ class DeviceMaskedRows:
         counts = xp.sum(self.masks, axis=1)
         order = xp.argsort(counts)
         edges = xp.searchsorted(xp.take(counts, order, axis=0), put(np.arange(D + 1) + 0.5, counts))
-        sums = host(
-            xp.take(xp.cumulative_sum(xp.take(self.weights, order, axis=0), include_initial=True), edges, axis=0)
-        )
-        return np.diff(sums, prepend=0.0)
+        weights = xp.concat([put(np.zeros(1), self.weights), xp.take(self.weights, order, axis=0)])
+        return np.diff(host(xp.take(xp.cumulative_sum(weights), edges, axis=0)), prepend=0.0)
 
     def together(self) -> Array:
         """In how many rows two features are both observed, shape (D, D)."""

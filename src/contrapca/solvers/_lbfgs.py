@@ -56,11 +56,14 @@ def minimise(
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options
     )
     out_of_budget = found.status == 1
-    return np.asarray(found.x) if polish is None or out_of_budget else _polished(loss, found, polish)
+    return np.asarray(found.x) if polish is None or out_of_budget else _polished(loss, found, polish, last_range)
 
 
-def _polished(loss: Callable[[Array], tuple[float, Array]], found: Any, target: float) -> Array:
+def _polished(
+    loss: Callable[[Array], tuple[float, Array]], found: Any, target: float, last_range: tuple[float, float] | None
+) -> Array:
     """Quasi-Newton steps from where SciPy ended, with its curvature, as long as they shorten the gradient clearly."""
+    least, most = (-np.inf, np.inf) if last_range is None else last_range
     theta, gradient = np.asarray(found.x), loss(found.x)[1]
     steps, changes = list(found.hess_inv.sk), list(found.hess_inv.yk)
     for _ in range(POLISHING_STEPS):
@@ -68,6 +71,8 @@ def _polished(loss: Callable[[Array], tuple[float, Array]], found: Any, target: 
             break
         inverse = scipy.optimize.LbfgsInvHessProduct(np.array(steps[-MEMORY:]), np.array(changes[-MEMORY:]))
         step = -inverse.matvec(gradient)
+        if not least <= theta[-1] + step[-1] <= most:
+            break
         after = loss(theta + step)[1]
         if not np.linalg.norm(after) < CLEARLY * np.linalg.norm(gradient):
             break
