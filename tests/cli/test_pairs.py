@@ -74,6 +74,7 @@ def test_a_saved_model_adjusts_new_rows(visits, run, tmp_path):
     assert "was fitted with covariates: leave --model out" in failed.err
 
 
+@pytest.mark.slow  # anndata
 def test_annotations_of_cells(tmp_path, monkeypatch, run, need):
     """Numbers of `obs`, which are read as text, are numbers; sparse genes are refused."""
     anndata, pd = need("anndata"), need("pandas")
@@ -99,6 +100,7 @@ def test_one_group(visits, run):
     assert load("alone/model.npz").covariate_names_.tolist() == ["age"]
 
 
+@pytest.mark.slow  # plotly
 def test_a_report(visits, run, need):
     need("jinja2")
     need("jinja2")

@@ -11,7 +11,7 @@ seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(6, 25)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(seed=seeds, n=sizes, m=sizes, D=st.integers(1, 8), q=st.integers(1, 3), size=st.sampled_from([1e-3, 1.0, 1e4]))
 def test_effects_of_covariates_leave_no_trace(seed, n, m, D, q, size):
     rng = np.random.default_rng(seed)
@@ -35,7 +35,7 @@ def test_effects_of_covariates_leave_no_trace(seed, n, m, D, q, size):
     np.testing.assert_allclose(other[0], found[0], atol=1e-9)
 
 
-@settings(max_examples=30)
+@settings(max_examples=15)
 @given(
     seed=seeds,
     cases=st.lists(st.integers(1, 3), min_size=2, max_size=8),
