@@ -38,7 +38,7 @@ def _blas_pools(n_modules: int) -> list[Any]:
     return list(_controller(n_modules).select(user_api="blas").lib_controllers)
 
 
-class _CountedLimit:
+class _CountedLimit(contextlib.AbstractContextManager[None]):
     """The BLAS held to one thread for as long as anyone, in any thread, asks for it.
 
     Its setting belongs to the process: were every user to save and restore it, two fits that overlap in time would

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import replace
+from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -169,7 +170,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             del self.feature_names_in_
         self.components_ = fit.components.T.astype(dtype, copy=False)
         for name, value in (("mean", "mean"), ("scale", "scale"), ("feature_variance", "variance")):
-            arrays = units.map(lambda group, value=value: getattr(group, value))  # type: ignore[misc]
+            arrays = units.map(attrgetter(value))
             setattr(self, f"{name}_", arrays.foreground.astype(dtype, copy=False))
             setattr(self, f"background_{name}_", of_backgrounds(arrays, dtype))
         shares = fit.shares

@@ -28,6 +28,7 @@ MAX_RESTARTS = 200  # ARPACK's default, 10 D, is too many for a large D
 MIN_ITERATED_ORDER, MAX_ITERATED_SHARE, RESTARTS_PER_ORDER = 500, 1 / 30, 1 / 200
 # The same on a GPU: 10 pairs of order 2000 take 26 ms directly and 7 ms by Lanczos, of which a product is 0.06 ms.
 MIN_ITERATED_ON_DEVICE, MAX_SHARE_ON_DEVICE = 1000, 1 / 100
+MAX_UNTHREADED = 64  # up to this order products with vectors are so small that a BLAS uses one thread anyway
 RESIDUAL_BOUND = 1e-9  # for |C u - lambda u| relative to the largest |lambda|, for results
 
 # When Lanczos finds an invariant subspace, it continues from a random vector: seeded if SciPy allows it (1.17).
@@ -146,7 +147,8 @@ def _direct(contrast: Contrast, d: int) -> Spectrum:
     if values.size < d:  # LAPACK's partial solver can silently lose repeated eigenvalues
         values, vectors = np.linalg.eigh(contrast.dense())
     values, vectors = values[: -d - 1 : -1], vectors[:, : -d - 1 : -1]
-    with one_blas_thread:  # NumPy's threads would still spin while SciPy's solve the next problem
+    # NumPy's threads would still spin while SciPy's solve the next problem.
+    with contextlib.nullcontext() if contrast.size <= MAX_UNTHREADED else one_blas_thread:
         return Spectrum(values, vectors, contrast.images(vectors))
 
 
