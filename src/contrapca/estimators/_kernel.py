@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import numbers
 from collections.abc import Mapping
-from dataclasses import asdict, replace
-from itertools import pairwise
+from dataclasses import asdict
 from typing import Any, Self
 
 import numpy as np
@@ -14,14 +13,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import SCALES, check_count, check_gamma, check_n_components, check_option, check_positive
 from .._util.archive import LARGEST, SMALLEST, check_arrays, check_count_of, check_number, write_archive
-from .._util.arrays import Array, is_sparse
+from .._util.arrays import Array
 from .._util.devices import on_device
 from .._util.display import Display
 from .._util.suggest import suggesting
 from .._util.text import format_gamma, plural
-from ..backgrounds import label_groups
-from ..exceptions import GroupError, NonFiniteError
-from ..fitting import KernelFit, KernelSettings, fit_kernel, map_rows
+from ..exceptions import NonFiniteError
+from ..fitting import KernelFit, KernelSettings, fit_kernel, kernel_values, map_rows
 from ..groups import Groups, Tables, canonical, column_means, split_groups, without_mask
 from ..moments import KERNELS, Indices, Kernel
 from ..rows import Blocked, opened
@@ -212,7 +210,7 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             raise _in_kernel(error) if given else error from None
         for rows in tables.rows:
             check_in_memory(rows, name)
-        return (_dense(tables), columns_of(tables, y, self.background_label)) if given else (tables, None)
+        return kernel_values(tables, y, self.background_label) if given else (tables, None)
 
     def _coordinates(self, X: Any, background: Any) -> tuple[Array, dict[str, Array]]:
         """Rows in coordinates of the feature space, those of the foreground and of each background."""
@@ -347,27 +345,6 @@ def _in_kernel(error: NonFiniteError) -> ValueError:
         f"The precomputed kernel has a value that is not finite in column {error.feature}, counting from 0: compute it "
         "from complete rows, or drop this row and column."
     )
-
-
-def _dense(tables: Tables) -> Tables:
-    """Kernel values as arrays."""
-    return replace(tables, rows=tables.rows.map(lambda rows: rows.toarray() if is_sparse(rows) else rows))
-
-
-def columns_of(tables: Tables, y: Any, background_label: Any) -> Groups[Indices]:
-    """Which columns of a precomputed kernel the rows of each group are."""
-    given = tables.rows.map(lambda rows, kept: int(rows.shape[0] if kept is None else kept.size), tables.kept)
-    edges, D = np.cumsum([0, *given]), tables.n_features
-    if edges[-1] != D:
-        raise GroupError(
-            f"kernel='precomputed' needs one row and one column for each case and control, but there are {edges[-1]} "
-            f"rows ({' + '.join(map(str, given))}) and {D} columns. With the square matrix K of all cases, then all "
-            "controls, pass fit(K[:n], background=K[n:])."
-        )
-    labelled = background_label is not None and y is not None
-    order = np.argsort(label_groups(y, background_label, D)[0], kind="stable") if labelled else np.arange(D)
-    columns = tables.rows.like(order[a:b] for a, b in pairwise(edges))
-    return columns.map(lambda own, kept: own if kept is None else own[kept], tables.kept)
 
 
 def saved(estimator: KernelCPCA, fit: KernelFit) -> dict[str, Any]:

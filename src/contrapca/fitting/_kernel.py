@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -11,7 +12,8 @@ import numpy as np
 from .._checks import generator
 from .._util.arrays import Array, Rows, is_sparse, row_slices
 from .._util.devices import float_type
-from ..exceptions import InfeasibleGammaError, RankError
+from ..backgrounds import label_groups
+from ..exceptions import GroupError, InfeasibleGammaError, RankError
 from ..groups import Groups, Tables
 from ..methods import CPCA_METHOD
 from ..moments import (
@@ -139,6 +141,23 @@ def _dense(rows: Rows, units: Units, origin: Array) -> Array:
 def _by_block(rows: Rows, function: Callable[[Rows], Array]) -> Array:
     """A function of blocks of rows, stacked."""
     return np.vstack([function(rows[part]) for part in row_slices(rows.shape[0], BLOCK_ROWS)])
+
+
+def kernel_values(tables: Tables, y: Any, background_label: Any) -> tuple[Tables, Groups[Indices]]:
+    """A precomputed kernel as dense tables, and which columns the rows of each group are."""
+    given = tables.rows.map(lambda rows, kept: int(rows.shape[0] if kept is None else kept.size), tables.kept)
+    edges, D = np.cumsum([0, *given]), tables.n_features
+    if edges[-1] != D:
+        raise GroupError(
+            f"kernel='precomputed' needs one row and one column for each case and control, but there are {edges[-1]} "
+            f"rows ({' + '.join(map(str, given))}) and {D} columns. With the square matrix K of all cases, then all "
+            "controls, pass fit(K[:n], background=K[n:])."
+        )
+    labelled = background_label is not None and y is not None
+    order = np.argsort(label_groups(y, background_label, D)[0], kind="stable") if labelled else np.arange(D)
+    columns = tables.rows.like(order[a:b] for a, b in pairwise(edges))
+    columns = columns.map(lambda own, kept: own if kept is None else own[kept], tables.kept)
+    return replace(tables, rows=tables.rows.map(lambda rows: rows.toarray() if is_sparse(rows) else rows)), columns
 
 
 def map_rows(tables: Tables, columns: Groups[Indices] | None, settings: KernelSettings) -> Mapped:

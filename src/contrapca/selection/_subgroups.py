@@ -8,7 +8,7 @@ import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
 from .._util.table import Table
-from ..estimators import CLVM, PPCA, WithStrength
+from ..estimators import CLVM, PPCA, KernelCPCA, WithStrength
 from ..exceptions import GroupError
 from ..moments import mixed
 from ._silhouette import checked_classes
@@ -22,7 +22,7 @@ def subgroup_ratios(model: Any, X: Any, labels: Any) -> Table:
 
     Parameters
     ----------
-    model : fitted ContraPCA, PCPCA, CPCA, SparseCPCA, RatioPCA or CLVM
+    model : fitted ContraPCA, PCPCA, CPCA, SparseCPCA, KernelCPCA, RatioPCA or CLVM
         With a background.
     X : array-like or sparse matrix of shape (n, D)
         Rows of the foreground, or others.
@@ -47,17 +47,20 @@ def subgroup_ratios(model: Any, X: Any, labels: Any) -> Table:
     >>> subgroup_ratios(model, cases, np.repeat(["ill", "well"], 100))["ratio_1"].round(0)
     array([15.,  1.])
     """
-    if not isinstance(model, PPCA | WithStrength | CLVM):
+    if not isinstance(model, PPCA | WithStrength | CLVM | KernelCPCA):
         raise TypeError(f"subgroup_ratios takes a fitted estimator of contrapca, not a {type(model).__name__}.")
     check_is_fitted(model)
     fit = model._state
     if not fit.variances.backgrounds:
         raise GroupError("This model was fitted without a background: there is no variance to compare with.")
-    rows, _ = model._rows(X)
-    classes = checked_classes(labels, rows.shape[0])
-    # Components are unit vectors in model units, as are the variances along them.
-    units, components = fit.units.foreground, fit.components
-    Z = (rows @ (components / units.scale[:, None])) - units.origin @ components
+    if isinstance(model, KernelCPCA):
+        Z = np.asarray(model.transform(X))
+    else:
+        rows, _ = model._rows(X)
+        # Components are unit vectors in model units, as are the variances along them.
+        units, components = fit.units.foreground, model._state.components
+        Z = (rows @ (components / units.scale[:, None])) - units.origin @ components
+    classes = checked_classes(labels, Z.shape[0])
     background = mixed(fit.units, fit.variances)
     names, counts = np.unique(classes, return_counts=True)
     parts = [np.asarray(Z[classes == name], dtype=np.float64) for name in names]
