@@ -203,6 +203,17 @@ def test_auto_takes_landmarks_of_many_rows(monkeypatch):
     np.testing.assert_array_equal(few.dual_coef_, all_of_few.dual_coef_)
 
 
+def test_blocks_of_rows_do_not_matter(monkeypatch):
+    """Coordinates of all rows are never there at once."""
+    weights = 1 + np.arange(len(X)) % 3
+    found = []
+    for size in (fitting.BLOCK_ROWS, 13):  # 40 rows are 3 blocks and one row
+        monkeypatch.setattr(fitting, "BLOCK_ROWS", size)
+        found.append(KernelCPCA(2, n_landmarks=30).fit(X, background=Y, sample_weight=weights))
+    np.testing.assert_allclose(found[1].eigenvalues_, found[0].eigenvalues_, rtol=1e-10)
+    np.testing.assert_allclose(found[1].transform(NEW), found[0].transform(NEW), atol=1e-9)
+
+
 @pytest.mark.parametrize(
     ("counts", "size", "shares"),
     [

@@ -19,7 +19,7 @@ from .._util.display import Display
 from .._util.suggest import suggesting
 from .._util.text import format_gamma, plural
 from ..exceptions import NonFiniteError
-from ..fitting import KernelFit, KernelSettings, fit_kernel, kernel_values, map_rows
+from ..fitting import KernelFit, KernelSettings, fit_kernel, kernel_values, map_of
 from ..groups import Groups, Tables, canonical, column_means, split_groups, without_mask
 from ..moments import KERNELS, Indices, Kernel
 from ..rows import Blocked, opened
@@ -215,7 +215,8 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     def _coordinates(self, X: Any, background: Any) -> tuple[Array, dict[str, Array]]:
         """Rows in coordinates of the feature space, those of the foreground and of each background."""
         tables, columns = self._tables(X, None, background, None, None, needed=True)
-        found = map_rows(tables, columns, self._settings()).tables.rows
+        mapped = map_of(tables, columns, self._settings())
+        found = tables.rows.map(mapped.coordinates, mapped.units)
         return found.foreground, dict(zip(found.names[1:], found.backgrounds, strict=True))
 
     def _with_fit(self, fit: KernelFit) -> Self:

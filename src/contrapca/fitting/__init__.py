@@ -34,7 +34,7 @@ from ._held_out import (
     within_rows,
 )
 from ._incomplete import BACKTRACK, Start, attempt_fit, fit_incomplete, incomplete_background_model, upper_bound
-from ._kernel import KernelFit, KernelSettings, fit_kernel, kernel_values, map_rows
+from ._kernel import KernelFit, KernelSettings, fit_kernel, kernel_values, map_of
 
 
 def fit_data(

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from functools import reduce
 from itertools import pairwise
+from operator import add
 from typing import Any
 
 import numpy as np
@@ -23,10 +25,12 @@ from ..moments import (
     FeatureSpace,
     Indices,
     Kernel,
+    Moments,
     check_definite,
     check_precomputed,
     choose_landmarks,
     collect,
+    dense_moments,
     factors,
     median_bandwidth,
 )
@@ -54,8 +58,8 @@ class KernelSettings:
 
 
 @dataclass(frozen=True)
-class Mapped:
-    """The rows in coordinates of a feature space.
+class Map:
+    """From rows to coordinates of a feature space.
 
     Attributes
     ----------
@@ -64,14 +68,24 @@ class Mapped:
         Of the features; for a precomputed kernel, of its columns.
     origin : ndarray of shape (D,)
         What rows are measured from, in the kernel's units.
-    tables : Tables
-        Coordinates (n_k, r) in place of rows.
     """
 
     space: FeatureSpace
     units: Groups[Units]
     origin: Array
-    tables: Tables
+
+    def coordinates(self, rows: Rows, units: Units) -> Array:
+        """Coordinates of rows with these units, shape (n, r)."""
+        return _by_block(rows, lambda block: self.space.coordinates(_dense(block, units, self.origin)))
+
+    def moments(self, rows: Rows, units: Units, weights: Array | None) -> Moments:
+        """Moments of the coordinates, of which there are never more than those of a block."""
+
+        def of_block(part: slice) -> Moments:
+            block, own = self.coordinates(rows[part], units), None if weights is None else weights[part]
+            return dense_moments(block, np.average(block, axis=0, weights=own), own)
+
+        return reduce(add, map(of_block, row_slices(rows.shape[0], BLOCK_ROWS)))
 
 
 @dataclass(frozen=True)
@@ -160,8 +174,8 @@ def kernel_values(tables: Tables, y: Any, background_label: Any) -> tuple[Tables
     return replace(tables, rows=tables.rows.map(lambda rows: rows.toarray() if is_sparse(rows) else rows)), columns
 
 
-def map_rows(tables: Tables, columns: Groups[Indices] | None, settings: KernelSettings) -> Mapped:
-    """The rows in coordinates of the landmarks' span.
+def map_of(tables: Tables, columns: Groups[Indices] | None, settings: KernelSettings) -> Map:
+    """The map to coordinates of the landmarks' span.
 
     Parameters
     ----------
@@ -179,21 +193,18 @@ def map_rows(tables: Tables, columns: Groups[Indices] | None, settings: KernelSe
     sample = rows.map(lambda table, own, some: _dense(table[some], own, origin), units, chosen)
     weights = tables.weights.map(lambda own, some: None if own is None else own[some], chosen)
     kernel = Kernel(settings.kernel, _bandwidth(settings, sample, weights), settings.degree, settings.coef0)
-    landmarks, tolerance = np.vstack(list(sample)), KERNEL_TOLERANCE
-    if columns is not None:
-        check_precomputed(np.vstack(list(rows))[:, np.concatenate(list(columns))])
-        numbers, single = columns.map(lambda own, some: own[some], chosen), units.foreground.dtype == "float32"
-        landmarks, tolerance = np.hstack(list(numbers))[:, None] * 1.0, FLOAT32_TOLERANCE if single else tolerance
-    gram = kernel(np.vstack(list(sample)), landmarks)
-    space = FeatureSpace.spanned(kernel, gram, landmarks, tolerance)
-    coordinates = rows.map(
-        lambda table, own: _by_block(table, lambda block: space.coordinates(_dense(block, own, origin))), units
-    )
-    if columns is not None:
-        lengths = rows.map(lambda table, own: table[np.arange(own.size), own], columns)
-        check_definite(np.concatenate(list(lengths)), np.vstack(list(coordinates)), gram, tolerance)
-    means = coordinates.map(lambda own, w: np.average(own, axis=0, weights=w), tables.weights)
-    return Mapped(space, units, origin, replace(tables, rows=coordinates, means=means, names=None, text_names=False))
+    stacked = np.vstack(list(sample))
+    if columns is None:
+        return Map(FeatureSpace.spanned(kernel, kernel(stacked, stacked), stacked), units, origin)
+    check_precomputed(np.vstack(list(rows))[:, np.concatenate(list(columns))])
+    tolerance = FLOAT32_TOLERANCE if units.foreground.dtype == "float32" else KERNEL_TOLERANCE
+    landmarks = np.hstack(list(columns.map(lambda own, some: own[some], chosen)))[:, None].astype(np.float64)
+    gram = kernel(stacked, landmarks)
+    found = Map(FeatureSpace.spanned(kernel, gram, landmarks, tolerance), units, origin)
+    lengths = rows.map(lambda table, own: table[np.arange(own.size), own], columns)
+    coordinates = np.vstack(list(rows.map(found.coordinates, units)))
+    check_definite(np.concatenate(list(lengths)), coordinates, gram, tolerance)
+    return found
 
 
 def _units_of_columns(tables: Tables) -> Groups[Units]:
@@ -214,12 +225,12 @@ def fit_kernel(
     tables: Tables, columns: Groups[Indices] | None, settings: KernelSettings, d: int, gamma: float | None
 ) -> KernelFit:
     """CPCA with d components in the feature space, at `gamma` (None: as F33 says)."""
-    mapped = map_rows(tables, columns, settings)
-    space, coordinates = mapped.space, mapped.tables
-    if coordinates.n_features <= d:
+    mapped = map_of(tables, columns, settings)
+    if mapped.space.size <= d:
         raise RankError(d)
+    moments = tables.rows.map(mapped.moments, mapped.units, tables.weights)
     with unwarned():  # of coordinates, which are no features
-        data = collect(coordinates, d, None)
+        data = collect(Tables.of_moments(moments, None, False), d, None)
     assert isinstance(data, Complete)
     try:
         fit = fit_complete(data, CPCA_METHOD, Latents.plain(d), AUTO_GAMMA if gamma is None else gamma)
@@ -228,19 +239,23 @@ def fit_kernel(
             raise
         fit = fit_complete(data, CPCA_METHOD, Latents.plain(d), error.limit / 2)
     assert fit.eigenvalues is not None
-    along = coordinates.rows.foreground @ fit.components
-    offset = coordinates.means.foreground @ fit.components
-    far = np.abs(along - offset).argmax(axis=0)  # the case farthest from the mean is on the positive side
-    V = fit.components * np.where((along - offset)[far, np.arange(d)] < 0, -1.0, 1.0)
-    return KernelFit(
+    found = KernelFit(
         units=replace(mapped.units, mix=tables.rows.mix),
-        kernel=space.kernel,
+        kernel=mapped.space.kernel,
         origin=mapped.origin,
-        landmarks=space.landmarks,
-        coefficients=space.coefficients(V),
-        offsets=coordinates.means.map(lambda mean: mean @ V),
+        landmarks=mapped.space.landmarks,
+        coefficients=mapped.space.coefficients(fit.components),
+        offsets=moments.map(lambda group: group.mean @ fit.components),
         variances=fit.variances,
         totals=fit.totals,
         gamma=fit.gamma,
         eigenvalues=fit.eigenvalues,
     )
+    return _signed(found, found.latents(tables.rows.foreground, "foreground"))
+
+
+def _signed(fit: KernelFit, latents: Array) -> KernelFit:
+    """The fit with the case that is farthest from the mean on the positive side of each component."""
+    far = np.abs(latents).argmax(axis=0)
+    signs = np.where(latents[far, np.arange(far.size)] < 0, -1.0, 1.0)
+    return replace(fit, coefficients=fit.coefficients * signs, offsets=fit.offsets.map(lambda own: own * signs))

@@ -120,6 +120,11 @@ class FeatureSpace:
             refuse_indefinite(gram)
         return cls(kernel, landmarks[pivots], R[pivots])
 
+    @property
+    def size(self) -> int:
+        """r."""
+        return len(self.landmarks)
+
     def coordinates(self, rows: Array) -> Array:
         """Coordinates of the rows' projections onto the span, shape (n, r)."""
         found: Array = solve_triangular(self.triangle, self.kernel(rows, self.landmarks).T, lower=True).T
