@@ -148,6 +148,15 @@ def test_units_and_origin_do_not_matter():
         same_up_to_sign(there.transform(1e5 + 7 * NEW), here.transform(NEW), 1e-6)
 
 
+def test_outliers_change_little():
+    """A case that is far away is one row of many, and costs the others no digits."""
+    far = np.vstack([X, np.full((1, 6), 1e8)])
+    model, other = (KernelCPCA(3, gamma=0.5).fit(rows, background=Y) for rows in (far, X))
+    assert model.bandwidth_ == pytest.approx(other.bandwidth_, rel=0.05)
+    new = model.transform(NEW)
+    assert max(abs(np.corrcoef(new[:, k], other.transform(NEW)[:, 0])[0, 1]) for k in range(3)) > 0.99
+
+
 def test_features_of_other_units_need_a_scale():
     factors = np.geomspace(1, 1e4, X.shape[1])
     model = KernelCPCA(2, gamma=0.5, scale="pooled")

@@ -49,7 +49,7 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         Number of components d.
     kernel : {"rbf", "poly", "linear", "precomputed"}, default "rbf"
         exp(-|x - z|^2 / (2 bandwidth^2)), (x'z / bandwidth^2 + coef0)^degree, x'z, or kernel values in place of rows.
-        Rows are measured from the mean of the groups' means.
+        Of "poly", rows are measured from the mean of the groups' means.
     gamma : float, dict or "auto", default "auto"
         Strength of the contrast, as for `CPCA`: 0 is kernel PCA of the foreground; "auto" is 1.5, or half the limit if
         that is not below it.

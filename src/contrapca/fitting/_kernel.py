@@ -189,8 +189,10 @@ def map_of(tables: Tables, columns: Groups[Indices] | None, settings: KernelSett
     counts = [table.shape[0] for table in rows]
     chosen = rows.like(choose_landmarks(counts, size, generator(settings.random_state)))
     units = _units_of_columns(tables) if given else collect(tables, 0, settings.scale, "lanczos").units
-    origin = np.zeros(tables.n_features) if given else np.mean([own.origin for own in units], axis=0)
-    sample = rows.map(lambda table, own, some: _dense(table[some], own, origin), units, chosen)
+    nowhere = np.zeros(tables.n_features)
+    sample = rows.map(lambda table, own, some: _dense(table[some], own, nowhere), units, chosen)
+    origin = nowhere if given else _origin(settings.kernel, sample, units)
+    sample = sample.map(lambda own: own - origin)
     weights = tables.weights.map(lambda own, some: None if own is None else own[some], chosen)
     kernel = Kernel(settings.kernel, _bandwidth(settings, sample, weights), settings.degree, settings.coef0)
     stacked = np.vstack(list(sample))
@@ -205,6 +207,16 @@ def map_of(tables: Tables, columns: Groups[Indices] | None, settings: KernelSett
     coordinates = np.vstack(list(rows.map(found.coordinates, units)))
     check_definite(np.concatenate(list(lengths)), coordinates, gram, tolerance)
     return found
+
+
+def _origin(kernel: str, sample: Groups[Array], units: Groups[Units]) -> Array:
+    """What rows are measured from: the mean of the groups' means.
+
+    Distances do not depend on it, but lose digits if it is far from the rows, as means are if there are outliers.
+    """
+    if kernel == "rbf":
+        return np.asarray(np.median(np.vstack(list(sample)), axis=0))
+    return np.mean([own.origin for own in units], axis=0)
 
 
 def _units_of_columns(tables: Tables) -> Groups[Units]:

@@ -16,7 +16,7 @@ KERNELS = ("rbf", "poly", "linear", "precomputed")
 # Squared distance of a landmark from the span of the others, relative to its length, below which it is only rounding.
 TOLERANCE, FLOAT32_TOLERANCE = 1e-11, 1e-5
 INDEFINITE = 100  # times the tolerance: a residual of the factor that rounding cannot explain
-SAME = 1e-12  # squared distance of a row from itself, relative to the largest one, by rounding
+SAME = 1e-14  # squared distance of a row from itself, relative to twice its squared length, by rounding
 ASYMMETRIC = 1e-6  # difference of k(x, y) and k(y, x), relative to the largest entry
 
 
@@ -60,9 +60,12 @@ class Kernel:
 
 
 def squared_distances(rows: Array, others: Array) -> Array:
-    """|x - z|^2 of every row and other row, shape (n, l); measured from a point amid them, nothing cancels."""
+    """|x - z|^2 of every row and other row, shape (n, l); 0 if it is only rounding of their lengths."""
     lengths = [np.einsum("ij,ij->i", table, table) for table in (rows, others)]
-    return np.maximum(lengths[0][:, None] + lengths[1] - 2 * (rows @ others.T), 0.0)
+    both = lengths[0][:, None] + lengths[1]
+    squares = both - 2 * (rows @ others.T)
+    squares[squares < SAME * both] = 0.0
+    return squares
 
 
 def median_bandwidth(groups: Sequence[Array], weights: Sequence[Array | None]) -> float:
@@ -75,7 +78,7 @@ def median_bandwidth(groups: Sequence[Array], weights: Sequence[Array | None]) -
     for rows, own in zip(groups, weights, strict=True):
         counts = np.ones(len(rows)) if own is None else own
         squares, pairs = squared_distances(rows, rows).ravel(), np.outer(counts, counts).ravel()
-        pairs = np.where(squares > SAME * squares.max(), pairs, 0.0)  # not a row and itself, or its copies
+        pairs = np.where(squares > 0, pairs, 0.0)  # not a row and itself, or its copies
         order = np.argsort(squares)
         reached = np.cumsum(pairs[order])
         typical.append(squares[order[np.searchsorted(reached, reached[-1] / 2)]])
