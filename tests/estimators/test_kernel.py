@@ -352,7 +352,7 @@ def test_what_no_direction_shows(make, seed):
 def explained(latents, label):
     """R^2 of a label by all latents."""
     latents = np.column_stack([latents, np.ones(len(latents))])
-    return 1 - np.linalg.lstsq(latents, label.astype(float))[1][0] / np.sum((label - label.mean()) ** 2)
+    return 1 - np.linalg.lstsq(latents, label.astype(float), rcond=None)[1][0] / np.sum((label - label.mean()) ** 2)
 
 
 def test_held_out_contrast():
