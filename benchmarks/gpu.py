@@ -23,7 +23,7 @@ import scipy.linalg
 from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
-from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, contrast_path, gamma_limits
+from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, RatioPCA, contrast_path, gamma_limits
 from contrapca._util import devices
 from contrapca._util.devices import host
 from contrapca.groups import Groups
@@ -121,6 +121,9 @@ def same_numbers(torch: Any) -> Iterator[str]:
         "CPCA, auto": (CPCA(2), tall, 1e-7),
         "PPCA": (PPCA(2), (tall[0], None), 1e-9),
         "PCPCA, lanczos": (PCPCA(2, gamma=0.3, solver="lanczos"), tall, 1e-9),
+        "RatioPCA": (RatioPCA(2), tall, 1e-9),
+        "RatioPCA, orthogonal, both ends, no ridge": (RatioPCA(3, ridge=0, end="both", orthogonal=True), tall, 1e-9),
+        "RatioPCA, wide": (RatioPCA(2), wide, 1e-9),
         "CLVM": (CLVM(2, 2), tall, 1e-5),
         "PCPCA, incomplete": (PCPCA(2, gamma=0.3), incomplete, 1e-5),
         "PCPCA, incomplete, gls": (PCPCA(2, gamma=0.3, mean="gls"), incomplete, 1e-4),

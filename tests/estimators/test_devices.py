@@ -17,7 +17,19 @@ from sklearn.base import clone
 
 import contrapca
 from conftest import make_groups
-from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, GammaSearch, Moments, RatioPCA, contrast_path, gamma_limits
+from contrapca import (
+    CLVM,
+    CPCA,
+    PCPCA,
+    PPCA,
+    ContraPCA,
+    GammaSearch,
+    Moments,
+    RatioPCA,
+    SparseCPCA,
+    contrast_path,
+    gamma_limits,
+)
 from contrapca.exceptions import GroupError, MissingExtraError, NonFiniteError
 from contrapca.groups import _split as groups_module
 from contrapca.solvers import _spectral
@@ -56,6 +68,12 @@ CASES = {
     "PPCA": (PPCA(2, scale=True), (TALL[0], None)),
     "PPCA, incomplete": (PPCA(2), (INCOMPLETE[0], None)),
     "CLVM": (CLVM(2, 2), TALL),
+    "RatioPCA": (RatioPCA(2), TALL),
+    "RatioPCA, both ends, pooled": (RatioPCA(3, end="both", ridge=0, scale="pooled"), TALL),
+    "RatioPCA, orthogonal": (RatioPCA(3, ridge=0.1, orthogonal=True), TALL),
+    "RatioPCA, wide": (RatioPCA(2), WIDE),
+    "RatioPCA, lanczos": (RatioPCA(2, solver="lanczos"), TALL),
+    "RatioPCA, orthogonal, lanczos": (RatioPCA(2, orthogonal=True, solver="lanczos"), TALL),
 }
 
 
@@ -172,7 +190,7 @@ def test_limits(data):
 
 
 @pytest.mark.parametrize("data", [TALL, WIDE], ids=["tall", "wide"])
-@pytest.mark.parametrize("estimator", [PCPCA(2), ContraPCA(2), CPCA(2)], ids=str)
+@pytest.mark.parametrize("estimator", [PCPCA(2), ContraPCA(2), CPCA(2), RatioPCA(2)], ids=str)
 def test_path(estimator, data):
     X, Y = data
     here, away = (contrast_path(estimator, put(X), background=put(Y), gammas=9) for put in (np.asarray, there))
@@ -217,6 +235,7 @@ LEAVING = {
     "ContraPCA": (ContraPCA(2), LARGE),
     "CPCA": (CPCA(2, gamma=1.0), LARGE),
     "CPCA, auto": (CPCA(2), LARGE),
+    "RatioPCA": (RatioPCA(3, end="both", orthogonal=True), LARGE),
     "lanczos": (PCPCA(2, gamma=0.3, solver="lanczos"), LARGE),
     "incomplete": (PCPCA(2, gamma=0.2, mean="gls"), (holes(LARGE[0]), LARGE[1])),
 }
@@ -401,7 +420,7 @@ def test_what_needs_numpy_says_so():
         lambda: contrapca.contrast_test(X, background=Y),
         lambda: contrapca.compare(X, background=Y),
         lambda: contrapca.report(model, X, background=Y),
-        lambda: RatioPCA(2).fit(X, background=Y),
+        lambda: SparseCPCA(2).fit(X, background=Y),
     ):
         with pytest.raises(TypeError, match=r"computes with NumPy, but rows are in array_api_strict on the device"):
             call()

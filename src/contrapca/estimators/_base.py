@@ -31,7 +31,6 @@ from ..groups import (
     check_device_table,
     check_names,
     column_means,
-    refuse_devices,
     without_mask,
 )
 from ..methods import PCPCA_METHOD, Method
@@ -130,8 +129,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         """The data of the fit, read from the tables."""
-        if not self._takes_devices:
-            refuse_devices(tables, type(self).__name__)
         return collect(tables, check_n_components(self.n_components, tables.n_features), self._scaling, self.solver)
 
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:

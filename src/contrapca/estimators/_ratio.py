@@ -36,7 +36,7 @@ class RatioPCA(Decomposition):
         Find one direction after the other, each the best of those orthogonal to all before (with both ends, in turn):
         gcPCA's versions v2.1, v3.1 and v4.1. Otherwise directions are not orthogonal.
     background_label : optional
-        Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
+        As for `CPCA`.
     scale : {None, "group", "pooled"}, default None
         As for `CPCA`. Without a ridge, "pooled" changes nothing.
     solver : {"auto", "eigh", "dual", "lanczos"}, default "auto"
@@ -76,7 +76,6 @@ class RatioPCA(Decomposition):
     """
 
     _takes_missing = False
-    _takes_devices = False
 
     def __init__(
         self,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._checks import check_n_components, check_option, check_sparsity
-from ..groups import Tables
+from ..groups import Tables, refuse_devices
 from ..methods import SparseCpca
 from ..moments import Complete, Incomplete, Moments, choose_solver, collect
 from ._cpca import ContrastOfVariances
@@ -77,6 +77,7 @@ class SparseCPCA(ContrastOfVariances):
         return SparseCpca(size=self.sparsity)
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
+        refuse_devices(tables, type(self).__name__)
         check_sparsity(self.sparsity, tables.n_features)
         check_option(self.solver, "solver", ("auto", "eigh", "lanczos"))
         solver = self.solver

@@ -12,6 +12,8 @@ from ..limits import rank_exceeds
 from ..moments import Complete, Contrast, MaskedGroup, Moments, alone
 from ..objectives import least_losses
 from ..solvers import (
+    CAP,
+    SPARE,
     Solution,
     contrast_axes,
     estimated_moments,
@@ -114,10 +116,12 @@ def variance_inside(solution: Solution, covariance: Array) -> float:
 
 def automatic_rank(data: Complete, k: int) -> int:
     """Number of latent dimensions of a model that shows k of them, from the spectra of the groups (F16)."""
-    groups = data.groups
-    q = groups.map(dimensions_above_noise)
+    groups, q = data.groups, 0
+    for group in sorted(groups, key=lambda group: group.weight):  # the fewer rows, the less a spectrum costs
+        if q + SPARE < CAP:  # else the others do not matter any more
+            q = max(q, dimensions_above_noise(group))
     D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
-    rank = latent_rank(q.foreground, max(q.backgrounds, default=0), k, D, rows[0], min(rows))
+    rank = latent_rank(q, q, k, D, rows[0], min(rows))
     if rank > k and not rank_exceeds(groups.foreground, rank):  # repeated features, or repeated rows
         rank = max(feasible_rank(alone(groups.foreground), rank), k)
     return rank

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import math
 import warnings
+from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -18,13 +19,22 @@ from .._util.arrays import EPS, Array, is_sparse
 from .._util.threads import single_thread
 from ..exceptions import SolverError
 from ..groups import Groups
-from ..moments import MAX_DENSE, DenseScatter, Moments, RowScatter, alone, contrast, in_span, mixture, reduce_rows
-from ..solvers import LOOSE, SECOND_ORDER, noise_sum, top_eigenpairs
+from ..moments import (
+    MAX_DENSE,
+    Contrast,
+    DenseScatter,
+    Moments,
+    RowScatter,
+    alone,
+    contrast,
+    in_span,
+    mixture,
+    reduce_rows,
+)
+from ..solvers import LOOSE, SECOND_ORDER, Spectrum, noise_sum, top_eigenpairs
+from ._span import STANDSTILL, Span
 
 MAX_STEPS = 100  # the iterations take 4-10 steps; this only keeps them from running forever
-# Relative change of gamma that ends an iteration (the steps converge quadratically, so the next change would be below
-# rounding), and the change below which steps are worth exact eigenvectors.
-STANDSTILL, NEAR = 1e-9, 1e-2
 CLEARLY = 1e-6  # relative size of a singular value that no rounding can explain
 # The search by LOBPCG: vectors beyond those wanted, the residual that ends it, and how many iterations it may take.
 SPARE_VECTORS, RESIDUAL, MAX_ITERATIONS = 4, 1e-6, 500
@@ -37,36 +47,78 @@ def pcpca_limit(groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[flo
     foreground's rank is at most d. f(gamma') = tr C - sum_{i<=d} lambda_i is concave. Newton's step from the right,
     written as a ratio of traces to avoid cancellation, is gamma' <- tr(Q'cov_X Q) / tr(Q'cov_Y Q) with Q the D - d
     bottom eigenvectors of C(gamma'): it decreases to the root, and starting at gamma' = 1, where N = 0, it never moves
-    if f is positive there. Any Q gives an upper bound whose error is of second order in Q's, so iterative eigensolvers
-    may be loose until the steps become small. `near` is a starting point, if something is known about the limit: from
-    anywhere, the first step leads to the right of the limit.
+    if f is positive there. `near` is a starting point, if something is known about the limit: from anywhere, the first
+    step leads to the right of the limit.
     """
-    gamma, largest, tol, iterate = near, 1.0, LOOSE, True
-    vectors: Array | None = None
     if not rank_exceeds(groups.foreground, d):
         # f is nowhere positive, but may be 0 up to some gamma', where Newton would stop.
         return 0.0, np.zeros((groups.foreground.scatter.size, d))
-    totals = np.array([group.scatter.trace / group.weight for group in groups])
-    rounding, parts = [alone(group).rounding / group.weight for group in groups], mixture(groups)
+    if not contrast(groups, near).is_dense:
+        return _limit_from_products(groups, d, near)
+    step = _newton_step(groups)
+    gamma, largest, iterate = near, 1.0, True
+    vectors: Array | None = None
     for _ in range(MAX_STEPS):
         C = contrast(groups, gamma)
-        spectrum = top_eigenpairs(C, d, start=vectors, tol=tol, iterate=iterate)
+        spectrum = top_eigenpairs(C, d, start=vectors, iterate=iterate)
         vectors, iterate = spectrum.vectors, spectrum.n_iter > 1  # if it gave up once, do not try again
-        # tr(Q'cov Q) = tr cov - tr(U'cov U), Q orthogonal to U; 0 if it is only rounding.
+        proposal = step(C, spectrum)
+        if proposal <= 0:
+            return 0.0, vectors
+        proposal = min(largest, proposal)
+        change = abs(1 - proposal / gamma)
+        gamma = largest = proposal
+        if change <= STANDSTILL:
+            break
+    assert vectors is not None
+    return gamma, vectors
+
+
+def _limit_from_products(groups: Groups[Moments], d: int, near: float) -> tuple[float, Array]:
+    """The same if C is not a matrix, where each solution is dear: two are needed, and seldom more.
+
+    Any Q gives an upper bound whose error is of second order in Q's, so the first solution may be loose. The start is a
+    bound from strong directions of the foreground, and every later bound uses all directions found so far.
+    """
+    span, step = Span.strong(groups, d), _newton_step(groups)
+    largest = span.limit(groups, d, 1.0)
+    gamma, before, tol = min(near, largest), 0.0, LOOSE
+    vectors: Array | None = None
+    for _ in range(MAX_STEPS):
+        C = contrast(groups, gamma)
+        spectrum = top_eigenpairs(C, d, start=vectors, tol=tol)
+        vectors, proposal = spectrum.vectors, step(C, spectrum)
+        if proposal <= 0:
+            return 0.0, vectors
+        span = span.plus(groups, vectors)
+        proposal = span.limit(groups, d, min(largest, proposal))
+        change = abs(1 - proposal / gamma)
+        gamma = largest = proposal
+        # Errors fall at least quadratically, and the change is the error before this step.
+        left = change if before == 0 else min(change, change * (change / before) ** 2)
+        if left <= STANDSTILL and tol < LOOSE:
+            break
+        before, tol = change, SECOND_ORDER
+    assert vectors is not None
+    return gamma, vectors
+
+
+def _newton_step(groups: Groups[Moments]) -> Callable[[Contrast, Spectrum], float]:
+    """From C and its eigenvectors to tr(Q'cov_X Q) / tr(Q'cov_Y Q), Q orthogonal to these; infinite if the background
+    is constant there."""
+    totals = np.array([group.scatter.trace / group.weight for group in groups])
+    rounding, parts = [alone(group).rounding / group.weight for group in groups], mixture(groups)
+
+    def step(C: Contrast, spectrum: Spectrum) -> float:
+        # tr(Q'cov Q) = tr cov - tr(U'cov U); 0 if it is only rounding.
         outside = totals - np.sum(spectrum.variances(C), axis=1)
         foreground, *others = np.where(outside > rounding, outside, 0.0).tolist()
         background = float(parts @ others)
-        if foreground <= 0:
-            return 0.0, vectors
-        proposal = min(largest, foreground / background if background > 0 else math.inf)
-        change = abs(1 - proposal / gamma)
-        gamma = largest = proposal
-        if change <= STANDSTILL and (C.is_dense or tol < LOOSE):
-            break
-        if change <= NEAR:
-            tol = SECOND_ORDER
-    assert vectors is not None
-    return gamma, vectors
+        if background > 0:
+            return foreground / background
+        return math.inf if foreground > 0 else 0.0
+
+    return step
 
 
 def rank_exceeds(group: Moments, d: int) -> bool:

@@ -9,12 +9,14 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 import scipy.linalg
 from scipy.linalg.lapack import dpocon, dpotrf
 
 from .._util.arrays import EPS, TINY, Array
+from .._util.devices import host, namespace, on_device, put
 from .._util.threads import calm_threads
 from ..exceptions import GroupError, SolverError
 from ..moments import MAX_DENSE, Contrast, DenseScatter, Moments, Scatter, rounding_variance
@@ -115,14 +117,15 @@ class DeflatedScatter:
     def matmul(self, V: Array) -> Array:
         return self._outside(self.scatter.matmul(self._outside(V)))
 
-    def dense(self) -> Array:
+    def dense(self) -> Any:
         return self._outside(self._outside(self.scatter.dense()).T)
 
     def scaled(self, divisor: Array) -> DeflatedScatter:
         return DeflatedScatter(self.scatter.scaled(divisor), self.V)
 
-    def _outside(self, V: Array) -> Array:
-        return V - self.V @ (self.V.T @ V)
+    def _outside(self, V: Any) -> Any:
+        found = put(self.V, V)
+        return V - found @ (found.T @ V)
 
 
 def strength(contrast: Contrast) -> float:
@@ -143,11 +146,12 @@ def _product(terms: Terms, V: Array) -> Array:
     return np.sum([c * group.scatter.matmul(V) for c, group in terms], axis=0)
 
 
-def _matrix(terms: Terms) -> Array:
+def _matrix(terms: Terms) -> Any:
+    """sum c_k S_k as a new array on the device of the rows."""
     (c, group), *others = terms
-    total = c * group.scatter.dense()
+    total = float(c) * group.scatter.dense()
     for c, group in others:
-        total += c * group.scatter.dense()
+        total += float(c) * group.scatter.dense()
     return total
 
 
@@ -227,7 +231,13 @@ def _outside_of(quotient: Quotient, V: Array) -> tuple[Quotient, Callable[[Array
     if not quotient.needs_matrices:
         return quotient.over(lambda scatter: DeflatedScatter(scatter, V)), lambda found: found - V @ (V.T @ found)
     P = np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :]
-    return quotient.over(lambda scatter: DenseScatter(P.T @ scatter.dense() @ P)), lambda found: P @ found
+
+    def inside(scatter: Scatter) -> Scatter:
+        matrix = scatter.dense()
+        placed = put(P, matrix)
+        return DenseScatter(placed.T @ matrix @ placed)
+
+    return quotient.over(inside), lambda found: P @ found
 
 
 def top_quotients(quotient: Quotient, d: int, start: Array | None = None) -> Found:
@@ -240,28 +250,36 @@ def top_quotients(quotient: Quotient, d: int, start: Array | None = None) -> Fou
 
 @dataclass(frozen=True)
 class InverseRoot:
-    """T with T'M T = I, applied as `to` V = T V and `back` V = T'V; T has `size` columns."""
+    """T with T'M T = I, applied as `to` V = T V and `back` V = T'V where M is; T has `size` columns."""
 
-    to: Callable[[Array], Array]
-    back: Callable[[Array], Array]
+    to: Callable[[Any], Any]
+    back: Callable[[Any], Any]
     size: int
 
 
 def _from_matrices(quotient: Quotient, d: int) -> Found:
-    A, M = _matrix(quotient.above), _matrix(quotient.below)
-    M[np.diag_indices_from(M)] += quotient.floor
+    A, M = _matrix(quotient.above), _with_floor(_matrix(quotient.below), quotient.floor)
     root = _inverse_root(A, M, np.max([_rounding(group) for _, group in (*quotient.above, *quotient.below)], axis=0))
     if root is None or root.size < d:
         return None
     u, n_iter = None, 1
-    if root.size >= MIN_ITERATED_ORDER and d <= MAX_ITERATED_SHARE * root.size:
+    if not on_device(A) and root.size >= MIN_ITERATED_ORDER and d <= MAX_ITERATED_SHARE * root.size:
         with contextlib.suppress(Unconverged), calm_threads(float(root.size) ** 2):
             u, n_iter = _iterated(lambda v: root.back(A @ root.to(v)), root.size, d)
     if u is None:
         u = top_vectors(root.back(root.back(A).T), d)
-    W = root.to(u)
-    W /= np.linalg.norm(W, axis=0)
-    return np.sum(W * (A @ W), axis=0) / np.maximum(np.sum(W * (M @ W), axis=0), TINY), W, n_iter
+    W = host(root.to(put(u, A)))
+    W = W / np.linalg.norm(W, axis=0)
+    above, below = (np.sum(W * DenseScatter(matrix).matmul(W), axis=0) for matrix in (A, M))
+    return above / np.maximum(below, TINY), W, n_iter
+
+
+def _with_floor(M: Any, floor: float) -> Any:
+    """M + floor I, in place of M."""
+    if on_device(M):
+        return M + floor * namespace(M).eye(M.shape[0], dtype=M.dtype, device=M.device)
+    M[np.diag_indices_from(M)] += floor
+    return M
 
 
 def _rounding(group: Moments) -> Array:
@@ -271,30 +289,31 @@ def _rounding(group: Moments) -> Array:
     return np.full(group.scatter.size, rounding_variance(group))
 
 
-def _inverse_root(A: Array, M: Array, tiny: Array) -> InverseRoot | None:
+def _inverse_root(A: Any, M: Any, tiny: Array) -> InverseRoot | None:
     """T for M, restricted to where M varies; None if A varies elsewhere.
 
     M is judged with its diagonal scaled to 1, so that units of the features do not matter. Variances of at most `tiny`
-    are rounding.
+    are rounding. On a device there is no estimate of the condition of a Cholesky factor, so it is not tried.
     """
-    order, below = M.shape[0], np.diagonal(M)
-    variances = np.where(below > tiny, below, np.diagonal(A))
-    scale = np.sqrt(np.where(variances > tiny, variances, 1.0))
+    order, below = M.shape[0], DenseScatter(M).diagonal()
+    variances = np.where(below > tiny, below, DenseScatter(A).diagonal())
+    scale = put(np.sqrt(np.where(variances > tiny, variances, 1.0)), M)
     R = M / scale / scale[:, None]
-    L, failed = dpotrf(R, lower=1)
+    L, failed = (None, True) if on_device(M) else dpotrf(R, lower=1)
     if not failed and dpocon(L, np.abs(R).sum(axis=0).max(), uplo="L")[0] > order * EPS:
 
         def solve(V: Array, trans: str) -> Array:
             return np.asarray(scipy.linalg.solve_triangular(L, V, lower=True, trans=trans, check_finite=False))
 
         return InverseRoot(lambda V: solve(V, "T") / scale[:, None], lambda V: solve(V / scale[:, None], "N"), order)
-    values, Q = np.linalg.eigh(R)
-    kept = values > 4 * order * EPS * values[-1]
-    scaled, null = A / scale / scale[:, None], Q[:, ~kept]
-    if np.sum(null * (scaled @ null)) > ROUNDED * np.trace(scaled):
+    xp = namespace(M)
+    values, Q = xp.linalg.eigh(R)
+    n_null = int(np.sum(host(values) <= 4 * order * EPS * float(values[-1])))
+    scaled, null = A / scale / scale[:, None], Q[:, :n_null]
+    if float(xp.sum(null * (scaled @ null))) > ROUNDED * DenseScatter(scaled).trace:
         return None
-    T = Q[:, kept] / np.sqrt(values[kept]) / scale[:, None]
-    return InverseRoot(lambda V: T @ V, lambda V: T.T @ V, int(kept.sum()))
+    T = Q[:, n_null:] / xp.sqrt(values[n_null:]) / scale[:, None]
+    return InverseRoot(lambda V: T @ V, lambda V: T.T @ V, order - n_null)
 
 
 def _iterated(apply: Callable[[Array], Array], size: int, d: int) -> tuple[Array, int]:
@@ -380,6 +399,6 @@ def _trace_of_square(terms: Terms) -> float:
     """tr B^2, estimated by random vectors (Hutchinson 1990) where B is not a matrix."""
     if all(isinstance(group.scatter, DenseScatter) for _, group in terms):
         matrix = _matrix(terms)
-        return float(np.vdot(matrix, matrix))
+        return float(namespace(matrix).linalg.matrix_norm(matrix)) ** 2
     probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(terms[0][1].scatter.size, PROBES))
     return float(np.sum(_product(terms, probes) ** 2)) / PROBES

@@ -16,7 +16,7 @@ from .._util.arrays import Array, available_memory
 from .._util.devices import host, namespace, on_device, put
 from .._util.threads import calm_threads, one_blas_thread, single_thread
 from ..exceptions import SolverError
-from ..moments import Contrast
+from ..moments import Contrast, Indices
 
 # Relative accuracy of eigenvalues: of results, of those whose vectors affect a result only to second order, and of
 # those that only guide a Newton step.
@@ -29,6 +29,7 @@ MIN_ITERATED_ORDER, MAX_ITERATED_SHARE, RESTARTS_PER_ORDER = 500, 1 / 30, 1 / 20
 # The same on a GPU: 10 pairs of order 2000 take 26 ms directly and 7 ms by Lanczos, of which a product is 0.06 ms.
 MIN_ITERATED_ON_DEVICE, MAX_SHARE_ON_DEVICE = 1000, 1 / 100
 MAX_UNTHREADED = 64  # up to this order products with vectors are so small that a BLAS uses one thread anyway
+WORTHWHILE = 0.9  # part of the features, at most, that must vary so that it pays to leave out the others
 RESIDUAL_BOUND = 1e-9  # for |C u - lambda u| relative to the largest |lambda|, for results
 
 # When Lanczos finds an invariant subspace, it continues from a random vector: seeded if SciPy allows it (1.17).
@@ -152,9 +153,11 @@ def _direct(contrast: Contrast, d: int) -> Spectrum:
         return Spectrum(values, vectors, contrast.images(vectors))
 
 
-def top_vectors(K: Array, d: int) -> Array:
-    """The top d eigenvectors of a symmetric matrix, the first first."""
+def top_vectors(K: Any, d: int) -> Array:
+    """The top d eigenvectors of a symmetric matrix, which may be on a device, the first first."""
     K, last = (K + K.T) / 2, K.shape[0] - 1
+    if on_device(K):
+        return host(namespace(K).linalg.eigh(K).eigenvectors[:, -d:])[:, ::-1]
     values, u = scipy.linalg.eigh(K, subset_by_index=[last - d + 1, last], check_finite=False)
     if values.size < d:  # LAPACK's partial solver can silently lose repeated eigenvalues
         u = np.linalg.eigh(K)[1][:, -d:]
@@ -166,24 +169,53 @@ class Unconverged(Exception):
 
 
 def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float, max_restarts: int = MAX_RESTARTS) -> Spectrum:
-    """Implicitly restarted Lanczos (ARPACK), with a check of residuals and a search for missed eigenvalues."""
-    D = contrast.size
+    """Implicitly restarted Lanczos (ARPACK), with a check of residuals and a search for missed eigenvalues.
+
+    Vectors have entries for features that vary only, unless an eigenvalue that the others add, 0, is among the largest.
+    """
+    if contrast.is_dense:
+        return _lanczos_inside(contrast, d, start, tol, max_restarts, np.arange(contrast.size))
+    varying = np.flatnonzero(np.any([group.scatter.diagonal() for _, group in contrast.terms], axis=0))
+    if d < varying.size < WORTHWHILE * contrast.size:
+        found = _lanczos_inside(contrast, d, start, tol, max_restarts, varying)
+        if found.values[-1] > contrast.rounding:
+            return found
+    return _lanczos_inside(contrast, d, start, tol, max_restarts, np.arange(contrast.size))
+
+
+def _lanczos_inside(
+    contrast: Contrast, d: int, start: Array | None, tol: float, max_restarts: int, inside: Indices
+) -> Spectrum:
+    """The same for vectors with entries `inside` only; all others are 0."""
+    D, size = contrast.size, inside.size
     matrix = contrast.dense() if contrast.is_dense else None
     products = 0
     # A fixed start makes results reproducible.
     noise, other = np.random.default_rng(0).standard_normal((2, D))
     v0 = noise if start is None else start.sum(axis=1) + 1e-3 * noise / np.sqrt(D)
+
+    def lifted(V: Array) -> Array:
+        if size == D:
+            return V
+        found = np.zeros((D, V.shape[1]))
+        found[inside] = V
+        return found
+
     # Products with rows use their own threads; products with a small matrix do not need any.
     with single_thread() if matrix is None else calm_threads(D**2):
 
         def apply(V: Array) -> Array:
             nonlocal products
             products += 1
-            V = V.reshape(D, -1)
-            return contrast.matmul(V) if matrix is None else host(matrix @ put(V, matrix))
+            V = V.reshape(size, -1)
+            if matrix is not None:
+                return host(matrix @ put(V, matrix))
+            image = contrast.matmul(lifted(V))
+            return image if size == D else image[inside]
 
         for _ in range(2):
-            values, vectors = largest(apply, v0, d, tol, max_restarts)
+            values, vectors = largest(apply, v0[inside], d, tol, max_restarts)
+            vectors = lifted(vectors)
             images = contrast.images(vectors)
             if tol > SECOND_ORDER:
                 break
@@ -191,10 +223,10 @@ def _lanczos(contrast: Contrast, d: int, start: Array | None, tol: float, max_re
             worst = np.linalg.norm(contrast.combine(images) - vectors * values, axis=0).max()
             if not worst <= allowed:  # Ritz values that have not converged understate the largest ones
                 raise Unconverged(f"residual {worst:.1e}, allowed {allowed:.1e}")
-            missed = missed_direction(apply, values, vectors, other, allowed)
+            missed = missed_direction(apply, values, vectors[inside], other[inside], allowed)
             if missed is None:
                 break
-            v0 = np.column_stack([vectors, missed]).sum(axis=1)
+            v0 = np.column_stack([vectors, lifted(missed[:, None])]).sum(axis=1)
         else:
             raise Unconverged("it keeps missing a repeated eigenvalue")
     return Spectrum(values, vectors, images, products)
