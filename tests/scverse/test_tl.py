@@ -5,6 +5,7 @@ import pytest
 
 import contrapca
 from contrapca import CLVM, CPCA, PCPCA, ContraPCA, compare, contrast_test, held_out_contrast, tl
+from contrapca.exceptions import GroupError
 from scverse.conftest import CHOICE, PLAIN, by_hand, dense, snapshot
 
 
@@ -45,6 +46,55 @@ def test_several_labels_are_one_group(unnamed):
     tl.contrapca(unnamed, **PLAIN | {"background": ["ctrl", "treated"]})
     assert np.array_equal(expected.obsm["X_contrapca"], unnamed.obsm["X_contrapca"])
     assert unnamed.uns["contrapca"]["params"]["background"].tolist() == ["ctrl", "treated"]
+
+
+def test_a_dict_has_several_backgrounds(unnamed, tmp_path, need):
+    """Each is centred by its own mean; all of it survives a file, and plots know the controls."""
+    table, arm = dense(unnamed), unnamed.obs["arm"].to_numpy()
+    backgrounds = {"old": table[arm == "ctrl"], "new": table[arm == "treated"]}
+    model = ContraPCA(3, random_state=0).fit(table[arm == "case"], background=backgrounds)
+    tl.contrapca(unnamed, **PLAIN | {"background": {"old": "ctrl", "new": ["treated"]}})
+    unnamed.write_h5ad(tmp_path / "cells.h5ad")
+    plt = need("matplotlib.pyplot")
+    for adata in (unnamed, need("anndata").read_h5ad(tmp_path / "cells.h5ad")):
+        np.testing.assert_allclose(adata.obsm["X_contrapca"], model.transform(table), atol=1e-8)
+        found = adata.uns["contrapca"]
+        for name in backgrounds:
+            np.testing.assert_allclose(found["background_variance"][name], model.background_variance_[name])
+        assert {"old_variance", "new_variance"} < set(contrapca.get.loadings(adata).columns)
+        assert contrapca.get.model(adata).gammas_ == pytest.approx(model.gammas_)
+        _, (left, middle, right) = plt.subplots(1, 3)
+        assert len(contrapca.pl.variance(adata, ax=left).containers) == 3
+        grey, _ = contrapca.pl.embedding(adata, ax=middle).collections
+        assert len(grey.get_offsets()) == np.sum(arm != "case")
+        contrapca.pl.gamma_path(adata, n_gammas=3, ax=right)
+    tl.contrapca(unnamed, **PLAIN | {"background": {"old": "ctrl", "new": "treated"}}, blocks="whose", key_added="by")
+    assert unnamed.uns["by"]["held_out_ratio"].shape == (3,)
+
+
+@pytest.mark.parametrize(
+    ("background", "message"),
+    [
+        ({}, "empty dict"),
+        ({"old": "ctrl", "new": ["ctrl", "treated"]}, "'ctrl' is in several backgrounds"),
+        ({"old": "ctrl", "a/b": "treated"}, "files take '/' for a folder"),
+        ({"old": "ctrl", "foreground": "treated"}, "'foreground' cannot be the name of a background"),
+        ({"old": "ctrl", "new": "treatd"}, "background='treatd' does not occur.*Did you mean 'treated'"),
+        ({"old": "ctrl", "new": ["treated", "case"]}, "no cases are left"),
+    ],
+)
+def test_bad_dicts(unnamed, background, message):
+    before = snapshot(unnamed)
+    with pytest.raises(GroupError, match=message):
+        tl.contrapca(unnamed, **PLAIN | {"background": background})
+    assert snapshot(unnamed) == before
+
+
+def test_two_groups_are_tested_and_compared(unnamed):
+    several = {"groupby": "arm", "background": {"old": "ctrl", "new": "treated"}}
+    for call in (tl.test, tl.compare, contrapca.report):
+        with pytest.raises(GroupError, match="compares two groups, but there are 2 backgrounds"):
+            call(unnamed, **several)
 
 
 METHODS = {

@@ -17,7 +17,7 @@ from ..groups import Groups
 from ..moments import MAX_DENSE, DenseScatter, Moments
 from ..rows import is_lazy, labelled_moments, lazy_rows, masked_columns
 from ..tables import with_names
-from ._obs import column, did_you_mean, group_cells
+from ._obs import background_argument, column, did_you_mean, group_cells
 
 HIGHLY_VARIABLE = "highly_variable"
 KEEP_BYTES = 2**30  # of a lazy matrix; a larger one is not kept in memory, but reduced to moments
@@ -60,7 +60,7 @@ class Cells:
         """The blocks as arguments of functions that take them."""
         if self.blocks is None:
             return {}
-        return {"blocks": self.blocks.foreground, "background_blocks": self.blocks.background}
+        return {"blocks": self.blocks.foreground, "background_blocks": background_argument(self.blocks)}
 
     @property
     def is_large(self) -> bool:

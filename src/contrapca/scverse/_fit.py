@@ -14,6 +14,7 @@ from ..estimators import CPCA
 from ..selection import HeldOutContrast, held_out_contrast
 from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts
 from ._donors import warn_of_donors
+from ._obs import background_argument
 from ._results import Keys, check_writable, fit_results, write
 
 DTYPES = ("float32", "float64")
@@ -65,17 +66,18 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
         warn_of_counts()
     rows, held_out = cells.split(table), None
     if cells.blocks is not None:
-        held_out = held_out_contrast(estimator, rows.foreground, background=rows.background, **cells.given_blocks)
+        given = {"background": background_argument(rows)} | cells.given_blocks
+        held_out = held_out_contrast(estimator, rows.foreground, **given)
         if searches:
             estimator.set_params(gamma=held_out.gamma)
-    model = estimator.fit(rows.foreground, background=rows.background)
+    model = estimator.fit(rows.foreground, background=background_argument(rows))
     return model, latents_of(model, table), held_out
 
 
 def _fitted_in_blocks(cells: Cells, estimator: Any) -> tuple[Any, Array]:
     """The same from moments: one pass for the fit, and one for the latents."""
     moments = cells.moments()
-    model = estimator.fit(moments.foreground, background=moments.background)
+    model = estimator.fit(moments.foreground, background=background_argument(moments))
     parts = cells.lazy().reduce(lambda block: [(latents_of(model, block), looks_like_counts(block))], add)
     if cells.of_genes and all(are_counts for _, are_counts in parts):
         warn_of_counts()

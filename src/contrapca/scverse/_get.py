@@ -54,7 +54,8 @@ def loadings(adata: Any, key: str = "contrapca", *, component: int | None = None
     -------
     pandas.DataFrame
         One row for each component and gene, by component and then by magnitude of the loading. Columns: `component`,
-        `rank` (both from 1), `gene`, `loading`, `foreground_variance` and `background_variance` of the gene.
+        `rank` (both from 1), `gene`, `loading`, `foreground_variance` and `background_variance` of the gene (with
+        several backgrounds one column for each, by name).
 
     Examples
     --------
@@ -78,7 +79,6 @@ def loadings(adata: Any, key: str = "contrapca", *, component: int | None = None
             "rank": np.tile(np.arange(1, shown + 1), len(orders)),
             "gene": np.array(units.foreground.labels, dtype=object)[genes],
             "loading": np.concatenate([W[order, k - 1] for k, order in orders.items()]),
-            "foreground_variance": units.foreground.variance[genes],
-            "background_variance": units.background.variance[genes],
         }
+        | dict(units.map_named(lambda name, own: (f"{name}_variance", own.variance[genes])))
     )

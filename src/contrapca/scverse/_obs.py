@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .._util.optional import require
 from .._util.text import listed
+from ..backgrounds import named_backgrounds
 from ..blocks import Indices
 from ..exceptions import GroupError
 from ..groups import Groups
@@ -46,15 +47,17 @@ def levels_of(values: npt.NDArray[Any]) -> tuple[Indices, list[Any]]:
 
 
 def group_cells(obs: Any, groupby: Any, background: Any, foreground: Any) -> Groups[Indices]:
-    """The cells of foreground and background, as their numbers.
+    """The cells of the foreground and of each background, as their numbers.
 
     Parameters
     ----------
     obs : data frame
     groupby : str
         The column that tells them apart.
-    background, foreground : label, or list of labels
-        Without a foreground, it is all cells that are not background.
+    background : label, list of labels, or a dict of them
+        The labels of a list are one background, those of a dict several, by name.
+    foreground : label, or list of labels
+        Without it, all cells that are not background.
     """
     codes, levels = levels_of(column(obs, groupby, "groupby", "adata.obs"))
     if len(levels) < 2:
@@ -62,7 +65,13 @@ def group_cells(obs: Any, groupby: Any, background: Any, foreground: Any) -> Gro
             f"adata.obs[{groupby!r}] has {f'one value, {levels[0]!r}' if levels else 'no values'}: two groups are "
             "needed, cases and controls."
         )
-    controls = _numbers(levels, background, "background", groupby)
+    named = {name: _numbers(levels, own, "background", groupby) for name, own in named_backgrounds(background).items()}
+    controls = [k for own in named.values() for k in own]
+    twice = [levels[k] for k in dict.fromkeys(controls) if sum(k in own for own in named.values()) > 1]
+    if any("/" in name for name in named):
+        raise GroupError(f"Backgrounds are named {listed(list(named))}: files take '/' for a folder, so leave it out.")
+    if twice:
+        raise GroupError(f"background={background!r}: {listed(twice)} is in several backgrounds. Name each value once.")
     if foreground is not None:
         cases = _numbers(levels, foreground, "foreground", groupby)
     elif np.any(codes < 0):
@@ -76,11 +85,25 @@ def group_cells(obs: Any, groupby: Any, background: Any, foreground: Any) -> Gro
     if both or not cases:
         what = f"{listed(both)} is in both groups" if both else "every cell is background, so no cases are left"
         raise GroupError(f"background={background!r}, foreground={foreground!r}: {what}. Name different values.")
-    groups = Groups.of(np.flatnonzero(np.isin(codes, cases)), np.flatnonzero(np.isin(codes, controls)))
+    groups = Groups.from_items((cases, *named.values()), ("foreground", *named)).map(
+        lambda own: np.flatnonzero(np.isin(codes, own))
+    )
     for name, cells in zip(groups.names, groups, strict=True):
         if cells.size < 2:
             raise GroupError(f"The {name} has {cells.size} cell: each group needs at least 2.")
     return groups
+
+
+def background_argument(values: Groups[Any]) -> Any:
+    """The values of the backgrounds as estimators take them: one, or a dict if they have names."""
+    named = dict(zip(values.names[1:], values.backgrounds, strict=True))
+    return named.get("background", named)
+
+
+def background_labels(background: Any) -> list[Any]:
+    """All labels of the controls, from the argument of `group_cells` as it is stored."""
+    parts = background.values() if isinstance(background, Mapping) else [background]
+    return [label for part in parts for label in np.atleast_1d(part).tolist()]
 
 
 def _numbers(levels: Sequence[Any], wanted: Any, argument: str, groupby: Any) -> list[int]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -17,7 +18,7 @@ from ..plots import axes_or_current, path_curves, shown
 from ..plots import loadings as loading_bars
 from ..selection import LEAST_P
 from ._cells import choose
-from ._obs import column, did_you_mean, levels_of
+from ._obs import background_argument, background_labels, column, did_you_mean, levels_of
 from ._results import check_component, stored, stored_choice, stored_model
 from ._tl import TEST
 
@@ -59,7 +60,7 @@ def embedding(
     if len(components) != 2 or not all(1 <= k <= Z.shape[1] for k in components):
         raise ValueError(f"components={components} must be two of the {Z.shape[1]} components, counting from 1.")
     Z = Z[:, [k - 1 for k in components]]
-    labels = np.atleast_1d(params["background"]).tolist()
+    labels = background_labels(params["background"])
     values = column(adata.obs, params["groupby"], "groupby", "adata.obs")
     controls = np.array([value in labels for value in values.tolist()], dtype=bool)
     ax = axes_or_current(ax)
@@ -129,7 +130,7 @@ def loadings(
 
 
 def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool = False) -> Any:
-    """Bar plot of the variance of cases and controls along each component.
+    """Bar plot of the variance of cases and controls along each component; several backgrounds have bars of their own.
 
     Parameters
     ----------
@@ -141,10 +142,13 @@ def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool =
     ax : matplotlib Axes
     """
     entry, ax = stored(adata, key), axes_or_current(ax)
-    cases, controls = np.asarray(entry["variance"]), np.asarray(entry["background_variance"])
-    k = np.arange(cases.size)
-    ax.bar(k - 0.2, cases, 0.4, color=COLOURS[0], label="cases")
-    ax.bar(k + 0.2, controls, 0.4, color=BACKGROUND_COLOUR, label="controls")
+    found = entry["background_variance"]
+    controls = dict(found) if isinstance(found, Mapping) else {"controls": found}
+    bars = {"cases": entry["variance"]} | controls
+    k, width = np.arange(len(entry["variance"])), 0.8 / len(bars)
+    greys = [BACKGROUND_COLOUR, *(COLOURS[1 + j % (len(COLOURS) - 1)] for j in range(len(controls) - 1))]
+    for j, (name, colour) in enumerate(zip(bars, [COLOURS[0], *greys], strict=True)):
+        ax.bar(k + (j + 0.5) * width - 0.4, np.asarray(bars[name]), width, color=colour, label=name)
     ax.set_xticks(k, [str(j + 1) for j in k])
     ax.set(xlabel="component", ylabel="variance")
     ax.legend(frameon=False)
@@ -173,7 +177,8 @@ def gamma_path(adata: Any, key: str = "contrapca", *, n_gammas: int = 40, ax: An
         raise ValueError(f"adata.uns[{key!r}] is a CLVM, which has no gamma.")
     cells = choose(adata, **stored_choice(adata, key))
     rows = cells.split(cells.read())
-    path = contrast_path(model, rows.foreground, background=rows.background, gammas=check_count(n_gammas, "n_gammas"))
+    gammas = check_count(n_gammas, "n_gammas")
+    path = contrast_path(model, rows.foreground, background=background_argument(rows), gammas=gammas)
     ax = path_curves(path, ax=axes_or_current(ax))
     ax.axvline(model.gamma_, color="black", linewidth=1, linestyle=":", label=f"used: {model.gamma_:.3g}")
     ax.legend(frameon=False)

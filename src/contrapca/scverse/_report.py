@@ -9,7 +9,7 @@ import numpy as np
 from ..estimators import ContraPCA
 from ._cells import choose
 from ._donors import warn_of_donors
-from ._obs import column
+from ._obs import background_argument, column
 from ._results import stored_choice, stored_model
 
 
@@ -49,6 +49,6 @@ def report_arguments(
     rows = cells.split(cells.read())
     values = None if labels is None else column(adata.obs, labels, "labels", "adata.obs")[cells.groups.foreground]
     names = cells.groups.map(lambda own: np.asarray(adata.obs_names)[own].tolist())
-    tables = {"model_or_path": model, "X": rows.foreground, "background": rows.background}
+    tables = {"model_or_path": model, "X": rows.foreground, "background": background_argument(rows)}
     named = {"row_names": names.foreground, "background_row_names": names.background}
     return tables | named | {"labels": values} | cells.given_blocks

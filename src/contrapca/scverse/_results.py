@@ -15,7 +15,7 @@ from .._util.text import listed
 from ..estimators import restored, saved_fit
 from ..selection import HeldOutContrast
 from ._cells import Cells
-from ._obs import did_you_mean
+from ._obs import background_argument, did_you_mean
 
 MODEL = "model"  # the arrays of a saved model, in uns
 
@@ -106,7 +106,7 @@ def fit_results(
         "params": plain(cells.params | dict(params)),
         "variance": fit.variances.foreground,
         "variance_ratio": fit.shares.foreground,
-        "background_variance": fit.variances.background,
+        "background_variance": background_argument(fit.variances),
         MODEL: pack(**saved_fit(model, fit)),
     }
     if model._method is not None:
@@ -126,11 +126,13 @@ def fit_results(
 
 
 def plain(params: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings as h5ad and zarr files can hold them: None is left out, lists become arrays."""
-    kept = {name: value for name, value in params.items() if value is not None}
-    return {
-        name: np.array(list(value)) if isinstance(value, list | tuple | set) else value for name, value in kept.items()
-    }
+    """Settings as h5ad and zarr files can hold them: None is left out, lists become arrays, also inside dicts."""
+    kept = {str(name): value for name, value in params.items() if value is not None}
+    return {name: plain(value) if isinstance(value, Mapping) else _plain_value(value) for name, value in kept.items()}
+
+
+def _plain_value(value: Any) -> Any:
+    return np.array(list(value)) if isinstance(value, list | tuple | set) else value
 
 
 def stored(adata: Any, key: str, *, what: str = MODEL, by: str = "tl.contrapca") -> dict[str, Any]:
@@ -163,5 +165,12 @@ def stored_choice(adata: Any, key: str) -> dict[str, Any]:
     names = ("groupby", "background", "foreground", "layer", "obsm", "mask_var", "blocks")
     params = {name: stored(adata, key)["params"].get(name) for name in names}
     mask = params.pop("mask_var")
-    found = {name: value.tolist() if hasattr(value, "tolist") else value for name, value in params.items()}
+    found = {name: _read_value(value) for name, value in params.items()}
     return found | {"mask_var": mask if mask is None or isinstance(mask, str) else np.asarray(mask)}
+
+
+def _read_value(value: Any) -> Any:
+    """A stored setting as it was given."""
+    if isinstance(value, Mapping):
+        return {name: _read_value(part) for name, part in value.items()}
+    return value.tolist() if hasattr(value, "tolist") else value

@@ -15,7 +15,7 @@ from ..selection import contrast_test
 from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts
 from ._donors import warn_of_donors
 from ._fit import run_fit
-from ._obs import column, frame
+from ._obs import background_argument, column, frame
 from ._results import Keys, Results, check_key, check_writable, plain, write
 
 TEST, COMPARISON = "contrapca_test", "contrapca_compare"  # keys of uns
@@ -50,8 +50,10 @@ def contrapca(
         Log-normalised values; cells are rows.
     groupby : str
         Column of `obs` that tells cases from controls.
-    background : label, or list of labels
-        The value of `groupby` that marks the controls, for example "ctrl". Several values are one group.
+    background : label, list of labels, or a dict of them
+        The value of `groupby` that marks the controls, for example "ctrl". The values of a list are one group with one
+        mean; a dict has several backgrounds by name, {"old": "ctrl1", "new": ["ctrl2", "ctrl3"]}, each centred by its
+        own mean.
     foreground : label, or list of labels, optional
         The value of the cases; by default all cells that are not background. Cells of neither group do not take part
         in the fit, but get latents.
@@ -91,9 +93,9 @@ def contrapca(
         - `varm["ContraPCs"]`, shape (n_vars, n_comps): loadings, how much one unit of each latent adds to each gene; 0
           for genes that were not used.
         - `uns["contrapca"]`: `params`; `variance`, `variance_ratio` (of the cases along each component) and
-          `background_variance`, shape (n_comps,); `gamma` and `gamma_max`, its limit (nan if not computed); with
-          `blocks`, `held_out_ratio` (n_comps,) and `held_out_interval` (n_comps, 2); `model`, the arrays of the saved
-          model, which `contrapca.get.model` reads.
+          `background_variance`, shape (n_comps,), a dict if there are several backgrounds; `gamma` and `gamma_max`, its
+          limit (nan if not computed); with `blocks`, `held_out_ratio` (n_comps,) and `held_out_interval` (n_comps, 2);
+          `model`, the arrays of the saved model, which `contrapca.get.model` reads.
 
     Examples
     --------
@@ -254,7 +256,7 @@ def test(
     Parameters
     ----------
     adata, groupby, background, foreground, scale, layer, obsm, mask_var, copy
-        As for `contrapca.tl.contrapca`.
+        As for `contrapca.tl.contrapca`, with one background.
     max_comps : int, default 10
         Maximum number of dimensions to test.
     level : float, default 0.05
@@ -277,7 +279,7 @@ def test(
     cells, rows = _tables(adata, _choice(groupby, background, foreground, layer, obsm, mask_var, blocks), copy)
     found = contrast_test(
         rows.foreground,
-        background=rows.background,
+        background=background_argument(rows),
         max_components=max_comps,
         level=level,
         scale=scale,
@@ -320,7 +322,7 @@ def compare(
     Parameters
     ----------
     adata, groupby, background, foreground, layer, obsm, mask_var, copy
-        As for `contrapca.tl.contrapca`.
+        As for `contrapca.tl.contrapca`, with one background.
     n_comps : int, default 2
     labels : str, optional
         Column of `obs` with known classes of the cases, whose silhouette is added to the table.
@@ -344,7 +346,7 @@ def compare(
     classes = None if labels is None else np.asarray(adata.obs[labels])[cells.groups.foreground]
     found = compare_tables(
         rows.foreground,
-        background=rows.background,
+        background=background_argument(rows),
         labels=classes,
         n_components=n_comps,
         random_state=_seed(random_state),
