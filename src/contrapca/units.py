@@ -87,6 +87,10 @@ class Units:
         rows = check_table(X, "X", least=1)
         if rows.shape[1] != self.mean.size:
             raise ValueError(f"X has {rows.shape[1]} features, but {self.mean.size} were fitted.")
+        if isinstance(rows, Blocked):  # their sums come with a scatter matrix, which is not needed here
+            missing, infinite = storage(rows).non_finite(rows)
+            if not infinite.any() and (allow_missing or not missing.any()):
+                return rows, bool(missing.any())
         return rows, bool(np.isnan(column_means(rows, allow_missing=allow_missing)).any())
 
     def arrays(self, prefix: str) -> dict[str, Array]:

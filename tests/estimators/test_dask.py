@@ -96,8 +96,17 @@ def test_missing_values(model):
         weights = (np.arange(150) % 3).astype(float)
         found, whole = (PPCA(1).fit(rows, sample_weight=weights) for rows in (left, HOLED_X))
         np.testing.assert_allclose(found.get_covariance(), whole.get_covariance(), rtol=close, atol=close)
-        with pytest.raises(ValueError, match="mean='gls' needs rows in memory, not on a cluster"):
-            PPCA(2, mean="gls").fit(left)
+
+
+def test_means_by_generalised_least_squares():
+    """Each product of their system is a sum over blocks."""
+    left, right = (da.from_array(rows, chunks=(40, 6)) for rows in (HOLED_X, HOLED_Y))
+    settings = {"n_components": 1, "gamma": 0.1, "mean": "gls", "tol": 1e-7}
+    found, whole = (PCPCA(**settings).fit(a, background=b) for a, b in ((left, right), (HOLED_X, HOLED_Y)))
+    np.testing.assert_allclose(found.mean_, whole.mean_, atol=1e-6)
+    np.testing.assert_allclose(found.background_mean_, whole.background_mean_, atol=1e-6)
+    np.testing.assert_allclose(found.get_covariance(), whole.get_covariance(), rtol=1e-4, atol=1e-4)
+    assert np.abs(whole.mean_ - np.nanmean(HOLED_X, axis=0)).max() > 1e-3  # the control: they differ from the observed
 
 
 # ---------------------------------------------------------------------- reading and laziness
@@ -171,7 +180,7 @@ def test_blocks_that_fail():
         raise error
 
     for error, expected, message in (
-        (MemoryError("too much"), MemoryError, r"largest block has 40 rows.*X.rechunk\(\(10, -1\)\)"),
+        (MemoryError("too much"), MemoryError, r"A worker ran out.*largest block has 40 rows.*X.rechunk\(\(10, -1\)\)"),
         (OSError("no such disk"), OSError, "no such disk"),
     ):
         model = PPCA(2).fit(X)
@@ -232,3 +241,31 @@ def test_on_a_cluster(cluster):
         sparse = da.from_array(X, chunks=(40, 6)).map_blocks(sp.csr_array, meta=sp.csr_array((0, 6)))
         lanczos = PCPCA(2, gamma=0.2, solver="lanczos").fit(sparse, background=Y)
         np.testing.assert_allclose(lanczos.components_, PCPCA(2, gamma=0.2).fit(X, background=Y).components_, atol=1e-7)
+
+
+def greedy(rows):
+    """A block that takes more memory than a worker has."""
+    held = np.ones(2**26)  # 512 MB, of which every page is touched
+    time.sleep(10)
+    return rows + held[0]
+
+
+@pytest.mark.slow
+def test_workers_out_of_memory():
+    """Their nanny kills them, and the estimator stays as it was; the next fit finds a new one."""
+    distributed = pytest.importorskip("distributed")
+    settings = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": False}
+    local = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": "400 MB", "dashboard_address": None}
+    model = PCPCA(2, gamma=0.2).fit(X, background=Y)
+    before = model.components_
+    with (
+        dask.config.set(settings),
+        distributed.LocalCluster(**local) as cluster,
+        distributed.Client(cluster),
+        dask.config.set(scheduler=None),
+    ):
+        with pytest.raises(MemoryError, match=r"Workers died, most likely.*X.rechunk\(\(10, -1\)\)"):
+            model.fit(DX.map_blocks(greedy, meta=X[:0]), background=DY)
+        assert model.components_ is before
+        model.fit(DX, background=DY)
+    np.testing.assert_allclose(model.components_, before, atol=1e-10)

@@ -26,8 +26,9 @@ from contrapca import (
     held_out_contrast,
     memory_estimate,
 )
+from contrapca import rows as rows_module
 from contrapca.exceptions import ContrastWarning, GroupError, ModelFileError, TableFileError
-from contrapca.rows import _numpy, opened
+from contrapca.rows import FileRows, _blocked, _numpy, opened
 
 pytestmark = pytest.mark.filterwarnings("ignore:PCPCA still shows")
 
@@ -316,16 +317,66 @@ def test_sparse_blocks_stay_sparse(stored, monkeypatch):
     np.testing.assert_allclose(model.transform(left), whole.transform(sparse_table(X)), atol=1e-9)
 
 
-def test_missing_values_in_files(tmp_path):
-    rows = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
-    np.save(tmp_path / "x.npy", rows)
-    model = PPCA(2, scale=True).fit(tmp_path / "x.npy")
-    whole = PPCA(2, scale=True).fit(rows)
+HOLED_X, HOLED_Y = (np.where(np.random.default_rng(0).random(rows.shape) < 0.1, np.nan, rows) for rows in (X, Y))
+
+
+@pytest.mark.parametrize("kind", ["npy", "h5", "zarr", "parquet"])
+def test_missing_values_in_files(tmp_path, kind):
+    path = tmp_path / f"x.{kind}"
+    if kind == "npy":
+        np.save(path, HOLED_X)
+    elif kind == "parquet":
+        pytest.importorskip("polars").DataFrame(HOLED_X).fill_nan(None).write_parquet(path)
+    elif kind == "h5":
+        with pytest.importorskip("h5py").File(path, "w") as file:
+            file["X"] = HOLED_X
+    else:
+        store = pytest.importorskip("zarr").open(str(path), mode="w", shape=X.shape, dtype="f8", chunks=(40, 6))
+        store[:] = HOLED_X
+    model = PPCA(2, scale=True).fit(path)
+    whole = PPCA(2, scale=True).fit(HOLED_X)
     np.testing.assert_allclose(model.get_covariance(), whole.get_covariance(), rtol=1e-8)
-    np.testing.assert_allclose(model.score_samples(tmp_path / "x.npy"), whole.score_samples(rows))
-    np.testing.assert_allclose(model.impute(tmp_path / "x.npy"), whole.impute(rows))
-    with pytest.raises(ValueError, match=r"Input contains NaN .*foreground"):
-        CPCA(2, gamma=0.5).fit(tmp_path / "x.npy", background=Y)
+    np.testing.assert_allclose(model.score_samples(path), whole.score_samples(HOLED_X))
+    np.testing.assert_allclose(model.impute(path), whole.impute(HOLED_X))
+    with pytest.raises(ValueError, match=r"Input contains NaN .*impute the values first.*foreground"):
+        CPCA(2, gamma=0.5).fit(path, background=Y)
+
+
+@pytest.mark.parametrize("mean", ["observed", "gls"])
+def test_missing_values_in_files_larger_than_memory(tmp_path, monkeypatch, mean):
+    """Every step reads the blocks anew; nothing ever reads all rows at once."""
+    np.save(tmp_path / "x.npy", HOLED_X)
+    np.save(tmp_path / "y.npy", HOLED_Y)
+    settings = {"n_components": 1, "gamma": 0.1, "mean": mean, "tol": 1e-7}
+    with monkeypatch.context() as patch:
+        patch.setattr(_blocked, "stacked", None)
+        model = PCPCA(**settings).fit(tmp_path / "x.npy", background=tmp_path / "y.npy", memory_limit="12 kB")
+        with pytest.raises(TypeError, match="NoneType"):  # the control: with more memory they are kept
+            PCPCA(**settings).fit(tmp_path / "x.npy", background=tmp_path / "y.npy", memory_limit="1 MB")
+    whole = PCPCA(**settings).fit(HOLED_X, background=HOLED_Y)
+    np.testing.assert_allclose(model.get_covariance(), whole.get_covariance(), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(model.mean_, whole.mean_, atol=1e-5)
+
+
+def test_memory_maps_larger_than_memory_are_read_once(stored, monkeypatch):
+    left, right = (np.load(stored / f"{name}.npy", mmap_mode="r") for name in ("x", "y"))
+    assert "read in blocks" not in str(ContraPCA(2).fit(left, background=right).solver_)
+    read = []
+    before = FileRows._read
+    monkeypatch.setattr(rows_module, "available_memory", lambda: 4000)
+    monkeypatch.setattr(rows_module, "MEMORY_LIMIT", 4000)
+    monkeypatch.setattr(FileRows, "_read", lambda self, part, inside: read.append(inside) or before(self, part, inside))
+    model = ContraPCA(2).fit(left, background=right)
+    assert sum(inside.stop - inside.start for inside in read) == 150 + 120
+    assert len(read) > 4
+    np.testing.assert_allclose(model.components_, ContraPCA(2).fit(X, background=Y).components_, atol=1e-10)
+    assert "read in blocks" not in str(PPCA(2).fit(np.load(stored / "x.npy", mmap_mode="r").T).solver_)  # wide
+
+
+def test_transform_of_files_multiplies_no_rows_with_each_other(stored, monkeypatch):
+    model = PCPCA(2, gamma=0.2).fit(X, background=Y)
+    monkeypatch.setattr(_blocked, "block_moments", None)
+    np.testing.assert_allclose(model.transform(stored / "x.npy"), model.transform(X), atol=1e-10)
 
 
 def test_half_precision_and_whole_numbers(tmp_path):

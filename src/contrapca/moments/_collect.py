@@ -10,7 +10,6 @@ import numpy as np
 
 from .._util.arrays import Array, available_memory
 from .._util.devices import float_type, host
-from .._util.memory import in_words
 from ..backgrounds import mix_of, named_backgrounds
 from ..exceptions import GroupError, warn
 from ..groups import Groups, Tables, split_groups
@@ -163,22 +162,16 @@ def collect_incomplete(tables: Tables, scale: Scale = None) -> Incomplete:
     return Incomplete(*_in_model_units(tables.rows.like(found), pooled_masked_deviation, scale, tables, dtype))
 
 
-def _in_memory(rows: Any, name: str) -> Array:
-    """Rows of files with missing values, which every step of the solver needs."""
-    needed = 3 * 8 * rows.size
-    if needed > available_memory():
-        raise ValueError(
-            f"Values are missing in the {name}, and its {rows.shape[0]} rows do not fit into memory (they need "
-            f"{in_words(needed)}): impute them, drop incomplete rows, or use a dask array."
-        )
-    found: Array = rows[:]
-    return found
+def _kept_if_possible(rows: Any) -> Any:
+    """Rows of files with missing values, which every step of the solver needs: in memory if they and copies fit."""
+    most = available_memory() if rows.most_bytes is None else rows.most_bytes
+    return rows[:] if 3 * 8 * rows.size <= most else rows
 
 
 def _observed_group(rows: Array, weights: Array | None, name: str, tables: Tables) -> MaskedGroup:
     """One group; errors name the group and the feature."""
     if isinstance(rows, Blocked) and not rows.remote:
-        rows = _in_memory(rows, name)
+        rows = _kept_if_possible(rows)
     group, empty = (observe_blocks if isinstance(rows, Blocked) else observe)(rows, weights)
     if empty >= rows.shape[0] - 1:
         raise GroupError(f"{empty} of the {rows.shape[0]} {name} rows have no observed value: at least 2 are needed.")

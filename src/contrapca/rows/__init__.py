@@ -18,7 +18,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array, Rows, row_slices
+from .._util.arrays import Array, Rows, available_memory, row_slices
 from .._util.devices import LIBRARIES, library_of
 from .._util.memory import bytes_of, in_words
 from ..exceptions import GroupError, TableFileError
@@ -129,7 +129,8 @@ def opened(table: Any, memory_limit: Any = None) -> Any:
     ----------
     table : any table, path, array of h5py, zarr or dask, or list of paths and arrays
     memory_limit : int or str, optional
-        How much memory blocks and their moments may take; memory maps are read in such blocks only if it is given.
+        How much memory blocks and their moments may take; without it, memory maps are read in blocks only if they are
+        larger than all memory that is free and have more rows than features.
     """
     if isinstance(table, Blocked):
         return table
@@ -138,7 +139,7 @@ def opened(table: Any, memory_limit: Any = None) -> Any:
 
         return DaskRows(table)
     several = isinstance(table, list | tuple) and len(table) > 0 and all(map(_is_source, table))
-    if not several and not (_is_source(table) and not (isinstance(table, np.memmap) and memory_limit is None)):
+    if not several and not (_is_source(table) and (memory_limit is not None or not _serves_as_array(table))):
         if memory_limit is not None:
             bytes_of(memory_limit)
         return table
@@ -149,7 +150,8 @@ def opened(table: Any, memory_limit: Any = None) -> Any:
                 f"{_title(part)} does not have the columns of {_title(parts[0])}: all parts of a table need the same, "
                 "in the same order."
             )
-    return FileRows(parts, _block_bytes(memory_limit, parts[0].shape[1]))
+    most = None if memory_limit is None else bytes_of(memory_limit)
+    return FileRows(parts, _block_bytes(memory_limit, parts[0].shape[1]), most)
 
 
 def map_rows(array: Any, function: Callable[[Rows], Array], n_columns: int | None) -> Any:
@@ -165,6 +167,13 @@ def _library(table: Any) -> str:
 
 def _is_source(table: Any) -> bool:
     return isinstance(table, str | os.PathLike | np.memmap) or _library(table) in ON_DISK
+
+
+def _serves_as_array(table: Any) -> bool:
+    """Whether a source is a memory map that is wide, or that the system can keep in memory after it is read once."""
+    if not isinstance(table, np.memmap):
+        return False
+    return table.ndim != 2 or table.shape[0] <= table.shape[1] or table.nbytes <= available_memory()
 
 
 def _part(one: Any) -> Any:

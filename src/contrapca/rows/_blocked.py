@@ -48,6 +48,10 @@ class Blocked(ABC):
         """Merge function(block, *pieces) of all blocks; the pieces are those of arrays along the rows."""
 
     @abstractmethod
+    def keep(self, function: Callable[..., Any], *along: Array | None) -> Any:
+        """function(block, *pieces) of each block, as an object with `map` (of each) and `reduce` (all to one)."""
+
+    @abstractmethod
     def __getitem__(self, rows: Any) -> Any:
         """Rows chosen by a mask, not read yet; or a slice or numbers of rows, in ascending order, in memory."""
 
@@ -71,12 +75,20 @@ class FileRows(Blocked):
     parts : list of tables with `shape`, `dtype` and slices of rows that are arrays or CSR matrices
     block_bytes : int
         How large a block may be in float64.
+    most_bytes : int, optional
+        How much memory all rows may take where they are needed again and again; by default all there is.
     kept : ndarray of bool of shape (n,), optional
         Which of their rows these are.
     """
 
-    def __init__(self, parts: list[Any], block_bytes: int, kept: npt.NDArray[np.bool_] | None = None):
-        self.parts, self.block_bytes, self.kept = parts, block_bytes, kept
+    def __init__(
+        self,
+        parts: list[Any],
+        block_bytes: int,
+        most_bytes: int | None = None,
+        kept: npt.NDArray[np.bool_] | None = None,
+    ):
+        self.parts, self.block_bytes, self.most_bytes, self.kept = parts, block_bytes, most_bytes, kept
         self.edges = np.cumsum([0, *(part.shape[0] for part in parts)])
         rows = int(self.edges[-1]) if kept is None else int(np.count_nonzero(kept))
         self.shape = rows, int(parts[0].shape[1])
@@ -119,6 +131,9 @@ class FileRows(Blocked):
         assert total is not None
         return total
 
+    def keep(self, function: Callable[..., Any], *along: Array | None) -> ReadAnew:
+        return ReadAnew(self, function, along)
+
     def __getitem__(self, rows: Any) -> Any:
         """A mask chooses rows without reading them; a slice or numbers of rows, in ascending order, are read."""
         rows = rows[0] if isinstance(rows, tuple) else rows  # of all features
@@ -126,10 +141,25 @@ class FileRows(Blocked):
             kept = rows if self.kept is None else self.kept.copy()
             if self.kept is not None:
                 kept[self.kept] = rows
-            return FileRows(self.parts, self.block_bytes, kept)
+            return FileRows(self.parts, self.block_bytes, self.most_bytes, kept)
         chosen = np.zeros(self.shape[0], dtype=bool)
         chosen[rows] = True
         return stacked(list(self[chosen]._blocks()))
+
+
+class ReadAnew:
+    """One value for each block of a file, which is read and computed again whenever it is needed."""
+
+    def __init__(self, rows: FileRows, function: Callable[..., Any], along: tuple[Array | None, ...]):
+        self.rows, self.function, self.along = rows, function, along
+
+    def map(self, function: Callable[[Any], Any]) -> ReadAnew:
+        """Other values, from these."""
+        return ReadAnew(self.rows, lambda *given: function(self.function(*given)), self.along)
+
+    def reduce(self, function: Callable[[Any], R], merge: Callable[[R, R], R]) -> R:
+        """Merge function(value) of all blocks."""
+        return self.rows.reduce(lambda *given: function(self.function(*given)), merge, *self.along)
 
 
 def stacked(blocks: list[Rows]) -> Rows:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+import contextlib
+from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
 from typing import Any, TypeVar
 
@@ -45,7 +46,7 @@ class DaskRows(Blocked):
 
     def keep(self, function: Callable[..., Any], *along: Array | None) -> Kept:
         """The results of a function of each block, which stay where the blocks are."""
-        return Kept(_persisted(self._tasks(function, along)), self)
+        return Kept.of(self._tasks(function, along), self)
 
     def _tasks(self, function: Callable[..., Any], along: Sequence[Array | None]) -> list[Any]:
         """A task for each block that has rows."""
@@ -63,7 +64,8 @@ class DaskRows(Blocked):
 
     def persisted(self) -> DaskRows:
         """The same rows in the memory of the workers, for many passes."""
-        return DaskRows(self.array.persist(), self.kept)
+        with _explained(self):
+            return DaskRows(self.array.persist(), self.kept)
 
     def __getitem__(self, rows: Any) -> Any:
         """A mask chooses rows where they are; a slice or numbers of rows, in ascending order, are fetched."""
@@ -85,10 +87,16 @@ class Kept:
     def __init__(self, parts: list[Any], rows: DaskRows):
         self.parts, self.rows = parts, rows
 
+    @classmethod
+    def of(cls, tasks: list[Any], rows: DaskRows) -> Kept:
+        """The results of tasks, one for each block."""
+        with _explained(rows):
+            return cls(list(require("dask", extra="dask").persist(*tasks)), rows)
+
     def map(self, function: Callable[[Any], Any]) -> Kept:
         """Other values, from these."""
         delayed = require("dask", extra="dask").delayed
-        return Kept(_persisted([delayed(function, pure=False)(part) for part in self.parts]), self.rows)
+        return Kept.of([delayed(function, pure=False)(part) for part in self.parts], self.rows)
 
     def reduce(self, function: Callable[[Any], R], merge: Callable[[R, R], R]) -> R:
         """Merge function(value) of all blocks."""
@@ -138,8 +146,22 @@ def _check(array: Any) -> None:
         )
 
 
-def _persisted(tasks: list[Any]) -> list[Any]:
-    return list(require("dask", extra="dask").persist(*tasks))
+@contextlib.contextmanager
+def _explained(rows: DaskRows) -> Iterator[None]:
+    """Say what to do where a worker ran out of memory: it raises, or is killed as often as dask tries again."""
+    try:
+        yield
+    except Exception as error:
+        killed = type(error).__name__ == "KilledWorker"
+        if not killed and not isinstance(error, MemoryError):
+            raise
+        largest = max(rows.array.chunks[0])
+        size = in_words(8.0 * largest * rows.shape[1])
+        what = "Workers died, most likely for lack of memory" if killed else "A worker ran out of memory"
+        raise MemoryError(
+            f"{what}. The largest block has {largest} rows, {size} in float64: use smaller blocks, "
+            f"X.rechunk(({largest // 4 or 1}, -1)), or more memory for each worker."
+        ) from error
 
 
 def _merge_all(merge: Callable[[R, R], R], values: list[R]) -> R:
@@ -155,15 +177,6 @@ def _tree(tasks: list[Any], merge: Callable[[R, R], R], rows: DaskRows) -> R:
     while len(tasks) > 1:
         groups = [tasks[k : k + MERGED_AT_ONCE] for k in range(0, len(tasks), MERGED_AT_ONCE)]
         tasks = [delayed(_merge_all, pure=False)(merge, group) for group in groups]
-    try:
+    with _explained(rows):
         found: R = tasks[0].compute()
-    except Exception as error:
-        if isinstance(error, MemoryError) or type(error).__name__ == "KilledWorker":
-            largest = max(rows.array.chunks[0])
-            size = in_words(8.0 * largest * rows.shape[1])
-            raise MemoryError(
-                f"A worker ran out of memory. The largest block has {largest} rows, {size} in float64: use smaller "
-                f"blocks, X.rechunk(({largest // 4 or 1}, -1)), or more memory for each worker."
-            ) from error
-        raise
     return found

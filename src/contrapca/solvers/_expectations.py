@@ -33,33 +33,43 @@ def gls_mean(group: MaskedGroup, W: Array, sigma2: float) -> Array:
 
         parts.append(of_complete)
         right += of_complete(complete.mean - group.mean)
-    if isinstance(group.rows, DeviceMaskedRows):
-        of_device_rows, own = on_device.gls_system(group.rows, W, sigma2)
-        parts.append(of_device_rows)
-        right += own
-    elif group.rows is not None:
-        rows = group.rows
-        if not isinstance(rows, MaskedRows):
-            raise ValueError("mean='gls' needs rows in memory, not on a cluster: use mean='observed', or X.compute().")
-        inverses, _ = masked_inverses(W, sigma2, rows.masks)
-        often = rows.pattern_weights @ rows.masks
-
-        def scatter(latents: Array) -> Array:
-            """sum_p mask_p (W latent_p), from latents (d, P)."""
-            return np.einsum("kj,jk->j", latents @ rows.masks, W)
-
-        def of_rows(v: Array) -> Array:
-            inside = W.T * v @ rows.masks.T  # (d, P)
-            return often * v - scatter(np.einsum("ijp,jp->ip", inverses, inside) * rows.pattern_weights)
-
+    if group.rows is not None:
+        of_rows, own = _gls_system(group.rows, W, sigma2)
         parts.append(of_rows)
-        sums = rows.by_pattern((rows.roots * rows.values).T)  # of deviations, by weight, (D, P)
-        right += sums.sum(axis=1) - scatter(np.einsum("ijp,jp->ip", inverses, W.T @ sums))
+        right += own
     D = group.mean.size
     system = LinearOperator((D, D), matvec=lambda v: np.sum([part(v.ravel()) for part in parts], axis=0), dtype=float)
     scaling = LinearOperator((D, D), matvec=lambda v: v.ravel() / group.feature_counts, dtype=float)
     shift, _ = cg(system, right, rtol=CG_TOLERANCE, maxiter=CG_STEPS, M=scaling)
     return group.mean + shift
+
+
+def _gls_system(
+    rows: MaskedRows | MaskedBlocks | DeviceMaskedRows, W: Array, sigma2: float
+) -> tuple[Callable[[Array], Array], Array]:
+    """v -> sum_i L_i'A_i^-1 L_i v sigma2, and sum_i L_i'A_i^-1 (x_i - mean) sigma2, shape (D,)."""
+    if isinstance(rows, DeviceMaskedRows):
+        return on_device.gls_system(rows, W, sigma2)
+    if isinstance(rows, MaskedBlocks):  # each product is a sum over blocks, as is a step of the optimiser
+
+        def of_blocks(v: Array) -> Array:
+            found: Array = rows.total(lambda block: (_gls_system(block, W, sigma2)[0](v),))[0]
+            return found
+
+        return of_blocks, rows.total(lambda block: (_gls_system(block, W, sigma2)[1],))[0]
+    inverses, _ = masked_inverses(W, sigma2, rows.masks)
+    often = rows.pattern_weights @ rows.masks
+
+    def scatter(latents: Array) -> Array:
+        """sum_p mask_p (W latent_p), from latents (d, P)."""
+        return np.einsum("kj,jk->j", latents @ rows.masks, W)
+
+    def of_rows(v: Array) -> Array:
+        inside = W.T * v @ rows.masks.T  # (d, P)
+        return often * v - scatter(np.einsum("ijp,jp->ip", inverses, inside) * rows.pattern_weights)
+
+    sums = rows.by_pattern((rows.roots * rows.values).T)  # of deviations, by weight, (D, P)
+    return of_rows, sums.sum(axis=1) - scatter(np.einsum("ijp,jp->ip", inverses, W.T @ sums))
 
 
 def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> float:
