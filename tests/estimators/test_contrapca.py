@@ -5,7 +5,7 @@ import pytest
 
 from contrapca import PCPCA, ContraPCA, contrast_path, load
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError
-from contrapca.fitting import masked_rank
+from contrapca.fitting import _axes, masked_rank
 from contrapca.groups import Groups
 from contrapca.moments import observe
 from oracle_contrapca import fit_contrapca
@@ -68,6 +68,20 @@ def test_missing_values():
     assert model.gamma_max_is_bound_
     assert not np.isnan(model.impute(X)).any()
     assert model.transform(X).shape == (200, 1)
+
+
+@pytest.mark.parametrize(("strong", "looked_at"), [(60, [120]), (5, [120, 150])])
+def test_spectra_that_do_not_matter_are_not_computed(strong, looked_at, monkeypatch):
+    """The smaller group comes first: with 60 dimensions above its noise, the number is at its maximum."""
+    rng = np.random.default_rng(0)
+    X, Y = (rng.standard_normal((n, 200)) for n in (150, 120))
+    Y[:, :strong] *= 20
+    sizes = []
+    original = _axes.dimensions_above_noise
+    monkeypatch.setattr(_axes, "dimensions_above_noise", lambda one: sizes.append(one.weight) or original(one))
+    model = ContraPCA(2).fit(X, background=Y)
+    assert sizes == looked_at
+    assert model.n_latent_ == (52 if strong == 60 else 8)
 
 
 def test_repeated_features_leave_fewer_dimensions():

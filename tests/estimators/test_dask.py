@@ -255,7 +255,7 @@ def test_workers_out_of_memory():
     """Their nanny kills them, and the estimator stays as it was; the next fit finds a new one."""
     distributed = pytest.importorskip("distributed")
     settings = {"distributed.scheduler.allowed-failures": 0, "distributed.worker.daemon": False}
-    local = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": "400 MB", "dashboard_address": None}
+    local = {"n_workers": 1, "threads_per_worker": 1, "memory_limit": "400 MB", "dashboard_address": ":0"}
     model = PCPCA(2, gamma=0.2).fit(X, background=Y)
     before = model.components_
     with (

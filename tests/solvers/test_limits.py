@@ -11,7 +11,7 @@ from conftest import implicit_moments
 from contrapca import CPCA, PCPCA, gamma_limits
 from contrapca.exceptions import ContrastWarning, InfeasibleGammaError, RankError, SolverError
 from contrapca.groups import Groups
-from contrapca.limits import _exact, _gamma_limits, pcpca_limit
+from contrapca.limits import Span, _exact, _gamma_limits, pcpca_limit
 from contrapca.rows import _scipy as sparse_rows
 
 
@@ -41,6 +41,23 @@ def test_sparse_tables_give_the_same():
     dense = gamma_limits(X.toarray(), background=Y.toarray(), n_components=3)
     for name, value in dense.gamma.items():
         assert found.gamma[name] == pytest.approx(value, rel=1e-8, abs=1e-9), name
+
+
+@pytest.mark.parametrize("near", [1.0, 0.1, 0.5])
+def test_few_solutions_where_each_is_dear(near, monkeypatch):
+    """From any start, also to the left of the limit; a matrix takes one or two more, which are cheap."""
+    rng = np.random.default_rng(0)
+    shared, own = rng.standard_normal((12, 250)), rng.standard_normal((6, 250))
+    X, Y = (rng.standard_normal((rows, 250)) + 2 * rng.standard_normal((rows, 12)) @ shared for rows in (90, 80))
+    X += rng.standard_normal((90, 6)) @ own
+    solutions = []
+    original = _exact.top_eigenpairs
+    monkeypatch.setattr(_exact, "top_eigenpairs", lambda *a, **k: solutions.append(a) or original(*a, **k))
+    limit, _ = pcpca_limit(Groups.of(implicit_moments(X), implicit_moments(1.5 * Y)), 8, near)
+    assert limit == pytest.approx(oracles.pcpca_limit(X, 1.5 * Y, 8), rel=1e-9)
+    assert len(solutions) <= (3 if near < limit else 2)
+    span = Span.strong(Groups.of(implicit_moments(X), implicit_moments(1.5 * Y)), 8)
+    assert limit < span.limit(Groups.of(implicit_moments(X), implicit_moments(1.5 * Y)), 8, 1.0) < 1.2 * limit
 
 
 def sparse_groups(n, m, D, seed=0):

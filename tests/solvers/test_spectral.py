@@ -63,6 +63,23 @@ def test_lanczos_finds_repeated_eigenvalues(copies):
     np.testing.assert_allclose(spectrum.values, expected, rtol=1e-9)
 
 
+@pytest.mark.parametrize("gamma", [0.2, 6.0])
+def test_features_that_do_not_vary_are_left_out(gamma, monkeypatch):
+    """Not at the larger gamma: fewer than 20 eigenvalues are positive there, and the next ones are their zeros."""
+    rng = np.random.default_rng(0)
+    X, Y = (sp.random(n, 300, density=0.2, random_state=rng, format="csr").tolil() for n in (40, 200))
+    for rows in (X, Y):
+        rows[:, 100:] = 0.0
+    lengths = []
+    original = _spectral.largest
+    monkeypatch.setattr(_spectral, "largest", lambda f, v0, *a: lengths.append(v0.size) or original(f, v0, *a))
+    spectrum = top_eigenpairs(contrast_of(X.tocsr(), Y.tocsr(), gamma), 20)
+    expected = np.linalg.eigvalsh(oracles.contrast_matrix(X.toarray(), Y.toarray(), gamma))[::-1][:20]
+    assert (expected[-1] > 1e-9) == (gamma == 0.2)
+    np.testing.assert_allclose(spectrum.values, expected, atol=1e-9 * expected[0])
+    assert dict.fromkeys(lengths) == dict.fromkeys([100] if gamma == 0.2 else [100, 300])
+
+
 def test_a_missed_copy_is_noticed(monkeypatch):
     """Give the search a start without the second copy: what it missed must be found and used."""
     scale = np.concatenate([[5.0, 5.0], np.linspace(1, 2, 60)])
