@@ -13,11 +13,13 @@ from .._util.arrays import Array, Rows, is_sparse
 
 SAMPLE = 2000  # rows whose density is estimated; the others join the nearest one
 NAMING_SAMPLE = 600  # rows that name a cluster
-MIN_NEIGHBOURS = 8
 MIN_ROWS = 20
 # A peak of the density is a cluster if a valley this deep is between it and any higher one: by a factor of 2, and by
-# 3 standard errors of the ratio of two densities, each from k neighbours.
-DEPTH, STANDARD_ERRORS = math.log(2), 3.0
+# some standard errors more than the largest of n / k independent errors.
+DEPTH = math.log(2)
+# Neighbours k as a multiple of the root of n, and those standard errors: for large clusters, then for small ones.
+SCALES = ((1.0, 0.8), (0.5, 1.5))
+MIN_NEIGHBOURS = 5
 NAMING_FEATURES = 2
 LONGEST_NAME = 24  # characters of a feature in the name of a cluster
 SEED = 0
@@ -26,9 +28,9 @@ SEED = 0
 def find_clusters(latents: Array) -> npt.NDArray[np.intp] | None:
     """The cluster of each row, numbered from 0 by size; None if the rows do not fall into clusters.
 
-    Peaks of the density of k nearest neighbours, with k the root of the number of rows, separated by valleys that are
-    too deep for chance (F40). It has the same error everywhere, in the middle as in the tails, so that neither heavy
-    nor skewed nor sharp edges make a cluster.
+    Peaks of the density of k nearest neighbours, separated by valleys that are too deep for chance (F40). The density
+    has the same relative error everywhere, in the middle as in the tails, so that neither heavy nor skewed tails nor
+    sharp edges make a cluster.
 
     Parameters
     ----------
@@ -39,11 +41,16 @@ def find_clusters(latents: Array) -> npt.NDArray[np.intp] | None:
     if len(Z) < MIN_ROWS or not deviations.any():
         return None
     part = Z if len(Z) <= SAMPLE else Z[np.random.default_rng(SEED).choice(len(Z), SAMPLE, replace=False)]
-    tree, k = KDTree(part), max(MIN_NEIGHBOURS, round(math.sqrt(len(part))))
-    distances, neighbours = tree.query(part, k + 1)
-    radii = np.maximum(distances[:, -1], 1e-9)  # rows may be equal
-    log_density = -Z.shape[1] * np.log(radii)
-    peaks = peaks_of(log_density, neighbours, max(DEPTH, STANDARD_ERRORS * math.sqrt(2 / k)), least=k)
+    tree = KDTree(part)
+    for multiple, more in SCALES:
+        k = max(MIN_NEIGHBOURS, round(multiple * math.sqrt(len(part))))
+        distances, neighbours = tree.query(part, k + 1)
+        log_radii = np.log(np.maximum(distances, 1e-9))  # rows may be equal
+        heights = -_dimension(log_radii, Z.shape[1]) * log_radii[:, -1]
+        errors = more + math.sqrt(2 * math.log(len(part) / k))
+        peaks = peaks_of(heights, neighbours, max(DEPTH, errors * math.sqrt(2 / k)), least=k)
+        if np.any(peaks != peaks[0]):
+            break
     clusters = np.unique(peaks, return_inverse=True)[1]
     if clusters.max() == 0:
         return None
@@ -51,6 +58,12 @@ def find_clusters(latents: Array) -> npt.NDArray[np.intp] | None:
         clusters = clusters[tree.query(Z)[1]]
     order = np.argsort(-np.bincount(clusters), kind="stable")
     return np.argsort(order)[clusters]
+
+
+def _dimension(log_radii: Array, most: int) -> float:
+    """The dimension of what points lie on, such as 1 for a curve, from the distances of their neighbours (F40)."""
+    spread = float(np.median(log_radii[:, -1] - log_radii[:, 1:-1].mean(axis=1)))
+    return min(float(most), 1 / spread) if spread > 0 else float(most)
 
 
 def peaks_of(heights: Array, neighbours: npt.NDArray[np.intp], depth: float, least: int) -> npt.NDArray[np.intp]:

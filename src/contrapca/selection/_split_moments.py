@@ -54,7 +54,10 @@ class GroupRows:
 
     def scatter(self) -> Array:
         """The scatter matrix, shape (D, D)."""
-        return storage(self.rows).scatter(self.rows, self.mean) / self.scale / self.scale[:, None]
+        matrix = storage(self.rows).scatter(self.rows, self.mean)
+        matrix /= self.scale
+        matrix /= self.scale[:, None]
+        return matrix
 
     def times(self, V: Array) -> Array:
         """The scatter matrix times V (D, k), block by block."""
