@@ -103,7 +103,7 @@ def test_clusters_are_rarely_found_at_other_sizes(n, dimensions):
 def test_groups_that_stand_apart_are_found(n, share, distance):
     assert times_found(lambda rng: apart(rng, n, distance, share), 20) >= 19
     found = find_clusters(apart(np.random.default_rng(0), n, distance, share))
-    assert adjusted_rand_score(found, np.arange(n) < share * n) > 0.95
+    assert adjusted_rand_score(found, np.arange(n) < share * n) > 0.9
 
 
 def test_few_or_equal_rows_have_no_clusters():

@@ -42,12 +42,13 @@ def find_clusters(latents: Array) -> npt.NDArray[np.intp] | None:
         return None
     part = Z if len(Z) <= SAMPLE else Z[np.random.default_rng(SEED).choice(len(Z), SAMPLE, replace=False)]
     tree = KDTree(part)
-    for multiple, more in SCALES:
+    on_a_line = Z.shape[1] == 1  # where there is no way around a gap that is there by chance
+    for multiple, more in SCALES[:1] if on_a_line else SCALES:
         k = max(MIN_NEIGHBOURS, round(multiple * math.sqrt(len(part))))
         distances, neighbours = tree.query(part, k + 1)
         log_radii = np.log(np.maximum(distances, 1e-9))  # rows may be equal
         heights = -_dimension(log_radii, Z.shape[1]) * log_radii[:, -1]
-        errors = more + math.sqrt(2 * math.log(len(part) / k))
+        errors = more + (1 + on_a_line) * math.sqrt(2 * math.log(len(part) / k))
         peaks = peaks_of(heights, neighbours, max(DEPTH, errors * math.sqrt(2 / k)), least=k)
         if np.any(peaks != peaks[0]):
             break
