@@ -43,6 +43,13 @@ def with_column(j, function, rows):
     return [[*row[:j], function(i, row[j]), *row[j + 1 :]] for i, row in enumerate(rows)]
 
 
+def described(text):
+    """With words about each row of the file, in its second column."""
+    head, *lines = (line.split(",") for line in text.splitlines())
+    beside = [[head[0], "about", *head[1:]], *([name, f"about {name}", *cells] for name, *cells in lines)]
+    return "".join(f"{','.join(cells)}\n" for cells in beside)
+
+
 def turned(text):
     rows = list(csv.reader(io.StringIO(text)))
     return "\n".join(",".join(column) for column in zip(*rows, strict=True)) + "\n"
@@ -143,6 +150,10 @@ KINDS = {
     "samples as columns with --transpose": {
         "cases.csv": turned(table(index=("", SAMPLES))),
         "controls.csv": turned(table(Y, index=("", [f"c{i}" for i in range(30)]))), "--transpose": []
+    },
+    "samples as columns beside descriptions of the features, with --transpose": {
+        "cases.csv": described(turned(table(index=("", SAMPLES)))),
+        "controls.csv": described(turned(table(Y, index=("", [f"c{i}" for i in range(30)])))), "--transpose": []
     },
     "samples as columns, with the same names in both files": {
         name: turned(table(with_column(0, lambda i, v: v + 20, with_column(3, lambda i, v: v - 30, rows[:30])),

@@ -13,7 +13,7 @@ from typing import TextIO
 import numpy as np
 
 from .._util.arrays import is_sparse
-from .._util.text import default_names
+from .._util.text import default_names, listed, plural
 from ..exceptions import TableFileError
 from ._data import DataTable, without_empty
 from ._formats import read_h5ad, read_mtx, read_npy, read_npz, read_parquet, sheet_text
@@ -147,11 +147,22 @@ def _text(
         raise TableFileError(
             f"Row {uneven} of {path!r} has {len(rows[uneven - 1])} cells; expected {width}: it cannot be transposed."
         )
+    names, *columns = zip(*rows, strict=True)
+    notes = ["transposed: samples are columns in the file"]
+    about = [cells[0] for cells in columns if _describes(cells[1:], numerals)]
+    if 0 < len(about) < len(columns):
+        columns = [cells for cells in columns if not _describes(cells[1:], numerals)]
+        notes.append(f"{plural(len(about), 'column')} of text left out ({listed(about)})")
     text = io.StringIO()
-    csv.writer(text, lineterminator="\n").writerows(zip(*rows, strict=True))
+    csv.writer(text, lineterminator="\n").writerows([names, *columns])
     turned = partial(io.StringIO, text.getvalue())
     table = text_table(f"{path} (transposed)", turned, header=header, separator=",", numerals=numerals)
-    return dataclasses.replace(table, notes=["transposed: samples are columns in the file", *table.notes])
+    return dataclasses.replace(table, notes=[*notes, *table.notes])
+
+
+def _describes(cells: Sequence[str], numerals: Numerals) -> bool:
+    """Whether a column describes the features, as words about genes do: a sample has numbers."""
+    return all(numerals.value(cell) is None for cell in cells) and not all(map(numerals.is_missing, cells))
 
 
 def _transposed(table: DataTable) -> DataTable:
