@@ -106,17 +106,17 @@ class Kept:
 
 def map_rows(array: Any, function: Callable[[Rows], Array], n_columns: int | None) -> Any:
     """A dask array of function(block), nothing computed yet: n_columns for each row, or one value if None."""
-    dtype = DaskRows(array).dtype
+    dtype, width = DaskRows(array).dtype, 1 if n_columns is None else n_columns
 
     def of_block(block: Rows) -> Array:
         if block.shape[0] == 0:
-            return np.empty((0,) if n_columns is None else (0, n_columns), dtype=dtype)
-        return function(in_memory(block).astype(dtype, copy=False))
+            return np.empty((0, width), dtype=dtype)
+        return function(in_memory(block).astype(dtype, copy=False)).reshape(-1, width)
 
-    if n_columns is None:
-        return array.map_blocks(of_block, dtype=dtype, drop_axis=1, meta=np.empty((0,), dtype=dtype))
-    chunks = (array.chunks[0], (n_columns,))
-    return array.map_blocks(of_block, dtype=dtype, chunks=chunks, meta=np.empty((0, n_columns), dtype=dtype))
+    chunks = (array.chunks[0], (width,))
+    found = array.map_blocks(of_block, dtype=dtype, chunks=chunks, meta=np.empty((0, width), dtype=dtype))
+    # Not drop_axis=1, for which older versions of dask join blocks that may be sparse.
+    return found if n_columns is not None else found[:, 0]
 
 
 def _on_block(
