@@ -15,15 +15,27 @@ import scipy.stats
 def split_p_values(X, Y, splits, n_axes):
     """p-value of each axis (n_axes,) for given splits of dense tables (n, D) and (m, D)."""
     by_split = []
-    for finds in splits.finds:
-        (x_chunks, y_chunks), (x_units, y_units) = splits.chunks, splits.units
+    (x_chunks, y_chunks), (x_units, y_units) = splits.chunks, splits.units
+    repeated = min(np.count_nonzero(units == u) for units in (x_units, y_units) for u in units) > 1
+    for number, finds in enumerate(splits.finds):
         x_find, y_find = finds[x_chunks], finds[y_chunks]
-        V = axes(X[x_find], Y[y_find], len(set(x_units[x_find])), len(set(y_units[y_find])), n_axes)
+        within = repeated and number % 2 == 1
+        if within:
+            (S, n), (T, m) = (
+                within_covariance(X[x_find], x_chunks[x_find]),
+                within_covariance(Y[y_find], y_chunks[y_find]),
+            )
+        else:
+            S, T = np.cov(X[x_find].T, ddof=0), np.cov(Y[y_find].T, ddof=0)
+            n, m = sum(x_find), sum(y_find)
+        V = axes(S, T, n, m, n_axes)
         x, y = X[~x_find] @ V, Y[~y_find] @ V
+        if within:
+            x, y = about_unit_means(x, x_units[~x_find]), about_unit_means(y, y_units[~y_find])
         p = []
         for j in range(n_axes):
             r, s = residuals(x, y, j)
-            p.append(p_value(r, s, x_units[~x_find], y_units[~y_find]))
+            p.append(p_value(r, s, x_units[~x_find], y_units[~y_find], within))
         by_split.append([max(p[: j + 1]) for j in range(n_axes)])
     combined = []
     for column in np.array(by_split).T:
@@ -32,23 +44,38 @@ def split_p_values(X, Y, splits, n_axes):
     return np.array(combined)
 
 
-def axes(X, Y, n_units, m_units, n_axes):
-    """Contrast axes (D, n_axes) of the finding half."""
-    D = X.shape[1]
-    S, T = np.cov(X.T, ddof=0), np.cov(Y.T, ddof=0)
-    signals = max(n_signals(S, len(X)), n_signals(T, len(Y)))
+def within_covariance(X, chunks):
+    """Covariance of rows about the means of their chunks, and the degrees of freedom plus one."""
+    scatter = sum(np.cov(X[chunks == c].T, ddof=0) * sum(chunks == c) for c in set(chunks))
+    n = len(X) - len(set(chunks)) + 1
+    return scatter / n, n
+
+
+def about_unit_means(x, units):
+    """Rows about the means of their units, with the variance of single rows."""
+    found = np.empty_like(x)
+    for u in set(units):
+        own = x[units == u]
+        found[units == u] = (own - own.mean(axis=0)) * np.sqrt(len(own) / (len(own) - 1))
+    return found
+
+
+def axes(S, T, n, m, n_axes):
+    """Contrast axes (D, n_axes) of the finding half, from the covariances of n and m rows."""
+    D = len(S)
+    signals = max(n_signals(S, n), n_signals(T, m))
     ranks = []
     for k in range(1, n_axes + 1):
-        r = max(min(min(signals + 1, 50) + k, min(n_units, m_units) // 2), k + 1)
-        ranks.append(max(min(r, D - 1, min(len(X) - 1, D, 500) - 1), k))
+        r = max(min(min(signals + 1, 50) + k, min(n, m) // 2), k + 1)
+        ranks.append(max(min(r, D - 1, min(n - 1, D, 500) - 1), k))
     mu, rho = np.linalg.eigvalsh(S)[::-1], np.linalg.eigvalsh(T)[::-1]
     gamma = 0.5 * min(1.0, mu[ranks[0] :].sum() / rho[: D - ranks[0]].sum())
     U = np.linalg.eigh(S - gamma * T)[1][:, ::-1]
     found = []
     for r in ranks:
         P = U[:, :r]
-        x_noise = (np.trace(S) - np.trace(P.T @ S @ P)) / (D - r) * len(X) / (len(X) - 1)
-        y_noise = (np.trace(T) - np.trace(P.T @ T @ P)) / (D - r) * len(Y) / (len(Y) - 1)
+        x_noise = (np.trace(S) - np.trace(P.T @ S @ P)) / (D - r) * n / (n - 1)
+        y_noise = (np.trace(T) - np.trace(P.T @ T @ P)) / (D - r) * m / (m - 1)
         least, floor = min(x_noise, y_noise), y_noise
         variances, basis = np.linalg.eigh(P.T @ T @ P)
         while True:
@@ -91,12 +118,15 @@ def residuals(x, y, j):
     return x[:, j] - x[:, :j] @ beta, y[:, j] - y[:, :j] @ beta
 
 
-def p_value(x, y, x_units, y_units):
+def p_value(x, y, x_units, y_units, within):
     """One-sided p-value of "the foreground's deviations are larger", from one split and one axis."""
     n, m = len(set(x_units)), len(set(y_units))
-    p = {u: np.mean(np.abs(x - np.median(x))[x_units == u]) for u in sorted(set(x_units))}
-    alike = np.sqrt((1 - 1 / n) / (1 - 1 / m))
-    q = {u: alike * np.mean(np.abs(y - np.median(y))[y_units == u]) for u in sorted(set(y_units))}
+    if within:  # rows are about the means of their units already
+        alike, x_centre, y_centre = 1.0, 0.0, 0.0
+    else:
+        alike, x_centre, y_centre = np.sqrt((1 - 1 / n) / (1 - 1 / m)), np.median(x), np.median(y)
+    p = {u: np.mean(np.abs(x - x_centre)[x_units == u]) for u in sorted(set(x_units))}
+    q = {u: alike * np.mean(np.abs(y - y_centre)[y_units == u]) for u in sorted(set(y_units))}
     pairs = [u for u in p if u in q]
     left, right = [p[u] for u in p if u not in q], [q[u] for u in q if u not in p]
     numerator = variance = third = 0.0

@@ -136,6 +136,12 @@ class Tables:
         rows, means, weights, kept = (Groups.of(one.foreground) for one in every)
         return replace(self, rows=rows, means=means, weights=weights, kept=kept)
 
+    def exchanged(self) -> Tables:
+        """The background as the foreground, and the foreground as the background."""
+        every: tuple[Groups[Any], ...] = (self.rows, self.means, self.weights, self.kept)
+        rows, means, weights, kept = (one.like(list(one)[::-1]) for one in every)
+        return replace(self, rows=rows, means=means, weights=weights, kept=kept)
+
     def with_one_background(self, name: str) -> Tables:
         """These tables; raise if there are several backgrounds."""
         backgrounds = self.rows.names[1:]

@@ -10,18 +10,18 @@ from scipy.stats import chi2, norm
 
 from .._checks import SCALES, check_count, check_option, generator
 from .._util.arrays import Array
-from .._util.progress import Progress
 from .._util.table import Table
-from ..blocks import Indices, table_units
-from ..fitting import dimensions_above_noise, many_problems, noise_variance
-from ..groups import Groups, Tables
+from ..blocks import count_units, table_units
+from ..fitting import dimensions_above_noise, noise_variance
+from ..groups import Groups, Tables, refuse_devices
 from ..moments import Complete, Contrast, Moments, collect
-from ..rows import storage
 from ..solvers import top_eigenpairs
 from ._held_out import complete_tables
+from ._significance import ContrastTest, in_brief, significance_of
+from ._splits import MIN_UNITS
 
-AXES = 50  # principal axes of all rows in which groups are compared
-LEVEL = 0.01  # of a problem: permutations of centred rows call equal groups different a little too often (F31)
+LEVEL = 0.05  # of the test of each group's own directions
+OWN_RATIO = 2.0  # of the groups' variances, from which a direction is called a group's own
 MIN_ROWS = 10  # rows, or blocks, of a group below which little can be said
 NOISE_RATIO = 2.0  # of the groups' noise variances, either way, from which they were probably not measured alike
 FAR = 1.0  # distance of a feature's means, in pooled standard deviations, that is large
@@ -34,12 +34,16 @@ class BackgroundCheck:
 
     Attributes
     ----------
+    p_background, p_foreground : float
+        p-value of "this group nowhere varies more than the other", from `contrast_test`; nan if a group has fewer than
+        4 independent rows or blocks.
+    ratio_background, ratio_foreground : float
+        How many times as much this group varies as the other, along the direction in which that is most, in rows that
+        did not choose the direction.
     only_background, only_foreground : float
         Part of the structured variance of each group, that is of its dimensions above the noise, which lies outside the
-        structured dimensions of the other: 0 if they are the same, 1 if they have nothing in common.
-    p_background, p_foreground : float
-        How often random groups of the same sizes have at least as much: small if it is more than chance. Approximate,
-        and too small with few blocks; below 0.01 counts as a problem.
+        structured dimensions of the other: 0 if they are the same, 1 if they have nothing in common. In small tables it
+        is above 0 by chance.
     dimensions : dict of str to int
         Dimensions of each group that stand out from its noise.
     noise_ratio : float
@@ -48,18 +52,18 @@ class BackgroundCheck:
         Part of the features whose means differ by more than one pooled standard deviation.
     problems : tuple of str
         What is wrong, or may be, each with what to do; empty if the background is fit.
-    n_permutations : int
     """
 
-    only_background: float
-    only_foreground: float
     p_background: float
     p_foreground: float
+    ratio_background: float
+    ratio_foreground: float
+    only_background: float
+    only_foreground: float
     dimensions: dict[str, int]
     noise_ratio: float
     far_features: float
     problems: tuple[str, ...]
-    n_permutations: int
 
     @property
     def admissible(self) -> bool:
@@ -73,6 +77,7 @@ class BackgroundCheck:
                 "group": np.array(["foreground", "background"], dtype=object),
                 "dimensions": np.array([self.dimensions["foreground"], self.dimensions["background"]]),
                 "outside_the_other": np.array([self.only_foreground, self.only_background]),
+                "ratio": np.array([self.ratio_foreground, self.ratio_background]),
                 "p_value": np.array([self.p_foreground, self.p_background]),
             }
         )
@@ -89,7 +94,7 @@ def check_background(
     blocks: Any = None,
     background_blocks: Any = None,
     scale: str | None = None,
-    n_permutations: int = 199,
+    n_splits: int = 21,
     random_state: Any = 0,
     progress: bool = True,
 ) -> BackgroundCheck:
@@ -97,7 +102,10 @@ def check_background(
 
     A background should vary in some of the directions in which the foreground varies, and in no others: what only the
     background has cannot be removed from the foreground, and often comes from other batches or instruments. The idea is
-    BasCoD's; but p-values come from permutations of rows, or of whole blocks, between the groups.
+    BasCoD's. Here one half of the rows, or of whole blocks, finds the direction in which the background varies most
+    relative to the foreground, and the other half tests it: `contrast_test` with the groups exchanged, whose level
+    holds. It is a problem if the test finds a direction in which the background varies at least twice as much, apart
+    from a difference in noise.
 
     Parameters
     ----------
@@ -105,9 +113,9 @@ def check_background(
         The foreground, complete rows.
     background : array-like, data frame or sparse matrix of shape (m, D)
     blocks, background_blocks : array-like of shape (n,) and (m,), optional
-        The donor, animal or plate of each row: blocks are permuted as a whole.
+        The donor, animal or plate of each row: blocks are split as a whole.
     scale : {None, "group", "pooled"}, default None
-    n_permutations : int, default 199
+    n_splits : int, default 21
     random_state : None, int, Generator or RandomState, default 0
     progress : bool, default True
         Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
@@ -127,71 +135,53 @@ def check_background(
     'The groups may be swapped: the backgroun'
     """
     check_option(scale, "scale", SCALES)
-    check_count(n_permutations, "n_permutations", least=99)
+    check_count(n_splits, "n_splits")
     tables = complete_tables(X, background, "check_background").with_one_background("check_background")
-    units = table_units(tables, blocks, background_blocks, least=2, what="permuting rows")
+    refuse_devices(tables, "check_background")
+    counts = table_units(tables, blocks, background_blocks, least=2, what="the check").map(count_units)
     data = collect(tables, 1, scale)
     assert isinstance(data, Complete)
-    q = data.groups.map(dimensions_above_noise)
-    coordinates = _in_common_axes(tables, data)
-    ranks = q.map(lambda own: int(np.clip(own, 1, max(coordinates.foreground.shape[1] // 2, 1))))
-    observed = _outside(coordinates, ranks)
-    stacked = np.vstack(list(coordinates))
-    random, larger = generator(random_state), np.ones(2)
-    with Progress("permutations", n_permutations, progress) as bar, many_problems(stacked.shape[1]):
-        for k in range(n_permutations):
-            bar.update(k, "permutations")
-            in_foreground = _permuted(units, random)
-            larger += _outside(Groups.of(stacked[in_foreground], stacked[~in_foreground]), ranks) >= observed
-    p = larger / (n_permutations + 1)
-    noise = data.groups.map(noise_variance)
-    noise_ratio = noise.foreground / noise["background"] if noise["background"] > 0 else np.inf
-    far = float(np.mean(_distances(data) > FAR))
-    counts = units.map(lambda own: np.unique(own).size)
-    problems = (
-        *_about_rows(tables, counts),
-        *_about_directions(observed, p, data.groups.map(Moments.total_variance)),
-        *_about_batches(noise_ratio, far),
-    )
-    dimensions = dict(zip(q.names, q, strict=True))
-    found = (float(observed[1]), float(observed[0]), float(p[1]), float(p[0]))
-    return BackgroundCheck(*found, dimensions, float(noise_ratio), far, problems, n_permutations)
+    (q_x, q_y), noise = data.groups.map(dimensions_above_noise), data.groups.map(noise_variance)
+    only_x, only_y = _outside(data, q_x, q_y)
+    far, noise_ratio = float(np.mean(_distances(data) > FAR)), _ratio(*noise)
+    found, about_directions = np.full((2, 2), np.nan), list[str]()
+    if min(counts) >= MIN_UNITS:
+        random = generator(random_state)
+
+        def tested(own: Tables, labels: tuple[Any, Any]) -> ContrastTest:
+            together = None if blocks is None else (*labels, (None, None))
+            options: dict[str, Any] = {"n_splits": n_splits, "scale": scale, "progress": progress}
+            return significance_of(own, blocks=together, max_components=1, level=LEVEL, random_state=random, **options)
+
+        both = (blocks, background_blocks)
+        tests = tested(tables, both), tested(tables.exchanged(), both[::-1])
+        found = np.array([[test.p_values[0], test.ratios[0]] for test in tests])
+        about_directions = _about_directions(*tests, noise_ratio, data.groups.map(Moments.total_variance))
+    problems = (*_about_rows(tables, counts), *about_directions, *_about_batches(noise_ratio, far))
+    (p_x, ratio_x), (p_y, ratio_y) = found.tolist()
+    dimensions = {"foreground": q_x, "background": q_y}
+    return BackgroundCheck(p_y, p_x, ratio_y, ratio_x, only_y, only_x, dimensions, noise_ratio, far, problems)
 
 
-def _in_common_axes(tables: Tables, data: Complete) -> Groups[Array]:
-    """Centred rows of each group along the first principal axes of all rows, each about its group's mean."""
-    C = Contrast.of(*((1.0, group) for group in data.groups))
-    V = data.vectors(top_eigenpairs(C, min(AXES, C.size - 1)).vectors)
-
-    def projected(rows: Any, units: Any) -> Array:
-        found = units.apply(lambda block: storage(block).centred_product(block, units.origin, V), rows)
-        return np.asarray(found, dtype=np.float64)
-
-    return tables.rows.map(projected, data.units)
-
-
-def _outside(coordinates: Groups[Array], ranks: Groups[int]) -> Array:
+def _outside(data: Complete, q_x: int, q_y: int) -> tuple[float, float]:
     """Part of the variance of each group's first dimensions outside those of the other: foreground, background."""
-    (values_x, U_x), (values_y, U_y) = (_first(rows, rank) for rows, rank in zip(coordinates, ranks, strict=True))
+
+    def first(group: Moments, rank: int) -> tuple[Array, Array]:
+        spectrum = top_eigenpairs(Contrast.of((1.0, group)), int(np.clip(rank, 1, max(group.mean.size // 2, 1))))
+        values = np.maximum(spectrum.values, np.finfo(float).tiny)
+        return values / values.sum(), spectrum.vectors
+
+    x, y = data.groups
+    (parts_x, U_x), (parts_y, U_y) = first(x, q_x), first(y, q_y)
     cosines = (U_x.T @ U_y) ** 2
-    return 1 - np.array(
-        [values_x @ cosines.sum(axis=1) / values_x.sum(), values_y @ cosines.sum(axis=0) / values_y.sum()]
-    )
+    return float(1 - parts_x @ cosines.sum(axis=1)), float(1 - parts_y @ cosines.sum(axis=0))
 
 
-def _first(rows: Array, rank: int) -> tuple[Array, Array]:
-    centred = rows - rows.mean(axis=0)
-    values, vectors = np.linalg.eigh(centred.T @ centred)
-    return np.maximum(values[: -rank - 1 : -1], np.finfo(float).tiny), vectors[:, : -rank - 1 : -1]
-
-
-def _permuted(units: Groups[Indices], random: np.random.Generator) -> Any:
-    """Which of the stacked rows are in the foreground: whole units, until it has its number of rows, shape (n + m,)."""
-    every = np.concatenate(list(units))
-    order = random.permutation(int(every.max()) + 1)
-    rows = np.bincount(every, minlength=order.size)[order]
-    before = np.cumsum(rows) - rows / 2
-    return np.isin(every, order[before <= units.foreground.size])
+def _ratio(left: float, right: float) -> float:
+    """left / right, infinite if right is 0, and 1 if both are."""
+    if right > 0:
+        return float(left / right)
+    return np.inf if left > 0 else 1.0
 
 
 def _distances(data: Complete) -> Array:
@@ -215,19 +205,27 @@ def _about_rows(tables: Tables, counts: Groups[int]) -> list[str]:
     return found
 
 
-def _about_directions(outside: Array, p: Array, totals: Groups[float]) -> list[str]:
-    if p[1] > LEVEL:
+def _about_directions(
+    foreground: ContrastTest, background: ContrastTest, noise_ratio: float, totals: Groups[float]
+) -> list[str]:
+    if not _has_its_own(background, _ratio(1.0, noise_ratio)):
         return []
-    if p[0] > LEVEL and totals["background"] > totals.foreground:
+    total_x, total_y = totals
+    much = f"{background.ratios[0]:.2g} times as much as the foreground along some direction"
+    if not _has_its_own(foreground, noise_ratio) and total_y > total_x:
         return [
-            f"The groups may be swapped: the background has directions that the foreground lacks ({outside[1]:.0%} of "
-            f"its structured variance, p = {p[1]:.3g}), the foreground has none, and the background varies more."
+            f"The groups may be swapped: the background varies {much} ({in_brief(background.p_values[0])}), the "
+            "foreground has no direction of its own, and the background varies more in total."
         ]
     return [
-        f"The background varies in directions in which the foreground does not ({outside[1]:.0%} of its structured "
-        f"variance, p = {p[1]:.3g}). A contrast cannot remove these; are they a batch, or another population? Then use "
-        "other controls. ContraPCA and RatioPCA suffer less than CPCA and PCPCA."
+        f"The background varies {much} ({in_brief(background.p_values[0])}). A contrast cannot remove this; is it a "
+        "batch, or another population? Then use other controls. ContraPCA and RatioPCA suffer less than CPCA and PCPCA."
     ]
+
+
+def _has_its_own(test: ContrastTest, noise: float) -> bool:
+    """Whether a group varies far more than the other along some direction, also relative to their noise."""
+    return bool(test.n_components and test.ratios[0] >= OWN_RATIO * max(noise, 1.0))
 
 
 def _about_batches(noise_ratio: float, far: float) -> list[str]:
@@ -249,7 +247,7 @@ def bascod_statistic(target: Array, background: Array) -> tuple[float, float, Ar
     """BasCoD's statistic, its p-value and correlations, from orthonormal loadings (D, d) and (D, R) (F31).
 
     Large if background loadings are not in the span of the target's. Its p-value takes the features for independent,
-    which they are not: `check_background` permutes rows instead.
+    which they are not: `check_background` splits the rows instead.
     """
     D, R = background.shape
     inside = target @ (target.T @ background)

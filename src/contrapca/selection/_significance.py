@@ -7,9 +7,10 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+import scipy.special
 
 from .._checks import SCALES, check_count, check_option, check_positive, generator
-from .._util.arrays import Array
+from .._util.arrays import TINY, Array
 from .._util.display import shown_as_html
 from .._util.progress import Progress
 from .._util.suggest import suggesting
@@ -31,6 +32,7 @@ from ._spread import cauchy_combination, compare_spread
 METHODS = ("split", "permutation")
 LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
 NOISIER = 1.2  # noise ratio above which a remark says that the cases vary more everywhere
+LARGE_BLOCK_RATIO = 4.0  # a remark says that more is needed: with fewer than about 16 blocks in a group
 
 
 @dataclass(frozen=True)
@@ -54,6 +56,12 @@ class ContrastTest:
     method : {"split", "permutation"}
     units : str
         What was split or permuted: "60 + 50 rows", "9 + 8 blocks", "20 pairs".
+    ratios : ndarray of shape (k,)
+        Ratios of foreground to background variance along the axes, on the test halves (geometric means over splits):
+        how strong the contrast is. nan for the permutation test.
+    block_ratio : float
+        By blocks: how many times the variance between the background's blocks that between the foreground's must be to
+        be found in about half of such tables. Few blocks need a large one. nan by rows, and for paired blocks.
     directions : ndarray of shape (n_components, D) or None
         For the permutation test: the directions with excess variance (unit vectors in scaled units).
     """
@@ -65,6 +73,8 @@ class ContrastTest:
     level: float
     method: str
     units: str
+    ratios: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    block_ratio: float = np.nan
     directions: Array | None = field(default=None, repr=False)
 
     def found_of(self, n_shown: int) -> int:
@@ -83,12 +93,12 @@ class ContrastTest:
         if found == 0:
             return (
                 "Nothing found: the cases do not vary more than chance allows in any direction "
-                f"({_in_brief(self.p_values[0])}); any components shown are noise."
+                f"({in_brief(self.p_values[0])}); any components shown are noise."
             )
         of = "" if n_shown is None else f" of {n_shown}"
         what = "component" if (found if n_shown is None else n_shown) == 1 else "components"
         verb = "varies" if found == 1 else "vary"
-        p = _in_brief(self.p_values[found - 1])
+        p = in_brief(self.p_values[found - 1])
         return f"{found}{of} {what} {verb} more in the cases than chance allows ({p})."
 
     def remarks(self, n_shown: int | None = None) -> list[str]:
@@ -101,6 +111,11 @@ class ContrastTest:
             )
         if n_shown is not None and self.n_components == self.p_values.size < n_shown:
             remarks.append(f"No more than {self.p_values.size} could be tested with {self.units}.")
+        if not self.n_components and self.block_ratio > LARGE_BLOCK_RATIO:
+            remarks.append(
+                f"With {self.units}, what varies between blocks is likely to be found only if it varies about "
+                f"{self.block_ratio:.2g} times as much in the cases: that nothing was found says little about it."
+            )
         if self.n_components and self.noise_ratio >= NOISIER:
             remarks.append(
                 f"The cases are noisier everywhere ({self.noise_ratio:.2g} times the variance of the controls), which "
@@ -127,7 +142,8 @@ class ContrastTest:
         return "\n".join([self.verdict(), *self.remarks(), str(self.table()), self._about()])
 
 
-def _in_brief(p: float) -> str:
+def in_brief(p: float) -> str:
+    """A p-value in words."""
     return f"p < {LEAST_P:g}" if p < LEAST_P else f"p = {p:.2g}"
 
 
@@ -268,21 +284,14 @@ def significance_of(
             progress=progress,
         )
         p_values, statistics, noise_ratio, directions = found.p_values, found.excess[None], np.nan, found.directions
-        n_found = len(directions)
+        n_found, ratios, needed = len(directions), np.full(p_values.size, np.nan), np.nan
     else:
         n_axes = min(max_components, most_axes(units, tables.n_features))
-        p_values, statistics, noise_ratio = _split_test(tables, units, scale, n_axes, n_splits, rng, progress)
+        p_values, statistics, ratios, noise_ratio = _split_test(tables, units, scale, n_axes, n_splits, rng, progress)
         n_found, directions = int(np.count_nonzero(p_values <= level)), None
-    return ContrastTest(
-        n_found,
-        p_values,
-        statistics,
-        noise_ratio,
-        level,
-        method,
-        _in_words(units, blocks is not None, by_pairs),
-        directions,
-    )
+        needed = np.nan if blocks is None else _block_ratio(units, level)
+    words = _in_words(units, blocks is not None, by_pairs)
+    return ContrastTest(n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions)
 
 
 def _check_level(level: float, method: str, n_permutations: int) -> None:
@@ -294,6 +303,14 @@ def _check_level(level: float, method: str, n_permutations: int) -> None:
             f"level={level} must be below 1 and at least 1 / (1 + n_permutations) = {1 / (1 + n_permutations):.3g}: "
             "raise n_permutations."
         )
+
+
+def _block_ratio(units: Groups[Indices], level: float) -> float:
+    """The ratio of variances between blocks that an F test of the testing halves finds half of the time (F38)."""
+    if paired_units(units):
+        return np.nan
+    n, m = units.map(lambda own: (count_units(own) + 1) // 2 - 1)
+    return float(scipy.special.fdtri(n, m, 1 - level) / scipy.special.fdtri(n, m, 0.5))
 
 
 def _in_words(units: Groups[Indices], by_blocks: bool, by_pairs: bool) -> str:
@@ -313,8 +330,8 @@ def _split_test(
     n_splits: int,
     rng: np.random.Generator,
     progress: bool,
-) -> tuple[Array, Array, float]:
-    """p-values (n_axes,), statistics (n_splits, n_axes) and the noise ratio."""
+) -> tuple[Array, Array, Array, float]:
+    """p-values (n_axes,), statistics (n_splits, n_axes), ratios of variances (n_axes,) and the noise ratio."""
     splits = draw_splits(units, n_splits, rng)
     groups = tables.rows.map(GroupRows, tables.means, _divisors(tables, scale))
     basis = working_basis(groups, rng)
@@ -327,7 +344,7 @@ def _split_test(
             found.append(axes)
             bar.update(len(found))
     directions = [axes if basis is None else basis @ axes for axes, _ in found]
-    statistics, p_values = np.empty((2, n_splits, n_axes))
+    statistics, p_values, log_ratios = np.empty((3, n_splits, n_axes))
     # Coordinates of all rows along the axes of as many splits at a time as fit into memory.
     together = max(1, BLOCK_NUMBERS // (max(map(len, units)) * n_axes))
     for start in range(0, n_splits, together):
@@ -336,12 +353,15 @@ def _split_test(
         coordinates = groups.map(lambda group, V=stacked: group.coordinates(V))  # type: ignore[misc]
         for k, split in enumerate(batch):
             tests, own = splits.test_rows(split), slice(k * n_axes, (k + 1) * n_axes)
+            tested = coordinates.map(lambda Z, test, own=own: Z[test, own], tests)  # type: ignore[misc]
+            x, y = tested.map(lambda Z: np.log(np.maximum(Z.var(axis=0), TINY)))
+            log_ratios[split] = x - y
             statistics[split], p_values[split] = compare_spread(
-                coordinates.map(lambda Z, test, own=own: Z[test, own], tests),  # type: ignore[misc]
-                units.map(lambda unit, test: unit[test], tests),
+                tested, units.map(lambda unit, test: unit[test], tests), within=splits.within[split]
             )
     combined = cauchy_combination(np.maximum.accumulate(p_values, axis=1))
-    return combined, statistics, float(np.exp(np.mean([log_ratio for _, log_ratio in found])))
+    noise_ratio = float(np.exp(np.mean([log_ratio for _, log_ratio in found])))
+    return combined, statistics, np.exp(log_ratios.mean(axis=0)), noise_ratio
 
 
 def _divisors(tables: Tables, scale: str | None) -> Groups[Array]:

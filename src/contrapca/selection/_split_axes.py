@@ -24,11 +24,12 @@ def axes_of_split(chunks: Groups[ChunkMoments], splits: Splits, split: int, n_ax
     noise : float
         Log ratio of foreground to background mean variance outside the subspace of the axes' model.
     """
-    finds = splits.finds[split]
-    halves, units = chunks.map(lambda group: group.merged(finds)), splits.finding_units(split)
+    finds, within = splits.finds[split], splits.within[split]
+    merge = ChunkMoments.within if within else ChunkMoments.merged
+    halves = chunks.map(lambda group: merge(group, finds))
     # Descending eigenvalues of the scatters.
     spectra = halves.map(lambda half: np.linalg.eigvalsh(half.moments.scatter.dense())[::-1])
-    ranks = _model_ranks(halves, spectra, units, n_axes)
+    ranks = _model_ranks(halves, spectra, n_axes)
     C = contrast(halves.map(lambda half: half.moments), _strength(halves, spectra, ranks[0]))
     spectrum = top_eigenpairs(C, ranks[-1], iterate=False)
     a, b = spectrum.covariances(C)
@@ -38,17 +39,21 @@ def axes_of_split(chunks: Groups[ChunkMoments], splits: Splits, split: int, n_ax
         nu_x, nu_y = halves.map(Half.outside, inside)
         earlier = weights[:r, :k] if k else None
         weights[:r, k] = contrast_axes(a[:r, :r], b[:r, :r], nu_x, nu_y, 1, earlier=earlier)[1][:, 0]
-    tests = chunks.map(lambda group: group.merged(~finds))
+    tests = chunks.map(lambda group: merge(group, ~finds))
     return spectrum.vectors @ weights, _log_noise_ratio(tests, spectrum.vectors)
 
 
-def _model_ranks(halves: Groups[Half], spectra: Groups[Array], units: Groups[int], n_axes: int) -> list[int]:
-    """Ranks of the models with 1, ..., n_axes contrast axes and room for what the groups share (F16)."""
+def _model_ranks(halves: Groups[Half], spectra: Groups[Array], n_axes: int) -> list[int]:
+    """Ranks of the models with 1, ..., n_axes contrast axes and room for what the groups share (F16).
+
+    Rows are counted even if they come in blocks: the test half judges the axes, and few blocks would leave no room for
+    what is shared (F38).
+    """
     signals = halves.map(
         lambda half, values: noise_rank(values, half.moments.weight, half.n_features, half.total), spectra
     )
-    half, (q_x, q_y), (n, m) = halves.foreground, signals, units
-    rank = min(int(half.moments.weight) - 1, half.moments.mean.size)
+    half, (q_x, q_y), (n, m) = halves.foreground, signals, halves.map(lambda half: int(half.moments.weight))
+    rank = min(n - 1, half.moments.mean.size)
     return [latent_rank(q_x, q_y, k, half.n_features, n, m, foreground_rank=rank) for k in range(1, n_axes + 1)]
 
 

@@ -105,6 +105,14 @@ class ChunkMoments:
     scatters: Array
     squares: Array
 
+    def within(self, chosen: Flags) -> Half:
+        """Moments of the chosen chunks, each about its own mean; the weight is the degrees of freedom plus one."""
+        present = np.flatnonzero(chosen[: self.counts.size] & (self.counts > 0))
+        weight = float(self.counts[present].sum()) - present.size + 1
+        scatter = self.scatters[present].sum(axis=0)
+        moments = Moments(weight, np.zeros(len(scatter)), DenseScatter(scatter))
+        return Half(moments, float(self.squares[present].sum()), self.means.shape[1])
+
     def merged(self, chosen: Flags) -> Half:
         """Moments of the rows in the chosen chunks: Chan's rule (F8) for several subsets at once."""
         present = np.flatnonzero(chosen[: self.counts.size] & (self.counts > 0))

@@ -30,15 +30,14 @@ class Splits:
         The chunk of each row: units that are always in the same half.
     finds : ndarray of shape (n_splits, n_chunks)
         Whether each chunk finds the axes (True) or tests them (False) in each split.
+    within : ndarray of shape (n_splits,)
+        Whether each split compares what varies within blocks: every other one, if no block is a single row (F38).
     """
 
     units: Groups[Indices]
     chunks: Groups[Indices]
     finds: Flags
-
-    def finding_units(self, split: int) -> Groups[int]:
-        """How many units of each group find the axes of a split."""
-        return self.units.map(lambda units, chunks: count_units(units[self.finds[split][chunks]]), self.chunks)
+    within: Flags
 
     def test_rows(self, split: int) -> Groups[Flags]:
         """Which rows of each group test the axes of a split."""
@@ -52,7 +51,8 @@ def draw_splits(units: Groups[Indices], n_splits: int, rng: np.random.Generator)
     kind.
     """
     n_units = 1 + max(int(own.max()) for own in units)
-    in_x, in_y = (np.bincount(own, minlength=n_units) > 0 for own in units)
+    sizes = units.map(lambda own: np.bincount(own, minlength=n_units))
+    in_x, in_y = sizes.map(lambda size: size > 0)
     unit_chunks, finds = np.empty(n_units, dtype=np.intp), []
     first = 0
     for kind in (in_x & in_y, in_x & ~in_y, ~in_x & in_y):
@@ -62,7 +62,9 @@ def draw_splits(units: Groups[Indices], n_splits: int, rng: np.random.Generator)
         # With an odd number of chunks the larger half tests.
         finds.append(np.argsort(rng.random((n_splits, count)), axis=1) < count // 2)
         first += count
-    return Splits(units, units.map(lambda own: unit_chunks[own]), np.hstack(finds))
+    repeated = all(size[size > 0].min() > 1 for size in sizes)
+    within = (np.arange(n_splits) % 2 == 1) & repeated
+    return Splits(units, units.map(lambda own: unit_chunks[own]), np.hstack(finds), within)
 
 
 def most_axes(units: Groups[Indices], n_features: int) -> int:

@@ -22,8 +22,10 @@ SMALLEST_P = 1e-300  # keeps scores finite
 NO_SKEWNESS = 1e-3  # below this, Pearson III is the normal distribution
 
 
-def compare_spread(coordinates: Groups[Array], units: Groups[Indices]) -> tuple[Array, Array]:
+def compare_spread(coordinates: Groups[Array], units: Groups[Indices], *, within: bool = False) -> tuple[Array, Array]:
     """Statistic and p-value of each axis on the test half of one split.
+
+    Deviations are from the mean of the unit (`within` blocks of two rows or more), or from the median of the group.
 
     Parameters
     ----------
@@ -35,14 +37,17 @@ def compare_spread(coordinates: Groups[Array], units: Groups[Indices]) -> tuple[
     -------
     statistics, p_values : ndarray of shape (k,)
     """
-    deviations = _without_earlier_axes(coordinates).map(lambda x: np.abs(x - np.median(x, axis=0)))
-    labels, codes = np.unique(np.concatenate(list(units)), return_inverse=True)
-    x, y = deviations
-    x_means, x_here = _unit_means(x, codes[: len(x)], labels.size)
-    y_means, y_here = _unit_means(y, codes[len(x) :], labels.size)
+    labels, numbers = np.unique(np.concatenate(list(units)), return_inverse=True)
+    codes = units.like(np.split(numbers, [len(units.foreground)]))
+    if within:
+        coordinates = coordinates.map(lambda x, own: _about_unit_means(x, own, labels.size), codes)
+    remainders = _without_earlier_axes(coordinates)
+    deviations = remainders.map(np.abs if within else lambda x: np.abs(x - np.median(x, axis=0)))
+    (x_means, x_here), (y_means, y_here) = deviations.map(lambda x, own: _unit_means(x, own, labels.size), codes)
     n, m = int(x_here.sum()), int(y_here.sum())
-    # Deviations from a group's own median are too small by about sqrt(1 - 1 / units): make both equally so.
-    y_means = y_means * math.sqrt((1 - 1 / n) / (1 - 1 / m))
+    if not within:
+        # Deviations from a group's own median are too small by about sqrt(1 - 1 / units): make both equally so.
+        y_means = y_means * math.sqrt((1 - 1 / n) / (1 - 1 / m))
     both = x_here & y_here
     alone, paired = _unpaired(x_means[x_here & ~both], y_means[y_here & ~both]), _paired(x_means[both], y_means[both])
     variance = alone.variance + paired.variance
@@ -75,6 +80,14 @@ def _unit_means(deviations: Array, codes: Indices, n_units: int) -> tuple[Array,
     counts = np.bincount(codes, minlength=n_units)
     sums = np.column_stack([np.bincount(codes, weights=column, minlength=n_units) for column in deviations.T])
     return sums / np.maximum(counts, 1)[:, None], counts > 0
+
+
+def _about_unit_means(x: Array, codes: Indices, n_units: int) -> Array:
+    """Rows (n, k) about the mean of their unit, with the variance of single rows: units may differ in size."""
+    means, _ = _unit_means(x, codes, n_units)
+    counts = np.bincount(codes, minlength=n_units)[codes]
+    centred: Array = (x - means[codes]) / np.sqrt(1 - 1 / counts)[:, None]
+    return centred
 
 
 @dataclass(frozen=True)

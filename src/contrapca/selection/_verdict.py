@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from ..blocks import Together
-from ..groups import Groups, Tables
+from ..groups import Tables
 from ._significance import ContrastTest, significance_of
 from ._splits import MIN_UNITS
 
@@ -108,12 +108,8 @@ def _varies_more_the_other_way(tables: Tables, blocks: Together | None, scale: s
     """Whether the background varies more than the foreground, with hardly any doubt."""
     if len(tables.rows) != 2:
         return False
-
-    def swap(groups: Groups[Any]) -> Groups[Any]:
-        return Groups.from_items(list(groups)[::-1], groups.names)
-
-    parts: dict[str, Any] = {name: swap(getattr(tables, name)) for name in ("rows", "means", "weights", "kept")}
-    swapped = replace(tables, **parts)
     other = None if blocks is None else (blocks[1], blocks[0], blocks[2][::-1])
-    test = significance_of(swapped, blocks=other, max_components=1, scale=scale, random_state=SEED, progress=progress)
+    test = significance_of(
+        tables.exchanged(), blocks=other, max_components=1, scale=scale, random_state=SEED, progress=progress
+    )
     return bool(test.p_values[0] < SURE)
