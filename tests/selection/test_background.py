@@ -164,7 +164,7 @@ def test_its_level():
     found = []
     for number, (name, draw) in enumerate(EQUAL.items()):
         blocks = by_animal(int(name.split()[0])) if "animals" in name else {}
-        random = [np.random.default_rng([number, seed]) for seed in range(20)]
+        random = [np.random.default_rng([number, seed]) for seed in range(15)]
         found += [check(*draw(rng), random_state=rng, **blocks).p_background for rng in random]
     assert np.count_nonzero(np.array(found) <= LEVEL) <= scipy.stats.binom.isf(1e-3, len(found), LEVEL)
     own = [check(*tables(150, 120, 20, controls=4.0, seed=seed)).p_background for seed in range(10)]

@@ -251,6 +251,52 @@ def test_planted_dimensions_are_counted(planted):
     assert right >= 30 - scipy.stats.binom.isf(1e-3, 30, 0.1)
 
 
+def few_donors(rng, *, within=0.0, between=0.0):
+    """8 + 8 donors of 20 rows, three shared directions stronger than that of the cases; tables and their blocks."""
+    W = np.linalg.qr(rng.standard_normal((30, 4)))[0]
+    X, Y = (rng.standard_normal((160, 30)) + 4 * rng.standard_normal((160, 3)) @ W[:, :3].T for _ in range(2))
+    own = within * rng.standard_normal(160) + between * np.repeat(rng.standard_normal(8), 20)
+    labels = np.repeat(np.arange(8), 20)
+    return X + np.outer(own, W[:, 3]), Y, {"blocks": labels, "background_blocks": labels + 8}
+
+
+def test_few_blocks_show_what_varies_within_them():
+    """A rank limited by the number of blocks has no room for the shared directions and finds nothing."""
+    X, Y, blocks = few_donors(np.random.default_rng(0), within=2.0)
+    found = run(X, Y, **blocks)
+    assert found.p_values[0] < 0.01
+    assert 3 < found.ratios[0] < 5  # 5 along the true direction
+    assert not found.remarks()
+    # Every other split; not if a block is a single row.
+    assert splits_of(160, 160, 4, 0, *blocks.values()).within.tolist() == [False, True, False, True]
+    blocks["blocks"][0] = 99
+    assert not splits_of(160, 160, 4, 0, *blocks.values()).within.any()
+
+
+def test_few_blocks_and_what_they_can_show():
+    X, Y, blocks = few_donors(np.random.default_rng(0))
+    nothing = run(X, Y, **blocks)
+    assert nothing.block_ratio == pytest.approx(scipy.stats.f.ppf(0.95, 3, 3))  # 4 + 4 blocks test
+    assert "With 8 + 8 blocks" in nothing.remarks()[0]
+    assert "about 9.3 times as much" in nothing.remarks()[0]
+    assert np.isnan(run(X, Y).block_ratio)
+    paired = run(X, Y, blocks=blocks["blocks"], background_blocks=blocks["blocks"])
+    assert np.isnan(paired.block_ratio)
+    assert not paired.remarks()
+
+
+def test_ratios_are_those_of_the_testing_halves():
+    X, Y = tables(0, 80, 60, 8, planted=1)
+    splits = splits_of(80, 60, 5, 3)
+    expected = []
+    for finds in splits.finds:
+        x, y = (T[finds[chunks]] for T, chunks in zip((X, Y), splits.chunks, strict=True))
+        V = oracle_split.axes(np.cov(x.T, ddof=0), np.cov(y.T, ddof=0), len(x), len(y), 2)
+        x, y = (T[~finds[chunks]] @ V for T, chunks in zip((X, Y), splits.chunks, strict=True))
+        expected.append(np.log(x.var(axis=0) / y.var(axis=0)))
+    np.testing.assert_allclose(run(X, Y, 2, seed=3, n_splits=5).ratios, np.exp(np.mean(expected, axis=0)), rtol=1e-8)
+
+
 def test_paired_blocks_find_what_the_pairs_show():
     rng = np.random.default_rng(0)
     blocks = np.repeat(np.arange(24), 20)
