@@ -182,7 +182,7 @@ def figure(results: Json) -> Any:
     for ax, kind, label in zip(
         map(_common.tidy, axes[0]),
         ("size", "power"),
-        ("equal groups that are called different", "data sets in which the background's own direction is found"),
+        ("equal groups that are called different", "data sets in which it is found"),
         strict=True,
     ):
         place = np.arange(len(results[kind]))[::-1]
