@@ -48,7 +48,7 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_components : int, default 2
         Number of components d.
     kernel : {"rbf", "poly", "linear", "precomputed"}, default "rbf"
-        exp(-|x - z|^2 / (2 bandwidth^2)), (x'z / bandwidth^2 + coef0)^degree, x'z, or kernel values in place of rows.
+        `exp(-|x - z|^2 / (2 bandwidth^2))`, `(x'z / bandwidth^2 + coef0)^degree`, `x'z`, or values in place of rows.
         Of "poly", rows are measured from the mean of the groups' means.
     gamma : float, dict or "auto", default "auto"
         Strength of the contrast, as for `CPCA`: 0 is kernel PCA of the foreground; "auto" is 1.5, or half the limit if
@@ -87,7 +87,7 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     n_landmarks_ : int
         Rows that span the space, r: without those that are combinations of others.
     dual_coef_ : ndarray of shape (r, d)
-        The latents of a row are k(row, landmarks) dual_coef_, minus those of the mean.
+        The latents of a row are `k(row, landmarks) @ dual_coef_`, minus those of the mean.
 
     Notes
     -----
