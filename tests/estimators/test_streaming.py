@@ -122,9 +122,7 @@ def test_a_bad_batch_leaves_the_model_as_it_was(batch, message):
 def test_gamma_may_be_too_large_for_the_first_batches():
     """The order of batches must not matter: they are counted, and the model is fitted once there is one."""
     model = PCPCA(2, gamma=0.2)
-    with pytest.warns(
-        ContrastWarning, match="counted, but the model is not fitted .* gamma=0.2 is too large"
-    ):
+    with pytest.warns(ContrastWarning, match="counted, but the model is not fitted .* gamma=0.2 is too large"):
         model.partial_fit(0.1 * X[:20], background=Y)
     assert not model.__sklearn_is_fitted__()
     model.partial_fit(X)
