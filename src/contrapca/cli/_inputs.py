@@ -366,8 +366,10 @@ def _check_mixed(table: DataTable, without: Iterable[str]) -> None:
     parts = [f"column {name!r} of {table.path!r} is numeric except for {places}" for name, places in bad.items()]
     more = f"; and {len(parts) - MAX_VALUES_LISTED} more columns" if len(parts) > MAX_VALUES_LISTED else ""
     listing = "; ".join(parts[:MAX_VALUES_LISTED])
+    words = {word for name in bad for word in table.stray_words(name)}
+    word = shlex.quote(words.pop()) if len(words) == 1 else "WORD"
     raise TableFileError(
-        f"{listing[0].upper()}{listing[1:]}{more}. Correct the file, add --missing WORD if a word means a missing "
+        f"{listing[0].upper()}{listing[1:]}{more}. Correct the file, add --missing {word} if a word means a missing "
         f"value, or --ignore {shlex.join(list(bad)[:MAX_VALUES_LISTED])} if that is not a feature."
     )
 

@@ -90,6 +90,11 @@ class DataTable:
         column = dense(self.select([name]))[:, 0]
         return np.array(["" if np.isnan(value) else f"{value:.12g}" for value in column.tolist()])
 
+    def stray_words(self, name: str) -> set[str]:
+        """What is no number in a column of `mixed`."""
+        numerals = Numerals() if self.source is None else self.source.numerals
+        return {cell for cell in self.as_text(name).tolist() if cell and numerals.value(cell) is None}
+
 
 class NamedArray(np.ndarray):  # type: ignore[type-arg]
     """An ndarray with the attribute `columns` of a data frame: messages and models then have the names."""
