@@ -9,14 +9,17 @@ function svgElement(name, attributes, text) {
   return made;
 }
 
-// About `count` round numbers inside a range.
+// About `count` round numbers inside a range, and at least two: one alone tells nothing of the scale.
 function ticks([low, high], count) {
   const rough = (high - low) / Math.max(1, count),
-    power = 10 ** Math.floor(Math.log10(rough));
-  const step = [1, 2, 5, 10].map((factor) => factor * power).find((candidate) => candidate >= rough * 0.999);
-  const result = [];
-  for (let k = Math.ceil(low / step); k * step <= high; k++) result.push(Number((k * step).toPrecision(12)));
-  return result;
+    power = 10 ** Math.floor(Math.log10(rough)),
+    inside = (step) => Math.floor(high / step) - Math.ceil(low / step) + 1;
+  const steps = [0.5, 1, 2, 5, 10].map((factor) => factor * power);
+  let place = steps.findIndex((step) => step >= rough * 0.999);
+  while (place > 0 && inside(steps[place]) < 2) place--;
+  const step = steps[place],
+    first = Math.ceil(low / step);
+  return Array.from({ length: inside(step) }, (_, k) => Number(((first + k) * step).toPrecision(12)));
 }
 
 // The range of the numbers of those groups that are shown, with a margin.
