@@ -250,7 +250,7 @@ def greedy(rows):
     return rows + held[0]
 
 
-@pytest.mark.slow
+@pytest.mark.cluster
 def test_workers_out_of_memory():
     """Their nanny kills them, and the estimator stays as it was; the next fit finds a new one."""
     distributed = pytest.importorskip("distributed")
