@@ -118,6 +118,19 @@ def make_groups(n, m, D, seed=0, signal=3.0, nuisance=5.0):
     return X, Y
 
 
+def planted_features(n, m, D, size, strength, seed, shared=3):
+    """Foreground with a direction of `size` features over shared dense directions; (X, Y, the features)."""
+    rng = np.random.default_rng(seed)
+    X, Y = rng.standard_normal((n, D)), rng.standard_normal((m, D))
+    nuisance = 15 * rng.standard_normal((D, shared)) / np.sqrt(D)
+    X += rng.standard_normal((n, shared)) @ nuisance.T
+    Y += rng.standard_normal((m, shared)) @ nuisance.T
+    support = np.sort(rng.choice(D, size, replace=False))
+    v = np.zeros(D)
+    v[support] = rng.choice([-1, 1], size) / np.sqrt(size)
+    return X + strength * np.outer(rng.standard_normal(n), v), Y, support
+
+
 def implicit_moments(rows):
     """Moments whose scatter matrix is never formed: the rows are kept."""
     return row_moments(rows, column_means(rows))

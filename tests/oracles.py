@@ -379,3 +379,12 @@ def quadratic_features(X, constant):
     products = [np.sqrt(2) * X[:, i] * X[:, j] for i in range(D) for j in range(i)]
     ones = np.full((len(X), 1), constant)
     return np.hstack([X**2, np.stack(products, axis=1), np.sqrt(2 * constant) * X, ones])
+
+
+def penalty_conditions(B, v, weight):
+    """How far v is from a maximum of v'B v - 2 weight |v|_1 over unit vectors, in units of the largest |B v|."""
+    gradient, inside = B @ v, v != 0
+    mu = v @ gradient - weight * np.abs(v).sum()
+    within = np.abs(gradient - weight * np.sign(v) - mu * v)[inside].max()
+    elsewhere = np.max(np.abs(gradient[~inside]) - weight, initial=0.0)
+    return max(within, elsewhere) / np.abs(gradient).max()

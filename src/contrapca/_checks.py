@@ -35,6 +35,16 @@ def check_sparsity(sparsity: Any, n_features: int) -> int:
     return int(sparsity)
 
 
+def check_penalty(penalty: Any) -> float:
+    """Return the penalty as a float between 0 and 1."""
+    if not isinstance(penalty, numbers.Real) or isinstance(penalty, bool) or not 0 < float(penalty) < 1:
+        raise ValueError(
+            f"penalty={penalty!r} must be a number above 0 and below 1: roughly, loadings below it become 0. Without a "
+            "penalty, use CPCA."
+        )
+    return float(penalty)
+
+
 def check_count(value: Any, name: str, *, least: int = 1) -> int:
     """Return an int that is at least `least`, or raise."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:

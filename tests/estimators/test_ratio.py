@@ -19,7 +19,7 @@ from contrapca import (
     load,
 )
 from contrapca.exceptions import GroupError, InfeasibleGammaError, RankError, SingularGroupError
-from contrapca.solvers import _ratio
+from contrapca.solvers import _quotient, _ratio, _spectral
 
 SHAPES = {"tall": (150, 120, 12), "wide": (15, 12, 60), "n < D < n + m": (15, 40, 30)}
 
@@ -143,10 +143,10 @@ def test_when_the_iteration_fails_matrices_are_solved_directly(monkeypatch, fail
     expected = RatioPCA(2, ridge=0.2).fit(X, background=Y)
 
     def unconverged(*_):
-        raise _ratio.Unconverged("no")
+        raise _spectral.Unconverged("no")
 
     fails = {"unconverged": ("largest", unconverged), "missed": ("missed_direction", lambda *_: np.ones(3))}
-    monkeypatch.setattr(_ratio, *fails[failure])
+    monkeypatch.setattr(_spectral, *fails[failure])
     found = RatioPCA(2, ridge=0.2).fit(X, background=Y)
     assert found.n_iter_ == 1
     np.testing.assert_allclose(found.components_, expected.components_, atol=1e-9)
@@ -356,7 +356,7 @@ def test_a_feature_that_only_the_background_lacks(groups):
 
 
 def test_without_ridge_too_many_features(monkeypatch):
-    monkeypatch.setattr(_ratio, "MAX_DENSE", 100)
+    monkeypatch.setattr(_quotient, "MAX_DENSE", 100)
     X, Y = (sp.random(60, 150, density=0.3, random_state=seed, format="csr") for seed in (0, 1))
     with pytest.raises(ValueError, match=r"150 are too many .*ridge='auto'"):
         RatioPCA(2, ridge=0, solver="lanczos").fit(X, background=Y)
@@ -392,3 +392,38 @@ def test_bad_input(name):
 def test_a_foreground_of_low_rank():
     with pytest.raises(RankError):
         RatioPCA(2).fit(CASES[:, :1] @ CASES[:1], background=CONTROLS)
+
+
+# ---------------------------------------------------------------------- few rows
+
+
+@pytest.mark.parametrize("end", ["foreground", "both"])
+@pytest.mark.parametrize("scale", [None, "pooled"])
+def test_inner_products_of_few_rows_are_enough(monkeypatch, end, scale):
+    """More features than rows: the result is that of matrices in a basis of the rows."""
+    X, Y = make_groups(25, 30, 90)
+    weights = {"sample_weight": np.linspace(0.5, 2, 25), "background_weight": np.linspace(2, 0.5, 30)}
+    several = {"background": {"a": Y[:12], "b": Y[12:]}}
+    for given in ({"background": Y}, {"background": Y, **weights}, several):
+        estimator = RatioPCA(2, ridge=0.3, end=end, scale=scale)
+        with monkeypatch.context() as patch:
+            patch.setattr(_ratio, "_in_span", None)  # what is not needed
+            found = estimator.fit(X, **given)
+            components, ratios = found.components_, found.ratios_
+        with monkeypatch.context() as patch:
+            patch.setattr(_ratio, "from_inner_products", lambda *_: None)
+            expected = estimator.fit(X, **given)
+        np.testing.assert_allclose(components, expected.components_, atol=1e-9)
+        np.testing.assert_allclose(ratios, expected.ratios_, rtol=1e-10)
+
+
+def test_a_tiny_ridge_needs_a_basis_of_the_rows(monkeypatch):
+    """Where a difference of inner products would lose digits, its residuals tell."""
+    X, Y = make_groups(25, 30, 90)
+    taken, in_span = [], _ratio._in_span
+    monkeypatch.setattr(_ratio, "_in_span", lambda *given: taken.append(1) or in_span(*given))
+    model = RatioPCA(2, ridge=1e-8).fit(X, background=Y)
+    assert taken
+    rho, V = oracles.ratio(X, Y, 1e-8)
+    np.testing.assert_allclose(model.ratios_, rho[:2], rtol=1e-5)
+    same_directions(model.components_.T, V[:, :2], 1e-4)

@@ -7,25 +7,13 @@ import pytest
 import scipy.sparse as sp
 
 import oracles
-from conftest import make_groups
+from conftest import make_groups, planted_features
 from contrapca import CPCA, Moments, SparseCPCA, contrast_path, held_out_contrast, load, sparsity_path
 from contrapca import stability_selection as stability
 from contrapca.exceptions import GroupError
 from contrapca.moments import _moments
 from contrapca.reporting import summarize
-
-
-def planted(n, m, D, size, strength, seed, shared=3):
-    """Foreground with a direction of `size` features over shared dense directions; (X, Y, the features)."""
-    rng = np.random.default_rng(seed)
-    X, Y = rng.standard_normal((n, D)), rng.standard_normal((m, D))
-    nuisance = 15 * rng.standard_normal((D, shared)) / np.sqrt(D)
-    X += rng.standard_normal((n, shared)) @ nuisance.T
-    Y += rng.standard_normal((m, shared)) @ nuisance.T
-    support = np.sort(rng.choice(D, size, replace=False))
-    v = np.zeros(D)
-    v[support] = rng.choice([-1, 1], size) / np.sqrt(size)
-    return X + strength * np.outer(rng.standard_normal(n), v), Y, support
+from contrapca.solvers import _sparse_parts
 
 
 def f1(found, support):
@@ -79,6 +67,19 @@ def test_optimality_conditions(groups, solver):
     assert model.objective_ == pytest.approx(len(X) * np.trace(Q.T @ C @ Q), rel=1e-9)
 
 
+@pytest.mark.parametrize("columns", [0, 6, 13, 10_000])
+@pytest.mark.parametrize("solver", ["eigh", "lanczos"])
+def test_columns_that_are_kept_change_nothing(monkeypatch, columns, solver):
+    """None, too few for all features, room that has to be made, all of them at once."""
+    X, Y = make_groups(30, 25, 40)
+    monkeypatch.setattr(_sparse_parts, "MANY", 2.0)  # never at once
+    expected = SparseCPCA(2, sparsity=4, gamma=0.4, solver=solver).fit(X, background=Y)
+    monkeypatch.setattr(_sparse_parts, "KEPT_BYTES", 8 * 40 * columns)
+    monkeypatch.setattr(_sparse_parts, "MANY", 0.1)
+    found = SparseCPCA(2, sparsity=4, gamma=0.4, solver=solver).fit(X, background=Y)
+    np.testing.assert_allclose(found.components_, expected.components_, atol=1e-9)
+
+
 def test_all_features_are_cpca(groups):
     X, Y = groups
     sparse = SparseCPCA(3, sparsity=X.shape[1], gamma=0.6).fit(X, background=Y)
@@ -94,7 +95,7 @@ def test_planted_features_are_found(n, D, size, strength):
     """As well as by a threshold on the contrast of variances that knows the truth."""
     scores, oracle = [], []
     for seed in range(4):
-        X, Y, support = planted(n, n, D, size, strength, seed)
+        X, Y, support = planted_features(n, n, D, size, strength, seed)
         model = SparseCPCA(1, sparsity=size, gamma=2.0).fit(X, background=Y)
         scores.append(f1(support_of(model.components_[0]), support))
         C = oracles.contrast_matrix(X, Y, 2.0)
@@ -107,7 +108,7 @@ def test_planted_features_are_found(n, D, size, strength):
 def test_wide_tables_need_no_square_matrix(monkeypatch):
     """20,000 features: only columns and products of the rows are used."""
     monkeypatch.setattr(_moments.RowScatter, "dense", None)
-    X, Y, support = planted(60, 50, 20_000, 10, 8.0, 0)
+    X, Y, support = planted_features(60, 50, 20_000, 10, 8.0, 0)
     model = SparseCPCA(1, sparsity=10, gamma=1.0).fit(X, background=Y)
     assert model.solver_.name == "lanczos"
     assert f1(support_of(model.components_[0]), support) >= 0.9
@@ -185,7 +186,7 @@ def test_path_over_sizes(groups):
 
 
 def test_the_share_bends_where_the_planted_features_end():
-    X, Y, support = planted(300, 300, 100, 8, 4.0, 1)
+    X, Y, support = planted_features(300, 300, 100, 8, 4.0, 1)
     path = sparsity_path(SparseCPCA(1, gamma=2.0), X, background=Y, sizes=[4, 8, 16, 100])
     np.testing.assert_array_equal(support_of(path.components(8)[0]), support)
     gained = np.diff(path.contrasts)
@@ -196,7 +197,7 @@ def test_the_share_bends_where_the_planted_features_end():
 
 
 def test_planted_features_are_stable():
-    X, Y, support = planted(200, 200, 60, 5, 4.0, 0)
+    X, Y, support = planted_features(200, 200, 60, 5, 4.0, 0)
     found = stability(SparseCPCA(1, sparsity=6, gamma=2.0), X, background=Y, n_splits=10, progress=False)
     assert found.n_halves == 20
     assert {f"x{j}" for j in support} <= set(found.stable())

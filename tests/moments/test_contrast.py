@@ -92,5 +92,5 @@ def test_inner_products_of_the_rows_have_the_nonzero_eigenvalues(sparse, shape):
     scatter = implicit_moments(table).scaled(divisor).scatter
     full = np.linalg.eigvalsh(oracles.scatter(X.toarray() / divisor))
     k = min(shape)
-    for matrix in (scatter.gram(), scatter.dense()):
+    for matrix in (scatter.gram, scatter.dense()):
         np.testing.assert_allclose(np.linalg.eigvalsh(matrix)[-k:], full[-k:], atol=1e-12)

@@ -52,6 +52,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _takes_missing: ClassVar[bool] = True
     _takes_devices: ClassVar[bool] = True  # tables of torch and cupy
     _resampled: ClassVar[bool] = True  # whether there is a bootstrap
+    _reduced: ClassVar[bool] = True  # whether few rows are replaced by coordinates in their span
     _scales: ClassVar[tuple[str | bool | None, ...]] = SCALES
     n_components: int
     scale: str | bool | None
@@ -129,7 +130,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         """The data of the fit, read from the tables."""
-        return collect(tables, check_n_components(self.n_components, tables.n_features), self._scaling, self.solver)
+        d = check_n_components(self.n_components, tables.n_features)
+        return collect(tables, d, self._scaling, self._storage(tables), reduced=self._reduced)
+
+    def _storage(self, tables: Tables) -> str:
+        """The solver that the moments are stored for."""
+        return self.solver
 
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
         """From tables and their data to the solution."""
@@ -464,7 +470,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _fitted_data(self, *given: Any) -> Complete | Incomplete:
         """The data of the fit in model units, from the arguments of `fit` passed again; other tables raise."""
         tables, units = self._fitted_groups(*given), self._state.units
-        data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale))
+        data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale), reduced=self._reduced)
         check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
         return data
 

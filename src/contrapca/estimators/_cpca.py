@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
@@ -19,6 +19,7 @@ class ContrastOfVariances(Contrastive):
 
     _method = CPCA_METHOD
     _takes_missing = False
+    _holds_out: ClassVar[bool] = True  # whether gamma="auto" is chosen on held-out rows
 
     def _strength(self) -> float | None:
         return None if self._has_budget else super()._strength()
@@ -28,10 +29,16 @@ class ContrastOfVariances(Contrastive):
         return isinstance(self.gamma, str) and self.gamma == "budget"
 
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
+        return self._solve(*self._chosen(tables, data, gamma))
+
+    def _chosen(
+        self, tables: Tables, data: Complete | Incomplete, gamma: float | None
+    ) -> tuple[Complete, float | None]:
+        """The gamma to use, and the data with the part of each background in it."""
         assert isinstance(data, Complete)
         if gamma is None and self._has_budget:
-            data, gamma = budgeted(data, self.n_components)
-        return self._solve(data, self._held_out_gamma(tables, data) if gamma is None else gamma)
+            return budgeted(data, self.n_components)
+        return data, self._held_out_gamma(tables, data) if gamma is None and self._holds_out else gamma
 
     def _held_out_gamma(self, tables: Tables, data: Complete) -> float:
         """The gamma that "auto" chooses; the same on every run."""

@@ -76,6 +76,7 @@ class RatioPCA(Decomposition):
     """
 
     _takes_missing = False
+    _reduced = False
 
     def __init__(
         self,

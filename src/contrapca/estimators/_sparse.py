@@ -1,18 +1,21 @@
-"""Contrastive PCA with few features in each component."""
+"""Contrastive PCA, or contrast axes, with few features in each component."""
 
 from __future__ import annotations
 
 from typing import Any
 
-from .._checks import check_n_components, check_option, check_sparsity
+from .._checks import check_option, check_penalty, check_sparsity
+from ..fitting import CONTRAST_FRACTION, Latents
 from ..groups import Tables, refuse_devices
-from ..methods import SparseCpca
-from ..moments import Complete, Incomplete, Moments, choose_solver, collect
+from ..methods import SparseAxes, SparseCpca
+from ..moments import Complete, Incomplete, Moments, choose_solver
 from ._cpca import ContrastOfVariances
+
+DEFAULT_SPARSITY = 10  # features of a component if there is no penalty
 
 
 class SparseCPCA(ContrastOfVariances):
-    """Contrastive PCA whose components have at most `sparsity` features each.
+    """Contrastive PCA whose components have few features each: at most so many, or as a penalty allows.
 
     Each component is the direction of largest contrast, v'(cov_X - gamma cov_Y) v, among those with so few features and
     after what the components before have taken. Few features are easier to name, to check and to measure again; whether
@@ -23,10 +26,19 @@ class SparseCPCA(ContrastOfVariances):
     ----------
     n_components : int, default 2
         Number of components d, 1 <= d < D.
-    sparsity : int, default 10
-        Largest number of features of a component, at most D.
+    sparsity : int, optional
+        Largest number of features of a component, at most D; 10 if there is no penalty.
+    penalty : float, optional
+        Instead of `sparsity`, the weight of the sum of the loadings' magnitudes, above 0 and below 1: each component
+        maximises v'(cov_X - gamma cov_Y) v - 2 penalty lambda sum |v_j|, where lambda is the eigenvalue of CPCA's
+        component. Roughly, loadings that would be below the penalty become 0.
+    axes : {"variance", "contrast"}, default "variance"
+        "contrast" makes the axes of `ContraPCA` sparse instead of CPCA's: the features are those that hold most of
+        these axes, and their weights show them best against the background's variance. It finds weaker directions
+        than CPCA where both groups share strong ones.
     gamma : float, dict, "auto" or "budget", default "auto"
-        As for `CPCA`; "auto" and "budget" are those of CPCA with all features.
+        As for `CPCA`; "auto" and "budget" are those of CPCA with all features. With contrast axes as for `ContraPCA`:
+        "auto" is half the limit, and there is no "budget".
     background_label, scale
         As for `CPCA`.
     solver : {"auto", "eigh", "lanczos"}, default "auto"
@@ -38,6 +50,7 @@ class SparseCPCA(ContrastOfVariances):
         Unit vectors with at most `sparsity` entries that are not 0; not orthogonal.
     eigenvalues_ : ndarray of shape (d,)
         v'(cov_X - gamma cov_Y) v of the part of each component that is orthogonal to those before, as a unit vector.
+        With contrast axes, what the features of each component hold of the foreground's variances along the axes.
     explained_variance_, background_variance_ : ndarray of shape (d,)
         Variance (ddof 0) of each group along each component.
     gamma_, gamma_raw_, mean_, scale_, background_mean_, background_scale_, solver_, n_iter_
@@ -54,13 +67,18 @@ class SparseCPCA(ContrastOfVariances):
     >>> model = SparseCPCA(n_components=1, sparsity=3, gamma=1.0).fit(cases, background=controls)
     >>> np.flatnonzero(model.components_[0])
     array([ 3,  7, 11])
+    >>> model = SparseCPCA(n_components=1, penalty=0.2, axes="contrast").fit(cases, background=controls)
+    >>> np.flatnonzero(model.components_[0])
+    array([ 3,  7, 11])
     """
 
     def __init__(
         self,
         n_components: int = 2,
         *,
-        sparsity: int = 10,
+        sparsity: int | None = None,
+        penalty: float | None = None,
+        axes: str = "variance",
         gamma: float | str | dict[str, float] = "auto",
         background_label: Any = None,
         scale: str | None = None,
@@ -68,20 +86,53 @@ class SparseCPCA(ContrastOfVariances):
     ):
         super().__init__(n_components, gamma=gamma, background_label=background_label, scale=scale, solver=solver)
         self.sparsity = sparsity
+        self.penalty = penalty
+        self.axes = axes
 
     _takes_devices = False
     _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here
+    _reduced = False  # features count one by one
+
+    @property
+    def _holds_out(self) -> bool:  # type: ignore[override]
+        return self.axes == "variance"
 
     @property
     def _method(self) -> SparseCpca:  # type: ignore[override]
-        return SparseCpca(size=self.sparsity)
+        if self.axes == "variance":
+            return SparseCpca(size=self._size, penalty=self.penalty)
+        return SparseAxes(size=self._size, penalty=self.penalty, shown=self.n_components)
+
+    @property
+    def _size(self) -> int | None:
+        return DEFAULT_SPARSITY if self.sparsity is None and self.penalty is None else self.sparsity
+
+    def _latents(self) -> Latents:
+        if self.axes == "variance":
+            return super()._latents()
+        return Latents(self.n_components, None, fraction=CONTRAST_FRACTION)
+
+    def _strength(self) -> float | None:
+        check_option(self.axes, "axes", ("variance", "contrast"))
+        if self.axes == "contrast" and self._has_budget:
+            raise ValueError("gamma='budget' is for axes='variance': pass gamma='auto' or a number for contrast axes.")
+        return super()._strength()
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         refuse_devices(tables, type(self).__name__)
-        check_sparsity(self.sparsity, tables.n_features)
+        if self.sparsity is not None and self.penalty is not None:
+            raise ValueError(
+                f"sparsity={self.sparsity} and penalty={self.penalty} are two ways to ask for few features: pass only "
+                "one of them."
+            )
+        if self.penalty is None:
+            check_sparsity(self._size, tables.n_features)
+        else:
+            check_penalty(self.penalty)
         check_option(self.solver, "solver", ("auto", "eigh", "lanczos"))
-        solver = self.solver
+        return super()._collected(tables)
+
+    def _storage(self, tables: Tables) -> str:
         moments = isinstance(tables.rows.foreground, Moments)
-        if solver == "auto" and not moments and choose_solver(tables).name == "dual":  # in coordinates of its own
-            solver = "lanczos"
-        return collect(tables, check_n_components(self.n_components, tables.n_features), self._scaling, solver)
+        reduces = self.solver == "auto" and not moments and choose_solver(tables).name == "dual"
+        return "lanczos" if reduces else self.solver

@@ -16,7 +16,7 @@ from ._axes import (
 from ._budget import budgeted
 from ._clvm import fit_clvm
 from ._complete import complete_background_model, fit_complete, looks_swapped, solve_complete
-from ._fit import AUTO_FRACTION, SHARED_RATIO, Fit, Latents, Settings, share_of, shared_components
+from ._fit import AUTO_FRACTION, CONTRAST_FRACTION, SHARED_RATIO, Fit, Latents, Settings, share_of, shared_components
 from ._held_out import (
     FOLDS,
     SEED,

@@ -21,6 +21,7 @@ from ..solvers import (
     latent_rank,
     latent_rotation,
     missing_edge,
+    noise_outside,
     noise_rank,
     top_eigenpairs,
     top_eigenvalues,
@@ -92,10 +93,7 @@ def show_axes(
         identity = np.eye(r)
         return ShownAxes(identity[:, :k], identity, covariances.map(lambda c: np.diagonal(c)[:k].copy()), None)
     background = np.tensordot(mix, covariances.backgrounds, 1)
-    noise = [
-        max(total - float(np.trace(inside)), 0.0) / (n_features - r)
-        for total, inside in zip(totals, covariances, strict=True)
-    ]
+    noise = [noise_outside(total, inside, n_features) for total, inside in zip(totals, covariances, strict=True)]
     ratios, w = contrast_axes(covariances.foreground, background, noise[0], float(mix @ noise[1:]), k)
     rotation = latent_rotation(lengths, sigma2, w)
     # Latent means are along U diag(l / (l^2 + sigma2)) R; where that vanishes, use the direction of the loading itself.

@@ -92,10 +92,10 @@ def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) ->
     limit, _ = method.limit(groups, d)
     if limit == 0:
         return RankError(d)
-    if gamma < limit * (1 - 1e-9):  # feasible in exact arithmetic, but not in floating point
+    if gamma < limit * (1 - 1e-9):  # feasible in exact arithmetic, but not in floating point, or not with few features
         return ValueError(
             f"gamma={gamma:.6g} is below its limit ({limit:.6g}), but so large that rounding errors hide the "
-            "foreground. Use a smaller gamma."
+            "foreground, or that so few features show nothing of it. Use a smaller gamma, or allow more features."
         )
     hint = ""
     if looks_swapped(limit, groups.map(Moments.total_variance)):

@@ -47,11 +47,14 @@ class Latents:
     contrast_axes : bool
         Whether to show the axes with the largest ratio of foreground to background variance instead of the first
         principal ones.
+    fraction : float or None
+        Fraction of the limit that gamma="auto" takes; None means that of the axes.
     """
 
     n_shown: int
     n_latent: int | None
     contrast_axes: bool = False
+    fraction: float | None = None
 
     @classmethod
     def plain(cls, d: int) -> Latents:
@@ -67,7 +70,7 @@ class Latents:
     @property
     def auto_fraction(self) -> float:
         """Fraction of the limit that gamma="auto" takes."""
-        return CONTRAST_FRACTION if self.contrast_axes else AUTO_FRACTION
+        return self.fraction or (CONTRAST_FRACTION if self.contrast_axes else AUTO_FRACTION)
 
 
 @dataclass(frozen=True)

@@ -192,7 +192,7 @@ def _spectrum(group: Moments) -> Array | None:
         assert isinstance(scatter, RowScatter)
         if min(scatter.rows.shape) > MAX_DENSE:
             return None
-        matrix = scatter.gram() if scatter.rows.shape[0] < D else scatter.dense()
+        matrix = scatter.gram if scatter.rows.shape[0] < D else scatter.dense()
     values = np.zeros(D)
     found = _eigenvalues(matrix)[::-1][:D] / group.weight
     values[: found.size] = found

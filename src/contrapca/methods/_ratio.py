@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -10,7 +10,7 @@ from .._util.arrays import Array
 from ..exceptions import SingularGroupError
 from ..groups import Groups
 from ..limits import rank_exceeds
-from ..moments import Contrast, Moments, contrast
+from ..moments import Contrast, Moments, contrast, has_few_rows, reduce_rows
 from ..solvers import (
     BACKGROUND,
     BOTH,
@@ -64,7 +64,9 @@ class Ratio:
         return solve_ratio(contrast, d, self.end, orthogonal=self.orthogonal, start=start)
 
     def along(self, groups: Groups[Moments], gammas: Array, d: int, tolerance: float = PATH_TOLERANCE) -> PathSpectrum:
-        return path_of_solutions(groups, gammas, lambda C, start: self.solve(C, d, start))
+        small, basis = reduce_rows(groups, d) if has_few_rows(groups) else (groups, None)  # one basis for all gammas
+        found = path_of_solutions(small, gammas, lambda C, start: self.solve(C, d, start))
+        return found if basis is None else replace(found, basis=basis.vectors(found.basis))
 
     def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
         return Solution(spectrum, np.ones(spectrum.values.size), 0.0, feasible=True, eigenvectors=False)

@@ -19,7 +19,7 @@ from ..units import Units
 from ._basis import Basis
 from ._choice import SolverChoice, choose_solver
 from ._contrast import Contrast
-from ._dual import reduce_rows
+from ._dual import centre_rows, has_few_rows, reduce_rows
 from ._masked import MaskedGroup, observe, pooled_masked_deviation
 from ._masked_blocks import observe_blocks
 from ._moments import Moments, dense_moments, pooled_deviation, row_moments
@@ -116,8 +116,14 @@ def read(
     return Tables.of_moments(groups, X.names, True)
 
 
-def collect(tables: Tables, d: int, scale: Scale, solver: str = "auto") -> Complete | Incomplete:
-    """The data of a fit with d components: rows are read here, once, and scaled."""
+def collect(
+    tables: Tables, d: int, scale: Scale, solver: str = "auto", *, reduced: bool = True
+) -> Complete | Incomplete:
+    """The data of a fit with d components: rows are read here, once, and scaled.
+
+    Dense rows that are fewer than their features are replaced by coordinates in their span, or, unless `reduced`, by
+    centred copies.
+    """
     if tables.incomplete:
         return collect_incomplete(tables, scale)
     if isinstance(tables.rows.foreground, Moments):
@@ -125,11 +131,13 @@ def collect(tables: Tables, d: int, scale: Scale, solver: str = "auto") -> Compl
     else:
         choice, dtype = choose_solver(tables, solver), float_type(tables.rows.foreground)
         moments = tables.rows.map(dense_moments if choice.name == "eigh" else row_moments, tables.means, tables.weights)
+        if not reduced and has_few_rows(moments):
+            moments = moments.map(centre_rows)
     for name, group in zip(moments.names, moments, strict=True):
         if not np.isfinite(group.scatter.trace):
             raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {name}.)")
     moments, units = _in_model_units(moments, pooled_deviation, scale, tables, dtype)
-    if choice.name == "dual":
+    if choice.name == "dual" and (reduced or not has_few_rows(moments)):
         moments, basis = reduce_rows(moments, d)
         return Complete(moments, units, choice, basis)
     return Complete(moments, units, choice)

@@ -10,7 +10,7 @@ import numpy as np
 from .._util.arrays import EPS, Array
 from .._util.devices import on_device
 from ..groups import Groups
-from ._moments import DenseScatter, Indices, Moments, scatter_block
+from ._moments import DenseScatter, Indices, Moments, scatter_block, scatter_columns
 
 
 class Weighted(Protocol):
@@ -126,7 +126,15 @@ class Contrast:
 
     def block(self, chosen: Indices) -> Array:
         """The rows and columns of C that are chosen, shape (k, k)."""
-        return np.sum([c * scatter_block(group.scatter, chosen) for c, group in self.terms if c != 0], axis=0)
+        total = np.zeros((chosen.size, chosen.size))
+        for c, group in self.terms:
+            if c != 0:
+                total += c * scatter_block(group.scatter, chosen)
+        return total
+
+    def columns(self, chosen: Indices) -> Array:
+        """The columns of C that are chosen, shape (size, k)."""
+        return np.sum([c * scatter_columns(group.scatter, chosen) for c, group in self.terms if c != 0], axis=0)
 
     def dense(self) -> Any:
         """C as a new array on the device of the rows, in the memory order that LAPACK can overwrite."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from itertools import pairwise
 
@@ -16,6 +17,8 @@ from .._util.devices import on_device
 from ..groups import Groups
 from ..rows._numpy import centred
 from ._basis import Basis
+from ._choice import MAX_DENSE
+from ._contrast import Contrast
 from ._dual_on_device import reduce_device_rows
 from ._moments import DenseScatter, Moments, RowScatter
 
@@ -39,8 +42,9 @@ class HostBasis(Basis):
     def vectors(self, V: Array) -> Array:
         """Q V, from Q = Z_p'L^-T with L the pivots' triangular coordinates."""
         rank = self.pivots.size
-        L = self.R[self.pivots, :rank]
-        return self.rows[self.pivots].T @ solve_triangular(L, V[:rank], lower=True, trans="T")
+        L, coefficients = self.R[self.pivots, :rank], np.zeros((self.rows.shape[0], V.shape[1]))
+        coefficients[self.pivots] = solve_triangular(L, V[:rank], lower=True, trans="T")
+        return self.rows.T @ coefficients
 
 
 def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], Basis]:
@@ -67,12 +71,42 @@ def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], 
     D = groups.foreground.mean.size
     rows = np.empty((edges[-1], D))
     for scatter, (a, b) in zip(scatters, pairwise(edges), strict=True):
-        centred(scatter.rows, scatter.mean, scatter.divisor, out=rows[a:b])
-        if scatter.weights is not None:
-            rows[a:b] *= np.sqrt(scatter.weights)[:, None]
+        _centred(scatter, rows[a:b])
     # Use SciPy's BLAS and LAPACK here: NumPy's own threads would still be spinning while SciPy's factorise.
     R, pivots = pivoted_factor(dsyrk(1.0, rows.T, trans=1, lower=1), n_null, D)
     return _scatters_of(groups, R, edges), HostBasis(rows, R, tuple(edges.tolist()), pivots)
+
+
+def reduced_contrast(contrast: Contrast, n_null: int) -> tuple[Contrast, Basis]:
+    """A contrast of dense rows in the coordinates of `reduce_rows`."""
+    coefficients, moments = zip(*contrast.terms, strict=True)
+    groups, basis = reduce_rows(Groups.from_items(moments, tuple(map(str, range(len(moments))))), n_null)
+    return Contrast.of(*zip(coefficients, groups, strict=True)), basis
+
+
+def has_few_rows(groups: Iterable[Moments]) -> bool:
+    """Whether all groups are dense rows in memory, together fewer than the features, and few enough for a matrix."""
+    scatters = [group.scatter for group in groups]
+    rows = [scatter.rows for scatter in scatters if isinstance(scatter, RowScatter)]
+    if len(rows) < len(scatters) or not all(isinstance(table, np.ndarray) for table in rows):
+        return False
+    return sum(len(table) for table in rows) <= min(rows[0].shape[1] - 1, MAX_DENSE)
+
+
+def centre_rows(group: Moments) -> Moments:
+    """The same with centred copies of dense rows, which make many products several times cheaper."""
+    scatter = group.scatter
+    assert isinstance(scatter, RowScatter)
+    D = scatter.size
+    return replace(group, scatter=RowScatter(_centred(scatter), np.zeros(D), np.ones(D)))
+
+
+def _centred(scatter: RowScatter, out: Array | None = None) -> Array:
+    """The rows (x - mean) / divisor, times the roots of their weights, shape (n, D)."""
+    found = centred(scatter.rows, scatter.mean, scatter.divisor, out=out)
+    if scatter.weights is not None:
+        found *= np.sqrt(scatter.weights)[:, None]
+    return found
 
 
 def in_span(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], int]:

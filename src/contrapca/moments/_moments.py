@@ -138,13 +138,16 @@ class RowScatter:
         return np.sum(list(run(product, self._parts)), axis=0) / self.divisor[:, None]
 
     def dense(self) -> Any:
-        return DenseScatter(storage(self.rows).scatter(self.rows, self.mean, self.weights)).scaled(self.divisor).matrix
+        found = DenseScatter(storage(self.rows).scatter(self.rows, self.mean, self.weights))
+        return found.matrix if np.all(self.divisor == 1) else found.scaled(self.divisor).matrix
 
     def centred(self, part: slice) -> Array:
         """Some of the rows (x - mean) / divisor, times the roots of their weights, filled in, shape (rows, D)."""
         rows = self.rows[part]
         filled: Array = rows.toarray() if is_sparse(rows) else np.asarray(rows)
-        found = (filled.astype(np.float64, copy=False) - self.mean) / self.divisor
+        found = filled.astype(np.float64, copy=False)
+        if self.mean.any() or np.any(self.divisor != 1):
+            found = (found - self.mean) / self.divisor
         return found if self.weights is None else found * np.sqrt(self.weights[part])[:, None]
 
     def products(self, V: Array) -> Array:
@@ -152,6 +155,7 @@ class RowScatter:
         found = storage(self.rows).centred_product(self.rows, self.mean, (V / self.divisor).T)
         return found if self.weights is None else found * np.sqrt(self.weights)[:, None]
 
+    @cached_property
     def gram(self) -> Any:
         """Inner products of the rows, times the roots of their weights, (n, n): the same non-zero eigenvalues as S."""
         found = storage(self.rows).gram(self.rows, self.mean, self.divisor)
@@ -280,8 +284,21 @@ def scatter_block(scatter: Scatter, chosen: Indices) -> Array:
     """The rows and columns of S that are chosen, shape (k, k), from these columns of the rows alone."""
     if isinstance(scatter, RowScatter):
         some = storage(scatter.rows).scatter(scatter.rows[:, chosen], scatter.mean[chosen], scatter.weights)
-        return some / scatter.divisor[chosen, None] / scatter.divisor[chosen]
+        divisor = scatter.divisor[chosen]
+        return some if np.all(divisor == 1) else some / divisor[:, None] / divisor
     return scatter.dense()[np.ix_(chosen, chosen)]
+
+
+def scatter_columns(scatter: Scatter, chosen: Indices) -> Array:
+    """The columns of S that are chosen, shape (D, k)."""
+    if not isinstance(scatter, RowScatter):
+        return np.asarray(scatter.dense()[:, chosen])
+    if isinstance(scatter.rows, np.ndarray) and scatter.weights is None and not scatter.mean.any():
+        some = scatter.rows[:, chosen] / scatter.divisor[chosen]
+        return np.asarray(scatter.rows.T @ some / scatter.divisor[:, None])
+    units = np.zeros((scatter.size, chosen.size))
+    units[chosen, np.arange(chosen.size)] = 1.0
+    return scatter.matmul(units)
 
 
 def pooled_deviation(groups: Iterable[Moments]) -> Array:

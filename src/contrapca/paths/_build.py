@@ -144,7 +144,7 @@ def _solved_path(
     basis, coordinates = _in_features(data, found)
     G, k, size = gammas.size, latents.n_shown, coordinates.shape[1]
     sigma2, objective, eigenvalues = np.full(G, np.nan), np.empty(G), np.empty((G, k))
-    components, loadings = np.empty((G, size, k)), np.empty((G, size, r))
+    components, loadings = np.empty((G, size, k)), np.empty(coordinates.shape)
     ratios = np.empty((G, k)) if latents.contrast_axes else None
     variances: list[Groups[Array]] = []
     inside: list[Groups[float]] = []

@@ -65,6 +65,6 @@ def _data_again(model: PPCA | WithStrength, tables: Tables) -> Complete | Incomp
     scale: Any = model._scaling
     if len(fit.units) == len(tables.rows):
         scale = fit.units.map(lambda known: known.scale)
-    data = collect(tables, fit.n_shown, scale)
+    data = collect(tables, fit.n_shown, scale, reduced=model._reduced)
     check_same_data(data, fit.units, gls=gls)
     return data

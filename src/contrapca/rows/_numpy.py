@@ -75,6 +75,11 @@ def weighted(rows: Array, weights: Array) -> Callable[[int], tuple[Array, Array]
     return of
 
 
+def _about(rows: Array, mean: Array, out: Array | None = None) -> Array:
+    """Rows minus their mean in float64; if they are centred already, and so the mean is zero, the rows themselves."""
+    return np.subtract(rows, mean, out=out) if mean.any() else rows.astype(np.float64, copy=False)
+
+
 def _in_threads(tasks: list[T], function: Callable[[T], R]) -> list[R]:
     """Results of the tasks, each in a thread of its own where there are several."""
     if len(tasks) == 1:
@@ -94,15 +99,18 @@ def _scatter_of_part(rows: Array, mean: Array, weights: Array | None) -> Array:
     size = min(_block_rows(D), n)
     column_major = rows.flags.f_contiguous and not rows.flags.c_contiguous
     buffer = np.empty((size, D), order="F" if column_major else "C")
-    product, total = np.empty((D, D)), np.zeros((D, D))
+    product, total = np.empty((D, D)), None
     for part in row_slices(n, size):
-        centred = np.subtract(rows[part], mean, out=buffer[: part.stop - part.start])
+        centred = _about(rows[part], mean, buffer[: part.stop - part.start])
         if weights is not None:
-            centred *= np.sqrt(weights[part])[:, None]
+            centred = np.multiply(centred, np.sqrt(weights[part])[:, None], out=buffer[: part.stop - part.start])
         # numpy, not scipy.linalg.blas: its product releases the GIL and is symmetric (syrk) as well.
         np.matmul(centred.T, centred, out=product)
-        total += product
-    return total
+        if total is None:
+            total, product = product, np.empty((D, D) if part.stop < n else 0)
+        else:
+            total += product
+    return np.zeros((D, D)) if total is None else total
 
 
 def _cached_rows(rows: Array) -> int:
@@ -120,7 +128,7 @@ def _cached_blocks(rows: Array) -> Iterator[Array]:
 def squares(rows: Array, mean: Array, weights: Array | None = None) -> Array:
     total = np.zeros(mean.size)
     for part in row_slices(rows.shape[0], _cached_rows(rows)):
-        centred = rows[part] - mean
+        centred = _about(rows[part], mean)
         counted = centred if weights is None else centred * weights[part, None]
         total += np.einsum("ij,ij->j", centred, counted)
     return total
@@ -129,7 +137,7 @@ def squares(rows: Array, mean: Array, weights: Array | None = None) -> Array:
 def product(rows: Array, mean: Array, V: Array, weights: Array | None = None) -> Array:
     total = np.zeros(V.shape)
     for part in row_slices(rows.shape[0], _cached_rows(rows)):
-        centred = rows[part] - mean
+        centred = _about(rows[part], mean)
         projected = centred @ V
         total += centred.T @ (projected if weights is None else projected * weights[part, None])
     return total
@@ -142,7 +150,8 @@ def centred(rows: Array, mean: Array, divisor: Array, out: Array | None = None) 
 
 
 def gram(rows: Array, mean: Array, divisor: Array) -> Array:
-    found = centred(rows, mean, divisor)
+    found = _about(rows, mean)
+    found = found if np.all(divisor == 1) else found / divisor
     return found @ found.T
 
 

@@ -187,7 +187,7 @@ def held_out_of(
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
     folds = folds_of(tables, units, n_folds, random_state, unscaled, design)
     data, gamma = collected(model, merged(folds, tables, design)), model._strength()
-    if gamma is None and isinstance(model, CPCA | SparseCPCA):
+    if gamma is None and isinstance(model, CPCA | SparseCPCA) and model._holds_out:
         gamma = chosen_gamma(model, folds, data)
     elif gamma is None and isinstance(model, RatioPCA):
         gamma = model._method.automatic(data.groups)

@@ -105,6 +105,11 @@ def latent_rank(
     return max(min(supported, n_features - 1, rank - 1), k)
 
 
+def noise_outside(total: float, inside: Array, n_features: int) -> float:
+    """Mean variance in the dimensions outside a subspace, from the total and the covariance (r, r) inside."""
+    return max(total - float(np.trace(inside)), 0.0) / (n_features - inside.shape[0])
+
+
 def contrast_axes(
     a: npt.ArrayLike, b: npt.ArrayLike, nu_x: float, nu_y: float, k: int, *, earlier: Array | None = None
 ) -> tuple[Array, Array]:

@@ -6,9 +6,8 @@ For covariances A of the foreground and B of the background, v'A v / v'M v is ma
 
 from __future__ import annotations
 
-import contextlib
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -17,147 +16,33 @@ from scipy.linalg.lapack import dpocon, dpotrf
 
 from .._util.arrays import EPS, TINY, Array
 from .._util.devices import host, namespace, on_device, put
-from .._util.threads import calm_threads
-from ..exceptions import GroupError, SolverError
-from ..moments import MAX_DENSE, Contrast, DenseScatter, Moments, Scatter, rounding_variance
+from ..exceptions import SolverError
+from ..moments import Contrast, DenseScatter, Moments, Scatter, has_few_rows, reduced_contrast, rounding_variance
 from ._closed_form import Solution
+from ._few_rows import from_inner_products, inner_products
 from ._path import outside, symmetric
-from ._spectral import (
-    MAX_ITERATED_SHARE,
-    MIN_ITERATED_ORDER,
-    RESTARTS_PER_ORDER,
-    TIGHT,
-    Spectrum,
-    Unconverged,
-    largest,
-    missed_direction,
-    top_eigenpairs,
-    top_vectors,
+from ._quotient import (
+    BACKGROUND,
+    BOTH,
+    FOREGROUND,
+    STATIONARY,
+    DeflatedScatter,
+    Found,
+    Quotient,
+    Terms,
+    matrix,
+    mean_of,
+    product,
+    strength,
 )
+from ._spectral import Spectrum, top_eigenpairs, top_of, top_vectors
 
-FOREGROUND, BACKGROUND, BOTH = "foreground", "background", "both"
 # Variance of A where M has none, as a part of the whole, that rounding explains.
 ROUNDED = 1e-11
 MAX_STEPS = 60  # solutions of contrasts, of which some five are needed for each ratio
 PROBES = 64  # random vectors for tr B^2: it is then right to 18 % at worst, and the ridge with it
-STATIONARY = 1e-9  # for |A v - rho M v|, relative to |A v|
-
-Terms = tuple[tuple[float, Moments], ...]
-
-
-@dataclass(frozen=True)
-class Quotient:
-    """v'A v / v'M v, with A = sum c_k S_k over the groups `above` and M = sum c_k S_k + floor I over those `below`."""
-
-    above: Terms
-    below: Terms
-    floor: float
-
-    @classmethod
-    def of(cls, contrast: Contrast, end: str) -> Quotient:
-        """That of the groups of a contrast at its gamma; for the background's end, with the groups exchanged."""
-        gamma = strength(contrast)
-        parts = contrast.terms[:1], contrast.terms[1:]
-        above, below = (_mean_of(part) for part in (parts if end == FOREGROUND else parts[::-1]))
-        if not any(group.total_variance() > 0 for _, group in below):
-            constant = BACKGROUND if end == FOREGROUND else FOREGROUND
-            raise GroupError(f"The {constant} does not vary at all, so there is no ratio of variances: check it.")
-        floor = (1 - gamma) * sum(c * group.scatter.trace for c, group in below) / contrast.n_features
-        return cls(above, tuple((gamma * c, group) for c, group in below), floor)
-
-    @property
-    def needs_matrices(self) -> bool:
-        """Whether A and M are formed: they are stored, or only they tell where M does not vary."""
-        if all(isinstance(group.scatter, DenseScatter) for _, group in (*self.above, *self.below)):
-            return True
-        if self.floor == 0 and self.size > MAX_DENSE:
-            raise ValueError(
-                f"ridge=0 needs matrices of all features, and {self.size} are too many (at most {MAX_DENSE}): use "
-                "ridge='auto' or a number above 0, such as ridge=0.1."
-            )
-        return self.floor == 0
-
-    @property
-    def size(self) -> int:
-        return self.above[0][1].scatter.size
-
-    def images(self, V: Array) -> tuple[Array, Array]:
-        """A V and M V."""
-        return _product(self.above, V), _product(self.below, V) + self.floor * V
-
-    def over(self, scatters: Callable[[Scatter], Scatter]) -> Quotient:
-        """The same of other scatters."""
-
-        def replaced(terms: Terms) -> Terms:
-            return tuple((c, replace(group, scatter=scatters(group.scatter))) for c, group in terms)
-
-        return Quotient(replaced(self.above), replaced(self.below), self.floor)
-
-
-@dataclass(frozen=True)
-class DeflatedScatter:
-    """P S P for the projection P onto the complement of orthonormal columns V, only applied."""
-
-    scatter: Scatter
-    V: Array
-
-    @property
-    def size(self) -> int:
-        return self.scatter.size
-
-    @property
-    def trace(self) -> float:
-        return self.scatter.trace - float(np.sum(self.V * self.scatter.matmul(self.V)))
-
-    def diagonal(self) -> Array:
-        image = self.scatter.matmul(self.V)
-        inner = self.V @ (self.V.T @ image)
-        return self.scatter.diagonal() - np.sum(self.V * (2 * image - inner), axis=1)
-
-    def matmul(self, V: Array) -> Array:
-        return self._outside(self.scatter.matmul(self._outside(V)))
-
-    def dense(self) -> Any:
-        return self._outside(self._outside(self.scatter.dense()).T)
-
-    def scaled(self, divisor: Array) -> DeflatedScatter:
-        return DeflatedScatter(self.scatter.scaled(divisor), self.V)
-
-    def _outside(self, V: Any) -> Any:
-        found = put(self.V, V)
-        return V - found @ (found.T @ V)
-
-
-def strength(contrast: Contrast) -> float:
-    """gamma of a contrast, from its coefficients 1 and -gamma n / m."""
-    _, *backgrounds = contrast.terms
-    return -sum(c * group.weight for c, group in backgrounds) / contrast.n_foreground
-
-
-def _mean_of(terms: Terms) -> Terms:
-    """Coefficients that make one covariance of the groups' scatters, in the parts of the contrast; by rows at gamma =
-    0."""
-    sizes = [abs(c) for c, _ in terms] if any(c for c, _ in terms) else [1.0] * len(terms)
-    weight = sum(size * group.weight for size, (_, group) in zip(sizes, terms, strict=True))
-    return tuple((size / weight, group) for size, (_, group) in zip(sizes, terms, strict=True))
-
-
-def _product(terms: Terms, V: Array) -> Array:
-    return np.sum([c * group.scatter.matmul(V) for c, group in terms], axis=0)
-
-
-def _matrix(terms: Terms) -> Any:
-    """sum c_k S_k as a new array on the device of the rows."""
-    (c, group), *others = terms
-    total = float(c) * group.scatter.dense()
-    for c, group in others:
-        total += float(c) * group.scatter.dense()
-    return total
-
 
 # ---------------------------------------------------------------------- solutions
-
-Found = tuple[Array, Array, int] | None  # ratios (d,), unit vectors (size, d), iterations; None where there are none
 
 
 def solve_ratio(
@@ -187,7 +72,10 @@ def solve_ratio(
     """
     n_foreground = {FOREGROUND: d, BACKGROUND: 0, BOTH: (d + 1) // 2}[end]
     ends = [FOREGROUND] * n_foreground + [BACKGROUND] * (d - n_foreground)
-    found = (_in_turn if orthogonal else _at_once)(contrast, ends, start)
+    if not has_few_rows(group for _, group in contrast.terms):
+        found = (_in_turn if orthogonal else _at_once)(contrast, ends, start)
+    elif orthogonal or strength(contrast) == 1 or (found := _at_once(contrast, ends, start)) is None:
+        found = _in_span(contrast, ends, _in_turn if orthogonal else _at_once)
     if found is None:
         empty = np.zeros((contrast.size, d))
         return Solution(Spectrum(np.zeros(d), empty, [empty] * len(contrast.terms)), np.ones(d), 0.0, feasible=False)
@@ -224,6 +112,13 @@ def _in_turn(contrast: Contrast, ends: list[str], start: Array | None) -> Found:
     return values, vectors[:, np.argsort(order)], total
 
 
+def _in_span(contrast: Contrast, ends: list[str], find: Callable[..., Found]) -> Found:
+    """The same for rows that are fewer than the features, from matrices in coordinates of their span (F7)."""
+    small, basis = reduced_contrast(contrast, len(ends))
+    found = find(small, ends, None)
+    return None if found is None else (found[0], basis.vectors(found[1]), found[2])
+
+
 def _outside_of(quotient: Quotient, V: Array) -> tuple[Quotient, Callable[[Array], Array]]:
     """The quotient in the complement of the orthonormal columns of V, and the way back from its coordinates."""
     if V.shape[1] == 0:
@@ -242,6 +137,8 @@ def _outside_of(quotient: Quotient, V: Array) -> tuple[Quotient, Callable[[Array
 
 def top_quotients(quotient: Quotient, d: int, start: Array | None = None) -> Found:
     """The d largest ratios and their M-orthogonal directions; None if A varies where M does not."""
+    if has_few_rows(group for _, group in (*quotient.above, *quotient.below)):
+        return from_inner_products(quotient, d)
     return _from_matrices(quotient, d) if quotient.needs_matrices else _from_contrasts(quotient, d, start)
 
 
@@ -258,16 +155,14 @@ class InverseRoot:
 
 
 def _from_matrices(quotient: Quotient, d: int) -> Found:
-    A, M = _matrix(quotient.above), _with_floor(_matrix(quotient.below), quotient.floor)
+    A, M = matrix(quotient.above), _with_floor(matrix(quotient.below), quotient.floor)
     root = _inverse_root(A, M, np.max([_rounding(group) for _, group in (*quotient.above, *quotient.below)], axis=0))
     if root is None or root.size < d:
         return None
-    u, n_iter = None, 1
-    if not on_device(A) and root.size >= MIN_ITERATED_ORDER and d <= MAX_ITERATED_SHARE * root.size:
-        with contextlib.suppress(Unconverged), calm_threads(float(root.size) ** 2):
-            u, n_iter = _iterated(lambda v: root.back(A @ root.to(v)), root.size, d)
-    if u is None:
-        u = top_vectors(root.back(root.back(A).T), d)
+    if on_device(A):
+        u, n_iter = top_vectors(root.back(root.back(A).T), d), 1
+    else:
+        u, n_iter = top_of(lambda v: root.back(A @ root.to(v)), root.size, d, lambda: root.back(root.back(A).T))
     W = host(root.to(put(u, A)))
     W = W / np.linalg.norm(W, axis=0)
     above, below = (np.sum(W * DenseScatter(matrix).matmul(W), axis=0) for matrix in (A, M))
@@ -314,22 +209,6 @@ def _inverse_root(A: Any, M: Any, tiny: Array) -> InverseRoot | None:
         return None
     T = Q[:, n_null:] / xp.sqrt(values[n_null:]) / scale[:, None]
     return InverseRoot(lambda V: T @ V, lambda V: T.T @ V, order - n_null)
-
-
-def _iterated(apply: Callable[[Array], Array], size: int, d: int) -> tuple[Array, int]:
-    """The top eigenvectors (size, d) of a symmetric operator by Lanczos, and the number of products."""
-    products = 0
-
-    def counted(v: Array) -> Array:
-        nonlocal products
-        products += 1
-        return apply(v.reshape(size, -1))
-
-    v0, other = np.random.default_rng(0).standard_normal((2, size))
-    values, vectors = largest(counted, v0, d, TIGHT, int(RESTARTS_PER_ORDER * size))
-    if missed_direction(counted, values, vectors, other, 10 * TIGHT * abs(values[0])) is not None:
-        raise Unconverged("it missed a repeated eigenvalue")
-    return vectors, products
 
 
 # ---------------------------------------------------------------------- from products with rows
@@ -380,7 +259,7 @@ def shrunk_strength(contrast: Contrast, end: str) -> float:
     """gamma in [0, 1) that shrinks the denominator's covariance as its rows demand (F27); of two ends, the smaller."""
     cases, controls = contrast.terms[:1], contrast.terms[1:]
     chosen = {FOREGROUND: [controls], BACKGROUND: [cases], BOTH: [cases, controls]}[end]
-    return min(1 - shrinkage(_mean_of(terms), contrast.n_features) for terms in chosen)
+    return min(1 - shrinkage(mean_of(terms), contrast.n_features) for terms in chosen)
 
 
 def shrinkage(terms: Terms, n_features: int) -> float:
@@ -397,8 +276,9 @@ def shrinkage(terms: Terms, n_features: int) -> float:
 
 def _trace_of_square(terms: Terms) -> float:
     """tr B^2, estimated by random vectors (Hutchinson 1990) where B is not a matrix."""
-    if all(isinstance(group.scatter, DenseScatter) for _, group in terms):
-        matrix = _matrix(terms)
-        return float(namespace(matrix).linalg.matrix_norm(matrix)) ** 2
+    few = has_few_rows(group for _, group in terms)
+    if few or all(isinstance(group.scatter, DenseScatter) for _, group in terms):
+        found = inner_products(terms, terms) if few else matrix(terms)
+        return float(namespace(found).linalg.matrix_norm(found)) ** 2
     probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(terms[0][1].scatter.size, PROBES))
-    return float(np.sum(_product(terms, probes) ** 2)) / PROBES
+    return float(np.sum(product(terms, probes) ** 2)) / PROBES

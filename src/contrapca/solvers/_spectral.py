@@ -16,7 +16,7 @@ from .._util.arrays import Array, available_memory
 from .._util.devices import host, namespace, on_device, put
 from .._util.threads import calm_threads, one_blas_thread, single_thread
 from ..exceptions import SolverError
-from ..moments import Contrast, Indices
+from ..moments import Contrast, Indices, has_few_rows, reduced_contrast
 
 # Relative accuracy of eigenvalues: of results, of those whose vectors affect a result only to second order, and of
 # those that only guide a Newton step.
@@ -114,6 +114,8 @@ def top_eigenpairs(
 
 def top_eigenvalues(contrast: Contrast, d: int) -> Array:
     """The `d` largest algebraic eigenvalues of C, descending, shape (d,): to three digits if C is large, else exact."""
+    if has_few_rows(group for _, group in contrast.terms):
+        contrast = reduced_contrast(contrast, d)[0]
     if not contrast.is_dense:
         return top_eigenpairs(contrast, d, tol=LOOSE).values
     if is_iterated(contrast, d):
@@ -273,3 +275,27 @@ def missed_direction(apply: Apply, values: Array, vectors: Array, v0: Array, all
         return None
     ritz, coordinates = np.linalg.eigh(basis.T @ images)
     return basis @ coordinates[:, -1] if ritz[-1] > values[-1] + allowed else None
+
+
+def top_of(apply: Callable[[Array], Array], size: int, d: int, matrix: Callable[[], Array]) -> tuple[Array, int]:
+    """The top eigenvectors (size, d) of a symmetric operator: of a large one by products, or else from its matrix."""
+    if size >= MIN_ITERATED_ORDER and d <= MAX_ITERATED_SHARE * size:
+        with contextlib.suppress(Unconverged), calm_threads(float(size) ** 2):
+            return _iterated(apply, size, d)
+    return top_vectors(matrix(), d), 1
+
+
+def _iterated(apply: Callable[[Array], Array], size: int, d: int) -> tuple[Array, int]:
+    """The top eigenvectors (size, d) of a symmetric operator by Lanczos, and the number of products."""
+    products = 0
+
+    def counted(v: Array) -> Array:
+        nonlocal products
+        products += 1
+        return apply(v.reshape(size, -1))
+
+    v0, other = np.random.default_rng(0).standard_normal((2, size))
+    values, vectors = largest(counted, v0, d, TIGHT, int(RESTARTS_PER_ORDER * size))
+    if missed_direction(counted, values, vectors, other, 10 * TIGHT * abs(values[0])) is not None:
+        raise Unconverged("it missed a repeated eigenvalue")
+    return vectors, products
