@@ -27,7 +27,6 @@ from ..moments import (
     RowScatter,
     alone,
     contrast,
-    has_few_rows,
     in_span,
     mixture,
     reduce_rows,
@@ -51,10 +50,6 @@ def pcpca_limit(groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[flo
     if f is positive there. `near` is a starting point, if something is known about the limit: from anywhere, the first
     step leads to the right of the limit.
     """
-    if has_few_rows(groups):
-        small, basis = reduce_rows(groups, d)
-        limit, found = pcpca_limit(small, d, near)
-        return limit, basis.vectors(found)
     if not rank_exceeds(groups.foreground, d):
         # f is nowhere positive, but may be 0 up to some gamma', where Newton would stop.
         return 0.0, np.zeros((groups.foreground.scatter.size, d))
