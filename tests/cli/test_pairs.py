@@ -100,7 +100,7 @@ def test_one_group(visits, run):
     assert load("alone/model.npz").covariate_names_.tolist() == ["age"]
 
 
-@pytest.mark.slow  # plotly
+@pytest.mark.slow
 def test_a_report(visits, run, need):
     need("jinja2")
     need("jinja2")
