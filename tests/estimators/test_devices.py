@@ -30,6 +30,7 @@ from contrapca import (
     contrast_path,
     gamma_limits,
 )
+from contrapca._util.devices import put
 from contrapca.exceptions import GroupError, MissingExtraError, NonFiniteError
 from contrapca.groups import _split as groups_module
 from contrapca.solvers import _spectral
@@ -296,6 +297,19 @@ def test_nothing_reads_such_arrays_unasked():
 
 
 # ---------------------------------------------------------------------- labels, files, other rows
+
+
+@pytest.mark.parametrize(("shape", "axis"), [((3, 1), 1), ((1, 3), 0), ((4,), 0), ((2, 3), (0, 1))])
+def test_no_negative_strides_go_there(shape, axis, monkeypatch):
+    """torch refuses them, of axes of length 1, too."""
+    seen = []
+    strict = pytest.importorskip("array_api_strict")
+    own = strict.asarray
+    monkeypatch.setattr(strict, "asarray", lambda values, **options: seen.append(values) or own(values, **options))
+    values = np.arange(np.prod(shape), dtype=float).reshape(shape)
+    turned = np.flip(values, axis)
+    check(put(turned, there(values)), turned)
+    assert min(seen[-1].strides) > 0
 
 
 def test_stacked_groups():

@@ -65,7 +65,9 @@ def put(values: Any, like: Any, dtype: str = "float64") -> Any:
     if not on_device(like):
         return values
     xp = namespace(like)
-    values = np.require(values, requirements=["C", "W"])  # torch knows no negative strides, and warns if read-only
+    values = np.require(values, requirements=["C", "W"])  # torch warns if it is read-only
+    if min(values.strides, default=0) < 0:  # which torch does not know, and an axis of length 1 may still have
+        values = values.copy()
     return xp.asarray(values, dtype=getattr(xp, dtype), device=like.device)
 
 
