@@ -23,7 +23,7 @@ def test_the_file_has_the_cases():
 
 
 def of_golden_file(name):
-    return pytest.param(name, marks=pytest.mark.slow) if name.startswith("posterior") else name  # they draw
+    return pytest.param(name, marks=pytest.mark.slow) if name.startswith(("posterior", "digits")) else name
 
 
 @pytest.mark.parametrize("name", [of_golden_file(name) for name in golden.CASES])

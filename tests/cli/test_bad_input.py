@@ -184,7 +184,7 @@ def test_bad_options(refuses, case, need):
     refuses(*OPTIONS[case])
 
 
-@pytest.mark.parametrize("case", ["output in a file", "too strong"])
+@pytest.mark.parametrize("case", ["output in a file", pytest.param("too strong", marks=pytest.mark.slow)])
 def test_bad_options_of_the_real_command(refuses, case):
     refuses(*OPTIONS[case], real=True)
 

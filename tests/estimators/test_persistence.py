@@ -135,6 +135,7 @@ def test_nothing_is_solved_after_the_fit(name, way, tmp_path):
     assert found.total() == read.total() == 0, (found, read)
 
 
+@pytest.mark.slow
 def test_a_path_posterior_and_moments_are_loaded_in_a_new_process(tmp_path):
     """`load` knows every kind of file, whatever was imported before."""
     saved = {

@@ -134,7 +134,10 @@ TAKE_COMPLETE_ROWS = {
 
 
 @pytest.mark.parametrize("seed", [0, *(pytest.param(seed, marks=pytest.mark.slow) for seed in (1, 2))])
-@pytest.mark.parametrize("name", WITH_BACKGROUND)
+@pytest.mark.parametrize(
+    "name",
+    [pytest.param(name, marks=pytest.mark.slow) if "Search" in name else name for name in WITH_BACKGROUND],
+)
 @pytest.mark.filterwarnings("ignore")
 def test_all_checks_with_a_background(name, seed, monkeypatch):
     monkeypatch.setitem(SEED, "of the backgrounds", seed)

@@ -361,7 +361,8 @@ def _split_test(
             )
     combined = cauchy_combination(np.maximum.accumulate(p_values, axis=1))
     noise_ratio = float(np.exp(np.mean([log_ratio for _, log_ratio in found])))
-    return combined, statistics, np.exp(log_ratios.mean(axis=0)), noise_ratio
+    with np.errstate(over="ignore"):  # infinite where the background does not vary at all
+        return combined, statistics, np.exp(log_ratios.mean(axis=0)), noise_ratio
 
 
 def _divisors(tables: Tables, scale: str | None) -> Groups[Array]:
