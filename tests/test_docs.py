@@ -56,7 +56,8 @@ def run_page(document):
     return names
 
 
-SLOW_PAGES = ("docs/paper.md", "docs/gallery.md", "docs/guide/uncertainty.md")  # experiments, pictures, draws
+# Experiments, pictures, draws, graphs of cells.
+SLOW_PAGES = ("docs/paper.md", "docs/gallery.md", "docs/guide/uncertainty.md", "docs/guide/anndata.md")
 
 
 def pages_to_run():

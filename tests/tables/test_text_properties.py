@@ -6,6 +6,7 @@ import io
 import zipfile
 
 import numpy as np
+import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
@@ -66,6 +67,7 @@ def write(folder, names, rows, style):
     return path
 
 
+@pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=300)
 @given(table=tables(), block=st.sampled_from([1, 40, 1 << 26]))
 def test_round_trip(tmp_path, monkeypatch, need, table, block):

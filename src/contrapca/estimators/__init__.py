@@ -1,6 +1,7 @@
 """scikit-learn estimators: they connect the numerical layers and compute nothing themselves."""
 
-from ._base import Decomposition, check_same_data
+from ._again import check_same_data
+from ._base import Decomposition
 from ._clvm import CLVM
 from ._contrapca import ContraPCA
 from ._cpca import CPCA

@@ -8,7 +8,6 @@ from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
@@ -16,29 +15,19 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from .._checks import SCALES, check_n_components, check_option
 from .._util.archive import write_archive
 from .._util.arrays import Array, Rows
-from .._util.devices import float_type, namespace, on_device, place_of, put
+from .._util.devices import float_type, namespace, on_device, put
 from .._util.display import Display
 from .._util.suggest import suggesting
 from .._util.table import Table
-from .._util.text import component_names, listed
-from ..covariates import Regression, check_dense, design_of, without_covariates
-from ..exceptions import GroupError
+from .._util.text import component_names
+from ..covariates import check_dense, design_of, without_covariates
 from ..fitting import Fit, Latents, Settings, fit_data
-from ..groups import (
-    Groups,
-    Tables,
-    canonical,
-    check_device_table,
-    check_names,
-    column_means,
-    without_mask,
-)
+from ..groups import Groups, Tables, check_device_table
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, Stream, collect, read
 from ..rows import Blocked, map_rows, opened, storage
-from ..uncertainty import ContrastPosterior, bootstrap
-from ..units import Units, check_same_tables, group_of
-from . import _streaming
+from ..units import Units, group_of
+from . import _again, _new_rows, _streaming
 from ._display import html_inner, mimebundle, summary_of_model
 from ._persistence import REGISTRY, fit_from_saved, saved_fit
 
@@ -224,60 +213,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ rows to latents and back
 
-    def _rows(self, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
-        """Check new rows, adjust them for their covariates; return them and whether values are missing."""
-        rows, missing = self._checked_rows(X)
-        return self._adjusted(X, rows, covariates), missing
-
-    def _adjusted(self, X: Any, rows: Rows, covariates: Any) -> Rows:
-        """Checked rows of X without the effect of their covariates, if the fit had some."""
-        known = self._check_covariates(covariates)
-        return rows if known is None else known.adjusted(rows, known.design(covariates, X, rows.shape[0]))
-
-    def _check_covariates(self, covariates: Any) -> Regression | None:
-        """What the fit regressed out, if anything; raise unless covariates are given exactly then."""
-        known = self._state.covariates
-        if known is None and covariates is not None:
-            raise GroupError(
-                "covariates= is given, but this model was fitted without: leave it out, or pass it to fit."
-            )
-        if known is not None and covariates is None:
-            raise GroupError(
-                f"This model was fitted with covariates ({listed([column.name for column in known.columns])}): pass "
-                "covariates=, the same columns for these rows, so that their effect is taken out of them, too. For "
-                "what takes no covariates, adjust the tables with regress_out, and fit a model to the result."
-            )
-        return known
-
-    def _checked_rows(self, X: Any) -> tuple[Rows, bool]:
-        """Check new rows against the fitted features; return them and whether values are missing."""
-        check_is_fitted(self)
-        self._check_place(X)
-        if on_device(X):
-            rows = check_device_table(X, type(self).__name__, least_rows=1)
-            validate_data(self, rows, reset=False, skip_check_array=True)
-            return rows, self._has_missing(rows)
-        X = opened(X)
-        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
-        if isinstance(X, Blocked):
-            return self._state.units.foreground.check(X, allow_missing=self._state.model is not None)
-        rows = canonical(validate_data(self, without_mask(X), reset=False, **checks))
-        return rows, self._has_missing(rows)
-
-    def _check_place(self, X: Any) -> None:
-        """Refuse rows that are elsewhere than those of the fit, where scikit-learn's own estimators do.
-
-        Otherwise a model serves rows anywhere, and the result follows them.
-        """
-        if get_config()["array_api_dispatch"] and (found := place_of(X)) != (fitted := place_of(self._place)):
-            raise ValueError(
-                f"Rows passed to {type(self).__name__}.transform() and other methods must use the same namespace and "
-                f"device as those passed to fit(): these are {found}, and those of the fit were {fitted}. Move them, "
-                "or set array_api_dispatch=False: contrapca does not need it."
-            )
-
-    def _has_missing(self, rows: Rows) -> bool:
-        return bool(np.isnan(column_means(rows, allow_missing=self._state.model is not None)).any())
+    _rows, _checked_rows, _adjusted = _new_rows.rows, _new_rows.checked_rows, _new_rows.adjusted
+    _check_place, _has_missing = _new_rows.check_place, _new_rows.has_missing
+    _check_covariates = _new_rows.check_covariates
 
     def _units(self, center: str) -> Units:
         """Units of the group named by `center`."""
@@ -417,132 +355,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ranked = {name: column[order] for name, column in columns.items()}
         return Table(ranked | {"rank": np.arange(1, order.size + 1)})
 
-    # ------------------------------------------------------------------ uncertainty
+    # ------------------------------------------------------------------ the tables of the fit, again
 
-    def _fitted_groups(
-        self,
-        X: Any,
-        y: Any,
-        background: Any,
-        sample_weight: Any = None,
-        background_weight: Any = None,
-        covariates: Any = None,
-        background_covariates: Any = None,
-    ) -> Tables:
-        """Check the tables of the fit when they are passed again."""
-        check_is_fitted(self)
-        X = opened(X)
-        contrasted = self._state.units.background is not None
-        if not contrasted and background is not None:
-            raise ValueError("This model was fitted without a background: do not pass one.")
-        if not isinstance(X, Moments | Blocked):
-            validate_data(self, X, reset=False, skip_check_array=True)  # names and number of features
-        elif isinstance(X, Blocked):
-            check_names(X, self._state.units.foreground.labels)
-        elif X.mean.size != self.n_features_in_:
-            raise ValueError(f"X has {X.mean.size} features, but the fit had {self.n_features_in_}.")
-        label = self._parameters.get("background_label") if contrasted else None
-        name = type(self).__name__
-        tables = read(
-            X,
-            y,
-            background,
-            label,
-            name=name,
-            needs_background=contrasted,
-            allow_missing=self._takes_missing,
-            sample_weight=sample_weight,
-            background_weight=background_weight,
-        )
-        known = self._state.units
-        if tables.rows.names != known.names:
-            raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
-        tables = replace(tables, rows=replace(tables.rows, mix=known.mix))
-        design = design_of(tables, X, background, covariates, background_covariates, y, label)
-        found = self._state.covariates
-        if design is None or found is None:
-            self._check_covariates(covariates)
-            return tables
-        if design.columns != found.columns:
-            raise GroupError(f"covariates are {listed(design.names)}, but those of the fit were {listed(found.names)}.")
-        return without_covariates(tables, design, found)[0]
-
-    def _fitted_data(self, *given: Any) -> Complete | Incomplete:
-        """The data of the fit in model units, from the arguments of `fit` passed again; other tables raise."""
-        tables, units = self._fitted_groups(*given), self._state.units
-        data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale), reduced=self._reduced)
-        check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
-        return data
-
-    @available_if(lambda self: self._resampled)  # type: ignore[untyped-decorator]
-    def bootstrap(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        background: Any = None,
-        sample_weight: Any = None,
-        background_weight: Any = None,
-        covariates: Any = None,
-        background_covariates: Any = None,
-        blocks: Any = None,
-        background_blocks: Any = None,
-        pairs: Any = None,
-        background_pairs: Any = None,
-        n_resamples: int = 200,
-        random_state: Any = None,
-        progress: bool = True,
-    ) -> ContrastPosterior:
-        """Refit to rows, or whole blocks, resampled with replacement within each group.
-
-        It needs no condition on N and no extra library, and it takes missing values (PPCA, PCPCA). Scales and the
-        number of latent dimensions are those of the fit; with gamma="auto" every refit uses the same fraction of its
-        own limit. With missing values no exact limit is known: a refit without a solution is tried again at 0.85 of
-        its gamma, up to 25 times, if gamma is "auto", and counts as failed if it was given.
-
-        Parameters
-        ----------
-        X, y, background, sample_weight, background_weight, covariates, background_covariates
-            The rows of the fit, as for `fit`. A row is drawn with its weight, and adjusted for its covariates as in the
-            fit.
-        blocks, background_blocks : array-like of shape (n,) and (m,), optional
-            The donor, animal or plate of each row, if rows are not independent: whole blocks are resampled. A label in
-            both is one block with rows in both groups. `background_blocks` is a dict if there are several backgrounds.
-        pairs, background_pairs : array-like of shape (n,) and (m,), optional
-            The same for pairs, such as a donor before and after treatment: every label must be in both groups.
-        n_resamples : int, default 200
-        random_state : None, int, Generator or RandomState
-        progress : bool, default True
-            Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
-
-        Returns
-        -------
-        ContrastPosterior
-            One chain; `failures` counts the refits for which gamma was infeasible.
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from contrapca import PCPCA
-        >>> rng = np.random.default_rng(0)
-        >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
-        >>> model = PCPCA(1, gamma=0.5).fit(X, background=Y)
-        >>> refits = model.bootstrap(X, background=Y, n_resamples=100, random_state=0)
-        >>> refits
-        ContrastPosterior(bootstrap, pcpca: 1 x 100 draws, D = 5, d = 1)
-        >>> refits.summary()["excludes_zero"].tolist()
-        [True, False, False, False, False]
-        """
-        beside = (sample_weight, background_weight, covariates, background_covariates)
-        tables = self._fitted_groups(X, y, background, *beside)
-        if isinstance(X, Moments):
-            raise TypeError("bootstrap() resamples rows, and moments have none: pass the tables of the fit.")
-        weights = None if tables.incomplete else tables.totals
-        check_same_tables(tables.means, self._state.units, weights=weights, gls=self._parameters.get("mean") == "gls")
-        assert self._method is not None
-        given = {"blocks": blocks, "background_blocks": background_blocks, "pairs": (pairs, background_pairs)}
-        settings: dict[str, Any] = {"n": n_resamples, "random_state": random_state, "progress": progress}
-        return bootstrap(tables, self._state, self._method, **given, **settings)
+    _fitted_groups, _fitted_data = _again.fitted_groups, _again.fitted_data
+    bootstrap = available_if(lambda self: self._resampled)(_again.bootstrap)
 
     # ------------------------------------------------------------------ saving
 
@@ -567,9 +383,3 @@ def of_backgrounds(values: Groups[Array], dtype: str) -> OfBackgrounds:
     """The background's array, a dict of arrays if there are several backgrounds, None if there is none."""
     arrays = [value.astype(dtype, copy=False) for value in values.backgrounds]
     return dict(zip(values.names[1:], arrays, strict=True)) if len(arrays) > 1 else next(iter(arrays), None)
-
-
-def check_same_data(data: Complete | Incomplete, fitted: Groups[Units], *, gls: bool = False) -> None:
-    """Raise if the data are not those of a fit."""
-    means, weights = data.units.map(lambda units: units.mean), data.units.map(lambda units: units.weight)
-    check_same_tables(means, fitted, weights=weights, gls=gls)
