@@ -30,7 +30,7 @@ class SparseCPCA(ContrastOfVariances):
         Largest number of features of a component, at most D; 10 if there is no penalty.
     penalty : float, optional
         Instead of `sparsity`, the weight of the sum of the loadings' magnitudes, above 0 and below 1: each component
-        maximises v'(cov_X - gamma cov_Y) v - 2 penalty lambda sum |v_j|, where lambda is the eigenvalue of CPCA's
+        maximises `v'(cov_X - gamma cov_Y) v - 2 penalty lambda sum |v_j|`, where lambda is the eigenvalue of CPCA's
         component. Roughly, loadings that would be below the penalty become 0.
     axes : {"variance", "contrast"}, default "variance"
         "contrast" makes the axes of `ContraPCA` sparse instead of CPCA's: the features are those that hold most of
