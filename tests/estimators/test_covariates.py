@@ -254,6 +254,11 @@ def test_models_without_covariates_take_none():
         model.bootstrap(X, background=Y, n_resamples=2)
     with pytest.raises(GroupError, match="those of the fit were"):
         model.bootstrap(X, background=Y, covariates=ZX[:, :1], background_covariates=ZY[:, :1])
+
+
+def test_a_report_takes_no_covariates(need):
+    need("jinja2")
+    model = PCPCA(2).fit(X, background=Y, **GIVEN)
     with pytest.raises(ValueError, match="fitted with covariates"):
         report(model, X, background=Y)
 
