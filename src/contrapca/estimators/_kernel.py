@@ -273,22 +273,6 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         column_means(rows)  # raises where values are not finite
         return self._state.latents(rows, center).astype(rows.dtype, copy=False)
 
-    def fit_transform(self, X: Any, y: Any = None, **groups: Any) -> Array:
-        """Fit, then transform all rows of `X`, in order, including any background rows among them.
-
-        Parameters
-        ----------
-        X, y
-            As for `fit`.
-        **groups
-            The keywords of `fit`, such as `background`.
-
-        Returns
-        -------
-        Z : ndarray of shape (n, d)
-        """
-        return self.fit(X, y, **groups).transform(X)  # type: ignore[no-any-return]
-
     def summary(self) -> Display:
         """What the fit found: settings, and variances along the components.
 
