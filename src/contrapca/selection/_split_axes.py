@@ -27,8 +27,9 @@ def axes_of_split(chunks: Groups[ChunkMoments], splits: Splits, split: int, n_ax
     finds, within = splits.finds[split], splits.within[split]
     merge = ChunkMoments.within if within else ChunkMoments.merged
     halves = chunks.map(lambda group: merge(group, finds))
-    # Descending eigenvalues of the scatters.
-    spectra = halves.map(lambda half: np.linalg.eigvalsh(half.moments.scatter.dense())[::-1])
+    # Descending eigenvalues of the scatters. NumPy lets other threads run while it solves several matrices, not one.
+    scatters = np.stack([half.moments.scatter.dense() for half in halves])
+    spectra = halves.like(np.linalg.eigvalsh(scatters)[:, ::-1])
     ranks = _model_ranks(halves, spectra, n_axes)
     C = contrast(halves.map(lambda half: half.moments), _strength(halves, spectra, ranks[0]))
     spectrum = top_eigenpairs(C, ranks[-1], iterate=False)
