@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numpy as np
-import scipy.linalg
 
 from .._util.arrays import TINY, Array
 from ..moments import RowScatter
@@ -24,13 +23,13 @@ def from_inner_products(quotient: Quotient, d: int) -> Found:
     metric = QQ.copy()
     metric[np.diag_indices_from(metric)] += floor
     try:
-        L = scipy.linalg.cholesky(metric, lower=True, overwrite_a=True, check_finite=False)
+        # NumPy's, though SciPy knows that it is symmetric: NumPy's threads, which still spin, would be in SciPy's way.
+        T = np.linalg.solve(metric, PQ.T)
     except np.linalg.LinAlgError:
         return None
-    T = scipy.linalg.solve_triangular(L, PQ.T, lower=True, check_finite=False)
-    K = PP - T.T @ T
+    K = PP - PQ @ T
     u, n_iter = top_of(lambda v: K @ v, K.shape[0], d, lambda: K)
-    s = scipy.linalg.solve_triangular(L, T @ u, lower=True, trans="T", check_finite=False)
+    s = T @ u
     # Of v = P'u - Q's: P v, Q v, |v|^2, the ratio, and A v - rho M v = P'x - Q'y.
     Pv, Qv = PP @ u - PQ @ s, PQ.T @ u - QQ @ s
     square = np.sum(u * Pv, axis=0) - np.sum(s * Qv, axis=0)
