@@ -140,6 +140,13 @@ def test_the_reference_has_every_public_name():
     assert not expected - listed
 
 
+def test_the_table_of_names_has_every_public_name():
+    listed = set(re.findall(r"[\w.]+", " ".join(re.findall(r"`([^`]+)`", read("docs/api/names.md")))))
+    short = {name.rpartition(".")[2] for name in listed}
+    short |= {f"{name}_data" for name in short}  # one row has them all
+    assert not {name.rpartition(".")[2] for name in public_names()} - short
+
+
 def messages():
     """Every text of the source but docstrings, "..." in place of what is filled in."""
     for file in (ROOT / "src").rglob("*.py"):
