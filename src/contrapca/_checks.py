@@ -29,8 +29,8 @@ def check_sparsity(sparsity: Any, n_features: int) -> int:
     """Return s as an int with 1 <= s <= D."""
     if check_count(sparsity, "sparsity") > n_features:
         raise ValueError(
-            f"sparsity={sparsity} is more than the {n_features} features of the table: it is the largest number of "
-            "features of a component. Without a limit, use CPCA."
+            f"sparsity={sparsity} is more than the {n_features} features of the table. It limits how many features a "
+            "component uses: for no limit, use CPCA."
         )
     return int(sparsity)
 

@@ -17,7 +17,7 @@ Codes = npt.NDArray[np.intp]
 
 
 def named_backgrounds(background: Any) -> dict[str, Any]:
-    """Backgrounds by name: those of a dict, or one that is named "background"; none if it is None."""
+    """A dict of backgrounds by name. A single table is named "background"; None gives an empty dict."""
     if not isinstance(background, Mapping):
         return {} if background is None else {"background": background}
     if not background:
@@ -117,7 +117,7 @@ def counted_rows(rows: Rows, weights: Any, group: str) -> tuple[Rows, Array | No
 
 
 def check_labelled(y: Any, background_label: Any, background_weight: Any) -> None:
-    """Raise if `background_label` cannot tell the groups of stacked rows apart, or their weights are not stacked."""
+    """Raise if stacked rows have no labels in y, or if the background's weights are separate."""
     if y is None:
         raise GroupError(
             f"background_label={background_label!r} needs y: one label per row of X. "

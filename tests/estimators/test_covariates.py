@@ -164,7 +164,7 @@ def test_text_is_categorical_and_remembered(need, tmp_path):
     pl = need("polars")
     np.testing.assert_array_equal(found, again.transform(X[4:9], covariates=pl.DataFrame(some.astype({"site": str}))))
     for bad, message in (
-        (some.assign(sex="X"), r"'sex' is 'X' in some rows, but the fit had 'F', 'M' only"),
+        (some.assign(sex="X"), r"'sex' is 'X' in some rows, but the fit had only 'F', 'M'"),
         (some[["sex", "age", "site"]], r"columns 'sex', 'age', 'site', but .* are 'age', 'sex', 'site'"),
         (some[["age"]], "pass the same"),
         (some.assign(age="old"), "'age' was a column of numbers in the fit, and is text here"),

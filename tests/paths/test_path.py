@@ -190,7 +190,7 @@ def changed(archive, **changes):
 DAMAGED = {
     "gammas too short": (lambda a: changed(a, gammas=a.arrays["gammas"][:3]), "does not fit the others"),
     "gammas decreasing": (lambda a: changed(a, gammas=a.arrays["gammas"][::-1]), "its gammas .*impossible"),
-    "gammas in a table": (lambda a: changed(a, gammas=a.arrays["gammas"][None]), "gammas does not have 1 axes"),
+    "gammas in a table": (lambda a: changed(a, gammas=a.arrays["gammas"][None]), "gammas is not a 1-dimensional array"),
     "noise variance": (lambda a: changed(a, noise_variance=-a.arrays["noise_variance"]), "impossible"),
     "no noise variance": (lambda a: changed(a, noise_variance=None), "noise_variance is missing"),
     "NaN": (lambda a: changed(a, basis=np.nan * a.arrays["basis"]), "basis is not finite"),

@@ -56,7 +56,7 @@ def test_people_come_before_batches(unnamed):
 
 def test_a_single_donor_of_each_group(unnamed):
     unnamed.obs["donor"] = np.where(unnamed.obs["condition"] == "ctrl", "a", "b")
-    with pytest.warns(ContrastWarning, match=r"with 1 \+ 1 of them, no result tells what holds for others"):
+    with pytest.warns(ContrastWarning, match=r"with 1 \+ 1 of them, the results cannot be generalised to others"):
         tl.contrapca(unnamed, **GOOD, n_comps=2)
 
 

@@ -122,12 +122,12 @@ def test_the_noise_interval_takes_the_bias_off(tmp_path):
 def test_no_noise_interval_where_refits_do_not_tell():
     left, right = make_groups(80, 60, 8, signal=3.0)
     refits = ContraPCA(1).fit(left, background=right).bootstrap(left, background=right, n_resamples=20, **QUIET)
-    with pytest.raises(ValueError, match="latent dimensions beyond the 1 shown"):
+    with pytest.raises(ValueError, match="more latent dimensions than the 1 shown"):
         refits.noise_interval()
     with pytest.raises(ValueError, match="probability=2"):
         refits.noise_interval(2)
     refits = PCPCA(1).fit(left, background=right).bootstrap(left, background=right, n_resamples=20, **QUIET)
-    with pytest.raises(ValueError, match="gamma='auto': it moves with gamma"):
+    with pytest.raises(ValueError, match="gamma='auto': each refit chooses its own gamma"):
         refits.noise_interval()
 
 

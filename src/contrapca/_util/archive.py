@@ -200,7 +200,7 @@ def check_arrays(
             raise ValueError(f"{name} is missing")
         value = arrays[name]
         if value.dtype.kind != "f" or value.ndim != len(letters):
-            raise ValueError(f"{name} does not have {len(letters)} axes of numbers")
+            raise ValueError(f"{name} is not a {len(letters)}-dimensional array of floats")
         axes = zip(letters, value.shape, strict=True)
         if not all(letter == "*" or sizes.setdefault(letter, n) == n for letter, n in axes):
             raise ValueError(f"{name} has the shape {value.shape}, which does not fit the others")

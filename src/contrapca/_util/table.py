@@ -32,7 +32,7 @@ class Table(dict[str, npt.NDArray[Any]]):
         return Table({name: column[:n] for name, column in self.items()})
 
     def to_csv(self) -> str:
-        """The table as text, numbers in full precision."""
+        """The table as CSV text, with numbers in full precision."""
         text = io.StringIO()
         writer = csv.writer(text, lineterminator="\n")
         writer.writerow(self)

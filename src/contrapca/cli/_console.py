@@ -46,7 +46,7 @@ def caution(*sentences: str) -> None:
 
 
 def _harmless(text: str) -> str:
-    """Text without control characters, which names in a file may hold and a terminal would obey."""
+    """Text without control characters: names in a file may contain them, and a terminal would obey them."""
     return "".join(c if c.isprintable() or c in "\n\t" else c.encode("unicode_escape").decode() for c in text)
 
 

@@ -27,7 +27,7 @@ def fit(options: Namespace, console: Console) -> None:
     alone = METHODS[options.method] is PPCA
     if alone and (options.background is not None or options.gamma != "auto"):
         raise ValueError(
-            "--method ppca is for cases alone: leave --background, --group and --gamma out, or use contrapca."
+            "--method ppca is for cases alone: leave out --background, --group and --gamma, or use --method contrapca."
         )
     inputs = read_inputs(options, needs_background=not alone and options.gamma != 0)
     model = fitted_model(options, inputs, console)

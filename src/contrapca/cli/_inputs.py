@@ -246,7 +246,7 @@ def _adjusted(
 
 
 def _findings_of_tables(tables: list[DataTable], options: Namespace, without: set[str]) -> list[Finding]:
-    """What names, labels and columns of text show."""
+    """Findings about row names, labels and columns of text."""
     found: list[Finding] = []
     texts: dict[str, list[str]] = {}
     for given, group in zip(tables, ("cases", "controls") if len(tables) > 1 else ("table",), strict=True):

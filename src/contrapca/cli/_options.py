@@ -91,7 +91,7 @@ def add_tables(parser: argparse.ArgumentParser, *, labels: bool = True, blocks: 
     )
     add_reading(parser)
     parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="read options from a TOML file; those given here come first"
+        "--config", type=Path, metavar="FILE", help="read options from a TOML file; the command line overrides them"
     )
     parser.add_argument(
         "--save-config", type=Path, metavar="FILE", help="write the options of this run to a TOML file for --config"

@@ -54,8 +54,8 @@ class Column:
         unknown = sorted(set(texts) - set(self.levels))
         if unknown:
             raise GroupError(
-                f"{argument}: {self.name!r} is {listed(unknown)} in some rows, but the fit had {listed(self.levels)} "
-                "only, and knows of no effect of others. Leave these rows out."
+                f"{argument}: {self.name!r} is {listed(unknown)} in some rows, but the fit had only "
+                f"{listed(self.levels)}, so the effect of other values is unknown. Leave these rows out."
             )
         return np.array([[float(text == level) for level in self.levels[1:]] for text in texts])
 

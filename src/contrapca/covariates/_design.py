@@ -92,7 +92,7 @@ def _counted(values: Values, kept: Flags | None) -> Values:
 
 
 def check_dense(rows: Rows, group: str) -> None:
-    """Raise unless rows are a NumPy array: what is left of them without covariates is dense, and in memory."""
+    """Raise unless rows are a NumPy array: adjusted rows are dense, and in memory."""
     if isinstance(rows, np.ndarray):
         return
     if is_sparse(rows):
@@ -103,7 +103,7 @@ def check_dense(rows: Rows, group: str) -> None:
         how = "is on a device: pass it as a NumPy array, for example X.cpu().numpy() (torch) or cupy.asnumpy(X)"
     else:
         how = "is read in blocks: pass it as an array in memory, for example with numpy.asarray"
-    raise TypeError(f"What is left of the rows is dense, but the {group} {how}.")
+    raise TypeError(f"Adjusted rows are dense, but the {group} {how}.")
 
 
 def _arguments(names: Sequence[str]) -> list[str]:

@@ -63,9 +63,9 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     coef0 : float, default 1.0
         Of "poly", 0 or more. The larger it is, the less products of features count.
     n_landmarks : int, "auto" or None, default "auto"
-        How many rows span the space in which components are searched (the Nystroem method), at random and as many of
-        each group; all if there are fewer. None is all rows, which is exact, with the memory and time of matrices of
-        order n + m. "auto" is 1000.
+        How many rows span the space in which components are searched (the Nystroem method). They are chosen at random,
+        equally many of each group if possible; all rows if there are fewer. None is all rows, which is exact, with the
+        memory and time of matrices of order n + m. "auto" is 1000.
     background_label : optional
         Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
     scale : {None, "group", "pooled"}, default None
@@ -320,8 +320,8 @@ def check_in_memory(X: Any, name: str) -> None:
     """Raise for rows that are in a file, on a cluster or on a device."""
     if isinstance(opened(X), Blocked) or on_device(X):
         raise TypeError(
-            f"{name} needs rows in memory, as NumPy arrays: for example X[:] of a file, X.compute() of dask, "
-            "X.cpu().numpy() of torch."
+            f"{name} needs rows in memory, as NumPy arrays: for example X[:] for a file, X.compute() for "
+            "dask, X.cpu().numpy() for torch."
         )
 
 

@@ -36,7 +36,9 @@ def check_covariates(self: Any, covariates: Any) -> Regression | None:
     """What the fit regressed out, if anything; raise unless covariates are given exactly then."""
     known = self._state.covariates
     if known is None and covariates is not None:
-        raise GroupError("covariates= is given, but this model was fitted without: leave it out, or pass it to fit.")
+        raise GroupError(
+            "covariates= is given, but this model was fitted without any: leave it out, or pass covariates to fit, too."
+        )
     if known is not None and covariates is None:
         raise GroupError(
             f"This model was fitted with covariates ({listed([column.name for column in known.columns])}): pass "

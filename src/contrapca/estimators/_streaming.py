@@ -36,8 +36,8 @@ def partial_fit(
     """Add a batch of rows, and fit to all rows so far.
 
     Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as each
-    group has rows enough, and gamma is below its limit for the rows so far; until then it only counts them. `moments_`
-    has the moments so far, which can be saved.
+    group has enough rows and gamma is below its limit for the rows so far; until then, only the moments grow.
+    `moments_` has the moments so far, which can be saved.
 
     Parameters
     ----------
@@ -165,7 +165,7 @@ def moments_(self: Any) -> dict[str, Moments]:
 
 
 def n_samples_seen_(self: Any) -> int:
-    """Rows of the foreground so far, after `partial_fit` or `fit_batches`."""
+    """Number of foreground rows so far, after `partial_fit` or `fit_batches`."""
     return _seen(self).counts.get("foreground", 0)
 
 

@@ -174,7 +174,7 @@ def _warned(attempt: Attempt, data: Incomplete, settings: Settings) -> Fit:
     if not noise_is_determined(data.groups.foreground, attempt.fit.model.W):
         warn(
             f"noise_variance_ is arbitrary: no foreground row has more than {attempt.fit.n_latent} observed values, "
-            "which as many latent dimensions fit whatever the noise is. Densities and imputed values are arbitrary, "
+            "and as many latent dimensions fit them whatever the noise is. Densities and imputed values are arbitrary, "
             "too. Use fewer components, or rows with more values."
         )
     return attempt.fit

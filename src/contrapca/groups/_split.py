@@ -244,8 +244,8 @@ def _check_same_place(rows: Groups[Rows]) -> None:
     for name, place in zip(rows.names[1:], others, strict=True):
         if place != first:
             raise GroupError(
-                f"The foreground is {first}, but the {name} is {place}. Move one of them, so that both are of one "
-                "library and on one device: for torch, background.to(X.device)."
+                f"The foreground is {first}, but the {name} is {place}. Move one of them, so that both use the "
+                "same library and device: for torch, background.to(X.device)."
             )
 
 

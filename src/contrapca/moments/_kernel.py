@@ -86,7 +86,7 @@ def median_bandwidth(groups: Sequence[Array], weights: Sequence[Array | None]) -
 
 
 def choose_landmarks(counts: Sequence[int], size: int | None, rng: np.random.Generator) -> list[Indices]:
-    """Rows of each group that are landmarks: all (None), or `size` in total, as many of each group as it has."""
+    """Rows of each group that are landmarks: all (None), or `size` in total, equally many of each group if possible."""
     left, chosen = sum(counts) if size is None else size, [np.empty(0, dtype=np.intp)] * len(counts)
     for done, k in enumerate(np.argsort(counts, kind="stable")):  # a small group leaves more to the others
         share = min(counts[k], left // (len(counts) - done))

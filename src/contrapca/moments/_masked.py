@@ -91,7 +91,7 @@ class MaskedRows:
         return np.einsum("ij,ij->j", self.values, self.values)
 
     def product(self, V: Array) -> Array:
-        """values'values V, shape of V (D, k)."""
+        """values'values V, for V of shape (D, k)."""
         return self.values.T @ (self.values @ V)
 
     def scaled(self, divisor: Array) -> MaskedRows:

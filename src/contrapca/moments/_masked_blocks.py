@@ -47,7 +47,7 @@ class MaskedBlocks:
         return found
 
     def product(self, V: Array) -> Array:
-        """values'values V, shape of V (D, k)."""
+        """values'values V, for V of shape (D, k)."""
         found: Array = self.total(lambda rows: (rows.product(V),))[0]
         return found
 

@@ -63,7 +63,7 @@ class DeviceMaskedRows:
         return host(namespace(self.values).sum(self.values * self.values, axis=0))
 
     def product(self, V: Array) -> Array:
-        """values'values V, shape of V (D, k)."""
+        """values'values V, for V of shape (D, k)."""
         return host(self.values.T @ (self.values @ put(V, self.values)))
 
     def scaled(self, divisor: Array) -> DeviceMaskedRows:

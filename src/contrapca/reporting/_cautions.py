@@ -125,8 +125,8 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> list[Finding
         found.append(
             both(
                 "shared",
-                f"{_listed(shared)} var{'ies' if len(shared) == 1 else 'y'} barely more in the cases than in the "
-                f"controls, or less ({times} times), and may be something both share.",
+                f"{_listed(shared)} var{'ies' if len(shared) == 1 else 'y'} hardly more in the cases than in the "
+                f"controls, or even less ({times} times as much), and may be something both share.",
                 _way_out(subject),
             )
         )

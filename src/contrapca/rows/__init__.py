@@ -48,7 +48,10 @@ class Storage(Protocol):
         """sum_i w_i (x_i - mean)(x_i - mean)', shape (D, D), in float64."""
 
     def weighted(self, rows: Rows, weights: Array) -> Callable[[int], tuple[Array, Array]]:
-        """From k to mean (D,) and scatter (D, D) of the rows with weights[:, k]; what all k share is done at once."""
+        """A function that takes k and returns mean (D,) and scatter (D, D) of the rows with weights[:, k].
+
+        Work that is the same for all k is done once.
+        """
 
     def squares(self, rows: Rows, mean: Array, weights: Array | None = None) -> Array:
         """The diagonal of `scatter`, shape (D,), without the matrix."""

@@ -129,7 +129,8 @@ def _on_block(
 def _check(array: Any) -> None:
     if not hasattr(array, "chunks") or not hasattr(array, "to_delayed"):
         raise TypeError(
-            f"A {type(array).__name__} of dask is not a table: pass a dask array, frame.to_dask_array(lengths=True)."
+            f"A dask {type(array).__name__} is not a table: pass a dask array, such as "
+            "frame.to_dask_array(lengths=True)."
         )
     if array.ndim != 2:
         raise ValueError(f"The dask array has {array.ndim} dimensions: a table has two.")

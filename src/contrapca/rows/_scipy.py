@@ -179,7 +179,7 @@ def centred_product(rows: Rows, mean: Array, P: Array) -> Array:
 
 
 def squared_lengths(rows: Rows, mean: Array, P: Array, W: Array) -> tuple[Array, Array]:
-    """The square is expanded, as residuals would be dense, and summed in float64, as its terms cancel."""
+    """Squares are expanded, because residuals would be dense, and summed in float64, because terms cancel."""
     rows = rows.astype(np.float64, copy=False)
     Z = centred_product(rows, mean, P)
     square = np.ravel(rows.multiply(rows).sum(axis=1)) - 2 * (rows @ mean) + mean @ mean

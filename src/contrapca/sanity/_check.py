@@ -82,7 +82,7 @@ def check_groups(
     labels: Any = None,
     has_blocks: bool = False,
 ) -> list[Finding]:
-    """`check_tables` of rows that are already checked, with row names where there are any."""
+    """`check_tables` for rows that are already validated, with row names where there are any."""
     found = []
     if labels is not None:
         texts = [label for label in np.asarray(labels).tolist() if not is_missing(label) and isinstance(label, str)]

@@ -63,7 +63,7 @@ def identifiers(names: Sequence[str], X: Array, Y: Array | None = None) -> list[
 
 
 def _is_whole(column: Array) -> bool:
-    """Whether a column holds different whole numbers, none missing."""
+    """Whether a column holds whole numbers only, none missing and not all equal."""
     return bool(np.all(column == np.floor(column)) and column.min() < column.max())
 
 
@@ -154,7 +154,7 @@ def _constant(X: Array, Y: Array | None) -> Mask:
 
 
 def duplicate_columns(names: Sequence[str], X: Array, Y: Array | None = None) -> list[Finding]:
-    """Columns that repeat another one, too long to do so by chance."""
+    """Copies of other columns, unless they hold so little information that they may be equal by chance."""
     tables = [X] if Y is None else [X, Y]
     D = X.shape[1]
     groups: dict[bytes, list[int]] = {}

@@ -1,4 +1,4 @@
-"""What a check has found: a sentence, and a way out in the words of whoever reads it."""
+"""What a check has found: a sentence, and what to do about it, in Python or on the command line."""
 
 from __future__ import annotations
 

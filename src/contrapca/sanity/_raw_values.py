@@ -56,7 +56,7 @@ def _top_over_median(values: Array) -> float:
 
 
 def advice_on_values(tables: Groups[Rows]) -> list[Finding]:
-    """Advice about raw values; none unless all tables have the same kind."""
+    """Advice about raw values; none unless all tables hold the same kind of values."""
     kinds = {looks_like_counts(rows) for rows in tables}
     if len(kinds) > 1 or None in kinds:
         return []

@@ -71,7 +71,7 @@ def shared_rows(X: Array, Y: Array) -> list[Finding]:
 def transposed(
     X: Array, columns: Sequence[str] | None, names: Sequence[str] | None, other_names: Sequence[str] | None
 ) -> list[Finding]:
-    """Tables that have samples as columns: both name their rows alike, and rows behave like features.
+    """Find tables with samples as columns: they are named like samples, or rows named alike differ like features.
 
     Parameters
     ----------

@@ -198,7 +198,7 @@ def looks_like_counts(rows: Rows) -> bool:
 
 
 def warn_of_counts() -> None:
-    """Warn of counts without a logarithm."""
+    """Warn that values look like counts, not like their logarithms."""
     warn(
         "The values look like counts (whole numbers, none negative), whose few large ones would dominate: use log "
         "values, for example sc.pp.normalize_total(adata) and sc.pp.log1p(adata), or name a layer that has them with "

@@ -33,11 +33,11 @@ def warn_of_donors(obs: Any, cells: Cells) -> None:
         numbers = " + ".join(str(own.size) for own in found)
         advice = f"pass blocks={name!r}"
         if min(own.size for own in found) < 2:
-            advice = f"with {numbers} of them, no result tells what holds for others"
+            advice = f"with {numbers} of them, the results cannot be generalised to others"
         warn(
-            f"adata.obs[{name!r}] seems to say where cells come from ({numbers} in foreground and background), and "
-            "blocks= does not use it. Cells of one donor or batch are not independent, so p-values that ignore it are "
-            f"far too small, and ratios on held-out cells too large: {advice}."
+            f"adata.obs[{name!r}] seems to say where cells come from ({numbers} in foreground and background), but "
+            "blocks= does not use it. Cells of one donor or batch are not independent. Ignoring this makes p-values "
+            f"far too small and ratios on held-out cells too large: {advice}."
         )
         return
 

@@ -136,7 +136,8 @@ class _Problem:
     def residuals(self, theta: Array) -> tuple[float, float]:
         """Relative gradient, and relative error of the identity that holds at every maximum (F10).
 
-        There sum x'A^-1 x - gamma_raw sum y'A^-1 y = sum D_i - gamma_raw sum E_j: the derivative along A -> s A.
+        The identity is sum x'A^-1 x - gamma_raw sum y'A^-1 y = sum D_i - gamma_raw sum E_j: at a maximum, the
+        derivative along A -> s A is 0.
         """
         evaluation = self.at(theta)
         _, sigma2 = self.unpack(theta)

@@ -71,8 +71,8 @@ def align_to(names: list[str] | None, n_features: int, table: DataTable, *, with
 def _check_widths(table: DataTable, width: int, whose: str, wanted: int) -> None:
     if width != wanted:
         raise TableFileError(
-            f"{table.path!r} has {plural(width, 'numeric column')} and {whose} has {wanted}: without column names in "
-            "both, the numbers must agree."
+            f"{table.path!r} has {plural(width, 'numeric column')} and {whose} has {wanted}: unless both have column "
+            "names, they need the same number of columns."
         )
 
 

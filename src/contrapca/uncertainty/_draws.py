@@ -140,8 +140,8 @@ class ContrastPosterior:
     def interval(self, probability: float = 0.9) -> Interval:
         """Lower and upper ends of intervals of the loadings, shape (D, k) each.
 
-        Quantiles of a posterior's draws; for the bootstrap the estimate and so many standard deviations of the refits
-        on either side, which covers better than their quantiles (docs/math.md, F19).
+        For a posterior, quantiles of its draws. For the bootstrap, the estimate plus and minus a multiple of the
+        standard deviation of the refits, which covers better than their quantiles (docs/math.md, F19).
 
         Parameters
         ----------
@@ -156,11 +156,11 @@ class ContrastPosterior:
     def noise_interval(self, probability: float = 0.9) -> tuple[float, float]:
         """Lower and upper end of an interval of the noise variance.
 
-        Quantiles of a posterior's draws. For the bootstrap the bias that the refits show is taken off: the largest of
-        noisy eigenvalues are chosen for the model, and what is left for the noise is too small, in refits once more.
-        That works as long as the model has no more latent dimensions than are shown. Spare ones take up
-        noise, by an amount that the refits do not repeat, so that there the interval is refused. So it is with
-        gamma="auto": the noise variance moves with gamma, which each refit chooses anew.
+        Quantiles of a posterior's draws. For the bootstrap the bias that the refits show is subtracted: the model takes
+        the largest of noisy eigenvalues, so what is left for the noise is too small, and in the refits even smaller.
+        That works as long as the model has no more latent dimensions than are shown. Others absorb noise, and the
+        refits do not reproduce how much, so the interval is refused. It is also refused with gamma="auto": each refit
+        chooses its own gamma, and the noise variance depends on it.
 
         Parameters
         ----------
@@ -174,14 +174,14 @@ class ContrastPosterior:
         spare = self.W_estimate.shape[1] - self.n_shown
         if spare:
             raise ValueError(
-                f"The bootstrap has no interval for the noise variance of a model with {spare} latent dimensions "
-                f"beyond the {self.n_shown} shown: these take up noise, by an amount that refits do not repeat. Use "
-                "PCPCA, whose dimensions are all shown, or posterior()."
+                "The bootstrap has no interval for the noise variance of a model with more latent dimensions than the "
+                f"{self.n_shown} shown (here {spare} more). The others absorb noise, and the refits do not reproduce "
+                "how much. Use PCPCA, whose dimensions are all shown, or posterior()."
             )
         if self.noise_variance_estimate is None:
             raise ValueError(
-                "The bootstrap has no interval for the noise variance with gamma='auto': it moves with gamma, which "
-                "each refit chooses anew. Fit with the gamma that you found, gamma=model.gamma_, or use posterior()."
+                "The bootstrap has no interval for the noise variance with gamma='auto': each refit chooses its own "
+                "gamma, and the noise variance depends on it. Fit with gamma=model.gamma_, or use posterior()."
             )
         return corrected_log_interval(self.noise_variance_estimate, draws, probability)
 

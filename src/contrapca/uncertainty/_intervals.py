@@ -29,15 +29,15 @@ def quantile_interval(draws: Array, probability: float) -> Interval:
 def normal_interval(estimate: Array, draws: Array, probability: float) -> Interval:
     """estimate -+ z sd of the refits (n, ...): for loadings.
 
-    Each refit is turned towards the estimate, which shortens it as if the estimate were the truth; how far the refits
-    scatter tells how far off the estimate is, their centre does not.
+    Each refit is turned towards the estimate, which shortens it as if the estimate were the truth. How far the refits
+    scatter tells how far off the estimate is, but their centre does not.
     """
     reach = ndtri((1 + probability) / 2) * draws.std(axis=0, ddof=1)
     return estimate - reach, estimate + reach
 
 
 def corrected_log_interval(estimate: float, draws: Array, probability: float) -> tuple[float, float]:
-    """exp(log estimate - bias -+ z sd), bias and sd those of the logarithms of the refits (n,): for variances."""
+    """exp(log estimate - bias -+ z sd), with bias and sd of the logarithms of the refits (n,): for variances."""
     logarithms = np.log(draws)
     centre = 2 * np.log(estimate) - logarithms.mean()
     reach = ndtri((1 + probability) / 2) * logarithms.std(ddof=1)
