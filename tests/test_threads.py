@@ -16,6 +16,7 @@ from conftest import make_groups, skip
 from contrapca import CLVM, CPCA, PCPCA, contrast_path, gamma_limits
 from contrapca._util import threads
 from contrapca._util.threads import calm_threads, single_thread
+from contrapca.rows import _scipy
 
 POOLS = ThreadpoolController()  # looked for once, which takes long; all libraries are loaded by now
 
@@ -153,6 +154,24 @@ def test_a_users_limit_binds_our_own_threads():
     with threadpool_limits(1):
         assert threads.worker_count(many) == 1
     assert threads.worker_count(10) == 1
+
+
+def test_solvers_that_hold_the_blas_share_rows_among_our_threads(monkeypatch):
+    sizes, of_rows = set(), _scipy.product
+
+    def product(rows, *given):
+        sizes.add(rows.shape[0])
+        return of_rows(rows, *given)
+
+    monkeypatch.setattr(_scipy, "product", product)
+    monkeypatch.setattr(_scipy, "worker_count", lambda nnz: 1 if threads.one_blas_thread._users else 4)
+    cases, controls = (sp.random_array((200, 50), density=0.2, rng=seed, format="csr") for seed in (0, 1))
+    PCPCA(2, gamma=0.3, solver="lanczos").fit(cases, background=controls)
+    assert max(sizes) < 100  # in four parts of about 50
+    sizes.clear()
+    with single_thread():  # one of several fits at once
+        PCPCA(2, gamma=0.3, solver="lanczos").fit(cases, background=controls)
+    assert sizes == {200}
 
 
 X, Y = make_groups(60, 50, 6)

@@ -98,6 +98,10 @@ class RowScatter:
     divisor: Array
     weights: Array | None = None
 
+    def __post_init__(self) -> None:
+        # Not only at the first product: solvers hold the BLAS to one thread meanwhile, and we use as many as it has.
+        _ = self._parts
+
     @property
     def size(self) -> int:
         return self.mean.size
