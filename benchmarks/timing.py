@@ -15,6 +15,8 @@ from threadpoolctl import threadpool_info
 
 Call = Callable[[], object]
 
+LEAST_SECONDS = 10  # of a case: of calls that take milliseconds, seven are too few for a minimum that can be repeated
+
 
 @dataclass(frozen=True)
 class Bound:
@@ -45,11 +47,13 @@ class Case:
 
 
 def run(case: Case, rounds: int) -> Iterator[str]:
-    """Time a case, every call once a round, and yield the lines of its table."""
+    """Time a case, every call once a round, and yield the lines of its table; quick calls have more rounds."""
     seconds: dict[str, list[float]] = {name: [] for name in case.calls}
-    for turn in range(rounds):
+    turn, begin = 0, time.perf_counter()
+    while turn < rounds or time.perf_counter() - begin < LEAST_SECONDS:
+        turn += 1
         for name, call in case.calls.items():
-            print(f"\r{case.name}: round {turn + 1} of {rounds}, {name:<40}", end="", file=sys.stderr, flush=True)
+            print(f"\r{case.name}: round {turn}, {name:<40}", end="", file=sys.stderr, flush=True)
             start = time.perf_counter()
             call()
             seconds[name].append(time.perf_counter() - start)
@@ -77,7 +81,7 @@ def environment(rounds: int) -> str:
     """What the timings were taken with."""
     pools = {f"{pool['internal_api']} {pool['version']}: {pool['num_threads']} threads" for pool in threadpool_info()}
     versions = f"Python {sys.version.split()[0]}, numpy {np.__version__}"
-    return f"{rounds} interleaved rounds; {'; '.join(sorted(pools))}; {versions}"
+    return f"at least {rounds} interleaved rounds; {'; '.join(sorted(pools))}; {versions}"
 
 
 def resident_memory() -> int:
