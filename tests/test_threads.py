@@ -165,7 +165,7 @@ def test_solvers_that_hold_the_blas_share_rows_among_our_threads(monkeypatch):
 
     monkeypatch.setattr(_scipy, "product", product)
     monkeypatch.setattr(_scipy, "worker_count", lambda nnz: 1 if threads.one_blas_thread._users else 4)
-    cases, controls = (sp.random_array((200, 50), density=0.2, rng=seed, format="csr") for seed in (0, 1))
+    cases, controls = (sp.random(200, 50, 0.2, format="csr", random_state=seed) for seed in (0, 1))
     PCPCA(2, gamma=0.3, solver="lanczos").fit(cases, background=controls)
     assert max(sizes) < 100  # in four parts of about 50
     sizes.clear()
