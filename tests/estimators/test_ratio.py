@@ -342,6 +342,17 @@ def test_a_singular_background_without_ridge(end, solver):
     assert issubclass(SingularGroupError, InfeasibleGammaError)
 
 
+def test_folds_without_a_pure_ratio():
+    """A feature in which one row of the background varies: without that row there is no ratio."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 40, 4))
+    Y[1:, 0] = 0.0
+    assert np.isfinite(RatioPCA(1, ridge=0).fit(X, background=Y).ratios_).all()
+    with pytest.raises(SingularGroupError, match="when some rows are held out, not with all"):
+        held_out_contrast(RatioPCA(1, ridge=0), X, background=Y)
+    assert np.isfinite(held_out_contrast(RatioPCA(1, ridge=0.1), X, background=Y).mean)
+
+
 def test_a_feature_that_only_the_background_lacks(groups):
     """One constant feature is enough; constant in both groups, it is harmless."""
     X, Y = (table.copy() for table in groups)

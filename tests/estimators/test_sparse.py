@@ -10,7 +10,7 @@ import oracles
 from conftest import make_groups, planted_features
 from contrapca import CPCA, Moments, SparseCPCA, contrast_path, held_out_contrast, load, sparsity_path
 from contrapca import stability_selection as stability
-from contrapca.exceptions import GroupError
+from contrapca.exceptions import ContrastWarning, GroupError
 from contrapca.moments import _moments
 from contrapca.reporting import summarize
 from contrapca.solvers import _sparse_parts
@@ -241,6 +241,49 @@ def test_replicates_look_stable_unless_they_stay_together():
     top = [np.sort(found.in_any)[-5:].mean() for found in (by_rows, by_donors)]
     assert top[0] > 0.75
     assert top[1] < top[0] - 0.1
+
+
+# ---------------------------------------------------------------------- automatic gamma
+
+
+def features_that_share(rng, n, extra):
+    """Cases and controls whose features have the same large common part, and cases with `extra` besides.
+
+    Many features together cancel the common part; single features do not, and their ratios of variances are near 1.
+    """
+    loading = np.ones(40)
+    common = 4 * rng.standard_normal((2, n, 1)) * loading
+    X, Y = common + 0.3 * rng.standard_normal((2, n, 40))
+    signs = np.where(np.arange(40) % 2, 1.0, -1.0)
+    return X + extra * rng.standard_normal((n, 1)) * signs, Y
+
+
+@pytest.mark.parametrize("gamma", ["auto", "budget"])
+def test_automatic_gamma_gives_way_to_few_features(gamma):
+    X, Y = features_that_share(np.random.default_rng(0), 300, 1.0)
+    dense = CPCA(1, gamma=gamma).fit(X, background=Y).gamma_
+    model = SparseCPCA(1, sparsity=1, gamma=gamma)
+    with pytest.raises(ValueError, match="so few features show nothing"):
+        SparseCPCA(1, sparsity=1, gamma=dense).fit(X, background=Y)
+    with pytest.warns(ContrastWarning, match="leaves so few features no contrast"):
+        model.fit(X, background=Y)
+    halvings = np.log2(dense / model.gamma_)
+    assert halvings == pytest.approx(round(halvings), abs=1e-9)
+    limit = (X.var(axis=0) / Y.var(axis=0)).max()  # of single features
+    assert limit / 4 <= model.gamma_ <= limit / 2
+    assert model.eigenvalues_[0] > 0
+    if gamma == "auto":
+        with pytest.warns(ContrastWarning, match="no contrast"):
+            assert held_out_contrast(model, X, background=Y).gamma == pytest.approx(model.gamma_, rel=1e-9)
+    with pytest.warns(ContrastWarning, match="no contrast"):
+        assert sparsity_path(model, X, background=Y, sizes=[1], progress=False).gamma == model.gamma_
+
+
+def test_automatic_gamma_is_that_of_all_features():
+    X, Y, _ = planted_features(200, 200, 30, 5, 3.0, seed=1)
+    fitted = [model.fit(X, background=Y) for model in (CPCA(1), SparseCPCA(1, sparsity=5))]
+    assert fitted[0].gamma_ == pytest.approx(fitted[1].gamma_, rel=1e-9)
+    assert held_out_contrast(SparseCPCA(1, sparsity=5), X, background=Y).gamma == pytest.approx(fitted[0].gamma_, rel=1e-9)
 
 
 # ---------------------------------------------------------------------- bad input

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._checks import check_option, check_penalty, check_sparsity
-from ..fitting import CONTRAST_FRACTION, Latents
+from ..fitting import CONTRAST_FRACTION, Latents, gamma_with_contrast
 from ..groups import Tables, refuse_devices
 from ..methods import SparseAxes, SparseCpca
 from ..moments import Complete, Incomplete, Moments, choose_solver
@@ -37,8 +37,9 @@ class SparseCPCA(ContrastOfVariances):
         these axes, and their weights show them best against the background's variance. It finds weaker directions
         than CPCA where both groups share strong ones.
     gamma : float, dict, "auto" or "budget", default "auto"
-        As for `CPCA`; "auto" and "budget" are those of CPCA with all features. With contrast axes as for `ContraPCA`:
-        "auto" is half the limit, and there is no "budget".
+        As for `CPCA`; "auto" and "budget" are those of CPCA with all features, or less, with a warning, where so few
+        features have no contrast left. With contrast axes as for `ContraPCA`: "auto" is half the limit, and there is
+        no "budget".
     background_label, scale
         As for `CPCA`.
     solver : {"auto", "eigh", "lanczos"}, default "auto"
@@ -117,6 +118,14 @@ class SparseCPCA(ContrastOfVariances):
         if self.axes == "contrast" and self._has_budget:
             raise ValueError("gamma='budget' is for axes='variance': pass gamma='auto' or a number for contrast axes.")
         return super()._strength()
+
+    def _chosen(
+        self, tables: Tables, data: Complete | Incomplete, gamma: float | None
+    ) -> tuple[Complete, float | None]:
+        found, chosen = super()._chosen(tables, data, gamma)
+        if gamma is None and chosen is not None:
+            chosen = gamma_with_contrast(found, self._method, self._latents(), chosen)
+        return found, chosen
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         refuse_devices(tables, type(self).__name__)

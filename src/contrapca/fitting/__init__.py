@@ -25,6 +25,7 @@ from ._held_out import (
     auto_directions,
     contrast_gamma,
     fold_error,
+    gamma_with_contrast,
     held_out,
     in_original_units,
     many_problems,

@@ -12,7 +12,7 @@ import numpy as np
 
 from .._util.arrays import Array
 from .._util.threads import calm_threads
-from ..exceptions import ContrastWarning, RankError
+from ..exceptions import ContrastWarning, RankError, warn
 from ..groups import Groups, Tables
 from ..methods import Method
 from ..moments import Complete, Fold, Moments, contrast, mixture
@@ -22,6 +22,7 @@ from ._fit import Latents
 
 FOLDS, SEED = 5, 0  # of the folds by which gamma="auto" is chosen
 POINTS = 25  # gammas that "auto" tries
+HALVINGS = 30  # of a gamma that leaves few features no contrast
 COARSE = 1e-2  # residuals of axes that are only compared: they are then right to some 1e-4
 
 Training = Tables | Complete  # what a fold leaves
@@ -224,3 +225,18 @@ def contrast_gamma(
     gammas = method.grid(limit, POINTS)
     found = held_out(folds, lambda tables: path_directions(collected(tables), method, latents, gammas))
     return float(gammas[one_error_rule(gammas, found)])
+
+
+def gamma_with_contrast(data: Complete, method: Method, latents: Latents, gamma: float) -> float:
+    """`gamma`, or less, with a warning, where the method's few features have no contrast left (F29)."""
+    for smaller in gamma * 0.5 ** np.arange(HALVINGS):
+        if method.solve(contrast(data.groups, float(smaller)), latents.rank).feasible:
+            break
+    if smaller == gamma:
+        return gamma
+    used = float(smaller) / 2  # what has contrast only just has it by chance
+    warn(
+        f"gamma={gamma:.6g}, which suits CPCA with all features, leaves so few features no contrast: "
+        f"gamma={used:.6g} is used."
+    )
+    return used

@@ -50,10 +50,12 @@ class Fold:
         v'(S - S_left) v = v'S_held v + (w_held w_left / w) (v'(mean_held - mean_left))^2, by Chan's rule. Its
         expectation is w_held v'cov v for folds of any size, which neither holds about the fold's own mean nor about the
         training rows'. In units of the variance along v in the training rows, summed over the groups: no fold
-        counts for more because its axes happen to lie along features of larger variance.
+        counts for more because its axes happen to lie along features of larger variance. nan where v is 0, which
+        stands for an axis that does not exist.
         """
         unit = np.sum([_along(left, own) / left.weight for left, own in zip(self.left, V, strict=True)], axis=0)
-        return np.array(list(self.held.map(_added, self.left, V))) / unit
+        with np.errstate(invalid="ignore"):
+            return np.array(list(self.held.map(_added, self.left, V))) / unit
 
     @property
     def weights(self) -> Array:

@@ -24,6 +24,7 @@ from ..fitting import (
     auto_directions,
     contrast_gamma,
     fit_data,
+    gamma_with_contrast,
     held_out,
     in_original_units,
     path_directions,
@@ -31,6 +32,7 @@ from ..fitting import (
     within_rows,
 )
 from ..groups import Groups, Tables, split_groups
+from ..methods import CPCA_METHOD
 from ..moments import Complete, Fold, assign_folds, make_folds, ready
 
 Estimator = PPCA | WithStrength | CLVM
@@ -192,6 +194,9 @@ def held_out_of(
     elif gamma is None and isinstance(model, RatioPCA):
         gamma = model._method.automatic(data.groups)
     found = held_out(folds, directions(model, data, gamma))
+    if isinstance(model, RatioPCA) and gamma is not None and np.isnan(found.log_ratios).any():  # a fold has no axes
+        hint = " This is so when some rows are held out, not with all of them."
+        raise model._method.refusal(gamma, gamma, model.n_components, hint)
     return outcome(found, len(folds), gamma)
 
 
@@ -262,7 +267,10 @@ def collected(model: Any, tables: Training) -> Complete:
 def chosen_gamma(model: Any, folds: Sequence[Fold], data: Complete) -> float:
     """The gamma that held-out contrast chooses for the model."""
     latents = resolved(data, model._latents())
-    return contrast_gamma(folds, lambda tables: collected(model, tables), data, model._method, latents)
+    few = isinstance(model, SparseCPCA)
+    method = CPCA_METHOD if few else model._method
+    gamma = contrast_gamma(folds, lambda tables: collected(model, tables), data, method, latents)
+    return gamma_with_contrast(data, model._method, latents, gamma) if few else gamma
 
 
 def directions(model: Any, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
