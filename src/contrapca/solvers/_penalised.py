@@ -13,7 +13,7 @@ from ._sparse_parts import Left, Sparse
 from ._spectral import LOOSE, Unconverged, largest, top_vectors
 
 ROUNDS, MOST_NEW = 100, 50  # rounds in which features are let in; how many in each, or as many as there are
-MAX_STEPS = 200  # steps on given features
+MAX_STEPS = 10  # steps on given features in a round, after which a start that is behind another is left
 STATIONARY = 1e-9  # for the conditions of a maximum, relative to the largest entry of C v
 MAX_BLOCK = 2000  # features up to which their block of C is formed
 RESTARTS = 20  # of Lanczos, where it is not
@@ -25,14 +25,17 @@ NEWTON_STEPS = 20
 
 def ascend(left: Left, starts: list[Array], weight: float) -> Sparse:
     """The best of the maxima to which several starts lead."""
-    return max((_ascended(left, v, weight) for v in starts), key=lambda one: one.objective)
+    best = _ascended(left, starts[0], weight)
+    for v in starts[1:]:
+        best = max(best, _ascended(left, v, weight, best.objective), key=lambda one: one.objective)
+    return best
 
 
-def _ascended(left: Left, v: Array, weight: float) -> Sparse:
+def _ascended(left: Left, v: Array, weight: float, other: float = -np.inf) -> Sparse:
     """Climb from a direction to a maximum.
 
     On the features of v the objective is maximised; then others are let in whose entries of C v exceed the weight,
-    until there are none.
+    until there are none; or until this takes long and is still below what another start has reached.
     """
     v = drawn_in(left.matmul(v), weight)
     working, steps = np.flatnonzero(v), 0
@@ -43,12 +46,17 @@ def _ascended(left: Left, v: Array, weight: float) -> Sparse:
         gradient, support = left.matmul(v), np.flatnonzero(v)
         excess = np.where(v == 0, np.abs(gradient) - weight, 0.0)
         new = np.flatnonzero(excess > STATIONARY * np.abs(gradient).max())
-        if not new.size:
+        slow = taken == MAX_STEPS
+        if not (new.size or slow) or (slow and _total(v, gradient, weight) < other):
             break
         new = new[np.argsort(-excess[new])[: max(MOST_NEW, support.size)]]
         working = np.sort(np.concatenate([support, new]))
-    value = float(v @ gradient)
-    return Sparse(support, v[support], value, value - 2 * weight * float(np.abs(v).sum()), steps)
+    return Sparse(support, v[support], float(v @ gradient), _total(v, gradient, weight), steps)
+
+
+def _total(v: Array, gradient: Array, weight: float) -> float:
+    """What is maximised, v'C v - 2 weight |v|_1, from C v."""
+    return float(v @ gradient - 2 * weight * np.abs(v).sum())
 
 
 def drawn_in(gradient: Array, weight: float) -> Array:
