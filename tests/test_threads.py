@@ -16,7 +16,10 @@ from conftest import make_groups, skip
 from contrapca import CLVM, CPCA, PCPCA, contrast_path, gamma_limits
 from contrapca._util import threads
 from contrapca._util.threads import calm_threads, single_thread
+from contrapca.groups import Groups
+from contrapca.moments import DenseScatter, Moments, contrast
 from contrapca.rows import _scipy
+from contrapca.solvers import _spectral, top_eigenpairs
 
 POOLS = ThreadpoolController()  # looked for once, which takes long; all libraries are loaded by now
 
@@ -146,6 +149,22 @@ def test_large_products_keep_their_threads():
         assert {count for _, count in settings("blas")} == {3}
     with calm_threads(0.1 * threads.SMALL_PRODUCT):
         assert {count for _, count in settings()} == {1}
+
+
+@pytest.mark.parametrize(("order", "expected"), [(65, 1), (400, 1), (1000, 3)])
+def test_direct_solutions_use_threads_only_if_they_are_large(monkeypatch, order, expected):
+    seen = []
+
+    def watched(matrix, **_):
+        seen.extend(count for _, count in settings("blas"))
+        return np.zeros(2), np.zeros((order, 2))
+
+    monkeypatch.setattr(_spectral.scipy.linalg, "eigh", watched)
+    scatter = DenseScatter(np.diag(np.arange(1.0, order + 1)))
+    C = contrast(Groups.of(*(Moments(order, np.zeros(order), scatter) for _ in "xy")), 0.5)
+    top_eigenpairs(C, 2, iterate=False)
+    assert set(seen) == {expected}
+    assert {count for _, count in settings("blas")} == {3}
 
 
 def test_a_users_limit_binds_our_own_threads():

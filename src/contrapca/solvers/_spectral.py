@@ -29,6 +29,9 @@ MIN_ITERATED_ORDER, MAX_ITERATED_SHARE, RESTARTS_PER_ORDER = 500, 1 / 30, 1 / 20
 # The same on a GPU: 10 pairs of order 2000 take 26 ms directly and 7 ms by Lanczos, of which a product is 0.06 ms.
 MIN_ITERATED_ON_DEVICE, MAX_SHARE_ON_DEVICE = 1000, 1 / 100
 MAX_UNTHREADED = 64  # up to this order products with vectors are so small that a BLAS uses one thread anyway
+# Below this order threads of the BLAS do not help a direct solution, and where another program wants the cores they
+# wait for each other at each of its many small products: on 2 cores a path of order 500 took 55 s instead of 1.2 s.
+MIN_THREADED = 1000
 WORTHWHILE = 0.9  # part of the features, at most, that must vary so that it pays to leave out the others
 RESIDUAL_BOUND = 1e-9  # for |C u - lambda u| relative to the largest |lambda|, for results
 
@@ -125,7 +128,8 @@ def top_eigenvalues(contrast: Contrast, d: int) -> Array:
     if on_device(matrix):
         return host(namespace(matrix).linalg.eigvalsh(matrix)[-d:])[::-1]
     # All values by this driver cost less than the largest few by LAPACK's partial solver, of small matrices a quarter.
-    values = scipy.linalg.eigh(matrix, eigvals_only=True, driver="evd", overwrite_a=True, check_finite=False)
+    with _threads_of(contrast.size):
+        values = scipy.linalg.eigh(matrix, eigvals_only=True, driver="evd", overwrite_a=True, check_finite=False)
     return np.asarray(values[: -d - 1 : -1])
 
 
@@ -137,6 +141,11 @@ def is_iterated(contrast: Contrast, d: int) -> bool:
     return not contrast.is_dense or (contrast.size >= least and d <= share * contrast.size)
 
 
+def _threads_of(order: int) -> contextlib.AbstractContextManager[None]:
+    """The threads of the BLAS that a direct solution of this order uses."""
+    return one_blas_thread if MAX_UNTHREADED < order < MIN_THREADED else contextlib.nullcontext()
+
+
 def _direct(contrast: Contrast, d: int) -> Spectrum:
     """Partial eigendecomposition of C as a dense matrix; on a device the whole one, of which d vectors leave it."""
     matrix, last = contrast.dense(), contrast.size - 1
@@ -144,9 +153,10 @@ def _direct(contrast: Contrast, d: int) -> Spectrum:
         found = namespace(matrix).linalg.eigh(matrix)
         values, vectors = host(found.eigenvalues[-d:])[::-1], host(found.eigenvectors[:, -d:])[:, ::-1]
         return Spectrum(values, np.ascontiguousarray(vectors), contrast.images(vectors))
-    values, vectors = scipy.linalg.eigh(
-        matrix, subset_by_index=[last - d + 1, last], overwrite_a=True, check_finite=False
-    )
+    with _threads_of(contrast.size):
+        values, vectors = scipy.linalg.eigh(
+            matrix, subset_by_index=[last - d + 1, last], overwrite_a=True, check_finite=False
+        )
     if values.size < d:  # LAPACK's partial solver can silently lose repeated eigenvalues
         values, vectors = np.linalg.eigh(contrast.dense())
     values, vectors = values[: -d - 1 : -1], vectors[:, : -d - 1 : -1]
