@@ -1,6 +1,7 @@
 """How the command behaves whatever it does: help, exit codes, what goes where."""
 
 import contextlib
+import gc
 import json
 import os
 import subprocess
@@ -98,6 +99,7 @@ def test_ctrl_c_while_the_command_is_imported(run, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "contrapca.cli._main", Interrupted())
     assert run("info", "model.npz") == (130, "", "contrapca: stopped; nothing was written.\n")
+    assert gc.isenabled()
 
 
 def test_warnings_are_lines(run, monkeypatch):

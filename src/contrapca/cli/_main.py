@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import io
 import os
@@ -11,6 +12,7 @@ import traceback
 import warnings
 from argparse import Namespace
 from collections.abc import Sequence
+from types import ModuleType
 from typing import Any
 
 from ..exceptions import SolverError, TableWarning
@@ -84,9 +86,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: Namespace) -> None:
-    module = importlib.import_module(f".{MODULES[options.command]}", __package__)
+    module = _imported(MODULES[options.command])
     with saved(options):
         getattr(module, options.command)(options, Console(options.quiet, options.json))
+
+
+def _imported(name: str) -> ModuleType:
+    """A module of this package; imports leave no garbage, and a search for it takes a tenth of their time."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return importlib.import_module(f".{name}", __package__)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _fail(sentence: str, code: int, options: Namespace) -> int:
