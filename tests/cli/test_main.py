@@ -99,6 +99,15 @@ def test_ctrl_c_while_the_command_is_imported(run, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "contrapca.cli._main", Interrupted())
     assert run("info", "model.npz") == (130, "", "contrapca: stopped; nothing was written.\n")
+
+
+def test_an_import_that_is_stopped_leaves_garbage_collection_on(run, monkeypatch):
+    def stopped(*_):
+        assert not gc.isenabled()
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(_main.importlib, "import_module", stopped)
+    assert run("info", "model.npz")[0] == 130
     assert gc.isenabled()
 
 
