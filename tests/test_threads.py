@@ -151,8 +151,8 @@ def test_large_products_keep_their_threads():
         assert {count for _, count in settings()} == {1}
 
 
-@pytest.mark.parametrize(("order", "expected"), [(65, 1), (400, 1), (1000, 3)])
-def test_direct_solutions_use_threads_only_if_they_are_large(monkeypatch, order, expected):
+@pytest.mark.parametrize(("order", "expected"), [(199, 3), (200, 1), (400, 1), (1000, 3)])
+def test_direct_solutions_of_middling_order_use_one_thread(monkeypatch, order, expected):
     seen = []
 
     def watched(matrix, **_):
