@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import importlib
+import importlib.util
 import io
 import os
 import shlex
@@ -38,6 +39,7 @@ MODULES = {
 }
 
 
+SELDOM_USED = "scipy.stats"  # scikit-learn imports it, which takes as long as all other imports
 NEED_MORE = MODULES.keys() - {"demo"}  # commands that do nothing without arguments
 
 
@@ -93,6 +95,7 @@ def _run(options: Namespace) -> None:
 
 def _imported(name: str) -> ModuleType:
     """A module of this package; imports leave no garbage, and a search for it takes a tenth of their time."""
+    _defer(SELDOM_USED)
     collecting = gc.isenabled()
     gc.disable()
     try:
@@ -100,6 +103,22 @@ def _imported(name: str) -> ModuleType:
     finally:
         if collecting:
             gc.enable()
+
+
+def _defer(name: str) -> None:
+    """Let a module be executed when something in it is first used, not when it is imported."""
+    if name in sys.modules or (spec := importlib.util.find_spec(name)) is None:
+        return
+    module = importlib.util.module_from_spec(spec)
+
+    def executed(attribute: str) -> Any:
+        del module.__getattr__
+        assert spec.loader is not None
+        spec.loader.exec_module(module)
+        return getattr(module, attribute)
+
+    module.__getattr__ = executed  # type: ignore[method-assign]
+    sys.modules[name] = module
 
 
 def _fail(sentence: str, code: int, options: Namespace) -> int:

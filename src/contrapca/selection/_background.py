@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.stats import chi2, norm
+import scipy.special
 
 from .._checks import SCALES, check_count, check_option, generator
 from .._util.arrays import Array
@@ -253,5 +253,5 @@ def bascod_statistic(target: Array, background: Array) -> tuple[float, float, Ar
     inside = target @ (target.T @ background)
     r = np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(background.T, inside.T, strict=True)])
     z = (np.arctanh(np.clip(r, -1 + 1e-15, 1 - 1e-15)) - np.arctanh(BASCOD_CORRELATION)) * np.sqrt(D - 3)
-    statistic = float(-2 * norm.logcdf(z).sum())
-    return statistic, float(chi2.sf(statistic, 2 * R)), r
+    statistic = float(-2 * scipy.special.log_ndtr(z).sum())
+    return statistic, float(scipy.special.chdtrc(2 * R, statistic)), r
