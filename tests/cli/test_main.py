@@ -1,13 +1,11 @@
 """How the command behaves whatever it does: help, exit codes, what goes where."""
 
 import contextlib
-import gc
 import json
 import os
 import subprocess
 import sys
 
-import numpy as np
 import pytest
 
 from contrapca import __version__
@@ -100,36 +98,6 @@ def test_ctrl_c_while_the_command_is_imported(run, monkeypatch):
 
     monkeypatch.setitem(sys.modules, "contrapca.cli._main", Interrupted())
     assert run("info", "model.npz") == (130, "", "contrapca: stopped; nothing was written.\n")
-
-
-def test_an_import_that_is_stopped_leaves_garbage_collection_on(run, monkeypatch):
-    def stopped(*_):
-        assert not gc.isenabled()
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(_main.importlib, "import_module", stopped)
-    assert run("info", "model.npz")[0] == 130
-    assert gc.isenabled()
-
-
-SELDOM_USED = """
-import sys
-from contrapca.cli._main import main
-assert main(["fit", "cases.csv", "--background", "controls.csv", "-o", "model.npz", "--quiet"]) == 0
-assert "scipy.stats" in sys.modules and "scipy.stats._stats_py" not in sys.modules
-import scipy
-import scipy.stats
-from scipy.stats import norm
-assert scipy.stats is sys.modules["scipy.stats"]
-assert norm.cdf(0) == 0.5 == scipy.stats.norm.cdf(0)
-"""
-
-
-def test_a_module_that_is_seldom_used_is_not_executed_until_then(tmp_path):
-    rng = np.random.default_rng(0)
-    for name in ("cases", "controls"):
-        np.savetxt(tmp_path / f"{name}.csv", rng.standard_normal((40, 4)), delimiter=",", header="a,b,c,d", comments="")
-    subprocess.run([sys.executable, "-c", SELDOM_USED], cwd=tmp_path, check=True, timeout=120)
 
 
 def test_warnings_are_lines(run, monkeypatch):

@@ -10,7 +10,7 @@ import oracles
 from conftest import make_groups, planted_features
 from contrapca import CPCA, Moments, SparseCPCA, contrast_path, held_out_contrast, load, sparsity_path
 from contrapca import stability_selection as stability
-from contrapca.exceptions import ContrastWarning, GroupError
+from contrapca.exceptions import ContrastWarning, GroupError, RankError
 from contrapca.moments import _moments
 from contrapca.reporting import summarize
 from contrapca.solvers import _sparse_parts
@@ -265,7 +265,7 @@ def test_automatic_gamma_gives_way_to_few_features(gamma):
     model = SparseCPCA(1, sparsity=1, gamma=gamma)
     with pytest.raises(ValueError, match="so few features show nothing"):
         SparseCPCA(1, sparsity=1, gamma=dense).fit(X, background=Y)
-    with pytest.warns(ContrastWarning, match="leaves so few features no contrast"):
+    with pytest.warns(ContrastWarning, match="leaves no contrast to components of few"):
         model.fit(X, background=Y)
     halvings = np.log2(dense / model.gamma_)
     assert halvings == pytest.approx(round(halvings), abs=1e-9)
@@ -276,7 +276,26 @@ def test_automatic_gamma_gives_way_to_few_features(gamma):
         with pytest.warns(ContrastWarning, match="no contrast"):
             assert held_out_contrast(model, X, background=Y).gamma == pytest.approx(model.gamma_, rel=1e-9)
     with pytest.warns(ContrastWarning, match="no contrast"):
+        assert SparseCPCA(3, sparsity=1, gamma=gamma).fit(X, background=Y).gamma_ > 0
+    with pytest.warns(ContrastWarning, match="no contrast"):
         assert sparsity_path(model, X, background=Y, sizes=[1], progress=False).gamma == model.gamma_
+
+
+def test_what_has_no_contrast_at_all_is_refused():
+    X, Y = features_that_share(np.random.default_rng(0), 300, 1.0)
+    with pytest.raises(ValueError, match="so few features show nothing"):
+        SparseCPCA(2, sparsity=1, gamma=2.0).fit(X, background=Y)
+    with pytest.raises(RankError):
+        SparseCPCA(2, sparsity=1, gamma="budget").fit(np.outer(X[:, 0], np.ones(5)), background=Y[:, :5])
+
+
+def test_halves_need_no_contrast_of_their_own():
+    """All rows just have contrast at this gamma, so that of two halves one usually has none."""
+    X, Y = features_that_share(np.random.default_rng(0), 150, 1.0)
+    gamma = 0.999 * float((X.var(axis=0) / Y.var(axis=0)).max())
+    settings = {"n_splits": 5, "random_state": 0, "progress": False}
+    found = stability(SparseCPCA(1, sparsity=1, gamma=gamma), X, background=Y, **settings)
+    assert found.in_any.sum() == pytest.approx(1)
 
 
 def test_automatic_gamma_is_that_of_all_features():

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import gc
 import importlib
-import importlib.util
 import io
 import os
 import shlex
@@ -13,12 +11,12 @@ import traceback
 import warnings
 from argparse import Namespace
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 from ..exceptions import SolverError, TableWarning
 from ._config import parse, saved
 from ._console import Console
+from ._imports import quick_imports
 from ._parser import commands_of, make_parser
 from ._words import in_command_words
 
@@ -39,7 +37,6 @@ MODULES = {
 }
 
 
-SELDOM_USED = "scipy.stats"  # scikit-learn imports it, which takes as long as all other imports
 NEED_MORE = MODULES.keys() - {"demo"}  # commands that do nothing without arguments
 
 
@@ -88,37 +85,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def _run(options: Namespace) -> None:
-    module = _imported(MODULES[options.command])
+    with quick_imports():
+        module = importlib.import_module(f".{MODULES[options.command]}", __package__)
     with saved(options):
         getattr(module, options.command)(options, Console(options.quiet, options.json))
-
-
-def _imported(name: str) -> ModuleType:
-    """A module of this package; imports leave no garbage, and a search for it takes a tenth of their time."""
-    _defer(SELDOM_USED)
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        return importlib.import_module(f".{name}", __package__)
-    finally:
-        if collecting:
-            gc.enable()
-
-
-def _defer(name: str) -> None:
-    """Let a module be executed when something in it is first used, not when it is imported."""
-    if name in sys.modules or (spec := importlib.util.find_spec(name)) is None:
-        return
-    module = importlib.util.module_from_spec(spec)
-
-    def executed(attribute: str) -> Any:
-        del module.__getattr__
-        assert spec.loader is not None
-        spec.loader.exec_module(module)
-        return getattr(module, attribute)
-
-    module.__getattr__ = executed  # type: ignore[method-assign]
-    sys.modules[name] = module
 
 
 def _fail(sentence: str, code: int, options: Namespace) -> int:

@@ -37,9 +37,9 @@ class SparseCPCA(ContrastOfVariances):
         these axes, and their weights show them best against the background's variance. It finds weaker directions
         than CPCA where both groups share strong ones.
     gamma : float, dict, "auto" or "budget", default "auto"
-        As for `CPCA`; "auto" and "budget" are those of CPCA with all features, or less, with a warning, where so few
-        features have no contrast left. With contrast axes as for `ContraPCA`: "auto" is half the limit, and there is
-        no "budget".
+        As for `CPCA`; "auto" and "budget" are those of CPCA with all features, or less, with a warning, where
+        components of few features have no contrast left. With contrast axes as for `ContraPCA`: "auto" is half the
+        limit, and there is no "budget".
     background_label, scale
         As for `CPCA`.
     solver : {"auto", "eigh", "lanczos"}, default "auto"

@@ -228,15 +228,14 @@ def contrast_gamma(
 
 
 def gamma_with_contrast(data: Complete, method: Method, latents: Latents, gamma: float) -> float:
-    """`gamma`, or less, with a warning, where the method's few features have no contrast left (F29)."""
-    for smaller in gamma * 0.5 ** np.arange(HALVINGS):
-        if method.solve(contrast(data.groups, float(smaller)), latents.rank).feasible:
-            break
-    if smaller == gamma:
+    """`gamma`, or less, with a warning, where components of few features have no contrast left (F29)."""
+    tried = gamma * 0.5 ** np.arange(HALVINGS) if gamma > 0 else np.empty(0)
+    solved = (s for s in tried if method.solve(contrast(data.groups, float(s)), latents.rank).feasible)
+    if (smaller := next(solved, gamma)) == gamma:
         return gamma
     used = float(smaller) / 2  # what has contrast only just has it by chance
     warn(
-        f"gamma={gamma:.6g}, which suits CPCA with all features, leaves so few features no contrast: "
-        f"gamma={used:.6g} is used."
+        f"gamma={gamma:.6g}, chosen for CPCA with all features, leaves no contrast to components of few features: "
+        f"gamma={used:.6g} is used instead."
     )
     return used

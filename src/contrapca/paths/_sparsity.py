@@ -113,7 +113,8 @@ def sparsity_path(
     background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them
     sizes : array-like of int or int, optional
         Largest numbers of features of a component, or how many of them: by default 20, from 1 to all features or
-        500, evenly spread in their logarithm.
+        500, evenly spread in their logarithm. gamma is that of the largest; sizes that have no contrast left at it
+        are left out.
     penalties : array-like of float, optional
         Penalties, instead of sizes.
     sample_weight, background_weight

@@ -195,7 +195,7 @@ def held_out_of(
         gamma = model._method.automatic(data.groups)
     found = held_out(folds, directions(model, data, gamma))
     if isinstance(model, RatioPCA) and gamma is not None and np.isnan(found.log_ratios).any():  # a fold has no axes
-        hint = " This is so when some rows are held out, not with all of them."
+        hint = " With all rows it does vary there, but not when some are held out."
         raise model._method.refusal(gamma, gamma, model.n_components, hint)
     return outcome(found, len(folds), gamma)
 

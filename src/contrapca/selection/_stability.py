@@ -15,8 +15,8 @@ from .._util.progress import Progress
 from .._util.table import Table
 from ..blocks import table_units
 from ..estimators import SparseCPCA
-from ..fitting import Fit, unwarned
-from ..moments import assign_folds, make_folds
+from ..fitting import unwarned
+from ..moments import Complete, assign_folds, contrast, make_folds
 from ._held_out import collected, complete_tables
 
 THRESHOLD = 0.75  # frequency from which a feature counts as stable, and what the bound is stated for
@@ -150,8 +150,7 @@ def stability_selection(
         for split in range(n_splits):
             bar.update(split, "splits")
             for half in make_folds(tables, assign_folds(units, 2, random)):
-                fit = fixed._solve(collected(fixed, half.training), fixed._strength())
-                found.append(_matched(fit, all_rows))
+                found.append(_matched(_components(fixed, collected(fixed, half.training)), all_rows.components))
     chosen = np.array(found)
     in_any = chosen.any(axis=2)
     names = all_rows.units.foreground.labels
@@ -159,10 +158,17 @@ def stability_selection(
     return StabilitySelection(chosen.mean(axis=0), in_any.mean(axis=0), names, len(found), counts, model)
 
 
-def _matched(fit: Fit, all_rows: Fit) -> Array:
-    """Which features each component has, shape (D, d), in the order of the components of all rows."""
-    cosines = np.abs(all_rows.components.T @ fit.components)
-    return np.asarray(fit.components[:, linear_sum_assignment(-cosines)[1]] != 0)
+def _components(model: SparseCPCA, data: Complete) -> Array:
+    """Components (D, d) of half of the rows, also where they have no contrast left at this gamma."""
+    gamma = model._strength()
+    if gamma is None or not model._holds_out:
+        return model._solve(data, gamma).components
+    return data.vectors(model._method.solve(contrast(data.groups, gamma), model.n_components).spectrum.vectors)
+
+
+def _matched(V: Array, all_rows: Array) -> Array:
+    """Which features each component (D, d) has, in the order of the components of all rows."""
+    return np.asarray(V[:, linear_sum_assignment(-np.abs(all_rows.T @ V))[1]] != 0)
 
 
 def _check_threshold(threshold: Any) -> None:

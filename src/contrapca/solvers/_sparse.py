@@ -169,7 +169,7 @@ def _exchanged(left: Left, best: Sparse, v: Array, gradient: Array, s: int) -> S
         trial = _best_on(left, support, gradient + shift * v, best.steps + 1)
         if trial.value > best.value + LEAST_GAIN * abs(best.value):
             return trial
-        shift = 2 * shift if shift else 0.1 * (abs(best.value) + float(np.abs(gradient).max()))
+        shift = 2 * shift or 0.1 * (abs(best.value) + float(np.abs(gradient).max())) or 1.0
     return None
 
 

@@ -29,7 +29,7 @@ MIN_ITERATED_ORDER, MAX_ITERATED_SHARE, RESTARTS_PER_ORDER = 500, 1 / 30, 1 / 20
 # The same on a GPU: 10 pairs of order 2000 take 26 ms directly and 7 ms by Lanczos, of which a product is 0.06 ms.
 MIN_ITERATED_ON_DEVICE, MAX_SHARE_ON_DEVICE = 1000, 1 / 100
 MAX_UNTHREADED = 64  # up to this order products with vectors are so small that a BLAS uses one thread anyway
-# Orders at which threads of the BLAS make a direct solution faster by a seventh at best, and, where another program
+# Orders at which two threads of the BLAS make a direct solution faster by a seventh at best, and, where another program
 # wants the cores, wait for each other at each of its many products: on 2 cores a path took 55 s instead of 1.2 s.
 UNTHREADED = range(200, 1000)
 WORTHWHILE = 0.9  # part of the features, at most, that must vary so that it pays to leave out the others
