@@ -10,13 +10,14 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-SELDOM_USED = "scipy.stats"  # scikit-learn imports it, which takes nearly as long as all other imports
+SELDOM_USED = ("scipy.stats", "scipy.optimize")  # imported by scikit-learn and here: as long as all other imports
 
 
 @contextlib.contextmanager
 def quick_imports() -> Iterator[None]:
     """Import without garbage collection, a tenth of the time, and without executing what is seldom used."""
-    defer(SELDOM_USED)
+    for package in SELDOM_USED:
+        defer(package)
     collecting = gc.isenabled()
     gc.disable()
     try:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from scipy.optimize import linear_sum_assignment
+import scipy.optimize
 from sklearn.base import clone
 
 from .._checks import check_count, generator
@@ -168,7 +168,7 @@ def _components(model: SparseCPCA, data: Complete) -> Array:
 
 def _matched(V: Array, all_rows: Array) -> Array:
     """Which features each component (D, d) has, in the order of the components of all rows."""
-    return np.asarray(V[:, linear_sum_assignment(-np.abs(all_rows.T @ V))[1]] != 0)
+    return np.asarray(V[:, scipy.optimize.linear_sum_assignment(-np.abs(all_rows.T @ V))[1]] != 0)
 
 
 def _check_threshold(threshold: Any) -> None:
