@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 
 import numpy as np
 import scipy.linalg
 
 from .._util.arrays import EPS, Array, Rows, is_sparse, row_slices
-from .._util.threads import calm_threads
+from .._util.threads import single_thread, worker_count
 from ..blocks import Indices
 from ..groups import Groups
 from ..moments import DenseScatter, Moments
@@ -167,20 +168,23 @@ def chunk_moments(group: GroupRows, chunks: Indices, basis: Array | None) -> Chu
         means = np.array([mean for _, mean, _ in found]) / scale
         scatters = np.array([scatter for _, _, scatter in found]) / scale / scale[:, None]
         return ChunkMoments(counts, means, means, scatters, np.einsum("cii->c", scatters))
-    # Products of single chunks; threads help in large tables only.
-    with calm_threads(rows.size * p / 100):
-        for chunk in np.flatnonzero(counts):
-            part = rows[np.flatnonzero(chunks == chunk)]
-            own = GroupRows(part, storage(part).column_sums(part) / part.shape[0], scale)
-            means[chunk] = own.mean / scale
-            if basis is None:
-                coordinates[chunk], scatters[chunk] = means[chunk], own.scatter()
-                squares[chunk] = np.trace(scatters[chunk])
-            else:
-                coordinates[chunk] = means[chunk] @ basis
-                Z = own.coordinates(basis)
-                scatters[chunk] = Z.T @ Z
-                squares[chunk] = np.sum(storage(part).squares(part, own.mean) / scale**2)
+
+    def fill(chunk: int) -> None:
+        part = rows[np.flatnonzero(chunks == chunk)]
+        own = GroupRows(part, storage(part).column_sums(part) / part.shape[0], scale)
+        means[chunk] = own.mean / scale
+        if basis is None:
+            coordinates[chunk], scatters[chunk] = means[chunk], own.scatter()
+            squares[chunk] = np.trace(scatters[chunk])
+        else:
+            coordinates[chunk] = means[chunk] @ basis
+            Z = own.coordinates(basis)
+            scatters[chunk] = Z.T @ Z
+            squares[chunk] = np.sum(storage(part).squares(part, own.mean) / scale**2)
+
+    workers = 1 if isinstance(rows, Blocked) else worker_count(rows.size * p // 100)  # files are read by one
+    with single_thread(), ThreadPoolExecutor(workers) as pool:
+        list(pool.map(fill, np.flatnonzero(counts)))
     with np.errstate(over="ignore"):
         total = squares.sum() + counts @ np.sum((means - counts @ means / counts.sum()) ** 2, axis=1)
     if not np.isfinite(total):
