@@ -48,14 +48,11 @@ def test_what_is_put_off_is_executed_when_it_is_used(use):
     subprocess.run([sys.executable, "-c", START + USES[use] + checked], check=True, timeout=120)
 
 
-def test_a_command_does_not_execute_it(tmp_path):
-    rng = np.random.default_rng(0)
-    for name in ("cases", "controls"):
-        np.savetxt(tmp_path / f"{name}.csv", rng.standard_normal((40, 4)), delimiter=",", header="a,b,c,d", comments="")
-    fit = ["fit", "cases.csv", "--background", "controls.csv", "-o", "model.npz", "--quiet"]
+def test_a_command_does_not_execute_it(folder):
+    fit = ["fit", "cases.csv", "--background", "controls.csv", "-o", "results", "--quiet"]
     code = f"import sys; from contrapca.cli._main import main; assert main({fit}) == 0"
     checked = "; assert not {'scipy.stats._stats_py', 'scipy.optimize._optimize'} & set(sys.modules)"
-    subprocess.run([sys.executable, "-c", code + checked], cwd=tmp_path, check=True, timeout=120)
+    subprocess.run([sys.executable, "-c", code + checked], cwd=folder, check=True, timeout=120)
 
 
 def test_a_package_that_fails_is_imported_again(tmp_path, monkeypatch):
