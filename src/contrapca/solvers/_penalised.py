@@ -194,5 +194,5 @@ def _newton(B: Array, y: Array, weight: float) -> tuple[Array, Array, Array] | N
 
 
 def _objective(block: Array, support: Indices, y: Array, weight: float) -> float:
-    """y'B y - 2 weight |y|_1 of entries y on some of the features of a block."""
-    return float(y @ block[np.ix_(support, support)] @ y - 2 * weight * np.abs(y).sum())
+    """What is maximised, of entries y on some of the features of a block."""
+    return _total(y, block[np.ix_(support, support)] @ y, weight)
