@@ -10,19 +10,35 @@ import threading
 from collections.abc import Iterator
 from typing import Any
 
-SELDOM_USED = ("scipy.stats", "scipy.optimize")  # imported by scikit-learn and here: as long as all other imports
+# Imported by scikit-learn, SciPy and here, and as long as all other imports.
+SELDOM_USED = (
+    "numpy.f2py",
+    "numpy.testing",
+    "scipy.fft",
+    "scipy.io",
+    "scipy.optimize",
+    "scipy.stats",
+)
+UNUSED = "pandas"  # imported by scikit-learn where it is installed; it knows tables of pandas without that
 
 
 @contextlib.contextmanager
 def quick_imports() -> Iterator[None]:
-    """Import without garbage collection, a tenth of the time, and without executing what is seldom used."""
+    """Import without garbage collection, a tenth of the time, and without executing what is seldom used.
+
+    A None among the modules makes Python say that there is no such module.
+    """
     for package in SELDOM_USED:
         defer(package)
-    collecting = gc.isenabled()
+    collecting, hidden = gc.isenabled(), UNUSED not in sys.modules
     gc.disable()
+    if hidden:
+        sys.modules[UNUSED] = None  # type: ignore[assignment]
     try:
         yield
     finally:
+        if hidden:
+            del sys.modules[UNUSED]
         if collecting:
             gc.enable()
 
@@ -53,8 +69,12 @@ def defer(name: str) -> None:
                     raise
                 finally:
                     executing = False
-                del package.__getattr__
+                if package.__getattr__ is execute:  # the package may have one of its own
+                    del package.__getattr__
         return getattr(package, attribute)
 
     package.__getattr__ = execute  # type: ignore[method-assign]
     sys.modules[name] = package
+    parent, _, own = name.rpartition(".")
+    if parent:
+        setattr(sys.modules[parent], own, package)
