@@ -42,7 +42,7 @@ def test_frames(values):
     V = sample_frames(np.array(values), 2, sweeps, 100, np.random.default_rng(0))
     np.testing.assert_allclose(np.swapaxes(V, 1, 2) @ V, np.broadcast_to(np.eye(2), (sweeps, 2, 2)), atol=1e-10)
     projector = np.sum(V**2, axis=2)
-    effective = diagnostics.ess_mean(projector[None])
+    effective = diagnostics.effective_size(diagnostics.split_chains(projector[None]))
     expected = 1 - oracles.bingham_second_moments(values, sign=-1)
     assert np.abs(scores(projector, expected, effective)).max() < 4.5
     off = 1 - oracles.bingham_second_moments(np.array(values) * 1.4, sign=-1)

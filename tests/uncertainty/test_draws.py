@@ -79,7 +79,9 @@ def test_diagnostics_against_arviz(rho, need):
     theirs = arviz.convert_to_dataset({"x": x})
     np.testing.assert_allclose(diagnostics.r_hat(x), arviz.rhat(theirs)["x"].values, rtol=1e-8)
     np.testing.assert_allclose(diagnostics.ess_bulk(x), arviz.ess(theirs)["x"].values, rtol=0.02)
-    np.testing.assert_allclose(diagnostics.ess_mean(x), arviz.ess(theirs, method="mean")["x"].values, rtol=0.02)
+    np.testing.assert_allclose(
+        diagnostics.effective_size(diagnostics.split_chains(x)), arviz.ess(theirs, method="mean")["x"].values, rtol=0.02
+    )
 
 
 def test_diagnostics_of_constants():

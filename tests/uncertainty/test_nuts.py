@@ -56,7 +56,7 @@ def long_run(_engine):
 
 def standard_scores(found, expected):
     """(mean of draws - expected) / Monte-Carlo standard error, for draws (chains, draws, k)."""
-    error = found.std(axis=(0, 1)) / np.sqrt(diagnostics.ess_mean(found))
+    error = found.std(axis=(0, 1)) / np.sqrt(diagnostics.effective_size(diagnostics.split_chains(found)))
     return (found.mean(axis=(0, 1)) - expected) / error
 
 

@@ -46,11 +46,6 @@ def ess_bulk(x: Array) -> Array:
     return effective_size(split_chains(rank_normalised(x)))
 
 
-def ess_mean(x: Array) -> Array:
-    """Effective number of draws for the mean; sd / sqrt of it is the Monte-Carlo standard error."""
-    return effective_size(split_chains(x))
-
-
 def effective_size(x: Array) -> Array:
     """Effective number of independent draws, by Geyer's initial monotone sequence, for draws (chains, draws, ...)."""
     chains, draws = x.shape[:2]
