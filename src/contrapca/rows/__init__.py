@@ -137,7 +137,7 @@ def opened(table: Any, memory_limit: Any = None) -> Any:
     """
     if isinstance(table, Blocked):
         return table
-    if _library(table) == "dask":
+    if library_of(type(table)) == "dask":
         from ._dask import DaskRows
 
         return DaskRows(table)
@@ -164,12 +164,8 @@ def map_rows(array: Any, function: Callable[[Rows], Array], n_columns: int | Non
     return _dask.map_rows(array, function, n_columns)
 
 
-def _library(table: Any) -> str:
-    return type(table).__module__.partition(".")[0]
-
-
 def _is_source(table: Any) -> bool:
-    return isinstance(table, str | os.PathLike | np.memmap) or _library(table) in ON_DISK
+    return isinstance(table, str | os.PathLike | np.memmap) or library_of(type(table)) in ON_DISK
 
 
 def _serves_as_array(table: Any) -> bool:
@@ -184,7 +180,7 @@ def _part(one: Any) -> Any:
     if isinstance(one, np.memmap):
         return one
     if not isinstance(one, str | os.PathLike):
-        found = import_module(f"{__name__}._{_library(one)}").source(one)
+        found = import_module(f"{__name__}._{library_of(type(one))}").source(one)
         if found is None:
             raise TableFileError(
                 f"{one!r} is not a table: pass an array of two dimensions, or a group with a CSR matrix."
