@@ -17,7 +17,7 @@ from .._util.text import listed
 from ..covariates import Regression
 from ..exceptions import GroupError
 from ..groups import canonical, check_device_table, column_means, without_mask
-from ..rows import Blocked, opened
+from ..rows import Blocked, is_kept, opened
 
 
 def rows(self: Any, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
@@ -57,9 +57,11 @@ def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
         validate_data(self, rows, reset=False, skip_check_array=True)
         return rows, self._has_missing(rows)
     X = opened(X)
-    checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
     if isinstance(X, Blocked):
         return self._state.units.foreground.check(X, allow_missing=self._state.model is not None)
+    checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+    if is_kept(X):
+        checks = {"skip_check_array": True}
     rows = canonical(validate_data(self, without_mask(X), reset=False, **checks))
     return rows, self._has_missing(rows)
 

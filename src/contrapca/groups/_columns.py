@@ -17,9 +17,9 @@ def unconvertible_columns(table: Any) -> str:
     """The names (or numbers) of columns that do not convert to float; empty for numeric tables."""
     if getattr(table, "ndim", 2) != 2 or not hasattr(table, "shape") or is_sparse(table):
         return ""
-    names = column_names(table)
+    names, values = column_names(table), np.asarray(table)
     bad = []
-    for j, column in enumerate(np.asarray(table).T):
+    for j, column in enumerate(values.T if values.ndim == 2 else []):
         if column.dtype == object:
             column = np.array([np.nan if is_missing(value) else value for value in column], dtype=object)
         try:

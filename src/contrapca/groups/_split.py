@@ -25,7 +25,7 @@ from ..backgrounds import (
     named_backgrounds,
 )
 from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
-from ..rows import Blocked, is_storage, opened, storage
+from ..rows import Blocked, is_kept, opened, storage
 from ._columns import check_same_columns, column_names, unconvertible_columns
 from ._groups import Groups, Tables, feature_label
 
@@ -49,7 +49,7 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
         raise ValueError(COMPLEX.format(table.dtype))
     if hasattr(table, "scatter"):
         raise TypeError(f"{name} needs rows, but the {group} was given as moments: pass the table.")
-    if not isinstance(table, np.ndarray) and not is_sparse(table) and is_storage(table):
+    if is_kept(table):
         return table
     table = without_mask(table)
     try:

@@ -1,8 +1,9 @@
 """Where rows are read: reducing them to moments, and applying a model to them, block by block.
 
-All that the rest of the package does with rows is done by the functions of `Storage`. Each kind of rows has one module
-with them, named after the library that its type comes from: `_numpy` for arrays and memory maps, `_scipy` for CSR
-matrices; `_array_api` serves several libraries. A module `_dask` would serve dask arrays without a change elsewhere.
+All computations with rows are done by the functions of `Storage`. Each kind of rows has one module with them, named
+after the library that its type comes from: `_numpy` for arrays and memory maps, `_scipy` for CSR matrices; `_array_api`
+serves several libraries, and `_blocked` all rows that are not in memory. Besides, rows have `shape` and `dtype`, and
+take slices rows[a:b, :] and masks rows[mask].
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array, Rows, available_memory, row_slices
+from .._util.arrays import Array, Rows, available_memory, is_sparse, row_slices
 from .._util.devices import LIBRARIES, library_of
 from .._util.memory import bytes_of, in_words
 from ..exceptions import GroupError, TableFileError
@@ -98,10 +99,10 @@ def _module(kind: Any) -> Storage | None:
     return None
 
 
-def is_storage(table: Any) -> bool:
-    """Whether a table is of a kind that is used as it is; others are converted to arrays first."""
+def is_kept(table: Any) -> bool:
+    """Whether a table is of a kind that is used as it is; others are made arrays or CSR matrices, and checked."""
     kind: Any = type(table)
-    return _module(kind) is not None
+    return not isinstance(table, np.ndarray) and not is_sparse(table) and _module(kind) is not None
 
 
 def storage(rows: Rows) -> Storage:
