@@ -15,7 +15,21 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from conftest import make_groups
-from contrapca import CLVM, CPCA, PCPCA, PPCA, GammaSearch, Moments, contrast_path, gamma_limits, report
+from contrapca import (
+    CLVM,
+    CPCA,
+    PCPCA,
+    PPCA,
+    ContraPCA,
+    GammaSearch,
+    Moments,
+    RatioPCA,
+    SparseCPCA,
+    contrast_path,
+    gamma_limits,
+    load,
+    report,
+)
 from contrapca.estimators import Decomposition
 from contrapca.reporting import summarize
 from contrapca.rows import _numpy as dense_rows
@@ -176,6 +190,27 @@ def test_auto_computes_its_bound_once():
     assert found["masked_bound"] == found.total() == 1
 
 
+@pytest.mark.parametrize("gamma", ["auto", "budget"])
+@pytest.mark.parametrize("kind", [CPCA(1), SparseCPCA(1, sparsity=3)], ids=["CPCA", "SparseCPCA"])
+@pytest.mark.filterwarnings("ignore:.*leaves no contrast")
+def test_a_limit_that_cpca_needs_is_kept(kind, gamma, tmp_path):
+    with calls("cpca_limit") as found:
+        model = clone(kind).set_params(gamma=gamma).fit(X, background=Y)
+    assert found.total() == 1
+    assert model.gamma_max_ == pytest.approx(gamma_limits(X, background=Y, n_components=1).cpca)
+    assert not model.gamma_max_is_bound_
+    model.save(tmp_path / "model.npz")
+    assert load(tmp_path / "model.npz").gamma_max_ == model.gamma_max_
+
+
+def test_a_fit_leaves_nothing_of_the_one_before():
+    model = ContraPCA(2, gamma=0).fit(X)
+    assert hasattr(model, "eigenvalues_")
+    model.set_params(gamma="auto").fit(X, background=Y)
+    fresh = ContraPCA(2).fit(X, background=Y)
+    assert vars(model).keys() == vars(fresh).keys()
+
+
 def test_no_limit_is_computed_where_none_is_needed():
     with calls(*LIMITS, "cpca_limit", "masked_bound") as found:
         for kind in (PCPCA, CPCA):
@@ -275,6 +310,11 @@ OTHER = {
     "n_foreground": 3,
     "n_latent": 4,
     "axes": "contrast",
+    "ridge": 7.0,
+    "end": "background",
+    "orthogonal": True,
+    "sparsity": 2,
+    "penalty": 0.1,
 }
 
 
@@ -312,14 +352,33 @@ def said(model):
 
 
 @pytest.mark.parametrize("scale", [pytest.param(None, marks=pytest.mark.slow), "pooled"])
-@pytest.mark.parametrize("kind", [PPCA(2), CPCA(2), PCPCA(2, gamma=0.1), PCPCA(2), CLVM(2, 2)], ids=str)
+@pytest.mark.parametrize(
+    "kind",
+    [
+        PPCA(2),
+        CPCA(2),
+        PCPCA(2, gamma=0.1),
+        PCPCA(2),
+        CLVM(2, 2),
+        ContraPCA(2),
+        RatioPCA(2),
+        SparseCPCA(2, sparsity=3, gamma=0.1),
+    ],
+    ids=str,
+)
 @pytest.mark.filterwarnings("ignore:DO NOT TRUST")
-def test_parameters_set_after_the_fit_change_nothing_fitted(kind, scale):
+def test_parameters_set_after_the_fit_change_nothing_fitted(kind, scale, tmp_path):
     model = fit(with_scale(kind, scale), X, Y)
     before = said(model)
-    for name in model.get_params():
+    parameters = model.get_params()
+    for name in parameters:
         model.set_params(**{name: OTHER[name]})
     after = said(model)
+    model.save(tmp_path / "model.npz")
+    saved = load(tmp_path / "model.npz")
+    assert saved.get_params() == parameters
+    for name in ("components_", "ratios_", "ridge_"):
+        np.testing.assert_array_equal(getattr(saved, name, None), getattr(model, name, None))
     assert after.keys() == before.keys()
     for name, value in before.items():
         np.testing.assert_array_equal(after[name], value, err_msg=name)
@@ -356,7 +415,9 @@ def test_parameters_set_after_the_fit_do_not_change_how_its_rows_are_read():
     rows, group = np.vstack([X, Y]), np.repeat([0, 1], [len(X), len(Y)])
     model = CPCA(2, gamma=0.1, background_label=1).fit(rows, group)
     before = model.bootstrap(rows, group, n_resamples=20, random_state=0)
+    scored = model.score(rows, group) if hasattr(model, "score") else None
     after = model.set_params(background_label=0).bootstrap(rows, group, n_resamples=20, random_state=0)
+    assert scored is None or model.score(rows, group) == scored
     np.testing.assert_array_equal(after.loadings, before.loadings)
 
 

@@ -48,6 +48,7 @@ FACTS = {
     "auto_gamma": NEGATIVE,
     "solved": (1.5, *NEGATIVE),
     "limit_is_bound": (1, *ANYTHING_ELSE),
+    "at_limit": (1, *ANYTHING_ELSE),
     "gamma_max_is_bound": (1, *ANYTHING_ELSE),
     "model.sigma2": NOT_POSITIVE,
     "background_model.sigma2": NOT_POSITIVE,

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from conftest import make_groups
-from contrapca import PCPCA, ContraPCA, load
+from contrapca import CPCA, PCPCA, ContraPCA, GammaSearch, contrast_path, load
 from contrapca.rows import storage
 from contrapca.rows._scipy import MIN_TOGETHER
 from contrapca.uncertainty._intervals import corrected_log_interval, normal_interval
@@ -92,6 +92,24 @@ def test_refits_with_missing_values_succeed_at_the_default():
 
 
 # ---------------------------------------------------------------------- intervals
+
+
+def test_a_model_of_a_path_is_refitted_like_one_whose_gamma_was_given(tmp_path):
+    X, Y = make_groups(150, 120, 12)
+    path = contrast_path(PCPCA(2), X, background=Y, gammas=[0.0, 0.2])
+    path.model(0.2).save(tmp_path / "model.npz")
+    expected = PCPCA(2, gamma=0.2).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=20, **QUIET)
+    for model in (path.model(0.2), load(tmp_path / "model.npz")):
+        found = model.bootstrap(X, background=Y, n_resamples=20, **QUIET)
+        np.testing.assert_allclose(found.loadings, expected.loadings, atol=1e-8)
+        assert found.noise_interval()[0] < found.noise_interval()[1]
+
+
+def test_a_gamma_without_a_limit_does_not_keep_refits_from_succeeding():
+    X, Y = make_groups(60, 40, 100)
+    best = GammaSearch(CPCA(2), n_folds=3).fit(X, background=Y).best_estimator_
+    assert np.isinf(best.gamma_max_)
+    assert best.bootstrap(X, background=Y, n_resamples=20, **QUIET).failures == 0
 
 
 def test_intervals_of_loadings_are_around_the_estimate():

@@ -142,10 +142,10 @@ def bootstrap(
         raise TypeError("bootstrap() resamples rows, and moments have none: pass the tables of the fit.")
     weights = None if tables.incomplete else tables.totals
     check_same_tables(tables.means, self._state.units, weights=weights, gls=self._parameters.get("mean") == "gls")
-    assert self._method is not None
+    method = type(self)(**self._parameters)._method  # set_params may have changed it since
     given = {"blocks": blocks, "background_blocks": background_blocks, "pairs": (pairs, background_pairs)}
     settings: dict[str, Any] = {"n": n_resamples, "random_state": random_state, "progress": progress}
-    return resample(tables, self._state, self._method, **given, **settings)
+    return resample(tables, self._state, method, **given, **settings)
 
 
 def check_same_data(data: Complete | Incomplete, fitted: Groups[Units], *, gls: bool = False) -> None:

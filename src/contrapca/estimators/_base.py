@@ -151,15 +151,15 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return 0.0
 
     def _with_fit(self, fit: Fit) -> Self:
-        """Set the attributes of a fit, with arrays in the float type of the foreground."""
+        """Set the attributes of a fit, arrays in the float type of the foreground; leave none of a fit before."""
+        for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
+            delattr(self, name)
         self._state, self._parameters = fit, self.get_params(deep=False)
         self._place: Any = None  # an array of the library and on the device of the fit's rows, if that is not NumPy
         dtype, units = fit.units.foreground.dtype, fit.units
         self.n_features_in_ = fit.components.shape[0]
         if units.foreground.names is not None:
             self.feature_names_in_ = np.array(units.foreground.names, dtype=object)
-        elif hasattr(self, "feature_names_in_"):
-            del self.feature_names_in_
         self.components_ = fit.components.T.astype(dtype, copy=False)
         for name, value in (("mean", "mean"), ("scale", "scale"), ("feature_variance", "variance")):
             arrays = units.map(attrgetter(value))
@@ -174,8 +174,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.background_variance_ratio_ = of_backgrounds(shares, dtype)
         self.n_iter_ = fit.n_iter
         self.solver_ = fit.solver
-        for name in ("covariate_names_", "covariate_coefficients_"):
-            self.__dict__.pop(name, None)
         if fit.covariates is not None:
             self.covariate_names_ = np.array(fit.covariates.names, dtype=object)
             self.covariate_coefficients_ = fit.covariates.coefficients.astype(dtype, copy=False)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, ClassVar
 
 import numpy as np
@@ -29,19 +30,23 @@ class ContrastOfVariances(Contrastive):
         return isinstance(self.gamma, str) and self.gamma == "budget"
 
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
-        return self._solve(*self._chosen(tables, data, gamma))
+        data, gamma, limit = self._chosen(tables, data, gamma)
+        fit = self._solve(data, gamma)
+        return fit if limit is None else replace(fit, limit=limit)
 
     def _chosen(
         self, tables: Tables, data: Complete | Incomplete, gamma: float | None
-    ) -> tuple[Complete, float | None]:
-        """The gamma to use, and the data with the part of each background in it."""
+    ) -> tuple[Complete, float | None, float | None]:
+        """The data with the part of each background in gamma, the gamma to use, and its limit, if that was needed."""
         assert isinstance(data, Complete)
         if gamma is None and self._has_budget:
             return budgeted(data, self.n_components)
-        return data, self._held_out_gamma(tables, data) if gamma is None and self._holds_out else gamma
+        if gamma is None and self._holds_out:
+            return data, *self._held_out_gamma(tables, data)
+        return data, gamma, None
 
-    def _held_out_gamma(self, tables: Tables, data: Complete) -> float:
-        """The gamma that "auto" chooses; the same on every run."""
+    def _held_out_gamma(self, tables: Tables, data: Complete) -> tuple[float, float]:
+        """The gamma that "auto" chooses, the same on every run, and its limit."""
         if isinstance(tables.rows.foreground, Moments):
             raise ValueError(
                 f"{type(self).__name__}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "

@@ -301,7 +301,7 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             Written atomically; an existing file is overwritten.
         """
         check_is_fitted(self)
-        write_archive(path, **saved(type(self)(**self._parameters), self._state))
+        write_archive(path, **saved(self._parameters, self._state))
 
     @classmethod
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:
@@ -332,7 +332,7 @@ def _in_kernel(error: NonFiniteError) -> ValueError:
     )
 
 
-def saved(estimator: KernelCPCA, fit: KernelFit) -> dict[str, Any]:
+def saved(parameters: Mapping[str, Any], fit: KernelFit) -> dict[str, Any]:
     """What is saved of a fitted model: the arguments of `write_archive`."""
     arrays = {name: getattr(fit, name) for name in ARRAYS}
     labels = prefixes(len(fit.units))
@@ -343,7 +343,7 @@ def saved(estimator: KernelCPCA, fit: KernelFit) -> dict[str, Any]:
         for name, total, units in zip(fit.units.names, fit.totals, fit.units, strict=True)
     ]
     facts = {"kernel": asdict(fit.kernel), "gamma": fit.gamma, "groups": groups, "mix": fit.units.mix}
-    facts |= {"parameters": plain_parameters(estimator)}
+    facts |= {"parameters": plain_parameters(parameters)}
     return {"kind": "KernelCPCA", "facts": facts, "arrays": arrays, "names": fit.units.foreground.names}
 
 

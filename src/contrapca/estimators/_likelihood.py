@@ -118,12 +118,13 @@ class Likelihood(Decomposition):
         log_likelihood: Any = self.score_samples(X, covariates=covariates)
         if hasattr(log_likelihood, "compute"):  # a dask array
             log_likelihood = log_likelihood.compute()
-        if y is not None and self.background_label is not None:
-            groups, _ = label_groups(y, self.background_label, log_likelihood.shape[0])
+        label = self._parameters.get("background_label")
+        if y is not None and label is not None:
+            groups, _ = label_groups(y, label, log_likelihood.shape[0])
             log_likelihood = chosen(log_likelihood, groups == 0)
             if log_likelihood.shape[0] == 0:
                 raise ValueError(
-                    f"All rows have the background label {self.background_label!r}: nothing to score. "
+                    f"All rows have the background label {label!r}: nothing to score. "
                     "In cross-validation, use a splitter that mixes the groups, such as StratifiedKFold."
                 )
         return float(namespace(log_likelihood).mean(log_likelihood))

@@ -69,8 +69,9 @@ def saved_fit(estimator: Any, fit: Fit) -> dict[str, Any]:
         "mix": fit.units.mix,
         "solver": [fit.solver.name, fit.solver.reason],
         "limit_is_bound": fit.limit_is_bound,
+        "at_limit": fit.at_limit,
         "gamma_search": fit.gamma_search,
-        "parameters": plain_parameters(estimator),
+        "parameters": plain_parameters(estimator._parameters),
     }
     return {
         "kind": type(estimator).__name__,
@@ -112,13 +113,13 @@ def restored_totals(facts: Mapping[str, Any], units: Groups[Units]) -> Groups[fl
     return units.like(float(check_number(group, "total", 0, LARGEST)) for group in facts["groups"])
 
 
-def plain_parameters(estimator: Any) -> dict[str, Any]:
+def plain_parameters(parameters: Mapping[str, Any]) -> dict[str, Any]:
     """The parameters of an estimator as JSON-compatible values."""
-    return {name: _plain(name, value) for name, value in estimator.get_params(deep=False).items()}
+    return {name: _plain(name, value) for name, value in parameters.items()}
 
 
 def _plain(name: str, value: Any) -> Any:
-    """A parameter as a JSON-compatible value."""
+    """A parameter as a JSON-compatible value; None for a random generator, which is of use for another fit only."""
     if isinstance(value, np.generic):
         value = value.item()
     if value is None or isinstance(value, str | bool | int | float):
@@ -127,10 +128,9 @@ def _plain(name: str, value: Any) -> Any:
         return {str(key): _plain(name, inner) for key, inner in value.items()}
     if isinstance(value, list | tuple | np.ndarray):
         return [_plain(name, inner) for inner in value]
-    raise TypeError(
-        f"{name}={value!r} cannot be saved: only text, numbers and None can, and lists and dicts of them. "
-        f"Use set_params({name}=None) before save."
-    )
+    if name == "random_state":
+        return None
+    raise TypeError(f"{name}={value!r} cannot be saved: only text, numbers and None can, and lists and dicts of them.")
 
 
 def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names: tuple[str, ...] | None) -> Fit:
@@ -163,6 +163,7 @@ def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names:
         n_iter=check_count_of(facts, "n_iter"),
         limit=None if facts["limit"] is None else check_number(facts, "limit", 0),
         limit_is_bound=check_switch(facts, "limit_is_bound"),
+        at_limit=check_switch(facts, "at_limit"),
         gamma_search=[
             {"gamma": float(check_number(step, "gamma", 0)), "outcome": str(step["outcome"])}
             for step in facts["gamma_search"]

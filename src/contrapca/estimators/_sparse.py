@@ -121,11 +121,11 @@ class SparseCPCA(ContrastOfVariances):
 
     def _chosen(
         self, tables: Tables, data: Complete | Incomplete, gamma: float | None
-    ) -> tuple[Complete, float | None]:
-        found, chosen = super()._chosen(tables, data, gamma)
+    ) -> tuple[Complete, float | None, float | None]:
+        found, chosen, limit = super()._chosen(tables, data, gamma)
         if gamma is None and chosen is not None:
             chosen = gamma_with_contrast(found, self._method, self._latents(), chosen)
-        return found, chosen
+        return found, chosen, limit
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         refuse_devices(tables, type(self).__name__)

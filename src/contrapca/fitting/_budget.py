@@ -14,15 +14,19 @@ LEAST = 1e-6  # of a background's budget, relative to the mean variance of eithe
 CLOSEST = 1e-3  # how near the limit of gamma it may come
 
 
-def budgeted(data: Complete, d: int) -> tuple[Complete, float]:
-    """The data with the part of gamma that each background needs, and gamma, the sum over the backgrounds."""
+def budgeted(data: Complete, d: int) -> tuple[Complete, float, float | None]:
+    """The data with the part of gamma that each background needs; gamma, the sum over the backgrounds; and its limit,
+    if that was needed."""
     groups = data.groups
     tau = budget_strengths(groups, d, [_budget(group, groups) for group in groups.backgrounds]).strengths
     gamma = float(tau.sum())
     if gamma > 0 and tau.size > 1:
         mix = tuple((tau / gamma).tolist())
         data = replace(data, groups=replace(groups, mix=mix), units=replace(data.units, mix=mix))
-    return data, min(gamma, (1 - CLOSEST) * cpca_limit(data.groups, d)) if gamma > 0 else 0.0
+    if gamma <= 0:
+        return data, 0.0, None
+    limit = cpca_limit(data.groups, d)
+    return data, min(gamma, (1 - CLOSEST) * limit), limit
 
 
 def _budget(group: Moments, groups: Groups[Moments]) -> float:

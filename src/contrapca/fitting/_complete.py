@@ -39,7 +39,7 @@ def fit_complete(data: Complete, method: Method, latents: Latents, gamma: float 
     fit = solve_complete(data, method, latents, gamma, start)
     if fit is None:
         raise infeasible(groups, method, latents.rank, gamma)
-    return fit if limit is None else replace(fit, limit=limit)
+    return fit if limit is None else replace(fit, limit=limit, at_limit=True)
 
 
 def _given_way(wanted: int, possible: int, gamma: float) -> int:

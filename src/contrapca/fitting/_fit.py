@@ -105,6 +105,8 @@ class Fit:
         Limit of gamma, if it was computed.
     limit_is_bound : bool
         Whether that is only an upper bound, because values are missing.
+    at_limit : bool
+        Whether gamma was chosen as a fraction of the limit.
     history : ndarray of shape (n_iter + 1,)
         The objective after each iteration; a single value for the closed form.
     init_objectives : ndarray of shape (n_init,)
@@ -130,6 +132,7 @@ class Fit:
     background_model: LatentGaussian | None = None
     limit: float | None = None
     limit_is_bound: bool = False
+    at_limit: bool = False
     history: Array = field(default_factory=lambda: np.empty(0))
     init_objectives: Array = field(default_factory=lambda: np.empty(0))
     gamma_search: list[Step] = field(default_factory=list)

@@ -205,8 +205,8 @@ def one_error_rule(gammas: Array, found: HeldOut) -> int:
 
 def contrast_gamma(
     folds: Sequence[Fold], collected: Callable[[Any], Complete], data: Complete, method: Method, latents: Latents
-) -> float:
-    """The gamma of a method's own range that held-out contrast chooses, with the one-standard-error rule.
+) -> tuple[float, float]:
+    """The gamma that held-out contrast chooses from a method's own range (one-standard-error rule), and its limit.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def contrast_gamma(
         raise RankError(latents.rank)
     gammas = method.grid(limit, POINTS)
     found = held_out(folds, lambda tables: path_directions(collected(tables), method, latents, gammas))
-    return float(gammas[one_error_rule(gammas, found)])
+    return float(gammas[one_error_rule(gammas, found)]), limit
 
 
 def gamma_with_contrast(data: Complete, method: Method, latents: Latents, gamma: float) -> float:

@@ -45,7 +45,8 @@ def saved_path(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
         facts["groups"].append({"name": name, "total": path.totals[name]} | path.units[name].facts())
     save_model("background_model", path.background_model, facts, arrays)
     facts |= {"gamma_max_is_bound": path.gamma_max_is_bound, "solved": path.solved, "mix": path.units.mix}
-    facts |= {"estimator": type(path.estimator).__name__, "parameters": plain_parameters(path.estimator)}
+    parameters = plain_parameters(path.estimator.get_params(deep=False))
+    facts |= {"estimator": type(path.estimator).__name__, "parameters": parameters}
     for name in ("gamma_max", "auto_gamma"):
         facts[name] = getattr(path, name) if np.isfinite(getattr(path, name)) else None
     return facts, arrays

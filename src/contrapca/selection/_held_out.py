@@ -269,7 +269,7 @@ def chosen_gamma(model: Any, folds: Sequence[Fold], data: Complete) -> float:
     latents = resolved(data, model._latents())
     few = isinstance(model, SparseCPCA)
     method = CPCA_METHOD if few else model._method
-    gamma = contrast_gamma(folds, lambda tables: collected(model, tables), data, method, latents)
+    gamma, _ = contrast_gamma(folds, lambda tables: collected(model, tables), data, method, latents)
     return gamma_with_contrast(data, model._method, latents, gamma) if few else gamma
 
 

@@ -148,8 +148,8 @@ def _aligned(W: Array, estimate: Array, k: int) -> Array:
 
 
 def _own_limit(fit: Fit) -> float | None:
-    """The limit of gamma, if refits take the same part of theirs; None or 0 if they take the gamma of the fit."""
-    return None if fit.limit_is_bound else fit.limit
+    """The limit of gamma, if refits take the same part of theirs; None if they take the gamma of the fit."""
+    return fit.limit if fit.at_limit and not fit.limit_is_bound else None
 
 
 def _complete_refits(tables: Tables, fit: Fit, method: Method) -> Refits:
