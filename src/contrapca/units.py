@@ -65,6 +65,11 @@ class Units:
         found = [function(storage(block).scaled(block, self.scale)) for block in blocks(rows)]
         return stacked([cast(part, rows) for part in found])
 
+    def project(self, rows: Rows, P: Array) -> Array:
+        """(x - mean) P of each row x in model units, for P of shape (D, k), in the rows' float type, shape (n, k)."""
+        origin = self.origin
+        return self.apply(lambda block: storage(block).centred_product(block, origin, P), rows)
+
     def undo(self, rows: Array) -> Array:
         """Convert rows from model to original units, in the float type of the fit; on a device in the rows' own."""
         if on_device(rows):

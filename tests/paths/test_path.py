@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA, ContraPCA, Moments, contrast_path, gamma_limits, load
+from contrapca import CPCA, PCPCA, PPCA, ContraPCA, Moments, SparseCPCA, contrast_path, gamma_limits, load
 from contrapca._util.archive import read_archive, write_archive
 from contrapca.exceptions import InfeasibleGammaError, ModelFileError, NonFiniteError, RankError
 from contrapca.groups import Groups
@@ -20,6 +20,22 @@ from contrapca.solvers._path import has_no_more
 
 X, Y = make_groups(150, 120, 12)
 WIDE = make_groups(20, 15, 60, seed=1)
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [SparseCPCA(2, sparsity=3), SparseCPCA(2, penalty=0.3), SparseCPCA(2, sparsity=3, axes="contrast")],
+    ids=["sparsity", "penalty", "axes"],
+)
+def test_sparse_components_are_those_of_fits_with_the_same_features(estimator):
+    path = contrast_path(estimator, X, background=Y, gammas=6)
+    for gamma in path.gammas[:-1]:
+        if estimator.axes == "contrast" and gamma == 0:
+            continue  # without a contrast a fit shows other axes
+        fit = clone(estimator).set_params(gamma=gamma).fit(X, background=Y)
+        for found in (path.components(gamma), path.model(gamma).components_):
+            np.testing.assert_array_equal(found != 0, fit.components_ != 0)
+            np.testing.assert_allclose(found, fit.components_, atol=1e-10)
 
 
 @pytest.mark.parametrize("estimator", [PCPCA, CPCA])

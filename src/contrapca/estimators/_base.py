@@ -25,7 +25,7 @@ from ..fitting import Fit, Latents, Settings, fit_data
 from ..groups import Groups, Tables, check_device_table
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, Stream, collect, read
-from ..rows import Blocked, map_rows, opened, storage
+from ..rows import Blocked, map_rows, opened
 from ..units import Units, group_of
 from . import _again, _new_rows, _streaming
 from ._display import html_inner, mimebundle, summary_of_model
@@ -42,6 +42,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _takes_devices: ClassVar[bool] = True  # tables of torch and cupy
     _resampled: ClassVar[bool] = True  # whether there is a bootstrap
     _reduced: ClassVar[bool] = True  # whether few rows are replaced by coordinates in their span
+    _rotates: ClassVar[bool] = True  # whether rotated features give the same, rotated
+    _holds_out: ClassVar[bool] = False  # whether gamma="auto" is chosen on held-out rows
+    _has_budget: ClassVar[bool] = False  # whether gamma is chosen by a budget
     _scales: ClassVar[tuple[str | bool | None, ...]] = SCALES
     n_components: int
     scale: str | bool | None
@@ -256,8 +259,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _latent_means(self, rows: Rows, missing: bool, center: str) -> Array:
         units, fit = self._units(center), self._state
         if not missing:
-            P, origin = fit.projection, units.origin
-            return units.apply(lambda block: storage(block).centred_product(block, origin, P), rows)
+            return units.project(rows, fit.projection)
         assert fit.model is not None
         model = replace(fit.model, mean=units.origin)
         return units.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)

@@ -66,6 +66,7 @@ class CLVM(Likelihood):
     _method = None
     _resampled = False
     _takes_missing = False
+    _rotates = False  # features are told apart
 
     def __init__(
         self,

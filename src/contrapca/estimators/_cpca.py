@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, ClassVar
+from typing import Any
 
 import numpy as np
 
@@ -20,13 +20,13 @@ class ContrastOfVariances(Contrastive):
 
     _method = CPCA_METHOD
     _takes_missing = False
-    _holds_out: ClassVar[bool] = True  # whether gamma="auto" is chosen on held-out rows
+    _holds_out = True
 
     def _strength(self) -> float | None:
         return None if self._has_budget else super()._strength()
 
     @property
-    def _has_budget(self) -> bool:
+    def _has_budget(self) -> bool:  # type: ignore[override]
         return isinstance(self.gamma, str) and self.gamma == "budget"
 
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:

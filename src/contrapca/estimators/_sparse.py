@@ -92,7 +92,7 @@ class SparseCPCA(ContrastOfVariances):
 
     _takes_devices = False
     _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here
-    _reduced = False  # features count one by one
+    _reduced = _rotates = False  # features count one by one
 
     @property
     def _holds_out(self) -> bool:  # type: ignore[override]

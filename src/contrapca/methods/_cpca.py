@@ -25,6 +25,7 @@ class Cpca:
 
     name: str = "cpca"
     has_likelihood: bool = False
+    logarithmic: bool = True
 
     def limit(self, groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[float, Array | None]:
         return cpca_limit(groups, d), None

@@ -19,6 +19,8 @@ class Method(Protocol):
     name : str
     has_likelihood : bool
         Whether there is a probability model, which missing values, densities and samples need.
+    logarithmic : bool
+        Whether the default grid of gammas is evenly spaced on a logarithmic scale.
     """
 
     @property
@@ -26,6 +28,9 @@ class Method(Protocol):
 
     @property
     def has_likelihood(self) -> bool: ...
+
+    @property
+    def logarithmic(self) -> bool: ...
 
     def limit(self, groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[float, Array | None]:
         """The exact limit of gamma' (0 if the foreground's rank is at most d), and vectors near the solution there.

@@ -23,6 +23,7 @@ class Pcpca:
 
     name: str = "pcpca"
     has_likelihood: bool = True
+    logarithmic: bool = False
 
     limit = staticmethod(pcpca_limit)
     along = staticmethod(solve_path)

@@ -48,6 +48,7 @@ class Ratio:
     orthogonal: bool = False
     name: str = "ratio"
     has_likelihood: bool = False
+    logarithmic: bool = False
 
     def limit(self, groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[float, Array | None]:
         """1 where only a ridge makes the ratios finite, else the next number above it; 0 for too low a rank."""

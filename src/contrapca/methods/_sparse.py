@@ -42,8 +42,11 @@ class SparseCpca(Cpca):
         return solve_sparse(contrast, self.known or self.target(contrast, d), self.size, self.penalty, start)
 
     def along(self, groups: Groups[Moments], gammas: Array, d: int, tolerance: float = PATH_TOLERANCE) -> PathSpectrum:
-        """Directions exist at every gamma, also where their contrast is not positive."""
-        return path_of_solutions(groups, gammas, lambda C, start: replace(self.solve(C, d, start), feasible=True))
+        """Directions exist at every gamma, also where their contrast is not positive.
+
+        Each is found as a fit finds it: from the solution before, the search might come to another maximum.
+        """
+        return path_of_solutions(groups, gammas, lambda C, _: replace(self.solve(C, d), feasible=True))
 
     def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
         return Solution(spectrum, np.ones(spectrum.values.size), 0.0, feasible=True, eigenvectors=False)
@@ -61,6 +64,7 @@ class SparseAxes(SparseCpca):
     """
 
     name: str = "sparse contrast axes"
+    logarithmic: bool = False
     shown: int = 2
 
     def target(self, contrast: Contrast, d: int) -> Target:

@@ -27,6 +27,7 @@ from ..units import Units, group_of
 from ._saving import fields_of_saved, saved_path
 
 KIND = "path"
+ROUNDING = 1e-12  # of entries of vectors, relative to the largest
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,7 +158,12 @@ class ContrastPath:
 
     def components(self, gamma: float) -> Array:
         """Components at one of the path's gammas, shape (d, D): unit vectors with canonical signs."""
-        return (self.basis @ self.coordinates[self.index(gamma)]).T
+        return self._lifted(self.coordinates[self.index(gamma)]).T
+
+    def _lifted(self, coordinates: Array) -> Array:
+        """Vectors (D, k) from their coordinates; entries that are only rounding are 0, as in sparse components."""
+        found = self.basis @ coordinates
+        return np.where(np.abs(found) > ROUNDING * np.abs(found).max(initial=0.0), found, 0.0)
 
     def angles(self) -> tuple[Array, Array]:
         """Principal angles in radians from each subspace to the previous one and to the first, shape (G, d) each."""
@@ -198,7 +204,7 @@ class ContrastPath:
         """
         rows, missing, units = self._rows(X, center)
         if not missing:
-            inside = self._inside(rows, units)
+            inside = units.project(rows, self.basis)
             return inside @ put(self.projections(), inside, float_type(inside))
         k, W = self.n_components, self.loading_coordinates
         models = [LatentGaussian(units.origin, self.basis @ W[g], float(s)) for g, s in enumerate(self.noise_variance)]
@@ -211,13 +217,10 @@ class ContrastPath:
         rows, missing = units.check(X, allow_missing=self._method.has_likelihood)
         return storage(rows).prepared(rows), missing, units
 
-    def _inside(self, rows: Rows, units: Units) -> Array:
-        return units.apply(lambda block: storage(block).centred_product(block, units.origin, self.basis), rows)
-
     def inside(self, X: Any, *, center: str = "foreground") -> Array:
         """Complete rows in the basis of all gammas, shape (n, k); multiply by `projections()[g]` for latents."""
         rows, _, units = self._rows(X, center)
-        return self._inside(rows, units)
+        return units.project(rows, self.basis)
 
     def projections(self) -> Array:
         """From the basis to the latents of each gamma, shape (G, k, d): M^-1 W', or V' for CPCA."""
@@ -229,7 +232,7 @@ class ContrastPath:
 
     def loadings(self, gamma: float) -> Array:
         """W (CPCA: V) at one of the path's gammas, shape (D, d), in scaled units."""
-        return self.basis @ self.loading_coordinates[self.index(gamma), :, : self.n_components]
+        return self._lifted(self.loading_coordinates[self.index(gamma), :, : self.n_components])
 
     # ------------------------------------------------------------------ comparing gammas
 
@@ -294,11 +297,11 @@ class ContrastPath:
         return estimator._with_fit(fit)
 
     def _fit(self, g: int) -> Fit:
-        W = self.basis @ self.loading_coordinates[g]
+        W = self._lifted(self.loading_coordinates[g])
         model = LatentGaussian(self.units.foreground.origin, W, float(self.noise_variance[g]))
         return Fit(
             units=self.units,
-            components=self.basis @ self.coordinates[g],
+            components=self._lifted(self.coordinates[g]),
             variances=self.variances.map(lambda along: along[g]),
             totals=self.totals,
             gamma=float(self.gammas[g]),

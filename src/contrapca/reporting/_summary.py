@@ -14,7 +14,6 @@ import numpy as np
 from .._util.arrays import Array, Rows
 from .._util.text import natural_order
 from .._version import __version__
-from ..estimators import CPCA, SparseCPCA
 from ..fitting import share_of
 from ..sanity import Finding, Words, check_groups
 from ..selection import HeldOutContrast, Verdict
@@ -148,7 +147,7 @@ def _path(subject: Subject) -> dict[str, Any]:
         "axis_shares": _axis_shares(subject),
         "noise_variance": [_finite(value) for value in path.noise_variance],
         "representatives": path.representatives(4).tolist(),
-        "logarithmic": isinstance(path.estimator, CPCA | SparseCPCA),
+        "logarithmic": path.estimator._method.logarithmic,
     }
 
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from .._checks import check_option
 from .._util.arrays import Array, Rows
-from ..estimators import CPCA
 from ..selection import HeldOutContrast, held_out_contrast
 from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts
 from ._donors import warn_of_donors
@@ -58,7 +57,7 @@ def run_fit(
 
 def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:
     """The fitted model, the latents of all cells, and ratios on unseen donors if there are blocks."""
-    searches = isinstance(estimator, CPCA) and estimator.gamma == "auto"  # on held-out cells, as ratios are computed
+    searches = estimator._holds_out and estimator.gamma == "auto"  # on held-out cells, as ratios are computed
     if cells.is_large and not searches and cells.blocks is None:
         return *_fitted_in_blocks(cells, estimator), None
     table = cells.read()

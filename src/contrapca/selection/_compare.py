@@ -23,7 +23,6 @@ from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
 from ..fitting import Fit, HeldOut, Training, fold_error, held_out, many_problems, resolved, unwarned
 from ..groups import Groups, Tables, refuse_devices
 from ..moments import MAX_DENSE, Fold
-from ..rows import storage
 from ..sanity import advice_on_values
 from ..subspaces import affinity
 from ._held_out import chosen_gamma, collected, complete_tables, directions, folds_of, merged
@@ -326,6 +325,4 @@ def _agreement(axes: list[Array]) -> float:
 def _silhouette(fit: Fit, rows: Rows, classes: Any) -> float:
     """Silhouette of the classes on unit-variance latents, of at most 2000 rows, evenly spread."""
     chosen = np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], SILHOUETTE_ROWS)).astype(int))
-    units, P = fit.units.foreground, fit.projection
-    Z = units.apply(lambda block: storage(block).centred_product(block, units.origin, P), rows[chosen])
-    return unit_variance_silhouette(Z, classes[chosen])
+    return unit_variance_silhouette(fit.units.foreground.project(rows[chosen], fit.projection), classes[chosen])

@@ -165,7 +165,7 @@ def held_out_contrast(
     if not isinstance(estimator, Estimator):
         raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
     model = prepared(estimator)
-    if isinstance(model, CPCA | SparseCPCA) and model._has_budget:
+    if model._has_budget:
         beside = {"covariates": covariates, "background_covariates": background_covariates}
         model._with_strength(clone(model).fit(X, background=background, **given, **beside)._state.strength)
     tables = complete_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
@@ -185,11 +185,11 @@ def held_out_of(
 ) -> HeldOutContrast:
     """`held_out_contrast` of a prepared estimator and complete tables, given the independent unit of each row."""
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
-    rotates = not model.scale and not isinstance(model, CLVM | SparseCPCA)
+    rotates = model._rotates and not model.scale
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
     folds = folds_of(tables, units, n_folds, random_state, unscaled, design)
     data, gamma = collected(model, merged(folds, tables, design)), model._strength()
-    if gamma is None and isinstance(model, CPCA | SparseCPCA) and model._holds_out:
+    if gamma is None and model._holds_out:
         gamma = chosen_gamma(model, folds, data)
     elif gamma is None and isinstance(model, RatioPCA):
         gamma = model._method.automatic(data.groups)

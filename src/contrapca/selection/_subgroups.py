@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
+from .._util.devices import host
 from .._util.table import Table
 from ..estimators import CLVM, PPCA, KernelCPCA, WithStrength
 from ..exceptions import GroupError
@@ -14,7 +15,7 @@ from ..moments import mixed
 from ._silhouette import checked_classes
 
 
-def subgroup_ratios(model: Any, X: Any, labels: Any) -> Table:
+def subgroup_ratios(model: Any, X: Any, labels: Any, *, covariates: Any = None) -> Table:
     """Variance of each subgroup of rows along a fitted model's components, relative to the background's.
 
     A component with a large ratio may vary within one subgroup only, or may tell subgroups apart without varying within
@@ -28,6 +29,8 @@ def subgroup_ratios(model: Any, X: Any, labels: Any) -> Table:
         Rows of the foreground, or others.
     labels : array-like of shape (n,)
         The subgroup of each row.
+    covariates : array-like or data frame of shape (n, q), optional
+        Those of these rows, if the model was fitted with covariates.
 
     Returns
     -------
@@ -54,12 +57,15 @@ def subgroup_ratios(model: Any, X: Any, labels: Any) -> Table:
     if not fit.variances.backgrounds:
         raise GroupError("This model was fitted without a background: there is no variance to compare with.")
     if isinstance(model, KernelCPCA):
+        if covariates is not None:
+            raise GroupError("KernelCPCA takes no covariates: take them out of the tables with regress_out first.")
         Z = np.asarray(model.transform(X))
     else:
-        rows, _ = model._rows(X)
+        rows, missing = model._rows(X, covariates)
+        if missing:
+            raise ValueError("subgroup_ratios needs complete rows: fill missing values first, with impute().")
         # Components are unit vectors in model units, as are the variances along them.
-        units, components = fit.units.foreground, model._state.components
-        Z = (rows @ (components / units.scale[:, None])) - units.origin @ components
+        Z = host(fit.units.foreground.project(rows, model._state.components))
     classes = checked_classes(labels, Z.shape[0])
     background = mixed(fit.units, fit.variances)
     names, counts = np.unique(classes, return_counts=True)

@@ -37,6 +37,7 @@ COARSE = 25  # gamma' that are checked before the others
 FIRST_NODES, MORE_NODES = 5, 4  # exact solutions in the first round, and at most in each later round
 FACTORED_ORDER = 2000  # matrices up to this order are factored, and larger ones if Lanczos has failed with them
 INDEPENDENT = 1e-9  # a new direction adds nothing if less than this fraction of its length is outside the basis
+EXACT = 1e-13  # the same where the basis holds all solutions there are
 
 
 @dataclass(frozen=True)
@@ -131,20 +132,20 @@ def path_of_solutions(groups: Groups[Moments], gammas: Array, solve: Callable[..
         solutions.append(solve(contrast(groups, float(gamma)), start))
     feasible = np.array([solution.feasible for solution in solutions])
     vectors = np.array([solution.spectrum.vectors for solution in solutions])
-    basis = outside(np.empty((vectors.shape[1], 0)), np.hstack(list(vectors)))
+    basis = outside(np.empty((vectors.shape[1], 0)), np.hstack(list(vectors)), EXACT)
     coordinates = np.where(feasible[:, None, None], basis.T @ vectors, np.nan)
     values = np.array([solution.spectrum.values for solution in solutions]) / groups.foreground.weight
     covariances = groups.map(lambda group: symmetric(basis, group.scatter.matmul(basis)) / group.weight)
     return PathSpectrum(basis, coordinates, values, covariances, feasible, np.zeros(gammas.size))
 
 
-def outside(basis: Array, vectors: Array) -> Array:
+def outside(basis: Array, vectors: Array, least: float = INDEPENDENT) -> Array:
     """Orthonormal directions of `vectors` outside the basis, without those that are only rounding."""
     rest = vectors
     for _ in range(2):  # once is not enough in floating point
         rest = rest - basis @ (basis.T @ rest)
     U, lengths, _ = np.linalg.svd(rest, full_matrices=False)
-    return U[:, lengths > INDEPENDENT]
+    return U[:, lengths > least]
 
 
 def _ritz(

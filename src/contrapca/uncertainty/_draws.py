@@ -15,7 +15,6 @@ from .._util.optional import require
 from .._util.table import Table
 from ..exceptions import warn
 from ..gaussian import LatentGaussian
-from ..rows import storage
 from ..subspaces import principal_angles
 from ..units import Units
 from ._diagnostics import ess_bulk, r_hat
@@ -306,9 +305,7 @@ class ContrastPosterior:
                 projections.append(model.projection()[:, :k])
                 within += model.latent_covariance()[:k, :k] / chosen.size
         side_by_side = np.hstack(projections)
-        latents = self.units.apply(
-            lambda block: storage(block).centred_product(block, self.units.origin, side_by_side), rows
-        ).astype(np.float64)
+        latents = self.units.project(rows, side_by_side).astype(np.float64)
         means = latents.reshape(rows.shape[0], chosen.size, k)
         centred = means - means.mean(axis=1, keepdims=True)
         return means.mean(axis=1), np.einsum("nki,nkj->nij", centred, centred) / chosen.size + within
