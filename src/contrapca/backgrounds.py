@@ -54,22 +54,28 @@ def mix_of(gamma: Any, backgrounds: Sequence[str]) -> tuple[float, ...] | None:
     return tuple(given[name] / total for name in backgrounds)
 
 
-def background_weights(weights: Any, backgrounds: Iterable[str]) -> list[Any]:
-    """The weights of each background's rows, from an array or a dict; None for those without."""
+def by_background(given: Any, backgrounds: Iterable[str], argument: str, *, all_of_them: bool = True) -> list[Any]:
+    """What was given for each background: one thing, or a dict with one for each, or only for some; else None."""
     names = list(backgrounds)
-    if weights is None:
+    if given is None:
         return [None] * len(names)
-    if not isinstance(weights, Mapping):
+    if not isinstance(given, Mapping):
         if len(names) > 1:
             raise GroupError(
-                f"There are {len(names)} backgrounds: pass background_weight= as a dict with the names {listed(names)}."
+                f"There are {len(names)} backgrounds: pass {argument}= as a dict with the names {listed(names)}."
             )
-        return [weights]
-    unknown = [name for name in map(str, weights) if name not in names]
-    if unknown:
-        raise GroupError(f"background_weight has {listed(unknown)}, but the backgrounds are {listed(names)}.")
-    given = {str(name): own for name, own in weights.items()}
-    return [given.get(name) for name in names]
+        return [given] * len(names)
+    own = {str(name): value for name, value in given.items()}
+    if not own.keys() <= set(names) or (all_of_them and len(own) < len(names)):
+        raise GroupError(f"{argument} has {listed(list(own))}, but the backgrounds are {listed(names)}.")
+    return [own.get(name) for name in names]
+
+
+def arguments_of(groups: Sequence[str], name: str) -> list[str]:
+    """The parameter, or the key of its dict, for each group: name, background_name or background_name['batch']."""
+    several = len(groups) > 2
+    others = (f"background_{name}[{group!r}]" if several else f"background_{name}" for group in groups[1:])
+    return [name, *others]
 
 
 def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
@@ -12,6 +12,7 @@ import numpy.typing as npt
 
 from ._util.arrays import Array
 from ._util.text import is_missing, listed, plural
+from .backgrounds import arguments_of, by_background
 from .exceptions import GroupError, warn
 from .groups import Groups, Tables
 
@@ -37,13 +38,6 @@ def table_units(
     units = units.map(lambda own, kept: own if kept is None else own[kept], tables.kept)
     _, numbers = np.unique(np.concatenate(list(units)), return_inverse=True)
     return units.like(np.split(numbers, np.cumsum([own.size for own in units])[:-1]))
-
-
-def _arguments(groups: Groups[Any], name: str) -> Groups[str]:
-    """The parameter, and the key of a dict, that has the labels of each group."""
-    several = len(groups.backgrounds) > 1
-    others = (f"background_{name}[{group!r}]" if several else f"background_{name}" for group in groups.names[1:])
-    return groups.like([name, *others])
 
 
 def unit_numbers(
@@ -91,8 +85,8 @@ def unit_numbers(
             + ("; give each independent row its own label." if name == "blocks" else ".")
         )
     codes: dict[Any, int] = {}
-    given = counts.like([blocks, *_of_backgrounds(background_blocks, counts, f"background_{name}")])
-    arguments = _arguments(counts, name)
+    given = counts.like([blocks, *by_background(background_blocks, counts.names[1:], f"background_{name}")])
+    arguments = counts.like(arguments_of(counts.names, name))
     labels = given.map(check_labels, counts, arguments)
     units = labels.map(lambda own: np.array([codes.setdefault(label, len(codes)) for label in own], dtype=np.intp))
     if name == "pairs":
@@ -124,21 +118,6 @@ def _check_partners(labels: Groups[list[Any]]) -> None:
                 f"{'has' if len(alone) == 1 else 'have'} no row in the {lacks}. Check the spelling of the labels, "
                 "leave these rows out, or use blocks= instead, whose labels may be in one group only."
             )
-
-
-def _of_backgrounds(labels: Any, counts: Groups[int], argument: str) -> list[Any]:
-    """The labels of each background, from one array or a dict."""
-    names = counts.names[1:]
-    if not isinstance(labels, Mapping):
-        if len(names) > 1:
-            raise GroupError(
-                f"There are {len(names)} backgrounds: pass {argument}= as a dict with the names {listed(names)}."
-            )
-        return [labels] * len(names)
-    given = {str(name): own for name, own in labels.items()}
-    if given.keys() != set(names):
-        raise GroupError(f"{argument} has {listed(list(given))}, but the backgrounds are {listed(names)}.")
-    return [given[name] for name in names]
 
 
 def check_labels(labels: Any, n_rows: int, name: str) -> list[Any]:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -12,7 +11,7 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows, is_sparse
 from .._util.devices import on_device
 from .._util.text import listed, plural
-from ..backgrounds import label_groups, named_backgrounds
+from ..backgrounds import arguments_of, by_background, label_groups, named_backgrounds
 from ..exceptions import GroupError
 from ..groups import Groups, Tables
 from ._columns import Column, Values, check_same, columns_of, levels_of, numbers_of, unnamed
@@ -75,12 +74,12 @@ def design_of(
         every, columns = columns_of(covariates, sum(counts), "covariates", X)
         given = counts.like((every, [own[group_of == k] for own in columns]) for k in range(len(counts)))
     else:
-        parts = counts.like([covariates, *_of_backgrounds(background_covariates, names[1:])])
+        parts = counts.like([covariates, *by_background(background_covariates, names[1:], "background_covariates")])
         as_given = counts.like([X, *named_backgrounds(background).values()])
-        given = parts.map(columns_of, counts, counts.like(_arguments(names)), as_given)
+        given = parts.map(columns_of, counts, counts.like(arguments_of(names, "covariates")), as_given)
     given = given.map(lambda own, kept: (own[0], [_counted(values, kept) for values in own[1]]), tables.kept)
     first = given.foreground[0]
-    for argument, (own, _) in zip(_arguments(names), given, strict=True):
+    for argument, (own, _) in zip(arguments_of(names, "covariates"), given, strict=True):
         check_same(own, first, argument)
     labels = next((own for own, _ in given if own != unnamed(len(own))), first)
     found = tuple(Column(name, levels_of([own[j] for _, own in given])) for j, name in enumerate(labels))
@@ -104,27 +103,6 @@ def check_dense(rows: Rows, group: str) -> None:
     else:
         how = "is read in blocks: pass it as an array in memory, for example with numpy.asarray"
     raise TypeError(f"Adjusted rows are dense, but the {group} {how}.")
-
-
-def _arguments(names: Sequence[str]) -> list[str]:
-    several = len(names) > 2
-    others = (f"background_covariates[{name!r}]" if several else "background_covariates" for name in names[1:])
-    return ["covariates", *others]
-
-
-def _of_backgrounds(given: Any, names: Sequence[str]) -> list[Any]:
-    """The covariates of each background, from one table or a dict."""
-    if not isinstance(given, Mapping):
-        if len(names) > 1:
-            raise GroupError(
-                f"There are {len(names)} backgrounds: pass background_covariates= as a dict with the names "
-                f"{listed(names)}."
-            )
-        return [given] * len(names)
-    by_name = {str(name): own for name, own in given.items()}
-    if by_name.keys() != set(names):
-        raise GroupError(f"background_covariates has {listed(list(given))}, but the backgrounds are {listed(names)}.")
-    return [by_name[name] for name in names]
 
 
 def _checked(design: Design, tables: Tables) -> Design:

@@ -15,7 +15,7 @@ from .._util.arrays import Array, Rows, canonical, is_sparse
 from .._util.devices import chosen, float_type, namespace, on_device, place_of
 from .._util.text import is_missing, listed, spelling
 from ..backgrounds import (
-    background_weights,
+    by_background,
     check_all_present,
     check_labelled,
     check_weights,
@@ -161,7 +161,8 @@ def split_groups(
             _check_same_place(rows)
         for (group, table), own in zip(given.items(), rows.backgrounds, strict=True):
             check_same_columns(rows.foreground.shape[1], own.shape[1], names, column_names(table), group)
-        weights = rows.like([sample_weight, *background_weights(background_weight, given)])
+        own_weights = by_background(background_weight, given, "background_weight", all_of_them=False)
+        weights = rows.like([sample_weight, *own_weights])
     elif background_label is not None:
         table = check_table(X, name)
         check_labelled(y, background_label, background_weight)

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._util.archive import check_arrays, read_archive, write_archive
-from ..backgrounds import background_weights, check_labelled, check_weights, label_groups, named_backgrounds
+from ..backgrounds import by_background, check_labelled, check_weights, label_groups, named_backgrounds
 from ..exceptions import GroupError, ModelFileError
 from ..groups import check_table, text_names
 from ._moments import ARRAYS, DenseScatter, Moments
@@ -98,7 +98,7 @@ def read_batch(
         given = _labelled(X, y, background_label, sample_weight, background_weight, name)
     else:
         others = named_backgrounds(background)
-        weights = background_weights(background_weight, others)
+        weights = by_background(background_weight, others, "background_weight", all_of_them=False)
         given = {group: (table, own) for (group, table), own in zip(others.items(), weights, strict=True)}
         given = {group: pair for group, pair in given.items() if pair[0] is not None}
         if X is not None:

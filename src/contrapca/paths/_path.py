@@ -226,9 +226,9 @@ class ContrastPath:
         """From the basis to the latents of each gamma, shape (G, k, d): M^-1 W', or V' for CPCA."""
         if not self._method.has_likelihood:
             return self.coordinates
-        W = self.loading_coordinates
-        M = np.swapaxes(W, 1, 2) @ W + self.noise_variance[:, None, None] * np.eye(W.shape[2])
-        return np.swapaxes(np.linalg.solve(M, np.swapaxes(W, 1, 2)), 1, 2)[..., : self.n_components]
+        pairs, origin = zip(self.loading_coordinates, self.noise_variance, strict=True), np.zeros(self.basis.shape[1])
+        found = [LatentGaussian(origin, W, float(sigma2)).projection() for W, sigma2 in pairs]
+        return np.stack(found)[..., : self.n_components]
 
     def loadings(self, gamma: float) -> Array:
         """W (CPCA: V) at one of the path's gammas, shape (D, d), in scaled units."""
