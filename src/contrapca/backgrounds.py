@@ -114,12 +114,17 @@ def counted_rows(rows: Rows, weights: Any, group: str) -> tuple[Rows, Array | No
         rows, found = chosen(rows, kept), found[kept]
         if found.size < 2:
             raise GroupError(f"{name} leaves one row of the {group}: each group needs at least 2.")
-    if found.sum() < 2:
-        raise GroupError(
-            f"{name} sums to {found.sum():g}: weights count rows, and each group needs at least 2. Multiply them, so "
-            "that their sum is the number of rows."
-        )
+    check_total(found.sum(), name)
     return rows, None if np.all(found == 1) else found, kept
+
+
+def check_total(total: float, name: str) -> None:
+    """Raise if all weights of a group together are less than 2 rows."""
+    if total < 2:
+        raise GroupError(
+            f"{name} sums to {total:g}: weights count rows, and each group needs at least 2. Multiply them, so that "
+            "their sum is the number of rows."
+        )
 
 
 def check_labelled(y: Any, background_label: Any, background_weight: Any) -> None:

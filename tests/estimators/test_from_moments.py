@@ -9,8 +9,21 @@ import scipy.sparse as sp
 from sklearn.base import clone
 
 from conftest import make_groups
-from contrapca import CLVM, CPCA, PCPCA, PPCA, Moments, calibrate_power, contrast_path, gamma_limits, load
+from contrapca import (
+    CLVM,
+    CPCA,
+    PCPCA,
+    PPCA,
+    KernelCPCA,
+    Moments,
+    calibrate_power,
+    contrast_path,
+    gamma_limits,
+    load,
+    memory_estimate,
+)
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, RankError
+from contrapca.theory import reconstruction_loss
 
 # That PCPCA's default shows what both groups share is said, and beside the point here.
 pytestmark = pytest.mark.filterwarnings("ignore:PCPCA still shows")
@@ -252,7 +265,7 @@ def test_other_features(need):
 
 
 def test_too_few_rows():
-    with pytest.raises(GroupError, match="needs at least 2 rows"):
+    with pytest.raises(GroupError, match=r"of the background sums to 1\.5: weights count rows.*Multiply them"):
         PCPCA(2).fit(WHOLE[0], background=Moments.from_rows(Y[:2], sample_weight=[1.0, 0.5]))
 
 
@@ -265,8 +278,26 @@ def test_impossible_contrasts():
         PPCA(2).fit(Moments.from_rows(X[:, :2] @ np.ones((2, 12))))
     with pytest.raises(ValueError, match="n_components=12"):
         PPCA(12).fit(WHOLE[0])
-    with pytest.raises(ValueError, match="solver='lbfgs'"):
-        PCPCA(2, gamma=0.1, solver="lbfgs").fit(WHOLE[0], background=WHOLE[1])
+
+
+@pytest.mark.parametrize("solver", ["lbfgs", "dual", "lanczos", "other"])
+def test_solvers_that_work_on_rows(solver):
+    """They are refused, and the sentence says why; before, all but the first were ignored."""
+    says = rf"solver='{solver}' (cannot be used with moments, which have no rows.*solver='auto' or 'eigh'|is not valid)"
+    background = {"background": WHOLE[1]}
+    with pytest.raises(ValueError, match=says):
+        PCPCA(2, gamma=0.1, solver=solver).fit(WHOLE[0], **background)
+    with pytest.raises(ValueError, match=says):
+        PCPCA(2, gamma=0.1, solver=solver).partial_fit(X, background=Y)
+    if solver != "lbfgs":
+        with pytest.raises(ValueError, match=says):
+            CPCA(2, gamma=0.1, solver=solver).fit(WHOLE[0], **background)
+        with pytest.raises(ValueError, match=says):
+            gamma_limits(WHOLE[0], **background, solver=solver)
+    with pytest.raises(ValueError, match=says):
+        PPCA(2, solver=solver).fit(WHOLE[0])
+    assert PCPCA(2, gamma=0.1, solver="eigh").fit(WHOLE[0], **background).solver_.name == "eigh"
+    assert np.isfinite(reconstruction_loss(WHOLE[0], np.eye(2, 12), **background, gamma=0.5))
 
 
 def test_gamma_from_held_out_rows():
@@ -296,9 +327,24 @@ def test_posteriors_of_other_moments(other):
 
 def test_moments_are_no_rows():
     model = PCPCA(2, gamma=0.3).fit(*WHOLE[:1], background=WHOLE[1])
-    for method in ("transform", "score", "contrast_score"):
-        with pytest.raises((TypeError, ValueError)):
+    says = "needs rows, but X was given as moments: pass the table"
+    for method in ("transform", "score", "score_samples", "latent_posterior", "impute", "contrast_score"):
+        with pytest.raises(TypeError, match=says):
             getattr(model, method)(WHOLE[0])
+    with pytest.raises(TypeError, match=says):
+        model.fit_transform(WHOLE[0], background=WHOLE[1])
+    kernel = KernelCPCA(2).fit(X, background=Y)
+    with pytest.raises(TypeError, match=says):
+        kernel.transform(WHOLE[0])
+
+
+def test_memory_of_moments():
+    for shape, background in ((WHOLE[0], 10), (X.shape, WHOLE[1])):
+        with pytest.raises(TypeError, match="memory_estimate needs numbers of rows, but moments were given"):
+            memory_estimate(shape, background=background)
+    for shape in (X, 7):
+        with pytest.raises(ValueError, match=r"shape must be two numbers.*X\.shape"):
+            memory_estimate(shape, background=10)
 
 
 def test_distant_means_are_noticed():

@@ -174,6 +174,29 @@ def test_adding_leaves_the_parts_alone():
         np.testing.assert_array_equal(part.scatter.dense(), scatter)
 
 
+def test_sums_that_are_too_large_are_refused():
+    """Before, they were saved, and the file was then called damaged."""
+    near, far = (Moments.from_rows([[sign * 1e160, 0.0], [sign * 1e160, 1.0]]) for sign in (1, -1))
+    with pytest.raises(ValueError, match="too large to be squared: rescale"):
+        _ = near + far
+    heavy = Moments.from_rows(np.eye(2), [8e307, 8e307])
+    with pytest.raises(ValueError, match="too large to be added: use smaller weights"):
+        _ = heavy + heavy
+
+
+@pytest.mark.parametrize("weight", [1e-200, 1e200])
+def test_weights_of_any_size_add_up(weight):
+    parts = [Moments.from_rows(part, np.full(45, weight)) for part in (X[:45], X[45:])]
+    same(parts[0] + parts[1], Moments.from_rows(X, np.full(90, weight)), 1e-12)
+
+
+def test_moments_are_equal_to_themselves_alone():
+    one, twin = Moments.from_rows(X), Moments.from_rows(X)
+    assert one == one
+    assert one != twin
+    assert len({one, twin}) == 2
+
+
 def test_only_the_same_features_can_be_added(need):
     pandas = need("pandas")
     frame = pandas.DataFrame(X[:, :3], columns=["a", "b", "c"])
@@ -193,7 +216,7 @@ def test_moments_and_rows_do_not_mix():
     for left, right in ((X, Moments.from_rows(X)), (Moments.from_rows(X), X)):
         with pytest.raises(GroupError, match=r"Moments.from_rows for both"):
             PCPCA(1).fit(left, background=right)
-    with pytest.raises(GroupError, match="needs at least 2 rows"):
+    with pytest.raises(GroupError, match=r"of the foreground sums to 1: weights count rows.*Multiply them"):
         PCPCA(1).fit(Moments.from_rows(X, np.eye(90)[0]), background=Moments.from_rows(X))
 
 

@@ -16,7 +16,7 @@ from ..backgrounds import label_groups
 from ..fitting import Fit, Settings
 from ..gaussian import LatentGaussian
 from ..groups import Tables, like_table
-from ..moments import SPECTRAL, Complete, Incomplete, collect_incomplete
+from ..moments import SPECTRAL, Complete, Incomplete, check_solver_of, collect_incomplete
 from ..rows import Blocked
 from ..uncertainty import ContrastPosterior, sample_posterior
 from ..units import Units
@@ -53,6 +53,7 @@ class Likelihood(Decomposition):
                     "impute them first."
                 )
             return super()._collected(tables)
+        check_solver_of(tables.rows.foreground, self.solver)
         if not all(isinstance(rows, np.ndarray) or on_device(rows) for rows in tables.rows):
             raise ValueError(f"solver={self.solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
         check_n_components(self.n_components, tables.n_features)

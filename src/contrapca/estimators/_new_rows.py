@@ -16,7 +16,7 @@ from .._util.devices import on_device, place_of
 from .._util.text import listed
 from ..covariates import Regression
 from ..exceptions import GroupError
-from ..groups import canonical, check_device_table, column_means, without_mask
+from ..groups import canonical, check_device_table, column_means, refuse_moments, without_mask
 from ..rows import Blocked, is_kept, opened
 
 
@@ -56,6 +56,7 @@ def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
         rows = check_device_table(X, type(self).__name__, least_rows=1)
         validate_data(self, rows, reset=False, skip_check_array=True)
         return rows, self._has_missing(rows)
+    refuse_moments(X, f"This method of {type(self).__name__}", "X")
     X = opened(X)
     if isinstance(X, Blocked):
         return self._state.units.foreground.check(X, allow_missing=self._state.model is not None)

@@ -18,7 +18,7 @@ from .._checks import check_option
 from .._util.text import listed
 from ..exceptions import GroupError, InfeasibleGammaError, RankError, warn
 from ..fitting import Fit
-from ..moments import Moments, Stream, read, read_batch
+from ..moments import Moments, Stream, check_solver_of, read, read_batch
 from ..rows import Blocked
 
 BATCH_KEYS = ("X", "y", "background", "sample_weight", "background_weight")
@@ -148,6 +148,7 @@ def _fit_of(self: Any, stream: Stream, gamma: float | None) -> Fit:
     """The fit to all rows of a stream."""
     moments = dict(stream.moments)
     foreground = moments.pop("foreground")
+    check_solver_of(foreground, getattr(self, "solver", "auto"))  # CLVM has one solver
     tables = read(
         foreground,
         background=moments or None,

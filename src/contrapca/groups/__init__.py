@@ -8,6 +8,7 @@ from ._split import (
     check_table,
     column_means,
     refuse_devices,
+    refuse_moments,
     split_groups,
     without_mask,
 )

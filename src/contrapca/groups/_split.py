@@ -47,8 +47,7 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
         return _check_size(table, name, group, least)
     if getattr(getattr(table, "dtype", None), "kind", "") == "c":
         raise ValueError(COMPLEX.format(table.dtype))
-    if hasattr(table, "scatter"):
-        raise TypeError(f"{name} needs rows, but the {group} was given as moments: pass the table.")
+    refuse_moments(table, name, f"the {group}")
     if is_kept(table):
         return table
     table = without_mask(table)
@@ -70,6 +69,12 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
             "columns can be used (with pandas: X.select_dtypes('number'))."
         ) from error
     return canonical(rows)
+
+
+def refuse_moments(table: Any, name: str, given: str) -> None:
+    """Raise for moments, where rows are needed."""
+    if hasattr(table, "scatter"):
+        raise TypeError(f"{name} needs rows, but {given} was given as moments: pass the table.")
 
 
 def check_device_table(table: Any, name: str, least_rows: int = 2) -> Rows:

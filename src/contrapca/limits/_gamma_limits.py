@@ -25,6 +25,7 @@ from ..moments import (
     Incomplete,
     Moments,
     RowScatter,
+    check_solver_of,
     collect,
     mixed_background,
     raw_gamma,
@@ -83,6 +84,7 @@ def gamma_limits(
     """
     check_option(scale, "scale", SCALES)
     check_gamma(0.0 if gamma is None else gamma)
+    check_solver_of(X, solver)
     tables = read(
         X,
         None,

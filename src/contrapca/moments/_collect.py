@@ -10,7 +10,7 @@ import numpy as np
 
 from .._util.arrays import Array, available_memory
 from .._util.devices import float_type, host
-from ..backgrounds import mix_of, named_backgrounds
+from ..backgrounds import check_total, mix_of, named_backgrounds
 from ..exceptions import GroupError, warn
 from ..groups import Groups, Tables, split_groups
 from ..rows import Blocked
@@ -108,12 +108,20 @@ def read(
     if given.get("sample_weight") is not None or given.get("background_weight") is not None:
         raise GroupError("Moments have no rows to weight: use Moments.from_rows(X, sample_weight=...).")
     groups = Groups.from_items([X, *others.values()], ("foreground", *others), mix_of(gamma, list(others)))
-    for group in groups:
+    for own, group in zip(groups.names, groups, strict=True):
         if group.mean.size != X.mean.size or (group.names and X.names and group.names != X.names):
             raise GroupError("The moments of foreground and background are not of the same features in the same order.")
-        if group.weight < 2:
-            raise GroupError("Each group needs at least 2 rows.")
+        check_total(group.weight, f"sample_weight of the moments of the {own}")
     return Tables.of_moments(groups, X.names, True)
+
+
+def check_solver_of(given: Any, solver: str) -> None:
+    """Raise if a solver that works on rows is to be used with moments."""
+    if isinstance(given, Moments) and solver not in ("auto", "eigh"):
+        raise ValueError(
+            f"solver={solver!r} cannot be used with moments, which have no rows (batches and folds are reduced to "
+            "moments, too): use solver='auto' or 'eigh'."
+        )
 
 
 def collect(

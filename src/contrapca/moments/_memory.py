@@ -11,6 +11,7 @@ from .._checks import check_count
 from .._util.memory import in_words
 from .._util.table import Table
 from ._choice import SPECTRAL, select_solver
+from ._moments import Moments
 
 BUFFERS = 160e6  # blocks of rows in several threads, and what libraries take on first use
 
@@ -43,8 +44,14 @@ def memory_estimate(shape: Any, *, background: Any, n_components: int = 2, densi
     >>> bool(0.1e9 < table["bytes"][table["chosen"]].item() < 1e9)
     True
     """
-    n, D = (check_count(value, "shape") for value in shape)
     others = list(background.values()) if isinstance(background, Mapping) else [background]
+    if any(isinstance(given, Moments) for given in (shape, *others)):
+        raise TypeError("memory_estimate needs numbers of rows, but moments were given: pass those of the tables.")
+    if np.shape(shape) != (2,):
+        raise ValueError(
+            "shape must be two numbers, the rows and the features of the foreground: X.shape of a table X."
+        )
+    n, D = (check_count(value, "shape") for value in shape)
     counts = [n, *(check_count(value, "background", least=0) for value in others)]
     k, groups = sum(counts), sum(count > 0 for count in counts)
     vectors = 8.0 * D * (max(3 * n_components, n_components + 20) + 4 * n_components)  # of Lanczos, and results

@@ -166,7 +166,7 @@ class RowScatter:
         return found if self.weights is None else found * outer(np.sqrt(self.weights), found)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)  # arrays cannot say whether they are equal in one word
 class Moments:
     """Number of rows, mean and centred scatter of one group: all that methods for complete data need.
 
@@ -220,10 +220,7 @@ class Moments:
     @classmethod
     def of_table(cls, rows: Rows, weights: Array | None) -> Moments:
         """The moments of a checked table."""
-        found = dense_moments(rows, column_means(rows, weights), weights)
-        if not np.isfinite(found.scatter.trace):
-            raise ValueError("Input contains values too large to be squared: rescale them.")
-        return found
+        return _checked(dense_moments(rows, column_means(rows, weights), weights))
 
     def __add__(self, other: Moments) -> Moments:
         """The moments of both groups of rows together (F8)."""
@@ -232,12 +229,15 @@ class Moments:
         if self.mean.size != other.mean.size or (self.names and other.names and self.names != other.names):
             raise GroupError("Only moments of the same features, in the same order, can be added.")
         weight = self.weight + other.weight
-        shift = other.mean - self.mean
-        row = np.sqrt(self.weight * other.weight / weight) * shift
-        matrix = self.scatter.dense() + other.scatter.dense()
-        matrix = matrix + outer(row, matrix)
-        mean = self.mean + shift * (other.weight / weight)
-        return Moments(weight, mean, DenseScatter(matrix), self.names or other.names)
+        if weight == np.inf:
+            raise ValueError("The total weights of these moments are too large to be added: use smaller weights.")
+        with np.errstate(over="ignore", invalid="ignore"):
+            shift = other.mean - self.mean
+            row = np.sqrt(self.weight * (other.weight / weight)) * shift
+            matrix = self.scatter.dense() + other.scatter.dense()
+            matrix = matrix + outer(row, matrix)
+            mean = self.mean + shift * (other.weight / weight)
+            return _checked(Moments(weight, mean, DenseScatter(matrix), self.names or other.names))
 
     def save(self, path: Any) -> None:
         """Write the moments to a file that `contrapca.load` reads (npz and JSON, no pickle), atomically."""
@@ -278,6 +278,13 @@ def row_moments(rows: Rows, mean: Array, weights: Array | None = None) -> Moment
     """Moments with an implicit scatter, which keeps `rows`; only sparse float32 rows are copied."""
     rows = storage(rows).prepared(rows)
     return Moments(_total(rows, weights), mean, RowScatter(rows, mean, np.ones(mean.size), weights))
+
+
+def _checked(moments: Moments) -> Moments:
+    """The same, unless a sum of squares is not finite."""
+    if not np.isfinite(moments.scatter.trace):
+        raise ValueError("Input contains values too large to be squared: rescale them.")
+    return moments
 
 
 def _total(rows: Rows, weights: Array | None) -> float:
