@@ -5,7 +5,21 @@ import json
 import numpy as np
 import pytest
 
-from contrapca import CLVM, PCPCA, ContraPCA, load
+import contrapca
+from contrapca import (
+    CLVM,
+    CPCA,
+    PCPCA,
+    PPCA,
+    ContraPCA,
+    KernelCPCA,
+    Moments,
+    RatioPCA,
+    SparseCPCA,
+    contrast_path,
+    load,
+)
+from contrapca.estimators import REGISTRY
 from csvfiles import columns_of, read_csv, write_csv
 
 NAMES = [f"gene{j}" for j in range(6)]
@@ -89,6 +103,56 @@ def test_info_of_models(saved, run, pair):
     assert run("transform", "clvm.npz", "controls.npy", "--center", "background", "-o", "z2.csv").code == 0
     expected = clvm.transform(pair[1], center="background")
     np.testing.assert_allclose(columns_of(saved / "z2.csv", ["component_1"]), expected, atol=1e-12)
+
+
+KINDS = {  # what is saved, and what `contrapca info` says of it
+    "PPCA": (lambda X, Y: PPCA(2).fit(X), "PPCA with 2 components of 6 features"),
+    "PCPCA": (lambda X, Y: PCPCA(2, gamma=0.2).partial_fit(X, background=Y), "PCPCA with 2 components"),
+    "ContraPCA": (lambda X, Y: ContraPCA(1).fit(X, background=Y), "ContraPCA with 1 component"),
+    "CPCA": (lambda X, Y: CPCA(1, gamma=0.5).fit(X, background={"a": Y[:15], "b": Y[15:]}), "CPCA with 1 component"),
+    "SparseCPCA": (lambda X, Y: SparseCPCA(1, sparsity=3, gamma=0.5).fit(X, background=Y), "SparseCPCA with 1"),
+    "RatioPCA": (lambda X, Y: RatioPCA(1).fit(X, background=Y), "RatioPCA with 1 component"),
+    "KernelCPCA": (lambda X, Y: KernelCPCA(1).fit(X, background=Y), "The file has 70 rows of the tables of the fit"),
+    "CLVM": (lambda X, Y: CLVM(1, 1).fit(X, background=Y), "CLVM with 1 component of 6 features, and 1 shared"),
+    "path": (lambda X, Y: contrast_path(CPCA(1), X, background=Y, gammas=[0.0, 0.5]), "CPCA with 1 component of 6"),
+    "moments": (lambda X, Y: Moments.from_rows(X), "Moments (mean and scatter matrix) of 40 rows, or rows of that"),
+    "posterior": (
+        lambda X, Y: CPCA(1, gamma=0.2).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=20, random_state=0),
+        "ContrastPosterior(bootstrap, cpca: 1 x 20 draws",
+    ),
+}
+
+
+@pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
+@pytest.mark.parametrize("kind", KINDS)
+def test_info_of_every_kind_of_file(folder, run, pair, kind):
+    make, says = KINDS[kind]
+    make(*pair).save(folder / "saved.npz")
+    outcome = run("info", "saved.npz")
+    assert (outcome.code, outcome.err) == (0, "")
+    assert says in outcome.out
+    summary = json.loads(run("info", "saved.npz", "--json").out)
+    assert summary["holds"] == {"path": "ContrastPath", "moments": "Moments", "posterior": "ContrastPosterior"}.get(
+        kind, kind
+    )
+    assert summary["n_features"] == 6
+
+
+def test_no_kind_of_file_is_left_out():
+    assert {name for name in REGISTRY if hasattr(contrapca, name) or name.islower()} == KINDS.keys()
+
+
+def test_info_of_a_checkpoint(folder, run, pair):
+    PPCA(2).fit_batches([pair[0]], checkpoint=folder / "half.npz")
+    outcome = run("info", "half.npz")
+    assert outcome.code == 2
+    assert "'half.npz' is a checkpoint of fit_batches, not a model" in outcome.err
+
+
+def test_a_kernel_of_values_keeps_no_rows(folder, run, pair):
+    K = np.vstack(pair) @ np.vstack(pair).T
+    KernelCPCA(1, kernel="precomputed").fit(K[:40], background=K[40:]).save(folder / "kernel.npz")
+    assert "rows of the tables" not in run("info", "kernel.npz").out
 
 
 def test_info_of_draws(saved, run, pair):

@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from contrapca import CLVM, ContraPCA, reporting
+from contrapca import CLVM, CPCA, ContraPCA, RatioPCA, SparseCPCA, contrast_path, reporting
 from contrapca.rows import _numpy
 from csvfiles import write_csv
 
@@ -122,7 +122,35 @@ def test_models_that_no_report_is_about(folder, run, pair):
     CLVM(1, 1).fit(pair[0], background=pair[1]).save(folder / "clvm.npz")
     outcome = run(*TABLES, "--model", "clvm.npz", "-o", "p.html")
     assert outcome.code == 2
-    assert "--model 'clvm.npz' is a CLVM: a report is about what contrapca fit writes" in outcome.err
+    assert "--model 'clvm.npz' holds a CLVM: a report is about a PPCA, ContraPCA, PCPCA, CPCA" in outcome.err
+
+
+SAVED = {
+    "RatioPCA": lambda X, Y: RatioPCA(1).fit(X, background=Y),
+    "SparseCPCA": lambda X, Y: SparseCPCA(1, sparsity=3, gamma=0.5).fit(X, background=Y),
+    "ContrastPath": lambda X, Y: contrast_path(CPCA(1), X, background=Y, gammas=[0.0, 0.5]),
+}
+
+
+@pytest.mark.parametrize("name", SAVED)
+def test_reports_of_what_report_takes(folder, run, pair, name):
+    SAVED[name](*pair).save(folder / "saved.npz")
+    for file, table in zip(("cases.npy", "controls.npy"), pair, strict=True):  # columns in the same order
+        np.save(folder / file, table)
+    given = ["report", "cases.npy", "--background", "controls.npy", "--model", "saved.npz", "--no-test", "-o", "p.html"]
+    outcome = run(*given, "--json")
+    assert outcome.code == 0, outcome.err
+    shown = json.loads(outcome.out)["model"]
+    assert (shown["estimator"], shown["n_components"]) == ("CPCA" if name == "ContrastPath" else name, 1)
+    refused = run(*given, "--force", "--uncertainty", "posterior")
+    assert refused.code == 2
+    assert f"there is no posterior of a {name}. Leave it out." in refused.err
+
+
+def test_a_saved_path_has_its_own_gammas(folder, run, pair):
+    SAVED["ContrastPath"](*pair).save(folder / "path.npz")
+    outcome = run(*TABLES, "--model", "path.npz", "--gammas", "3", "-o", "p.html")
+    assert (outcome.code, "a path has its own" in outcome.err) == (2, True)
 
 
 def test_names_that_are_no_text(folder, run):

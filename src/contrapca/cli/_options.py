@@ -105,7 +105,7 @@ def add_contrast(parser: argparse.ArgumentParser) -> None:
     add_no_test(parser)
     parser.set_defaults(**dict.fromkeys(SETTINGS))  # None: with --model it matters whether they were given
     parser.add_argument(
-        "--model", type=Path, metavar="FILE", help="a saved model of these tables, in place of fitting one"
+        "--model", type=Path, metavar="FILE", help="a saved model (or path) of these tables, in place of fitting one"
     )
 
 

@@ -6,10 +6,13 @@ import shlex
 from argparse import Namespace
 from typing import Any
 
-from .. import CPCA, PCPCA, PPCA
+from .. import PPCA, load
 from .. import report as write_report
+from ..estimators import WithStrength
+from ..groups import Groups
 from ..reporting import check_libraries
-from ._apply import feature_names, load_model
+from ..results import ContrastPath
+from ..units import Units
 from ._config import parse
 from ._console import Console, caution, printable
 from ._fit import fitted_model, make_model
@@ -61,11 +64,14 @@ def report(options: Namespace, console: Console) -> None:
 
 
 def read_for_report(options: Namespace) -> tuple[Namespace, Any, Inputs]:
-    """The options with all settings, the saved model if they name one, and the tables."""
+    """The options with all settings, the saved model or path if they name one, and the tables."""
     options = _settled(options)
-    model = None if options.model is None else _saved_model(options)
-    features = None if model is None else (feature_names(model), model.n_features_in_)
-    return options, model, read_inputs(options, features=features)
+    if options.model is None:
+        return options, None, read_inputs(options)
+    model = _saved_model(options)
+    units = _units(model).foreground
+    names = None if units.names is None else list(units.names)
+    return options, model, read_inputs(options, features=(names, units.mean.size))
 
 
 def inputs_of(command: str) -> Inputs:
@@ -85,24 +91,36 @@ def _settled(options: Namespace) -> Namespace:
 
 
 def _saved_model(options: Namespace) -> Any:
-    """The model that --model names, if a report can be about it."""
-    model, file = load_model(options.model), str(options.model)
-    if not isinstance(model, PCPCA | CPCA | PPCA):
+    """The model or path that --model names, if a report can be about it."""
+    model, file = load(options.model), str(options.model)
+    kind, uncertainty = type(model).__name__, options.uncertainty
+    if not isinstance(model, ContrastPath | PPCA | WithStrength):
         raise ValueError(
-            f"--model {file!r} is a {type(model).__name__}: a report is about what contrapca fit writes, a PCPCA, CPCA "
-            "or PPCA."
+            f"--model {file!r} holds a {kind}: a report is about a PPCA, ContraPCA, PCPCA, CPCA, SparseCPCA, RatioPCA "
+            "or ContrastPath."
         )
+    if isinstance(model, ContrastPath) and vars(options).get("gammas") is not None:
+        raise ValueError(f"--gammas cannot be used with --model {file!r}: a path has its own.")
     if hasattr(model, "covariate_names_"):
         raise ValueError(
             f"--model {file!r} was fitted with covariates: leave --model out, and give --covariates, so that a model "
             "of what is left is fitted here."
         )
-    if options.uncertainty != "none" and model.background_mean_ is None:
+    if uncertainty != "none" and not hasattr(model, uncertainty):
         raise ValueError(
-            f"--uncertainty {options.uncertainty} cannot be used with --model {file!r}: it was fitted without "
-            "controls. Fit one with --background, or leave --uncertainty out."
+            f"--uncertainty {uncertainty} cannot be used with --model {file!r}: there is no {uncertainty} of a {kind}. "
+            "Leave it out."
+        )
+    if uncertainty != "none" and _units(model).background is None:
+        raise ValueError(
+            f"--uncertainty {uncertainty} cannot be used with --model {file!r}: it was fitted without controls. Fit "
+            "one with --background, or leave --uncertainty out."
         )
     return model
+
+
+def _units(model: Any) -> Groups[Units]:
+    return (model if isinstance(model, ContrastPath) else model._state).units  # type: ignore[no-any-return]
 
 
 def _uncertainty(model: Any, inputs: Inputs, options: Namespace, console: Console) -> Any:

@@ -24,7 +24,7 @@ from ..exceptions import ModelFileError
 from ..fitting import Fit
 from ..gaussian import LatentGaussian
 from ..groups import Groups
-from ..moments import SPECTRAL, Moments, SolverChoice
+from ..moments import SPECTRAL, STREAM, Moments, SolverChoice
 from ..uncertainty import ContrastPosterior
 from ..units import Units
 
@@ -233,6 +233,11 @@ def load(path: Any) -> Any:
 
 def restored(archive: Archive, source: Any) -> Any:
     """What an archive holds, checked; `source` says where it is from, for messages."""
+    if archive.kind == STREAM:
+        raise ModelFileError(
+            f"{str(source)!r} is a checkpoint of fit_batches, not a model: fit_batches(batches, checkpoint=...) "
+            "continues from it."
+        )
     if archive.kind not in REGISTRY:
         raise ModelFileError(f"{str(source)!r} contains a {archive.kind!r}, which this version cannot read.")
     try:
