@@ -5,6 +5,7 @@ import dataclasses
 import io
 import json
 import pickle
+import re
 import subprocess
 import sys
 import zipfile
@@ -17,6 +18,7 @@ import contrapca
 from conftest import make_groups
 from contrapca import CLVM, CPCA, PCPCA, PPCA, Moments, RatioPCA, contrast_path
 from contrapca._util.archive import read_archive, write_archive
+from contrapca.cli._words import in_command_words
 from contrapca.exceptions import ModelFileError
 from counting import calls, solves
 
@@ -382,12 +384,34 @@ OLD_FILES = {
             "format": "contrapca-model",
             "version": 2,
             "estimator": "PCPCA",
-            "parameters": {"gamma": 0.3, "n_components": 2, "scale": "group"},
+            "parameters": {
+                "background_label": None,
+                "gamma": 0.3,
+                "n_components": 2,
+                "scale": "group",
+                "solver": "adam",
+                "verbose": 0,
+            },
             "numbers": {"gamma_": 0.3, "model_.sigma2": 0.5},
             "solver": {"name": "eigh", "reason": "requested"},
         },
         {"components_": np.eye(2, 6), "mean_": np.zeros(6), "scale_": np.ones(6)},
-        r"PCPCA\(gamma=0.3, n_components=2, scale='group'\)",
+        "Fit again with the same settings, PCPCA(gamma=0.3, scale='group'), and save.",
+    ),
+    "gamma that was chosen in another way": (
+        {
+            "format": "contrapca-model",
+            "estimator": "CPCA",
+            "parameters": {"gamma": "auto"},
+            "numbers": {"gamma_": 0.75},
+        },
+        {},
+        "Fit again with the same settings, CPCA(gamma=0.7), and save.",
+    ),
+    "one group": (
+        {"format": "contrapca-model", "estimator": "PPCA", "parameters": {"n_components": 3, "scale": "group"}},
+        {},
+        "Fit again with the same settings, PPCA(n_components=3, scale=True), and save.",
     ),
     "CLVM": (
         {
@@ -397,29 +421,40 @@ OLD_FILES = {
             "noise_variance": 0.4,
         },
         {"loadings_": np.ones((6, 1)), "shared_loadings_": np.ones((6, 2)), "mean_": np.zeros(6)},
-        r"CLVM\(n_foreground=1, n_shared=2\)",
+        "Fit again with the same settings, CLVM(n_foreground=1), and save.",
     ),
     "a path": (
         {"format": "contrapca-path", "version": 1, "limit": 0.6, "method": "pcpca", "scaling": "group"},
-        {"gammas": np.array([0.0, 0.1]), "feature_names": np.array(["a", "b"])},
-        "those of the path.*",
+        {"gammas": np.array([0.0, 0.1]), "eigenvalues": np.ones((2, 3)), "feature_names": np.array(["a", "b"])},
+        "Compute it again with contrast_path(PCPCA(n_components=3, scale='group'), X, background=Y), and save.",
     ),
     "a posterior": (
         {"format": "contrapca-posterior", "version": 1, "kind": "bootstrap", "method": "pcpca"},
-        {"loadings": np.ones((1, 10, 6, 2)), "feature_names": np.array(list("abcdef"))},
-        "those of the .*posterior",
+        {"loadings": np.ones((1, 10, 6, 1)), "feature_names": np.array(list("abcdef"))},
+        "Fit the model again, PCPCA(n_components=1) with its gamma and scale, draw with its "
+        "bootstrap(X, background=Y), and save.",
+    ),
+    "something else": (
+        {"format": "contrapca-model", "estimator": ["os"], "parameters": {"gamma": 1}},
+        {},
+        "Make it again from its tables, and save.",
     ),
 }
 
 
 @pytest.mark.parametrize("name", OLD_FILES)
 def test_files_of_the_first_version(name, tmp_path):
-    """They are refused, and the error says by whom they were written and how to refit."""
-    header, arrays, settings = OLD_FILES[name]
+    """They are refused; the error says who wrote them and how to make a new one, also on the command line."""
+    header, arrays, way = OLD_FILES[name]
     text = json.dumps({"written_by": "contrapca 0.1.0"} | header).encode()
     np.savez(tmp_path / "old.npz", header=np.frombuffer(text, dtype=np.uint8), **arrays)
-    with pytest.raises(ModelFileError, match=rf"old\.npz.*by contrapca 0\.1\.0.*fit again.*\({settings}\), and save"):
+    says = rf"old\.npz.*by contrapca 0\.1\.0.*does not read\. {re.escape(way)}$"
+    with pytest.raises(ModelFileError, match=says) as found:
         contrapca.load(tmp_path / "old.npz")
+    assert in_command_words(str(found.value)).endswith(way)
+    for call in re.findall(r"\b(?:PPCA|PCPCA|CPCA|CLVM)\([^()]*\)", way):
+        made = eval(call, vars(contrapca).copy())  # it runs,
+        assert sorted(re.findall(r"\w+=", call)) == sorted(re.findall(r"\w+=", repr(made)))  # and names no default
 
 
 def test_missing_folder(tmp_path):

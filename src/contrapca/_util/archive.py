@@ -62,6 +62,14 @@ def pack(
     return members if names is None else members | {NAMES: np.asarray(names, dtype=np.str_)}
 
 
+class OldFileError(ModelFileError):
+    """A file of version 0.1, with what it holds."""
+
+    def __init__(self, message: str, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]):
+        super().__init__(message)
+        self.header, self.arrays = header, arrays
+
+
 @dataclass(frozen=True)
 class Archive:
     """What a file holds."""
@@ -101,7 +109,7 @@ def unpack(members: Mapping[str, npt.NDArray[Any]], source: str | os.PathLike[st
         raise _unreadable(source, "it has no header") from error
     except Exception as error:  # damaged bytes make the parser of JSON raise nearly anything
         raise _unreadable(source, str(error)) from error
-    _check_version(source, header)
+    _check_version(source, header, arrays)
     names = arrays.pop(NAMES, None)
     if not isinstance(header.get("facts"), dict) or (
         names is not None and (names.dtype.kind != "U" or names.ndim != 1)
@@ -116,30 +124,22 @@ def _unreadable(source: str | os.PathLike[str], reason: str) -> ModelFileError:
     )
 
 
-def _check_version(path: Any, header: Mapping[str, Any]) -> None:
+def _check_version(path: Any, header: Mapping[str, Any], arrays: Mapping[str, npt.NDArray[Any]]) -> None:
     """Refuse a file of another format, or another version of it."""
     found, version = str(header.get("format")), header.get("version")
     if not found.startswith(FORMAT):
         raise ModelFileError(f"{str(path)!r} is not a contrapca file: its format is {header.get('format')!r}.")
     if found != FORMAT:
-        raise ModelFileError(
+        message = (
             f"{str(path)!r} was written by {header.get('written_by', 'contrapca 0.1')}, whose files this contrapca "
-            f"{__version__} does not read: fit again with the same settings ({_settings(header)}), and save."
+            f"{__version__} does not read."
         )
+        raise OldFileError(message, header, arrays)
     if version != VERSION:
         raise ModelFileError(
             f"{str(path)!r} has format version {version!r}; this contrapca {__version__} reads version {VERSION}. "
             "Update contrapca, or save again with this version."
         )
-
-
-def _settings(header: Mapping[str, Any]) -> str:
-    """The call that made a model of version 0.1, as far as its file tells."""
-    parameters = header.get("parameters")
-    if not isinstance(parameters, dict):
-        return "those of the path or posterior"
-    shown = [f"{name}={value!r}" for name, value in parameters.items() if value is not False]  # scale=False is None now
-    return f"{header.get('estimator', 'CLVM')}({', '.join(shown)})"
 
 
 def _check_sizes(members: Sequence[zipfile.ZipInfo], file_size: int) -> None:

@@ -36,11 +36,19 @@ PHRASES = [
     (r"(?<=The controls )varies|(?<=the controls )varies|(?<=The cases )varies", "vary"),
     (r"(?<=[Tt]he cases )has\b|(?<=[Tt]he controls )has\b", "have"),
 ]
+# Calls with arguments, such as those that a message advises for Python, stay as they are.
+CALL = re.compile(r"(\w+\((?:[^()=]|\([^()]*\))*=(?:[^()]|\([^()]*\))*\))")
 RULES = [(re.compile(pattern), words) for pattern, words in PHRASES]
 
 
 def in_command_words(message: str) -> str:
     """A message with arguments of Python as options, and groups as cases and controls."""
+    parts = CALL.split(message)
+    parts[::2] = map(_reworded, parts[::2])
+    return "".join(parts)
+
+
+def _reworded(text: str) -> str:
     for pattern, words in RULES:
-        message = pattern.sub(words, message)
-    return message
+        text = pattern.sub(words, text)
+    return text

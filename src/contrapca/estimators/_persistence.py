@@ -12,6 +12,7 @@ from .._util.archive import (
     ROUNDING,
     SMALLEST,
     Archive,
+    OldFileError,
     check_arrays,
     check_count_of,
     check_number,
@@ -27,6 +28,7 @@ from ..groups import Groups
 from ..moments import SPECTRAL, STREAM, Moments, SolverChoice
 from ..uncertainty import ContrastPosterior
 from ..units import Units
+from ._old_files import made_again
 
 # What can be saved: the kind written in the file, and the class whose `from_saved` reads it. Estimators register
 # themselves.
@@ -228,7 +230,11 @@ def load(path: Any) -> Any:
     >>> again.gamma_ == model.gamma_
     True
     """
-    return restored(read_archive(path), path)
+    try:
+        archive = read_archive(path)
+    except OldFileError as error:
+        raise ModelFileError(f"{error} {made_again(error.header, error.arrays, REGISTRY)}") from None
+    return restored(archive, path)
 
 
 def restored(archive: Archive, source: Any) -> Any:
