@@ -65,7 +65,10 @@ def check_gamma(gamma: Any) -> float | None:
     if isinstance(gamma, Mapping):
         return sum(map(check_fixed_gamma, gamma.values()), start=0.0)
     if not isinstance(gamma, numbers.Real) or isinstance(gamma, bool):
-        raise TypeError(f"gamma={gamma!r} must be 'auto' or a number, 0 or more.")
+        raise TypeError(
+            f"gamma={gamma!r} must be 'auto', a number, 0 or more, or a dict with a number for each background; CPCA "
+            "and SparseCPCA take 'budget', too."
+        )
     if not 0 <= float(gamma) < np.inf:
         raise ValueError(f"gamma={gamma} must be 'auto' or a finite number, 0 or more (0: no contrast).")
     return float(gamma)
@@ -84,9 +87,12 @@ def check_ridge(ridge: Any) -> float | None:
 
 def check_fixed_gamma(gamma: Any) -> float:
     """Return gamma' as a float; "auto" raises."""
-    value = check_gamma(gamma)
-    if value is None:
+    if isinstance(gamma, str) and gamma == "auto":
         raise ValueError("gamma='auto' is for estimators; pass a number here, below the limit from gamma_limits.")
+    if not isinstance(gamma, numbers.Real):
+        raise TypeError(f"gamma={gamma!r} must be a number, 0 or more.")
+    value = check_gamma(gamma)
+    assert value is not None
     return value
 
 

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, Moments, held_out_contrast, load
+from contrapca import CPCA, PCPCA, Moments, contrast_path, held_out_contrast, load
 from contrapca.datasets import make_hidden_clusters
 from contrapca.fitting import budgeted
 from contrapca.solvers import noise_rank
@@ -112,8 +112,10 @@ def test_it_stays_below_the_limit():
 
 def test_other_methods_have_no_budget(groups):
     X, Y = groups
-    with pytest.raises(TypeError, match="gamma='budget' must be 'auto' or a number"):
+    with pytest.raises(TypeError, match=r"gamma='budget' must be 'auto', a number.*a dict.*CPCA and SparseCPCA take"):
         PCPCA(gamma="budget").fit(X, background=Y)
     with pytest.raises(TypeError, match="gamma='Budget'"):
         CPCA(gamma="Budget").fit(X, background=Y)
+    with pytest.raises(TypeError, match=r"gamma='large' must be a number, 0 or more\.$"):  # where no other is taken
+        contrast_path(CPCA(2), X, background=Y, gammas=[0.0, 0.5]).model("large")
     assert callable(budgeted)

@@ -467,7 +467,7 @@ def test_bad_tables(tmp_path):
     missing[3, 2] = np.nan
     with pytest.raises(NonFiniteError, match="NaN"):
         model.fit(missing, background=Y)
-    with pytest.raises(GroupError, match="contrasts two groups"):
+    with pytest.raises(GroupError, match=r"contrasts two groups.*For a single group, use PPCA or gamma=0\.$"):
         model.fit(X)
     with pytest.raises(GroupError, match="6 features and the background 5"):
         model.fit(X, background=Y[:, :5])

@@ -381,7 +381,7 @@ BAD = {
     "nan ridge": ({"ridge": np.nan}, CONTROLS, ValueError, "ridge=nan"),
     "ridge of another type": ({"ridge": "Auto"}, CONTROLS, TypeError, "ridge='Auto'"),
     "end": ({"end": "top"}, CONTROLS, ValueError, "end='top' is not valid"),
-    "no background": ({}, None, GroupError, "background="),
+    "no background": ({}, None, GroupError, r"background=.*For a single group, use PPCA\.$"),  # there is no gamma
     "NaN": ({}, np.where(CONTROLS > 2, np.nan, CONTROLS), ValueError, "NaN"),
     "too many components": ({"n_components": 6}, CONTROLS, ValueError, "n_components=6"),
     "other features": ({}, CONTROLS[:, :5], GroupError, "6 features"),

@@ -24,6 +24,7 @@ from contrapca import (
     contrast_test,
     gamma_limits,
     held_out_contrast,
+    load,
     memory_estimate,
 )
 from contrapca import rows as rows_module
@@ -136,13 +137,25 @@ def test_gamma_may_be_too_large_for_the_first_batches():
 
 def test_fit_keeps_no_moments():
     model = PCPCA(2, gamma=0.2).fit(X, background=Y)
-    with pytest.raises(AttributeError, match="has seen no batches"):
+    with pytest.raises(AttributeError, match="it was not fitted by partial_fit or fit_batches"):
         _ = model.n_samples_seen_
     with pytest.warns(ContrastWarning, match="partial_fit starts anew, without those rows"):
         model.partial_fit(X)
     assert not model.__sklearn_is_fitted__()
     assert model.n_samples_seen_ == 150
     assert halves(PCPCA(2, gamma=0.2)).fit(X[:20], background=Y)._stream is None
+
+
+def test_files_keep_no_moments(tmp_path):
+    """What is said of a loaded model is true: it was fitted by batches, but its file has no moments."""
+    halves(PCPCA(2, gamma=0.2)).save(tmp_path / "model.npz")
+    model = load(tmp_path / "model.npz")
+    says = r"or it was loaded from a file, which does not keep them \(save moments_ with Moments\.save\)"
+    with pytest.raises(AttributeError, match=says):
+        _ = model.moments_
+    with pytest.warns(ContrastWarning, match=f"{says}. partial_fit starts anew"):
+        model.partial_fit(X, background=Y)
+    assert model.n_samples_seen_ == 150
 
 
 def test_bad_streams(tmp_path):

@@ -21,6 +21,10 @@ from ..fitting import Fit
 from ..moments import Moments, Stream, check_solver_of, read, read_batch
 from ..rows import Blocked
 
+NO_MOMENTS = (
+    "This model has no moments of its rows: it was not fitted by partial_fit or fit_batches, or it was loaded from a "
+    "file, which does not keep them (save moments_ with Moments.save)."
+)
 BATCH_KEYS = ("X", "y", "background", "sample_weight", "background_weight")
 
 
@@ -106,7 +110,7 @@ def _partial_fit(self: Any, *batch: Any) -> Any:
                 warn(f"The batch is counted, but the model is not fitted to the rows so far. {error}")
                 self.__dict__.pop("_state", None)
     if before is None and hasattr(self, "_state"):
-        warn("This model was fitted by fit, which keeps no moments: partial_fit starts anew, without those rows.")
+        warn(f"{NO_MOMENTS} partial_fit starts anew, without those rows.")
         del self._state
     if is_table and first:
         validate_data(self, X, skip_check_array=True)
@@ -178,5 +182,5 @@ def n_background_samples_seen_(self: Any) -> int | dict[str, int]:
 
 def _seen(self: Any) -> Stream:
     if self._stream is None:
-        raise AttributeError("This model has seen no batches: partial_fit and fit_batches count rows, fit does not.")
+        raise AttributeError(NO_MOMENTS)
     return self._stream

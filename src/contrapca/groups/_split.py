@@ -182,7 +182,7 @@ def split_groups(
         raise GroupError(
             f"{name} contrasts two groups but was given one. Pass the background table as fit(X, background=Y), "
             "or construct with background_label= and pass the group of each row as y. "
-            "For a single group, use PPCA or gamma=0."
+            f"For a single group, use PPCA{'' if gamma is None else ' or gamma=0'}."
         )
     else:
         rows = Groups(check_table(X, name))
