@@ -275,7 +275,7 @@ def test_refused():
     with pytest.raises(ValueError, match="all finite and 0 or more"):
         contrast_path(PCPCA(2), X, background=Y, gammas=[-1])
     for other in (PPCA(2), "pcpca", X):
-        with pytest.raises(TypeError, match=r"contrast_path needs an estimator with a gamma.*as its first argument"):
+        with pytest.raises(TypeError, match=r"contrast_path takes ContraPCA.*as its first argument"):
             contrast_path(other, X, background=Y)
     with pytest.raises(RankError):
         contrast_path(PCPCA(2), X[:, :2] @ np.ones((2, 12)), background=Y)

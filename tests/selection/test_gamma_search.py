@@ -121,7 +121,7 @@ def test_search_with_missing_values():
 
 def test_search_refuses():
     for other in ("silhouette", PPCA(2)):
-        with pytest.raises(TypeError, match="GammaSearch needs an estimator with a gamma"):
+        with pytest.raises(TypeError, match="GammaSearch takes ContraPCA"):
             GammaSearch(other).fit(X, background=Y)
     with pytest.raises(ValueError, match="criterion='best'"):
         GammaSearch(PCPCA(2), criterion="best").fit(X, background=Y)

@@ -22,9 +22,9 @@ from .._util.table import Table
 from .._util.text import component_names
 from ..covariates import check_dense, design_of, without_covariates
 from ..fitting import Fit, Latents, Settings, fit_data
-from ..groups import Groups, Tables, check_device_table
+from ..groups import Groups, Tables, check_device_table, refuse_moments
 from ..methods import PCPCA_METHOD, Method
-from ..moments import Complete, Incomplete, Moments, Stream, collect, read
+from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, read
 from ..rows import Blocked, map_rows, opened
 from ..units import Units, group_of
 from . import _again, _new_rows, _streaming
@@ -92,6 +92,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     ) -> Self:
         """Compute everything first and set attributes last, so a failure leaves nothing behind."""
         check_option(self.scale, "scale", self._scales)
+        check_solver_of(X, getattr(self, "solver", "auto"))  # CLVM has one solver
         X = opened(X, memory_limit)
         tables = read(
             X,
@@ -278,6 +279,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         Z : ndarray of shape (n, d)
         """
+        refuse_moments(X, "fit_transform", "X")
         fitted: Self = self.fit(X, y, **groups)  # type: ignore[attr-defined]
         return fitted.transform(X, **({"covariates": groups["covariates"]} if "covariates" in groups else {}))
 

@@ -8,7 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_gamma
 from ..fitting import Fit
-from ..moments import check_solver_of, raw_gamma
+from ..moments import raw_gamma
 from ._base import Decomposition
 
 
@@ -73,7 +73,6 @@ class Contrastive(Decomposition):
         -------
         self
         """
-        check_solver_of(X, self.solver)
         beside = (sample_weight, background_weight, memory_limit, covariates, background_covariates)
         return self._fit(X, y, background, self._strength(), *beside)
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from ..moments import check_solver_of
 from ._likelihood import Likelihood
 
 
@@ -105,7 +104,6 @@ class PPCA(Likelihood):
         -------
         self
         """
-        check_solver_of(X, self.solver)
         return self._fit(X, None, None, 0.0, sample_weight, memory_limit=memory_limit, covariates=covariates)
 
     def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:  # type: ignore[override]

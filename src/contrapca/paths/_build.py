@@ -14,7 +14,7 @@ from ..estimators import WithStrength
 from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import Latents, complete_background_model, resolved, show_axes, variance_inside
 from ..groups import Groups
-from ..moments import Complete, Incomplete, Moments, contrast, factors, mixture, read
+from ..moments import Complete, Incomplete, Moments, check_solver_of, contrast, factors, mixture, read
 from ..solvers import PathSpectrum, Spectrum
 from ..subspaces import canonical_sign_of
 from ._grids import DEFAULT_POINTS, checked_grid, number_of_points, with_gamma
@@ -67,6 +67,7 @@ def contrast_path(
     (40, (400, 2))
     """
     check_estimator(estimator, "contrast_path")
+    check_solver_of(X, estimator.solver)
     tables = read(
         X,
         None,
@@ -85,8 +86,8 @@ def check_estimator(estimator: Any, name: str) -> None:
     """Raise if the estimator has neither a gamma nor a ridge."""
     if not isinstance(estimator, WithStrength):
         raise TypeError(
-            f"{name} needs an estimator with a gamma or a ridge, such as ContraPCA(2), CPCA(2) or RatioPCA(2), as its "
-            f"first argument; got {type(estimator).__name__}."
+            f"{name} takes ContraPCA, PCPCA, CPCA, SparseCPCA or RatioPCA as its first argument; got "
+            f"{type(estimator).__name__}."
         )
 
 
