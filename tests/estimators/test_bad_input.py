@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from contrapca import CPCA, PCPCA, PPCA, gamma_limits, load
+from contrapca import CPCA, PCPCA, PPCA, KernelCPCA, check_tables, contrast_test, gamma_limits, load, report
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError, RankError
 
 rng = np.random.default_rng(0)
@@ -324,3 +324,33 @@ def test_warning_points_at_the_users_line():
     with pytest.warns(ContrastWarning) as caught:
         PCPCA(1, gamma=0.1).fit(X, background=Y + 100)
     assert caught[0].filename == __file__
+
+
+def repeated_names(kind, table):
+    """A table whose first two columns have the same name."""
+    names = ["a", "a", *map(str, range(2, table.shape[1]))]
+    if kind.__name__ == "pandas":
+        return kind.DataFrame(table, columns=names)
+    return kind.table([kind.array(column) for column in table.T], names=names)
+
+
+@pytest.mark.parametrize("library", ["pandas", "pyarrow"])
+def test_columns_of_one_name_are_named(need, library):
+    kind, kernel = need(library), KernelCPCA(gamma=0.5).fit(X, background=Y)
+    bad, bad_background = (repeated_names(kind, table) for table in (X, Y))
+    model, batches = PCPCA(gamma=0.1).fit(X, background=Y), CPCA(gamma=0.1).partial_fit(X, background=Y)
+    calls = [
+        (lambda: check_tables(bad, background=bad_background), "the foreground"),
+        (lambda: contrast_test(bad, background=bad_background), "the foreground"),
+        (lambda: PCPCA().fit(bad, background=bad_background), "the foreground"),
+        (lambda: CPCA().fit(X, background=bad_background), "the background"),
+        (lambda: CPCA().partial_fit(bad, background=bad_background), "the foreground"),
+        (lambda: batches.partial_fit(bad), "X"),
+        (lambda: report(model, bad, background=bad_background), "the foreground"),
+        (lambda: model.bootstrap(bad, background=bad_background), "X"),
+        *((lambda call=call: call(bad), "X") for call in (model.transform, model.impute, kernel.transform)),
+    ]
+    for call, where in calls:
+        message = rf"^Several columns of {where} have the same name: 'a'\. Rename them, .*~X\.columns\.duplicated\(\)\]"
+        with pytest.raises(ValueError, match=message):
+            call()

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 from .._util.text import listed
 from ..covariates import design_of, without_covariates
 from ..exceptions import GroupError
-from ..groups import Groups, Tables, check_names
+from ..groups import Groups, Tables, check_names, distinct
 from ..moments import Complete, Incomplete, Moments, collect, read
 from ..rows import Blocked, opened
 from ..uncertainty import ContrastPosterior
@@ -38,7 +38,7 @@ def fitted_groups(
     if not contrasted and background is not None:
         raise ValueError("This model was fitted without a background: do not pass one.")
     if not isinstance(X, Moments | Blocked):
-        validate_data(self, X, reset=False, skip_check_array=True)  # names and number of features
+        validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
     elif isinstance(X, Blocked):
         check_names(X, self._state.units.foreground.labels)
     elif X.mean.size != self.n_features_in_:

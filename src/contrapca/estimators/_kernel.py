@@ -20,7 +20,7 @@ from .._util.suggest import suggesting
 from .._util.text import format_gamma, plural
 from ..exceptions import NonFiniteError
 from ..fitting import KernelFit, KernelSettings, fit_kernel, kernel_values, map_of
-from ..groups import Groups, Tables, canonical, column_means, refuse_moments, split_groups, without_mask
+from ..groups import Groups, Tables, canonical, column_means, distinct, refuse_moments, split_groups, without_mask
 from ..moments import KERNELS, Indices, Kernel
 from ..rows import Blocked, opened
 from ._base import of_backgrounds
@@ -270,7 +270,7 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         check_in_memory(X, type(self).__name__)
         refuse_moments(X, type(self).__name__, "X")
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
-        rows = canonical(validate_data(self, without_mask(X), reset=False, **checks))
+        rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
         column_means(rows)  # raises where values are not finite
         return self._state.latents(rows, center).astype(rows.dtype, copy=False)
 

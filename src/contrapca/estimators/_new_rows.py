@@ -16,7 +16,7 @@ from .._util.devices import on_device, place_of
 from .._util.text import listed
 from ..covariates import Regression
 from ..exceptions import GroupError
-from ..groups import canonical, check_device_table, column_means, refuse_moments, without_mask
+from ..groups import canonical, check_device_table, column_means, distinct, refuse_moments, without_mask
 from ..rows import Blocked, is_kept, opened
 
 
@@ -63,7 +63,7 @@ def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
     checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
     if is_kept(X):
         checks = {"skip_check_array": True}
-    rows = canonical(validate_data(self, without_mask(X), reset=False, **checks))
+    rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
     return rows, self._has_missing(rows)
 
 

@@ -18,6 +18,7 @@ from .._checks import check_option
 from .._util.text import listed
 from ..exceptions import GroupError, InfeasibleGammaError, RankError, warn
 from ..fitting import Fit
+from ..groups import distinct
 from ..moments import Moments, Stream, check_solver_of, read, read_batch
 from ..rows import Blocked
 
@@ -98,7 +99,7 @@ def _partial_fit(self: Any, *batch: Any) -> Any:
     is_table = X is not None and not isinstance(X, Moments | Blocked)
     first = before is None or "foreground" not in before.counts
     if is_table and not first:
-        validate_data(self, X, reset=False, skip_check_array=True)  # names and number of features
+        validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
     found = read_batch(X, y, background, self.background_label, sample_weight, background_weight, type(self).__name__)
     stream = (before or Stream()).plus(*found)
     fit = None

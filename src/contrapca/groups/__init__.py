@@ -1,7 +1,7 @@
 """`Groups`, and the tables that users pass, checked and split into them."""
 
 from .._util.arrays import canonical
-from ._columns import check_names, column_names, index_names, like_table, text_names
+from ._columns import check_names, column_names, distinct, index_names, like_table, text_names
 from ._groups import Groups, Tables, feature_label
 from ._split import (
     check_device_table,

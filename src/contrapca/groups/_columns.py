@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Any
 
 import numpy as np
@@ -36,6 +37,18 @@ def column_names(table: Any) -> list[Any] | None:
     return None if columns is None else list(columns)
 
 
+def distinct(table: Any, what: str = "X") -> Any:
+    """The table itself; raise if several of its columns have the same name, for features are told apart by name."""
+    names = column_names(table)
+    if names is not None and len(set(names)) < len(names):
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        raise ValueError(
+            f"Several columns of {what} have the same name: {listed(repeated)}. Rename them, or keep the first of each "
+            "(with pandas: X.loc[:, ~X.columns.duplicated()])."
+        )
+    return table
+
+
 def text_names(table: Any) -> tuple[str, ...] | None:
     """Column names of a data frame if all are strings; None for others, and for other tables."""
     columns = column_names(table)
@@ -54,10 +67,9 @@ def check_names(table: Any, names: list[str]) -> None:
 
 
 def check_same_columns(n_left: int, n_right: int, left: list[Any] | None, right: list[Any] | None, group: str) -> None:
-    same_width = n_left == n_right  # repeated names can differ in their number alone
-    if left is not None and right is not None and left != right and (same_width or set(left) != set(right)):
+    if left is not None and right is not None and left != right:
         raise GroupError(_how_names_differ(left, right, group))
-    if not same_width:
+    if n_left != n_right:
         raise GroupError(
             f"The foreground has {n_left} features and the {group} {n_right}: both need "
             "the same columns. (Rows are samples; transpose tables that have samples as columns.)"

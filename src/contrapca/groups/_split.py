@@ -26,7 +26,7 @@ from ..backgrounds import (
 )
 from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
 from ..rows import Blocked, is_kept, opened, storage
-from ._columns import check_same_columns, column_names, unconvertible_columns
+from ._columns import check_same_columns, column_names, distinct, unconvertible_columns
 from ._groups import Groups, Tables, feature_label
 
 COMPLEX = (
@@ -42,7 +42,7 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
     """
     if on_device(table):
         return check_device_table(table, f"{name} ({group})", least_rows=least)
-    table = opened(table)
+    table = distinct(opened(table), f"the {group}")
     if isinstance(table, Blocked):
         return _check_size(table, name, group, least)
     if getattr(getattr(table, "dtype", None), "kind", "") == "c":
