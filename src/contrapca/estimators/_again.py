@@ -10,6 +10,7 @@ from typing import Any
 
 from sklearn.utils.validation import check_is_fitted, validate_data
 
+from .._util.suggest import suggesting
 from .._util.text import listed
 from ..covariates import design_of, without_covariates
 from ..exceptions import GroupError
@@ -78,6 +79,7 @@ def fitted_data(self: Any, *given: Any) -> Complete | Incomplete:
     return data
 
 
+@suggesting
 def bootstrap(
     self: Any,
     X: Any,

@@ -34,6 +34,7 @@ from ._persistence import REGISTRY, fit_from_saved, saved_fit
 OfBackgrounds = Any  # an array, a dict of them by name if there are several backgrounds, None if there is none
 
 
+@suggesting
 class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not public. All fitted attributes come from the fit in `_state`."""
 
@@ -62,9 +63,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         super().__init_subclass__(**options)
         if cls.__module__.startswith(f"{__package__}."):  # `load` could not read files of other classes
             REGISTRY[cls.__name__] = cls
-        for name in ("__init__", "fit"):
-            if name in vars(cls):
-                setattr(cls, name, suggesting(vars(cls)[name]))
+        suggesting(cls)
 
     _repr_html_inner, _repr_mimebundle_ = html_inner, mimebundle
 

@@ -31,6 +31,7 @@ ARRAYS = {"landmarks": "r*", "coefficients": "rk", "origin": "D", "eigenvalues":
 MANY = 2**31  # more components than any table has
 
 
+@suggesting
 class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Contrastive PCA of nonlinear features: functions of a row that vary in the foreground, not in the background.
 
@@ -113,7 +114,6 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     True
     """
 
-    @suggesting
     def __init__(
         self,
         n_components: int = 2,
@@ -141,7 +141,6 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     _repr_html_inner, _repr_mimebundle_ = html_inner, mimebundle
 
-    @suggesting
     def fit(
         self, X: Any, y: Any = None, *, background: Any = None, sample_weight: Any = None, background_weight: Any = None
     ) -> Self:

@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from .._checks import check_count, check_n_components, check_option, check_positive, generator
 from .._util.arrays import Array, Rows, is_sparse
 from .._util.devices import cast, chosen, namespace, on_device, put
+from .._util.suggest import suggesting
 from ..backgrounds import label_groups
 from ..fitting import Fit, Settings
 from ..gaussian import LatentGaussian
@@ -262,6 +263,7 @@ class Likelihood(Decomposition):
         return self._state.units.foreground.scale
 
     @available_if(lambda self: self._method is not None)  # type: ignore[untyped-decorator]
+    @suggesting
     def posterior(
         self,
         X: Any,

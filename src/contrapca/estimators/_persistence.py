@@ -20,6 +20,7 @@ from .._util.archive import (
     read_archive,
 )
 from .._util.arrays import Array
+from .._util.suggest import suggesting
 from ..covariates import Regression
 from ..exceptions import ModelFileError
 from ..fitting import Fit
@@ -200,6 +201,7 @@ def restored_model(name: str, arrays: Mapping[str, Array], facts: Mapping[str, A
     return LatentGaussian(arrays[f"{name}.mean"], arrays[f"{name}.W"], sigma2)
 
 
+@suggesting
 def load(path: Any) -> Any:
     """Load a model, path, moments or draws written by `save`.
 

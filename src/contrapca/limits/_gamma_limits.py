@@ -100,6 +100,7 @@ def gamma_limits(
     return all_limits(collect(tables, d, scale, solver), d)
 
 
+@suggesting
 @dataclass(frozen=True)
 class GammaLimits:
     """Limits and bounds of gamma, all in gamma' units; `raw` has them in the paper's raw units.

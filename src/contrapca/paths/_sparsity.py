@@ -12,6 +12,7 @@ from sklearn.base import clone
 from .._checks import check_count, check_penalty, check_sparsity
 from .._util.arrays import Array
 from .._util.progress import Progress
+from .._util.suggest import suggesting
 from .._util.table import Table
 from ..estimators import SparseCPCA
 from ..fitting import Fit, fit_data, resolved, solve_complete
@@ -20,6 +21,7 @@ from ..moments import contrast, read
 POINTS, LARGEST = 20, 500  # sizes of a default path, and the largest of them
 
 
+@suggesting
 @dataclass(frozen=True, eq=False)
 class SparsityPath:
     """The result of `sparsity_path`, from few features to many.
@@ -92,6 +94,7 @@ class SparsityPath:
         )
 
 
+@suggesting
 def sparsity_path(
     estimator: SparseCPCA,
     X: Any,

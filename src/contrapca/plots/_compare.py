@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from ..selection import Comparison
 
 
+@suggesting
 def comparison_data(comparison: Comparison) -> dict[str, Any]:
     """Names, held-out ratios and their ranges (two standard errors), best first, without methods that failed."""
     entries = [entry for entry in comparison.entries if not entry.failure and np.isfinite(entry.mean)]

@@ -33,11 +33,13 @@ def _two_components(d: int) -> None:
         raise ValueError("A scatter plot needs two components, but this has one: plot a histogram instead.")
 
 
+@suggesting
 def ellipse_data(points: Any, n: int = 100) -> Array:
     """The 95 % ellipse of a Gaussian with the points' mean and covariance, shape (n, 2)."""
     return gaussian_ellipse(np.asarray(points, dtype=np.float64), n)
 
 
+@suggesting
 def latent_scatter_data(
     model: Any, X: Any, *, background: Any = None, components: tuple[int, int] = (0, 1)
 ) -> dict[str, Any]:
@@ -112,6 +114,7 @@ def latent_scatter(
     return tidy(ax)
 
 
+@suggesting
 def gamma_panel_data(path: ContrastPath, X: Any, *, background: Any = None, k: int = 6) -> list[dict[str, Any]]:
     """Aligned latents of both groups at `k` gammas spread over the path: `gamma`, `foreground`, `background`."""
     check_count(k, "k")
@@ -175,6 +178,7 @@ def gamma_panel(
     return figure
 
 
+@suggesting
 def path_curves_data(path: ContrastPath) -> dict[str, Any]:
     """Total fraction of variance along the components at each gamma, and the limit."""
     foreground, background = (share.sum(axis=1) for share in (path.shares().foreground, path.background_share))
@@ -209,6 +213,7 @@ def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
     return tidy(ax)
 
 
+@suggesting
 def loadings_data(model: Any, component: int = 0, n_features: int = 15) -> dict[str, Any]:
     """The largest loadings on a component: `feature` and `loading`, largest magnitude first."""
     table = model.feature_table()
@@ -247,6 +252,7 @@ def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = 
     return tidy(ax, legend=False)
 
 
+@suggesting
 def biplot_data(model: Any, X: Any, n_features: int = 8) -> dict[str, Any]:
     """Latents on two components, and arrows for the features with the largest loadings, scaled to fit."""
     check_count(n_features, "n_features")
@@ -319,6 +325,7 @@ def spread_out(values: Array, gap: float) -> Array:
     return out
 
 
+@suggesting
 def scree_data(path: ContrastPath, gamma: float) -> dict[str, Array]:
     """Contrast eigenvalues and both groups' variances along the components, at the path's gamma nearest to `gamma`."""
     if not path.gammas[0] <= gamma <= path.gammas[-1]:
@@ -357,6 +364,7 @@ def scree(path: ContrastPath, gamma: float, *, ax: Any = None) -> Any:
     return tidy(ax)
 
 
+@suggesting
 def samples_data(model: Any, n: int = 9, shape: tuple[int, int] | None = None, random_state: Any = 0) -> Array:
     """`n` new rows of a model, shape (n, D), or with `shape`, images (n, height, width)."""
     rows = np.asarray(model.sample(n, random_state=random_state))

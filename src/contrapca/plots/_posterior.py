@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..uncertainty import ContrastPosterior
 
 
+@suggesting
 def subspace_draws_data(posterior: ContrastPosterior, n_draws: int = 100) -> tuple[Array, Array]:
     """Unit directions of evenly spaced draws (n_draws, 2) and of the estimate (2,), in original units.
 
@@ -66,6 +67,7 @@ def subspace_draws(
     return tidy(ax)
 
 
+@suggesting
 def loading_intervals_data(
     posterior: ContrastPosterior, component: int = 0, n_features: int = 20, probability: float = 0.9
 ) -> dict[str, Any]:
@@ -108,6 +110,7 @@ def loading_intervals(
     return tidy(ax)
 
 
+@suggesting
 def trace_data(posterior: ContrastPosterior) -> tuple[str, Array]:
     """Name and values (chains, draws) of an identified quantity: sigma2, or the largest angle to the estimate."""
     if posterior.noise_variance is not None:

@@ -5,9 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from .._util.suggest import suggesting
+
 Words = Literal["python", "command"]
 
 
+@suggesting
 @dataclass(frozen=True)
 class Finding:
     """Something about the tables that is probably a mistake.

@@ -11,6 +11,7 @@ import numpy.typing as npt
 from .._checks import check_count
 from .._util.labels import on_a_scale
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
+from .._util.suggest import suggesting
 from .._util.text import listed
 from ..estimators import CLVM
 from ..paths import contrast_path
@@ -25,6 +26,7 @@ from ._tl import TEST
 POINT = {"s": 12, "linewidths": 0}
 
 
+@suggesting
 def embedding(
     adata: Any,
     key: str = "contrapca",
@@ -106,6 +108,7 @@ def _palette(adata: Any, color: str, levels: list[Any]) -> dict[Any, str]:
     return dict(zip(levels, colours, strict=False))
 
 
+@suggesting
 def loadings(
     adata: Any, key: str = "contrapca", *, component: int = 1, n_genes: int = 15, ax: Any = None, show: bool = False
 ) -> Any:
@@ -129,6 +132,7 @@ def loadings(
     return shown(loading_bars(model, component - 1, n_features=n_shown, ax=axes_or_current(ax)), show)
 
 
+@suggesting
 def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool = False) -> Any:
     """Bar plot of the variance of cases and controls along each component; several backgrounds have bars of their own.
 
@@ -156,6 +160,7 @@ def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool =
     return shown(ax, show)
 
 
+@suggesting
 def gamma_path(adata: Any, key: str = "contrapca", *, n_gammas: int = 40, ax: Any = None, show: bool = False) -> Any:
     """Plot the fraction of each group's variance along the components against gamma.
 
@@ -185,6 +190,7 @@ def gamma_path(adata: Any, key: str = "contrapca", *, n_gammas: int = 40, ax: An
     return shown(ax, show)
 
 
+@suggesting
 def verdict(adata: Any, key: str = TEST, *, ax: Any = None, show: bool = False) -> Any:
     """Plot the p-values of a test, with its verdict as the title.
 

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Rows
+from .._util.suggest import suggesting
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA
 from ..groups import Groups
 from ..selection import compare as compare_tables
@@ -21,6 +22,7 @@ from ._results import Keys, Results, check_key, check_writable, plain, write
 TEST, COMPARISON = "contrapca_test", "contrapca_compare"  # keys of uns
 
 
+@suggesting
 def contrapca(
     adata: Any,
     *,
@@ -112,6 +114,7 @@ def contrapca(
     return run_fit(adata, model, keys, choice, settings, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
+@suggesting
 def pcpca(
     adata: Any,
     *,
@@ -152,6 +155,7 @@ random_state
     return run_fit(adata, model, keys, choice, settings, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
+@suggesting
 def cpca(
     adata: Any,
     *,
@@ -193,6 +197,7 @@ def cpca(
     return run_fit(adata, model, keys, choice, settings, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
+@suggesting
 def clvm(
     adata: Any,
     *,
@@ -234,6 +239,7 @@ def clvm(
     return run_fit(adata, model, keys, choice, settings, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
+@suggesting
 def test(
     adata: Any,
     *,
@@ -301,6 +307,7 @@ def test(
     return write(adata, Results({key: summary}), copy=copy)
 
 
+@suggesting
 def compare(
     adata: Any,
     *,

@@ -10,6 +10,7 @@ import scipy.special
 
 from .._checks import SCALES, check_count, check_option, generator
 from .._util.arrays import Array
+from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import count_units, table_units
 from ..fitting import dimensions_above_noise, noise_variance
@@ -28,6 +29,7 @@ FAR = 1.0  # distance of a feature's means, in pooled standard deviations, that 
 BASCOD_CORRELATION = 0.7  # the correlation that BasCoD takes for similar
 
 
+@suggesting
 @dataclass(frozen=True)
 class BackgroundCheck:
     """The result of `check_background`.
@@ -87,6 +89,7 @@ class BackgroundCheck:
         return "\n".join([verdict, *self.problems, str(self.table())])
 
 
+@suggesting
 def check_background(
     X: Any,
     *,

@@ -96,6 +96,7 @@ class Entry:
         return f"gamma={gamma}" if isinstance(gamma, str) else f"gamma={gamma:.3g}"
 
 
+@suggesting
 @dataclass(frozen=True)
 class Comparison:
     """The result of `compare`.

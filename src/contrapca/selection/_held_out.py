@@ -38,6 +38,7 @@ from ..moments import Complete, Fold, assign_folds, make_folds, ready
 Estimator = PPCA | WithStrength | CLVM
 
 
+@suggesting
 @dataclass(frozen=True)
 class HeldOutContrast:
     """The outcome of `held_out_contrast`.

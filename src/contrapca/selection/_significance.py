@@ -35,6 +35,7 @@ NOISIER = 1.2  # noise ratio above which a remark says that the cases vary more 
 LARGE_BLOCK_RATIO = 4.0  # a remark says that more is needed: with fewer than about 16 blocks in a group
 
 
+@suggesting
 @dataclass(frozen=True)
 class ContrastTest:
     """The result of `contrast_test`.

@@ -12,6 +12,7 @@ from sklearn.base import clone
 from .._checks import check_count, generator
 from .._util.arrays import Array
 from .._util.progress import Progress
+from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import table_units
 from ..estimators import SparseCPCA
@@ -22,6 +23,7 @@ from ._held_out import collected, complete_tables
 THRESHOLD = 0.75  # frequency from which a feature counts as stable, and what the bound is stated for
 
 
+@suggesting
 @dataclass(frozen=True, eq=False)
 class StabilitySelection:
     """The result of `stability_selection`.
@@ -85,6 +87,7 @@ class StabilitySelection:
         return f"{head}\n{self.table()}"
 
 
+@suggesting
 def stability_selection(
     estimator: SparseCPCA,
     X: Any,
