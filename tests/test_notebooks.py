@@ -15,11 +15,14 @@ from contrapca import (
     PPCA,
     ContraPCA,
     GammaSearch,
+    SparseCPCA,
+    check_background,
     compare,
     contrast_path,
     contrast_test,
     gamma_limits,
     held_out_contrast,
+    stability_selection,
 )
 
 EVIL = "<script>alert(1)</script>"
@@ -68,6 +71,9 @@ def results(X, Y):
     yield gamma_limits(X, background=Y, n_components=2), "noise_positive_sharp"
     yield model.bootstrap(X, background=Y, n_resamples=20, random_state=0), "more rows"
     yield held_out_contrast(model, X, background=Y), "held-out ratio"
+    yield check_background(X, background=Y, n_splits=3), "The background is fit to be one."
+    sparse = SparseCPCA(1, gamma=0.5, sparsity=3)
+    yield stability_selection(sparse, X, background=Y, n_splits=2), "of 4 halves or more"
     yield model.summary(), "Features with the largest loadings"
 
 
@@ -107,9 +113,21 @@ def test_a_model_that_is_not_fitted_has_no_summary():
         PCPCA().summary()
 
 
-def test_findings_are_sentences(groups):
-    X, Y = groups
-    assert contrapca.check_tables(X, background=Y) == []
+def test_findings_are_sentences(named):
+    X, Y = (Frame(table.values.copy()) for table in named)
+    nothing = contrapca.check_tables(X, background=Y)
+    assert nothing == []
+    assert nothing._repr_html_() == f"<p>{nothing}</p>" == "<p>Nothing was found that looks like a mistake.</p>"
+    for table in (X, Y):
+        table.values[:, 3] = 7
+        table.values[:2, 0] = 999
+    found = contrapca.check_tables(X, background=Y)
+    assert isinstance(found, list)
+    assert [finding.check for finding in found] == ["missing code", "constant"]
+    assert str(found).splitlines() == repr(found).splitlines() == list(map(str, found))
+    shown = found._repr_html_()
+    assert EVIL not in shown
+    assert Tags(shown).opened == ["p", "p"]
 
 
 @pytest.mark.parametrize(

@@ -6,7 +6,7 @@ from .gaussian import LatentGaussian
 from .limits import GammaLimits
 from .moments import SolverChoice
 from .paths import ContrastPath, SparsityPath
-from .sanity import Finding
+from .sanity import Finding, Findings
 from .selection import BackgroundCheck, Comparison, ContrastTest, HeldOutContrast, StabilitySelection
 from .uncertainty import ContrastPosterior
 
@@ -18,6 +18,7 @@ __all__ = [
     "ContrastTest",
     "Display",
     "Finding",
+    "Findings",
     "GammaLimits",
     "HeldOutContrast",
     "LatentGaussian",

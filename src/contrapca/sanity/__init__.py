@@ -2,7 +2,7 @@
 
 from ._check import check_groups, check_tables
 from ._features import check_features
-from ._finding import Finding, Words, both
+from ._finding import Finding, Findings, Words, both
 from ._names import alike_labels, repeated_names, replicates, warn_of_replicates
 from ._raw_values import advice_on_values, looks_like_counts
 from ._tables import distant_means, same_row_names, shared_rows, swapped_names, transposed, warn_distant_means

@@ -13,7 +13,7 @@ from .._util.text import default_names, is_missing
 from ..backgrounds import named_backgrounds
 from ..groups import Groups, index_names, split_groups
 from ._features import check_features
-from ._finding import Finding
+from ._finding import Finding, Findings
 from ._names import alike_labels, repeated_names, replicates, summary_rows
 from ._raw_values import advice_on_values
 from ._tables import distant_means, shared_rows, transposed
@@ -30,7 +30,7 @@ def check_tables(
     row_names: Sequence[str] | None = None,
     background_row_names: Sequence[str] | None = None,
     blocks: Any = None,
-) -> list[Finding]:
+) -> Findings:
     """Look for mistakes in two tables before they are analysed; the command line and reports use the same checks.
 
     They find identifiers used as features, codes for missing values (999, -999, -1), constant and duplicate columns,
@@ -53,8 +53,8 @@ def check_tables(
 
     Returns
     -------
-    list of Finding
-        Empty if nothing was found. Printed, a finding is a sentence and what to do.
+    Findings
+        A list of Finding, empty if nothing was found. Printed, a finding is a sentence and what to do.
 
     Examples
     --------
@@ -71,7 +71,7 @@ missing values.
     tables_given = tables.rows.like([X, *named_backgrounds(background).values()])
     known = tables.rows.like([row_names, background_row_names, *[None] * (len(tables.rows) - 2)])
     names = tables_given.map(lambda table, own: index_names(table) if own is None else list(map(str, own)), known)
-    return check_groups(tables.rows, tables.names, names, labels=labels, has_blocks=blocks is not None)
+    return Findings(check_groups(tables.rows, tables.names, names, labels=labels, has_blocks=blocks is not None))
 
 
 def check_groups(

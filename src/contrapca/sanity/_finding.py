@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
+from .._util.display import shown_as_html
 from .._util.suggest import suggesting
 
 Words = Literal["python", "command"]
@@ -37,6 +38,21 @@ class Finding:
 
     def __str__(self) -> str:
         return self.text()
+
+
+class Findings(list[Finding]):
+    """A list of findings: printed, their sentences, one below the other; a notebook shows them as HTML."""
+
+    def __str__(self) -> str:
+        return "\n".join(self._sentences())
+
+    __repr__ = __str__
+
+    def _repr_html_(self) -> str:
+        return shown_as_html(*self._sentences())
+
+    def _sentences(self) -> list[str]:
+        return [str(finding) for finding in self] or ["Nothing was found that looks like a mistake."]
 
 
 def both(check: str, sentence: str, way_out: str = "") -> Finding:

@@ -10,6 +10,7 @@ import scipy.special
 
 from .._checks import SCALES, check_count, check_option, generator
 from .._util.arrays import Array
+from .._util.display import shown_as_html
 from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import count_units, table_units
@@ -84,9 +85,15 @@ class BackgroundCheck:
             }
         )
 
-    def __str__(self) -> str:
+    def _parts(self) -> list[str | Table]:
         verdict = "The background is fit to be one." if self.admissible else "Look at the background first:"
-        return "\n".join([verdict, *self.problems, str(self.table())])
+        return [verdict, *self.problems, self.table()]
+
+    def _repr_html_(self) -> str:
+        return shown_as_html(*self._parts())
+
+    def __str__(self) -> str:
+        return "\n".join(map(str, self._parts()))
 
 
 @suggesting

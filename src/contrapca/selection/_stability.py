@@ -11,6 +11,7 @@ from sklearn.base import clone
 
 from .._checks import check_count, generator
 from .._util.arrays import Array
+from .._util.display import shown_as_html
 from .._util.progress import Progress
 from .._util.suggest import suggesting
 from .._util.table import Table
@@ -81,10 +82,15 @@ class StabilitySelection:
             columns[f"loading_{k + 1}"] = component[order]
         return Table(columns)
 
-    def __str__(self) -> str:
+    def _head(self) -> str:
         bound = f"at most {self.expected_false():.2g} of them expected by chance"
-        head = f"{len(self.stable())} features are in {THRESHOLD:.0%} of {self.n_halves} halves or more, {bound}"
-        return f"{head}\n{self.table()}"
+        return f"{len(self.stable())} features are in {THRESHOLD:.0%} of {self.n_halves} halves or more, {bound}"
+
+    def _repr_html_(self) -> str:
+        return shown_as_html(self._head(), self.table())
+
+    def __str__(self) -> str:
+        return f"{self._head()}\n{self.table()}"
 
 
 @suggesting
