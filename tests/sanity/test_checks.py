@@ -187,6 +187,16 @@ def test_shared_rows():
     assert shared_rows(zeros[:40], zeros[40:]) == []  # rows of zeros are equal by chance
 
 
+def test_many_shared_rows_need_not_be_long():
+    X = normal(30, 2)
+    assert "30 rows of the controls are also among the cases" in shared_rows(X, X[::-1])[0].sentence
+    mixed = np.vstack([normal(20, 2, seed=1), X[:15]])
+    assert "15 rows" in shared_rows(X, mixed)[0].sentence
+    assert shared_rows(X[:8], X[7::-1]) == []  # so few may be chance
+    ratings = np.random.default_rng(0).integers(1, 6, (60, 2)).astype(float)
+    assert shared_rows(ratings[:30], ratings[30:]) == []  # they occur several times within a table, too
+
+
 def test_transposed():
     features = [f"gene{j}" for j in range(30)]
     X = normal(30, 12) + 4 * normal(30, 1, seed=1)  # rows have means of their own, as features

@@ -36,14 +36,15 @@ APART, MOST = 2.0, 0.5  # pooled sd, in this fraction of the features: measured 
 
 
 def shared_rows(X: Array, Y: Array) -> list[Finding]:
-    """Rows that are in both tables, too long to be equal by chance."""
+    """Rows that are in both tables, too long, or too many, to be equal by chance."""
     same = X.shape == Y.shape and len(X) >= MIN_NAMES and np.array_equal(X[:MIN_NAMES], Y[:MIN_NAMES], equal_nan=True)
     if same and np.array_equal(X, Y, equal_nan=True):
         return [
-            both(
+            Finding(
                 "same table",
                 "Cases and controls are the same table, so nothing can vary more in the cases.",
                 "Pass two different tables.",
+                "Name two different files; for two sheets of one workbook, add --sheet CASES --sheet CONTROLS.",
             )
         ]
     columns = np.unique(np.linspace(0, X.shape[1] - 1, HASHED).astype(int))
@@ -53,9 +54,12 @@ def shared_rows(X: Array, Y: Array) -> list[Finding]:
     pairs = [(i, j) for i, j in pairs if np.array_equal(X[i], Y[j], equal_nan=True)]
     if not pairs:
         return []
-    # Rows of a few common values, such as zeros, are equal by chance.
-    bits = sum(information(X[:, k])[[i for i, _ in pairs]] for k in range(X.shape[1]))
-    count = int(np.sum(bits > SURE_BITS + np.log2(len(X)) + np.log2(len(Y))))
+    # Rows of a few common values, such as zeros, are equal by chance: as often within a table as between the two.
+    once = len(places) == len(X) and len({key.tobytes() for key in keys[1]}) == len(Y)
+    count = len(pairs)
+    if not once or count <= SURE_BITS:
+        bits = sum(information(X[:, k])[[i for i, _ in pairs]] for k in range(X.shape[1]))
+        count = int(np.sum(bits > SURE_BITS + np.log2(len(X)) + np.log2(len(Y))))
     if not count:
         return []
     return [
