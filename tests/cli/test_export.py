@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from contrapca import ContraPCA
+from csvfiles import write_csv
 
 TABLES = ["export", "cases.csv", "--background", "controls.csv"]
 FILES = {"coordinates.csv", "loadings.csv", "figure.png", "figure.svg", "methods.txt"}
@@ -62,6 +63,19 @@ def test_export_of_a_saved_model_without_labels(folder, run):
     assert outcome.out.splitlines()[-1] == f"Methods:     {Path('out/methods.txt')}"
     assert "gamma = 0.1000" in (folder / "out" / "methods.txt").read_text()
     assert "component_2" not in rows_of(folder / "out" / "loadings.csv")[0]
+    tables = [rows_of(folder / name) for name in ("r/latents.csv", "out/coordinates.csv")]
+    without_numbers = [[{**row, "component_1": None} for row in rows] for rows in tables]
+    assert without_numbers[0] == without_numbers[1]
+
+
+def test_export_warns_of_what_fit_warns_of(folder, run, pair):
+    """In the words of the command line, of the tables first."""
+    for name, table, times in zip(("cases", "controls"), pair, (500, 1), strict=True):
+        write_csv(folder / f"{name}.csv", [f"gene{j}" for j in range(6)], table * [1, 1, times, 1, 1, 1])
+    fit, export = (run(command, *TABLES[1:], "--no-test", "-o", command) for command in ("fit", "export"))
+    assert "Component 1 is almost only the feature 'gene2'" in export.err
+    assert "add --scale pooled" in export.err
+    assert export.err == fit.err
 
 
 def test_nothing_is_written_on_failure(folder, run):

@@ -115,7 +115,12 @@ def test_sheets_of_one_workbook(tmp_path, monkeypatch, run, need, pair):
         "-o",
         "results",
     ]
-    assert run(*arguments, "--gamma", "0.3").code == 0
+    outcome = run(*arguments, "--gamma", "0.3")
+    assert outcome.code == 0
+    assert "book.xlsx (sheet cases) and book.xlsx (sheet controls): 40 cases and 30 controls" in outcome.out
+    first_sheet_twice = run(*arguments[:4], "-o", "other")
+    assert "are the same table" in first_sheet_twice.err
+    assert "for two sheets of one workbook, add --sheet CASES --sheet CONTROLS." in first_sheet_twice.err
     transform = ["transform", "results/model.npz", "book.xlsx", "-o"]
     assert run(*transform, "cases.csv").code == 0
     assert run(*transform, "controls.csv", "--sheet", "controls", "--center", "background").code == 0
@@ -179,7 +184,7 @@ def test_missing_labels_are_empty(folder, run, pair):
         write_csv(folder / "cases.csv", ["label", *NAMES], rows)
         assert run(*TWO_FILES, "--labels", "label", "--force").code == 0
         found = [row[2] for row in read_csv(folder / "results" / "latents.csv")[1:]]
-        assert found == [*labels, "", "", *[""] * len(Y)]
+        assert found == [*(label.removesuffix(".0") for label in labels), "", "", *[""] * len(Y)]
 
 
 def test_several_groups_of_cases_are_named(folder, run, pair):

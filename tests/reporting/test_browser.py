@@ -7,9 +7,10 @@ import numpy as np
 import pytest
 
 from browsing import NASTY
-from contrapca import PCPCA, ContraPCA, report
+from contrapca import PCPCA, ContraPCA, cli, report
 from contrapca.datasets import make_hidden_clusters
 from contrapca.reporting import _points
+from csvfiles import read_csv, write_csv
 
 # Every button of the page but those of groups and features, which have the names of the user's.
 BUTTONS = {
@@ -356,3 +357,37 @@ def test_without_labels_clusters_are_found_and_named(open_page, tmp_path):
     assert len(legend) == 5
     assert "clusters that were found here" in page.inner_text("#scatter-section")
     assert page.complaints == []
+
+
+@pytest.mark.parametrize(
+    "labels", ["words", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("numbers", None))]
+)
+def test_page_export_and_fit_save_the_same_table(open_page, tmp_path, monkeypatch, need, labels):
+    """Also for labels that the legend combines, or has not, and with labels of the controls."""
+    need("polars")
+    monkeypatch.chdir(tmp_path)
+    data = make_hidden_clusters(100, 50, 6, random_state=0)
+    words = {"words": [*["", "a,b"], *(f"class {i % 30}" for i in range(48))], "numbers": ["", *map(str, range(49))]}
+    for name, table in (("cases", data.foreground), ("controls", data.background)):
+        beside = words.get(labels, [""] * 50)
+        write_csv(tmp_path / f"{name}.csv", ["kind", *"uvwxyz"], zip(2 * beside, *table.T, strict=False))
+    tables = ["cases.csv", "--background", "controls.csv", "--no-test", "--quiet"]
+    tables += ["--ignore", "kind"] if labels is None else ["--labels", "kind"]
+    for command, output in (("fit", "fit"), ("export", "export"), ("report", "page.html")):
+        assert cli.main([command, *tables, *["--gammas", "3"] * (command == "report"), "-o", output]) == 0
+    page = open_page(tmp_path / "page.html")
+    saved = list(csv.reader(io.StringIO(page.saved("#save-coordinates")[1].decode())))
+    head, *rows = read_csv("fit/latents.csv")
+    assert head == ["row", "group", "cluster" if labels is None else "label", "component_1", "component_2"]
+    assert [row[:2] for row in rows] == [
+        [str(i + 1), what] for n, what in ((100, "case"), (50, "control")) for i in range(n)
+    ]
+    found = [row[2] for row in rows]
+    if labels is None:
+        assert {text.partition(":")[0] for text in found} == {"", "cluster 1", "cluster 2", "cluster 3"}
+    else:
+        assert found == 3 * words[labels]
+    for other in (read_csv("export/coordinates.csv"), saved):
+        assert other[0] == head
+        assert [row[:3] for row in other[1:]] == [row[:3] for row in rows]
+        assert close(*(np.array([row[3:] for row in every], dtype=float) for every in (other[1:], rows)))

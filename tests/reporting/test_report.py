@@ -518,6 +518,11 @@ class TestCautions:
     ("change", "message"),
     [
         ({"labels": [1, 2]}, r"labels has shape \(2,\) for 120"),
+        (
+            {"labels": ["a"] * 120, "background_labels": [1, 2]},
+            r"background_labels has shape \(2,\) for 100 background rows",
+        ),
+        ({"background_labels": ["a"] * 100}, "background_labels= is given without labels="),
         ({"row_names": ["a"]}, "row_names has 1 names for 120 rows"),
         ({"gammas": 0}, "gammas=0 must be a whole number"),
     ],

@@ -6,7 +6,7 @@ from argparse import Namespace
 
 from ..plots import save_figure
 from ..reporting import export as exported
-from ._console import Console, printable
+from ._console import Console, caution, printable
 from ._fit import fitted_model
 from ._outputs import check_outputs, staged, write_columns
 from ._report import read_for_report
@@ -31,6 +31,7 @@ def export(options: Namespace, console: Console) -> None:
         inputs.X,
         background=inputs.Y,
         labels=inputs.cases.labels,
+        background_labels=inputs.controls.labels,
         label_name=options.labels,
         row_names=inputs.cases.row_names,
         background_row_names=inputs.controls.row_names,
@@ -38,6 +39,8 @@ def export(options: Namespace, console: Console) -> None:
         blocks=inputs.cases.blocks,
         background_blocks=inputs.controls.blocks,
         title=options.title and printable(options.title),
+        code=printable(options.shell),
+        findings=inputs.findings,
         progress=console.progress,
     )
     with staged(files, force=options.force) as places:
@@ -47,6 +50,7 @@ def export(options: Namespace, console: Console) -> None:
         for name in ("figure.png", "figure.svg"):
             save_figure(figure, places[name])
         places["methods.txt"].write_text(found.text, encoding="utf-8", newline="\n")
+    caution(*found.summary["cautions"][len(inputs.findings) :])
     verdict = [] if found.summary["verdict"] is None else [found.summary["verdict"], ""]
     console.say(*verdict, *inputs.describe())
     console.say(*(f"{what:<12} {file}" for what, file in zip(FILES.values(), files, strict=True)))

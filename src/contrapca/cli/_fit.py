@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-import numpy as np
-
 from .. import CPCA, PCPCA, PPCA, ContraPCA
-from .._util.text import component_names
-from ..reporting import caveats
+from .._util.table import Table
+from .._util.text import default_names
+from ..groups import Groups
+from ..reporting import caveats, coordinate_table, label_texts, named_clusters
 from ._console import Console, caution
 from ._describe import model_summary
 from ._inputs import Group, Inputs, read_inputs
@@ -92,18 +92,14 @@ def _with_covariates(model: Any, options: Namespace, inputs: Inputs, console: Co
     return again.fit(cases.as_read, background=controls.as_read, **given)
 
 
-def latent_columns(model: Any, cases: Group, controls: Group | None) -> dict[str, Any]:
-    """Name, group, label and latents of each row; controls are taken about their own mean."""
-    groups = [("case", cases, "foreground")]
-    if controls is not None:
-        groups.append(("control", controls, "background"))
-    columns: dict[str, Any] = {
-        "row": [name for _, group, _ in groups for name in group.row_names],
-        "group": [what for what, group, _ in groups for _ in group.row_names],
-    }
-    if cases.labels is not None:
-        labels = (np.full(len(group), "") if group.labels is None else group.labels for _, group, _ in groups)
-        every = [label for part in labels for label in part.tolist()]
-        columns["label"] = np.array(["" if label != label else label for label in every], dtype=object)
-    latents = np.vstack([model.transform(group.values, center=center) for _, group, center in groups])
-    return columns | dict(zip(component_names(latents.shape[1]), latents.T, strict=True))
+def latent_columns(model: Any, cases: Group, controls: Group | None) -> Table:
+    """Name, group, label (or cluster) and latents of each row; controls are taken about their own mean."""
+    groups = Groups.of(cases, controls)
+    latents = groups.map_named(lambda name, group: model.transform(group.values, center=name))
+    what, own = "label", cases.labels
+    if own is None:
+        features = getattr(cases.values, "columns", None) or default_names(cases.values.shape[1])
+        what, own = "cluster", named_clusters(latents.foreground, cases.values, features)
+    labels = groups.like([own, *(group.labels for group in groups.backgrounds)])
+    texts = groups.map(lambda group, own: label_texts([""] * len(group) if own is None else own, len(group)), labels)
+    return coordinate_table(groups.map(lambda group: group.row_names), {} if own is None else {what: texts}, latents)

@@ -199,7 +199,8 @@ def read_inputs(
         notes.append(f"cases are all rows except {options.background!r}: {listed(others)}")
     if other is not None and table.named != other.named:
         notes.append(BY_PLACE)
-    sources = [given.path for given in tables]
+    named = zip(tables, (sheets[0], sheets[-1]), strict=False)
+    sources = [given.path if sheet is None else f"{given.path} (sheet {sheet})" for given, sheet in named]
     findings = _findings_of_tables(tables, options, without)
     if pair is not None and controls is not None:
         check_pairs(cases.blocks, controls.blocks)

@@ -41,6 +41,7 @@ def report(options: Namespace, console: Console) -> None:
             inputs.X,
             background=inputs.Y,
             labels=inputs.cases.labels,
+            background_labels=inputs.controls.labels,
             output=places[options.output.name],
             row_names=inputs.cases.row_names,
             background_row_names=inputs.controls.row_names,

@@ -108,6 +108,12 @@ def peaks_of(heights: Array, neighbours: npt.NDArray[np.intp], depth: float, lea
     return np.asarray(order[[peak(i) for i in range(len(order))]][rank])
 
 
+def named_clusters(latents: Array, rows: Rows, features: list[str]) -> npt.NDArray[np.str_] | None:
+    """The name of each row's cluster; None if the rows do not fall into clusters."""
+    clusters = find_clusters(latents)
+    return None if clusters is None else np.array(cluster_names(rows, clusters, features))[clusters]
+
+
 def cluster_names(rows: Rows, clusters: npt.NDArray[np.intp], features: list[str]) -> list[str]:
     """For each cluster its number, and the features in which it differs most from the other cases."""
     chosen, count = np.sort(np.random.default_rng(SEED).permutation(len(clusters))[:NAMING_SAMPLE]), clusters.max() + 1

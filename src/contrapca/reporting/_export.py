@@ -3,14 +3,18 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from .._util.arrays import Array
 from .._util.table import Table
+from .._util.text import component_names
+from ..groups import Groups
 from ..plots import side_by_side
+from ..sanity import Finding
 from ..selection import ContrastTest
 from ._report import judge, on_unseen_rows
 from ._subject import Subject, examine
@@ -28,7 +32,7 @@ class Export:
     summary : dict
         As `summarize` gives it.
     coordinates : Table
-        Name, group, label and coordinates of every row; controls are centred by their own mean.
+        Name, group, label (or cluster) and coordinates of every row; controls are centred by their own mean.
     loadings : Table
         The loadings of every feature.
     text : str
@@ -68,6 +72,7 @@ def export(
     *,
     background: Any,
     labels: Any = None,
+    background_labels: Any = None,
     label_name: str | None = None,
     row_names: Sequence[str] | None = None,
     background_row_names: Sequence[str] | None = None,
@@ -75,40 +80,55 @@ def export(
     blocks: Any = None,
     background_blocks: Any = None,
     title: str | None = None,
+    code: str | None = None,
+    findings: Sequence[Finding] | None = None,
     progress: bool = True,
 ) -> Export:
     """What a report offers to save, at the model's gamma; parameters as for `report`."""
-    subject = examine(
-        model_or_path, X, background, labels, label_name, row_names, background_row_names, None, 2, progress
-    )
+    names = (row_names, background_row_names)
+    subject = examine(model_or_path, X, background, labels, label_name, *names, None, 2, progress, background_labels)
     verdict = judge(subject, test, blocks, background_blocks, progress)
     held_out = on_unseen_rows(subject, blocks, background_blocks)
-    summary = summary_of(subject, title, (), None, verdict, held_out, by_blocks=blocks is not None)
+    given: dict[str, Any] = {"by_blocks": blocks is not None, "findings": findings, "shown": False}
+    summary = summary_of(subject, title, (), code, verdict, held_out, **given)
     sources = "\n".join(f"{source['text']} https://doi.org/{source['doi']}" for source in summary["citations"])
     entries = "\n\n".join(source["bibtex"] for source in summary["citations"])
     text = f"{summary['methods']}\n\n{sources}\n\n{entries}\n"
     return Export(summary, _coordinates(subject), _loadings(subject), text, subject)
 
 
+def coordinate_table(
+    names: Groups[list[str]], labels: Mapping[str, Groups[list[str]]], latents: Groups[Array]
+) -> Table:
+    """Name, group, label and coordinates of every row, cases first; the page saves the same (takeaway.js).
+
+    Parameters
+    ----------
+    names : Groups of list of str
+    labels : mapping from "label" or "cluster" to Groups of list of str
+        Empty if there are none.
+    latents : Groups of ndarray of shape (n_k, d)
+    """
+    groups = ("case", "control")[: len(latents)]
+    columns: dict[str, Any] = {
+        "row": np.array([name for own in names for name in own], dtype=object),
+        "group": np.repeat(groups, [len(own) for own in latents]),
+    }
+    columns |= {what: np.array([text for own in of for text in own], dtype=object) for what, of in labels.items()}
+    Z = np.concatenate(list(latents))
+    return Table(columns | dict(zip(component_names(Z.shape[1]), Z.T, strict=True)))
+
+
 def _coordinates(subject: Subject) -> Table:
-    path, counts = subject.path, subject.rows.map(lambda rows: rows.shape[0])
+    counts = subject.rows.map(lambda rows: rows.shape[0])
     numbers = counts.map(lambda n: [str(i + 1) for i in range(n)])
     names = subject.row_names.map(lambda given, own: own if given is None else given, numbers)
-    given = subject.classes if subject.values is None else subject.values
-    columns: dict[str, Any] = {
-        "row": np.array([*names.foreground, *names["background"]], dtype=object),
-        "group": np.repeat(["case", "control"], list(counts)),
-    }
-    if given is not None:
-        own = ["" if label != label else label for label in given.tolist()]
-        columns["label"] = np.array([*own, *[""] * counts["background"]], dtype=object)
-    every = counts.map(np.arange)
-    shown = np.concatenate([of_group[subject.start] for of_group in subject.drawn(every)])
-    return Table(columns | {f"component_{k + 1}": shown[:, k] for k in range(path.n_components)})
+    shown = subject.drawn(counts.map(np.arange)).map(lambda of_group: of_group[subject.start])
+    return coordinate_table(names, subject.labels, shown)
 
 
 def _loadings(subject: Subject) -> Table:
     path = subject.path
     W = path.loadings(path.gammas[subject.start])
     columns: dict[str, Any] = {"feature": np.array(path.feature_names, dtype=object)}
-    return Table(columns | {f"component_{k + 1}": W[:, k] for k in range(path.n_components)})
+    return Table(columns | dict(zip(component_names(W.shape[1]), W.T, strict=True)))

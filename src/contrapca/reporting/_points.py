@@ -48,9 +48,20 @@ def choose_points(subject: Subject) -> dict[str, Any]:
         "groups": _legend(drawn, there, cases, subject.values is not None),
         "rows": to_base64(np.concatenate(list(chosen)[::-1]).astype(np.uint32)),
         "names": {"foreground": names.foreground, "background": names["background"]},
+        "labels": _labels(subject, chosen),
         "values": None if values is None else to_base64(values),
         "features": _features(subject.rows, chosen, loadings),
     }
+
+
+def _labels(subject: Subject, chosen: Groups[npt.NDArray[np.intp]]) -> dict[str, Any] | None:
+    """What the labels are, every one that occurs, and which of them each point has; None without labels."""
+    if not subject.labels:
+        return None
+    [(what, labels)] = subject.labels.items()
+    texts = labels.map(lambda every, own: np.array(every)[own], chosen)
+    names, codes = np.unique(np.concatenate(list(texts)[::-1]), return_inverse=True)
+    return {"what": what, "names": names.tolist(), "codes": to_base64(codes.astype(np.uint16))}  # of MAX_POINTS
 
 
 def _sample(n: int, both: int) -> npt.NDArray[np.intp]:

@@ -38,6 +38,7 @@ def report(
     *,
     background: Any = None,
     labels: Any = None,
+    background_labels: Any = None,
     output: str | os.PathLike[str] = "report.html",
     label_name: str | None = None,
     row_names: Sequence[str] | None = None,
@@ -79,6 +80,8 @@ def report(
         a label are shown as such. Without labels, clusters along the components are found and named, if there are any.
     output : str or path-like, default "report.html"
         Written atomically; an existing file is overwritten.
+    background_labels : array-like of shape (m,), optional
+        Labels of the background rows, for the tables that the page saves; with `labels` only.
     label_name : str, optional
         What the labels mean, for example "age" or "batch".
     row_names, background_row_names : sequence of str, optional
@@ -134,10 +137,12 @@ def report(
         )
         label_name = labels if label_name is None else label_name
         model_or_path, X, background, labels = (found[name] for name in ("model_or_path", "X", "background", "labels"))
+        background_labels = found["background_labels"]
         row_names, background_row_names = found["row_names"], found["background_row_names"]
         blocks, background_blocks = found.get("blocks"), found.get("background_blocks")
+    names = (row_names, background_row_names)
     subject = examine(
-        model_or_path, X, background, labels, label_name, row_names, background_row_names, uncertainty, gammas, progress
+        model_or_path, X, background, labels, label_name, *names, uncertainty, gammas, progress, background_labels
     )
     verdict = judge(subject, test, blocks, background_blocks, progress)
     held_out = on_unseen_rows(subject, blocks, background_blocks)

@@ -21,7 +21,7 @@ from ..moments import observe
 from ..paths import ContrastPath
 from ..uncertainty import ContrastPosterior
 from ..units import check_same_tables
-from ._clusters import cluster_names, find_clusters
+from ._clusters import named_clusters
 from ._code import model_code, path_code
 from ._model_path import path_through
 
@@ -55,6 +55,8 @@ class Subject:
         Whether the classes are clusters that were found.
     values : ndarray of shape (n,), or None
         Numeric labels shown on a scale, NaN if a row has none; `classes` is then None.
+    background_labels : list of str, or None
+        The label of each background row as text, "" if it has none.
     label_name : str
         What the labels mean.
     row_names : Groups of list of str, or of None for row numbers
@@ -72,6 +74,7 @@ class Subject:
     classes: npt.NDArray[np.str_] | None
     clustered: bool
     values: Array | None
+    background_labels: list[str] | None
     label_name: str
     row_names: Groups[list[str] | None]
     uncertainty: ContrastPosterior | None
@@ -85,6 +88,15 @@ class Subject:
     def rows(self) -> Groups[Rows]:
         """The rows of the tables."""
         return self.tables.rows
+
+    @property
+    def labels(self) -> dict[str, Groups[list[str]]]:
+        """The label of each row as text, by what it is, "label" or "cluster"; empty if there are none."""
+        if self.classes is None and self.values is None:
+            return {}
+        own = _as_text(self.classes, self.values)
+        others = self.background_labels or [""] * self.rows["background"].shape[0]
+        return {CLUSTERS if self.clustered else "label": self.rows.like([own, others])}
 
     def latents(self) -> Array:
         """Latents of the cases at the report's gamma, shape (n, d)."""
@@ -112,6 +124,7 @@ def examine(
     uncertainty: ContrastPosterior | None,
     gammas: int | None,
     progress: bool,
+    background_labels: Any = None,
 ) -> Subject:
     """Check all arguments of a report, and compute the path of a model."""
     if not isinstance(model_or_path, ContrastPath | PPCA | WithStrength):
@@ -126,7 +139,10 @@ def examine(
     refuse_devices(tables, "report")
     given = Groups.of((row_names, X, "row_names"), (background_row_names, background, "background_row_names"))
     names = tables.rows.map(lambda rows, names: _row_names(names[0], names[1], rows.shape[0], names[2]), given)
-    classes, values = _labels(labels, tables.rows.foreground.shape[0])
+    classes, values = _labels(labels, tables.rows.foreground.shape[0], "foreground")
+    beside = None if background_labels is None else label_texts(background_labels, tables.rows["background"].shape[0])
+    if beside is not None and labels is None:
+        raise ValueError("background_labels= is given without labels=: pass the labels of the foreground rows, too.")
     if isinstance(model_or_path, ContrastPath):
         path, about = model_or_path, "path"
         check_same_tables(tables.rows.map(_observed_mean, tables.means), path.units)
@@ -149,19 +165,15 @@ def examine(
     inside = None
     if not tables.incomplete:
         inside = tables.rows.map_named(lambda name, rows: path.inside(rows, center=name))
-    subject = Subject(
-        path, start, estimator, code, about, gammas, tables, inside, classes, False, values, shown, names, uncertainty
-    )
+    about_rows = (classes, False, values, beside, shown, names)
+    subject = Subject(path, start, estimator, code, about, gammas, tables, inside, *about_rows, uncertainty)
     return _with_clusters(subject) if labels is None else subject
 
 
 def _with_clusters(subject: Subject) -> Subject:
     """The subject with clusters of its cases as classes, if there are any."""
-    clusters = find_clusters(subject.latents())
-    if clusters is None:
-        return subject
-    names = np.array(cluster_names(subject.rows.foreground, clusters, subject.path.feature_names))
-    return replace(subject, classes=names[clusters], clustered=True, label_name=CLUSTERS)
+    found = named_clusters(subject.latents(), subject.rows.foreground, subject.path.feature_names)
+    return subject if found is None else replace(subject, classes=found, clustered=True, label_name=CLUSTERS)
 
 
 def _observed_mean(rows: Rows, mean: Array) -> Array:
@@ -187,13 +199,26 @@ def _row_names(given: Sequence[str] | None, table: Any, n: int, what: str) -> li
     return list(map(str, given))
 
 
-def _labels(labels: Any, n: int) -> tuple[npt.NDArray[np.str_] | None, Array | None]:
+def label_texts(labels: Any, n: int, group: str = "background") -> list[str]:
+    """The label of each row as tables have it, "" if it has none."""
+    return _as_text(*_labels(labels, n, group))
+
+
+def _as_text(classes: npt.NDArray[np.str_] | None, values: Array | None) -> list[str]:
+    if classes is not None:
+        return list(classes.tolist())
+    assert values is not None
+    return ["" if value != value else repr(value).removesuffix(".0") for value in values.tolist()]
+
+
+def _labels(labels: Any, n: int, group: str) -> tuple[npt.NDArray[np.str_] | None, Array | None]:
     """Labels as classes, or as numbers on a scale."""
     if labels is None:
         return None, None
     given = np.asarray(labels)
     if given.shape != (n,):
-        raise ValueError(f"labels has shape {given.shape} for {n} foreground rows: pass one label per row.")
+        name = "labels" if group == "foreground" else f"{group}_labels"
+        raise ValueError(f"{name} has shape {given.shape} for {n} {group} rows: pass one label per row.")
     values = on_a_scale(given)
     if values is not None:
         return None, values

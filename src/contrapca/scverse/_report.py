@@ -47,8 +47,10 @@ def report_arguments(
     cells = choose(adata, **chosen)
     warn_of_donors(adata.obs, cells)
     rows = cells.split(cells.read())
-    values = None if labels is None else column(adata.obs, labels, "labels", "adata.obs")[cells.groups.foreground]
+    given = None if labels is None else column(adata.obs, labels, "labels", "adata.obs")
+    values = cells.groups.map(lambda own: None if given is None else given[own])
     names = cells.groups.map(lambda own: np.asarray(adata.obs_names)[own].tolist())
     tables = {"model_or_path": model, "X": rows.foreground, "background": background_argument(rows)}
     named = {"row_names": names.foreground, "background_row_names": names.background}
-    return tables | named | {"labels": values} | cells.given_blocks
+    labelled = {"labels": values.foreground, "background_labels": values.background}
+    return tables | named | labelled | cells.given_blocks

@@ -13,16 +13,20 @@ const csvCell = (value) =>
   typeof value === "number" ? String(value) : /[",\r\n]/.test(value) ? `"${value.replaceAll('"', '""')}"` : value;
 const csv = (rows) => rows.map((row) => `${row.map(csvCell).join(",")}\n`).join("");
 
-// Name, group, label and all coordinates of rows, at the gamma of the first picture.
-function coordinateTable(rows) {
+// Name, group, label and all coordinates of rows, at the gamma of the first picture; cases first, as in the tables.
+function coordinateTable(chosen) {
   const columns = Array.from({ length: d }, (_, axis) => positions.column(pictures[0].step, axis));
-  const head = ["row", "group", "label", ...columns.map((_, axis) => `component_${axis + 1}`)];
+  const { labels, n_background } = points,
+    head = ["row", "group", ...(labels ? [labels.what] : []), ...columns.map((_, axis) => `component_${axis + 1}`)];
+  const codes = labels && new Uint16Array(bytes(labels.codes).buffer);
+  const rows = [...chosen].sort((i, j) => (i < n_background) - (j < n_background) || rowNumbers[i] - rowNumbers[j]);
   return csv([
     head,
     ...rows.map((i) => {
-      const control = i < points.n_background,
+      const control = i < n_background,
         name = points.names[control ? "background" : "foreground"] ? nameOf(i) : String(rowNumbers[i] + 1);
-      return [name, control ? "control" : "case", control ? "" : labelOf(i), ...columns.map((column) => column[i])];
+      const label = labels ? [labels.names[codes[i]]] : [];
+      return [name, control ? "control" : "case", ...label, ...columns.map((column) => column[i])];
     }),
   ]);
 }
