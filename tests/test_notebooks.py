@@ -3,6 +3,7 @@
 import functools
 import html.parser
 import inspect
+import pickle
 
 import numpy as np
 import pytest
@@ -150,6 +151,7 @@ def test_findings_are_sentences(named):
             r"^ContraPCA\.transform\(\) .*did you mean center",
         ),
         (lambda X, Y: ContraPCA(2).bootstrap(X, n_resample=3), r"^ContraPCA\.bootstrap\(\) .*did you mean n_resamples"),
+        (lambda X, Y: PCPCA(2).fit(x=X, background=Y), r"'x'; did you mean X\?"),
         (lambda X, Y: PPCA(2).feature_table(rows=3), r"'rows'\. It takes no arguments\.$"),
     ],
 )
@@ -185,6 +187,8 @@ def test_everything_public_names_misspelt_arguments():
                 TypeError, match=rf"^{title}\(\) got .* 'quux'.*( Its arguments are | takes no arguments)"
             ):
                 call(quux=1)
+        if inspect.isfunction(call):
+            assert pickle.loads(pickle.dumps(call)) is call
 
 
 @pytest.mark.parametrize(

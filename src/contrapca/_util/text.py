@@ -41,7 +41,8 @@ def component_names(n_components: int) -> list[str]:
 
 def did_you_mean(name: str, known: Iterable[str], *, quote: bool = False) -> str:
     """ "; did you mean X?" for a name that is like a known one, else nothing."""
-    close = difflib.get_close_matches(name.lower(), [option for option in known if isinstance(option, str)], n=1)
+    options = {option.lower(): option for option in known if isinstance(option, str)}
+    close = [options[like] for like in difflib.get_close_matches(name.lower(), options, n=1)]
     return f"; did you mean {close[0]!r}?" if close and quote else f"; did you mean {close[0]}?" if close else ""
 
 
