@@ -402,6 +402,14 @@ def test_natural_order():
     assert [names[k] for k in natural_order(names)] == [
         *("", "9", "10", "9" * 5000, "b", "cluster 1", "Cluster 2", "cluster 10", "x02y9", "x2y9", "x2y10")
     ]
+    for ordered in (
+        ["-10", "-2", "\N{MINUS SIGN}1", "-0.5", "0", "0.25", "0.5", "1e2", "1e+03"],
+        ["day -10", "day -2", "day 0", "day 3"],
+        ["A-1", "A-2", "A-10", "T-1", "T-2"],  # hyphens
+        ["0-9", "10-19", "100-109"],
+    ):
+        assert [ordered[k] for k in natural_order(ordered)] == ordered
+        assert natural_order(ordered[::-1]) == list(range(len(ordered)))[::-1]
 
 
 def test_text_from_users_is_escaped(data, tmp_path, need):

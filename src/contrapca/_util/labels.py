@@ -7,22 +7,60 @@ import numbers
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .arrays import Array
-from .text import is_missing
+from .text import is_missing, natural_order
 
 MAX_CLASSES = 20  # more different numbers than this are a scale, more words are too many for a legend
+OTHER, NO_LABEL = "all other labels", "no label"
 
 
 def on_a_scale(labels: Any) -> Array | None:
     """Labels as numbers if they are a scale, shape (n,); None if they are classes.
 
-    A scale has more than 20 different numbers; NaN stands for what is missing or infinite. Text and truth values are
-    always classes: whoever reads a file decides whether its text means numbers.
+    A scale has more than 20 different numbers; NaN stands for what is missing or infinite. Text, dates and truth
+    values are always classes: whoever reads a file decides whether its text means numbers.
     """
+    if np.asarray(labels).dtype.kind in "mM":  # numbers of nanoseconds, for NumPy
+        return None
     given = np.asarray(labels, dtype=object).tolist()
     known = [label for label in given if not is_missing(label)]
     if any(isinstance(label, bool) or not isinstance(label, numbers.Real) for label in known):
         return None
     values = np.array([math.nan if is_missing(label) or math.isinf(label) else label for label in given], dtype=float)
     return values if np.unique(values[~np.isnan(values)]).size > MAX_CLASSES else None
+
+
+def as_classes(labels: Any) -> npt.NDArray[np.str_]:
+    """Labels as the names of classes, shape (n,); "" for what is missing."""
+    given = np.asarray(labels)
+    absent = np.array([is_missing(label) for label in given], dtype=bool)
+    if given.dtype.kind == "M":
+        days = given.astype("datetime64[D]")
+        names = np.datetime_as_string(days if np.array_equal(days[~absent], given[~absent]) else given)
+        return np.where(absent, "", names)
+    present = given[~absent].tolist()
+    if all(type(label) in (int, float) and float(label).is_integer() for label in present):
+        present = [int(label) for label in present]  # classes read as 1.0, 2.0
+    classes = np.full(given.shape, "", dtype=object)
+    classes[~absent] = [str(label) for label in present]
+    return classes.astype(np.str_)
+
+
+def for_legend(classes: npt.NDArray[np.str_]) -> tuple[list[str], npt.NDArray[np.intp]]:
+    """The entries of a legend in natural order, at most 20, and the entry of each row.
+
+    If there are more classes, the rarest share an entry; rows without a label ("") come last.
+    """
+    names, of_row, counts = np.unique(classes, return_inverse=True, return_counts=True)
+    named = np.array([k for k in natural_order(names.tolist()) if names[k]], dtype=np.intp)
+    frequent = named
+    if named.size > MAX_CLASSES:
+        frequent = named[np.sort(np.argsort(-counts[named], kind="stable")[: MAX_CLASSES - 1])]
+    place = np.full(names.size, frequent.size)  # of the others together
+    place[frequent] = np.arange(frequent.size)
+    place[names == ""] = frequent.size + 1
+    entries = np.array([*names[frequent].tolist(), OTHER, NO_LABEL], dtype=object)
+    used, of_row = np.unique(place[of_row], return_inverse=True)
+    return entries[used].tolist(), of_row

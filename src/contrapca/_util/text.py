@@ -6,9 +6,12 @@ import difflib
 import math
 import re
 from collections.abc import Iterable, Sequence
+from decimal import Decimal
 from typing import Any
 
 MAX_LISTED = 5  # names in a sentence
+A_NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+(e[-+]?[0-9]{1,3})?", re.IGNORECASE)
+NUMBERS = re.compile(r"((?:(?<!\S)-)?[0-9]+)")  # in a name; a minus begins a word, else it is a hyphen, as in "T-1"
 
 
 def listed(names: Sequence[Any], limit: int = MAX_LISTED) -> str:
@@ -60,14 +63,15 @@ def spelling(text: str) -> str:
 
 
 def natural_order(names: Sequence[str]) -> list[int]:
-    """Indices that sort names as people do: "cluster 2" comes before "cluster 10"."""
+    """Indices that sort names as people do: -2 before -1 before 0.5, "cluster 2" before "cluster 10"."""
 
-    def key(k: int) -> list[tuple[int, int, str]]:
-        parts = [part for part in re.split(r"([0-9]+)", names[k]) if part]
-        numbers = [part.lstrip("0") if part[0] in "0123456789" else None for part in parts]
+    def key(name: str) -> list[tuple[int, Decimal, str]]:
+        plain = name.strip().replace("\N{MINUS SIGN}", "-")
+        if A_NUMBER.fullmatch(plain):
+            return [(0, Decimal(plain), "")]
+        parts = [part for part in NUMBERS.split(plain) if part]
         return [
-            (1, 0, part.casefold()) if number is None else (0, len(number), number)
-            for part, number in zip(parts, numbers, strict=True)
+            (0, Decimal(part), "") if NUMBERS.fullmatch(part) else (1, Decimal(), part.casefold()) for part in parts
         ]
 
-    return sorted(range(len(names)), key=lambda k: (key(k), names[k]))
+    return sorted(range(len(names)), key=lambda k: (key(names[k]), names[k]))

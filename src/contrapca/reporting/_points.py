@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, is_sparse
-from .._util.labels import MAX_CLASSES
+from .._util.labels import NO_LABEL, for_legend
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
-from .._util.text import natural_order
 from ..groups import Groups
 from ._packing import pack, to_base64
 from ._subject import Subject
@@ -22,7 +21,6 @@ SEED = 0  # random seed of the sample if there are more rows
 SHADES = 255  # colours of a scale; the last byte stands for a missing value
 TAILS = 0.01  # fraction of the values beyond each end of a feature's scale, so that no outlier takes it all
 SYMBOLS = ("circle", "square", "triangle")
-OTHER, NO_LABEL = "all other labels", "no label"
 NO_LABEL_LOOK = ("#80611A", "ring")
 
 
@@ -110,28 +108,16 @@ def _short(value: float) -> float:
 
 
 def _classes(subject: Subject, rows: npt.NDArray[np.intp]) -> tuple[list[tuple[str, int, int]], Any]:
-    """For at most 20 classes of cases: name, points drawn and rows in total; and the order of the rows by class.
-
-    If there are more, the rarest are combined; cases without a label come last.
-    """
+    """For each class of cases in the legend: name, points drawn and rows in total; and the order of the rows by class."""
     labels = subject.classes
     if subject.values is not None:
         labels = np.where(np.isnan(subject.values), "", subject.label_name)
     if labels is None:
         return [("cases", len(rows), subject.rows.foreground.shape[0])], slice(None)
-    names, of_row, counts = np.unique(labels, return_inverse=True, return_counts=True)
-    named = np.array([k for k in natural_order(names.tolist()) if names[k]], dtype=np.intp)
-    frequent = named
-    if named.size > MAX_CLASSES:
-        kept = set(named[np.argsort(-counts[named], kind="stable")[: MAX_CLASSES - 1]].tolist())
-        frequent = np.array([k for k in named.tolist() if k in kept])
-    place = np.full(names.size, frequent.size)  # of the others together
-    place[frequent] = np.arange(frequent.size)
-    place[names == ""] = frequent.size + 1
-    shown = [*names[frequent].tolist(), OTHER, NO_LABEL]
-    totals, drawn = (np.bincount(place[codes], minlength=len(shown)) for codes in (of_row, of_row[rows]))
-    found = [(name, int(some), int(every)) for name, some, every in zip(shown, drawn, totals, strict=True) if every]
-    return found, np.argsort(place[of_row[rows]], kind="stable")
+    names, place = for_legend(labels)
+    totals, drawn = (np.bincount(codes, minlength=len(names)) for codes in (place, place[rows]))
+    found = [(name, int(some), int(every)) for name, some, every in zip(names, drawn, totals, strict=True)]
+    return found, np.argsort(place[rows], kind="stable")
 
 
 def _legend(drawn: int, there: int, cases: list[tuple[str, int, int]], scale: bool) -> list[dict[str, Any]]:

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from .._checks import check_count
 from .._util.arrays import Array, Rows
-from .._util.labels import on_a_scale
-from .._util.text import is_missing
+from .._util.labels import as_classes, on_a_scale
 from ..estimators import PPCA, WithStrength
 from ..exceptions import GroupError
 from ..fitting import AUTO_FRACTION
@@ -222,10 +221,4 @@ def _labels(labels: Any, n: int, group: str) -> tuple[npt.NDArray[np.str_] | Non
     values = on_a_scale(given)
     if values is not None:
         return None, values
-    absent = np.array([is_missing(label) for label in given.tolist()], dtype=bool)
-    present = given[~absent].tolist()
-    if all(type(label) in (int, float) and float(label).is_integer() for label in present):
-        present = [int(label) for label in present]  # classes read as 1.0, 2.0
-    classes = np.full(n, "", dtype=object)
-    classes[~absent] = [str(label) for label in present]
-    return classes.astype(np.str_), None
+    return as_classes(given), None

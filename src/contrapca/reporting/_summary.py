@@ -12,6 +12,7 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array, Rows
+from .._util.labels import NO_LABEL
 from .._util.text import natural_order
 from .._version import __version__
 from ..fitting import share_of
@@ -21,7 +22,6 @@ from ..uncertainty import ContrastPosterior
 from ._cautions import cautions
 from ._code import tables_code
 from ._methods_text import citations, methods_paragraph
-from ._points import NO_LABEL
 from ._subject import TOP_FEATURES, Subject
 
 TITLE = "What varies in the cases but not in the controls"
