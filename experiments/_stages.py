@@ -129,5 +129,5 @@ def read_results(folder: Path) -> Json:
 def figure_stage(name: str, folder: Path) -> Path:
     """Draw `folder/figure.png` from `folder/results.json`."""
     path = folder / "figure.png"
-    save_figure(experiment(name).figure(read_results(folder)), path)
+    save_figure(experiment(name).figure(read_results(folder)), path, dpi=110)
     return path

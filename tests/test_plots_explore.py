@@ -115,7 +115,7 @@ def test_figures(path, model, need):
 
 def inside(figure):
     """Every word of a figure, and whether it lies within the figure; ticks beyond the axes are not drawn."""
-    figure.canvas.draw()
+    figure.draw_without_rendering()
     edge = figure.bbox
     texts = [
         text
@@ -144,11 +144,15 @@ def test_nothing_is_cut_and_the_legend_is_beside_the_data(model, pyplot, labels)
     assert ax.get_xlabel().startswith("component 1\n")
 
 
-def test_numbers_have_a_colour_bar_and_classes_have_not(model, pyplot):
+def test_numbers_have_a_colour_bar_and_classes_have_not(model, pyplot, need):
     numbers = X[:, 0].copy()
     numbers[:9] = np.nan
-    ax = plots.latent_scatter(model, X, labels=numbers)
+    ax = plots.latent_scatter(model, X, labels=need("pandas").Series(numbers, name="age"))
     assert len(ax.figure.axes) == 2  # the second is the colour bar
+    assert ax.figure.axes[1].get_ylabel() == "age"
+    assert ax.get_legend().legend_handles[-1].get_facecolor().tolist()[0][:3] == pytest.approx(
+        [0.42, 0.46, 0.5], abs=0.01
+    )
     assert [text.get_text() for text in ax.get_legend().get_texts()] == ["no label", "cases (foreground)"]
     pyplot.close("all")
     names = [f"cluster {i % 18 + 1}" for i in range(len(X))]
@@ -158,6 +162,46 @@ def test_numbers_have_a_colour_bar_and_classes_have_not(model, pyplot):
     assert shown == [f"cluster {k}" for k in range(1, 19)]  # in natural order
     styles = {(tuple(drawn.get_facecolor()[0]), drawn.get_paths()[0].vertices.tobytes()) for drawn in ax.collections}
     assert len(styles) == 18  # no two classes look alike
+
+
+def data_share(figure):
+    """The part of a figure's width, and of its height, that the data have."""
+    figure.draw_without_rendering()
+    box = figure.axes[0].get_window_extent()
+    return box.width / figure.bbox.width, box.height / figure.bbox.height
+
+
+@pytest.mark.parametrize("many", [3, 60])
+def test_many_classes_with_long_names_leave_room_for_the_data(model, pyplot, many):
+    names = np.array([f"a treatment with a long name and a dose of {i % many} mg" for i in range(120)], dtype=object)
+    names[:3] = None
+    ax = plots.latent_scatter(model, X, background=Y, labels=names)
+    panel = {"foreground": model.transform(X)[:, :2], "background": model.transform(Y)[:, :2], "labels": names}
+    figure = plots.side_by_side([panel])
+    for drawn, legend in ((ax.figure, ax.get_legend()), (figure, figure.legends[0])):
+        assert min(data_share(drawn)) > 0.5
+        assert all(inside(drawn).values())
+        entries = [text.get_text() for text in legend.get_texts()]
+        assert len(entries) == 2 + min(many, 20)
+        assert entries[1] == f"a treatment w…a dose of {0 if many == 3 else 3} mg"
+        assert entries[-1] == "no label"
+        assert ("all other labels" in entries) == (many > 20)
+
+
+def test_one_component_has_a_strip_for_each_class(pyplot):
+    model = PCPCA(1, gamma=0.3).fit(X, background=Y)
+    for labels, names in ((DATA.labels, list("0123")), (X[:, 0], ["cases (foreground)"])):
+        ax = plots.latent_scatter(model, X, background=Y, labels=labels)
+        assert [text.get_text() for text in ax.get_yticklabels()] == ["controls (background)", *names]
+        assert (ax.get_ylabel(), ax.get_legend()) == ("", None)
+        for k, dots in enumerate(ax.collections[: 1 + len(names)]):
+            places = dots.get_offsets()
+            members = slice(None) if len(names) == 1 else DATA.labels == k - 1
+            rows = model.transform(Y, center="background") if k == 0 else model.transform(X)[members]
+            np.testing.assert_allclose(places[:, :1], rows)
+            assert np.abs(places[:, 1] - k).max() < 0.5
+        assert all(inside(ax.figure).values())
+        pyplot.close("all")
 
 
 def test_a_figure_of_ones_own_is_laid_out(path, pyplot):
@@ -194,6 +238,17 @@ def test_arrows_and_their_names_are_within_the_axes(pyplot):
         assert all(frame.x0 - 1 <= box.x0 and box.x1 <= frame.x1 + 1 for box in boxes)
         assert all(frame.y0 - 1 <= box.y0 and box.y1 <= frame.y1 + 1 for box in boxes)
         pyplot.close("all")
+
+
+def test_long_names_of_features_leave_room_for_the_data(need, pyplot):
+    names = [f"A measurement that somebody named at length, fasting, in mmol/L ({k})" for k in range(12)]
+    table = need("pandas").DataFrame(X, columns=names)
+    model = PPCA(2).fit(table)
+    ax = plots.biplot(model, table)
+    low, high = ax.get_xlim()
+    assert np.ptp(model.transform(table)[:, 0]) > 0.5 * (high - low)
+    pyplot.close("all")
+    assert min(data_share(plots.loadings(model).figure)) > 0.5
 
 
 def test_values_that_are_spread_out():

@@ -48,6 +48,7 @@ def test_figures(toy, need):
     assert drawn == list(axes)
     assert len(axes[0].lines) == 11
     assert [label.get_text() for label in axes[1].get_yticklabels()] != []
+    assert axes[1].get_title() == "bootstrap"
     assert all(ax.get_xlabel() for ax in axes)
     pyplot.close(figure)
     assert plots.trace(posterior) is pyplot.gca()

@@ -11,17 +11,18 @@ import numpy as np
 
 from .._checks import check_count
 from .._util.arrays import Array
-from .._util.labels import on_a_scale
+from .._util.labels import NO_LABEL, OTHER, on_a_scale
 from .._util.optional import require
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
 from .._util.suggest import suggesting
 from .._util.text import component_names
 from ..backgrounds import named_backgrounds
 from ..gaussian import gaussian_ellipse
-from ._latents import axes_or_current, latents, members_of, style_of, tidy
+from ._latents import axes_or_current, classes_of, latents, legend_of_figure, short_name, style_of, tidy
 
 NAME = {"fontsize": 8, "va": "center", "bbox": {"boxstyle": "round,pad=0.1", "fc": "white", "alpha": 0.7, "lw": 0}}
 NEAR, APART = 1.04, 1.1  # lengths of an arrow to its name, heights of a name to the next
+LONGEST_NAME = 20  # characters of a feature at its arrow, where they take room from the data
 ROUNDS = 3  # of making room: in wider axes a name takes more of them
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
 
 def _two_components(d: int) -> None:
     if d < 2:
-        raise ValueError("A scatter plot needs two components, but this has one: plot a histogram instead.")
+        raise ValueError("This plot needs two components, but there is one: use plots.latent_scatter, which draws one.")
 
 
 @suggesting
@@ -43,14 +44,14 @@ def ellipse_data(points: Any, n: int = 100) -> Array:
 def latent_scatter_data(
     model: Any, X: Any, *, background: Any = None, components: tuple[int, int] = (0, 1)
 ) -> dict[str, Any]:
-    """Latents of both groups along two components, and axis labels with fractions of variance.
+    """Latents of both groups along two components, or the only one, and axis labels with fractions of variance.
 
     Background rows are centred by the background's mean.
     """
-    i, j = components
     d = len(model.explained_variance_ratio_)
-    if not (0 <= i < d and 0 <= j < d):
+    if d > 1 and not all(0 <= k < d for k in components):
         raise ValueError(f"components={components} must be two of this model's {d} components, counting from 0.")
+    chosen = list(components) if d > 1 else [0]
     shares: Any = model.explained_variance_ratio_
     other: Any = getattr(model, "background_variance_ratio_", None)
 
@@ -60,16 +61,16 @@ def latent_scatter_data(
         return text + (" variance" if several else f", {other[k]:.0%} of control variance")
 
     return {
-        "foreground": np.asarray(model.transform(X))[:, [i, j]],
+        "foreground": np.asarray(model.transform(X))[:, chosen],
         "background": None
         if background is None
         else np.concatenate(
             [
-                np.asarray(model.transform(rows, center=name))[:, [i, j]]
+                np.asarray(model.transform(rows, center=name))[:, chosen]
                 for name, rows in named_backgrounds(background).items()
             ]
         ),
-        "axis_labels": [label(i), label(j)],
+        "axis_labels": [*map(label, chosen), ""][:2],
     }
 
 
@@ -86,9 +87,11 @@ def latent_scatter(
 ) -> Any:
     """Scatter plot of foreground and background latents, with 95 % ellipses of each class and of the background.
 
+    A model of one component is drawn as strips of points, one for each class.
+
     Parameters
     ----------
-    model : fitted estimator with two or more components
+    model : fitted estimator
     X, background : tables
     labels : array-like of shape (n,), optional
         Classes of the foreground rows.
@@ -103,11 +106,12 @@ def latent_scatter(
     data = latent_scatter_data(model, X, background=background, components=components)
     ax = axes_or_current(ax)
     latents(data["foreground"], background=data["background"], labels=labels, axis_labels=data["axis_labels"], ax=ax)
+    if data["foreground"].shape[1] == 1:
+        return ax
     if ellipses:
         if labels is None or on_a_scale(labels) is None:
-            every = ["cases"] * len(data["foreground"]) if labels is None else labels
-            for k, members in enumerate(members_of(every).values()):
-                if len(members) > 2:
+            for k, (name, members) in enumerate(classes_of(labels, len(data["foreground"])).items()):
+                if len(members) > 2 and name not in (OTHER, NO_LABEL):
                     ax.plot(*ellipse_data(data["foreground"][members]).T, color=style_of(k)["color"], linewidth=1.2)
         if data["background"] is not None:
             ax.plot(*ellipse_data(data["background"]).T, color=BACKGROUND_COLOUR, linewidth=1.2, linestyle="--")
@@ -173,8 +177,7 @@ def gamma_panel(
         latents(**both, labels=labels, title=title, axis_labels=names, ax=ax)
     for ax in axes[len(panels) :]:
         ax.set_visible(False)
-    handles, names = axes[0].get_legend_handles_labels()
-    figure.legend(handles, names, loc="outside lower center", ncols=min(6, len(names)), frameon=False)
+    legend_of_figure(figure, axes[0])
     return figure
 
 
@@ -246,7 +249,7 @@ def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = 
     heights = np.arange(len(data["feature"]))[::-1]
     colours = [COLOURS[0] if value >= 0 else COLOURS[1] for value in data["loading"]]
     ax.barh(heights, data["loading"], color=colours)
-    ax.set_yticks(heights, data["feature"])
+    ax.set_yticks(heights, list(map(short_name, data["feature"])))
     ax.axvline(0, color="black", linewidth=0.8)
     ax.set(xlabel=f"loading on component {component + 1}")
     return tidy(ax, legend=False)
@@ -298,7 +301,7 @@ def _name_arrows(ax: Any, names: list[str], arrows: Array) -> None:
     """Names at the tips of arrows, on the outer side, one above the other where they meet; the axes make room."""
     ends, right = NEAR * arrows, arrows[:, 0] >= 0
     texts = [
-        ax.text(*end, name, ha="left" if outwards else "right", **NAME)
+        ax.text(*end, short_name(name, LONGEST_NAME), ha="left" if outwards else "right", **NAME)
         for name, end, outwards in zip(names, ends, right, strict=True)
     ]
     for _ in range(ROUNDS):

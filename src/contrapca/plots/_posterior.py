@@ -9,7 +9,9 @@ import numpy as np
 from .._util.arrays import Array
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
 from .._util.suggest import suggesting
-from ._latents import axes_or_current, tidy
+from ._latents import axes_or_current, short_name, tidy
+
+TITLES = {"bootstrap": "bootstrap", "gibbs": "Gibbs posterior"}
 
 if TYPE_CHECKING:
     from ..uncertainty import ContrastPosterior
@@ -105,8 +107,8 @@ def loading_intervals(
     ax.hlines(heights, data["lower"], data["upper"], color=COLOURS[0], linewidth=2, label=f"{probability:.0%} interval")
     ax.plot(data["median"], heights, "o", color=COLOURS[0], markersize=5, label="median")
     ax.plot(data["estimate"], heights, "|", color="black", markersize=11, markeredgewidth=1.6, label="estimate")
-    ax.set_yticks(heights, data["feature"])
-    ax.set(xlabel=f"loading on component {component + 1}", title=f"{posterior.kind} ({posterior.method})")
+    ax.set_yticks(heights, list(map(short_name, data["feature"])))
+    ax.set(xlabel=f"loading on component {component + 1}", title=TITLES[posterior.kind])
     return tidy(ax)
 
 

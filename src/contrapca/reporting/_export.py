@@ -47,12 +47,10 @@ class Export:
     subject: Subject
 
     def figure(self) -> Any:
-        """The first two components as a matplotlib figure, with title and legend."""
+        """The first two components, or the only one, as a matplotlib figure with title and legend."""
         subject, summary = self.subject, self.summary
         shown = [name for name in self.coordinates if name.startswith("component_")][:2]
         Z = np.column_stack([self.coordinates[name] for name in shown])
-        if len(shown) == 1:  # the height has no meaning
-            Z = np.column_stack([Z, np.random.default_rng(0).uniform(size=len(Z))])
         cases = self.coordinates["group"] == "case"
         head = "\n".join(textwrap.wrap(summary["title"], TITLE_WIDTH))
         title = f"{head}\n{summary['model']['estimator']}, gamma = {summary['model']['gamma']:.4g}"
@@ -63,7 +61,7 @@ class Export:
         ]
         labels = subject.classes if subject.values is None else subject.values
         panel = {"foreground": Z[cases], "background": Z[~cases], "labels": labels, "title": title}
-        return side_by_side([panel | {"axis_labels": [*names, ""][:2]}])
+        return side_by_side([panel | {"axis_labels": names, "label_name": subject.label_name}])
 
 
 def export(

@@ -108,7 +108,7 @@ def _short(value: float) -> float:
 
 
 def _classes(subject: Subject, rows: npt.NDArray[np.intp]) -> tuple[list[tuple[str, int, int]], Any]:
-    """For each class of cases in the legend: name, points drawn and rows in total; and the order of the rows by class."""
+    """For each class of cases: name, points drawn and rows in total; and the order of the rows by class."""
     labels = subject.classes
     if subject.values is not None:
         labels = np.where(np.isnan(subject.values), "", subject.label_name)
