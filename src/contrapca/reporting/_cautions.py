@@ -130,10 +130,10 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> list[Finding
                 _way_out(subject),
             )
         )
-    U2 = path.components(path.gammas[g]) ** 2
-    for k, weights in enumerate(U2):
+    squares = path.loadings(path.gammas[g]).T ** 2  # of what the tables and bars show
+    for k, weights in enumerate(squares):
         top = int(np.argmax(weights))
-        if weights[top] > ONE_FEATURE:
+        if weights[top] > ONE_FEATURE * weights.sum():
             name = path.feature_names[top]
             found.append(
                 both("one feature", f"Component {k + 1} is almost only the feature {name!r}:", "look at it directly.")
