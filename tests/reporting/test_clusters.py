@@ -146,5 +146,16 @@ def test_a_cluster_is_named_by_what_differs():
     rows[5, 0] = np.nan
     for table in (rows, sp.csr_array(np.nan_to_num(rows))):
         names = cluster_names(table, clusters, list("abcdef"))
-        assert names[1].startswith("cluster 2: high e")
-        assert names[2].startswith("cluster 3: low c")
+        assert names == ["cluster 1: low e, high c", "cluster 2: high e, high c", "cluster 3: low c, low e"]
+
+
+def test_a_cluster_is_not_named_by_noise():
+    rng = np.random.default_rng(0)
+    features = [f"x{j}" for j in range(300)]
+    for n, clusters in ((60, 2), (600, 3)):
+        of_row = np.arange(n) % clusters
+        rows = rng.standard_normal((n, 300)) * 10.0 ** rng.integers(-3, 3, 300)
+        assert cluster_names(rows, of_row, features) == [f"cluster {k + 1}" for k in range(clusters)]
+        rows[:, 7] = of_row == 1  # without any spread within clusters
+        found = cluster_names(rows, of_row, features)
+        assert found == [f"cluster {k + 1}: {'high' if k == 1 else 'low'} x7" for k in range(clusters)]

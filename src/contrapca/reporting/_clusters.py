@@ -21,6 +21,7 @@ DEPTH = math.log(2)
 SCALES = ((1.0, 0.8), (0.5, 1.5))
 MIN_NEIGHBOURS = 5
 NAMING_FEATURES = 2
+LEAST_DIFFERENCE = 0.5  # standard deviations within clusters: less is no help to tell them apart, however sure it is
 LONGEST_NAME = 24  # characters of a feature in the name of a cluster
 SEED = 0
 
@@ -115,19 +116,31 @@ def named_clusters(latents: Array, rows: Rows, features: list[str]) -> npt.NDArr
 
 
 def cluster_names(rows: Rows, clusters: npt.NDArray[np.intp], features: list[str]) -> list[str]:
-    """For each cluster its number, and the features in which it differs most from the other cases."""
+    """For each cluster its number, and the features in which it differs most from the other cases, if any stands out.
+
+    Differences are in units of the spread within clusters. Those of features that tell nothing are errors of the
+    means; the largest of N independent errors is about sqrt(2 log N) of their standard errors.
+    """
     chosen, count = np.sort(np.random.default_rng(SEED).permutation(len(clusters))[:NAMING_SAMPLE]), clusters.max() + 1
     table, clusters = rows[chosen], clusters[chosen]
     table = np.asarray(table.toarray() if is_sparse(table) else table, dtype=np.float64)
+    errors = 1 + math.sqrt(2 * math.log(2 * len(features) * count))
     names = []
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # columns without any value
-        deviations = np.nanstd(table, axis=0)
+        means = np.stack([np.nanmean(table[clusters == k], axis=0) for k in range(count)])
+        within = np.maximum(np.nanstd(table - means[clusters], axis=0), 1e-9 * np.nanstd(table, axis=0))
         for k in range(count):
             own, others = table[clusters == k], table[clusters != k]
-            difference = np.nan_to_num((np.nanmean(own, axis=0) - np.nanmean(others, axis=0)) / deviations, posinf=0)
+            difference = np.nan_to_num((means[k] - np.nanmean(others, axis=0)) / within, posinf=0, neginf=0)
+            sizes = (np.isfinite(part).sum(axis=0) for part in (own, others))
+            least = np.maximum(LEAST_DIFFERENCE, errors * np.sqrt(sum(1 / size for size in sizes)))
             top = np.argsort(-np.abs(difference), kind="stable")[:NAMING_FEATURES]
-            words = [f"{'high' if difference[j] > 0 else 'low'} {_short(features[j])}" for j in top if difference[j]]
+            words = [
+                f"{'high' if difference[j] > 0 else 'low'} {_short(features[j])}"
+                for j in top
+                if abs(difference[j]) > least[j]
+            ]
             names.append(f"cluster {k + 1}: {', '.join(words)}" if words else f"cluster {k + 1}")
     return names
 
