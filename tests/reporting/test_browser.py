@@ -28,6 +28,10 @@ BOXES = """Array.from(document.querySelectorAll('#scatter .frame, #scatter .arro
   const { left, top, right, bottom } = element.getBoundingClientRect();
   return [left, top, right, bottom];
 })"""
+NAMES = """Array.from(document.querySelectorAll('#scatter .arrow-name'), (element) => {
+  const { left, top, right, bottom } = element.getBoundingClientRect();
+  return [left, top, right, bottom];
+})"""
 # The events of a double click; when it is made by a slow machine, browsers see two clicks.
 DOUBLE_CLICK = """(button) => [['click', 1], ['click', 2], ['dblclick', 2]]
   .forEach(([name, detail]) => button.dispatchEvent(new MouseEvent(name, { detail })))"""
@@ -291,6 +295,16 @@ def test_arrows_stay_inside(opened, case):
         boxes = np.array(page.evaluate(BOXES))
         assert np.all(boxes[1:, :2] >= boxes[0, :2] - 1)
         assert np.all(boxes[1:, 2:] <= boxes[0, 2:] + 1)
+        names = np.array(page.evaluate(NAMES))
+        assert len(names) >= 2
+        assert np.all(names[:, :2] >= boxes[0, :2] - 2)
+        assert np.all(names[:, 2:] <= boxes[0, 2:] + 2)
+        apart = [  # sideways, or up and down, but for the blank above the letters
+            max(a[0] - b[2], b[0] - a[2]) >= -1 or max(a[1] - b[3], b[1] - a[3]) >= -4
+            for k, a in enumerate(names)
+            for b in names[:k]
+        ]
+        assert all(apart)
 
 
 # ---------------------------------------------------------------------- features and labels
@@ -321,6 +335,8 @@ def test_a_feature_is_found_and_colours_the_points(opened, case):
         assert first.evaluate("(button) => button === document.activeElement")  # the focus is kept
     page.fill("#search", "nothing like it")
     assert page.inner_text("#matched") == "0 features"
+    page.fill("#search", "")
+    assert page.inner_text("#matched") == ""
 
 
 def test_one_component_and_a_scale_of_labels(open_page, tmp_path, monkeypatch):
@@ -336,6 +352,9 @@ def test_one_component_and_a_scale_of_labels(open_page, tmp_path, monkeypatch):
     assert shades[50:] == [round(254 * i / 59) for i in range(60)]
     ends = [page.inner_text(f"#scale-{end}") for end in ("low", "middle", "high")]
     assert ends == ["0", "29.5", "59"]
+    strips = page.locator("#scatter svg text.number[text-anchor=end]").all_text_contents()
+    assert strips == ["controls", "label"]
+    assert page.inner_text("#legend").split("\n") == ["controls (50)", "label (60)"]
     weakest = int(np.argmin(np.abs(model.loadings_[:, 0])))
     page.fill("#search", f"x{weakest}")
     page.locator("#matches button").click()

@@ -30,6 +30,7 @@ SVG = "{http://www.w3.org/2000/svg}"
 def test_pictures_have_title_and_legend(opened, case):
     page = opened()
     page.click("#arrows")
+    page.locator("#loadings button.name").first.click()
     name, content = page.saved("#save-svg")
     assert name == "picture_gamma_0.5.svg"
     root = ElementTree.fromstring(content)  # well-formed, whatever the names hold
@@ -37,6 +38,8 @@ def test_pictures_have_title_and_legend(opened, case):
     assert texts[0] == NASTY
     assert {"controls", "even"} <= set(texts)
     assert any(text.startswith("component 1 (cases ") for text in texts)
+    assert {page.inner_text("#scale-low"), page.inner_text("#scale-high")} <= set(texts)
+    assert page.inner_text("#scale-low").startswith("≤ ")
     assert not list(root.iter(f"{SVG}img")) + list(root.iter(f"{SVG}script"))
     marks = [item for kind in ("circle", "path") for item in root.iter(SVG + kind)]
     assert len(marks) >= 500 + 3 + 8  # points, legend, arrows
@@ -150,6 +153,8 @@ def test_narrow_screens_do_not_scroll_sideways(opened):
             page.click(button)
         width, window = page.evaluate(SIDEWAYS)
         assert width <= window
+    hidden = "(legend) => legend.scrollHeight - legend.clientHeight"
+    assert page.locator("#legend").evaluate(hidden) == 0  # no group is cut
 
 
 def test_dark_mode(emulated):
@@ -163,16 +168,24 @@ def test_dark_mode(emulated):
         assert min(page.evaluate(CORNER)) > 200  # the picture follows
 
 
-@pytest.mark.parametrize("size", [(1280, 800), (820, 1180), (390, 844)], ids=["desktop", "tablet", "phone"])
+@pytest.mark.parametrize(
+    "size",
+    [(1280, 800), (1280, 640), (1024, 600), (820, 1180), (390, 844)],
+    ids=["desktop", "laptop", "small", "tablet", "phone"],
+)
 def test_slider_and_picture_stay_in_view(opened, size):
     width, height = size
     page = opened(viewport={"width": width, "height": height})
     rows = "Array.from(document.querySelectorAll('#loadings .panel:not([hidden]) tr'))"
+    for names in (("#gamma-b", "#scatter-b", "#gamma", "#scatter"), ("#gamma", "#scatter")):
+        page.click("#compare")
+        page.evaluate(f"{rows}.at(-1).scrollIntoView({{ block: 'end' }})")
+        for name in names:
+            box = page.locator(name).bounding_box()
+            assert box["y"] >= -1, name
+            assert box["y"] + box["height"] <= height, name
+        page.evaluate("scrollTo(0, 0)")
     page.evaluate(f"{rows}.at(-1).scrollIntoView({{ block: 'end' }})")
-    for name in ("#gamma", "#scatter"):
-        box = page.locator(name).bounding_box()
-        assert box["y"] >= -1, name
-        assert box["y"] + box["height"] <= height, name
     picture, side = (page.locator(name).bounding_box() for name in ("#scatter", "#loadings"))
     if width > 1000:
         assert side["x"] >= picture["x"] + picture["width"]  # beside

@@ -57,30 +57,36 @@ class Frame {
   }
 }
 
-// Ticks, their numbers and the titles of both axes, as SVG elements.
-function axisParts(frame, xTitle, yTitle, { xFormat = String, yFormat = String, yTicks = true, grid = false } = {}) {
+const ruler = document.createElement("canvas").getContext("2d");
+ruler.font = "12px system-ui, sans-serif";
+const textWidth = (text) => ruler.measureText(text).width; // of the words in a picture
+const cut = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
+
+// Ticks, their numbers and the titles of both axes, as SVG elements. `yTicks`: values and words in place of numbers.
+function axisParts(frame, xTitle, yTitle, { xFormat = String, yFormat = String, yTicks, grid = false } = {}) {
   const { left, top, width, height } = frame,
     parts = [],
     bottom = top + height,
     right = left + width;
   const add = (name, attributes, text) => parts.push(svgElement(name, attributes, text));
+  const fitting = (title, size) => (textWidth(title) > size + 16 ? title.split(" (")[0] : title); // without percentages
   for (const value of ticks(frame.x, width / 90)) {
     const x = left + frame.across(value);
     add("line", { class: "tick", x1: x, x2: x, y1: grid ? top : bottom, y2: bottom + 4 });
     add("text", { class: "number", x, y: bottom + 17, "text-anchor": "middle" }, xFormat(value));
   }
-  for (const value of yTicks ? ticks(frame.y, height / 60) : []) {
+  for (const [value, word] of yTicks ?? ticks(frame.y, height / 60).map((value) => [value, yFormat(value)])) {
     const y = top + frame.down(value);
     add("line", { class: "tick", x1: left - 4, x2: grid ? right : left, y1: y, y2: y });
-    add("text", { class: "number", x: left - 7, y: y + 4, "text-anchor": "end" }, yFormat(value));
+    add("text", { class: "number", x: left - 7, y: y + 4, "text-anchor": "end" }, word);
   }
   add("rect", { class: "frame", x: left, y: top, width, height, fill: "none" });
-  add("text", { class: "title", x: left + width / 2, y: bottom + 36, "text-anchor": "middle" }, xTitle);
+  add("text", { class: "title", x: left + width / 2, y: bottom + 36, "text-anchor": "middle" }, fitting(xTitle, width));
   const middle = top + height / 2;
   add(
     "text",
     { class: "title", x: 15, y: middle, "text-anchor": "middle", transform: `rotate(-90 15 ${middle})` },
-    yTitle,
+    fitting(yTitle, height),
   );
   return parts;
 }

@@ -67,7 +67,7 @@ function showMatches() {
   const wanted = element("search").value.trim().toLowerCase(),
     list = element("matches"),
     { step, axes } = pictures[0];
-  if (!wanted && !list.children.length) return;
+  if (!wanted && !element("matched").textContent) return;
   const found = [];
   for (let j = 0; wanted && j < featureNames.length; j++)
     if (featureNames[j].toLowerCase().includes(wanted)) found.push(j);

@@ -79,16 +79,23 @@ function labelScale() {
   return { name: summary.data.label_name, shades, low, high };
 }
 
+// Both ends in words; a feature's values may lie beyond them.
+function endsOf({ feature, low, high }) {
+  const own = feature !== undefined;
+  return [`${own ? "≤ " : ""}${short(low)}`, `${own ? "≥ " : ""}${short(high)}`];
+}
+
 function setScale(scale) {
   state.scale = scale;
   const bar = element("scale"),
     own = scale?.feature !== undefined;
   bar.hidden = scale === null;
   if (scale) {
+    const [low, high] = endsOf(scale);
     element("scale-name").textContent = scale.name;
-    element("scale-low").textContent = `${own ? "≤ " : ""}${short(scale.low)}`;
+    element("scale-low").textContent = low;
     element("scale-middle").textContent = short((scale.low + scale.high) / 2);
-    element("scale-high").textContent = `${own ? "≥ " : ""}${short(scale.high)}`;
+    element("scale-high").textContent = high;
     element("scale-bar").style.background = `linear-gradient(90deg,${SCALE.map(css).join(",")})`;
     element("scale-off").hidden = !own;
   }

@@ -2,6 +2,20 @@
 
 const MARGIN = { left: 58, right: 10, top: 10, bottom: 44 };
 const ARROWS = 8;
+const STRIP = 16; // characters of a name beside its strip
+const LINE = 13; // pixels of a line of words
+
+// With one component each group has a strip, whose name stands beside it.
+const LEFT = d > 1 ? MARGIN.left : Math.max(...groups.map(({ name }) => textWidth(cut(name, STRIP)))) + 14;
+
+// Values and names of the strips that a frame shows; with two components undefined, since there are none.
+function stripNames({ y, height }) {
+  if (d > 1) return undefined;
+  const every = Math.ceil((LINE * (y[1] - y[0])) / height); // strips to a line of words
+  return groups
+    .map(({ name }, code) => [code, cut(name, STRIP)])
+    .filter(([code]) => !state.hidden.has(code) && code > y[0] && code < y[1] && code % every === 0);
+}
 
 class Picture {
   constructor(root, step) {
@@ -42,9 +56,9 @@ class Picture {
     this.box = null;
     if (wide < 100 || high < 100) return; // not on the screen
     const box = {
-      left: MARGIN.left,
+      left: LEFT,
       top: MARGIN.top,
-      width: wide - MARGIN.left - MARGIN.right,
+      width: wide - LEFT - MARGIN.right,
       height: high - MARGIN.top - MARGIN.bottom,
     };
     this.box = box;
@@ -81,7 +95,7 @@ class Picture {
 
   axisParts() {
     const [xTitle, yTitle] = this.titles();
-    return axisParts(this.frame, xTitle, yTitle, { yTicks: d > 1 });
+    return axisParts(this.frame, xTitle, yTitle, { yTicks: stripNames(this.frame) });
   }
 
   titles() {
@@ -182,7 +196,8 @@ function longestLoadings(picture) {
 function arrowParts(picture) {
   const { frame } = picture,
     found = longestLoadings(picture),
-    parts = [];
+    parts = [],
+    taken = []; // by names
   const x0 = Math.max(0, Math.min(frame.width, frame.across(0))),
     y0 = Math.max(0, Math.min(frame.height, frame.down(0)));
   // The largest factor with which every tip stays inside the frame, with room for its name.
@@ -204,20 +219,29 @@ function arrowParts(picture) {
         d: `M${x0} ${y0}L${tip.join(" ")}M${wing(1).join(" ")}L${tip.join(" ")}L${wing(-1).join(" ")}`,
       }),
     );
-    const text = name.length > 24 ? `${name.slice(0, 23)}…` : name,
-      end = tip[0] + 7 * text.length > frame.width;
-    parts.push(
-      svgElement(
-        "text",
-        {
-          class: "arrow-name",
-          x: tip[0] + (end ? -5 : 5),
-          y: Math.max(11, Math.min(frame.height - 4, tip[1] + (uy < 0 ? -5 : 13))),
-          "text-anchor": end ? "end" : "start",
-        },
-        text,
-      ),
-    );
+    const text = cut(name, 24),
+      place = freePlace(tip, uy < 0, textWidth(text), frame, taken);
+    if (!place) continue; // a longer arrow's name is there
+    taken.push(place);
+    parts.push(svgElement("text", { class: "arrow-name", x: place.left, y: place.bottom - 3 }, text));
   }
   return parts;
+}
+
+// A box for a name near the tip of an arrow, inside the frame and apart from others; undefined if there is none.
+function freePlace([x, y], up, width, frame, taken) {
+  const above = y - 3,
+    below = y + LINE + 3;
+  for (const bottom of up ? [above, below] : [below, above])
+    for (const left of x + 5 + width > frame.width ? [x - 5 - width, x + 5] : [x + 5, x - 5 - width]) {
+      const box = {
+        left: Math.max(2, Math.min(frame.width - 2 - width, left)),
+        bottom: Math.max(LINE + 2, Math.min(frame.height - 1, bottom)),
+      };
+      box.right = box.left + width;
+      box.top = box.bottom - LINE;
+      const meets = (other) =>
+        box.left < other.right && other.left < box.right && box.top < other.bottom && other.top < box.bottom;
+      if (!taken.some(meets)) return box;
+    }
 }

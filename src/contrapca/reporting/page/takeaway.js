@@ -50,6 +50,7 @@ const PRINTED = [
   ".tick, .frame { stroke: #888888; }",
   ".arrow { fill: none; stroke: #222222; stroke-width: 1.5; }",
   "text { fill: #111111; font: 12px system-ui, sans-serif; }",
+  ".arrow-name { paint-order: stroke; stroke: #ffffff; stroke-width: 3px; }",
   ".title { font-size: 13px; }",
   ".heading { font-size: 18px; font-weight: 600; }",
 ].join("\n");
@@ -57,8 +58,9 @@ const PRINTED = [
 // The first picture as it is on the page (zoom, colours, hidden groups), drawn for paper.
 function svgText(picture) {
   const top = 64,
+    left = LEFT + 6,
     frame = new Frame(
-      { left: 64, top, width: WIDTH - LEGEND - 74, height: HEIGHT - top - 54 },
+      { left, top, width: WIDTH - LEGEND - left - 10, height: HEIGHT - top - 54 },
       picture.frame.x,
       picture.frame.y,
     );
@@ -81,13 +83,11 @@ function svgText(picture) {
     ...shapes,
     arrows,
     "</svg>",
-    markup(axisParts(frame, xTitle, yTitle, { yTicks: d > 1 })),
+    markup(axisParts(frame, xTitle, yTitle, { yTicks: stripNames(frame) })),
     ...legendParts(WIDTH - LEGEND + 10, top),
     "</svg>",
   ].join("\n");
 }
-
-const cut = (text, length) => (text.length > length ? `${text.slice(0, length - 1)}…` : text);
 
 function pointShapes(picture, frame, { symbol, from, to }, radius) {
   const found = [];
@@ -121,8 +121,9 @@ function legendParts(x, y) {
     parts.push(`<defs><linearGradient id="scale">${stops}</linearGradient></defs>`);
     parts.push(`<text x="${x}" y="${below}">${escaped(cut(scale.name, 36))}</text>`);
     parts.push(`<rect x="${x}" y="${below + 8}" width="200" height="12" fill="url(#scale)"/>`);
-    parts.push(`<text x="${x}" y="${below + 36}">${short(scale.low)}</text>`);
-    parts.push(`<text x="${x + 200}" y="${below + 36}" text-anchor="end">${short(scale.high)}</text>`);
+    const [low, high] = endsOf(scale);
+    parts.push(`<text x="${x}" y="${below + 36}">${low}</text>`);
+    parts.push(`<text x="${x + 200}" y="${below + 36}" text-anchor="end">${high}</text>`);
   }
   return parts;
 }
