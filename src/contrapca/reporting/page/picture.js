@@ -236,7 +236,7 @@ function freePlace([x, y], up, width, frame, taken) {
     for (const left of x + 5 + width > frame.width ? [x - 5 - width, x + 5] : [x + 5, x - 5 - width]) {
       const box = {
         left: Math.max(2, Math.min(frame.width - 2 - width, left)),
-        bottom: Math.max(LINE + 2, Math.min(frame.height - 1, bottom)),
+        bottom: Math.max(LINE, Math.min(frame.height - 1, bottom)),
       };
       box.right = box.left + width;
       box.top = box.bottom - LINE;
