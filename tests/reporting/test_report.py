@@ -27,6 +27,7 @@ from contrapca import (
     reporting,
 )
 from contrapca._util import palette
+from contrapca._util.labels import as_classes, on_a_scale
 from contrapca._util.text import natural_order
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import InfeasibleGammaError, NonFiniteError
@@ -344,6 +345,7 @@ def test_labels_become_classes_or_a_scale(data, model):
         (np.array([*np.arange(118), 1.5, np.float32(2.5)], dtype=object), True),
         (np.arange(120) % 2 == 0, False),
         (np.arange(120).astype(str), False),
+        (np.arange(120).astype("datetime64[D]").astype("datetime64[ns]"), False),
         (np.array([*range(119), "unknown"], dtype=object), False),
     ],
     ids=str,
@@ -356,6 +358,14 @@ def test_page_and_figures_agree_what_a_scale_is(data, model, labels, scale, need
     assert any(drawn.colorbar is not None for drawn in ax.collections) == scale
     if scale:
         np.testing.assert_array_equal(np.isnan(subject.values), ~np.isfinite(labels.astype(float)))
+
+
+def test_dates_are_classes():
+    days = np.array(["2024-02-10", "NaT", "2024-02-09"], dtype="datetime64[ns]")
+    assert as_classes(days).tolist() == ["2024-02-10", "", "2024-02-09"]
+    hours = days + np.timedelta64(90, "m")
+    assert as_classes(hours).tolist() == ["2024-02-10T01:30:00", "", "2024-02-09T01:30:00"]
+    assert on_a_scale(days) is None
 
 
 def test_labels_of_a_file_are_numbers_if_they_are_a_scale():

@@ -38,7 +38,8 @@ def as_classes(labels: Any) -> npt.NDArray[np.str_]:
     absent = np.array([is_missing(label) for label in given], dtype=bool)
     if given.dtype.kind == "M":
         days = given.astype("datetime64[D]")
-        names = np.datetime_as_string(days if np.array_equal(days[~absent], given[~absent]) else given)
+        whole = np.array_equal(days[~absent], given[~absent])
+        names = np.datetime_as_string(days if whole else given.astype("datetime64[s]"))
         return np.where(absent, "", names)
     present = given[~absent].tolist()
     if all(type(label) in (int, float) and float(label).is_integer() for label in present):
