@@ -200,6 +200,7 @@ def test_zoom_is_kept_while_sliding(opened, case):
     assert np.allclose(np.diff(page.ranges()), np.diff(zoomed) / 1.5)
     page.click("#zoom-out")
     page.click("[data-mode=move]")
+    box = page.locator("#scatter").bounding_box()  # the click may have scrolled
     drag(page, [(box["x"] + 200, box["y"] + 100), (box["x"] + 250, box["y"] + 100)])
     moved = page.ranges()
     assert np.all(moved[0] < zoomed[0])
