@@ -54,12 +54,16 @@ def clean(kind, n, D, rng):
         ),
         "missing values": lambda k: np.where(rng.random((k, D)) < 0.1, np.nan, rng.normal(size=(k, D)) * sd + mean),
         "hundreds": lambda k: rng.normal(size=(k, D)) * 300 + 500,
+        "counts with missing values": lambda k: np.where(rng.random((k, D)) < 0.1, np.nan, rng.poisson(3, (k, D))),
+        "logarithms of counts": lambda k: np.log2(rng.poisson(np.exp(mean / 2 + 1), size=(k, D)) + 0.5),
+        "standardised counts": lambda k: np.round((rng.poisson(1.2, (k, D)) - 1.2) / 1.2, 1),
     }[kind]
 
 
 KINDS = [
     *("normal", "heavy tails", "lognormal", "counts", "overdispersed counts", "large whole numbers", "binary"),
-    *("ratings", "rounded", "some whole numbers", "missing values", "hundreds"),
+    *("ratings", "rounded", "some whole numbers", "missing values", "hundreds", "counts with missing values"),
+    *("logarithms of counts", "standardised counts"),
 ]
 
 
@@ -113,7 +117,13 @@ COUNT = np.arange(40.0)
         ("x", np.random.default_rng(1).integers(20, 60, 40), False),
         ("cell number", np.random.default_rng(1).integers(20, 60, 40), False),
         ("visit number", np.random.default_rng(1).permutation(40), True),
-        ("patient_id", normal(40), False),
+        ("patient_id", normal(40), True),  # whatever it holds
+        ("patient_id", np.ones(40), False),  # constant, which is said elsewhere
+        ("Patient", np.where(np.arange(40) == 5, np.nan, np.arange(40) // 4), True),  # with an empty cell
+        ("sample.id", np.repeat(np.arange(10.0), 4) + np.tile([0.1, 0.2, 0.3, 0.4], 10), True),  # patient.visit
+        ("x", np.where(np.arange(40) % 9 == 4, np.nan, COUNT), True),
+        ("x", np.where(np.arange(40) == 7, np.nan, np.random.default_rng(1).permutation(40)), True),
+        ("x", np.where(np.arange(40) % 7 == 0, COUNT, np.nan), False),  # six values in order are chance
         ("index", normal(40), False),  # as in body mass index
     ],
 )
@@ -155,6 +165,45 @@ def test_codes_for_missing_values(code, column, found):
         assert text.endswith(f"add --missing {code}.")
     X[3, 4] = 0.5
     assert "missing code" not in columns_found(X)  # one cell may be chance
+
+
+SCALE = np.random.default_rng(3).integers(0, 4, 60)
+
+
+@pytest.mark.parametrize(
+    ("code", "column", "found"),
+    [
+        (-1, SCALE, True),
+        (-1, SCALE + 1, True),
+        (-9, SCALE, True),
+        (-9, SCALE * 5, True),
+        (9, SCALE, True),
+        (9, 1 + np.random.default_rng(4).integers(0, 5, 60), True),
+        (99, SCALE * 9, True),
+        (-1, np.round(np.random.default_rng(5).random(60), 3), True),
+        (-99, np.random.default_rng(5).integers(0, 150, 60), True),
+        (-1, SCALE - 2, False),  # a scale with other negative values
+        (9, np.random.default_rng(4).integers(1, 9, 60), False),  # from 1 to 9
+        (9, np.random.default_rng(6).negative_binomial(0.3, 0.2, 60), False),  # the tail of counts
+        (4, SCALE, False),
+        (-3, SCALE, False),
+        (-1, np.log10(SCALE + 0.1), False),
+        (-999, np.log1p(SCALE), True),
+    ],
+)
+def test_codes_on_small_scales(code, column, found):
+    X = np.column_stack([normal(60, 4, seed=2), column])
+    X[[3, 20, 30, 41], 4] = code
+    assert ("missing code" in columns_found(X)) is found
+
+
+def test_usual_values_are_no_codes_by_chance_in_wide_tables():
+    """Heavy tails and counts have values such as 9 and -1 alone at one end of a few of many columns."""
+    rng = np.random.default_rng(1)
+    counts = rng.poisson(rng.gamma(0.2, 5 * np.exp(rng.normal(size=1500)), size=(60, 1500))).astype(float)
+    tails = np.round(rng.standard_t(3, size=(60, 1500)) * 2 + 9)
+    for table in (counts, tails):
+        assert "missing code" not in columns_found(table)
 
 
 def test_constant_and_duplicate_columns():

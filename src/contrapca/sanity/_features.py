@@ -13,7 +13,7 @@ from .._util.arrays import Array
 from .._util.text import listed, plural
 from ._finding import Finding
 
-# Names of columns that say which row it is, whatever whole numbers they hold ...
+# Names of columns that say which row it is, whatever numbers they hold ...
 NAMES_ROWS = re.compile(
     r"(?:.*[ _.-])?(?:id|ids|idx|barcode)|unnamed.*"
     r"|(?:donor|patient|subject|animal|mouse|participant|sample|case|row)s?(?:[ _.-]?(?:id|nr|no|number))?",
@@ -23,12 +23,19 @@ CAMEL_ID = re.compile(r".*[a-z](?:ID|Id)")
 # ... and those that may also be measured, such as a number of cells.
 MAY_NAME_ROWS = re.compile(r"(?:.*[ _.-])?(?:index|nr|no|num|number)", re.IGNORECASE)
 MOSTLY_DISTINCT = 0.9  # fraction of different values, for names that may also be measured
+MOSTLY_KNOWN = 0.5  # fraction of rows that have a value, for identifiers that only their values show
 MIN_COUNTED = 5  # rows in order; fewer may be so by chance
 MIN_DISTINCT = 20  # rows without a repeated whole number; fewer may be so by chance
 FEW_WHOLE = 0.1  # fraction of columns of whole numbers above which they are the kind of data
-CODES = (-99999.0, -9999.0, -999.0, -99.0, 999.0, 9999.0, 99999.0)  # far outside of all other values
-MIN_SPREAD = 5.0  # what the values above 0 must span for -1 to be a code, not a step of a scale
+BELOW_ZERO = (-99999.0, -9999.0, -999.0, -99.0, -9.0, -1.0)  # codes below all other values, none of them negative ...
+FAR = (-99999.0, -9999.0, -999.0, -99.0, -9.0, 9.0, 99.0, 999.0, 9999.0, 99999.0)  # ... or far from all of them
 MIN_CODED = 2  # cells; one may be chance
+# For codes that may be measured: cells of one column (one more in wide tables, where chance has more columns); the
+# fraction of the columns in which even one cell each is no chance; the largest fraction of cells, more being zeros
+# after a logarithm; and the mean in standard deviations, less being a standardised column.
+MIN_REPEATED = {-9.0: 2, -1.0: 2, 9.0: 3, 99.0: 2}
+MANY_COLUMNS, MAX_CODED, MIN_MEAN = 0.1, 0.5, 0.1
+LARGEST_SYMMETRIC = 2.0  # -1, 0, 1, 2 is a scale; -1, 0, 1, 2, 3 is not
 SURE_BITS = 20.0  # equal columns or rows are chance with a probability below 2 ** -20
 SAMPLE = 500  # rows that are compared first
 
@@ -36,17 +43,19 @@ Mask = npt.NDArray[np.bool_]
 
 
 def identifiers(names: Sequence[str], X: Array, Y: Array | None = None) -> list[Finding]:
-    """Columns of whole numbers that name or count the rows.
+    """Columns that name or count the rows.
 
-    By their name (id, patient), because they go up or down row by row, or because no value occurs twice, unless such
-    columns are common, as in tables of counts.
+    By their name (id, patient), or whole numbers that go up or down row by row or of which none occurs twice, unless
+    such columns are common, as in tables of counts. Missing values are left out.
     """
     tables = [X] if Y is None else [X, Y]
     some = X[:SAMPLE]
-    maybe = np.flatnonzero(np.all(some == np.floor(some), axis=0)).tolist()  # NaN is not equal to itself
+    maybe = np.flatnonzero(np.all((some == np.floor(some)) | np.isnan(some), axis=0)).tolist()
+    named = {j for j, name in enumerate(names) if NAMES_ROWS.fullmatch(name) or CAMEL_ID.fullmatch(name)}
+    named = {j for j in named if all(_varies(column) for column in _observed(tables, j))}
     whole = [j for j in maybe if all(_is_whole(table[:, j]) for table in tables)]
     rare = len(whole) <= max(1.0, FEW_WHOLE * X.shape[1])
-    found = [j for j in whole if _names_rows(names[j], [table[:, j] for table in tables], rare=rare)]
+    found = sorted(named | {j for j in whole if _tells_rows_apart(names[j], _observed(tables, j), rare=rare)})
     if not found:
         return []
     suspects = [names[j] for j in found]
@@ -62,14 +71,26 @@ def identifiers(names: Sequence[str], X: Array, Y: Array | None = None) -> list[
     ]
 
 
+def _observed(tables: list[Array], j: int) -> list[Array]:
+    """A column of each table, without missing values."""
+    return [table[~np.isnan(table[:, j]), j] for table in tables]
+
+
+def _varies(column: Array) -> bool:
+    return column.size > 1 and bool(column.min() < column.max())
+
+
 def _is_whole(column: Array) -> bool:
-    """Whether a column holds whole numbers only, none missing and not all equal."""
-    return bool(np.all(column == np.floor(column)) and column.min() < column.max())
+    """Whether a column holds whole numbers in most rows, missing values in the others, and not all are equal."""
+    observed = column[~np.isnan(column)]
+    return (
+        observed.size >= MOSTLY_KNOWN * column.size
+        and _varies(observed)
+        and bool(np.all(observed == np.floor(observed)))
+    )
 
 
-def _names_rows(name: str, columns: list[Array], *, rare: bool) -> bool:
-    if NAMES_ROWS.fullmatch(name) or CAMEL_ID.fullmatch(name):
-        return True
+def _tells_rows_apart(name: str, columns: list[Array], *, rare: bool) -> bool:
     if all(_is_counted(column) for column in columns):
         return True
     distinct = [np.unique(column).size / column.size for column in columns]
@@ -93,18 +114,20 @@ def missing_codes(names: Sequence[str], X: Array, Y: Array | None = None) -> lis
         column = column[np.isfinite(column)]
         for code in (column.min(), column.max()):
             others = column[column != code]
-            if others.size and _is_code(code, others):
+            if others.size and _is_code(code, others) and (code not in MIN_REPEATED or _is_beside(column, others)):
                 found.setdefault(float(code), []).append((j, column.size - others.size))
     findings = []
     for code, places in sorted(found.items()):
-        cells = sum(count for _, count in places)
-        if cells >= MIN_CODED:
+        counts = [count for _, count in places]
+        least = MIN_REPEATED[code] + int(np.log10(X.shape[1]) / 2) if code in MIN_REPEATED else 1
+        repeated = max(counts) >= least or len(places) >= MANY_COLUMNS * X.shape[1]
+        if repeated and sum(counts) >= MIN_CODED:
             shown, columns = f"{code:.0f}", [names[j] for j, _ in places]
             findings.append(
                 Finding(
                     "missing code",
-                    f"{shown} occurs in {plural(cells, 'cell')} of {listed(columns)}, far from all other values or "
-                    "below them: it looks like a code for missing values.",
+                    f"{shown} occurs in {plural(sum(counts), 'cell')} of {listed(columns)}, far from all other values "
+                    "or below them: it looks like a code for missing values.",
                     f"If so, replace it by NaN in both tables: np.where(X == {shown}, np.nan, X).",
                     f"If so, add --missing {shown}.",
                 )
@@ -114,18 +137,34 @@ def missing_codes(names: Sequence[str], X: Array, Y: Array | None = None) -> lis
 
 def _columns_with_codes(tables: list[Array]) -> list[int]:
     """Columns whose smallest or largest value is one of the codes; quick where there are none."""
-    codes = np.array([*CODES, -1.0])
+    codes = np.array([*BELOW_ZERO, *FAR])
     low = np.min([np.fmin.reduce(table, axis=0) for table in tables], axis=0)
     high = np.max([np.fmax.reduce(table, axis=0) for table in tables], axis=0)
-    return [int(j) for j in np.flatnonzero(np.isin(low, codes) | np.isin(high, codes[:-1]))]
+    return [int(j) for j in np.flatnonzero(np.isin(low, codes) | np.isin(high, codes))]
 
 
 def _is_code(code: float, others: Array) -> bool:
+    """Whether a value below or above all others of a column is one of the codes, and stands apart from them."""
     low, high = float(others.min()), float(others.max())
-    if code == -1:
-        return low >= 0 and high - low >= MIN_SPREAD and others.size > 1
+    if low == high:
+        return False
     gap = low - code if code < low else code - high
-    return code in CODES and high > low and gap > high - low
+    if not (code in BELOW_ZERO and low >= 0) and not (code in FAR and gap >= high - low):
+        return False
+    return code not in MIN_REPEATED or not _is_measured(code, others, high)
+
+
+def _is_measured(code: float, others: Array, high: float) -> bool:
+    """Whether a value such as -1 or 9 belongs to a scale, to the tail of counts, or to logarithms of counts."""
+    if np.all(others == np.floor(others)):
+        return bool(np.sum(others == high) == 1) if code == 9 else code == -1 and high <= LARGEST_SYMMETRIC
+    uneven = others[np.round(others, 3) != others]
+    return np.unique(uneven).size < uneven.size  # such as log(x + 0.1) of counts x, with -1 for 0
+
+
+def _is_beside(column: Array, others: Array) -> bool:
+    """Whether most cells are others than the code, in a column that is not standardised."""
+    return others.size >= (1 - MAX_CODED) * column.size and abs(column.mean()) > MIN_MEAN * column.std()
 
 
 def constant_columns(names: Sequence[str], X: Array, Y: Array | None = None) -> list[Finding]:
