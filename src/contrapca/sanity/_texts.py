@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
 
@@ -15,7 +16,27 @@ PERCENT = re.compile(rf"{NUMBER}\s*%|{NUMBER}")
 GROUPED = re.compile(r"[-+]?\d{1,3}(?:[,.' \u00a0\u202f]\d{3})+(?:[.,]\d+)?")
 PLAIN = re.compile(NUMBER)
 WITH_UNIT = re.compile(rf"{NUMBER}\s*(?P<unit>[^\W\d_][^\s\d]*|[°µ%‰][^\s\d]*)")
+# Words after a space, of which a few may take turns: "5 mg" and "1 g", but not the codes "5a" and "6b".
+WITH_WORD = re.compile(rf"{NUMBER}\s+(?P<unit>[^\W\d_][^\s\d]*)")
+MANY_WORDS = 0.25  # fraction of different words above which they are no units
+NUMBERS = re.compile(r"[-+]?[.,]?\d(?:[\d.,'\u00a0\u202f]*\d)?(?:[eE][-+]?\d+)?")
+NO_SIGN = re.compile(r"[\w#:]")  # in codes, numbers of things, and times of day
+PLUS_MINUS = re.compile(r"\+\s?/?\s?[-\N{MINUS SIGN}]")
+BRACKETS = ("()", "[]", "{}")
+BETWEEN_TWO = ("/", "\N{EN DASH}")  # a hyphen is also part of dates and codes
 ANSWERS = ({"yes", "no"}, {"y", "n"}, {"true", "false"}, {"positive", "negative"}, {"present", "absent"})
+# What hides numbers, and the way out.
+WAYS_OUT = {
+    "percent signs": "add --percent to read 12% as 0.12",
+    "thousands separators": "add --thousands to read 1,234 as 1234",
+    "units": "write the unit into the name of the column instead",
+    "units that differ": "convert all to one unit, and write it into the name of the column",
+    "currency signs": "write the currency into the name of the column instead",
+    "errors after ±": "leave only the number before ±",
+    "second numbers in the cells": "leave one number in each, or make two columns",
+    "brackets": "write the numbers without them, and with a minus sign if that is what they mean",
+    "signs around the numbers": "write the numbers alone",
+}
 
 
 def dropped_columns(texts: Mapping[str, Sequence[str]]) -> list[Finding]:
@@ -28,14 +49,15 @@ def dropped_columns(texts: Mapping[str, Sequence[str]]) -> list[Finding]:
     """
     kinds: dict[str, dict[str, str]] = {}
     for name, cells in texts.items():
-        found = _kind([cell for cell in cells if cell])
+        found = hidden_by(cells)
         if found is not None:
             kinds.setdefault(found[0], {})[name] = found[1]
     return [_finding(kind, columns) for kind, columns in kinds.items()]
 
 
-def _kind(cells: list[str]) -> tuple[str, str] | None:
-    """What the numbers of a column are hidden by, and an example; None for text."""
+def hidden_by(cells: Sequence[str]) -> tuple[str, str] | None:
+    """What the numbers of a column of text are hidden by, and an example; None for other text."""
+    cells = [cell for cell in cells if cell]
     if not cells:
         return None
     least = MOSTLY * len(cells)
@@ -51,12 +73,39 @@ def _kind(cells: list[str]) -> tuple[str, str] | None:
     values = {cell.casefold() for cell in cells}
     if any(values == answers for answers in ANSWERS):
         return "answers", cells[0]
+    words = [match["unit"] for cell in cells if (match := WITH_WORD.fullmatch(cell))]
+    if len(words) >= least and len(set(words)) <= MANY_WORDS * len(cells):
+        return "units that differ", cells[0]
+    signed = {cell: kind for cell in cells if (kind := _signs(cell))}
+    if signed and sum(cell in signed or bool(PLAIN.fullmatch(cell)) for cell in cells) >= least:
+        example = next(iter(signed))
+        return signed[example], example
     return None
+
+
+def _signs(cell: str) -> str | None:
+    """What is before, between or after the numbers of a cell; None if there is nothing, or more than signs."""
+    parts = [part.strip() for part in NUMBERS.split(PLUS_MINUS.sub("±", cell))]
+    if len(parts) == 1:
+        return None
+    before, *between, after = parts
+    around = before + after
+    if NO_SIGN.search(around + "".join(between)):
+        return None
+    if between:
+        if between[0] == "±":
+            return "errors after ±"
+        pair = (len(between) == 1 and between[0] in BETWEEN_TWO) or between[0] + after in BRACKETS
+        return "second numbers in the cells" if pair and not before else None
+    if any(unicodedata.category(sign) == "Sc" for sign in around):
+        return "currency signs"
+    return "brackets" if around in BRACKETS else "signs around the numbers" if around else None
 
 
 def _finding(kind: str, columns: dict[str, str]) -> Finding:
     names, example = list(columns), next(iter(columns.values()))
     many = len(names) > 1
+    it = "them" if many else "it"
     not_used = f"{listed(names)} {'are' if many else 'is'} not used as {'features' if many else 'a feature'}"
     if kind == "answers":
         return Finding(
@@ -65,14 +114,9 @@ def _finding(kind: str, columns: dict[str, str]) -> Finding:
             "Write 1 and 0 to use such answers.",
             "Write 1 and 0 to use such answers; name the column with --ignore or --labels to read no more of this.",
         )
-    way_out = {
-        "percent signs": "add --percent to read 12% as 0.12",
-        "thousands separators": "add --thousands to read 1,234 as 1234",
-        "units": "write the unit into the name of the column instead",
-    }[kind]
     return Finding(
         "dropped column",
         f"{not_used}, because of {kind} (such as {example!r}).",
         "Convert such columns to numbers to use them.",
-        f"To use {'them' if many else 'it'}, {way_out}; otherwise name {'them' if many else 'it'} with --ignore.",
+        f"To use {it}, {WAYS_OUT[kind]}; otherwise name {it} with --ignore.",
     )
