@@ -91,6 +91,7 @@ CODES = np.random.default_rng(0).choice(900_000, 70, replace=False).tolist()
 DECIMAL_COMMAS = table(with_column(0, lambda i, value: value, X), separator=";").replace(".", ",")
 SPACED = table(names=[f" {name} " for name in NAMES])
 POSITIVE = [[abs(value) * 9 for value in row] for row in X]
+LIKERT = [[i // (j + 1) % 4 for j in range(6)] for i in range(40)]
 # Files (text or bytes by name), further arguments.
 KINDS = {
     "byte-order mark": {"cases.csv": "\ufeff" + table()},
@@ -119,6 +120,7 @@ KINDS = {
     "an index without a name, from pandas": {"cases.csv": table(index=("", range(40)))},
     "row names as R writes them": {"cases.csv": table(index=("", SAMPLES)).removeprefix(",")},
     "dates as text": {"cases.csv": table(day=[f"2024-01-{i % 28 + 1:02}" for i in range(40)])},
+    "a first column of labels": {"cases.csv": table(index=("site", [f"centre {i % 4}" for i in range(40)]))},
     "words for missing values (NA, N/A, #N/A, NaN, null, ., ?)": {
         "cases.csv": table(with_cells({(i, i): word for i, word in enumerate(["NA", "N/A", "#N/A", "", "?"])})[:15])
     },
@@ -162,11 +164,17 @@ KINDS = {
     # cells
     "a word in a column of numbers": {"cases.csv": table(with_cells({(2, 2): "n.d."}))},
     "several words in several columns": {"cases.csv": table(with_cells({(1, 0): "x", (3, 0): "y", (5, 2): "z"}))},
+    "words in both files": {"cases.csv": table(with_cells({(1, 0): "x"})),
+                            "controls.csv": table(with_cells({(3, 2): "y"}, Y))},
     "a word declared with --missing": {"cases.csv": table(with_cells({(2, 2): "n.d."})[:15]), "--missing": ["n.d."]},
     "999 for missing values": {"cases.csv": table(with_cells({(2, 2): 999, (9, 2): 999}))},
     "-999 for missing values": {"cases.csv": table(with_cells({(2, 2): -999, (9, 2): -999}))},
     "-1 for missing values": {"cases.csv": table(with_cells({(2, 2): -1, (9, 2): -1}, POSITIVE)),
                               "controls.csv": table([[abs(value) * 9 for value in row] for row in Y])},
+    "-1 and 9 for missing values on a small scale": {
+        "cases.csv": table(with_cells({(i, j): code for i in (2, 7, 9) for j, code in ((2, -1), (3, 9))}, LIKERT)),
+        "controls.csv": table([[i * j % 4 for j in range(1, 7)] for i in range(30)]),
+    },
     "-999 with --missing": {"cases.csv": table(with_cells({(2, 2): -999, (9, 2): "-999."})[:15]),
                             "--missing": ["-999"]},
     "percent signs": {"cases.csv": table(share=["12%", "7.5%"] * 20)},
@@ -178,6 +186,9 @@ KINDS = {
     },
     "thousands separators in an extra column": {"cases.csv": table(cost=["1 234", "900"] * 20)},
     "units": {"cases.csv": table(dose=["5 mg", "7.5 mg"] * 20)},
+    "currency signs": {"cases.csv": table(price=["$5.10", "$1,200"] * 20)},
+    "numbers with ±": {"cases.csv": table(dose=["5.1±0.2", "7±0.3"] * 20)},
+    "brackets for negative numbers": {"cases.csv": table(change=["(5.1)", "2"] * 20)},
     "yes and no": {"cases.csv": table(smoker=["yes", "no"] * 20)},
     "less-than signs (<0.5)": {"cases.csv": table(with_cells({(2, 2): "<0.5"}))},
     "#DIV/0!": {"cases.csv": table(with_cells({(2, 2): "#DIV/0!"}))},
@@ -190,6 +201,9 @@ KINDS = {
     "a column twice under two names": both(lambda rows: [[*row[:5], row[1]] for row in rows]),
     "a patient number as a feature": both(lambda rows: [[i % 9 + 1, *row] for i, row in enumerate(rows)],
                                           ["patient", *NAMES]),
+    "a patient number with an empty cell": both(
+        lambda rows: [["" if i == 5 else i % 9 + 1, *row] for i, row in enumerate(rows)], ["patient", *NAMES]
+    ),
     "a column that counts the rows": both(lambda rows: [[i, *row] for i, row in enumerate(rows)], ["column", *NAMES]),
     "random identifiers": {
         "cases.csv": table([[code, *row] for code, row in zip(CODES, X, strict=False)], ["code", *NAMES]),
@@ -209,6 +223,8 @@ KINDS = {
     "the same table twice": {"controls.csv": table()},
     "some rows in both tables": {"controls.csv": table([*Y, *X[:3]])},
     "repeated row names": {"cases.csv": table(index=("id", [*SAMPLES[:39], "s3"]))},
+    "row names that all occur twice": {"cases.csv": table(index=("id", [f"s{i % 20}" for i in range(40)]))},
+    "rows in two replicates": {"cases.csv": table(index=("culture", [f"k{i % 20}" for i in range(40)]))},
     "a row of means below the samples": {
         "cases.csv": table([*X, np.mean(X, axis=0).tolist()], index=("id", [*SAMPLES, "Mean"]))
     },

@@ -59,6 +59,11 @@ def check_pairs(cases: Any, controls: Any) -> None:
     unit_numbers(counts, None, None, (cases, controls), least=1, what="--pairs")
 
 
+def names_block(column: str) -> bool:
+    """Whether a column says whom or what its rows come from, by its name: donor, plate, mouse_id."""
+    return bool(WHOSE.fullmatch(column))
+
+
 def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
     """Names of rows, or a column, that say that several rows belong together."""
     names = [name for table in tables for name in table.row_names or []]
@@ -72,7 +77,7 @@ def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
         if found := replicates(labels, place):
             return found
     for column in tables[0].columns:
-        if WHOSE.fullmatch(column) and 1 < np.unique(tables[0].as_text(column)).size <= len(tables[0]) / 2:
+        if names_block(column) and 1 < np.unique(tables[0].as_text(column)).size <= len(tables[0]) / 2:
             return [
                 both(
                     "replicates",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shlex
 from argparse import Namespace
+from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,15 +19,25 @@ from .._util.labels import on_a_scale
 from .._util.text import listed, plural, spelling
 from ..exceptions import TableFileError
 from ..groups import Groups
-from ..sanity import Finding, alike_labels, both, check_groups, dropped_columns, repeated_names, swapped_names
+from ..sanity import (
+    Finding,
+    alike_labels,
+    both,
+    check_groups,
+    dropped_columns,
+    names_rows,
+    repeated_names,
+    swapped_names,
+)
 from ..tables import DataTable, align, align_to, read_table, with_names
-from ._blocks import block_findings, block_labels, check_pairs
+from ._blocks import block_findings, block_labels, check_pairs, names_block
 from ._console import caution
 from ._covariates import covariate_columns, covariate_names
 
 BY_PLACE = "columns matched by position, because one file has no column names"
 MAX_VALUES_LISTED = 10
 NEARLY = 0.9  # fraction of distinct values in a first column that should name the rows
+MIN_NAMES, FEW_TIMES = 10, 4  # so many distinct values, each of them equally and not more often, do so as well
 
 
 @dataclass(frozen=True)
@@ -251,7 +262,7 @@ def _findings_of_tables(tables: list[DataTable], options: Namespace, without: se
     found: list[Finding] = []
     texts: dict[str, list[str]] = {}
     for given, group in zip(tables, ("cases", "controls") if len(tables) > 1 else ("table",), strict=True):
-        found += repeated_names(_names_of_rows(given), group)
+        found += repeated_names(_names_of_rows(given, without), group)
         beside = {} if given.annotated else given.texts
         texts |= {name: given.as_text(name).tolist() for name in beside if name not in without}
         if empty := [name for name in given.empty if name and name not in without]:
@@ -271,12 +282,21 @@ def _findings_of_tables(tables: list[DataTable], options: Namespace, without: se
     return found
 
 
-def _names_of_rows(table: DataTable) -> list[str] | None:
-    """The names of the rows, also where a few are repeated so that the reader has not taken them for names."""
+def _names_of_rows(table: DataTable, without: set[str]) -> list[str] | None:
+    """The names of the rows, also where some are repeated so that the reader has not taken them for names.
+
+    The first column of text has them if few are repeated, if all occur a few times, or by its own name. A column that
+    names blocks has a caution of its own.
+    """
     if table.row_names is not None or table.source is None or not table.source.columns:
         return table.row_names
-    first = table.texts.get(table.source.columns[0])
-    return None if first is None or len(set(first)) < NEARLY * len(first) else first.tolist()
+    name = table.source.columns[0]
+    if name not in table.texts or name in without or names_block(name):
+        return None
+    names = [cell for cell in table.texts[name].tolist() if cell]
+    counts = Counter(names)
+    all_alike = len(set(counts.values())) == 1 and len(counts) >= MIN_NAMES and len(names) <= FEW_TIMES * len(counts)
+    return names if names_rows(name) or all_alike or len(counts) >= NEARLY * len(names) else None
 
 
 def _findings_of_values(inputs: Inputs) -> list[Finding]:
@@ -298,8 +318,7 @@ def _columns_without(options: Namespace, label: str | None, block: str | None, t
     if unknown:
         raise ValueError(f"--ignore: no table has a column {listed(unknown)}, only {listed(table.columns)}.")
     without = {*options.ignore, *(name for name in (options.group, label, block) if name is not None)}
-    for given in tables:
-        _check_mixed(given, without)
+    _check_mixed(tables, without)
     return without
 
 
@@ -359,19 +378,20 @@ def _controls_mask(table: DataTable, groups: npt.NDArray[Any], column: str, valu
     return np.asarray(mask)
 
 
-def _check_mixed(table: DataTable, without: Iterable[str]) -> None:
+def _check_mixed(tables: list[DataTable], without: Iterable[str]) -> None:
     """A few texts in a column of numbers are usually mistakes."""
-    bad = {name: places for name, places in table.mixed.items() if name not in without}
+    bad = [(table, name) for table in tables for name in table.mixed if name not in without]
     if not bad:
         return
-    parts = [f"column {name!r} of {table.path!r} is numeric except for {places}" for name, places in bad.items()]
+    parts = [f"column {name!r} of {table.path!r} is numeric except for {table.mixed[name]}" for table, name in bad]
     more = f"; and {len(parts) - MAX_VALUES_LISTED} more columns" if len(parts) > MAX_VALUES_LISTED else ""
     listing = "; ".join(parts[:MAX_VALUES_LISTED])
-    words = {word for name in bad for word in table.stray_words(name)}
+    words = {word for table, name in bad for word in table.stray_words(name)}
+    names = list(dict.fromkeys(name for _, name in bad))[:MAX_VALUES_LISTED]
     word = shlex.quote(words.pop()) if len(words) == 1 else "WORD"
     raise TableFileError(
         f"{listing[0].upper()}{listing[1:]}{more}. Correct the file, add --missing {word} if a word means a missing "
-        f"value, or --ignore {shlex.join(list(bad)[:MAX_VALUES_LISTED])} if that is not a feature."
+        f"value, or --ignore {shlex.join(names)} if that is not a feature."
     )
 
 

@@ -51,7 +51,7 @@ def identifiers(names: Sequence[str], X: Array, Y: Array | None = None) -> list[
     tables = [X] if Y is None else [X, Y]
     some = X[:SAMPLE]
     maybe = np.flatnonzero(np.all((some == np.floor(some)) | np.isnan(some), axis=0)).tolist()
-    named = {j for j, name in enumerate(names) if NAMES_ROWS.fullmatch(name) or CAMEL_ID.fullmatch(name)}
+    named = {j for j, name in enumerate(names) if names_rows(name)}
     named = {j for j in named if all(_varies(column) for column in _observed(tables, j))}
     whole = [j for j in maybe if all(_is_whole(table[:, j]) for table in tables)]
     rare = len(whole) <= max(1.0, FEW_WHOLE * X.shape[1])
@@ -69,6 +69,11 @@ def identifiers(names: Sequence[str], X: Array, Y: Array | None = None) -> list[
             f"If so, add --ignore {shlex.join(suspects)}.",
         )
     ]
+
+
+def names_rows(name: str) -> bool:
+    """Whether a column says which row it is, by its name: id, patient, SampleID."""
+    return bool(NAMES_ROWS.fullmatch(name) or CAMEL_ID.fullmatch(name))
 
 
 def _observed(tables: list[Array], j: int) -> list[Array]:
