@@ -178,7 +178,12 @@ KINDS = {
     "-999 with --missing": {"cases.csv": table(with_cells({(2, 2): -999, (9, 2): "-999."})[:15]),
                             "--missing": ["-999"]},
     "percent signs": {"cases.csv": table(share=["12%", "7.5%"] * 20)},
-    "percent signs with --percent": {**both(lambda rows: with_column(0, lambda i, v: f"{v}%", rows)), "--percent": []},
+    "percent signs with --percent": {
+        **both(lambda rows: with_column(0, lambda i, v: f"{v}%" if i else "0", rows)), "--percent": []
+    },
+    "percent signs in some cells, with --percent": {
+        **both(lambda rows: with_column(0, lambda i, v: f"{v}%" if i % 4 else v, rows)), "--percent": []
+    },
     "thousands separators": both(lambda rows: with_column(0, lambda i, v: f"{int(1e4 + 99 * v):,}", rows)),
     "thousands separators with --thousands": {
         **both(lambda rows: with_column(0, lambda i, v: f"{int(1e4 + 99 * v):,}", rows)), "--thousands": [],

@@ -53,6 +53,8 @@ def text_table(
     file, sample = _layout(path, open, header, separator, numerals)
     values, numeric, texts, lines, n_empty = _read_columns(file, sample)
     columns = file.columns
+    if numerals.percent:
+        _check_percent(file, numeric)
     mixed = {}
     for j, cells in texts.items():
         places = _stray_cells(file, cells) if columns[j] else []
@@ -204,6 +206,25 @@ def _parse_numbers(file: TextFile, block: str, columns: list[int], late: dict[in
         else:
             values[rows.to_numpy(), k] = found
     return values
+
+
+def _check_percent(file: TextFile, columns: list[int]) -> None:
+    """Refuse a column of numbers with and without percent signs, which would differ a hundredfold; 0 is 0%."""
+    signed: dict[int, str] = {}
+    bare: dict[int, str] = {}
+    for _, block, _ in file.blocks():
+        frame = _parse(file, block, columns, "String")
+        for j in columns:
+            for cell in filter(None, map(str.strip, frame[str(j)].drop_nulls().unique(maintain_order=True))):
+                if cell.endswith("%"):
+                    signed.setdefault(j, cell)
+                elif not file.numerals.is_missing(cell) and file.numerals.value(cell) != 0:
+                    bare.setdefault(j, cell)
+                if j in signed and j in bare:
+                    raise TableFileError(
+                        f"Column {file.columns[j]!r} of {file.path!r} has numbers with and without percent signs, such "
+                        f"as {signed[j]!r} and {bare[j]!r}: --percent divides only the former by 100. Write all alike."
+                    )
 
 
 def _numbers(cells: Sequence[str], numerals: Numerals) -> list[float] | None:
