@@ -91,6 +91,10 @@ CODES = np.random.default_rng(0).choice(900_000, 70, replace=False).tolist()
 DECIMAL_COMMAS = table(with_column(0, lambda i, value: value, X), separator=";").replace(".", ",")
 SPACED = table(names=[f" {name} " for name in NAMES])
 POSITIVE = [[abs(value) * 9 for value in row] for row in X]
+EUROPEAN = [
+    table([[f"{value * 900 + 9e3:,.2f}".translate(str.maketrans(",.", ".,")) for value in row] for row in rows],
+          separator=";") for rows in (X, Y)
+]  # fmt: skip
 LIKERT = [[i // (j + 1) % 4 for j in range(6)] for i in range(40)]
 # Files (text or bytes by name), further arguments.
 KINDS = {
@@ -190,6 +194,11 @@ KINDS = {
         "--scale": ["pooled"]
     },
     "thousands separators in an extra column": {"cases.csv": table(cost=["1 234", "900"] * 20)},
+    "points between thousands, and decimal commas": {"cases.csv": EUROPEAN[0], "controls.csv": EUROPEAN[1]},
+    "points between thousands with --thousands": {
+        "cases.csv": EUROPEAN[0], "controls.csv": EUROPEAN[1], "--thousands": [], "--scale": ["pooled"]
+    },
+    "units in the cases only": {"cases.csv": table(with_column(2, lambda i, v: f"{v} mg", X))},
     "units": {"cases.csv": table(dose=["5 mg", "7.5 mg"] * 20)},
     "currency signs": {"cases.csv": table(price=["$5.10", "$1,200"] * 20)},
     "numbers with ±": {"cases.csv": table(dose=["5.1±0.2", "7±0.3"] * 20)},

@@ -50,6 +50,15 @@ def test_what_is_lacking_is_listed():
         align_to(many.names, 9, LEFT)
 
 
+def test_reasons_for_what_is_lacking():
+    with pytest.raises(TableFileError, match=r"'b' \('b' left out by --ignore or the like\); all are needed"):
+        align_to(["a", "b"], 2, LEFT, without=["b"])
+    with pytest.raises(TableFileError, match=r"because of units \(such as '5 mg'\)\); write such cells as numbers, or"):
+        align(LEFT, right(["a", "c"], texts={"b": np.array(["5 mg", "7 mg"])}))
+    with pytest.raises(TableFileError, match=r"in common\. 'b' is not used .* add --thousands"):
+        align(right(["d"]), right(["e"], texts={"b": np.array(["1.649,00", "2.005,50"])}))
+
+
 def test_by_place_where_there_are_no_names():
     unnamed = right(["x0", "x1", "x2"], named=False)
     names, _, Y = align(LEFT, unnamed)

@@ -270,3 +270,10 @@ def test_a_cell_that_is_only_a_byte_order_mark(table):
     """Found by fuzzing: neither a number nor a text that could be named."""
     found = table("gene0,gene1\n\ufeff,0.284\n-1.083,2.547\n")
     assert "gene1" in found.names
+
+
+def test_points_between_thousands(table):
+    found = table("a;b\n1.545.018;225.438\n2.000.000;3.500,5\n", thousands=True)
+    np.testing.assert_array_equal(found.values, [[1545018, 225438], [2000000, 3500.5]])
+    found = table("a;b\n12,345;0.567\n1,000;0.125\n", thousands=True)
+    np.testing.assert_array_equal(found.values, [[12345, 0.567], [1000, 0.125]])

@@ -25,6 +25,7 @@ from ..sanity import (
     both,
     check_groups,
     dropped_columns,
+    hidden_by,
     names_rows,
     repeated_names,
     swapped_names,
@@ -388,10 +389,12 @@ def _check_mixed(tables: list[DataTable], without: Iterable[str]) -> None:
     listing = "; ".join(parts[:MAX_VALUES_LISTED])
     words = {word for table, name in bad for word in table.stray_words(name)}
     names = list(dict.fromkeys(name for _, name in bad))[:MAX_VALUES_LISTED]
+    hidden = hidden_by(sorted(words))
+    hint = "" if hidden is None else f" ({hidden.way_out})"
     word = shlex.quote(words.pop()) if len(words) == 1 else "WORD"
     raise TableFileError(
-        f"{listing[0].upper()}{listing[1:]}{more}. Correct the file, add --missing {word} if a word means a missing "
-        f"value, or --ignore {shlex.join(names)} if that is not a feature."
+        f"{listing[0].upper()}{listing[1:]}{more}. Correct the file{hint}, add --missing {word} if a word means a "
+        f"missing value, or --ignore {shlex.join(names)} if that is not a feature."
     )
 
 

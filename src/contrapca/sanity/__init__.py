@@ -6,4 +6,4 @@ from ._finding import Finding, Findings, Words, both
 from ._names import alike_labels, repeated_names, replicates, warn_of_replicates
 from ._raw_values import advice_on_values, looks_like_counts
 from ._tables import distant_means, same_row_names, shared_rows, swapped_names, transposed, warn_distant_means
-from ._texts import dropped_columns
+from ._texts import dropped_columns, hidden_by

@@ -6,6 +6,7 @@ import re
 import unicodedata
 from collections import Counter
 from collections.abc import Mapping, Sequence
+from typing import NamedTuple
 
 from .._util.text import listed
 from ._finding import Finding
@@ -27,6 +28,7 @@ BETWEEN_TWO = ("/", "\N{EN DASH}")  # a hyphen is also part of dates and codes
 ANSWERS = ({"yes", "no"}, {"y", "n"}, {"true", "false"}, {"positive", "negative"}, {"present", "absent"})
 # What hides numbers, and the way out.
 WAYS_OUT = {
+    "answers": "write 1 and 0 to use such answers",
     "percent signs": "add --percent to read 12% as 0.12",
     "thousands separators": "add --thousands to read 1,234 as 1234",
     "units": "write the unit into the name of the column instead",
@@ -39,6 +41,25 @@ WAYS_OUT = {
 }
 
 
+class Hidden(NamedTuple):
+    """What hides the numbers of a column of text, and an example of it."""
+
+    kind: str
+    example: str
+
+    @property
+    def reason(self) -> str:
+        """Why the column is text."""
+        if self.kind == "answers":
+            return f"words such as {self.example!r}"
+        return f"{self.kind} (such as {self.example!r})"
+
+    @property
+    def way_out(self) -> str:
+        """How to use it as numbers."""
+        return WAYS_OUT[self.kind]
+
+
 def dropped_columns(texts: Mapping[str, Sequence[str]]) -> list[Finding]:
     """Columns that are not used because their numbers are written as text, and why.
 
@@ -47,39 +68,39 @@ def dropped_columns(texts: Mapping[str, Sequence[str]]) -> list[Finding]:
     texts : mapping from names to cells
         Columns that are not numeric; missing values are empty.
     """
-    kinds: dict[str, dict[str, str]] = {}
+    kinds: dict[str, dict[str, Hidden]] = {}
     for name, cells in texts.items():
         found = hidden_by(cells)
         if found is not None:
-            kinds.setdefault(found[0], {})[name] = found[1]
-    return [_finding(kind, columns) for kind, columns in kinds.items()]
+            kinds.setdefault(found.kind, {})[name] = found
+    return [_finding(list(columns), next(iter(columns.values()))) for columns in kinds.values()]
 
 
-def hidden_by(cells: Sequence[str]) -> tuple[str, str] | None:
-    """What the numbers of a column of text are hidden by, and an example; None for other text."""
+def hidden_by(cells: Sequence[str]) -> Hidden | None:
+    """What the numbers of a column of text are hidden by; None for other text."""
     cells = [cell for cell in cells if cell]
     if not cells:
         return None
     least = MOSTLY * len(cells)
     percent = [cell for cell in cells if cell.endswith("%")]
     if percent and sum(map(bool, map(PERCENT.fullmatch, cells))) >= least:
-        return "percent signs", percent[0]
+        return Hidden("percent signs", percent[0])
     grouped = [cell for cell in cells if GROUPED.fullmatch(cell)]
     if grouped and sum(bool(GROUPED.fullmatch(cell) or PLAIN.fullmatch(cell)) for cell in cells) >= least:
-        return "thousands separators", grouped[0]
+        return Hidden("thousands separators", grouped[0])
     units = Counter(match["unit"] for cell in cells if (match := WITH_UNIT.fullmatch(cell)))
     if units and units.most_common(1)[0][1] >= least:
-        return "units", cells[0]
+        return Hidden("units", cells[0])
     values = {cell.casefold() for cell in cells}
     if any(values == answers for answers in ANSWERS):
-        return "answers", cells[0]
+        return Hidden("answers", cells[0])
     words = [match["unit"] for cell in cells if (match := WITH_WORD.fullmatch(cell))]
     if len(words) >= least and len(set(words)) <= MANY_WORDS * len(cells):
-        return "units that differ", cells[0]
+        return Hidden("units that differ", cells[0])
     signed = {cell: kind for cell in cells if (kind := _signs(cell))}
     if signed and sum(cell in signed or bool(PLAIN.fullmatch(cell)) for cell in cells) >= least:
         example = next(iter(signed))
-        return signed[example], example
+        return Hidden(signed[example], example)
     return None
 
 
@@ -102,21 +123,20 @@ def _signs(cell: str) -> str | None:
     return "brackets" if around in BRACKETS else "signs around the numbers" if around else None
 
 
-def _finding(kind: str, columns: dict[str, str]) -> Finding:
-    names, example = list(columns), next(iter(columns.values()))
+def _finding(names: list[str], hidden: Hidden) -> Finding:
     many = len(names) > 1
     it = "them" if many else "it"
     not_used = f"{listed(names)} {'are' if many else 'is'} not used as {'features' if many else 'a feature'}"
-    if kind == "answers":
+    if hidden.kind == "answers":
         return Finding(
             "dropped column",
-            f"{not_used}: {'they hold' if many else 'it holds'} words such as {example!r}, not numbers.",
+            f"{not_used}: {'they hold' if many else 'it holds'} {hidden.reason}, not numbers.",
             "Write 1 and 0 to use such answers.",
             "Write 1 and 0 to use such answers; name the column with --ignore or --labels to read no more of this.",
         )
     return Finding(
         "dropped column",
-        f"{not_used}, because of {kind} (such as {example!r}).",
+        f"{not_used}, because of {hidden.reason}.",
         "Convert such columns to numbers to use them.",
-        f"To use {it}, {WAYS_OUT[kind]}; otherwise name {it} with --ignore.",
+        f"To use {it}, {hidden.way_out}; otherwise name {it} with --ignore.",
     )

@@ -7,7 +7,7 @@ from collections.abc import Collection
 from .._util.arrays import Rows
 from .._util.text import listed, plural, spelling
 from ..exceptions import TableFileError
-from ..sanity import same_row_names
+from ..sanity import dropped_columns, hidden_by, same_row_names
 from ._data import DataTable
 
 
@@ -38,11 +38,14 @@ def align(
     in_left, in_right = set(left), set(right)
     names = [name for name in left if name in in_right]
     if not names:
+        texts = {name: table.as_text(name).tolist() for table in (cases, controls) for name in table.texts}
+        hidden = dropped_columns({name: cells for name, cells in texts.items() if name not in without})
         raise TableFileError(
             f"{cases.path!r} and {controls.path!r} have no numeric columns in common{_if_transposed(cases, controls)}."
+            + "".join(f" {found.text('command')}" for found in hidden)
         )
     if not common:
-        way_out = "correct the names, or add --common to continue without them" + _if_transposed(cases, controls)
+        way_out = "or add --common to continue without them" + _if_transposed(cases, controls)
         _check_lacking(controls, [name for name in left if name not in in_right], f"{cases.path!r}", way_out)
         _check_lacking(cases, [name for name in right if name not in in_left], f"{controls.path!r}", way_out)
     return names, cases.select(names), controls.select(names)
@@ -64,7 +67,7 @@ def align_to(names: list[str] | None, n_features: int, table: DataTable, *, with
         _check_widths(table, len(given), "the model", n_features)
         return table.select(given)
     present = set(given)
-    _check_lacking(table, [name for name in names if name not in present], "the model", "all of them are needed")
+    _check_lacking(table, [name for name in names if name not in present], "the model", "all are needed", without)
     return table.select(names)
 
 
@@ -76,17 +79,26 @@ def _check_widths(table: DataTable, width: int, whose: str, wanted: int) -> None
         )
 
 
-def _check_lacking(table: DataTable, names: list[str], whose: str, way_out: str) -> None:
-    """Refuse a table that lacks columns; say which of them it has, but not as numbers."""
+def _check_lacking(table: DataTable, names: list[str], whose: str, way_out: str, without: Collection[str] = ()) -> None:
+    """Refuse a table that lacks columns; say which of them it has, but not as numbers, and what to do about it."""
     if not names:
         return
-    others = [name for name in names if name in table.texts or name in table.empty]
-    why = f" ({listed(others)} not numeric there)" if others else ""
-    spelt = {spelling(column): column for column in table.columns}
+    left_out = [name for name in names if name in without and name in table.columns]
+    others = [name for name in names if name not in left_out and (name in table.texts or name in table.empty)]
+    hidden = {name: found for name in others if (found := hidden_by(table.as_text(name).tolist()))}
+    spelt = {spelling(column): column for column in table.columns if column not in left_out}
     alike = [spelt[spelling(name)] for name in names if name not in others and spelling(name) in spelt]
+    why = f" ({listed(left_out)} left out by --ignore or the like)" if left_out else ""
+    if others:
+        because = f", because of {next(iter(hidden.values())).reason}" if hidden else ""
+        why += f" ({listed(others)} not numeric there{because})"
     if alike:
         differs = "differs" if len(alike) == 1 else "differ"
         why += f" ({listed(alike)} there {differs} only in case or blanks)"
+    to_do = ["correct the names"] if len(left_out) + len(others) < len(names) else []
+    to_do += ["write such cells as numbers"] if others else []
+    to_do += [found.way_out for found in hidden.values() if found.kind == "thousands separators"][:1]
     raise TableFileError(
-        f"{table.path!r} lacks {plural(len(names), 'numeric column')} of {whose}: {listed(names)}{why}; {way_out}."
+        f"{table.path!r} lacks {plural(len(names), 'numeric column')} of {whose}: {listed(names)}{why}; "
+        f"{', '.join([*to_do, way_out])}."
     )

@@ -12,7 +12,7 @@ from itertools import pairwise
 from typing import Any, Literal
 
 from ..exceptions import TableFileError
-from ._numerals import MAYBE_THOUSANDS, NUMBER_WITH_COMMA, PLAIN, Decimal, Numerals
+from ._numerals import MAYBE_THOUSANDS, NUMBER_WITH_COMMA, PLAIN, SURELY_POINTS, Decimal, Numerals
 
 SAMPLE = 20  # lines, and then rows, that show the layout
 SEPARATORS = ("\t", ";", "|", ",", " ")  # the first that fits
@@ -91,11 +91,16 @@ def find_separator(sample: list[str]) -> str | None:
     return best if best in sample[0] else None
 
 
-def find_decimal(rows: list[list[str]], separator: str) -> Decimal:
-    """A comma if it separates neither cells nor thousands and no number has a point, else a point."""
+def find_decimal(rows: list[list[str]], separator: str, *, thousands: bool = False) -> Decimal:
+    """A comma if it separates neither cells nor thousands and no number has a point, else a point.
+
+    With thousands separators, also a comma if points are these.
+    """
     if separator not in "\t;|":
         return "."
     cells = [cell.strip() for row in rows for cell in row]
+    if thousands and any(map(SURELY_POINTS.fullmatch, cells)):
+        return ","
     if any("." in cell and PLAIN.value(cell) is not None for cell in cells):
         return "."
     commas = [cell for cell in cells if "," in cell and NUMBER_WITH_COMMA.fullmatch(cell)]

@@ -10,6 +10,7 @@ from typing import Literal
 MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", ".", "?"}  # in any case
 NUMBER_WITH_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
 MAYBE_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")  # 1,234 may be 1.234 or 1234
+SURELY_POINTS = re.compile(r"[-+]?\d{1,3}(?:(?:\.\d{3}){2,}|\.\d{3},\d+)")  # separate thousands in 1.234.567, 1.234,5
 BLANKS = "\u00a0\u202f' "  # separate thousands, whatever the decimal sign
 GROUPED = {
     mark: re.compile(rf"[-+]?\d{{1,3}}(?P<gap>[{re.escape(other)}{BLANKS}])\d{{3}}(?:(?P=gap)\d{{3}})*(?:[{mark}]\d+)?")

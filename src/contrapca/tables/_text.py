@@ -147,7 +147,7 @@ def _layout(
         )
     file = dataclasses.replace(file, separator=separator)
     rows = list(itertools.islice((row for _, row in file.rows() if not is_empty(row)), SAMPLE))
-    numerals = dataclasses.replace(numerals, decimal=find_decimal(rows, separator))
+    numerals = dataclasses.replace(numerals, decimal=find_decimal(rows, separator, thousands=numerals.thousands))
     if header is None:
         header = find_header(path, rows, numerals)
     if header and len(rows) == 1:
