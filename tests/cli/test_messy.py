@@ -130,6 +130,12 @@ KINDS = {
     },
     "columns without any value": {"cases.csv": table(empty=[""] * 40)},
     "comment lines on top": {"cases.csv": "# made by\n# a program, in 2021\n" + table()},
+    "comment lines that begin with // or %": {"cases.csv": "// made by\n% a program, in 2021\n" + table()},
+    "a header that begins with %": both(lambda rows: rows, ["% fat", *NAMES[1:]]),
+    "comment lines in and below the table": {
+        "cases.csv": "\n".join([*table().splitlines()[:9], "# batch 2, day 1", *table().splitlines()[9:], "# end", ""])
+    },
+    "row names that begin with #": {"cases.csv": table(index=("sample", [f"#{i}" for i in range(40)]))},
     "a header that begins with #": {"cases.csv": "#" + table(index=("sample", SAMPLES))},
     "a title on top": {"cases.csv": "My study\n" + table()},
     "a title with commas on top": {"cases.csv": "My study, batch 2\n" + table()},

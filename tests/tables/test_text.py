@@ -277,3 +277,20 @@ def test_points_between_thousands(table):
     np.testing.assert_array_equal(found.values, [[1545018, 225438], [2000000, 3500.5]])
     found = table("a;b\n12,345;0.567\n1,000;0.125\n", thousands=True)
     np.testing.assert_array_equal(found.values, [[12345, 0.567], [1000, 0.125]])
+
+
+@pytest.mark.parametrize("comment", ["# end", "# a, b", "# a, b, c, d", '#, "x', "#"])
+def test_comments_in_and_below_a_table(table, comment):
+    lines = ["a,b,c", "1,2,3", comment, "4,5,", comment]
+    found = table("\n".join(lines) + "\n")
+    np.testing.assert_array_equal(found.values, [[1, 2, 3], [4, 5, np.nan]])
+    assert found.notes == ["2 lines that begin with # skipped"]
+    filled = io.BytesIO()
+    write_filled(found, filled, ["c"], np.array([[np.nan], [6.0]]))
+    assert filled.getvalue().decode().split() == ["a,b,c", "1,2,3", "4,5,6"]
+
+
+def test_names_of_rows_may_begin_with_the_sign_of_comments(table):
+    found = table('id,a,b\n#1,"1",2\n#2,3,4\n')
+    assert found.row_names == ["#1", "#2"]
+    assert found.notes == []

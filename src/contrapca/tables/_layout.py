@@ -18,6 +18,7 @@ SAMPLE = 20  # lines, and then rows, that show the layout
 SEPARATORS = ("\t", ";", "|", ",", " ")  # the first that fits
 WHOLE_NUMBER = re.compile(r"\s*[-+]?\d+\s*")
 COMMENT = "#"
+COMMENTS_ABOVE = (COMMENT, "//", "%")  # above a table; % may also begin a name
 MOST_TITLES = 10  # lines above a table
 LEAST_CELLS = 3  # a lone text above so many cells is a title
 LEAST_SCALE = 5  # numbers in order; fewer may be so by chance
@@ -47,11 +48,11 @@ def lines_above(lines: list[str]) -> int:
 def _count_above(lines: list[str]) -> int:
     """`lines_above` of lines that can be read.
 
-    A comment begins with #, unless it is the header: as many cells as the line below. A title is the only text of its
-    line, above lines of three cells and more.
+    A comment begins with #, // or %, unless it is the header: as many cells as the line below. A title is the only
+    text of its line, above lines of three cells and more.
     """
     count = 0
-    while count < len(lines) and (lines[count].startswith(COMMENT) or (count and not lines[count].strip())):
+    while count < len(lines) and (lines[count].startswith(COMMENTS_ABOVE) or (count and not lines[count].strip())):
         count += 1
     if count and count < len(lines) and _heads(lines[count - 1], lines[count]):
         return count - 1
@@ -69,12 +70,19 @@ def _count_above(lines: list[str]) -> int:
 
 
 def _heads(line: str, below: str) -> bool:
-    """Whether a line that begins with # names the cells of the line below it."""
+    """Whether a line that begins as comments do names the cells of the line below it, as "%fat" may without a #."""
     separator = find_separator([line, below])
     if separator is None:
         return False
     rows = list(cells_of([line, below], separator, strict=False))
-    return len(rows) == 2 and len(rows[0]) == len(rows[1]) > 1
+    if len(rows) < 2 or len(rows[1]) < 2:
+        return False
+    return len(rows[0]) == len(rows[1]) or (not line.startswith(COMMENT) and 1 < len(rows[0]) == len(rows[1]) - 1)
+
+
+def is_comment(line: str, separator: str, width: int) -> bool:
+    """Whether a line in or below a table is a comment: it begins with # and is no row of so many cells."""
+    return line.startswith(COMMENT) and len(next(cells_of([line], separator, strict=False))) != width
 
 
 def find_separator(sample: list[str]) -> str | None:

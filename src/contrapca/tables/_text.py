@@ -51,7 +51,7 @@ def text_table(
     holds row names, and so does a first column of distinct texts.
     """
     file, sample = _layout(path, open, header, separator, numerals)
-    values, numeric, texts, lines, n_empty = _read_columns(file, sample)
+    values, numeric, texts, lines, n_empty, n_comments = _read_columns(file, sample)
     columns = file.columns
     if numerals.percent:
         _check_percent(file, numeric)
@@ -73,6 +73,8 @@ def text_table(
         notes.append("numbers with decimal commas")
     if n_empty:
         notes.append(f"{plural(n_empty, 'empty row')} left out")
+    if n_comments:
+        notes.append(f"{plural(n_comments, 'line')} that begin{'s' * (n_comments == 1)} with # skipped")
     names, values, empty = without_empty([columns[j] for j in numeric], values)
     return DataTable(
         path=path,
@@ -91,6 +93,8 @@ def text_table(
 
 def write_filled(table: DataTable, file: IO[bytes], names: Sequence[str], filled: Array) -> None:
     """Write a text table again with missing cells of some columns filled in; all other cells stay as they were.
+
+    Comments in or below the table are left out.
 
     Parameters
     ----------
@@ -136,7 +140,9 @@ def _layout(
     start = bool(declared)
     file = dataclasses.replace(file, above=tuple(first[: start + lines_above(first[start:])]))
     lines = itertools.dropwhile(lambda line: not line.strip(' \t;|,"\n').strip(), (line for _, line in file.lines()))
-    sample = list(itertools.islice(lines, SAMPLE))
+    sample = list(itertools.islice(lines, 2 * SAMPLE))
+    rest = [line for line in sample[1:] if not line.startswith(COMMENT)]
+    sample = [*sample[:1], *(rest or sample[1:])][:SAMPLE]  # without comments, unless names of rows begin with #
     if not sample:
         raise TableFileError(f"{path!r} is empty: a table needs a header and rows of values.")
     if separator is None:
@@ -147,6 +153,7 @@ def _layout(
         )
     file = dataclasses.replace(file, separator=separator)
     rows = list(itertools.islice((row for _, row in file.rows() if not is_empty(row)), SAMPLE))
+    rows = [row for row in rows if not row[0].startswith(COMMENT) or len(row) - len(rows[0]) in (0, 1)]
     numerals = dataclasses.replace(numerals, decimal=find_decimal(rows, separator, thousands=numerals.thousands))
     if header is None:
         header = find_header(path, rows, numerals)
@@ -156,13 +163,14 @@ def _layout(
     if header and rows[0][0].startswith(COMMENT) and columns[0].startswith(COMMENT):  # a header that begins with #
         columns[0] = columns[0].removeprefix(COMMENT).strip()
     check_distinct(path, [column for column in columns if column])
-    return dataclasses.replace(file, has_header=header, columns=columns, numerals=numerals), rows[header:]
+    values = [row for row in rows[header:] if not row[0].startswith(COMMENT) or len(row) == len(columns)]
+    return dataclasses.replace(file, has_header=header, columns=columns, numerals=numerals), values
 
 
 def _read_columns(
     file: TextFile, sample: list[list[str]]
-) -> tuple[Array, list[int], dict[int, list[str]], list[int], int]:
-    """Numeric columns as one array, their places, other columns by place, the line of each row, and the empty rows.
+) -> tuple[Array, list[int], dict[int, list[str]], list[int], int, int]:
+    """Numeric columns as one array, their places, other columns by place, lines of rows, and what was left out.
 
     What the sample shows to be text is read as text at once; where numbers end later, the file is read again.
     """
@@ -173,10 +181,11 @@ def _read_columns(
     }
     numeric = [j for j in range(len(file.columns)) if j not in texts]
     late: dict[int, list[str]] = {}
-    parts, lines, n_empty = [], [], 0
-    for block_lines, block, block_empty in file.blocks():
+    parts, lines, n_empty, n_comments = [], [], 0, 0
+    for block_lines, block, block_empty, block_comments in file.blocks():
         lines += block_lines
         n_empty += block_empty
+        n_comments += block_comments
         if numeric:
             parts.append(_parse_numbers(file, block, numeric, late))
         _add_texts(file, block, texts)
@@ -185,11 +194,11 @@ def _read_columns(
         np.concatenate(parts, out=values)
     del parts
     if late:
-        for _, block, _ in file.blocks():
+        for _, block, *_ in file.blocks():
             _add_texts(file, block, late)
         values = values[:, [k for k, j in enumerate(numeric) if j not in late]]
         numeric = [j for j in numeric if j not in late]
-    return values, numeric, dict(sorted((texts | late).items())), lines, n_empty
+    return values, numeric, dict(sorted((texts | late).items())), lines, n_empty, n_comments
 
 
 def _parse_numbers(file: TextFile, block: str, columns: list[int], late: dict[int, list[str]]) -> Array:
@@ -212,7 +221,7 @@ def _check_percent(file: TextFile, columns: list[int]) -> None:
     """Refuse a column of numbers with and without percent signs, which would differ a hundredfold; 0 is 0%."""
     signed: dict[int, str] = {}
     bare: dict[int, str] = {}
-    for _, block, _ in file.blocks():
+    for _, block, *_ in file.blocks():
         frame = _parse(file, block, columns, "String")
         for j in columns:
             for cell in filter(None, map(str.strip, frame[str(j)].drop_nulls().unique(maintain_order=True))):

@@ -17,7 +17,7 @@ from typing import TextIO
 
 from .._util.text import listed, plural
 from ..exceptions import TableFileError
-from ._layout import cells_of, is_empty
+from ._layout import cells_of, is_comment, is_empty
 from ._numerals import PLAIN, Numerals
 
 UTF_8 = "utf-8-sig"  # with or without a byte-order mark
@@ -118,15 +118,18 @@ class TextFile:
                     yield number, line
 
     def rows(self) -> Iterator[tuple[int, list[str]]]:
-        """(number of the first line, cells) of each row, header included, blank lines left out."""
-        lines = self.lines()
+        """(number of the first line, cells) of each row, header included, blank lines and comments left out."""
+        lines, in_header = self.lines(), True
         for number, line in lines:
+            if not in_header and self.columns and is_comment(line, self.separator, len(self.columns)):
+                continue
             cells = self._cells(number, line, lines)
             if len(cells) > 1 or not is_empty(cells):
+                in_header = False
                 yield number, cells
 
-    def blocks(self) -> Iterator[tuple[list[int], str, int]]:
-        """(line of each row, text, number of empty rows left out) for several rows of values at a time.
+    def blocks(self) -> Iterator[tuple[list[int], str, int, int]]:
+        """(line of each row, text, number of empty rows and of comments left out) for several rows at a time.
 
         All rows have as many cells as `columns`. Most lines are passed on as they are. Those with quotes in odd places
         are normalised, because libraries read them differently.
@@ -136,10 +139,13 @@ class TextFile:
         in_header, lines = self.has_header, self.lines()
         numbers: list[int] = []
         parts: list[str] = []
-        size = n_empty = 0
+        size = n_empty = n_comments = 0
         for number, line in lines:
             is_plain = line.count(separator) == width - 1 and line.lstrip(blank) and separator != " "
             if not is_plain or ('"' in line and not _quotes_cells(line, separator)):
+                if not in_header and is_comment(line, separator, width):
+                    n_comments += 1
+                    continue
                 cells = self._cells(number, line, lines)
                 if is_empty(cells):
                     n_empty += len(cells) > 1
@@ -156,9 +162,9 @@ class TextFile:
             parts.append(line)
             size += len(line)
             if size >= BLOCK:
-                yield numbers, "".join(parts), n_empty
-                numbers, parts, size, n_empty = [], [], 0, 0
-        yield numbers, "".join(parts), n_empty
+                yield numbers, "".join(parts), n_empty, n_comments
+                numbers, parts, size, n_empty, n_comments = [], [], 0, 0, 0
+        yield numbers, "".join(parts), n_empty, n_comments
 
     def _cells(self, number: int, line: str, lines: Iterator[tuple[int, str]]) -> list[str]:
         """The cells of the row that begins with `line`; line breaks in quotes take further lines."""
