@@ -11,7 +11,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from ._util.text import format_gamma
+from ._util.text import format_gamma, plural
 
 
 class ContrastWarning(UserWarning):
@@ -56,9 +56,9 @@ class RankError(ValueError):
             "background": "so no PPCA can be fitted to it",
         }[group]
         super().__init__(
-            f"The {group} varies in at most n_components={n_components} directions (beyond rounding), {consequence}. "
-            f"Use a smaller n_components or more {group} rows; if a few features are many orders of magnitude larger "
-            "than the others, use scale='pooled'."
+            f"The {group} varies in at most {plural(n_components, 'direction')} (beyond rounding), but "
+            f"n_components={n_components} needs more, {consequence}. Use a smaller n_components or more {group} rows; "
+            "if a few features are many orders of magnitude larger than the others, use scale='pooled'."
         )
         self._arguments = (n_components, group)
 

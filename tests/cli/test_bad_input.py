@@ -44,7 +44,7 @@ FILES = {
     "there is no file": (lambda folder: "nothing.csv", "There is no file 'nothing.csv'"),
     "a folder": (lambda folder: (folder / "data.csv").mkdir() or "data.csv", "'data.csv' is a folder"),
     "unknown extension": (text("cases.xyz", b"PK"), "'cases.xyz' has no supported file extension: use one of .csv"),
-    "damaged xlsx": (text("cases.xlsx", b"PK"), "'cases.xlsx' is not a readable Excel file"),
+    "damaged xlsx": (text("cases.xlsx", b"PK"), "'cases.xlsx' is not a readable Excel file: it may be damaged"),
     "damaged zip": (text("cases.zip", b"PK"), "'cases.zip' is not a complete compressed file"),
     "empty file": (text("bad.csv", ""), "'bad.csv' is empty"),
     "blank lines only": (text("bad.csv", "\n\n \n"), "'bad.csv' is empty"),
@@ -172,7 +172,7 @@ OPTIONS = {
     ),
     "not a text table": (["sample", "model.npz", "-o", "new.xlsx"], "must end in .csv or .tsv"),
     "no model": (["info", "model.npz"], "'model.npz': No such file or directory."),
-    "a table is no model": (["info", "cases.csv"], "'cases.csv' is not a readable contrapca file"),
+    "a table is no model": (["info", "cases.csv"], "is not a readable contrapca file: it is no .npz archive"),
     "two models": (["transform", "cases.csv", "cases.csv", "-o", "z.csv"], "not a readable contrapca file"),
 }  # fmt: skip
 

@@ -1,6 +1,7 @@
 """Options in files, help, completion, and messages in the command line's own words."""
 
 import re
+import shlex
 import shutil
 import subprocess
 import tomllib
@@ -10,6 +11,7 @@ import pytest
 
 from conftest import skip
 from contrapca import exceptions
+from contrapca._util.text import as_command
 from contrapca.cli._parser import EXAMPLES, commands_of, make_parser
 from contrapca.cli._words import in_command_words
 from csvfiles import read_csv, write_csv
@@ -39,7 +41,7 @@ def test_a_saved_configuration_repeats_the_run(folder, run):
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("gama = 1", "has no option 'gama'; did you mean gamma?"),
+        ("gama = 1", "has no option 'gama'; did you mean gamma?\n"),
         ("gamma = ", "is not a TOML file"),
         ('command = "report"', "is of contrapca report, not of contrapca fit"),
         ("components = 0", "'0' is not a whole number, 1 or more"),
@@ -104,16 +106,20 @@ def test_completion_of_other_shells(run, shell):
         for option in command._option_string_actions:
             if option.startswith("--"):
                 assert (option if shell != "fish" else f"-l {option.removeprefix('--')}") in script
+    if shell == "fish":  # whose -a takes one word, a list in quotes
+        assert all(shlex.split(line)[-2] == "-a" for line in script.splitlines() if " -a " in line)
 
 
 # ---------------------------------------------------------------- words
 
 # An argument of Python, or its classes and methods, in a sentence.
-PYTHON = re.compile(r"\w+=[\w'\"\[(]|n_components|Pipeline|background_label|\w+\(\.*\)|\bforeground\b|\bnp\.")
+PYTHON = re.compile(
+    r"\w+=[\w'\"\[(]|n_components|or CPCA|contrast_test|Pipeline|background_label|\w+\(\.*\)|\bforeground\b|\bnp\."
+)
 ERRORS = [
     exceptions.RankError(2),
     exceptions.RankError(2, "background"),
-    exceptions.InfeasibleGammaError(0.9, 0.5, 2, "the relative likelihood has no maximum", ", or CPCA."),
+    exceptions.InfeasibleGammaError(0.9, 0.5, 2, "the relative likelihood has no maximum", ", or CPCA, which is."),
     exceptions.UnboundedError(0.9, 0.5, 0.4, 2, "features run off"),
     exceptions.UnboundedError(0.9, float("nan"), None, 2, "features run off"),
 ]
@@ -123,6 +129,31 @@ ERRORS = [
 def test_errors_are_in_words_of_the_command_line(error):
     assert PYTHON.search(str(error))  # the control
     assert not PYTHON.search(in_command_words(str(error))), in_command_words(str(error))
+
+
+def test_sentences_read_well_in_words_of_the_command_line(run):
+    few = in_command_words(str(exceptions.RankError(1)))
+    assert few.startswith("The cases vary in at most 1 direction (beyond rounding), but --components 1 needs more")
+    assert run("repot", "cases.csv").err.endswith("did you mean report? See contrapca --help.\n")
+
+
+@pytest.mark.parametrize(
+    ("word", "quoted"),
+    [
+        ("age", "age"),
+        ("patient id", '"patient id"'),
+        ("größe", '"größe"'),
+        ("it's", '"it\'s"'),
+        (r"C:\data\x y.csv", r'"C:\data\x y.csv"'),
+        ("$5", "'$5'"),
+        ('5" pipe', "'5\" pipe'"),
+        (r"\\server\x", r"'\\server\x'"),
+        ("", '""'),
+    ],
+)
+def test_words_are_quoted_for_every_shell(word, quoted):
+    assert as_command([word]) == quoted
+    assert shlex.split(f"contrapca {quoted}") == ["contrapca", word]
 
 
 def test_what_goes_wrong_is_said_in_options(folder, run, pair):

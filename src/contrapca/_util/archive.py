@@ -93,6 +93,8 @@ def read_archive(path: str | os.PathLike[str]) -> Archive:
             arrays = {info.filename.removesuffix(".npy"): _read_member(archive, info) for info in members}
     except FileNotFoundError:
         raise
+    except zipfile.BadZipFile as error:
+        raise _unreadable(path, "it is no .npz archive, such as the model.npz that contrapca fit writes") from error
     except Exception as error:  # damaged files make the parsers of zip and npy raise nearly anything
         raise _unreadable(path, str(error)) from error
     return unpack(arrays, os.fspath(path))

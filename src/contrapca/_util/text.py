@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import math
 import re
+import shlex
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
@@ -12,6 +13,7 @@ from typing import Any
 MAX_LISTED = 5  # names in a sentence
 A_NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+(e[-+]?[0-9]{1,3})?", re.IGNORECASE)
 NUMBERS = re.compile(r"((?:(?<!\S)-)?[0-9]+)")  # in a name; a minus begins a word, else it is a hyphen, as in "T-1"
+NOT_IN_DOUBLE_QUOTES = re.compile(r'["$`!\n]|\\\\|\\$')  # what shells change there, also two backslashes, or one last
 
 
 def listed(names: Sequence[Any], limit: int = MAX_LISTED) -> str:
@@ -23,6 +25,14 @@ def listed(names: Sequence[Any], limit: int = MAX_LISTED) -> str:
 def plural(count: int, word: str) -> str:
     """The count and the word, with an s unless the count is 1."""
     return f"{count} {word}{'' if count == 1 else 's'}"
+
+
+def as_command(words: Iterable[str]) -> str:
+    """Words as a line to type: double quotes where they are needed, because cmd.exe has no others, if they will do."""
+    return " ".join(
+        f'"{word}"' if shlex.quote(word) != word and not NOT_IN_DOUBLE_QUOTES.search(word) else shlex.quote(word)
+        for word in words
+    )
 
 
 def format_gamma(value: float) -> str:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.text import listed
+from .._util.text import as_command, listed
 from ..blocks import unit_numbers
 from ..groups import Groups
 from ..sanity import Finding, both, replicates
@@ -83,7 +83,7 @@ def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
                     "replicates",
                     f"The column {column!r} may name whom or what several rows come from: if so, they are not "
                     "independent, and p-values that ignore it are far too small.",
-                    f"Add --blocks {column}.",
+                    f"Add --blocks {as_command([column])}.",
                 )
             ]
     return []

@@ -56,7 +56,7 @@ def _zsh(commands: dict[str, argparse.ArgumentParser]) -> str:
 
 
 def _fish(commands: dict[str, argparse.ArgumentParser]) -> str:
-    lines = [f"complete -c contrapca -n __fish_use_subcommand -f -a {' '.join(commands)}"]
+    lines = [f"complete -c contrapca -n __fish_use_subcommand -f -a '{' '.join(commands)}'"]
     for name, command in commands.items():
         when = f"complete -c contrapca -n '__fish_seen_subcommand_from {name}'"
         choices = _choices(command)

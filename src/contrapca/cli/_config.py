@@ -58,7 +58,7 @@ def _read(command: argparse.ArgumentParser, path: Path, name: str) -> dict[str, 
 
 
 def _refuse(message: str) -> NoReturn:
-    print(f"contrapca: {message}.", file=sys.stderr)
+    print(f"contrapca: {message}{'' if message.endswith('?') else '.'}", file=sys.stderr)
     sys.exit(2)
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import shlex
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable
@@ -16,7 +15,7 @@ import numpy.typing as npt
 from .. import regress_out
 from .._util.arrays import Rows, is_sparse
 from .._util.labels import on_a_scale
-from .._util.text import listed, plural, spelling
+from .._util.text import as_command, listed, plural, spelling
 from ..exceptions import TableFileError
 from ..groups import Groups
 from ..sanity import (
@@ -391,10 +390,10 @@ def _check_mixed(tables: list[DataTable], without: Iterable[str]) -> None:
     names = list(dict.fromkeys(name for _, name in bad))[:MAX_VALUES_LISTED]
     hidden = hidden_by(sorted(words))
     hint = "" if hidden is None else f" ({hidden.way_out})"
-    word = shlex.quote(words.pop()) if len(words) == 1 else "WORD"
+    word = as_command(words) if len(words) == 1 else "WORD"
     raise TableFileError(
         f"{listing[0].upper()}{listing[1:]}{more}. Correct the file{hint}, add --missing {word} if a word means a "
-        f"missing value, or --ignore {shlex.join(names)} if that is not a feature."
+        f"missing value, or --ignore {as_command(names)} if that is not a feature."
     )
 
 

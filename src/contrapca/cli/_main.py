@@ -5,7 +5,6 @@ from __future__ import annotations
 import importlib
 import io
 import os
-import shlex
 import sys
 import traceback
 import warnings
@@ -13,6 +12,7 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
+from .._util.text import as_command
 from ..exceptions import SolverError, TableWarning
 from ._config import parse, saved
 from ._console import Console
@@ -62,7 +62,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         commands_of(parser)[given[0]].print_help(sys.stderr)
         return BAD_INPUT
     options = parse(parser, given)
-    options.shell = shlex.join(["contrapca", *given])
+    options.shell = as_command(["contrapca", *given])
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names that a terminal cannot show are no reason to fail
     try:

@@ -12,6 +12,7 @@ PHRASES = [
         "With missing values use --method contrapca or pcpca, or fill them in first with contrapca impute",
     ),
     (r", for example with PCPCA\(\.\.\.\)\.impute", " with contrapca impute"),
+    (r"\bcontrast_test needs\b", "The test needs"),
     (r"n_components=(\d+)", r"--components \1"),
     (r"\bn_components\b", "--components"),
     (r"n_features=(\d+)", r"\1 features"),
@@ -32,12 +33,12 @@ PHRASES = [
     (r"\bThe background\b", "The controls"),
     (r"\bforeground rows\b", "cases"),
     (r"\bbackground rows\b", "controls"),
-    (r"varies in at most --components", "vary in at most --components"),
-    (r"(?<=The controls )varies|(?<=the controls )varies|(?<=The cases )varies", "vary"),
+    (r"(?<=[Tt]he cases )varies|(?<=[Tt]he controls )varies", "vary"),
     (r"(?<=[Tt]he cases )has\b|(?<=[Tt]he controls )has\b", "have"),
 ]
 # Calls with arguments, such as those that a message advises for Python, stay as they are.
 CALL = re.compile(r"(\w+\((?:[^()=]|\([^()]*\))*=(?:[^()]|\([^()]*\))*\))")
+METHOD = re.compile(r"(?<=\buse )(?:PPCA|PCPCA)\b|\b(?:PCPCA|CPCA|ContraPCA)(?=, which| still| models| allows)")
 RULES = [(re.compile(pattern), words) for pattern, words in PHRASES]
 
 
@@ -51,4 +52,4 @@ def in_command_words(message: str) -> str:
 def _reworded(text: str) -> str:
     for pattern, words in RULES:
         text = pattern.sub(words, text)
-    return text
+    return METHOD.sub(lambda found: f"--method {found[0].lower()}", text)

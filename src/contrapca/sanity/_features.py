@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import re
-import shlex
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array
-from .._util.text import listed, plural
+from .._util.text import as_command, listed, plural
 from ._finding import Finding
 
 # Names of columns that say which row it is, whatever numbers they hold ...
@@ -66,7 +65,7 @@ def identifiers(names: Sequence[str], X: Array, Y: Array | None = None) -> list[
             f"{listed(suspects)} {'look like identifiers' if many else 'looks like an identifier'} but "
             f"{'are' if many else 'is'} used as {'features' if many else 'a feature'}.",
             f"If so, drop {'them' if many else 'it'} from both tables.",
-            f"If so, add --ignore {shlex.join(suspects)}.",
+            f"If so, add --ignore {as_command(suspects)}.",
         )
     ]
 
@@ -224,7 +223,7 @@ def duplicate_columns(names: Sequence[str], X: Array, Y: Array | None = None) ->
             "duplicate columns",
             f"{first!r} and {second!r} hold the same values in every row{more}: what is measured twice counts twice.",
             f"Keep one of each: drop {listed(copies)}.",
-            f"Keep one of each: --ignore {shlex.join(copies[:5])}{' ...' * (len(copies) > 5)}",
+            f"Keep one of each: --ignore {as_command(copies[:5])}{' ...' * (len(copies) > 5)}",
         )
     ]
 

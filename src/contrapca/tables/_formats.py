@@ -41,11 +41,13 @@ def _readable(path: Path, kind: str) -> Iterator[None]:
     except Exception as error:
         if path.stat().st_size == 0:
             raise TableFileError(f"{str(path)!r} is empty: it has 0 bytes.") from error
-        reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
+        reason = " ".join(str(error).split()).rstrip(".")
         if "pickle" in reason:  # NumPy would advise to unpickle it
             reason = "it does not contain plain numbers or text"
+        # Other errors are in the words of a library, about its own parts.
+        why = f" ({reason})" if isinstance(error, ValueError) and reason else ""
         raise TableFileError(
-            f"{str(path)!r} is not a readable {kind} file ({reason}): it may be damaged, incomplete or of another kind."
+            f"{str(path)!r} is not a readable {kind} file{why}: it may be damaged, incomplete or of another kind."
         ) from error
 
 
