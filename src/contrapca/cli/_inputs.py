@@ -384,6 +384,7 @@ def _check_mixed(tables: list[DataTable], without: Iterable[str]) -> None:
     if not bad:
         return
     parts = [f"column {name!r} of {table.path!r} is numeric except for {table.mixed[name]}" for table, name in bad]
+    parts = list(dict.fromkeys(parts))  # one file may be both
     more = f"; and {len(parts) - MAX_VALUES_LISTED} more columns" if len(parts) > MAX_VALUES_LISTED else ""
     listing = "; ".join(parts[:MAX_VALUES_LISTED])
     words = {word for table, name in bad for word in table.stray_words(name)}
