@@ -133,7 +133,7 @@ def test_identifiers(name, column, found):
     text = columns_found(X, names).get("identifier", "")
     assert bool(text) is found
     if found:
-        assert f"add --ignore {name!r}" in text or f"add --ignore {name}" in text
+        assert f'add --ignore "{name}".' in text or f"add --ignore {name}." in text
 
 
 def test_distinct_whole_numbers_are_common_in_counts():

@@ -51,8 +51,8 @@ class Hidden(NamedTuple):
     def reason(self) -> str:
         """Why the column is text."""
         if self.kind == "answers":
-            return f"words such as {self.example!r}"
-        return f"{self.kind} (such as {self.example!r})"
+            return f"because of words such as {self.example!r}"
+        return f"because of {self.kind} (such as {self.example!r})"
 
     @property
     def way_out(self) -> str:
@@ -130,13 +130,13 @@ def _finding(names: list[str], hidden: Hidden) -> Finding:
     if hidden.kind == "answers":
         return Finding(
             "dropped column",
-            f"{not_used}: {'they hold' if many else 'it holds'} {hidden.reason}, not numbers.",
+            f"{not_used}: {'they hold' if many else 'it holds'} words such as {hidden.example!r}, not numbers.",
             "Write 1 and 0 to use such answers.",
             "Write 1 and 0 to use such answers; name the column with --ignore or --labels to read no more of this.",
         )
     return Finding(
         "dropped column",
-        f"{not_used}, because of {hidden.reason}.",
+        f"{not_used}, {hidden.reason}.",
         "Convert such columns to numbers to use them.",
         f"To use {it}, {hidden.way_out}; otherwise name {it} with --ignore.",
     )

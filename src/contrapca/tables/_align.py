@@ -90,7 +90,7 @@ def _check_lacking(table: DataTable, names: list[str], whose: str, way_out: str,
     alike = [spelt[spelling(name)] for name in names if name not in others and spelling(name) in spelt]
     why = f" ({listed(left_out)} left out by --ignore or the like)" if left_out else ""
     if others:
-        because = f", because of {next(iter(hidden.values())).reason}" if hidden else ""
+        because = f", {next(iter(hidden.values())).reason}" if hidden else ""
         why += f" ({listed(others)} not numeric there{because})"
     if alike:
         differs = "differs" if len(alike) == 1 else "differ"
