@@ -491,5 +491,5 @@ def test_bad_tables(tmp_path):
         model.transform(NEW, center="controls")
     with pytest.raises(GroupError, match="with regress_out first"):
         held_out_contrast(model, X, background=Y, covariates=X[:, :1], background_covariates=Y[:, :1])
-    with pytest.raises(TypeError, match="contrast_path needs an estimator"):
+    with pytest.raises(TypeError, match="contrast_path takes ContraPCA"):
         contrast_path(model, X, background=Y)

@@ -406,7 +406,7 @@ OLD_FILES = {
             "numbers": {"gamma_": 0.75},
         },
         {},
-        "Fit again with the same settings, CPCA(gamma=0.7), and save.",
+        "Fit again with the same settings, CPCA(gamma=0.75), and save.",
     ),
     "one group": (
         {"format": "contrapca-model", "estimator": "PPCA", "parameters": {"n_components": 3, "scale": "group"}},

@@ -14,7 +14,7 @@ from ..uncertainty import MAX_R_HAT, MIN_ESS
 from ._points import MAX_POINTS
 from ._subject import Subject
 
-ONE_FEATURE = 0.8  # fraction of a component's squared loadings in one feature
+ONE_FEATURE = 0.8  # fraction of a component in one feature, by its squared direction and its squared loadings
 ONE_ROW = 0.5  # fraction of a component's variance in one row
 UNEQUAL_UNITS = 100.0  # ratio of standard deviations above which the larger ones dominate
 MANY_MISSING = 0.2
@@ -130,10 +130,11 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> list[Finding
                 _way_out(subject),
             )
         )
-    squares = path.loadings(path.gammas[g]).T ** 2  # of what the tables and bars show
-    for k, weights in enumerate(squares):
-        top = int(np.argmax(weights))
-        if weights[top] > ONE_FEATURE * weights.sum():
+    # What rows are projected onto, and what the tables and bars show.
+    gamma = path.gammas[g]
+    for k, both_weights in enumerate(zip(path.components(gamma) ** 2, path.loadings(gamma).T ** 2, strict=True)):
+        top = int(np.argmax(both_weights[1]))
+        if all(weights[top] > ONE_FEATURE * weights.sum() for weights in both_weights):
             name = path.feature_names[top]
             found.append(
                 both("one feature", f"Component {k + 1} is almost only the feature {name!r}:", "look at it directly.")
