@@ -15,7 +15,7 @@ from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import Latents, complete_background_model, resolved, show_axes, variance_inside
 from ..groups import Groups
 from ..moments import Complete, Incomplete, Moments, check_solver_of, contrast, factors, mixture, read
-from ..solvers import PathSpectrum, Spectrum
+from ..solvers import PATH_TOLERANCE, PathSpectrum, Spectrum
 from ..subspaces import canonical_sign_of
 from ._grids import DEFAULT_POINTS, checked_grid, number_of_points, with_gamma
 from ._masked import masked_path
@@ -98,6 +98,7 @@ def path_of_data(
     *,
     gamma: float | None = None,
     limit: float | None = None,
+    tolerance: float = PATH_TOLERANCE,
     progress: bool = True,
 ) -> ContrastPath:
     """`contrast_path` of data in model units.
@@ -112,6 +113,8 @@ def path_of_data(
         A value to include in a default grid.
     limit : float, optional
         The limit of gamma, if known.
+    tolerance : float
+        For residuals of complete rows, relative to the largest eigenvalue.
     progress : bool
     """
     latents = resolved(data, estimator._latents())
@@ -129,7 +132,7 @@ def path_of_data(
         grid = with_gamma(method.grid(limit, points), gamma)
     while True:
         try:
-            return _solved_path(data, estimator, latents, grid, limit)
+            return _solved_path(data, estimator, latents, grid, limit, tolerance)
         except InfeasibleGammaError as error:  # so close to the limit that rounding decides
             grid = grid[grid < error.gamma]
             if points is None or not grid.size:
@@ -137,11 +140,11 @@ def path_of_data(
 
 
 def _solved_path(
-    data: Complete, estimator: WithStrength, latents: Latents, gammas: Array, limit: float
+    data: Complete, estimator: WithStrength, latents: Latents, gammas: Array, limit: float, tolerance: float
 ) -> ContrastPath:
     """The path of complete rows."""
     groups, method, r = data.groups, estimator._method, latents.rank
-    found, totals = method.along(groups, gammas, r), groups.map(Moments.total_variance)
+    found, totals = method.along(groups, gammas, r, tolerance), groups.map(Moments.total_variance)
     basis, coordinates = _in_features(data, found)
     G, k, size = gammas.size, latents.n_shown, coordinates.shape[1]
     sigma2, objective, eigenvalues = np.full(G, np.nan), np.empty(G), np.empty((G, k))

@@ -15,6 +15,8 @@ from ..moments import Complete, Incomplete, collect
 from ..paths import ContrastPath, masked_path_around, path_of_data
 from ..units import check_same_tables
 
+DRAWN = 1e-7  # tolerance of the path: coordinates on the page are no more exact (`PACKING_ERROR`)
+
 
 def path_through(
     model: PPCA | WithStrength, tables: Tables, *, points: int | None = None, progress: bool = True
@@ -54,7 +56,7 @@ def path_through(
         alike: Any = PCPCA(fit.n_shown, scale=model._scaling) if isinstance(model, PPCA) else clone(model)
         if isinstance(model, ContraPCA):
             alike.set_params(n_latent=fit.n_latent)  # chosen once, for all gammas
-        path = path_of_data(data, alike, points, gamma=fit.gamma, limit=limit, progress=progress)
+        path = path_of_data(data, alike, points, gamma=fit.gamma, limit=limit, tolerance=DRAWN, progress=progress)
     return model, path, int(np.argmin(np.abs(path.gammas - fit.gamma)))
 
 
