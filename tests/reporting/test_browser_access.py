@@ -57,16 +57,15 @@ def test_tables_hold_every_row_and_every_feature(opened, case):
     name, content = page.saved("#save-coordinates")
     assert name.startswith("coordinates_gamma_")
     rows = list(csv.DictReader(io.StringIO(content.decode())))
-    assert [row["group"] for row in rows] == ["control"] * 200 + ["case"] * 300
-    order = np.argsort(subject.classes, kind="stable")
-    assert [row["row"] for row in rows] == [*(str(i + 1) for i in range(200)), *case.X.index[order]]
-    assert [row["label"] for row in rows[200:]] == subject.classes[order].tolist()
+    assert [row["group"] for row in rows] == ["case"] * 300 + ["control"] * 200
+    assert [row["row"] for row in rows] == [*case.X.index, *(str(i + 1) for i in range(200))]
+    assert [row["label"] for row in rows] == [*subject.classes, *[""] * 200]
     found = np.array([[float(row[f"component_{k}"]) for k in (1, 2, 3)] for row in rows])
     X, Y = subject.rows
     expected = np.concatenate(
         [
+            subject.path.aligned(X, start=subject.start)[g],
             subject.path.aligned(Y, center="background", start=subject.start)[g],
-            subject.path.aligned(X[order], start=subject.start)[g],
         ]
     )
     assert np.abs(found - expected).max() < 1e-6 * np.abs(expected).max()
