@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from collections import Counter
-from collections.abc import Iterable
 from dataclasses import dataclass, replace
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,29 +12,18 @@ import numpy.typing as npt
 from .. import regress_out
 from .._util.arrays import Rows, is_sparse
 from .._util.labels import on_a_scale
-from .._util.text import as_command, listed, plural, spelling
+from .._util.text import listed, plural, spelling
 from ..exceptions import TableFileError
 from ..groups import Groups
-from ..sanity import (
-    Finding,
-    alike_labels,
-    both,
-    check_groups,
-    dropped_columns,
-    hidden_by,
-    names_rows,
-    repeated_names,
-    swapped_names,
-)
+from ..sanity import Finding, check_groups
 from ..tables import DataTable, align, align_to, read_table, with_names
-from ._blocks import block_findings, block_labels, check_pairs, names_block
+from ._blocks import block_findings, block_labels, check_pairs
 from ._console import caution
 from ._covariates import covariate_columns, covariate_names
+from ._findings import check_mixed, findings_of_tables
 
 BY_PLACE = "columns matched by position, because one file has no column names"
 MAX_VALUES_LISTED = 10
-NEARLY = 0.9  # fraction of distinct values in a first column that should name the rows
-MIN_NAMES, FEW_TIMES = 10, 4  # so many distinct values, each of them equally and not more often, do so as well
 
 
 @dataclass(frozen=True)
@@ -212,7 +198,7 @@ def read_inputs(
         notes.append(BY_PLACE)
     named = zip(tables, (sheets[0], sheets[-1]), strict=False)
     sources = [given.path if sheet is None else f"{given.path} (sheet {sheet})" for given, sheet in named]
-    findings = _findings_of_tables(tables, options, without)
+    findings = findings_of_tables(tables, options, without)
     if pair is not None and controls is not None:
         check_pairs(cases.blocks, controls.blocks)
     if covariates:
@@ -257,48 +243,6 @@ def _adjusted(
     return found[0], None if controls is None else found[1]
 
 
-def _findings_of_tables(tables: list[DataTable], options: Namespace, without: set[str]) -> list[Finding]:
-    """Findings about row names, labels and columns of text."""
-    found: list[Finding] = []
-    texts: dict[str, list[str]] = {}
-    for given, group in zip(tables, ("cases", "controls") if len(tables) > 1 else ("table",), strict=True):
-        found += repeated_names(_names_of_rows(given, without), group)
-        beside = {} if given.annotated else given.texts
-        texts |= {name: given.as_text(name).tolist() for name in beside if name not in without}
-        if empty := [name for name in given.empty if name and name not in without]:
-            found.append(both("empty column", f"{given.path!r} has no values in {listed(empty)}."))
-    mixed = {name for given in tables for name in given.mixed}
-    found += dropped_columns({name: cells for name, cells in texts.items() if name not in mixed})
-    for option in ("labels", "blocks", "pairs", "group"):
-        name = getattr(options, option, None)
-        if name is not None:
-            cells = (cell for given in tables if name in given.columns for cell in given.as_text(name).tolist())
-            found += alike_labels(cells, f"Values of {name!r}")
-    if len(tables) > 1 and options.cases != options.background:
-        found += swapped_names(Path(options.cases).stem, Path(options.background).stem)
-    elif options.group is not None:
-        others = set(tables[0].as_text(options.group).tolist()) - {options.background}
-        found += swapped_names(others.pop(), options.background) if len(others) == 1 else []
-    return found
-
-
-def _names_of_rows(table: DataTable, without: set[str]) -> list[str] | None:
-    """The names of the rows, also where some are repeated so that the reader has not taken them for names.
-
-    The first column of text has them if few are repeated, if all occur a few times, or by its own name. A column that
-    names blocks has a caution of its own.
-    """
-    if table.row_names is not None or table.source is None or not table.source.columns:
-        return table.row_names
-    name = table.source.columns[0]
-    if name not in table.texts or name in without or names_block(name):
-        return None
-    names = [cell for cell in table.texts[name].tolist() if cell]
-    counts = Counter(names)
-    all_alike = len(set(counts.values())) == 1 and len(counts) >= MIN_NAMES and len(names) <= FEW_TIMES * len(counts)
-    return names if names_rows(name) or all_alike or len(counts) >= NEARLY * len(names) else None
-
-
 def _findings_of_values(inputs: Inputs) -> list[Finding]:
     """What the values show."""
     groups = [inputs.cases] if inputs.controls is None else [inputs.cases, inputs.controls]
@@ -318,7 +262,7 @@ def _columns_without(options: Namespace, label: str | None, block: str | None, t
     if unknown:
         raise ValueError(f"--ignore: no table has a column {listed(unknown)}, only {listed(table.columns)}.")
     without = {*options.ignore, *(name for name in (options.group, label, block) if name is not None)}
-    _check_mixed(tables, without)
+    check_mixed(tables, without)
     return without
 
 
@@ -376,26 +320,6 @@ def _controls_mask(table: DataTable, groups: npt.NDArray[Any], column: str, valu
     if mask.all():
         raise ValueError(f"All rows of {table.path!r} have {value!r} in column {column!r}: there are no cases.")
     return np.asarray(mask)
-
-
-def _check_mixed(tables: list[DataTable], without: Iterable[str]) -> None:
-    """A few texts in a column of numbers are usually mistakes."""
-    bad = [(table, name) for table in tables for name in table.mixed if name not in without]
-    if not bad:
-        return
-    parts = [f"column {name!r} of {table.path!r} is numeric except for {table.mixed[name]}" for table, name in bad]
-    parts = list(dict.fromkeys(parts))  # one file may be both
-    more = f"; and {len(parts) - MAX_VALUES_LISTED} more columns" if len(parts) > MAX_VALUES_LISTED else ""
-    listing = "; ".join(parts[:MAX_VALUES_LISTED])
-    words = {word for table, name in bad for word in table.stray_words(name)}
-    names = list(dict.fromkeys(name for _, name in bad))[:MAX_VALUES_LISTED]
-    hidden = hidden_by(sorted(words))
-    hint = "" if hidden is None else f" ({hidden.way_out})"
-    word = as_command(words) if len(words) == 1 else "WORD"
-    raise TableFileError(
-        f"{listing[0].upper()}{listing[1:]}{more}. Correct the file{hint}, add --missing {word} if a word means a "
-        f"missing value, or --ignore {as_command(names)} if that is not a feature."
-    )
 
 
 def _check_values(inputs: Inputs, components: int | None) -> None:

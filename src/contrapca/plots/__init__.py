@@ -1,9 +1,8 @@
 """Figures of results (matplotlib, extra "plot")."""
 
+from ._biplot import biplot, biplot_data
 from ._compare import comparison, comparison_data
 from ._explore import (
-    biplot,
-    biplot_data,
     ellipse_data,
     gamma_panel,
     gamma_panel_data,

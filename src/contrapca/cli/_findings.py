@@ -1,0 +1,80 @@
+"""What is probably wrong with the tables of a command, as far as only their files show it."""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+from .._util.text import as_command, listed
+from ..exceptions import TableFileError
+from ..sanity import Finding, alike_labels, both, dropped_columns, hidden_by, names_rows, repeated_names, swapped_names
+from ..tables import DataTable
+from ._blocks import names_block
+
+MAX_LISTED = 10  # columns with bad cells
+NEARLY = 0.9  # fraction of distinct values in a first column that should name the rows
+MIN_NAMES, FEW_TIMES = 10, 4  # so many distinct values, each of them equally and not more often, do so as well
+
+
+def findings_of_tables(tables: list[DataTable], options: Namespace, without: set[str]) -> list[Finding]:
+    """Findings about row names, labels and columns of text."""
+    found: list[Finding] = []
+    texts: dict[str, list[str]] = {}
+    for given, group in zip(tables, ("cases", "controls") if len(tables) > 1 else ("table",), strict=True):
+        found += repeated_names(_names_of_rows(given, without), group)
+        beside = {} if given.annotated else given.texts
+        texts |= {name: given.as_text(name).tolist() for name in beside if name not in without}
+        if empty := [name for name in given.empty if name and name not in without]:
+            found.append(both("empty column", f"{given.path!r} has no values in {listed(empty)}."))
+    mixed = {name for given in tables for name in given.mixed}
+    found += dropped_columns({name: cells for name, cells in texts.items() if name not in mixed})
+    for option in ("labels", "blocks", "pairs", "group"):
+        name = getattr(options, option, None)
+        if name is not None:
+            cells = (cell for given in tables if name in given.columns for cell in given.as_text(name).tolist())
+            found += alike_labels(cells, f"Values of {name!r}")
+    if len(tables) > 1 and options.cases != options.background:
+        found += swapped_names(Path(options.cases).stem, Path(options.background).stem)
+    elif options.group is not None:
+        others = set(tables[0].as_text(options.group).tolist()) - {options.background}
+        found += swapped_names(others.pop(), options.background) if len(others) == 1 else []
+    return found
+
+
+def _names_of_rows(table: DataTable, without: set[str]) -> list[str] | None:
+    """The names of the rows, also where some are repeated so that the reader has not taken them for names.
+
+    The first column of text has them if few are repeated, if all occur a few times, or by its own name. A column that
+    names blocks has a caution of its own.
+    """
+    if table.row_names is not None or table.source is None or not table.source.columns:
+        return table.row_names
+    name = table.source.columns[0]
+    if name not in table.texts or name in without or names_block(name):
+        return None
+    names = [cell for cell in table.texts[name].tolist() if cell]
+    counts = Counter(names)
+    all_alike = len(set(counts.values())) == 1 and len(counts) >= MIN_NAMES and len(names) <= FEW_TIMES * len(counts)
+    return names if names_rows(name) or all_alike or len(counts) >= NEARLY * len(names) else None
+
+
+def check_mixed(tables: list[DataTable], without: Iterable[str]) -> None:
+    """A few texts in a column of numbers are usually mistakes."""
+    bad = [(table, name) for table in tables for name in table.mixed if name not in without]
+    if not bad:
+        return
+    parts = [f"column {name!r} of {table.path!r} is numeric except for {table.mixed[name]}" for table, name in bad]
+    parts = list(dict.fromkeys(parts))  # one file may be both
+    more = f"; and {len(parts) - MAX_LISTED} more columns" if len(parts) > MAX_LISTED else ""
+    listing = "; ".join(parts[:MAX_LISTED])
+    words = {word for table, name in bad for word in table.stray_words(name)}
+    names = list(dict.fromkeys(name for _, name in bad))[:MAX_LISTED]
+    hidden = hidden_by(sorted(words))
+    hint = "" if hidden is None else f" ({hidden.way_out})"
+    word = as_command(words) if len(words) == 1 else "WORD"
+    raise TableFileError(
+        f"{listing[0].upper()}{listing[1:]}{more}. Correct the file{hint}, add --missing {word} if a word means a "
+        f"missing value, or --ignore {as_command(names)} if that is not a feature."
+    )
