@@ -1,5 +1,6 @@
 """Saving and loading without pickle, damaged and hostile files, pickling and cloning."""
 
+import ast
 import copy
 import dataclasses
 import io
@@ -453,7 +454,9 @@ def test_files_of_the_first_version(name, tmp_path):
         contrapca.load(tmp_path / "old.npz")
     assert in_command_words(str(found.value)).endswith(way)
     for call in re.findall(r"\b(?:PPCA|PCPCA|CPCA|CLVM)\([^()]*\)", way):
-        made = eval(call, vars(contrapca).copy())  # it runs,
+        parsed = ast.parse(call, mode="eval").body
+        settings = {keyword.arg: ast.literal_eval(keyword.value) for keyword in parsed.keywords}
+        made = getattr(contrapca, parsed.func.id)(**settings)  # it runs,
         assert sorted(re.findall(r"\w+=", call)) == sorted(re.findall(r"\w+=", repr(made)))  # and names no default
 
 
