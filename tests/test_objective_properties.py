@@ -1,5 +1,7 @@
 """The objective of rows with holes, over random patterns."""
 
+from unittest import mock
+
 import numpy as np
 from hypothesis import given, settings
 
@@ -37,6 +39,18 @@ def test_gradient_against_finite_differences(case):
     scale = 1 + np.abs(in_W).max() + abs(in_sigma2)
     np.testing.assert_allclose(found.gradient_W, in_W, atol=1e-5 * scale)
     np.testing.assert_allclose(found.gradient_sigma2, in_sigma2, atol=1e-5 * scale)
+
+
+@given(masked_tables())
+@settings(max_examples=50)
+def test_a_few_rows_at_a_time(case):
+    """Residuals are computed in blocks of rows; blocks of one or two rows give what all rows at once give."""
+    expected = evaluate(case)
+    with mock.patch("contrapca.moments._masked.CACHED", 2 * case.W.shape[0]):
+        found = evaluate(case)
+    assert np.isclose(found.value, expected.value, rtol=1e-10, atol=1e-10)
+    scale = 1 + np.abs(expected.gradient_W).max()
+    np.testing.assert_allclose(found.gradient_W, expected.gradient_W, atol=1e-10 * scale)
 
 
 @given(masked_tables())

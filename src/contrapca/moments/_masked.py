@@ -10,13 +10,15 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array
+from .._util.arrays import Array, row_slices
 from .._util.devices import host, namespace, on_device, outer
 from ..groups import Groups
 from ..rows import storage
 from ._contrast import weighted_terms
 from ._masked_on_device import DeviceMaskedRows, observe_on_device
 from ._moments import DenseScatter, Moments, deviation_beyond_rounding
+
+CACHED = 2**17  # residuals computed at a time: 1 MB
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,24 @@ class MaskedRows:
         starts = np.cumsum(self.row_counts) - self.row_counts
         return of_rows if self.all_differ else np.add.reduceat(of_rows, starts, axis=-1)
 
-    def residuals(self, Z: Array, W: Array) -> Array:
-        """x_o - W_o z of each row with latents Z (d, n), 0 where missing, shape (n, D)."""
-        fitted: Array = Z.T @ W.T
-        fitted *= self.masks if self.all_differ else np.repeat(self.masks, self.row_counts, axis=0)
-        return np.subtract(self.values, fitted, out=fitted)
+    @cached_property
+    def patterns(self) -> npt.NDArray[np.intp]:
+        """The pattern of each row, shape (n,)."""
+        return np.repeat(np.arange(self.row_counts.size), self.row_counts)
+
+    def residual_sums(self, Z: Array, W: Array) -> tuple[float, Array]:
+        """Of the residuals r = x_o - W_o z of rows with latents Z (d, n): the sum of |r|^2, and that of z r', (d, D).
+
+        Few rows at a time, so that their residuals stay in the processor's cache.
+        """
+        square, products = 0.0, np.zeros(W.shape[::-1])
+        for block in row_slices(self.values.shape[0], max(CACHED // W.shape[0], 1)):
+            residuals = Z[:, block].T @ W.T
+            residuals *= self.masks[block if self.all_differ else self.patterns[block]]
+            np.subtract(self.values[block], residuals, out=residuals)
+            square += float(np.vdot(residuals, residuals))
+            products += Z[:, block] @ residuals
+        return square, products
 
     @property
     def all_differ(self) -> bool:

@@ -65,10 +65,10 @@ def _of_rows(rows: MaskedRows, W: Array, sigma2: float, *, determinants: bool) -
     """
     d = W.shape[1]
     inverses, log_determinants, Z = masked_latents(rows, W, sigma2)
-    residuals = rows.residuals(Z, W)
-    square = float(np.vdot(residuals, residuals)) / sigma2
+    square, products = rows.residual_sums(Z, W)
+    square /= sigma2
     q = square + float(np.vdot(Z, Z))
-    gradient_W = (Z @ residuals / sigma2).T
+    gradient_W = (products / sigma2).T
     normaliser = traces = 0.0
     if determinants:
         upper, right, _ = triangle(d)

@@ -10,7 +10,9 @@ import scipy.optimize
 
 from .._util.arrays import Array
 
-MEMORY = 20  # number of stored pairs of steps
+# Stored pairs of steps: more for many variables, where an evaluation costs more than what is done with the pairs, and
+# few again where they would fill the memory.
+FEWEST_PAIRS, MOST_PAIRS, VARIABLES_PER_PAIR, STORED_NUMBERS = 20, 80, 100, 8_000_000
 GRADIENT_BOUND = 1e-5  # SciPy's own
 POLISHING_STEPS, CLEARLY = 20, 0.9  # last steps, and how much each must shorten the gradient
 
@@ -50,7 +52,9 @@ def minimise(
             raise StopIteration
 
     bounds: Any = None if last_range is None else [(None, None)] * (start.size - 1) + [last_range]
-    options: Any = {"maxcor": MEMORY, "maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": tol}
+    n_pairs = min(start.size // VARIABLES_PER_PAIR, STORED_NUMBERS // start.size)
+    n_pairs = min(max(n_pairs, FEWEST_PAIRS), MOST_PAIRS)
+    options: Any = {"maxcor": n_pairs, "maxiter": max_iter, "maxfun": 20 * max_iter, "ftol": tol}
     options["gtol"] = GRADIENT_BOUND if tol else 0.0
     found = scipy.optimize.minimize(
         loss, start, jac=True, method="L-BFGS-B", bounds=bounds, callback=callback, options=options
@@ -69,7 +73,7 @@ def _polished(
     for _ in range(POLISHING_STEPS):
         if not steps or np.linalg.norm(gradient) <= target:
             break
-        inverse = scipy.optimize.LbfgsInvHessProduct(np.array(steps[-MEMORY:]), np.array(changes[-MEMORY:]))
+        inverse = scipy.optimize.LbfgsInvHessProduct(np.array(steps), np.array(changes))
         step = -inverse.matvec(gradient)
         if not least <= theta[-1] + step[-1] <= most:
             break
