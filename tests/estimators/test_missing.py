@@ -198,7 +198,9 @@ def test_several_starts_where_values_are_scarce(seed):
     rows = rng.standard_normal((60, 14)) + 1.5 * rng.standard_normal((60, 3)) @ rng.standard_normal((3, 14))
     rows = masked(rows, 0.6, seed)
     found, one, many = (PPCA(4, n_init=count, random_state=0).fit(rows) for count in ("auto", 1, 12))
-    assert found.init_objectives_.size == 5
+    best = np.isclose(found.init_objectives_, found.objective_, atol=1e-3)
+    assert best.sum() == 3 or best.size == 8  # it ends at the third time
+    assert best[-1] or best.size == 8
     assert found.objective_ == pytest.approx(many.objective_, abs=1e-3)
     assert one.objective_ < many.objective_ - 1  # the control
     assert PPCA(4).fit(rows).objective_ == found.objective_  # the same each time, without a seed

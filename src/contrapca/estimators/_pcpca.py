@@ -59,8 +59,9 @@ class PCPCA(Likelihood, Contrastive):
         if observed values decide what is missing.
     n_init : int or "auto", default "auto"
         Only with missing values: number of starts of the solver. The first uses moments of the observed values, the
-        others are random; the best is kept. "auto" is 5 if, on average, two features are both observed in fewer than
-        20 foreground rows for each latent dimension, since several maxima are then common, and 1 otherwise.
+        others are random; the best is kept. "auto" is 1, but if, on average, two features are both observed in fewer
+        than 20 foreground rows for each latent dimension, several maxima are common: it then ends when the best
+        was found three times, after at most 8 starts.
     max_iter : int, default 1000
         Maximum number of iterations of each start; a ConvergenceWarning says if they were not enough.
     tol : float, default 1e-6
@@ -113,7 +114,7 @@ class PCPCA(Likelihood, Contrastive):
     n_iter_ : int
     objective_history_ : ndarray of shape (1 + iterations,)
         The objective after each iteration of a gradient solver; a single value for the closed form.
-    init_objectives_ : ndarray of shape (n_init,)
+    init_objectives_ : ndarray of shape (number of starts,)
         The objective that each start reached; a spread means that there are several local maxima.
     gamma_search_ : list of dict
         With missing values and gamma="auto": every gamma that was tried, and the outcome. Otherwise empty.

@@ -42,7 +42,7 @@ class PPCA(Likelihood):
     n_iter_ : int
     objective_history_ : ndarray of shape (1 + iterations,)
         The objective after each iteration of a gradient solver; a single value for the closed form.
-    init_objectives_ : ndarray of shape (n_init,)
+    init_objectives_ : ndarray of shape (number of starts,)
         The objective that each start reached; a spread means that there are several local maxima.
     model_ : LatentGaussian
         The fitted distribution, in scaled units.

@@ -34,9 +34,10 @@ from ._fit import Fit, Latents, Settings, Step
 BACKTRACK, MAX_ATTEMPTS = 0.85, 25
 # Rounds of fitting and estimating the means anew (mean="gls"), and the change, in sd, that ends them.
 MEAN_ROUNDS, MEAN_CHANGE = 100, 1e-5
-# Starts of n_init="auto" if two features are both observed in fewer rows than this, on average, for each latent
-# dimension.
-AUTO_STARTS, ENOUGH_PAIRS = 5, 20
+# n_init="auto" takes several starts if two features are both observed in fewer rows than this, on average, for each
+# latent dimension: until the best maximum was found three times, at most eight. Maxima whose objectives differ by no
+# more than this for each observed value are the same.
+ENOUGH_PAIRS, TIMES_FOUND, MOST_STARTS, SAME = 20, 3, 8, 1e-6
 
 Start = tuple[Array, float]  # W and sigma2
 
@@ -125,7 +126,10 @@ def attempt_fit(
         solutions.append(_run(data.groups, gamma, one, settings, f"{label}, start {k + 1}"))
         if solutions[-1].status == "unbounded":
             return Attempt(None, solutions[-1].reason)
-    best = max(solutions, key=lambda solution: solution.objective)
+        best = max(solutions, key=lambda solution: solution.objective)
+        lowest = best.objective - SAME * data.groups.foreground.cells
+        if settings.n_init is None and sum(found.objective >= lowest for found in solutions) == TIMES_FOUND:
+            break
     history, settled = best.history, True
     if settings.mean == "gls":
         data, best, history, settled = _with_gls_means(data, gamma, best, settings, f"{label}, means")
@@ -153,7 +157,7 @@ def _starts(
     count, seed = settings.n_init, settings.random_state
     if count is None:
         scarce = groups.foreground.pairs_per_entry < ENOUGH_PAIRS * d
-        count, seed = AUTO_STARTS if scarce and start is None else 1, 0 if seed is None else seed
+        count, seed = MOST_STARTS if scarce and start is None else 1, 0 if seed is None else seed
     random = generator(seed)
     for _ in range(count - 1):
         yield random_start(groups, d, random)
