@@ -886,7 +886,8 @@ def _(numbers: Numbers) -> None:
             test, excess = component_test(X, Y, max_components=4, level=0.1, n_permutations=49, scale=scale, seed=6)
             name = f"{kind} {n}+{m}x{D} {scale}"
             numbers.add("exact", f"{name}.n_components", test.n_components)
-            numbers.add("seeded", f"{name}.p_values", test.p_values)
+            # Where nothing is left, version 0.1 compared rounding errors.
+            numbers.add("seeded", f"{name}.p_values", test.p_values[excess[: test.p_values.size] > 1e-12])
             numbers.add("closed", f"{name}.excess", excess[: test.n_components + 1])
             numbers.add("closed", f"{name}.directions", np.sum((test.directions @ probes(D)) ** 2, axis=1))
 

@@ -40,6 +40,14 @@ def test_no_dimension_where_there_is_none():
     assert sum(count(0, seed).n_components > 0 for seed in range(200)) <= 21
 
 
+def test_nothing_left_is_no_finding_whatever_rounding_says():
+    """The foreground varies more along one direction and less along all others: then no labelling has less excess."""
+    rng = np.random.default_rng(0)
+    left, right = rng.standard_normal((80, 3)) * [9, 1, 1], rng.standard_normal((60, 3)) * [1, 3, 3]
+    found = by_permutation(left, background=right, n_permutations=49, random_state=0)
+    assert found.p_values.tolist() == [0.02, 1.0]
+
+
 def false_positives(n, m, D, repeats=400):
     """In how many of the repeats a dimension is found where there is none, at level 5 %."""
     found = 0

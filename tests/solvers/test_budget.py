@@ -82,6 +82,17 @@ def test_a_generous_budget_needs_no_contrast(groups):
         assert bool(found.strengths[0] == 0) is strength
 
 
+@pytest.mark.parametrize("d", [1, 2, 3])
+@pytest.mark.parametrize("seed", range(4))
+def test_a_flat_direction_of_the_small_problem_does_no_harm(seed, d):
+    """Where no contrast is needed its gradient is rounding; a Newton step there went to infinity, and no bound held."""
+    rng = np.random.default_rng(seed)
+    X, Y = rng.standard_normal((60, 6)) * [4, 2, 1, 1, 1, 1], rng.standard_normal((50, 6))
+    found = budget_strengths(groups_of((X, Y)), d, [5.0])
+    assert found.strengths[0] == 0
+    assert found.value - found.lower <= 1e-9 * found.value
+
+
 def test_the_constraint_is_met(groups):
     """At a minimum without ties the direction has just the variance that it may have, in every background."""
     X, Y = groups

@@ -20,6 +20,10 @@ from ..groups import Groups, Tables
 from ..moments import Basis, Complete, collect
 from ._splits import Flags
 
+# An excess of whitened variances below this is rounding. Where no direction has any, the largest is that of the
+# directions found before, which is 0 in every labelling.
+NOTHING = 1e-12
+
 
 @dataclass(frozen=True)
 class PermutationOutcome:
@@ -150,10 +154,15 @@ def excess_matrix(rows: Array, is_foreground: Flags, recentred: bool) -> Array:
 def largest_excess(matrix: Array) -> tuple[float, Array]:
     """The largest eigenvalue of a symmetric matrix and its vector, shape (D,)."""
     values, vectors = np.linalg.eigh(matrix)
-    return float(values[-1]), vectors[:, -1]
+    return _beyond_rounding(values[-1]), vectors[:, -1]
 
 
 def largest_value(matrix: Array) -> float:
     """The largest eigenvalue of a symmetric matrix."""
     last = matrix.shape[0] - 1
-    return float(scipy.linalg.eigh(matrix, eigvals_only=True, subset_by_index=[last, last], check_finite=False)[0])
+    found = scipy.linalg.eigh(matrix, eigvals_only=True, subset_by_index=[last, last], check_finite=False)
+    return _beyond_rounding(found[0])
+
+
+def _beyond_rounding(excess: float) -> float:
+    return 0.0 if abs(excess) < NOTHING else float(excess)

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import expit
 
-from .._util.arrays import Array
+from .._util.arrays import EPS, Array
 from ..exceptions import SolverError
 from ..groups import Groups
 from ..moments import Contrast, Moments
@@ -113,11 +113,12 @@ def _small_minimum(A: Array, B: Array, d: int, c: Array, tau: Array, box: Array)
     A, B, c = A / unit, B / unit, c / unit
     smooth = Smoothed(A, np.concatenate([-B, -np.eye(k)[None]]), d * np.append(c, 1.0))
     least, largest = np.append(np.zeros(c.size), -np.inf), np.append(box, np.inf)
+    rounding = 4 * EPS * k * smooth.linear  # of a gradient, which steps along a flat direction would blow up
     x = np.append(tau, np.linalg.eigvalsh(A - np.tensordot(tau, B, 1))[-d])
     for T in TEMPERATURES:
         for _ in range(MAX_NEWTON):
             value, gradient, hessian = smooth(x, T)
-            free = ((x > least) | (gradient < 0)) & ((x < largest) | (gradient > 0))
+            free = ((x > least) | (gradient < 0)) & ((x < largest) | (gradient > 0)) & (np.abs(gradient) > rounding)
             step = np.zeros_like(x)
             step[free] = -np.linalg.lstsq(hessian[np.ix_(free, free)], gradient[free], rcond=None)[0]
             decrease = -float(gradient[free] @ step[free])
