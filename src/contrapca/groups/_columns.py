@@ -32,8 +32,7 @@ def unconvertible_columns(table: Any) -> str:
 
 def column_names(table: Any) -> list[Any] | None:
     """Column names of a data frame, of any type; None for other tables."""
-    # The columns of a pyarrow table are the values themselves.
-    columns = table.column_names if library_of(type(table)) == "pyarrow" else getattr(table, "columns", None)
+    columns = getattr(table, "column_names", getattr(table, "columns", None))  # pyarrow's `columns` are the values
     return None if columns is None else list(columns)
 
 

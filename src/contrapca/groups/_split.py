@@ -158,10 +158,9 @@ def split_groups(
                 "background."
             )
         given = {group: opened(table, memory_limit) for group, table in named_backgrounds(background).items()}
-        rows = Groups.from_items(
-            [check_table(X, name), *(check_table(table, name, group) for group, table in given.items())],
-            ("foreground", *given),
-        )
+        foreground = check_table(X, name)
+        others = tuple(check_table(table, name, group) for group, table in given.items())
+        rows = Groups(foreground, others, ("foreground", *given))
         if any(map(on_device, rows)):
             _check_same_place(rows)
         for (group, table), own in zip(given.items(), rows.backgrounds, strict=True):

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import math
 import warnings
-from collections.abc import Callable
 from dataclasses import replace
 
 import numpy as np
@@ -55,14 +54,13 @@ def pcpca_limit(groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[flo
         return 0.0, np.zeros((groups.foreground.scatter.size, d))
     if not contrast(groups, near).is_dense:
         return _limit_from_products(groups, d, near)
-    step = _newton_step(groups)
     gamma, largest, iterate = near, 1.0, True
     vectors: Array | None = None
     for _ in range(MAX_STEPS):
         C = contrast(groups, gamma)
         spectrum = top_eigenpairs(C, d, start=vectors, iterate=iterate)
         vectors, iterate = spectrum.vectors, spectrum.n_iter > 1  # if it gave up once, do not try again
-        proposal = step(C, spectrum)
+        proposal = _newton_step(groups, C, spectrum)
         if proposal <= 0:
             return 0.0, vectors
         proposal = min(largest, proposal)
@@ -80,14 +78,14 @@ def _limit_from_products(groups: Groups[Moments], d: int, near: float) -> tuple[
     Any Q gives an upper bound whose error is of second order in Q's, so the first solution may be loose. The start is a
     bound from strong directions of the foreground, and every later bound uses all directions found so far.
     """
-    span, step = Span.strong(groups, d), _newton_step(groups)
+    span = Span.strong(groups, d)
     largest = span.limit(groups, d, 1.0)
     gamma, before, tol = min(near, largest), 0.0, LOOSE
     vectors: Array | None = None
     for _ in range(MAX_STEPS):
         C = contrast(groups, gamma)
         spectrum = top_eigenpairs(C, d, start=vectors, tol=tol)
-        vectors, proposal = spectrum.vectors, step(C, spectrum)
+        vectors, proposal = spectrum.vectors, _newton_step(groups, C, spectrum)
         if proposal <= 0:
             return 0.0, vectors
         span = span.plus(groups, vectors)
@@ -103,22 +101,16 @@ def _limit_from_products(groups: Groups[Moments], d: int, near: float) -> tuple[
     return gamma, vectors
 
 
-def _newton_step(groups: Groups[Moments]) -> Callable[[Contrast, Spectrum], float]:
-    """From C and its eigenvectors to tr(Q'cov_X Q) / tr(Q'cov_Y Q), Q orthogonal to these; infinite if the background
-    is constant there."""
-    totals = np.array([group.scatter.trace / group.weight for group in groups])
-    rounding, parts = [alone(group).rounding / group.weight for group in groups], mixture(groups)
-
-    def step(C: Contrast, spectrum: Spectrum) -> float:
-        # tr(Q'cov Q) = tr cov - tr(U'cov U); 0 if it is only rounding.
-        outside = totals - np.sum(spectrum.variances(C), axis=1)
-        foreground, *others = np.where(outside > rounding, outside, 0.0).tolist()
-        background = float(parts @ others)
-        if background > 0:
-            return foreground / background
-        return math.inf if foreground > 0 else 0.0
-
-    return step
+def _newton_step(groups: Groups[Moments], C: Contrast, spectrum: Spectrum) -> float:
+    """tr(Q'cov_X Q) / tr(Q'cov_Y Q), Q orthogonal to eigenvectors of C; infinite if the background is constant in Q."""
+    outside = []
+    for group, inside in zip(groups, spectrum.variances(C), strict=True):
+        own = group.scatter.trace / group.weight - float(np.sum(inside))  # tr(Q'cov Q) = tr cov - tr(U'cov U)
+        outside.append(own if own > alone(group).rounding / group.weight else 0.0)
+    background = float(mixture(groups) @ outside[1:])
+    if background > 0:
+        return outside[0] / background
+    return math.inf if outside[0] > 0 else 0.0
 
 
 def rank_exceeds(group: Moments, d: int) -> bool:

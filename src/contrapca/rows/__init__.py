@@ -142,12 +142,14 @@ def opened(table: Any, memory_limit: Any = None) -> Any:
         from ._dask import DaskRows
 
         return DaskRows(table)
-    several = isinstance(table, list | tuple) and len(table) > 0 and all(map(_is_source, table))
-    if not several and not (_is_source(table) and (memory_limit is not None or not _serves_as_array(table))):
+    sources = table if isinstance(table, list | tuple) and len(table) > 0 else [table]
+    kinds = (str, os.PathLike, np.memmap)
+    on_disk = all(isinstance(one, kinds) or library_of(type(one)) in ON_DISK for one in sources)
+    if not on_disk or (memory_limit is None and _serves_as_array(table)):
         if memory_limit is not None:
             bytes_of(memory_limit)
         return table
-    parts = [_part(one) for one in (table if several else [table])]
+    parts = [_part(one) for one in sources]
     for part in parts:
         if part.shape[1] != parts[0].shape[1] or _names(part) != _names(parts[0]):
             raise GroupError(
@@ -163,10 +165,6 @@ def map_rows(array: Any, function: Callable[[Rows], Array], n_columns: int | Non
     from . import _dask
 
     return _dask.map_rows(array, function, n_columns)
-
-
-def _is_source(table: Any) -> bool:
-    return isinstance(table, str | os.PathLike | np.memmap) or library_of(type(table)) in ON_DISK
 
 
 def _serves_as_array(table: Any) -> bool:
