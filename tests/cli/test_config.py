@@ -38,6 +38,13 @@ def test_a_saved_configuration_repeats_the_run(folder, run):
     assert not (folder / "fourth").exists()
 
 
+def test_a_configuration_of_an_export_has_options_of_exports_only(folder, run, need):
+    need("matplotlib")
+    assert run("export", *FIT[1:], "-o", "first", "--save-config", "run.toml").code == 0
+    assert run("export", "--config", "run.toml", "-o", "second").code == 0
+    assert (folder / "first" / "methods.txt").read_bytes() == (folder / "second" / "methods.txt").read_bytes()
+
+
 @pytest.mark.parametrize(
     ("text", "says"),
     [

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import argparse
 import math
+from collections.abc import Callable
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 FORMATS = "CSV, TSV, TXT (also .gz or .zip), Excel, Parquet, NPY, NPZ, MTX or h5ad"
 SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "none"}  # of a new model, unless told
@@ -41,72 +43,8 @@ def _gamma(text: str) -> float | str:
 
 # ---------------------------------------------------------------------- options
 
-
-def add_tables(parser: argparse.ArgumentParser, *, labels: bool = True, blocks: bool = False) -> None:
-    parser.add_argument("cases", type=Path, nargs="?", help=f"the cases, or both groups with --group ({FORMATS})")
-    parser.add_argument(
-        "--background",
-        metavar="FILE_OR_VALUE",
-        help="controls table; with --group, the value that marks controls",
-    )
-    parser.add_argument("--group", metavar="COLUMN", help="column that marks cases and controls of one table")
-    if labels:
-        parser.add_argument("--labels", metavar="COLUMN", help="column to show with the results; not a feature")
-    if blocks:
-        parser.add_argument(
-            "--blocks",
-            metavar="COLUMN",
-            help="column with the donor, animal or plate of each row; not a feature. Rows of one block stay together, "
-            "and the same name in both groups is the same block",
-        )
-        parser.add_argument(
-            "--pairs",
-            metavar="COLUMN",
-            help="column with the pair of each row, such as a donor before and after treatment: like --blocks, and "
-            "every name must be in both groups",
-        )
-        parser.add_argument(
-            "--covariates",
-            nargs="+",
-            action="extend",
-            metavar="COLUMN",
-            help="columns such as age and sex (or age,sex), numbers or text; not features. Their effect is taken "
-            "out of both groups",
-        )
-    parser.add_argument(
-        "--ignore", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns to leave out"
-    )
-    parser.add_argument("--common", action="store_true", help="use only the columns that both tables have")
-    parser.add_argument(
-        "--sheet",
-        action="append",
-        metavar="NAME",
-        help="sheet of an Excel file (default: the first); give it twice for different sheets of cases and controls",
-    )
-    parser.add_argument("--layer", metavar="NAME", help="layer of an h5ad file (default: X)")
-    parser.add_argument(
-        "--mask",
-        metavar="COLUMN",
-        help="column of var of an h5ad file: which genes to use, or none for all (default: highly_variable, if any)",
-    )
-    add_reading(parser)
-    parser.add_argument(
-        "--config", type=Path, metavar="FILE", help="read options from a TOML file; the command line overrides them"
-    )
-    parser.add_argument(
-        "--save-config", type=Path, metavar="FILE", help="write the options of this run to a TOML file for --config"
-    )
-
-
-def add_contrast(parser: argparse.ArgumentParser) -> None:
-    """Tables, and a model to fit or a saved one."""
-    add_tables(parser, blocks=True)
-    add_method(parser, ["contrapca", "pcpca", "cpca"])
-    add_no_test(parser)
-    parser.set_defaults(**dict.fromkeys(SETTINGS))  # None: with --model it matters whether they were given
-    parser.add_argument(
-        "--model", type=Path, metavar="FILE", help="a saved model (or path) of these tables, in place of fitting one"
-    )
+# The names of an option and what argparse needs to know of it; or a function that adds several.
+Option = tuple[str, dict[str, Any]] | Callable[[argparse.ArgumentParser], None]
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
@@ -131,64 +69,133 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     header.add_argument("--no-header", dest="header", action="store_false", help="the first line contains values")
 
 
-def add_method(parser: argparse.ArgumentParser, methods: list[str], *, gamma: bool = True) -> None:
-    parser.add_argument(
-        "--method", choices=methods, default=SETTINGS["method"], help=f"(default: {SETTINGS['method']})"
-    )
-    add_components(parser)
-    if gamma:
-        parser.add_argument(
-            "--gamma",
-            type=_gamma,
-            default=SETTINGS["gamma"],
-            metavar="NUMBER",
-            help="strength of the contrast, 0 for none (default: auto, which is robust for finding directions)",
-        )
-    add_scale(parser)
-
-
-def add_scale(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--scale",
-        choices=["none", "group", "pooled"],
-        default=SETTINGS["scale"],
-        help="divide features by their standard deviation in each group, or within groups "
-        f"(default: {SETTINGS['scale']})",
-    )
-
-
-def add_no_test(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--no-test", action="store_true", help="skip the test against chance")
-
-
-def add_components(parser: argparse.ArgumentParser) -> None:
-    default = SETTINGS["components"]
-    parser.add_argument(
-        "--components", type=count, default=default, metavar="NUMBER", help=f"dimensions (default: {default})"
-    )
-
-
-def add_gammas(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument(
-        "--gammas",
-        type=several,
-        metavar="NUMBER",
-        help="how many values of gamma (default: 40; 20 with missing values)",
-    )
-
-
-def add_model(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("model", type=Path, help="a file that contrapca saved (model.npz)")
-
-
-def add_seed(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--seed", type=seed, default=0, metavar="NUMBER", help="random seed (default: %(default)s)")
-
-
-def add_output(parser: argparse.ArgumentParser, metavar: str, help: str) -> None:
-    parser.add_argument("-o", "--output", type=Path, required=True, metavar=metavar, help=help)
-    add_force(parser)
-
-
-def add_force(parser: argparse.ArgumentParser) -> None:
-    parser.add_argument("--force", action="store_true", help="overwrite existing files")
+GROUPS: list[Option] = [
+    ("cases", {"type": Path, "nargs": "?", "help": f"the cases, or both groups with --group ({FORMATS})"}),
+    (
+        "--background",
+        {"metavar": "FILE_OR_VALUE", "help": "controls table; with --group, the value that marks controls"},
+    ),
+    ("--group", {"metavar": "COLUMN", "help": "column that marks cases and controls of one table"}),
+]
+LABELS: Option = ("--labels", {"metavar": "COLUMN", "help": "column to show with the results; not a feature"})
+BLOCKS: list[Option] = [
+    (
+        "--blocks",
+        {
+            "metavar": "COLUMN",
+            "help": "column with the donor, animal or plate of each row; not a feature. Rows of one block stay "
+            "together, and the same name in both groups is the same block",
+        },
+    ),
+    (
+        "--pairs",
+        {
+            "metavar": "COLUMN",
+            "help": "column with the pair of each row, such as a donor before and after treatment: like --blocks, and "
+            "every name must be in both groups",
+        },
+    ),
+    (
+        "--covariates",
+        {
+            "nargs": "+",
+            "action": "extend",
+            "metavar": "COLUMN",
+            "help": "columns such as age and sex (or age,sex), numbers or text; not features. Their effect is taken "
+            "out of both groups",
+        },
+    ),
+]
+FILES: list[Option] = [
+    (
+        "--ignore",
+        {"nargs": "+", "action": "extend", "default": [], "metavar": "COLUMN", "help": "columns to leave out"},
+    ),
+    ("--common", {"action": "store_true", "help": "use only the columns that both tables have"}),
+    (
+        "--sheet",
+        {
+            "action": "append",
+            "metavar": "NAME",
+            "help": "sheet of an Excel file (default: the first); give it twice for different sheets of cases and "
+            "controls",
+        },
+    ),
+    ("--layer", {"metavar": "NAME", "help": "layer of an h5ad file (default: X)"}),
+    (
+        "--mask",
+        {
+            "metavar": "COLUMN",
+            "help": "column of var of an h5ad file: which genes to use, or none for all (default: highly_variable, "
+            "if any)",
+        },
+    ),
+    add_reading,
+    (
+        "--config",
+        {"type": Path, "metavar": "FILE", "help": "read options from a TOML file; the command line overrides them"},
+    ),
+    (
+        "--save-config",
+        {"type": Path, "metavar": "FILE", "help": "write the options of this run to a TOML file for --config"},
+    ),
+]
+METHOD = {
+    "choices": ["contrapca", "pcpca", "cpca"],
+    "default": SETTINGS["method"],
+    "help": f"(default: {SETTINGS['method']})",
+}
+COMPONENTS = {
+    "type": count,
+    "default": SETTINGS["components"],
+    "metavar": "NUMBER",
+    "help": f"dimensions (default: {SETTINGS['components']})",
+}
+GAMMA = {
+    "type": _gamma,
+    "default": SETTINGS["gamma"],
+    "metavar": "NUMBER",
+    "help": "strength of the contrast, 0 for none (default: auto, which is robust for finding directions)",
+}
+SCALE = {
+    "choices": ["none", "group", "pooled"],
+    "default": SETTINGS["scale"],
+    "help": f"divide features by their standard deviation in each group, or within groups (default: "
+    f"{SETTINGS['scale']})",
+}
+NO_TEST: Option = ("--no-test", {"action": "store_true", "help": "skip the test against chance"})
+# Tables, and a model to fit or a saved one. With that it matters whether settings were given, so they have no default.
+CONTRAST: list[Option] = [
+    *GROUPS,
+    LABELS,
+    *BLOCKS,
+    *FILES,
+    ("--method", METHOD | {"default": None}),
+    ("--components", COMPONENTS | {"default": None}),
+    ("--gamma", GAMMA | {"default": None}),
+    ("--scale", SCALE | {"default": None}),
+    NO_TEST,
+    (
+        "--model",
+        {"type": Path, "metavar": "FILE", "help": "a saved model (or path) of these tables, in place of fitting one"},
+    ),
+]
+GAMMAS: Option = (
+    "--gammas",
+    {"type": several, "metavar": "NUMBER", "help": "how many values of gamma (default: 40; 20 with missing values)"},
+)
+MODEL: Option = ("model", {"type": Path, "help": "a file that contrapca saved (model.npz)"})
+SEED: Option = (
+    "--seed",
+    {"type": seed, "default": 0, "metavar": "NUMBER", "help": "random seed (default: %(default)s)"},
+)
+FORCE: Option = ("--force", {"action": "store_true", "help": "overwrite existing files"})
+OUTPUT = {"type": Path, "required": True}
+FOLDER: list[Option] = [
+    ("-o --output", OUTPUT | {"metavar": "FOLDER", "help": "output folder (created if missing)"}),
+    FORCE,
+]
+TABLE: list[Option] = [
+    ("-o --output", OUTPUT | {"metavar": "FILE", "help": "the table to be written (.csv or .tsv)"}),
+    FORCE,
+]

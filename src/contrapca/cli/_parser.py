@@ -11,19 +11,26 @@ from typing import Any, NoReturn
 from .._util.text import did_you_mean
 from .._version import __version__
 from ._options import (
+    BLOCKS,
+    COMPONENTS,
+    CONTRAST,
+    FILES,
+    FOLDER,
+    FORCE,
     FORMATS,
-    add_components,
-    add_contrast,
-    add_force,
-    add_gammas,
-    add_method,
-    add_model,
-    add_no_test,
-    add_output,
+    GAMMA,
+    GAMMAS,
+    GROUPS,
+    LABELS,
+    METHOD,
+    MODEL,
+    NO_TEST,
+    OUTPUT,
+    SCALE,
+    SEED,
+    TABLE,
+    Option,
     add_reading,
-    add_scale,
-    add_seed,
-    add_tables,
     count,
     number,
 )
@@ -70,6 +77,170 @@ EXAMPLES = {
 SHELLS = ("bash", "zsh", "fish", "powershell")
 
 
+# What the main help says of each command, what its own help says, and its options.
+COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
+    "test": (
+        "is there anything to find?",
+        "Test whether the cases vary more than the controls in any direction, and in how many. Prints the verdict and "
+        "a p-value for each dimension.",
+        [
+            *GROUPS,
+            *BLOCKS,
+            *FILES,
+            ("--components", {"type": count, "metavar": "NUMBER", "help": "dimensions to test at most (default: 10)"}),
+            (
+                "--method",
+                {
+                    "choices": ["split", "permutation"],
+                    "default": "split",
+                    "help": "permutation is the test of version 0.1, for comparison (default: %(default)s)",
+                },
+            ),
+            ("--scale", SCALE),
+            SEED,
+        ],
+    ),
+    "fit": (
+        "contrast cases with controls",
+        "Fit a model to cases and controls. Writes model.npz, latents.csv (the coordinates of each row) and "
+        "loadings.csv (each feature's part) into a folder.",
+        [
+            *GROUPS,
+            LABELS,
+            *BLOCKS,
+            *FILES,
+            ("--method", METHOD | {"choices": ["contrapca", "pcpca", "cpca", "ppca"]}),
+            ("--components", COMPONENTS),
+            ("--gamma", GAMMA),
+            ("--scale", SCALE),
+            NO_TEST,
+            SEED,
+            *FOLDER,
+        ],
+    ),
+    "transform": (
+        "latent coordinates of new rows",
+        "Apply a saved model to the rows of a table. Columns are matched by name; extra ones are ignored.",
+        [
+            MODEL,
+            ("table", {"type": Path, "help": f"the rows ({FORMATS})"}),
+            (
+                "--center",
+                {
+                    "choices": ["foreground", "background"],
+                    "default": "foreground",
+                    "help": "center the rows as cases or as controls (default: %(default)s)",
+                },
+            ),
+            ("--sheet", {"metavar": "NAME", "help": "sheet of an Excel file (default: the first)"}),
+            add_reading,
+            *TABLE,
+        ],
+    ),
+    "impute": (
+        "fill the missing values of a table of cases",
+        "Fill the missing values (empty cells, NA, NaN and so on) from a model of the cases, contrasted with a "
+        "background if one is given. All other cells of a text table stay as they are.",
+        [
+            *GROUPS,
+            *FILES,
+            ("--components", COMPONENTS),
+            (
+                "--gamma",
+                {
+                    "type": number,
+                    "metavar": "NUMBER",
+                    "help": "strength of the contrast (default: half of what these tables allow at most)",
+                },
+            ),
+            (
+                "-o --output",
+                OUTPUT
+                | {
+                    "metavar": "FILE",
+                    "help": "the table to be written (.csv, .tsv or .npy; of a text table in its own format, also .txt "
+                    "and with .gz)",
+                },
+            ),
+            FORCE,
+        ],
+    ),
+    "path": (
+        "contrast at many strengths",
+        "Contrast cases and controls at many values of gamma. Writes path.npz and path.csv (one line for each gamma) "
+        "into a folder, and names the gammas whose results differ most.",
+        [*GROUPS, *FILES, ("--method", METHOD), ("--components", COMPONENTS), ("--scale", SCALE), GAMMAS, *FOLDER],
+    ),
+    "report": (
+        "one HTML page about cases and controls",
+        "Write a page about the contrast of cases and controls, at many strengths, with pictures, tables and text. It "
+        "opens without a network.",
+        [
+            *CONTRAST,
+            GAMMAS,
+            (
+                "--uncertainty",
+                {
+                    "choices": ["none", "bootstrap", "posterior"],
+                    "default": "none",
+                    "help": "intervals of the loadings (default: %(default)s)",
+                },
+            ),
+            ("--title", {"metavar": "TEXT", "help": "page title"}),
+            SEED,
+            ("-o --output", OUTPUT | {"metavar": "FILE", "help": "the page to be written (.html)"}),
+            FORCE,
+        ],
+    ),
+    "export": (
+        "what a report offers to save, as files",
+        "Contrast cases and controls, and write coordinates.csv (every row), loadings.csv (every feature), figure.png "
+        "and figure.svg, and methods.txt (a paragraph for a paper, and what to cite) into a folder.",
+        [*CONTRAST, ("--title", {"metavar": "TEXT", "help": "title of the figure"}), SEED, *FOLDER],
+    ),
+    "sample": (
+        "new rows from a saved model",
+        "Draw rows from the model's distribution of cases. For realistic rows fit with at most half gamma's limit.",
+        [
+            MODEL,
+            ("-n", {"type": count, "default": 100, "metavar": "NUMBER", "help": "how many (default: %(default)s)"}),
+            SEED,
+            *TABLE,
+        ],
+    ),
+    "demo": (
+        "run the method on made-up data and write its results",
+        "Make cases with hidden subgroups and controls without, contrast them, and write both tables, the latents, a "
+        "picture and a report.",
+        [
+            SEED,
+            (
+                "-o --output --out",
+                {
+                    "type": Path,
+                    "default": Path("contrapca-demo"),
+                    "metavar": "FOLDER",
+                    "help": "folder for the results (default: %(default)s)",
+                },
+            ),
+            FORCE,
+        ],
+    ),
+    "info": ("describe a saved file", "Describe a saved model, path or posterior.", [MODEL]),
+    "completion": (
+        "completion for your shell",
+        "Print a script that completes commands and options.",
+        [("for_shell", {"metavar": "shell", "choices": SHELLS, "help": ", ".join(SHELLS)})],
+    ),
+}
+# Of every command.
+TALK: list[Option] = [
+    ("--quiet", {"action": "store_true", "help": "print errors and warnings only"}),
+    ("--json", {"action": "store_true", "help": "print the summary as JSON, and nothing else"}),
+    ("--debug", {"action": "store_true", "help": "show where in the program an error arose"}),
+]
+
+
 class Parser(argparse.ArgumentParser):
     """A parser whose errors are one line."""
 
@@ -99,201 +270,26 @@ def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentP
 
 def make_parser() -> argparse.ArgumentParser:
     """The parser of all commands."""
+    layout: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
     parser = Parser(
         prog="contrapca",
         description="What varies in the cases but not in the controls: contrastive dimension reduction of tables, rows "
         "being samples.",
         epilog=_epilog(""),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
+        **layout,
     )
     parser.add_argument("--version", action="version", version=f"contrapca {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    for add in (_test, _fit, _transform, _impute, _path, _report, _export, _sample, _demo, _info, _completion):
-        add(commands)
-    return parser
-
-
-def _command(commands: Any, name: str, help: str, description: str) -> argparse.ArgumentParser:
-    parser: argparse.ArgumentParser = commands.add_parser(
-        name,
-        help=help,
-        description=description,
-        epilog=_epilog(name),
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-        allow_abbrev=False,
-    )
-    parser.add_argument("--quiet", action="store_true", help="print errors and warnings only")
-    parser.add_argument("--json", action="store_true", help="print the summary as JSON, and nothing else")
-    parser.add_argument("--debug", action="store_true", help="show where in the program an error arose")
+    for name, (help, description, options) in COMMANDS.items():
+        command = commands.add_parser(name, help=help, description=description, epilog=_epilog(name), **layout)
+        for option in (*TALK, *options):
+            if callable(option):
+                option(command)
+            else:
+                names, settings = option
+                command.add_argument(*names.split(), **settings)
     return parser
 
 
 def _epilog(command: str) -> str:
     return "\n".join(["examples:", *(f"  {example}" for example in EXAMPLES[command]), "", EXIT_CODES])
-
-
-def _test(commands: Any) -> None:
-    parser = _command(
-        commands,
-        "test",
-        "is there anything to find?",
-        "Test whether the cases vary more than the controls in any direction, and in how many. Prints the verdict and "
-        "a p-value for each dimension.",
-    )
-    add_tables(parser, labels=False, blocks=True)
-    parser.add_argument("--components", type=count, metavar="NUMBER", help="dimensions to test at most (default: 10)")
-    parser.add_argument(
-        "--method",
-        choices=["split", "permutation"],
-        default="split",
-        help="permutation is the test of version 0.1, for comparison (default: %(default)s)",
-    )
-    add_scale(parser)
-    add_seed(parser)
-
-
-def _fit(commands: Any) -> None:
-    parser = _command(
-        commands,
-        "fit",
-        "contrast cases with controls",
-        "Fit a model to cases and controls. Writes model.npz, latents.csv (the coordinates of each row) and "
-        "loadings.csv (each feature's part) into a folder.",
-    )
-    add_tables(parser, blocks=True)
-    add_method(parser, ["contrapca", "pcpca", "cpca", "ppca"])
-    add_no_test(parser)
-    add_seed(parser)
-    add_output(parser, "FOLDER", "output folder (created if missing)")
-
-
-def _transform(commands: Any) -> None:
-    parser = _command(
-        commands,
-        "transform",
-        "latent coordinates of new rows",
-        "Apply a saved model to the rows of a table. Columns are matched by name; extra ones are ignored.",
-    )
-    add_model(parser)
-    parser.add_argument("table", type=Path, help=f"the rows ({FORMATS})")
-    parser.add_argument(
-        "--center",
-        choices=["foreground", "background"],
-        default="foreground",
-        help="center the rows as cases or as controls (default: %(default)s)",
-    )
-    parser.add_argument("--sheet", metavar="NAME", help="sheet of an Excel file (default: the first)")
-    add_reading(parser)
-    add_output(parser, "FILE", "the table to be written (.csv or .tsv)")
-
-
-def _impute(commands: Any) -> None:
-    parser = _command(
-        commands,
-        "impute",
-        "fill the missing values of a table of cases",
-        "Fill the missing values (empty cells, NA, NaN and so on) from a model of the cases, contrasted with a "
-        "background if one is given. All other cells of a text table stay as they are.",
-    )
-    add_tables(parser, labels=False)
-    add_components(parser)
-    parser.add_argument(
-        "--gamma",
-        type=number,
-        metavar="NUMBER",
-        help="strength of the contrast (default: half of what these tables allow at most)",
-    )
-    endings = ".csv, .tsv or .npy; of a text table in its own format, also .txt and with .gz"
-    add_output(parser, "FILE", f"the table to be written ({endings})")
-
-
-def _path(commands: Any) -> None:
-    parser = _command(
-        commands,
-        "path",
-        "contrast at many strengths",
-        "Contrast cases and controls at many values of gamma. Writes path.npz and path.csv (one line for each gamma) "
-        "into a folder, and names the gammas whose results differ most.",
-    )
-    add_tables(parser, labels=False)
-    add_method(parser, ["contrapca", "pcpca", "cpca"], gamma=False)
-    add_gammas(parser)
-    add_output(parser, "FOLDER", "output folder (created if missing)")
-
-
-def _report(commands: Any) -> None:
-    parser = _command(
-        commands,
-        "report",
-        "one HTML page about cases and controls",
-        "Write a page about the contrast of cases and controls, at many strengths, with pictures, tables and text. It "
-        "opens without a network.",
-    )
-    add_contrast(parser)
-    add_gammas(parser)
-    parser.add_argument(
-        "--uncertainty",
-        choices=["none", "bootstrap", "posterior"],
-        default="none",
-        help="intervals of the loadings (default: %(default)s)",
-    )
-    parser.add_argument("--title", metavar="TEXT", help="page title")
-    add_seed(parser)
-    add_output(parser, "FILE", "the page to be written (.html)")
-
-
-def _export(commands: Any) -> None:
-    parser = _command(
-        commands,
-        "export",
-        "what a report offers to save, as files",
-        "Contrast cases and controls, and write coordinates.csv (every row), loadings.csv (every feature), figure.png "
-        "and figure.svg, and methods.txt (a paragraph for a paper, and what to cite) into a folder.",
-    )
-    add_contrast(parser)
-    parser.set_defaults(uncertainty="none")
-    parser.add_argument("--title", metavar="TEXT", help="title of the figure")
-    add_seed(parser)
-    add_output(parser, "FOLDER", "output folder (created if missing)")
-
-
-def _sample(commands: Any) -> None:
-    parser = _command(
-        commands,
-        "sample",
-        "new rows from a saved model",
-        "Draw rows from the model's distribution of cases. For realistic rows fit with at most half gamma's limit.",
-    )
-    add_model(parser)
-    parser.add_argument("-n", type=count, default=100, metavar="NUMBER", help="how many (default: %(default)s)")
-    add_seed(parser)
-    add_output(parser, "FILE", "the table to be written (.csv or .tsv)")
-
-
-def _demo(commands: Any) -> None:
-    parser = _command(
-        commands,
-        "demo",
-        "run the method on made-up data and write its results",
-        "Make cases with hidden subgroups and controls without, contrast them, and write both tables, the latents, a "
-        "picture and a report.",
-    )
-    add_seed(parser)
-    parser.add_argument(
-        "-o", "--output", "--out", type=Path, default=Path("contrapca-demo"), metavar="FOLDER",
-        help="folder for the results (default: %(default)s)",
-    )  # fmt: skip
-    add_force(parser)
-
-
-def _info(commands: Any) -> None:
-    parser = _command(commands, "info", "describe a saved file", "Describe a saved model, path or posterior.")
-    add_model(parser)
-
-
-def _completion(commands: Any) -> None:
-    parser = _command(
-        commands, "completion", "completion for your shell", "Print a script that completes commands and options."
-    )
-    parser.add_argument("for_shell", metavar="shell", choices=SHELLS, help=", ".join(SHELLS))

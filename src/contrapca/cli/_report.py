@@ -94,7 +94,7 @@ def _settled(options: Namespace) -> Namespace:
 def _saved_model(options: Namespace) -> Any:
     """The model or path that --model names, if a report can be about it."""
     model, file = load(options.model), str(options.model)
-    kind, uncertainty = type(model).__name__, options.uncertainty
+    kind, uncertainty = type(model).__name__, vars(options).get("uncertainty", "none")
     if not isinstance(model, ContrastPath | PPCA | WithStrength):
         raise ValueError(
             f"--model {file!r} holds a {kind}: a report is about a PPCA, ContraPCA, PCPCA, CPCA, SparseCPCA, RatioPCA "
