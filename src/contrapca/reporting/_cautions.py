@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from ..fitting import SHARED_RATIO, looks_swapped
+from .._util.text import in_words
+from ..fitting import AUTO_FRACTION, SHARED_RATIO, looks_swapped
 from ..paths import ContrastPath
 from ..sanity import Finding, both
 from ..subspaces import principal_angles, principal_axes
@@ -121,12 +122,14 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> list[Finding
         )
     shared = [k for k, ratio in ratios.items() if ratio < SHARED_RATIO]
     if shared:
+        many = len(shared) > 1
         times = ", ".join(f"{ratios[k]:.2g}" for k in shared[:3]) + ", ..." * (len(shared) > 3)
         found.append(
             both(
                 "shared",
-                f"{_listed(shared)} var{'ies' if len(shared) == 1 else 'y'} hardly more in the cases than in the "
-                f"controls, or even less ({times} times as much), and may be something both share.",
+                f"Component{'s' * many} {in_words(k + 1 for k in shared)} var{'y' if many else 'ies'} hardly more in "
+                f"the cases than in the controls, or even less ({times} times as much), and may be something both "
+                "share.",
                 _way_out(subject),
             )
         )
@@ -140,14 +143,6 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> list[Finding
                 both("one feature", f"Component {k + 1} is almost only the feature {name!r}:", "look at it directly.")
             )
     return found + _outliers(subject)
-
-
-def _listed(components: list[int]) -> str:
-    """Components by their numbers for people, which begin with 1."""
-    numbers = [str(k + 1) for k in components]
-    if len(numbers) == 1:
-        return f"Component {numbers[0]}"
-    return f"Components {', '.join(numbers[:-1])} and {numbers[-1]}"
 
 
 def _way_out(subject: Subject) -> str:
@@ -223,7 +218,8 @@ def _about_uncertainty(uncertainty: dict[str, Any] | None) -> list[Finding]:
 
 def _about_display(subject: Subject, summary: dict[str, Any]) -> list[Finding]:
     found, path = [], subject.path
-    if subject.ends_early:
+    # Well below the bound on gamma, because there are no more solutions.
+    if path.gamma_max_is_bound and path.gammas[-1] < 0.99 * AUTO_FRACTION * path.gamma_max:
         found.append(
             both(
                 "display",

@@ -16,7 +16,6 @@ from ..groups import Groups
 from ..plots import side_by_side
 from ..sanity import Finding
 from ..selection import ContrastTest
-from ._report import judge, on_unseen_rows
 from ._subject import Subject, examine
 from ._summary import summary_of
 
@@ -85,10 +84,8 @@ def export(
     """What a report offers to save, at the model's gamma; parameters as for `report`."""
     names = (row_names, background_row_names)
     subject = examine(model_or_path, X, background, labels, label_name, *names, None, 2, progress, background_labels)
-    verdict = judge(subject, test, blocks, background_blocks, progress)
-    held_out = on_unseen_rows(subject, blocks, background_blocks)
-    given: dict[str, Any] = {"by_blocks": blocks is not None, "findings": findings, "shown": False}
-    summary = summary_of(subject, title, (), code, verdict, held_out, **given)
+    given: dict[str, Any] = {"test": test, "blocks": (blocks, background_blocks), "findings": findings}
+    summary = summary_of(subject, **given, title=title, code=code, progress=progress, shown=False)
     sources = "\n".join(f"{source['text']} https://doi.org/{source['doi']}" for source in summary["citations"])
     entries = "\n\n".join(source["bibtex"] for source in summary["citations"])
     text = f"{summary['methods']}\n\n{sources}\n\n{entries}\n"

@@ -28,30 +28,24 @@ def render(summary: dict[str, Any], points: dict[str, Any]) -> str:
     """
     jinja2 = require("jinja2", extra="report")
     environment = jinja2.Environment(autoescape=True, undefined=jinja2.StrictUndefined, trim_blocks=True)
-    environment.filters |= {"number": _number, "percent": _percent, "count": _count}
-    script = _script()
+    environment.filters |= {
+        "number": lambda value: "" if value is None else f"{value:.4g}",
+        "percent": "{:.1%}".format,
+        "count": "{:,}".format,
+    }
+    parts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
+    script = f'"use strict";\n(() => {{\n{parts}}})();\n'
+    ours = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
     return environment.from_string(_asset("report.html")).render(
         summary=summary,
-        policy=_policy(script),
+        # Nothing is fetched or sent, no form can be submitted, and no script runs but ours.
+        policy=f"default-src 'none'; script-src 'sha256-{ours}'; style-src 'unsafe-inline'; img-src data: blob:; "
+        "form-action 'none'; base-uri 'none'",
         style=_asset("report.css"),
         script=script,
         summary_json=_inert({name: summary[name] for name in SHOWN}),
         points_json=_inert(points),
     )
-
-
-def _policy(script: str) -> str:
-    """Nothing is fetched or sent, no form can be submitted, and no script runs but ours."""
-    ours = base64.b64encode(hashlib.sha256(script.encode()).digest()).decode()
-    return (
-        f"default-src 'none'; script-src 'sha256-{ours}'; style-src 'unsafe-inline'; img-src data: blob:; "
-        "form-action 'none'; base-uri 'none'"
-    )
-
-
-def _script() -> str:
-    parts = "\n".join(_asset(f"{name}.js") for name in SCRIPTS)
-    return f'"use strict";\n(() => {{\n{parts}}})();\n'
 
 
 def _asset(name: str) -> str:
@@ -62,15 +56,3 @@ def _inert(values: dict[str, Any]) -> str:
     """JSON that no HTML parser can mistake for markup."""
     text = json.dumps(values, allow_nan=False, separators=(",", ":"))
     return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")
-
-
-def _number(value: float | None) -> str:
-    return "" if value is None else f"{value:.4g}"
-
-
-def _percent(value: float) -> str:
-    return f"{value:.1%}"
-
-
-def _count(value: int) -> str:
-    return f"{value:,}"

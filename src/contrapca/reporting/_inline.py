@@ -21,13 +21,6 @@ class Report(dict[str, Any]):
 
     page: str
 
-    @classmethod
-    def of(cls, summary: dict[str, Any], page: str) -> Report:
-        """A summary with its page."""
-        report = cls(summary)
-        report.page = page
-        return report
-
     def _repr_html_(self) -> str:
         return (
             f'<iframe srcdoc="{html.escape(self.page)}" sandbox="{ALLOWED}" title="Report of a contrast" '

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._util.text import format_gamma, plural
+from .._util.text import format_gamma, in_words, plural
 from ..methods import ridge_of_strength
 
 SOURCES = {
@@ -84,24 +84,36 @@ def citations(summary: dict[str, Any]) -> list[dict[str, str]]:
 
 def methods_paragraph(summary: dict[str, Any]) -> str:
     """What was done, with all numbers, in sentences to paste into a paper."""
-    return " ".join(
-        [
-            _model(summary),
-            *_missing(summary["data"]),
-            *_test(summary),
-            *_ratios(summary["components"]),
-            *_uncertainty(summary["uncertainty"]),
-            f"Analysed on {summary['date']} with contrapca {summary['versions']['contrapca']}, numpy "
-            f"{summary['versions']['numpy']} and scipy {summary['versions']['scipy']} on Python "
-            f"{summary['versions']['Python']}.",
-        ]
+    data, test, uncertainty, versions = (summary[name] for name in ("data", "test", "uncertainty", "versions"))
+    sentences = [_model(summary)]
+    n, m = data["foreground"]["missing_values"], data["background"]["missing_values"]
+    if n + m:
+        sentences.append(f"Missing values ({n:,} of the cases, {m:,} of the controls) were left out of the likelihood.")
+    if test is not None:
+        how = "repeated splits of the data" if test["method"] == "split" else "permutations"
+        sentences.append(
+            f"Whether the cases vary more than the controls was tested by {how} ({test['units']}) at the level "
+            f"{test['level']:g}. {summary['verdict']}"
+        )
+    ratios = [entry["held_out_ratio"] for entry in summary["components"]]
+    if None not in ratios:
+        times, names = in_words(f"{ratio:.2f}" for ratio in ratios), in_words(range(1, len(ratios) + 1))
+        where = "component 1" if len(ratios) == 1 else f"components {names}, respectively"
+        sentences.append(f"On held-out rows, the cases' variance was {times} times that of the controls along {where}.")
+    if uncertainty is not None:
+        how = "bootstrap resamples" if uncertainty["kind"] == "bootstrap" else "Gibbs posterior draws"
+        share, draws = uncertainty["probability"], uncertainty["draws"]
+        sentences.append(f"Intervals of the loadings ({share:.0%}) are from {draws:,} {how}.")
+    sentences.append(
+        f"Analysed on {summary['date']} with contrapca {versions['contrapca']}, numpy {versions['numpy']} and scipy "
+        f"{versions['scipy']} on Python {versions['Python']}."
     )
+    return " ".join(sentences)
 
 
 def _model(summary: dict[str, Any]) -> str:
     data, model = summary["data"], summary["model"]
     name, source = METHODS[model["estimator"]]
-    cited = citations(summary)[0]
     n, m = data["foreground"]["rows"], data["background"]["rows"]
     setting = f"with {plural(model['n_components'], 'component')}"
     if model["n_latent"] > model["n_components"]:
@@ -117,47 +129,6 @@ def _model(summary: dict[str, Any]) -> str:
             setting += f" (its limit for these data is {bound}{format_gamma(model['limit'])})"
     return (
         f"We compared {n:,} cases with {m:,} controls, measured on {data['features']:,} features, by {name} "
-        f"({WHO[source]}; https://doi.org/{cited['doi']}) {setting}. Each group was centred by its own mean"
+        f"({WHO[source]}; https://doi.org/{SOURCES[source]['doi']}) {setting}. Each group was centred by its own mean"
         f"{SCALING.get(model['scale'], '')}."
     )
-
-
-def _missing(data: dict[str, Any]) -> list[str]:
-    n, m = data["foreground"]["missing_values"], data["background"]["missing_values"]
-    if not n + m:
-        return []
-    return [f"Missing values ({n:,} of the cases, {m:,} of the controls) were left out of the likelihood."]
-
-
-def _test(summary: dict[str, Any]) -> list[str]:
-    test = summary["test"]
-    if test is None:
-        return []
-    how = "repeated splits of the data" if test["method"] == "split" else "permutations"
-    return [
-        f"Whether the cases vary more than the controls was tested by {how} ({test['units']}) at the level "
-        f"{test['level']:g}. {summary['verdict']}"
-    ]
-
-
-def _ratios(components: list[dict[str, Any]]) -> list[str]:
-    ratios = [entry["held_out_ratio"] for entry in components]
-    if None in ratios:
-        return []
-    times, names = (
-        [f"{ratio:.2f}" for ratio in ratios],
-        [str(entry["component"] + 1) for entry in components],
-    )
-    where = "component 1" if len(names) == 1 else f"components {_and(names)}, respectively"
-    return [f"On held-out rows, the cases' variance was {_and(times)} times that of the controls along {where}."]
-
-
-def _and(words: list[str]) -> str:
-    return words[0] if len(words) == 1 else f"{', '.join(words[:-1])} and {words[-1]}"
-
-
-def _uncertainty(uncertainty: dict[str, Any] | None) -> list[str]:
-    if uncertainty is None:
-        return []
-    how = "from {:,} bootstrap resamples" if uncertainty["kind"] == "bootstrap" else "from {:,} Gibbs posterior draws"
-    return [f"Intervals of the loadings ({uncertainty['probability']:.0%}) are {how.format(uncertainty['draws'])}."]

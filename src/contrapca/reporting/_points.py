@@ -89,8 +89,8 @@ def _features(rows: Groups[Any], chosen: Groups[npt.NDArray[np.intp]], loadings:
     shades = np.where(np.isnan(table), SHADES, shades).astype(np.uint8)
     return {
         "index": index.tolist(),
-        "low": [_short(value) for value in low],
-        "high": [_short(value) for value in high],
+        "low": [float(f"{value:.4g}") for value in low],
+        "high": [float(f"{value:.4g}") for value in high],
         "shades": to_base64(shades.T),
     }
 
@@ -101,10 +101,6 @@ def _values(table: Any, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp
     part = table[rows[order]][:, columns]  # files are read in their own order
     found: npt.NDArray[Any] = np.asarray(part.toarray() if is_sparse(part) else part)
     return found[np.argsort(order)]
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.4g}")
 
 
 def _classes(subject: Subject, rows: npt.NDArray[np.intp]) -> tuple[list[tuple[str, int, int]], Any]:

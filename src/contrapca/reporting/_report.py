@@ -8,27 +8,17 @@ from typing import Any
 
 from .._util.files import atomic_write
 from .._util.suggest import suggesting
-from ..blocks import table_units
-from ..exceptions import InfeasibleGammaError, RankError
-from ..sanity import Finding, warn_of_replicates
+from ..sanity import Finding
 from ..scverse import is_anndata, report_arguments
-from ..selection import (
-    ContrastTest,
-    HeldOutContrast,
-    Verdict,
-    held_out_of,
-    prepared,
-    verdict_on,
-)
+from ..selection import ContrastTest
 from ..uncertainty import ContrastPosterior
 from ._html import check_libraries, render
 from ._inline import Report
 from ._points import choose_points
-from ._subject import Subject, examine
+from ._subject import examine
 from ._summary import summary_of
 
 FEW_GAMMAS = 2  # the ends of the path, for caveats alone
-MIN_ROWS = 10  # minimum rows per group for ratios on unseen rows
 
 
 @suggesting
@@ -144,14 +134,22 @@ def report(
     subject = examine(
         model_or_path, X, background, labels, label_name, *names, uncertainty, gammas, progress, background_labels
     )
-    verdict = judge(subject, test, blocks, background_blocks, progress)
-    held_out = on_unseen_rows(subject, blocks, background_blocks)
-    given: dict[str, Any] = {"by_blocks": blocks is not None, "findings": findings}
-    summary = summary_of(subject, title, sources, code, verdict, held_out, **given)
-    page = render(summary, choose_points(subject))
+    summary = Report(
+        summary_of(
+            subject,
+            test=test,
+            blocks=(blocks, background_blocks),
+            title=title,
+            sources=sources,
+            code=code,
+            findings=findings,
+            progress=progress,
+        )
+    )
+    summary.page = render(summary, choose_points(subject))
     with atomic_write(output) as file:
-        file.write(page.encode(errors="backslashreplace"))  # names may hold halves of characters
-    return Report.of(summary, page)
+        file.write(summary.page.encode(errors="backslashreplace"))  # names may hold halves of characters
+    return summary
 
 
 @suggesting
@@ -175,9 +173,16 @@ def summarize(
 ) -> dict[str, Any]:
     """The content of a report as JSON-compatible values; parameters as for `report`."""
     subject = examine(model_or_path, X, background, labels, label_name, None, None, uncertainty, gammas, progress)
-    verdict = judge(subject, test, blocks, background_blocks, progress)
-    held_out = on_unseen_rows(subject, blocks, background_blocks)
-    return summary_of(subject, title, sources, code, verdict, held_out, by_blocks=blocks is not None, findings=findings)
+    return summary_of(
+        subject,
+        test=test,
+        blocks=(blocks, background_blocks),
+        title=title,
+        sources=sources,
+        code=code,
+        findings=findings,
+        progress=progress,
+    )
 
 
 def caveats(
@@ -195,39 +200,6 @@ def caveats(
     """The caveats that a report of a fitted model would show, without one; parameters as for `report`."""
     unlabelled = [""] * X.shape[0]  # no clusters need be found
     subject = examine(model, X, background, unlabelled, None, row_names, None, None, FEW_GAMMAS, progress)
-    held_out = on_unseen_rows(subject, blocks, background_blocks)
-    by_blocks = blocks is not None
-    summary = summary_of(subject, None, (), code, None, held_out, by_blocks=by_blocks, findings=findings, shown=False)
-    found: list[str] = summary["cautions"]
+    given: dict[str, Any] = {"blocks": (blocks, background_blocks), "code": code, "findings": findings}
+    found: list[str] = summary_of(subject, test=False, **given, progress=progress, shown=False)["cautions"]
     return found
-
-
-def on_unseen_rows(subject: Subject, blocks: Any, background_blocks: Any) -> HeldOutContrast | None:
-    """Ratios of variances on held-out rows; None if these tables do not allow it."""
-    if subject.tables.incomplete or min(rows.shape[0] for rows in subject.rows) < MIN_ROWS:
-        return None
-    units = table_units(subject.tables, blocks, background_blocks, least=2, what="holding rows out")
-    try:
-        model = subject.path.model(subject.path.gammas[subject.start])
-        return held_out_of(prepared(model), subject.tables, units)
-    except (InfeasibleGammaError, RankError):  # gamma or n_components is too large for fewer rows
-        return None
-
-
-def judge(
-    subject: Subject, test: ContrastTest | bool | None, blocks: Any, background_blocks: Any, progress: bool
-) -> Verdict | None:
-    """The verdict of a report; None if it is not wanted."""
-    n_shown = subject.path.n_components
-    if isinstance(test, ContrastTest):
-        return Verdict.of(test, n_shown)
-    if test is False:
-        return None
-    if test not in (True, None):
-        raise TypeError(f"test is a {type(test).__name__}: pass the result of contrast_test, True or False.")
-    given = None if blocks is None and background_blocks is None else (blocks, background_blocks, (None, None))
-    if given is None:
-        warn_of_replicates(subject.row_names)
-    return verdict_on(
-        subject.tables, n_shown=n_shown, blocks=given, scale=subject.path.estimator._scaling, progress=progress
-    )

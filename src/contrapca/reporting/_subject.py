@@ -14,7 +14,6 @@ from .._util.arrays import Array, Rows
 from .._util.labels import as_classes, on_a_scale
 from ..estimators import PPCA, WithStrength
 from ..exceptions import GroupError
-from ..fitting import AUTO_FRACTION
 from ..groups import Groups, Tables, refuse_devices, split_groups
 from ..moments import observe
 from ..paths import ContrastPath
@@ -77,11 +76,6 @@ class Subject:
     label_name: str
     row_names: Groups[list[str] | None]
     uncertainty: ContrastPosterior | None
-
-    @property
-    def ends_early(self) -> bool:
-        """Whether the path ends well below the bound on gamma because there are no more solutions."""
-        return self.path.gamma_max_is_bound and self.path.gammas[-1] < 0.99 * AUTO_FRACTION * self.path.gamma_max
 
     @property
     def rows(self) -> Groups[Rows]:

@@ -15,9 +15,11 @@ from .._util.arrays import Array, Rows
 from .._util.labels import NO_LABEL
 from .._util.text import natural_order
 from .._version import __version__
+from ..blocks import table_units
+from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import share_of
-from ..sanity import Finding, Words, check_groups
-from ..selection import HeldOutContrast, Verdict
+from ..sanity import Finding, Words, check_groups, warn_of_replicates
+from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..uncertainty import ContrastPosterior
 from ._cautions import cautions
 from ._code import tables_code
@@ -26,28 +28,35 @@ from ._subject import TOP_FEATURES, Subject
 
 TITLE = "What varies in the cases but not in the controls"
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
+MIN_ROWS = 10  # minimum rows per group for ratios on unseen rows
 PROBABILITY = 0.9  # probability of the intervals
 
 
 def summary_of(
     subject: Subject,
-    title: str | None,
-    sources: Sequence[str],
-    code: str | None,
-    verdict: Verdict | None,
-    held_out: HeldOutContrast | None,
     *,
-    by_blocks: bool,
+    test: ContrastTest | bool | None,
+    blocks: tuple[Any, Any],
+    progress: bool,
+    title: str | None = None,
+    sources: Sequence[str] = (),
+    code: str | None = None,
     findings: Sequence[Finding] | None = None,
     shown: bool = True,
 ) -> dict[str, Any]:
-    """The summary of a report; where a command made it, the ways out of the caveats are in its words."""
+    """The summary of a report; where a command made it, the ways out of the caveats are in its words.
+
+    Parameters as for `report`; `blocks` of both groups. `shown` says whether there is a page, which may not show
+    everything.
+    """
+    by_blocks = blocks[0] is not None
+    verdict = _judge(subject, test, blocks, progress)
     summary = {
         "title": TITLE if title is None else str(title),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
         "data": _data(subject, sources),
         "model": _model(subject),
-        "components": _components(subject, held_out),
+        "components": _components(subject, _on_unseen_rows(subject, blocks)),
         "path": _path(subject),
         "loadings": _loadings(subject),
         "uncertainty": None if subject.uncertainty is None else _uncertainty(subject.uncertainty),
@@ -55,7 +64,8 @@ def summary_of(
             "python": _python(subject, title, code, tested=verdict is not None, by_blocks=by_blocks),
             "command": code,
         },
-        "versions": _versions(),
+        "versions": {"contrapca": __version__, "Python": platform.python_version()}
+        | {name: version(name) for name in LIBRARIES},
         "date": _today(),
     }
     if findings is None:
@@ -65,6 +75,37 @@ def summary_of(
     caveats = [*findings, *cautions(subject, summary, shown=shown)]
     summary |= {"cautions": [finding.text(words) for finding in caveats]}
     return summary | {"methods": methods_paragraph(summary), "citations": citations(summary)}
+
+
+def _judge(
+    subject: Subject, test: ContrastTest | bool | None, blocks: tuple[Any, Any], progress: bool
+) -> Verdict | None:
+    """The verdict of a report; None if it is not wanted."""
+    n_shown = subject.path.n_components
+    if isinstance(test, ContrastTest):
+        return Verdict.of(test, n_shown)
+    if test is False:
+        return None
+    if test not in (True, None):
+        raise TypeError(f"test is a {type(test).__name__}: pass the result of contrast_test, True or False.")
+    given = None if all(own is None for own in blocks) else (*blocks, (None, None))
+    if given is None:
+        warn_of_replicates(subject.row_names)
+    return verdict_on(
+        subject.tables, n_shown=n_shown, blocks=given, scale=subject.path.estimator._scaling, progress=progress
+    )
+
+
+def _on_unseen_rows(subject: Subject, blocks: tuple[Any, Any]) -> HeldOutContrast | None:
+    """Ratios of variances on held-out rows; None if these tables do not allow it."""
+    if subject.tables.incomplete or min(rows.shape[0] for rows in subject.rows) < MIN_ROWS:
+        return None
+    units = table_units(subject.tables, *blocks, least=2, what="holding rows out")
+    try:
+        model = subject.path.model(subject.path.gammas[subject.start])
+        return held_out_of(prepared(model), subject.tables, units)
+    except (InfeasibleGammaError, RankError):  # gamma or n_components is too large for fewer rows
+        return None
 
 
 def _data(subject: Subject, sources: Sequence[str]) -> dict[str, Any]:
@@ -181,15 +222,14 @@ def _loadings(subject: Subject) -> dict[str, Any]:
         axes = [(_largest(W[:, k], TOP_FEATURES), W[:, k]) for k in range(path.n_components)]
         steps.append(
             [
-                {"feature": [used.setdefault(j, len(used)) for j in top], "loading": [_short(W_k[j]) for j in top]}
+                {
+                    "feature": [used.setdefault(j, len(used)) for j in top],
+                    "loading": [float(f"{W_k[j]:.6g}") for j in top],
+                }
                 for top, W_k in axes
             ]
         )
     return {"features": [path.feature_names[j] for j in used], "steps": steps}
-
-
-def _short(value: float) -> float:
-    return float(f"{value:.6g}")
 
 
 def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
@@ -239,11 +279,6 @@ def _python(subject: Subject, title: str | None, command: str | None, *, tested:
         options += ", sources=tables.sources"
     call = f"report({subject.about}, cases, background=controls{options})"
     return f"{reading}{subject.code}{draws}{call}\n"
-
-
-def _versions() -> dict[str, str]:
-    own = {"contrapca": __version__, "Python": platform.python_version()}
-    return own | {name: version(name) for name in LIBRARIES}
 
 
 def _today() -> str:
