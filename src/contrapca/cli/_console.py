@@ -18,15 +18,15 @@ class Console:
         Say nothing.
     as_json : bool
         Say nothing but the summary, as JSON.
+
+    Attributes
+    ----------
+    progress : bool
+        Whether progress may be shown.
     """
 
     def __init__(self, quiet: bool, as_json: bool):
-        self.quiet, self.as_json = quiet, as_json
-
-    @property
-    def progress(self) -> bool:
-        """Whether progress may be shown."""
-        return not self.quiet
+        self.quiet, self.as_json, self.progress = quiet, as_json, not quiet
 
     def say(self, *lines: Any) -> None:
         """Print lines for people."""

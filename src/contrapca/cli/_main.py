@@ -68,7 +68,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             _speak_warnings()
-            _run(options)
+            with quick_imports():
+                module = importlib.import_module(f".{MODULES[options.command]}", __package__)
+            with saved(options):
+                getattr(module, options.command)(options, Console(options.quiet, options.json))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough; all files are written by now
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -82,13 +85,6 @@ def main(arguments: Sequence[str] | None = None) -> int:
         reason = f"{type(error).__name__}: {_one_line(error)}"
         return _fail(f"a bug ({reason}); please run it again with --debug and report what it says.", BUG, options)
     return GOOD
-
-
-def _run(options: Namespace) -> None:
-    with quick_imports():
-        module = importlib.import_module(f".{MODULES[options.command]}", __package__)
-    with saved(options):
-        getattr(module, options.command)(options, Console(options.quiet, options.json))
 
 
 def _fail(sentence: str, code: int, options: Namespace) -> int:

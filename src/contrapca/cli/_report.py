@@ -33,7 +33,10 @@ def report(options: Namespace, console: Console) -> None:
         model = make_model(options, console)  # fitted with the report, in one pass over the rows
     elif model is None:
         model = fitted_model(options, inputs, console)
-    draws = _uncertainty(model, inputs, options, console)
+    draws = None
+    if options.uncertainty != "none":  # the name of a method
+        draw = getattr(model, options.uncertainty)
+        draws = draw(inputs.X, background=inputs.Y, random_state=options.seed, progress=console.progress)
     with staged([options.output], force=options.force) as places:
         assert inputs.controls is not None
         summary = write_report(
@@ -66,29 +69,22 @@ def report(options: Namespace, console: Console) -> None:
 
 def read_for_report(options: Namespace) -> tuple[Namespace, Any, Inputs]:
     """The options with all settings, the saved model or path if they name one, and the tables."""
-    options = _settled(options)
+    given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
     if options.model is None:
+        options = Namespace(**vars(options) | SETTINGS | given)
         return options, None, read_inputs(options)
+    if given:
+        names = " and ".join(f"--{name}" for name in given)
+        raise ValueError(f"{names} cannot be used with --model: the saved model has its own.")
     model = _saved_model(options)
     units = _units(model).foreground
-    names = None if units.names is None else list(units.names)
-    return options, model, read_inputs(options, features=(names, units.mean.size))
+    features = None if units.names is None else list(units.names)
+    return options, model, read_inputs(options, features=(features, units.mean.size))
 
 
 def inputs_of(command: str) -> Inputs:
     """The tables that a command in one line reads."""
     return read_for_report(parse(make_parser(), shlex.split(command)[1:]))[2]
-
-
-def _settled(options: Namespace) -> Namespace:
-    """The options with the settings of a new model; a saved one has its own, so that none may be given beside it."""
-    given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
-    if options.model is None:
-        return Namespace(**vars(options) | SETTINGS | given)
-    if given:
-        names = " and ".join(f"--{name}" for name in given)
-        raise ValueError(f"{names} cannot be used with --model: the saved model has its own.")
-    return options
 
 
 def _saved_model(options: Namespace) -> Any:
@@ -122,13 +118,3 @@ def _saved_model(options: Namespace) -> Any:
 
 def _units(model: Any) -> Groups[Units]:
     return (model if isinstance(model, ContrastPath) else model._state).units  # type: ignore[no-any-return]
-
-
-def _uncertainty(model: Any, inputs: Inputs, options: Namespace, console: Console) -> Any:
-    """Draws around the model, if they are asked for."""
-    settings = {"random_state": options.seed, "progress": console.progress}
-    if options.uncertainty == "posterior":
-        return model.posterior(inputs.X, background=inputs.Y, **settings)
-    if options.uncertainty == "bootstrap":
-        return model.bootstrap(inputs.X, background=inputs.Y, **settings)
-    return None
