@@ -31,19 +31,18 @@ def choose_points(subject: Subject) -> dict[str, Any]:
     """
     both = sum(table.shape[0] for table in subject.rows)
     chosen = subject.rows.map(lambda table: _sample(table.shape[0], both))
-    cases, order = _classes(subject, chosen.foreground)
+    legend, order = _legend(subject, chosen)
     chosen = replace(chosen, foreground=chosen.foreground[order])
     names = subject.row_names.map(lambda given, own: None if given is None else [given[i] for i in own], chosen)
     values = None if subject.values is None else subject.values[chosen.foreground]
     path, turns = subject.path, subject.path.turns(subject.start)
     latents = list(subject.drawn(chosen))[::-1]
     loadings = np.stack([path.loadings(gamma) for gamma in path.gammas]) @ turns
-    drawn, there = len(chosen["background"]), subject.rows["background"].shape[0]
     return {
-        "n_background": drawn,
+        "n_background": len(chosen["background"]),
         "positions": pack(np.concatenate(latents, axis=1)),
         "loadings": pack(loadings) | {"features": path.feature_names},
-        "groups": _legend(drawn, there, cases, subject.values is not None),
+        "groups": legend,
         "rows": to_base64(np.concatenate(list(chosen)[::-1]).astype(np.uint32)),
         "names": {"foreground": names.foreground, "background": names["background"]},
         "labels": _labels(subject, chosen),
@@ -103,32 +102,25 @@ def _values(table: Any, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp
     return found[np.argsort(order)]
 
 
-def _classes(subject: Subject, rows: npt.NDArray[np.intp]) -> tuple[list[tuple[str, int, int]], Any]:
-    """For each class of cases: name, points drawn and rows in total; and the order of the rows by class."""
-    labels = subject.classes
+def _legend(subject: Subject, chosen: Groups[npt.NDArray[np.intp]]) -> tuple[list[dict[str, Any]], Any]:
+    """One entry per group of points, in the order of the points; and the order of the cases drawn, by class.
+
+    `count` of the `rows` of a group are drawn. No two classes have the same colour and the same symbol.
+    """
+    labels, rows, (n, m) = subject.classes, chosen.foreground, subject.rows.map(lambda table: table.shape[0])
+    names, place = ["cases"], np.zeros(n, dtype=np.intp)
     if subject.values is not None:
         labels = np.where(np.isnan(subject.values), "", subject.label_name)
-    if labels is None:
-        return [("cases", len(rows), subject.rows.foreground.shape[0])], slice(None)
-    names, place = for_legend(labels)
-    totals, drawn = (np.bincount(codes, minlength=len(names)) for codes in (place, place[rows]))
-    found = [(name, int(some), int(every)) for name, some, every in zip(names, drawn, totals, strict=True)]
-    return found, np.argsort(place[rows], kind="stable")
-
-
-def _legend(drawn: int, there: int, cases: list[tuple[str, int, int]], scale: bool) -> list[dict[str, Any]]:
-    """One entry per group of points, in the order of the points; `count` of its `rows` are drawn.
-
-    No two classes have the same colour and the same symbol.
-    """
-    controls = {"name": "controls", "colour": BACKGROUND_COLOUR, "symbol": "cross", "count": drawn, "rows": there}
-    entries = [controls | {"on_scale": False}]
-    for k, (name, count, rows) in enumerate(cases):
+    if labels is not None:
+        names, place = for_legend(labels)
+    totals, drawn = (np.bincount(codes, minlength=len(names)).tolist() for codes in (place, place[rows]))
+    controls = {"name": "controls", "colour": BACKGROUND_COLOUR, "symbol": "cross"}
+    entries = [controls | {"count": len(chosen["background"]), "rows": m, "on_scale": False}]
+    for k, name in enumerate(names):
         colour, symbol = COLOURS[k % len(COLOURS)], SYMBOLS[k // len(COLOURS) % len(SYMBOLS)]
         if name == NO_LABEL:
             colour, symbol = NO_LABEL_LOOK
-        on_scale = scale and name != NO_LABEL
-        entries.append(
-            {"name": name, "colour": colour, "symbol": symbol, "count": count, "rows": rows, "on_scale": on_scale}
-        )
-    return entries
+        on_scale = subject.values is not None and name != NO_LABEL
+        look = {"name": name, "colour": colour, "symbol": symbol}
+        entries.append(look | {"count": drawn[k], "rows": totals[k], "on_scale": on_scale})
+    return entries, np.argsort(place[rows], kind="stable")

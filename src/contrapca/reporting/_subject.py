@@ -160,13 +160,11 @@ def examine(
         inside = tables.rows.map_named(lambda name, rows: path.inside(rows, center=name))
     about_rows = (classes, False, values, beside, shown, names)
     subject = Subject(path, start, estimator, code, about, gammas, tables, inside, *about_rows, uncertainty)
-    return _with_clusters(subject) if labels is None else subject
-
-
-def _with_clusters(subject: Subject) -> Subject:
-    """The subject with clusters of its cases as classes, if there are any."""
-    found = named_clusters(subject.latents(), subject.rows.foreground, subject.path.feature_names)
-    return subject if found is None else replace(subject, classes=found, clustered=True, label_name=CLUSTERS)
+    if labels is None:
+        found = named_clusters(subject.latents(), subject.rows.foreground, path.feature_names)
+        if found is not None:
+            return replace(subject, classes=found, clustered=True, label_name=CLUSTERS)
+    return subject
 
 
 def _observed_mean(rows: Rows, mean: Array) -> Array:
