@@ -45,9 +45,10 @@ def align(
             + "".join(f" {found.text('command')}" for found in hidden)
         )
     if not common:
-        way_out = "or add --common to continue without them" + _if_transposed(cases, controls)
-        _check_lacking(controls, [name for name in left if name not in in_right], f"{cases.path!r}", way_out)
-        _check_lacking(cases, [name for name in right if name not in in_left], f"{controls.path!r}", way_out)
+        for table, other, lacking in ((controls, cases, in_left - in_right), (cases, controls, in_right - in_left)):
+            if lacking:
+                way_out = f"or add --common to continue without them{_if_transposed(cases, controls)}"
+                raise _lacks(table, [name for name in other.names if name in lacking], f"{other.path!r}", way_out)
     return names, cases.select(names), controls.select(names)
 
 
@@ -67,7 +68,8 @@ def align_to(names: list[str] | None, n_features: int, table: DataTable, *, with
         _check_widths(table, len(given), "the model", n_features)
         return table.select(given)
     present = set(given)
-    _check_lacking(table, [name for name in names if name not in present], "the model", "all are needed", without)
+    if lacking := [name for name in names if name not in present]:
+        raise _lacks(table, lacking, "the model", "all are needed", without)
     return table.select(names)
 
 
@@ -79,10 +81,10 @@ def _check_widths(table: DataTable, width: int, whose: str, wanted: int) -> None
         )
 
 
-def _check_lacking(table: DataTable, names: list[str], whose: str, way_out: str, without: Collection[str] = ()) -> None:
-    """Refuse a table that lacks columns; say which of them it has, but not as numbers, and what to do about it."""
-    if not names:
-        return
+def _lacks(
+    table: DataTable, names: list[str], whose: str, way_out: str, without: Collection[str] = ()
+) -> TableFileError:
+    """An error about columns that a table lacks: which of them it has, but not as numbers, and what to do about it."""
     left_out = [name for name in names if name in without and name in table.columns]
     others = [name for name in names if name not in left_out and (name in table.texts or name in table.empty)]
     hidden = {name: found for name in others if (found := hidden_by(table.as_text(name).tolist()))}
@@ -98,7 +100,7 @@ def _check_lacking(table: DataTable, names: list[str], whose: str, way_out: str,
     to_do = ["correct the names"] if len(left_out) + len(others) < len(names) else []
     to_do += ["write such cells as numbers"] if others else []
     to_do += [found.way_out for found in hidden.values() if found.kind == "thousands separators"][:1]
-    raise TableFileError(
+    return TableFileError(
         f"{table.path!r} lacks {plural(len(names), 'numeric column')} of {whose}: {listed(names)}{why}; "
         f"{', '.join([*to_do, way_out])}."
     )

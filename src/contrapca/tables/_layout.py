@@ -38,35 +38,30 @@ def is_empty(cells: Sequence[str]) -> bool:
 
 
 def lines_above(lines: list[str]) -> int:
-    """How many of the first lines are comments or titles above the table; 0 if the lines cannot be read."""
-    try:
-        return _count_above(lines)
-    except csv.Error:  # reported later, with its line
-        return 0
-
-
-def _count_above(lines: list[str]) -> int:
-    """`lines_above` of lines that can be read.
+    """How many of the first lines are comments or titles above the table; 0 if the lines cannot be read.
 
     A comment begins with #, // or %, unless it is the header: as many cells as the line below. A title is the only
     text of its line, above lines of three cells and more.
     """
-    count = 0
-    while count < len(lines) and (lines[count].startswith(COMMENTS_ABOVE) or (count and not lines[count].strip())):
-        count += 1
-    if count and count < len(lines) and _heads(lines[count - 1], lines[count]):
-        return count - 1
-    for i in range(count, min(count + MOST_TITLES, len(lines))):
-        separator = find_separator(lines[i + 1 :]) if any(map(str.strip, lines[i + 1 :])) else None
-        if separator is None:
-            break
-        cells, *below = (row for row in cells_of(lines[i:], separator, strict=False) if row)
-        present = [cell for cell in cells if cell.strip()]
-        if len(present) > 1 or not any(len(row) >= LEAST_CELLS for row in below[:1]):
-            break
-        if present and (count or PLAIN.value(present[0]) is None):
-            count = i + 1
-    return count
+    try:
+        count = 0
+        while count < len(lines) and (lines[count].startswith(COMMENTS_ABOVE) or (count and not lines[count].strip())):
+            count += 1
+        if count and count < len(lines) and _heads(lines[count - 1], lines[count]):
+            return count - 1
+        for i in range(count, min(count + MOST_TITLES, len(lines))):
+            separator = find_separator(lines[i + 1 :]) if any(map(str.strip, lines[i + 1 :])) else None
+            if separator is None:
+                break
+            cells, *below = (row for row in cells_of(lines[i:], separator, strict=False) if row)
+            present = [cell for cell in cells if cell.strip()]
+            if len(present) > 1 or not any(len(row) >= LEAST_CELLS for row in below[:1]):
+                break
+            if present and (count or PLAIN.value(present[0]) is None):
+                count = i + 1
+        return count
+    except csv.Error:  # reported later, with its line
+        return 0
 
 
 def _heads(line: str, below: str) -> bool:
@@ -123,7 +118,9 @@ def find_header(path: str, rows: list[list[str]], numerals: Numerals) -> bool:
     be either.
     """
     top, below = rows[0], rows[1:]
-    if below and (_is_one_short(top, below) or _is_over_row_names(top, below, numerals)):
+    # Row names have no name, as R writes them; a mere separator at the end of lines does not count.
+    one_short = all(len(row) == len(top) + 1 for row in below) and any(row[-1] for row in below)
+    if below and (one_short or _is_over_row_names(top, below, numerals)):
         return True
     kinds = [_kind(cell, numerals) for cell in top]
     for kind, *cells in zip(kinds, *below, strict=False):  # uneven rows are refused later
@@ -157,11 +154,6 @@ def _kind(cell: str, numerals: Numerals) -> Kind:
     if numerals.is_missing(cell) or (value is not None and not math.isfinite(value)):
         return "missing"
     return "text" if value is None else "number"
-
-
-def _is_one_short(top: list[str], below: list[list[str]]) -> bool:
-    """Whether row names have no name, as R writes them; a mere separator at the end of lines does not count."""
-    return all(len(row) == len(top) + 1 for row in below) and any(row[-1] for row in below)
 
 
 def _is_over_row_names(top: list[str], below: list[list[str]], numerals: Numerals) -> bool:

@@ -101,7 +101,8 @@ def read_table(
         open_: Callable[[], TextIO] = partial(open_text, path, _known(encoding))
         if not is_text:
             open_ = partial(io.StringIO, sheet_text(path, sheet))
-        table = _text(str(path), open_, header, None if is_text else ",", numerals, transpose)
+        read = _turned_text if transpose else text_table
+        table = read(str(path), open_, header=header, separator=None if is_text else ",", numerals=numerals)
     elif name.endswith(ANNDATA):
         table = read_h5ad(path, layer=layer, mask=mask)
         table = _transposed(table) if transpose else table
@@ -127,17 +128,10 @@ def _known(encoding: str | None) -> str:
     return UTF_8 if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
 
 
-def _text(
-    path: str,
-    open: Callable[[], TextIO],
-    header: bool | None,
-    separator: str | None,
-    numerals: Numerals,
-    transpose: bool,
+def _turned_text(
+    path: str, open: Callable[[], TextIO], *, header: bool | None, separator: str | None, numerals: Numerals
 ) -> DataTable:
-    """A text table as it is, or turned over before it is read, so that names and labels find their places."""
-    if not transpose:
-        return text_table(path, open, header=header, separator=separator, numerals=numerals)
+    """A text table that is turned over before it is read, so that names and labels find their places."""
     rows = [row for row in split_rows(path, open, separator) if not is_empty(row)]
     width = max(map(len, rows))
     if len(rows[0]) == width - 1:  # row names without a name of their own, as R writes them
