@@ -6,7 +6,6 @@ import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from .._util.arrays import Array
 from .._util.text import as_command, listed, plural
@@ -37,8 +36,6 @@ MANY_COLUMNS, MAX_CODED, MIN_MEAN = 0.1, 0.5, 0.1
 LARGEST_SYMMETRIC = 2.0  # -1, 0, 1, 2 is a scale; -1, 0, 1, 2, 3 is not
 SURE_BITS = 20.0  # equal columns or rows are chance with a probability below 2 ** -20
 SAMPLE = 500  # rows that are compared first
-
-Mask = npt.NDArray[np.bool_]
 
 
 def identifiers(names: Sequence[str], X: Array, Y: Array | None = None) -> list[Finding]:
@@ -173,10 +170,12 @@ def _is_beside(column: Array, others: Array) -> bool:
 
 def constant_columns(names: Sequence[str], X: Array, Y: Array | None = None) -> list[Finding]:
     """Columns with one value in all rows of both tables."""
-    constant = _constant(X, Y)
-    if not constant.any():
+    columns = np.flatnonzero(np.all(X[:SAMPLE] == X[0], axis=0))
+    for table in [X] if Y is None else [X, Y]:
+        columns = columns[np.all(table[:, columns] == X[0, columns], axis=0)]
+    if not columns.size:
         return []
-    found = [names[j] for j in np.flatnonzero(constant).tolist()]
+    found = [names[j] for j in columns.tolist()]
     one = len(found) == 1
     return [
         Finding(
@@ -186,14 +185,6 @@ def constant_columns(names: Sequence[str], X: Array, Y: Array | None = None) -> 
             f"If {'it' if one else 'they'} should vary, check the file; --ignore leaves columns out.",
         )
     ]
-
-
-def _constant(X: Array, Y: Array | None) -> Mask:
-    same: Mask = np.all((X[:SAMPLE] == X[0]), axis=0)
-    for table in [X] if Y is None else [X, Y]:
-        columns = np.flatnonzero(same)
-        same[columns] = np.all(table[:, columns] == X[0, columns], axis=0)
-    return same
 
 
 def duplicate_columns(names: Sequence[str], X: Array, Y: Array | None = None) -> list[Finding]:
