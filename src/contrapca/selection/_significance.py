@@ -334,7 +334,10 @@ def _split_test(
 ) -> tuple[Array, Array, Array, float]:
     """p-values (n_axes,), statistics (n_splits, n_axes), ratios of variances (n_axes,) and the noise ratio."""
     splits = draw_splits(units, n_splits, rng)
-    groups = tables.rows.map(GroupRows, tables.means, _divisors(tables, scale))
+    divisors = tables.means.map(np.ones_like)
+    if scale:
+        divisors = collect(tables, 0, scale, "lanczos").units.map(lambda units: units.scale)
+    groups = tables.rows.map(GroupRows, tables.means, divisors)
     basis = working_basis(groups, rng)
     chunks = groups.map(lambda group, own: chunk_moments(group, own, basis), splits.chunks)
     # Matrices of order 500 or less gain little from the threads of the BLAS; so each of ours takes splits of its own.
@@ -353,7 +356,8 @@ def _split_test(
         stacked = np.hstack(directions[start : batch.stop])
         coordinates = groups.map(lambda group, V=stacked: group.coordinates(V))  # type: ignore[misc]
         for k, split in enumerate(batch):
-            tests, own = splits.test_rows(split), slice(k * n_axes, (k + 1) * n_axes)
+            finds, own = splits.finds[split], slice(k * n_axes, (k + 1) * n_axes)
+            tests = splits.chunks.map(lambda chunks, finds=finds: ~finds[chunks])  # type: ignore[misc]
             tested = coordinates.map(lambda Z, test, own=own: Z[test, own], tests)  # type: ignore[misc]
             x, y = tested.map(lambda Z: np.log(np.maximum(Z.var(axis=0), TINY)))
             log_ratios[split] = x - y
@@ -364,10 +368,3 @@ def _split_test(
     noise_ratio = float(np.exp(np.mean([log_ratio for _, log_ratio in found])))
     with np.errstate(over="ignore"):  # infinite where the background does not vary at all
         return combined, statistics, np.exp(log_ratios.mean(axis=0)), noise_ratio
-
-
-def _divisors(tables: Tables, scale: str | None) -> Groups[Array]:
-    """The divisor of each feature in each group, shape (D,)."""
-    if not scale:
-        return tables.means.map(np.ones_like)
-    return collect(tables, 0, scale, "lanczos").units.map(lambda units: units.scale)

@@ -39,10 +39,6 @@ class Splits:
     finds: Flags
     within: Flags
 
-    def test_rows(self, split: int) -> Groups[Flags]:
-        """Which rows of each group test the axes of a split."""
-        return self.chunks.map(lambda chunks: ~self.finds[split][chunks])
-
 
 def draw_splits(units: Groups[Indices], n_splits: int, rng: np.random.Generator) -> Splits:
     """Random halves of the units.
