@@ -6,10 +6,10 @@ from argparse import Namespace
 
 from ..plots import save_figure
 from ..reporting import export as exported
-from ._console import Console, caution, printable
+from ._console import Console, caution
 from ._fit import fitted_model
 from ._outputs import check_outputs, staged, write_columns
-from ._report import read_for_report
+from ._report import about, read_for_report
 
 FILES = {
     "coordinates.csv": "Coordinates:",
@@ -25,24 +25,8 @@ def export(options: Namespace, console: Console) -> None:
     files = [options.output / name for name in FILES]
     check_outputs(files, force=options.force)
     options, model, inputs = read_for_report(options)
-    assert inputs.controls is not None
-    found = exported(
-        fitted_model(options, inputs, console) if model is None else model,
-        inputs.X,
-        background=inputs.Y,
-        labels=inputs.cases.labels,
-        background_labels=inputs.controls.labels,
-        label_name=options.labels,
-        row_names=inputs.cases.row_names,
-        background_row_names=inputs.controls.row_names,
-        test=not options.no_test,
-        blocks=inputs.cases.blocks,
-        background_blocks=inputs.controls.blocks,
-        title=options.title and printable(options.title),
-        code=printable(options.shell),
-        findings=inputs.findings,
-        progress=console.progress,
-    )
+    model = fitted_model(options, inputs, console) if model is None else model
+    found = exported(model, **about(options, inputs, console))
     with staged(files, force=options.force) as places:
         write_columns(places["coordinates.csv"], found.coordinates)
         write_columns(places["loadings.csv"], found.loadings)

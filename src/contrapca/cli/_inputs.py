@@ -245,11 +245,10 @@ def _adjusted(
 
 def _findings_of_values(inputs: Inputs) -> list[Finding]:
     """What the values show."""
-    groups = [inputs.cases] if inputs.controls is None else [inputs.cases, inputs.controls]
-    rows = Groups.of(*(group.values for group in groups))
+    groups = Groups.of(inputs.cases, inputs.controls)
     # Repetitions and replicates among the names of rows were looked for in the whole tables.
-    names: Groups[Any] = Groups.of(*(list(dict.fromkeys(group.row_names)) for group in groups))
-    return check_groups(rows, inputs.names, names, has_blocks=True)
+    names: Groups[Any] = groups.map(lambda group: list(dict.fromkeys(group.row_names)))
+    return check_groups(groups.map(lambda group: group.values), inputs.names, names, has_blocks=True)
 
 
 def _columns_without(options: Namespace, label: str | None, block: str | None, tables: list[DataTable]) -> set[str]:

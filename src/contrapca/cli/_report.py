@@ -38,33 +38,41 @@ def report(options: Namespace, console: Console) -> None:
         draw = getattr(model, options.uncertainty)
         draws = draw(inputs.X, background=inputs.Y, random_state=options.seed, progress=console.progress)
     with staged([options.output], force=options.force) as places:
-        assert inputs.controls is not None
         summary = write_report(
             model,
-            inputs.X,
-            background=inputs.Y,
-            labels=inputs.cases.labels,
-            background_labels=inputs.controls.labels,
+            **about(options, inputs, console),
             output=places[options.output.name],
-            row_names=inputs.cases.row_names,
-            background_row_names=inputs.controls.row_names,
-            label_name=options.labels,
             sources=[printable(source) for source in inputs.sources],
             uncertainty=draws,
-            test=not options.no_test,
-            blocks=inputs.cases.blocks,
-            background_blocks=inputs.controls.blocks,
             gammas=options.gammas,
-            title=options.title and printable(options.title),
-            code=printable(options.shell),
-            findings=inputs.findings,
-            progress=console.progress,
         )
     caution(*summary["cautions"][len(inputs.findings) :])
     remarks = [] if summary["test"] is None else summary["test"]["remarks"]
     verdict = [] if summary["verdict"] is None else [summary["verdict"], *remarks, ""]
     console.say(*verdict, *inputs.describe(), f"Report: {options.output}")
     console.summarise(summary | {"written": str(options.output)})
+
+
+def about(options: Namespace, inputs: Inputs, console: Console) -> dict[str, Any]:
+    """The arguments that `report` and `export` share."""
+    cases, controls = inputs.cases, inputs.controls
+    assert controls is not None
+    return {
+        "X": cases.values,
+        "background": controls.values,
+        "labels": cases.labels,
+        "background_labels": controls.labels,
+        "label_name": options.labels,
+        "row_names": cases.row_names,
+        "background_row_names": controls.row_names,
+        "blocks": cases.blocks,
+        "background_blocks": controls.blocks,
+        "test": not options.no_test,
+        "title": options.title and printable(options.title),
+        "code": printable(options.shell),
+        "findings": inputs.findings,
+        "progress": console.progress,
+    }
 
 
 def read_for_report(options: Namespace) -> tuple[Namespace, Any, Inputs]:
