@@ -38,19 +38,18 @@ SURE_BITS = 20.0  # equal columns or rows are chance with a probability below 2 
 SAMPLE = 500  # rows that are compared first
 
 
-def identifiers(names: Sequence[str], X: Array, Y: Array | None = None) -> list[Finding]:
+def identifiers(names: Sequence[str], tables: list[Array]) -> list[Finding]:
     """Columns that name or count the rows.
 
     By their name (id, patient), or whole numbers that go up or down row by row or of which none occurs twice, unless
     such columns are common, as in tables of counts. Missing values are left out.
     """
-    tables = [X] if Y is None else [X, Y]
-    some = X[:SAMPLE]
+    some = tables[0][:SAMPLE]
     maybe = np.flatnonzero(np.all((some == np.floor(some)) | np.isnan(some), axis=0)).tolist()
     named = {j for j, name in enumerate(names) if names_rows(name)}
     named = {j for j in named if all(_varies(column) for column in _observed(tables, j))}
     whole = [j for j in maybe if all(_is_whole(table[:, j]) for table in tables)]
-    rare = len(whole) <= max(1.0, FEW_WHOLE * X.shape[1])
+    rare = len(whole) <= max(1.0, FEW_WHOLE * len(names))
     found = sorted(named | {j for j in whole if _tells_rows_apart(names[j], _observed(tables, j), rare=rare)})
     if not found:
         return []
@@ -106,9 +105,8 @@ def _is_counted(column: Array) -> bool:
     return column.size >= MIN_COUNTED and bool(np.all(steps > 0) or np.all(steps < 0))
 
 
-def missing_codes(names: Sequence[str], X: Array, Y: Array | None = None) -> list[Finding]:
+def missing_codes(names: Sequence[str], tables: list[Array]) -> list[Finding]:
     """Numbers such as 999, -999 and -1 that stand for a missing value: far from, or below, all other values."""
-    tables = [X] if Y is None else [X, Y]
     found: dict[float, list[tuple[int, int]]] = {}  # code to columns and cells
     for j in _columns_with_codes(tables):
         column = np.concatenate([table[:, j] for table in tables])
@@ -120,8 +118,8 @@ def missing_codes(names: Sequence[str], X: Array, Y: Array | None = None) -> lis
     findings = []
     for code, places in sorted(found.items()):
         counts = [count for _, count in places]
-        least = MIN_REPEATED[code] + int(np.log10(X.shape[1]) / 2) if code in MIN_REPEATED else 1
-        repeated = max(counts) >= least or len(places) >= MANY_COLUMNS * X.shape[1]
+        least = MIN_REPEATED[code] + int(np.log10(len(names)) / 2) if code in MIN_REPEATED else 1
+        repeated = max(counts) >= least or len(places) >= MANY_COLUMNS * len(names)
         if repeated and sum(counts) >= MIN_CODED:
             shown, columns = f"{code:.0f}", [names[j] for j, _ in places]
             findings.append(
@@ -168,11 +166,12 @@ def _is_beside(column: Array, others: Array) -> bool:
     return others.size >= (1 - MAX_CODED) * column.size and abs(column.mean()) > MIN_MEAN * column.std()
 
 
-def constant_columns(names: Sequence[str], X: Array, Y: Array | None = None) -> list[Finding]:
+def constant_columns(names: Sequence[str], tables: list[Array]) -> list[Finding]:
     """Columns with one value in all rows of both tables."""
-    columns = np.flatnonzero(np.all(X[:SAMPLE] == X[0], axis=0))
-    for table in [X] if Y is None else [X, Y]:
-        columns = columns[np.all(table[:, columns] == X[0, columns], axis=0)]
+    first = tables[0][0]
+    columns = np.flatnonzero(np.all(tables[0][:SAMPLE] == first, axis=0))
+    for table in tables:
+        columns = columns[np.all(table[:, columns] == first[columns], axis=0)]
     if not columns.size:
         return []
     found = [names[j] for j in columns.tolist()]
@@ -187,13 +186,11 @@ def constant_columns(names: Sequence[str], X: Array, Y: Array | None = None) -> 
     ]
 
 
-def duplicate_columns(names: Sequence[str], X: Array, Y: Array | None = None) -> list[Finding]:
+def duplicate_columns(names: Sequence[str], tables: list[Array]) -> list[Finding]:
     """Copies of other columns, unless they hold so little information that they may be equal by chance."""
-    tables = [X] if Y is None else [X, Y]
-    D = X.shape[1]
     groups: dict[bytes, list[int]] = {}
     some = np.ascontiguousarray(np.vstack([table[:SAMPLE] for table in tables]).T)
-    for j in range(D):
+    for j in range(len(names)):
         groups.setdefault(some[j].tobytes(), []).append(j)
     pairs = [
         (members[0], j)
@@ -201,7 +198,7 @@ def duplicate_columns(names: Sequence[str], X: Array, Y: Array | None = None) ->
         for j in members[1:]
         if all(np.array_equal(table[:, members[0]], table[:, j], equal_nan=True) for table in tables)
     ]
-    sure = SURE_BITS + 2 * np.log2(D) if pairs else 0.0
+    sure = SURE_BITS + 2 * np.log2(len(names)) if pairs else 0.0
     found = [(names[i], names[j]) for i, j in pairs if sum(information(table[:, i]).sum() for table in tables) > sure]
     if not found:
         return []
@@ -225,7 +222,7 @@ def information(column: Array) -> Array:
     return -np.log2(counts / column.size)[place.reshape(column.shape)]
 
 
-def check_features(names: Sequence[str], X: Array, Y: Array | None = None) -> Iterator[Finding]:
+def check_features(names: Sequence[str], X: Array, Y: Array | None) -> Iterator[Finding]:
     """All checks of columns, one after the other."""
     for check in (identifiers, missing_codes, constant_columns, duplicate_columns):
-        yield from check(names, X, Y)
+        yield from check(names, [X] if Y is None else [X, Y])
