@@ -6,6 +6,7 @@ import contextlib
 import gzip
 import json
 import warnings
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
@@ -143,21 +144,15 @@ def _beside(path: Path, kinds: tuple[str, ...]) -> list[list[str]] | None:
         for ending in (".tsv", ".tsv.gz"):
             file = path.with_name(f"{prefix if found else ''}{kind}{ending}")
             if file.is_file():
-                return _name_lines(file)
+                with text_errors(str(file)), open_text(file) as text:
+                    return [line.rstrip("\n").split("\t") for line in text if line.strip()]
     return None
-
-
-def _name_lines(file: Path) -> list[list[str]]:
-    with text_errors(str(file)), open_text(file) as text:
-        return [line.rstrip("\n").split("\t") for line in text if line.strip()]
 
 
 def _gene_names(genes: list[list[str]]) -> list[str]:
     """Symbols (the second column), with the identifier if a symbol occurs more than once."""
     symbols = [row[1] if len(row) > 1 else row[0] for row in genes]
-    seen: dict[str, int] = {}
-    for symbol in symbols:
-        seen[symbol] = seen.get(symbol, 0) + 1
+    seen = Counter(symbols)
     return [f"{symbol} ({row[0]})" if seen[symbol] > 1 else symbol for symbol, row in zip(symbols, genes, strict=True)]
 
 

@@ -94,7 +94,7 @@ def find_separator(sample: list[str]) -> str | None:
     return best if best in sample[0] else None
 
 
-def find_decimal(rows: list[list[str]], separator: str, *, thousands: bool = False) -> Decimal:
+def find_decimal(rows: list[list[str]], separator: str, *, thousands: bool) -> Decimal:
     """A comma if it separates neither cells nor thousands and no number has a point, else a point.
 
     With thousands separators, also a comma if points are these.

@@ -41,9 +41,9 @@ def text_table(
     path: str,
     open: Callable[[], TextIO],
     *,
-    header: bool | None = None,
-    separator: str | None = None,
-    numerals: Numerals = PLAIN,
+    header: bool | None,
+    separator: str | None,
+    numerals: Numerals,
 ) -> DataTable:
     """Read a text table; its separator and whether it has a header are found unless given.
 
@@ -124,7 +124,7 @@ def write_filled(table: DataTable, file: IO[bytes], names: Sequence[str], filled
     text.detach()  # the file is the caller's to close
 
 
-def split_rows(path: str, open: Callable[[], TextIO], separator: str | None = None) -> list[list[str]]:
+def split_rows(path: str, open: Callable[[], TextIO], separator: str | None) -> list[list[str]]:
     """All rows of a text table as cells, header included; lines above the table are left out."""
     file, _ = _layout(path, open, False, separator, PLAIN)
     return [row for _, row in file.rows()]
