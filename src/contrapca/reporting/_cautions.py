@@ -35,11 +35,12 @@ def cautions(subject: Subject, summary: dict[str, Any], *, shown: bool = True) -
     shown : bool
         Whether there is a page, which may not show everything.
     """
+    uncertainty = summary["uncertainty"]
     return [
         *_about_groups(subject, summary),
         *_about_features(subject),
         *_about_components(subject, summary),
-        *_about_uncertainty(summary["uncertainty"]),
+        *([] if uncertainty is None else _about_uncertainty(uncertainty)),
         *(_about_display(subject, summary) if shown else []),
     ]
 
@@ -177,9 +178,7 @@ def _outliers(subject: Subject) -> list[Finding]:
     return found
 
 
-def _about_uncertainty(uncertainty: dict[str, Any] | None) -> list[Finding]:
-    if uncertainty is None:
-        return []
+def _about_uncertainty(uncertainty: dict[str, Any]) -> list[Finding]:
     found = []
     if uncertainty["kind"] == "gibbs" and uncertainty["power"] == 1:
         found.append(

@@ -35,27 +35,26 @@ def choose_points(subject: Subject) -> dict[str, Any]:
     chosen = replace(chosen, foreground=chosen.foreground[order])
     names = subject.row_names.map(lambda given, own: None if given is None else [given[i] for i in own], chosen)
     values = None if subject.values is None else subject.values[chosen.foreground]
-    path, turns = subject.path, subject.path.turns(subject.start)
     latents = list(subject.drawn(chosen))[::-1]
-    loadings = np.stack([path.loadings(gamma) for gamma in path.gammas]) @ turns
     return {
         "n_background": len(chosen["background"]),
         "positions": pack(np.concatenate(latents, axis=1)),
-        "loadings": pack(loadings) | {"features": path.feature_names},
+        "loadings": pack(subject.loadings) | {"features": subject.path.feature_names},
         "groups": legend,
         "rows": to_base64(np.concatenate(list(chosen)[::-1]).astype(np.uint32)),
         "names": {"foreground": names.foreground, "background": names["background"]},
         "labels": _labels(subject, chosen),
         "values": None if values is None else to_base64(values),
-        "features": _features(subject.rows, chosen, loadings),
+        "features": _features(subject.rows, chosen, subject.loadings),
     }
 
 
 def _labels(subject: Subject, chosen: Groups[npt.NDArray[np.intp]]) -> dict[str, Any] | None:
     """What the labels are, every one that occurs, and which of them each point has; None without labels."""
-    if not subject.labels:
+    given = subject.labels
+    if not given:
         return None
-    [(what, labels)] = subject.labels.items()
+    [(what, labels)] = given.items()
     texts = labels.map(lambda every, own: np.array(every)[own], chosen)
     names, codes = np.unique(np.concatenate(list(texts)[::-1]), return_inverse=True)
     return {"what": what, "names": names.tolist(), "codes": to_base64(codes.astype(np.uint16))}  # of MAX_POINTS

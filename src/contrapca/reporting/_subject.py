@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -90,6 +91,12 @@ class Subject:
         own = _as_text(self.classes, self.values)
         others = self.background_labels or [""] * self.rows["background"].shape[0]
         return {CLUSTERS if self.clustered else "label": self.rows.like([own, others])}
+
+    @cached_property
+    def loadings(self) -> Array:
+        """Loadings of all features at every gamma, rotated like the points of the picture, shape (G, D, d)."""
+        path = self.path
+        return np.stack([path.loadings(gamma) for gamma in path.gammas]) @ path.turns(self.start)
 
     def latents(self) -> Array:
         """Latents of the cases at the report's gamma, shape (n, d)."""
@@ -190,9 +197,9 @@ def _row_names(given: Sequence[str] | None, table: Any, n: int, what: str) -> li
     return list(map(str, given))
 
 
-def label_texts(labels: Any, n: int, group: str = "background") -> list[str]:
+def label_texts(labels: Any, n: int) -> list[str]:
     """The label of each row as tables have it, "" if it has none."""
-    return _as_text(*_labels(labels, n, group))
+    return _as_text(*_labels(labels, n, "background"))
 
 
 def _as_text(classes: npt.NDArray[np.str_] | None, values: Array | None) -> list[str]:

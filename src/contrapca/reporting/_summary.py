@@ -213,12 +213,11 @@ def _axis_shares(subject: Subject) -> dict[str, list[list[float] | None]]:
 
 
 def _loadings(subject: Subject) -> dict[str, Any]:
-    """The largest loadings on each axis of the scatter plot at every gamma, rotated like the points."""
-    path, turns = subject.path, subject.path.turns(subject.start)
+    """The largest loadings on each axis of the scatter plot at every gamma."""
+    path = subject.path
     used: dict[int, int] = {}  # feature to its position in the list of names
     steps = []
-    for g in range(len(path)):
-        W = path.loadings(path.gammas[g]) @ turns[g]
+    for W in subject.loadings:
         axes = [(_largest(W[:, k], TOP_FEATURES), W[:, k]) for k in range(path.n_components)]
         steps.append(
             [
