@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import time
-from typing import Any, Self
+from typing import Any
 
 QUIET_SECONDS, SECONDS_BETWEEN = 2.0, 0.1
 
@@ -14,7 +15,7 @@ def watched() -> bool:
     return sys.stderr.isatty() or "ipykernel" in sys.modules
 
 
-class Progress:
+class Progress(contextlib.AbstractContextManager["Progress"]):
     """A bar on standard error: tqdm's where it is installed, else a line of text.
 
     It appears after two seconds, on terminals and in notebooks only. It only observes: nothing depends on it.
@@ -33,9 +34,6 @@ class Progress:
         self._start = time.monotonic()
         self._next = self._start + QUIET_SECONDS
         self._bar: Any = None
-
-    def __enter__(self) -> Self:
-        return self
 
     def update(self, step: int, detail: str = "") -> None:
         """Show `step` of `total` and a detail."""
