@@ -181,66 +181,55 @@ def read_inputs(
         names, *values = align(table, other, without=without, common=options.common)
     else:
         names, values = kept if table.named else None, [table.select(kept)]
-    rows, controls = np.arange(len(table)), None
-    if other is not None:
-        controls = _group(other, values[1], names, np.arange(len(other)), label, blocks[1])
-    elif options.group is not None:
-        groups = table.as_text(options.group)
-        is_control = _controls_mask(table, groups, options.group, options.background)
-        rows, beside = np.flatnonzero(~is_control), np.flatnonzero(is_control)
-        controls = _group(table, values[0][beside], names, beside, label, blocks[0])
-    cases = _group(table, values[0] if options.group is None else values[0][rows], names, rows, label, blocks[0])
-    columns = kept if names is None or not table.named else names
     notes = [*dict.fromkeys(note for given in tables for note in given.notes), *decided]
-    if options.group is not None and len(others := np.unique(groups[rows]).tolist()) > 1:
-        notes.append(f"cases are all rows except {options.background!r}: {listed(others)}")
+    # Which table has the rows of each group, and which of its rows they are.
+    where = [(k, np.arange(len(given))) for k, given in enumerate(tables)]
+    if options.group is not None:
+        marks = table.as_text(options.group)
+        is_control = _controls_mask(table, marks, options.group, options.background)
+        where = [(0, np.flatnonzero(~is_control)), (0, np.flatnonzero(is_control))]
+        if len(others := np.unique(marks[~is_control]).tolist()) > 1:
+            notes.append(f"cases are all rows except {options.background!r}: {listed(others)}")
+    groups = [_group(tables[k], values[k], names, rows, label, blocks[k]) for k, rows in where]
+    columns = kept if names is None or not table.named else names
     if other is not None and table.named != other.named:
         notes.append(BY_PLACE)
     named = zip(tables, (sheets[0], sheets[-1]), strict=False)
     sources = [given.path if sheet is None else f"{given.path} (sheet {sheet})" for given, sheet in named]
     findings = findings_of_tables(tables, options, without)
-    if pair is not None and controls is not None:
-        check_pairs(cases.blocks, controls.blocks)
+    if pair is not None and len(groups) > 1:
+        check_pairs(groups[0].blocks, groups[1].blocks)
     if covariates:
-        places = [rows] if controls is None else [rows, np.arange(len(other)) if other is not None else beside]
-        cases, controls = _adjusted(cases, controls, tables, covariates, places)
+        groups = _adjusted(groups, [covariate_columns(tables[k], covariates, rows) for k, rows in where], table.path)
         notes.append(f"without the effect of {listed(covariates)}")
-    if controls is not None and block is None and pair is None and hasattr(options, "blocks"):
+    if len(groups) > 1 and block is None and pair is None and hasattr(options, "blocks"):
         findings += block_findings(tables)
-    inputs = Inputs(names, cases, controls, table, columns, rows, sources, notes, findings)
+    controls = groups[1] if len(groups) > 1 else None
+    inputs = Inputs(names, groups[0], controls, table, columns, where[0][1], sources, notes, findings)
     _check_values(inputs, None if features is not None else options.components)
     findings += _findings_of_values(inputs)
     caution(*inputs.cautions)
     return inputs
 
 
-def _adjusted(
-    cases: Group,
-    controls: Group | None,
-    tables: list[DataTable],
-    names: list[str],
-    places: list[npt.NDArray[np.intp]],
-) -> tuple[Group, Group | None]:
-    """Both groups without the effect of covariates; `places` are the rows of each group in its file."""
-    groups = [cases] if controls is None else [cases, controls]
+def _adjusted(groups: list[Group], beside: list[Any], path: str) -> list[Group]:
+    """The groups without the effect of the covariates `beside` their rows."""
     if any(is_sparse(group.values) for group in groups):
         raise ValueError(
-            f"--covariates: {tables[0].path!r} is sparse, and what covariates leave of it is dense: store the genes "
-            "that you use as a dense table, or regress the covariates out first."
+            f"--covariates: {path!r} is sparse, and what covariates leave of it is dense: store the genes that you use "
+            "as a dense table, or regress the covariates out first."
         )
-    given = [np.asarray(group.values) for group in groups]
-    beside = [covariate_columns(tables[min(k, len(tables) - 1)], names, own) for k, own in enumerate(places)]
-    if controls is None:
-        values = [regress_out(given[0], covariates=beside[0])]
-    else:
+    X, *others = (np.asarray(group.values) for group in groups)
+    if others:
         own = {"covariates": beside[0], "background_covariates": beside[1]}
-        values = list(regress_out(given[0], background=given[1], **own))
-    features = getattr(cases.values, "columns", None)
-    found = [
+        values = list(regress_out(X, background=others[0], **own))
+    else:
+        values = [regress_out(X, covariates=beside[0])]
+    features = getattr(groups[0].values, "columns", None)
+    return [
         replace(group, values=with_names(np.asarray(table), features), covariates=own, as_read=group.values)
         for group, table, own in zip(groups, values, beside, strict=True)
     ]
-    return found[0], None if controls is None else found[1]
 
 
 def _findings_of_values(inputs: Inputs) -> list[Finding]:
@@ -278,6 +267,7 @@ def _group(
     if label is not None and label in table.columns:
         labels = _labels(table.as_text(label))[rows]
     own = None if blocks is None else blocks[rows]
+    values = values if len(rows) == len(table) else values[rows]  # no copy of all rows
     return Group(with_names(values, names), [all_names[i] for i in rows], labels, own)
 
 
