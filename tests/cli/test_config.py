@@ -12,7 +12,7 @@ import pytest
 from conftest import skip
 from contrapca import exceptions
 from contrapca._util.text import as_command
-from contrapca.cli._parser import EXAMPLES, commands_of, make_parser
+from contrapca.cli._parser import EXAMPLES, make_parser
 from contrapca.cli._words import in_command_words
 from csvfiles import read_csv, write_csv
 
@@ -78,7 +78,7 @@ def test_help_without_arguments(run):
 
 def test_every_help_has_examples_that_parse(run):
     parser = make_parser()
-    commands = commands_of(parser)
+    commands = parser.commands
     assert EXAMPLES.keys() == {"", *commands}
     for name in commands:
         assert "examples:\n  contrapca" in run(name, "--help").out or name == "completion"
@@ -108,7 +108,7 @@ def test_completion_of_bash(run, tmp_path):
 @pytest.mark.parametrize("shell", ["zsh", "fish", "powershell"])
 def test_completion_of_other_shells(run, shell):
     script = run("completion", shell).out
-    for name, command in commands_of(make_parser()).items():
+    for name, command in make_parser().commands.items():
         assert name in script
         for option in command._option_string_actions:
             if option.startswith("--"):

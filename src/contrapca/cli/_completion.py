@@ -2,24 +2,24 @@
 
 from __future__ import annotations
 
-import argparse
 from argparse import Namespace
+from collections.abc import Mapping
 
 from ._console import Console
-from ._parser import commands_of, make_parser
+from ._parser import Parser, make_parser
 
 
 def completion(options: Namespace, console: Console) -> None:
     """Print the script."""
     write = {"bash": _bash, "zsh": _zsh, "fish": _fish, "powershell": _powershell}[options.for_shell]
-    print(write(commands_of(make_parser())))
+    print(write(make_parser().commands))
 
 
-def _options(command: argparse.ArgumentParser) -> list[str]:
+def _options(command: Parser) -> list[str]:
     return sorted(name for name in command._option_string_actions if name.startswith("--"))
 
 
-def _choices(command: argparse.ArgumentParser) -> dict[str, list[str]]:
+def _choices(command: Parser) -> dict[str, list[str]]:
     """Values of the options that have a few."""
     return {
         name: list(action.choices)
@@ -29,7 +29,7 @@ def _choices(command: argparse.ArgumentParser) -> dict[str, list[str]]:
     }
 
 
-def _bash(commands: dict[str, argparse.ArgumentParser]) -> str:
+def _bash(commands: Mapping[str, Parser]) -> str:
     cases = []
     for name, command in commands.items():
         for option, choices in _choices(command).items():
@@ -51,11 +51,11 @@ def _bash(commands: dict[str, argparse.ArgumentParser]) -> str:
     )
 
 
-def _zsh(commands: dict[str, argparse.ArgumentParser]) -> str:
+def _zsh(commands: Mapping[str, Parser]) -> str:
     return f"autoload -U +X bashcompinit && bashcompinit\n{_bash(commands)}"
 
 
-def _fish(commands: dict[str, argparse.ArgumentParser]) -> str:
+def _fish(commands: Mapping[str, Parser]) -> str:
     lines = [f"complete -c contrapca -n __fish_use_subcommand -f -a '{' '.join(commands)}'"]
     for name, command in commands.items():
         when = f"complete -c contrapca -n '__fish_seen_subcommand_from {name}'"
@@ -68,7 +68,7 @@ def _fish(commands: dict[str, argparse.ArgumentParser]) -> str:
     return "\n".join(lines)
 
 
-def _powershell(commands: dict[str, argparse.ArgumentParser]) -> str:
+def _powershell(commands: Mapping[str, Parser]) -> str:
     quoted = {name: ", ".join(f"'{option}'" for option in _options(command)) for name, command in commands.items()}
     table = "; ".join(f"'{name}' = @({options})" for name, options in quoted.items())
     return "\n".join(

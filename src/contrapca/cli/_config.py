@@ -13,15 +13,15 @@ from typing import Any, NoReturn
 
 from .._util.text import did_you_mean
 from .._version import __version__
-from ._parser import commands_of
+from ._parser import Parser
 
 NOT_SAVED = {"command", "config", "save_config", "shell", "debug", "force", "quiet", "json"}
 
 
-def parse(parser: argparse.ArgumentParser, given: list[str]) -> argparse.Namespace:
+def parse(parser: Parser, given: list[str]) -> argparse.Namespace:
     """The options of the command line; those of the file that --config names come before, so that they give way."""
     place = next((k for k, word in enumerate(given) if word == "--config" or word.startswith("--config=")), None)
-    command = commands_of(parser).get(given[0])
+    command = parser.commands.get(given[0])
     words, cases = given, None
     if place is not None and command is not None and "--config" in command._option_string_actions:
         name = given[place].partition("=")[2] or (given[place + 1] if place + 1 < len(given) else "")
@@ -37,7 +37,7 @@ def parse(parser: argparse.ArgumentParser, given: list[str]) -> argparse.Namespa
     return options
 
 
-def _read(command: argparse.ArgumentParser, path: Path, name: str) -> dict[str, Any]:
+def _read(command: Parser, path: Path, name: str) -> dict[str, Any]:
     """The options in a file, checked to be those of a command."""
     try:
         facts = tomllib.loads(path.read_text(encoding="utf-8"))
@@ -62,12 +62,12 @@ def _refuse(message: str) -> NoReturn:
     sys.exit(2)
 
 
-def _actions(command: argparse.ArgumentParser) -> dict[str, argparse.Action]:
+def _actions(command: Parser) -> dict[str, argparse.Action]:
     """The options of a command by the name that a file gives them: header stands for --header and --no-header."""
     return {action.dest.replace("_", "-"): action for action in command._actions if action.dest != "help"}
 
 
-def _words(command: argparse.ArgumentParser, facts: dict[str, Any]) -> list[str]:
+def _words(command: Parser, facts: dict[str, Any]) -> list[str]:
     """Options as they would be written on the command line."""
     words = []
     for key, value in facts.items():

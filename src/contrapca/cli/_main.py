@@ -17,7 +17,7 @@ from ..exceptions import SolverError, TableWarning
 from ._config import parse, saved
 from ._console import Console
 from ._imports import quick_imports
-from ._parser import commands_of, make_parser
+from ._parser import make_parser
 from ._words import in_command_words
 
 GOOD, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
@@ -59,7 +59,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         parser.print_help()
         return GOOD
     if given[0] in NEED_MORE and len(given) == 1:
-        commands_of(parser)[given[0]].print_help(sys.stderr)
+        parser.commands[given[0]].print_help(sys.stderr)
         return BAD_INPUT
     options = parse(parser, given)
     options.shell = as_command(["contrapca", *given])

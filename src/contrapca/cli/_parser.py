@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import re
 import sys
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, NoReturn
 
@@ -242,7 +243,15 @@ TALK: list[Option] = [
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line."""
+    """A parser whose errors are one line.
+
+    Attributes
+    ----------
+    commands : dict from name to Parser
+        The parsers of the commands; empty for that of a command.
+    """
+
+    commands: Mapping[str, Parser] = {}
 
     def error(self, message: str) -> NoReturn:
         """Print the message, with what may have been meant, and leave."""
@@ -258,17 +267,11 @@ class Parser(argparse.ArgumentParser):
             return ""
         known = [name for action in self._actions for name in (*action.option_strings, *(action.choices or ()))]
         # Options of a command that the main parser does not know are looked for among all of them.
-        known += [name for parser in commands_of(self).values() for name in parser._option_string_actions]
+        known += [name for parser in self.commands.values() for name in parser._option_string_actions]
         return did_you_mean(unknown[1] or unknown[2], known)
 
 
-def commands_of(parser: argparse.ArgumentParser) -> dict[str, argparse.ArgumentParser]:
-    """The parsers of the commands, by name."""
-    found = [action.choices for action in parser._actions if isinstance(action, argparse._SubParsersAction)]
-    return dict(found[0]) if found else {}
-
-
-def make_parser() -> argparse.ArgumentParser:
+def make_parser() -> Parser:
     """The parser of all commands."""
     layout: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
     parser = Parser(
@@ -280,6 +283,7 @@ def make_parser() -> argparse.ArgumentParser:
     )
     parser.add_argument("--version", action="version", version=f"contrapca {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
+    parser.commands = commands.choices
     for name, (help, description, options) in COMMANDS.items():
         command = commands.add_parser(name, help=help, description=description, epilog=_epilog(name), **layout)
         for option in (*TALK, *options):
