@@ -157,15 +157,14 @@ def _download(source: Source, url: str, folder: str, name: str) -> Path:
     if sys.stderr.isatty():
         print(f"Downloading {url}", file=sys.stderr)
     try:
-        return fetch_file(url, folder, name, n_retries=RETRIES, delay=DELAY)
+        return fetch_file(url, folder, name)
     except (OSError, http.client.HTTPException, ValueError) as error:
         raise DatasetError(_not_found(source, f"{url} could not be downloaded ({error})")) from error
 
 
-def fetch_file(url: str, folder: str, name: str, *, n_retries: int, delay: float) -> Path:
+def fetch_file(url: str, folder: str, name: str) -> Path:
     """Download a file, up to a size that none of ours has; what fails is tried again, but for too large a file."""
-    target = Path(folder) / name
-    left = n_retries
+    target, left = Path(folder) / name, RETRIES
     while True:
         try:
             with urllib.request.urlopen(url, timeout=TIMEOUT) as answer, target.open("wb") as file:
@@ -175,7 +174,7 @@ def fetch_file(url: str, folder: str, name: str, *, n_retries: int, delay: float
             if not left:
                 raise
             left -= 1
-            time.sleep(delay)
+            time.sleep(DELAY)
 
 
 def _copy(answer: Any, file: IO[bytes]) -> None:

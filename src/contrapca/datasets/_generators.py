@@ -10,6 +10,7 @@ from sklearn.utils import Bunch
 from .._checks import check_option, generator
 from .._util.arrays import Array
 from .._util.suggest import suggesting
+from .._util.text import default_names
 from ..gaussian import LatentGaussian
 
 
@@ -61,7 +62,7 @@ def make_hidden_clusters(
         foreground=rows(n_foreground) + centres,
         background=rows(n_background),
         labels=labels,
-        feature_names=[f"x{j}" for j in range(n_features)],
+        feature_names=default_names(n_features),
         plane=plane,
         description="Four clusters of cases, hidden under variation that cases and controls share.",
     )
@@ -169,7 +170,7 @@ def make_two_ppca(
         background=models[1].sample(n_background, rng),
         foreground_model=models[0],
         background_model=models[1],
-        feature_names=[f"x{j}" for j in range(n_features)],
+        feature_names=default_names(n_features),
         description=f"Two PPCA models with {n_components} components each, one for cases and one for controls.",
     )
 

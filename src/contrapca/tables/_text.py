@@ -15,7 +15,7 @@ import numpy as np
 
 from .._util.arrays import Array
 from .._util.optional import require
-from .._util.text import plural
+from .._util.text import default_names, plural
 from ..exceptions import TableFileError
 from ._data import DataTable, check_distinct, without_empty
 from ._layout import (
@@ -159,7 +159,7 @@ def _layout(
         header = find_header(path, rows, numerals)
     if header and len(rows) == 1:
         raise TableFileError(f"{path!r} has a header but no rows.")
-    columns = column_names(rows) if header else [f"x{j}" for j in range(len(rows[0]))]
+    columns = column_names(rows) if header else default_names(len(rows[0]))
     if header and rows[0][0].startswith(COMMENT) and columns[0].startswith(COMMENT):  # a header that begins with #
         columns[0] = columns[0].removeprefix(COMMENT).strip()
     check_distinct(path, [column for column in columns if column])
