@@ -75,6 +75,10 @@ EXAMPLES = {
         "contrapca completion powershell | Out-String | Invoke-Expression  (in $PROFILE)",
     ],
 }
+EPILOGS = {
+    command: "\n".join(["examples:", *(f"  {example}" for example in examples), "", EXIT_CODES])
+    for command, examples in EXAMPLES.items()
+}
 SHELLS = ("bash", "zsh", "fish", "powershell")
 
 
@@ -278,14 +282,14 @@ def make_parser() -> Parser:
         prog="contrapca",
         description="What varies in the cases but not in the controls: contrastive dimension reduction of tables, rows "
         "being samples.",
-        epilog=_epilog(""),
+        epilog=EPILOGS[""],
         **layout,
     )
     parser.add_argument("--version", action="version", version=f"contrapca {__version__}")
     commands = parser.add_subparsers(dest="command", required=True, metavar="command")
     parser.commands = commands.choices
     for name, (help, description, options) in COMMANDS.items():
-        command = commands.add_parser(name, help=help, description=description, epilog=_epilog(name), **layout)
+        command = commands.add_parser(name, help=help, description=description, epilog=EPILOGS[name], **layout)
         for option in (*TALK, *options):
             if callable(option):
                 option(command)
@@ -293,7 +297,3 @@ def make_parser() -> Parser:
                 names, settings = option
                 command.add_argument(*names.split(), **settings)
     return parser
-
-
-def _epilog(command: str) -> str:
-    return "\n".join(["examples:", *(f"  {example}" for example in EXAMPLES[command]), "", EXIT_CODES])
