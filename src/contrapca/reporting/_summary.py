@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from .._util.arrays import Array, Rows
+from .._util.arrays import Array
 from .._util.labels import NO_LABEL
 from .._util.text import natural_order
 from .._version import __version__
@@ -109,26 +109,23 @@ def _on_unseen_rows(subject: Subject, blocks: tuple[Any, Any]) -> HeldOutContras
 
 
 def _data(subject: Subject, sources: Sequence[str]) -> dict[str, Any]:
-    incomplete, rows = subject.tables.incomplete, subject.rows
-    labels = None
+    groups, labels = {}, None
+    for name in subject.rows.names:
+        rows = subject.rows[name]
+        missing = np.isnan(rows).sum(axis=1) if subject.tables.incomplete else np.zeros(1)
+        counts = {"missing_values": int(missing.sum()), "incomplete_rows": int(np.sum(missing > 0))}
+        groups[name] = {"rows": rows.shape[0]} | counts
     if subject.classes is not None:
-        names, counts = np.unique(subject.classes, return_counts=True)
-        order = natural_order(names.tolist())
-        labels = {str(names[k]) or NO_LABEL: int(counts[k]) for k in order}
+        names, sizes = np.unique(subject.classes, return_counts=True)
+        labels = {str(names[k]) or NO_LABEL: int(sizes[k]) for k in natural_order(names.tolist())}
     return {
         "sources": list(map(str, sources)),
-        "foreground": _group(rows.foreground, incomplete),
-        "background": _group(rows["background"], incomplete),
+        **groups,
         "features": subject.tables.n_features,
         "label_name": subject.label_name,
         "labels": labels,
         "labels_are_clusters": subject.clustered,
     }
-
-
-def _group(rows: Rows, incomplete: bool) -> dict[str, int]:
-    missing = np.isnan(rows).sum(axis=1) if incomplete else np.zeros(1)
-    return {"rows": rows.shape[0], "missing_values": int(missing.sum()), "incomplete_rows": int(np.sum(missing > 0))}
 
 
 def _model(subject: Subject) -> dict[str, Any]:
