@@ -22,7 +22,7 @@ def listed(names: Sequence[Any], limit: int = MAX_LISTED) -> str:
     return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
-def in_words(parts: Iterable[Any]) -> str:
+def joined(parts: Iterable[Any]) -> str:
     """Parts of a sentence, the last after "and": 1, 2 and 3."""
     *others, last = map(str, parts)
     return f"{', '.join(others)} and {last}" if others else last

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._util.text import in_words
+from .._util.text import joined
 from ..fitting import AUTO_FRACTION, SHARED_RATIO, looks_swapped
 from ..paths import ContrastPath
 from ..sanity import Finding, both
@@ -113,7 +113,7 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> Iterator[Fin
         times = ", ".join(f"{ratios[k]:.2g}" for k in shared[:3]) + ", ..." * (len(shared) > 3)
         yield both(
             "shared",
-            f"Component{'s' * many} {in_words(k + 1 for k in shared)} var{'y' if many else 'ies'} hardly more in the "
+            f"Component{'s' * many} {joined(k + 1 for k in shared)} var{'y' if many else 'ies'} hardly more in the "
             f"cases than in the controls, or even less ({times} times as much), and may be something both share.",
             _way_out(subject),
         )

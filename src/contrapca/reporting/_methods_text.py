@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._util.text import format_gamma, in_words, plural
+from .._util.text import format_gamma, joined, plural
 from ..methods import ridge_of_strength
 
 SOURCES = {
@@ -97,7 +97,7 @@ def methods_paragraph(summary: dict[str, Any]) -> str:
         )
     ratios = [entry["held_out_ratio"] for entry in summary["components"]]
     if None not in ratios:
-        times, names = in_words(f"{ratio:.2f}" for ratio in ratios), in_words(range(1, len(ratios) + 1))
+        times, names = joined(f"{ratio:.2f}" for ratio in ratios), joined(range(1, len(ratios) + 1))
         where = "component 1" if len(ratios) == 1 else f"components {names}, respectively"
         sentences.append(f"On held-out rows, the cases' variance was {times} times that of the controls along {where}.")
     if uncertainty is not None:
