@@ -43,8 +43,13 @@ def _gamma(text: str) -> float | str:
 
 # ---------------------------------------------------------------------- options
 
-# The names of an option and what argparse needs to know of it; or a function that adds several.
-Option = tuple[str, dict[str, Any]] | Callable[[argparse.ArgumentParser], None]
+# What adds an option, or several, to the parser of a command.
+Option = Callable[[argparse.ArgumentParser], object]
+
+
+def option(*names: str, **settings: Any) -> Option:
+    """One option, as argparse describes it; commands share them."""
+    return lambda parser: parser.add_argument(*names, **settings)
 
 
 def add_reading(parser: argparse.ArgumentParser) -> None:
@@ -69,75 +74,55 @@ def add_reading(parser: argparse.ArgumentParser) -> None:
     header.add_argument("--no-header", dest="header", action="store_false", help="the first line contains values")
 
 
-GROUPS: list[Option] = [
-    ("cases", {"type": Path, "nargs": "?", "help": f"the cases, or both groups with --group ({FORMATS})"}),
-    (
-        "--background",
-        {"metavar": "FILE_OR_VALUE", "help": "controls table; with --group, the value that marks controls"},
-    ),
-    ("--group", {"metavar": "COLUMN", "help": "column that marks cases and controls of one table"}),
+GROUPS = [
+    option("cases", type=Path, nargs="?", help=f"the cases, or both groups with --group ({FORMATS})"),
+    option("--background", metavar="FILE_OR_VALUE", help="controls table; with --group, the value that marks controls"),
+    option("--group", metavar="COLUMN", help="column that marks cases and controls of one table"),
 ]
-LABELS: Option = ("--labels", {"metavar": "COLUMN", "help": "column to show with the results; not a feature"})
-BLOCKS: list[Option] = [
-    (
+LABELS = option("--labels", metavar="COLUMN", help="column to show with the results; not a feature")
+BLOCKS = [
+    option(
         "--blocks",
-        {
-            "metavar": "COLUMN",
-            "help": "column with the donor, animal or plate of each row; not a feature. Rows of one block stay "
-            "together, and the same name in both groups is the same block",
-        },
+        metavar="COLUMN",
+        help="column with the donor, animal or plate of each row; not a feature. Rows of one block stay "
+        "together, and the same name in both groups is the same block",
     ),
-    (
+    option(
         "--pairs",
-        {
-            "metavar": "COLUMN",
-            "help": "column with the pair of each row, such as a donor before and after treatment: like --blocks, and "
-            "every name must be in both groups",
-        },
+        metavar="COLUMN",
+        help="column with the pair of each row, such as a donor before and after treatment: like --blocks, and "
+        "every name must be in both groups",
     ),
-    (
+    option(
         "--covariates",
-        {
-            "nargs": "+",
-            "action": "extend",
-            "metavar": "COLUMN",
-            "help": "columns such as age and sex (or age,sex), numbers or text; not features. Their effect is taken "
-            "out of both groups",
-        },
+        nargs="+",
+        action="extend",
+        metavar="COLUMN",
+        help="columns such as age and sex (or age,sex), numbers or text; not features. Their effect is taken "
+        "out of both groups",
     ),
 ]
 FILES: list[Option] = [
-    (
-        "--ignore",
-        {"nargs": "+", "action": "extend", "default": [], "metavar": "COLUMN", "help": "columns to leave out"},
-    ),
-    ("--common", {"action": "store_true", "help": "use only the columns that both tables have"}),
-    (
+    option("--ignore", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns to leave out"),
+    option("--common", action="store_true", help="use only the columns that both tables have"),
+    option(
         "--sheet",
-        {
-            "action": "append",
-            "metavar": "NAME",
-            "help": "sheet of an Excel file (default: the first); give it twice for different sheets of cases and "
-            "controls",
-        },
+        action="append",
+        metavar="NAME",
+        help="sheet of an Excel file (default: the first); give it twice for different sheets of cases and controls",
     ),
-    ("--layer", {"metavar": "NAME", "help": "layer of an h5ad file (default: X)"}),
-    (
+    option("--layer", metavar="NAME", help="layer of an h5ad file (default: X)"),
+    option(
         "--mask",
-        {
-            "metavar": "COLUMN",
-            "help": "column of var of an h5ad file: which genes to use, or none for all (default: highly_variable, "
-            "if any)",
-        },
+        metavar="COLUMN",
+        help="column of var of an h5ad file: which genes to use, or none for all (default: highly_variable, if any)",
     ),
     add_reading,
-    (
-        "--config",
-        {"type": Path, "metavar": "FILE", "help": "read options from a TOML file; the command line overrides them"},
+    option(
+        "--config", type=Path, metavar="FILE", help="read options from a TOML file; the command line overrides them"
     ),
-    (
-        "--save-config",
-        {"type": Path, "metavar": "FILE", "help": "write the options of this run to a TOML file for --config"},
+    option(
+        "--save-config", type=Path, metavar="FILE", help="write the options of this run to a TOML file for --config"
     ),
 ]
 METHOD = {
@@ -163,39 +148,28 @@ SCALE = {
     "help": f"divide features by their standard deviation in each group, or within groups (default: "
     f"{SETTINGS['scale']})",
 }
-NO_TEST: Option = ("--no-test", {"action": "store_true", "help": "skip the test against chance"})
+NO_TEST = option("--no-test", action="store_true", help="skip the test against chance")
 # Tables, and a model to fit or a saved one. With that it matters whether settings were given, so they have no default.
-CONTRAST: list[Option] = [
+CONTRAST = [
     *GROUPS,
     LABELS,
     *BLOCKS,
     *FILES,
-    ("--method", METHOD | {"default": None}),
-    ("--components", COMPONENTS | {"default": None}),
-    ("--gamma", GAMMA | {"default": None}),
-    ("--scale", SCALE | {"default": None}),
+    option("--method", **METHOD | {"default": None}),
+    option("--components", **COMPONENTS | {"default": None}),
+    option("--gamma", **GAMMA | {"default": None}),
+    option("--scale", **SCALE | {"default": None}),
     NO_TEST,
-    (
-        "--model",
-        {"type": Path, "metavar": "FILE", "help": "a saved model (or path) of these tables, in place of fitting one"},
+    option(
+        "--model", type=Path, metavar="FILE", help="a saved model (or path) of these tables, in place of fitting one"
     ),
 ]
-GAMMAS: Option = (
-    "--gammas",
-    {"type": several, "metavar": "NUMBER", "help": "how many values of gamma (default: 40; 20 with missing values)"},
+GAMMAS = option(
+    "--gammas", type=several, metavar="NUMBER", help="how many values of gamma (default: 40; 20 with missing values)"
 )
-MODEL: Option = ("model", {"type": Path, "help": "a file that contrapca saved (model.npz)"})
-SEED: Option = (
-    "--seed",
-    {"type": seed, "default": 0, "metavar": "NUMBER", "help": "random seed (default: %(default)s)"},
-)
-FORCE: Option = ("--force", {"action": "store_true", "help": "overwrite existing files"})
+MODEL = option("model", type=Path, help="a file that contrapca saved (model.npz)")
+SEED = option("--seed", type=seed, default=0, metavar="NUMBER", help="random seed (default: %(default)s)")
+FORCE = option("--force", action="store_true", help="overwrite existing files")
 OUTPUT = {"type": Path, "required": True}
-FOLDER: list[Option] = [
-    ("-o --output", OUTPUT | {"metavar": "FOLDER", "help": "output folder (created if missing)"}),
-    FORCE,
-]
-TABLE: list[Option] = [
-    ("-o --output", OUTPUT | {"metavar": "FILE", "help": "the table to be written (.csv or .tsv)"}),
-    FORCE,
-]
+FOLDER = [option("-o", "--output", **OUTPUT, metavar="FOLDER", help="output folder (created if missing)"), FORCE]
+TABLE = [option("-o", "--output", **OUTPUT, metavar="FILE", help="the table to be written (.csv or .tsv)"), FORCE]

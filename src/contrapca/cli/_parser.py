@@ -34,6 +34,7 @@ from ._options import (
     add_reading,
     count,
     number,
+    option,
 )
 
 EXIT_CODES = "Exit codes: 0 done, 2 something given cannot be used, 1 a bug, 130 stopped by Ctrl-C."
@@ -92,16 +93,14 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
             *GROUPS,
             *BLOCKS,
             *FILES,
-            ("--components", {"type": count, "metavar": "NUMBER", "help": "dimensions to test at most (default: 10)"}),
-            (
+            option("--components", type=count, metavar="NUMBER", help="dimensions to test at most (default: 10)"),
+            option(
                 "--method",
-                {
-                    "choices": ["split", "permutation"],
-                    "default": "split",
-                    "help": "permutation is the test of version 0.1, for comparison (default: %(default)s)",
-                },
+                choices=["split", "permutation"],
+                default="split",
+                help="permutation is the test of version 0.1, for comparison (default: %(default)s)",
             ),
-            ("--scale", SCALE),
+            option("--scale", **SCALE),
             SEED,
         ],
     ),
@@ -114,10 +113,10 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
             LABELS,
             *BLOCKS,
             *FILES,
-            ("--method", METHOD | {"choices": ["contrapca", "pcpca", "cpca", "ppca"]}),
-            ("--components", COMPONENTS),
-            ("--gamma", GAMMA),
-            ("--scale", SCALE),
+            option("--method", **METHOD | {"choices": ["contrapca", "pcpca", "cpca", "ppca"]}),
+            option("--components", **COMPONENTS),
+            option("--gamma", **GAMMA),
+            option("--scale", **SCALE),
             NO_TEST,
             SEED,
             *FOLDER,
@@ -128,16 +127,14 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         "Apply a saved model to the rows of a table. Columns are matched by name; extra ones are ignored.",
         [
             MODEL,
-            ("table", {"type": Path, "help": f"the rows ({FORMATS})"}),
-            (
+            option("table", type=Path, help=f"the rows ({FORMATS})"),
+            option(
                 "--center",
-                {
-                    "choices": ["foreground", "background"],
-                    "default": "foreground",
-                    "help": "center the rows as cases or as controls (default: %(default)s)",
-                },
+                choices=["foreground", "background"],
+                default="foreground",
+                help="center the rows as cases or as controls (default: %(default)s)",
             ),
-            ("--sheet", {"metavar": "NAME", "help": "sheet of an Excel file (default: the first)"}),
+            option("--sheet", metavar="NAME", help="sheet of an Excel file (default: the first)"),
             add_reading,
             *TABLE,
         ],
@@ -149,23 +146,20 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         [
             *GROUPS,
             *FILES,
-            ("--components", COMPONENTS),
-            (
+            option("--components", **COMPONENTS),
+            option(
                 "--gamma",
-                {
-                    "type": number,
-                    "metavar": "NUMBER",
-                    "help": "strength of the contrast (default: half of what these tables allow at most)",
-                },
+                type=number,
+                metavar="NUMBER",
+                help="strength of the contrast (default: half of what these tables allow at most)",
             ),
-            (
-                "-o --output",
-                OUTPUT
-                | {
-                    "metavar": "FILE",
-                    "help": "the table to be written (.csv, .tsv or .npy; of a text table in its own format, also .txt "
-                    "and with .gz)",
-                },
+            option(
+                "-o",
+                "--output",
+                **OUTPUT,
+                metavar="FILE",
+                help="the table to be written (.csv, .tsv or .npy; of a text table in its own format, also .txt "
+                "and with .gz)",
             ),
             FORCE,
         ],
@@ -174,7 +168,15 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         "contrast at many strengths",
         "Contrast cases and controls at many values of gamma. Writes path.npz and path.csv (one line for each gamma) "
         "into a folder, and names the gammas whose results differ most.",
-        [*GROUPS, *FILES, ("--method", METHOD), ("--components", COMPONENTS), ("--scale", SCALE), GAMMAS, *FOLDER],
+        [
+            *GROUPS,
+            *FILES,
+            option("--method", **METHOD),
+            option("--components", **COMPONENTS),
+            option("--scale", **SCALE),
+            GAMMAS,
+            *FOLDER,
+        ],
     ),
     "report": (
         "one HTML page about cases and controls",
@@ -183,17 +185,15 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         [
             *CONTRAST,
             GAMMAS,
-            (
+            option(
                 "--uncertainty",
-                {
-                    "choices": ["none", "bootstrap", "posterior"],
-                    "default": "none",
-                    "help": "intervals of the loadings (default: %(default)s)",
-                },
+                choices=["none", "bootstrap", "posterior"],
+                default="none",
+                help="intervals of the loadings (default: %(default)s)",
             ),
-            ("--title", {"metavar": "TEXT", "help": "page title"}),
+            option("--title", metavar="TEXT", help="page title"),
             SEED,
-            ("-o --output", OUTPUT | {"metavar": "FILE", "help": "the page to be written (.html)"}),
+            option("-o", "--output", **OUTPUT, metavar="FILE", help="the page to be written (.html)"),
             FORCE,
         ],
     ),
@@ -201,14 +201,14 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         "what a report offers to save, as files",
         "Contrast cases and controls, and write coordinates.csv (every row), loadings.csv (every feature), figure.png "
         "and figure.svg, and methods.txt (a paragraph for a paper, and what to cite) into a folder.",
-        [*CONTRAST, ("--title", {"metavar": "TEXT", "help": "title of the figure"}), SEED, *FOLDER],
+        [*CONTRAST, option("--title", metavar="TEXT", help="title of the figure"), SEED, *FOLDER],
     ),
     "sample": (
         "new rows from a saved model",
         "Draw rows from the model's distribution of cases. For realistic rows fit with at most half gamma's limit.",
         [
             MODEL,
-            ("-n", {"type": count, "default": 100, "metavar": "NUMBER", "help": "how many (default: %(default)s)"}),
+            option("-n", type=count, default=100, metavar="NUMBER", help="how many (default: %(default)s)"),
             SEED,
             *TABLE,
         ],
@@ -219,14 +219,14 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         "picture and a report.",
         [
             SEED,
-            (
-                "-o --output --out",
-                {
-                    "type": Path,
-                    "default": Path("contrapca-demo"),
-                    "metavar": "FOLDER",
-                    "help": "folder for the results (default: %(default)s)",
-                },
+            option(
+                "-o",
+                "--output",
+                "--out",
+                type=Path,
+                default=Path("contrapca-demo"),
+                metavar="FOLDER",
+                help="folder for the results (default: %(default)s)",
             ),
             FORCE,
         ],
@@ -235,14 +235,14 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     "completion": (
         "completion for your shell",
         "Print a script that completes commands and options.",
-        [("for_shell", {"metavar": "shell", "choices": SHELLS, "help": ", ".join(SHELLS)})],
+        [option("for_shell", metavar="shell", choices=SHELLS, help=", ".join(SHELLS))],
     ),
 }
 # Of every command.
-TALK: list[Option] = [
-    ("--quiet", {"action": "store_true", "help": "print errors and warnings only"}),
-    ("--json", {"action": "store_true", "help": "print the summary as JSON, and nothing else"}),
-    ("--debug", {"action": "store_true", "help": "show where in the program an error arose"}),
+TALK = [
+    option("--quiet", action="store_true", help="print errors and warnings only"),
+    option("--json", action="store_true", help="print the summary as JSON, and nothing else"),
+    option("--debug", action="store_true", help="show where in the program an error arose"),
 ]
 
 
@@ -290,10 +290,6 @@ def make_parser() -> Parser:
     parser.commands = commands.choices
     for name, (help, description, options) in COMMANDS.items():
         command = commands.add_parser(name, help=help, description=description, epilog=EPILOGS[name], **layout)
-        for option in (*TALK, *options):
-            if callable(option):
-                option(command)
-            else:
-                names, settings = option
-                command.add_argument(*names.split(), **settings)
+        for add in (*TALK, *options):
+            add(command)
     return parser
