@@ -14,7 +14,7 @@ from ._console import Console, caution
 from ._describe import model_summary
 from ._inputs import Group, Inputs, read_inputs
 from ._outputs import check_outputs, staged, write_columns
-from ._verdict import scale_of, verdict_lines, verdict_of, verdict_summary
+from ._verdict import scale_of, verdict_lines, verdict_of
 
 METHODS = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
 FILES = ("model.npz", "latents.csv", "loadings.csv")
@@ -42,7 +42,7 @@ def fit(options: Namespace, console: Console) -> None:
     console.say(*(f"{what:<9} {file}" for what, file in zip(("Model:", "Latents:", "Loadings:"), files, strict=True)))
     written = {file.stem: str(file) for file in files}
     found = {"inputs": inputs.summary(), "model": model_summary(model), "cautions": cautions, "written": written}
-    console.summarise(verdict_summary(verdict) | found)
+    console.summarise(verdict | found)
 
 
 def _cautions(model: Any, inputs: Inputs, options: Namespace) -> list[str]:

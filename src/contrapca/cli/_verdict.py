@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import contrast_test
 from ..groups import split_groups
-from ..selection import Verdict, verdict_on
+from ..selection import verdict_on
 from ._console import Console
 from ._describe import records
 from ._inputs import Inputs, read_inputs
@@ -43,12 +43,12 @@ def scale_of(options: Namespace) -> str | None:
     return None if options.scale == "none" else options.scale
 
 
-def verdict_of(options: Namespace, inputs: Inputs, console: Console) -> Verdict | None:
-    """The verdict on the components that a command shows; None without controls, or where it is not wanted."""
+def verdict_of(options: Namespace, inputs: Inputs, console: Console) -> dict[str, Any]:
+    """The verdict on the components that a command shows, as values; None without controls, or if it is not wanted."""
     if options.no_test or inputs.controls is None:
-        return None
+        return {"verdict": None, "test": None}
     tables = split_groups(inputs.X, None, inputs.Y, None, name="The test", needs_background=True, allow_missing=True)
-    return verdict_on(
+    verdict = verdict_on(
         tables,
         n_shown=options.components,
         blocks=None if inputs.blocks is None else (*inputs.blocks, (None, None)),
@@ -56,13 +56,10 @@ def verdict_of(options: Namespace, inputs: Inputs, console: Console) -> Verdict 
         random_state=options.seed,
         progress=console.progress,
     )
+    return verdict.summary()
 
 
-def verdict_lines(verdict: Verdict | None) -> list[str]:
-    """The verdict in lines for people, the first ones of the output."""
-    return [] if verdict is None else [verdict.sentence, *verdict.remarks, ""]
-
-
-def verdict_summary(verdict: Verdict | None) -> dict[str, Any]:
-    """The same for programs."""
-    return {"verdict": None, "test": None} if verdict is None else verdict.summary()
+def verdict_lines(summary: dict[str, Any]) -> list[str]:
+    """The verdict of a summary in lines for people, the first ones of the output."""
+    remarks = [] if summary["test"] is None else summary["test"]["remarks"]
+    return [] if summary["verdict"] is None else [summary["verdict"], *remarks, ""]
