@@ -110,8 +110,7 @@ def _on_unseen_rows(subject: Subject, blocks: tuple[Any, Any]) -> HeldOutContras
 
 def _data(subject: Subject, sources: Sequence[str]) -> dict[str, Any]:
     groups, labels = {}, None
-    for name in subject.rows.names:
-        rows = subject.rows[name]
+    for name, rows in zip(("foreground", "background"), subject.rows, strict=True):
         missing = np.isnan(rows).sum(axis=1) if subject.tables.incomplete else np.zeros(1)
         counts = {"missing_values": int(missing.sum()), "incomplete_rows": int(np.sum(missing > 0))}
         groups[name] = {"rows": rows.shape[0]} | counts
