@@ -1,9 +1,10 @@
 """scikit-learn estimators: they connect the numerical layers and compute nothing themselves."""
 
 from ._again import check_same_data
-from ._base import Decomposition
+from ._base import Decomposition, answers
 from ._clvm import CLVM
 from ._contrapca import ContraPCA
+from ._contrastive import Contrastive
 from ._cpca import CPCA
 from ._display import component_table, html_inner, mimebundle, top_features
 from ._kernel import KernelCPCA
@@ -26,6 +27,4 @@ from ._ppca import PPCA
 from ._ratio import RatioPCA
 from ._sparse import SparseCPCA
 
-WithStrength = (
-    PCPCA | CPCA | SparseCPCA | RatioPCA
-)  # those with a strength of the contrast, along which there are paths
+WithStrength = Contrastive | RatioPCA  # for annotations: those with `_with_strength`, along which there are paths

@@ -45,18 +45,9 @@ def fitted_groups(
     elif X.mean.size != self.n_features_in_:
         raise ValueError(f"X has {X.mean.size} features, but the fit had {self.n_features_in_}.")
     label = self._parameters.get("background_label") if contrasted else None
-    name = type(self).__name__
-    tables = read(
-        X,
-        y,
-        background,
-        label,
-        name=name,
-        needs_background=contrasted,
-        allow_missing=self._takes_missing,
-        sample_weight=sample_weight,
-        background_weight=background_weight,
-    )
+    weights = {"sample_weight": sample_weight, "background_weight": background_weight}
+    asked = {"needs_background": contrasted, "allow_missing": self._takes_missing}
+    tables = read(X, y, background, label, name=type(self).__name__, **asked, **weights)
     known = self._state.units
     if tables.rows.names != known.names:
         raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")

@@ -27,7 +27,7 @@ from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, read
 from ..rows import Blocked, map_rows, opened
 from ..units import Units, group_of
-from . import _again, _new_rows, _streaming
+from . import _again, _folds, _new_rows, _streaming
 from ._display import html_inner, mimebundle, summary_of_model
 from ._persistence import REGISTRY, fit_from_saved, saved_fit
 
@@ -39,6 +39,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     """Base of the estimators; not public. All fitted attributes come from the fit in `_state`."""
 
     _method: ClassVar[Method | None] = PCPCA_METHOD
+    _contrasts: ClassVar[bool] = True  # whether there is a background
     _takes_missing: ClassVar[bool] = True
     _takes_devices: ClassVar[bool] = True  # tables of torch and cupy
     _resampled: ClassVar[bool] = True  # whether there is a bootstrap
@@ -46,6 +47,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _rotates: ClassVar[bool] = True  # whether rotated features give the same, rotated
     _holds_out: ClassVar[bool] = False  # whether gamma="auto" is chosen on held-out rows
     _has_budget: ClassVar[bool] = False  # whether gamma is chosen by a budget
+    _preferred: ClassVar[bool] = False  # whether to use it unless another is clearly better
+    _tuned: ClassVar[str] = "gamma"  # the parameter that is chosen before methods are compared
+    _rough: ClassVar[dict[str, Any]] = {}  # parameters where axes are only compared
     _scales: ClassVar[tuple[str | bool | None, ...]] = SCALES
     n_components: int
     scale: str | bool | None
@@ -93,19 +97,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_option(self.scale, "scale", self._scales)
         check_solver_of(X, getattr(self, "solver", "auto"))  # CLVM has one solver
         X = opened(X, memory_limit)
-        tables = read(
-            X,
-            y,
-            background,
-            self.background_label,
-            name=type(self).__name__,
-            needs_background=gamma != 0,
-            allow_missing=self._takes_missing,
-            sample_weight=sample_weight,
-            background_weight=background_weight,
-            gamma=getattr(self, "gamma", None),
-            memory_limit=memory_limit,
-        )
+        given = {"sample_weight": sample_weight, "background_weight": background_weight, "memory_limit": memory_limit}
+        given |= {"allow_missing": self._takes_missing, "gamma": getattr(self, "gamma", None)}
+        name, needed = type(self).__name__, gamma != 0
+        tables = read(X, y, background, self.background_label, name=name, needs_background=needed, **given)
         beside = (covariates, background_covariates, y, self.background_label)
         design, found = design_of(tables, X, background, *beside), None
         if design is not None:
@@ -216,7 +211,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     _rows, _checked_rows, _adjusted = _new_rows.rows, _new_rows.checked_rows, _new_rows.adjusted
     _check_place, _has_missing = _new_rows.check_place, _new_rows.has_missing
-    _check_covariates = _new_rows.check_covariates
+    _check_covariates, _along_components = _new_rows.check_covariates, _new_rows.along_components
 
     def _units(self, center: str) -> Units:
         """Units of the group named by `center`."""
@@ -361,6 +356,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _fitted_groups, _fitted_data = _again.fitted_groups, _again.fitted_data
     bootstrap = available_if(lambda self: self._resampled)(_again.bootstrap)
 
+    # ------------------------------------------------------------------ rows held out
+
+    _to_hold_out, _trained, _gamma_in_folds = _folds.to_hold_out, _folds.trained, _folds.gamma_in_folds
+    _directions, _held_out = _folds.directions, _folds.held_out_of_folds
+    _contrast_gamma, _tune = _folds.chosen_gamma, _folds.tune
+
     # ------------------------------------------------------------------ saving
 
     def save(self, path: Any) -> None:
@@ -378,6 +379,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:
         """A fitted model from the checked contents of a saved file."""
         return cls(**facts["parameters"])._with_fit(fit_from_saved(facts, arrays, names))
+
+
+def answers(value: Any, question: str) -> bool:
+    """Whether a value, whatever it is, is an estimator, not a class, that has a method or says yes to a question."""
+    return not isinstance(value, type) and bool(getattr(value, question, False))
 
 
 def of_backgrounds(values: Groups[Array], dtype: str) -> OfBackgrounds:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 from .._checks import check_count, check_positive
 from .._util.arrays import Array, Rows
-from ..fitting import Fit, fit_clvm
+from ..fitting import Fit, Latents, Training, fit_clvm, in_original_units, resolved
 from ..gaussian import LatentGaussian
-from ..groups import Tables
-from ..moments import MAX_DENSE, Complete, Incomplete, collect
+from ..groups import Groups, Tables
+from ..moments import MAX_DENSE, Complete, Fold, Incomplete, collect
+from ._contrastive import fit
 from ._likelihood import Likelihood
+
+MAX_SHARED = 10  # shared dimensions that are chosen: the run time grows with them
 
 
 class CLVM(Likelihood):
@@ -67,6 +71,8 @@ class CLVM(Likelihood):
     _resampled = False
     _takes_missing = False
     _rotates = False  # features are told apart
+    _tuned = "n_shared"
+    _rough: ClassVar = {"tol": 1e-3}  # the difference is smaller than between folds
 
     def __init__(
         self,
@@ -85,31 +91,14 @@ class CLVM(Likelihood):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        background: Any = None,
-        sample_weight: Any = None,
-        background_weight: Any = None,
-        covariates: Any = None,
-        background_covariates: Any = None,
-        memory_limit: Any = None,
-    ) -> Self:
-        """Fit to a foreground and a background.
+    fit = fit
 
-        Parameters
-        ----------
-        X, y, background, sample_weight, background_weight, covariates, background_covariates, memory_limit
-            As for PCPCA, including sparse tables and several backgrounds; no missing values.
+    def _strength(self) -> float | None:
+        """None, as of a contrast whose gamma is yet to be chosen: a background is needed."""
+        return None
 
-        Returns
-        -------
-        self
-        """
-        beside = (sample_weight, background_weight, memory_limit, covariates, background_covariates)
-        return self._fit(X, y, background, None, *beside)
+    def _gamma_in_folds(self, folds: Sequence[Fold], data: Complete) -> float:
+        return 0.0
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         check_count(self.n_shared, "n_shared")
@@ -126,6 +115,18 @@ class CLVM(Likelihood):
     def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
         assert isinstance(data, Complete)
         return fit_clvm(data, self.n_shared, self.n_foreground, tol=self.tol, max_iter=self.max_iter)
+
+    def _tune(self, folds: Sequence[Fold], data: Complete) -> None:
+        rank = resolved(data, Latents(self.n_foreground, None)).rank
+        room = data.groups.foreground.mean.size - self.n_foreground - 1
+        self.set_params(n_shared=max(min(rank - self.n_foreground, MAX_SHARED, room), 1))
+
+    def _directions(self, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
+        def of_training(tables: Training) -> Groups[Array]:
+            training = self._trained(tables)
+            return in_original_units(self._solve(training, None).components, training)
+
+        return of_training
 
     def _with_fit(self, fit: Fit) -> Self:
         super()._with_fit(fit)

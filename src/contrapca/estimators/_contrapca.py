@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
+from ..fitting import resolved
+from ..moments import Complete, Fold
 from ._pcpca import PCPCA
 
 
@@ -44,6 +47,9 @@ class ContraPCA(PCPCA):
     ((400, 2), 8)
     """
 
+    _preferred = True
+    _tuned = "n_latent"
+
     def __init__(
         self,
         n_components: int = 2,
@@ -76,3 +82,6 @@ class ContraPCA(PCPCA):
             random_state=random_state,
             progress=progress,
         )
+
+    def _tune(self, folds: Sequence[Fold], data: Complete) -> None:
+        self.set_params(n_latent=resolved(data, self._latents()).rank)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from ..fitting import FOLDS, SEED, Fit, budgeted, contrast_gamma
+from ..fitting import FOLDS, SEED, Fit, budgeted
 from ..groups import Tables
 from ..methods import CPCA_METHOD
-from ..moments import Complete, Incomplete, Moments, assign_folds, make_folds, row_units
+from ..moments import Complete, Fold, Incomplete, Moments, assign_folds, make_folds, row_units
 from ..uncertainty import ContrastPosterior, sample_posterior
 from ._contrastive import Contrastive
 
@@ -52,14 +53,12 @@ class ContrastOfVariances(Contrastive):
                 f"{type(self).__name__}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
                 "2.0, or find one with GammaSearch where the rows are; gamma='budget' needs no rows."
             )
-
-        def collected(training: Tables) -> Complete:
-            found = self._collected(training)
-            assert isinstance(found, Complete)
-            return found
-
         folds = make_folds(tables, assign_folds(row_units(tables), FOLDS, np.random.default_rng(SEED)))
-        return contrast_gamma(folds, collected, data, CPCA_METHOD, self._latents())
+        return self._contrast_gamma(folds, data)
+
+    def _gamma_in_folds(self, folds: Sequence[Fold], data: Complete) -> float | None:
+        gamma = self._strength()
+        return self._contrast_gamma(folds, data)[0] if gamma is None and self._holds_out else gamma
 
 
 class CPCA(ContrastOfVariances):
@@ -124,8 +123,6 @@ class CPCA(ContrastOfVariances):
     >>> CPCA(n_components=1).fit(cases, background=controls).components_.argmax()
     np.int64(1)
     """
-
-    _method = CPCA_METHOD
 
     def posterior(
         self,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import SCALES, check_count, check_gamma, check_n_components, check_option, check_positive
@@ -18,12 +18,13 @@ from .._util.devices import on_device
 from .._util.display import Display
 from .._util.suggest import suggesting
 from .._util.text import format_gamma, plural
-from ..exceptions import NonFiniteError
+from ..exceptions import GroupError, NonFiniteError
 from ..fitting import KernelFit, KernelSettings, fit_kernel, kernel_values, map_of
 from ..groups import Groups, Tables, canonical, column_means, distinct, refuse_moments, split_groups, without_mask
 from ..moments import KERNELS, Indices, Kernel
 from ..rows import Blocked, opened
 from ._base import of_backgrounds
+from ._cpca import CPCA
 from ._display import component_table, html_inner, mimebundle
 from ._persistence import REGISTRY, plain_parameters, prefixes, restored_totals, restored_units
 
@@ -193,17 +194,10 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     ) -> tuple[Tables, Groups[Indices] | None]:
         """The checked tables, and the columns that their rows are if they are kernel values."""
         name, given = type(self).__name__, self.kernel == "precomputed"
+        weights = {"sample_weight": sample_weight, "background_weight": background_weight}
         try:
             tables = split_groups(
-                X,
-                y,
-                background,
-                self.background_label,
-                name=name,
-                needs_background=needed,
-                sample_weight=sample_weight,
-                background_weight=background_weight,
-                gamma=self.gamma,
+                X, y, background, self.background_label, name=name, needs_background=needed, gamma=self.gamma, **weights
             )
         except NonFiniteError as error:
             raise _in_kernel(error) if given else error from None
@@ -211,12 +205,17 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             check_in_memory(rows, name)
         return kernel_values(tables, y, self.background_label) if given else (tables, None)
 
-    def _coordinates(self, X: Any, background: Any) -> tuple[Array, dict[str, Array]]:
-        """Rows in coordinates of the feature space, those of the foreground and of each background."""
+    def _to_hold_out(
+        self, X: Any, background: Any, covariates: Sequence[Any], **weights: Any
+    ) -> tuple[CPCA, Array, dict[str, Array]]:
+        """CPCA in coordinates of the feature space, which need no rows to be held out."""
+        refuse_covariates(*covariates)
+        gamma = clone(self).fit(X, background=background, **weights)._state.strength
         tables, columns = self._tables(X, None, background, None, None, needed=True)
         mapped = map_of(tables, columns, self._settings())
         found = tables.rows.map(mapped.coordinates, mapped.units)
-        return found.foreground, dict(zip(found.names[1:], found.backgrounds, strict=True))
+        backgrounds = dict(zip(found.names[1:], found.backgrounds, strict=True))
+        return CPCA(self.n_components, gamma=gamma), found.foreground, backgrounds
 
     def _with_fit(self, fit: KernelFit) -> Self:
         """Set the attributes of a fit, with arrays in the float type of the foreground."""
@@ -273,6 +272,14 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         column_means(rows)  # raises where values are not finite
         return self._state.latents(rows, center).astype(rows.dtype, copy=False)
 
+    def _rows(self, X: Any, covariates: Any) -> tuple[Any, bool]:
+        """X as it is, for `transform` to check, and that no values may be missing."""
+        refuse_covariates(covariates)
+        return X, False
+
+    def _along_components(self, X: Any) -> Array:
+        return np.asarray(self.transform(X))
+
     def summary(self) -> Display:
         """What the fit found: settings, and variances along the components.
 
@@ -323,6 +330,12 @@ def check_in_memory(X: Any, name: str) -> None:
             f"{name} needs rows in memory, as NumPy arrays: for example X[:] for a file, X.compute() for "
             "dask, X.cpu().numpy() for torch."
         )
+
+
+def refuse_covariates(*given: Any) -> None:
+    """Raise if there are covariates."""
+    if any(covariates is not None for covariates in given):
+        raise GroupError("KernelCPCA takes no covariates: take them out of the tables with regress_out first.")
 
 
 def _in_kernel(error: NonFiniteError) -> ValueError:

@@ -11,8 +11,8 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._util.arrays import Rows
-from .._util.devices import on_device, place_of
+from .._util.arrays import Array, Rows
+from .._util.devices import host, on_device, place_of
 from .._util.text import listed
 from ..covariates import Regression
 from ..exceptions import GroupError
@@ -83,3 +83,8 @@ def check_place(self: Any, X: Any) -> None:
 def has_missing(self: Any, rows: Rows) -> bool:
     """Whether values are missing; an error where the model takes none."""
     return bool(np.isnan(column_means(rows, allow_missing=self._state.model is not None)).any())
+
+
+def along_components(self: Any, rows: Rows) -> Array:
+    """Complete rows along the components, unit vectors in model units, as are the variances along them."""
+    return host(self._state.units.foreground.project(rows, self._state.components))

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
+from typing import Any, Self
 
 from sklearn.utils.validation import check_is_fitted
 
@@ -196,6 +196,10 @@ class PCPCA(Likelihood, Contrastive):
                 "ContraPCA models what is shared without showing it; CPCA allows larger gammas."
             )
         return replace(fit, background_model=background_model(data, fit, settings))
+
+    def _path_estimator(self) -> Self:
+        alike = super()._path_estimator()
+        return alike if self.n_latent is None else alike.set_params(n_latent=self.n_latent_)  # type: ignore[no-any-return]
 
     @property
     def n_latent_(self) -> int:

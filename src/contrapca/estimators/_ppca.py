@@ -2,9 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any, Self
 
+from ..fitting import Training
+from ..groups import Groups
+from ..moments import Complete
 from ._likelihood import Likelihood
+from ._pcpca import PCPCA
 
 
 class PPCA(Likelihood):
@@ -56,6 +61,7 @@ class PPCA(Likelihood):
     (100, 2)
     """
 
+    _contrasts = False
     _scales = (False, True)
 
     def __init__(
@@ -123,3 +129,13 @@ class PPCA(Likelihood):
         self
         """
         return super().partial_fit(X, sample_weight=sample_weight)
+
+    def _path_estimator(self) -> PCPCA:
+        """PCPCA, whose path begins here."""
+        return PCPCA(self.n_components, scale=self._scaling)
+
+    def _trained(self, training: Training) -> Complete:
+        """Of the foreground alone."""
+        if isinstance(training, Complete):
+            return replace(training, groups=Groups.of(training.groups.foreground))
+        return super()._trained(training.foreground_alone())

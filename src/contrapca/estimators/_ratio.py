@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any, Self
+
+import numpy as np
 
 from .._checks import check_option, check_ridge
 from .._util.arrays import Array
-from ..fitting import Fit
+from ..fitting import Fit, HeldOut
 from ..groups import Tables
 from ..methods import ENDS, Ratio, ridge_of_strength, strength_of_ridge
-from ..moments import Complete, Incomplete
+from ..moments import Complete, Fold, Incomplete
 from ._base import Decomposition
+from ._contrastive import fit, path_estimator
 
 
 class RatioPCA(Decomposition):
@@ -36,7 +40,7 @@ class RatioPCA(Decomposition):
         Find one direction after the other, each the best of those orthogonal to all before (with both ends, in turn):
         gcPCA's versions v2.1, v3.1 and v4.1. Otherwise directions are not orthogonal.
     background_label : optional
-        As for `CPCA`.
+        As for `CPCA`. Several backgrounds count by their rows.
     scale : {None, "group", "pooled"}, default None
         As for `CPCA`. Without a ridge, "pooled" changes nothing.
     solver : {"auto", "eigh", "dual", "lanczos"}, default "auto"
@@ -77,6 +81,7 @@ class RatioPCA(Decomposition):
 
     _takes_missing = False
     _reduced = False
+    _tuned = "ridge"
 
     def __init__(
         self,
@@ -101,34 +106,10 @@ class RatioPCA(Decomposition):
     def _method(self) -> Ratio:  # type: ignore[override]
         return Ratio(self.end, bool(self.orthogonal))
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        background: Any = None,
-        sample_weight: Any = None,
-        background_weight: Any = None,
-        covariates: Any = None,
-        background_covariates: Any = None,
-        memory_limit: Any = None,
-    ) -> Self:
-        """Fit to a foreground and a background.
-
-        Parameters
-        ----------
-        X, y, background, sample_weight, background_weight, covariates, background_covariates, memory_limit
-            As for `CPCA`: tables or Moments, without missing values. Several backgrounds count by their rows.
-
-        Returns
-        -------
-        self
-        """
-        check_option(self.end, "end", ENDS)
-        beside = (sample_weight, background_weight, memory_limit, covariates, background_covariates)
-        return self._fit(X, y, background, self._strength(), *beside)
+    fit, _path_estimator = fit, path_estimator
 
     def _strength(self) -> float | None:
+        check_option(self.end, "end", ENDS)
         ridge = check_ridge(self.ridge)
         return None if ridge is None else strength_of_ridge(ridge)
 
@@ -139,6 +120,17 @@ class RatioPCA(Decomposition):
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
         assert isinstance(data, Complete)
         return self._solve(data, self._method.automatic(data.groups) if gamma is None else gamma)
+
+    def _gamma_in_folds(self, folds: Sequence[Fold], data: Complete) -> float:
+        gamma = self._strength()
+        return self._method.automatic(data.groups) if gamma is None else gamma
+
+    def _held_out(self, folds: Sequence[Fold], data: Complete, gamma: float | None) -> HeldOut:
+        found = super()._held_out(folds, data, gamma)
+        if gamma is not None and np.isnan(found.log_ratios).any():  # a fold has no axes
+            hint = " With all rows it does vary there, but not when some are held out."
+            raise self._method.refusal(gamma, gamma, self.n_components, hint)
+        return found
 
     def _with_fit(self, fit: Fit) -> Self:
         super()._with_fit(fit)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from .._checks import check_option, check_penalty, check_sparsity
-from ..fitting import CONTRAST_FRACTION, Latents, gamma_with_contrast
+from ..fitting import CONTRAST_FRACTION, Latents, contrast_gamma, gamma_with_contrast
 from ..groups import Tables, refuse_devices
-from ..methods import SparseAxes, SparseCpca
-from ..moments import Complete, Incomplete, Moments, choose_solver
+from ..methods import CPCA_METHOD, SparseAxes, SparseCpca
+from ..moments import Complete, Fold, Incomplete, Moments, choose_solver
 from ._cpca import ContrastOfVariances
 
 DEFAULT_SPARSITY = 10  # features of a component if there is no penalty
@@ -90,6 +91,7 @@ class SparseCPCA(ContrastOfVariances):
         self.penalty = penalty
         self.axes = axes
 
+    _is_sparse = True  # what `sparsity_path` and `stability_selection` ask
     _takes_devices = False
     _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here
     _reduced = _rotates = False  # features count one by one
@@ -123,9 +125,14 @@ class SparseCPCA(ContrastOfVariances):
         self, tables: Tables, data: Complete | Incomplete, gamma: float | None
     ) -> tuple[Complete, float | None, float | None]:
         found, chosen, limit = super()._chosen(tables, data, gamma)
-        if gamma is None and chosen is not None:
+        if gamma is None and self._has_budget and chosen is not None:
             chosen = gamma_with_contrast(found, self._method, self._latents(), chosen)
         return found, chosen, limit
+
+    def _contrast_gamma(self, folds: Sequence[Fold], data: Complete) -> tuple[float, float]:
+        """That of all features, or less."""
+        gamma, limit = contrast_gamma(folds, self._trained, data, CPCA_METHOD, self._latents())
+        return gamma_with_contrast(data, self._method, self._latents(), gamma), limit
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         refuse_devices(tables, type(self).__name__)

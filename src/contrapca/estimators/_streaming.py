@@ -73,7 +73,7 @@ def fit_batches(self: Any, batches: Iterable[Any], *, checkpoint: Any = None) ->
     self
     """
     check_option(self.scale, "scale", self._scales)
-    gamma = _strength_of_batches(self)
+    gamma = self._strength()
     stream = Stream() if checkpoint is None or not Path(checkpoint).exists() else Stream.load(checkpoint)
     for batch in itertools.islice(batches, stream.n_batches, None):
         stream = stream.plus(*_batch(self, batch))
@@ -86,15 +86,10 @@ def fit_batches(self: Any, batches: Iterable[Any], *, checkpoint: Any = None) ->
     return self._with_fit(fit)
 
 
-def _strength_of_batches(self: Any) -> float | None:
-    """gamma, None if it is to be chosen or if the method has none but needs a background (CLVM)."""
-    return None if self._method is None else self._strength()
-
-
 def _partial_fit(self: Any, *batch: Any) -> Any:
     """Add a batch, and solve as soon as there are rows enough; a failure leaves everything as it was."""
     check_option(self.scale, "scale", self._scales)
-    gamma, before = _strength_of_batches(self), self._stream
+    gamma, before = self._strength(), self._stream
     X, y, background, sample_weight, background_weight = batch
     is_table = X is not None and not isinstance(X, Moments | Blocked)
     first = before is None or "foreground" not in before.counts

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._checks import check_n_components
@@ -20,19 +21,15 @@ from .._util.table import Table
 from ..blocks import unit_numbers
 from ..covariates import design_of
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
-from ..fitting import Fit, HeldOut, Training, fold_error, held_out, many_problems, resolved, unwarned
+from ..fitting import Fit, HeldOut, Training, fold_error, held_out, many_problems, unwarned
 from ..groups import Groups, Tables, refuse_devices
 from ..moments import MAX_DENSE, Fold
 from ..sanity import advice_on_values
 from ..subspaces import affinity
-from ._held_out import chosen_gamma, collected, complete_tables, directions, folds_of, merged
+from ._held_out import complete_tables, folds_of, merged
 from ._silhouette import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
 
 SCALINGS = (None, "pooled")
-MAX_SHARED = 10  # shared dimensions of CLVM: its run time grows with them
-# CLVM's tolerance when its axes are only compared, and when they are kept: the difference is smaller than between
-# folds.
-LOOSE_TOL, TOL = 1e-3, 1e-6
 CERTAIN = 2.0  # differences of at least this many standard errors count
 
 
@@ -86,14 +83,9 @@ class Entry:
     @property
     def settings(self) -> str:
         """The settings that were chosen."""
-        if isinstance(self.estimator, CLVM):
-            return f"n_shared={self.estimator.n_shared}"
-        if isinstance(self.estimator, ContraPCA):
-            return f"n_latent={self.estimator.n_latent}"
-        if isinstance(self.estimator, RatioPCA):
-            return f"ridge={self.estimator.ridge}" if self.failure else f"ridge={self.estimator.ridge:.3g}"
-        gamma = self.estimator.gamma
-        return f"gamma={gamma}" if isinstance(gamma, str) else f"gamma={gamma:.3g}"
+        name = self.estimator._tuned
+        value = getattr(self.estimator, name)
+        return f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value}"
 
 
 @suggesting
@@ -120,7 +112,7 @@ class Comparison:
         found = [entry for entry in self.entries if not entry.failure]
         if not found or not found[0].mean > CERTAIN * _known(found[0].error):
             return None
-        default = [entry for entry in found if entry.method == "ContraPCA" and self.difference(entry) is None]
+        default = [entry for entry in found if entry.estimator._preferred and self.difference(entry) is None]
         return min(default, key=lambda entry: bool(entry.estimator.scale)) if default else found[0]
 
     def difference(self, entry: Entry) -> tuple[float, float] | None:
@@ -254,11 +246,7 @@ def compare(
     whole, candidates = merged(folds, tables, design), _candidates(k, tables.n_features)
     cases = whole.rows.foreground if design is not None and isinstance(whole, Tables) else tables.rows.foreground
     entries = []
-    with (
-        Progress("compare", len(candidates), progress) as bar,
-        many_problems(tables.n_features),
-        unwarned(),
-    ):
+    with Progress("compare", len(candidates), progress) as bar, many_problems(tables.n_features), unwarned():
         warnings.simplefilter("ignore", ConvergenceWarning)
         for step, (method, model) in enumerate(candidates):
             bar.update(step, f"{method}, scale={model.scale!r}")
@@ -272,11 +260,10 @@ def _candidates(k: int, n_features: int) -> list[tuple[str, Any]]:
     """Every method with every scaling, without those that the table is too large for."""
     found: list[tuple[str, Any]] = []
     for scale in SCALINGS:
-        found += [("PCA", CPCA(k, gamma=0.0, scale=scale)), ("PCPCA", PCPCA(k, scale=scale))]
-        found += [("ContraPCA", ContraPCA(k, scale=scale)), ("CPCA", CPCA(k, scale=scale))]
-        found += [("RatioPCA", RatioPCA(k, scale=scale))]
+        found.append(("PCA", CPCA(k, gamma=0.0, scale=scale)))
+        found += [(kind.__name__, kind(k, scale=scale)) for kind in (PCPCA, ContraPCA, CPCA, RatioPCA)]
         if k + 1 < n_features <= MAX_DENSE:
-            found.append(("CLVM", CLVM(1, k, scale=scale, tol=LOOSE_TOL)))
+            found.append(("CLVM", CLVM(1, k, scale=scale)))
     return found
 
 
@@ -294,25 +281,16 @@ def _entry(
     """One method: its settings, the fit to all rows, and the held-out results."""
     start = time.perf_counter()
     try:
-        data = collected(model, whole)
-        if isinstance(model, CLVM):
-            rank = resolved(data, ContraPCA(model.n_foreground)._latents()).rank
-            room = data.groups.foreground.mean.size - model.n_foreground - 1
-            model.set_params(n_shared=max(min(rank - model.n_foreground, MAX_SHARED, room), 1))
-        elif isinstance(model, ContraPCA):
-            model.set_params(n_latent=resolved(data, model._latents()).rank)
-        elif model._strength() is None:
-            model._with_strength(chosen_gamma(model, folds, data))
-        gamma = model._strength()
-        fit = model._solve(data, gamma)
+        data = model._trained(whole)
+        model._tune(folds, data)
+        rough, gamma = clone(model).set_params(**model._rough), model._strength()
+        fit = rough._solve(data, gamma)
         seconds = time.perf_counter() - start
-        axes = directions(model, data, gamma)
+        axes = rough._directions(data, gamma)
         found = held_out(folds, axes)
         stability = _agreement([axes(half.training).foreground for half in halves])
     except ValueError as error:
         return Entry(method, model, failure=str(error))
-    if isinstance(model, CLVM):
-        model.set_params(tol=TOL)
     silhouette = np.nan if classes is None else _silhouette(fit, rows, classes)
     return Entry(method, model, found, fit.shares.map(lambda share: float(share.sum())), stability, seconds, silhouette)
 

@@ -20,7 +20,7 @@ from ..backgrounds import label_groups
 from ..blocks import Indices, Together, fewer_folds, table_units
 from ..estimators import WithStrength, html_inner, mimebundle
 from ..exceptions import GroupError
-from ..fitting import HeldOut, Training, held_out, one_error_rule, path_directions, resolved
+from ..fitting import HeldOut, held_out, one_error_rule, path_directions, resolved
 from ..groups import Groups, Tables, split_groups
 from ..methods import Method
 from ..moments import Complete, DenseScatter, assign_folds, contrast, make_folds
@@ -137,18 +137,9 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "criterion='silhouette' needs labels=, the known classes of the foreground rows. (Clusters computed "
                 "from the latents would look separated at any gamma.) Without labels, use 'contrast'."
             )
-        tables = split_groups(
-            X,
-            y,
-            background,
-            estimator.background_label,
-            name="GammaSearch",
-            needs_background=True,
-            allow_missing=estimator._takes_missing,
-            sample_weight=sample_weight,
-            background_weight=background_weight,
-            gamma=getattr(estimator, "gamma", None),
-        )
+        given = {"sample_weight": sample_weight, "background_weight": background_weight, "needs_background": True}
+        given |= {"allow_missing": estimator._takes_missing, "gamma": getattr(estimator, "gamma", None)}
+        tables = split_groups(X, y, background, estimator.background_label, name="GammaSearch", **given)
         own = self._split(y, background, blocks, background_blocks, "blocks")
         folds = self._folds(tables, (*own, self._split(y, background, pairs, background_pairs, "pairs")))
         data = estimator._collected(tables)
@@ -226,14 +217,8 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """Held-out contrast at every gamma (F17)."""
         assert folds is not None
         method, latents = estimator._method, resolved(data, estimator._latents())
-
-        def axes(training: Training) -> Groups[Array]:
-            assert isinstance(training, Tables)
-            some = estimator._collected(training)
-            assert isinstance(some, Complete)
-            return path_directions(some, method, latents, gammas)
-
-        return held_out(make_folds(tables, folds), axes)
+        every = make_folds(tables, folds)
+        return held_out(every, lambda left: path_directions(estimator._trained(left), method, latents, gammas))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")

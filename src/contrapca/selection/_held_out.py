@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -16,26 +16,10 @@ from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import fewer_folds, table_units
 from ..covariates import Design, design_of, regression, without_covariates
-from ..estimators import CLVM, CPCA, PPCA, KernelCPCA, RatioPCA, SparseCPCA, WithStrength
-from ..exceptions import GroupError, InfeasibleGammaError
-from ..fitting import (
-    HeldOut,
-    Training,
-    auto_directions,
-    contrast_gamma,
-    fit_data,
-    gamma_with_contrast,
-    held_out,
-    in_original_units,
-    path_directions,
-    resolved,
-    within_rows,
-)
+from ..estimators import answers
+from ..fitting import Training
 from ..groups import Groups, Tables, split_groups
-from ..methods import CPCA_METHOD
-from ..moments import Complete, Fold, assign_folds, make_folds, ready
-
-Estimator = PPCA | WithStrength | CLVM
+from ..moments import Fold, assign_folds, make_folds, ready
 
 
 @suggesting
@@ -156,15 +140,10 @@ def held_out_contrast(
     >>> bool(ratio[0] > 3), bool(abs(found.mean) < 2 * found.mean_error)
     (True, True)
     """
-    given = {"sample_weight": sample_weight, "background_weight": background_weight}
-    if isinstance(estimator, KernelCPCA):  # CPCA in coordinates that need no rows to be held out
-        if covariates is not None or background_covariates is not None:
-            raise GroupError("KernelCPCA takes no covariates: take them out of the tables with regress_out first.")
-        gamma = clone(estimator).fit(X, background=background, **given)._state.strength
-        X, background = estimator._coordinates(X, background)
-        estimator = CPCA(estimator.n_components, gamma=gamma)
-    if not isinstance(estimator, Estimator):
+    if not answers(estimator, "_to_hold_out"):
         raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
+    given = {"sample_weight": sample_weight, "background_weight": background_weight}
+    estimator, X, background = estimator._to_hold_out(X, background, (covariates, background_covariates), **given)
     model = prepared(estimator)
     if model._has_budget:
         beside = {"covariates": covariates, "background_covariates": background_covariates}
@@ -189,16 +168,11 @@ def held_out_of(
     rotates = model._rotates and not model.scale
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
     folds = folds_of(tables, units, n_folds, random_state, unscaled, design)
-    data, gamma = collected(model, merged(folds, tables, design)), model._strength()
-    if gamma is None and model._holds_out:
-        gamma = chosen_gamma(model, folds, data)
-    elif gamma is None and isinstance(model, RatioPCA):
-        gamma = model._method.automatic(data.groups)
-    found = held_out(folds, directions(model, data, gamma))
-    if isinstance(model, RatioPCA) and gamma is not None and np.isnan(found.log_ratios).any():  # a fold has no axes
-        hint = " With all rows it does vary there, but not when some are held out."
-        raise model._method.refusal(gamma, gamma, model.n_components, hint)
-    return outcome(found, len(folds), gamma)
+    data = model._trained(merged(folds, tables, design))
+    gamma = model._gamma_in_folds(folds, data)
+    found = model._held_out(folds, data, gamma)
+    means = float(found.means), float(found.mean_errors)
+    return HeldOutContrast(found.log_ratios, found.errors, *means, len(folds), gamma)
 
 
 def prepared(estimator: Any) -> Any:
@@ -252,59 +226,3 @@ def merged(folds: Sequence[Fold], tables: Tables, design: Design | None = None) 
         if isinstance(fold.training, Tables)
         else ready(moments, tables.n_features)
     )
-
-
-def collected(model: Any, tables: Training) -> Complete:
-    """The data of a fit of the model."""
-    if isinstance(tables, Complete):
-        return tables if not isinstance(model, PPCA) else replace(tables, groups=Groups.of(tables.groups.foreground))
-    if isinstance(model, PPCA):
-        tables = tables.foreground_alone()
-    data = model._collected(tables)
-    assert isinstance(data, Complete)
-    return data
-
-
-def chosen_gamma(model: Any, folds: Sequence[Fold], data: Complete) -> float:
-    """The gamma that held-out contrast chooses for the model."""
-    latents = resolved(data, model._latents())
-    few = isinstance(model, SparseCPCA)
-    method = CPCA_METHOD if few else model._method
-    gamma, _ = contrast_gamma(folds, lambda tables: collected(model, tables), data, method, latents)
-    return gamma_with_contrast(data, model._method, latents, gamma) if few else gamma
-
-
-def directions(model: Any, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
-    """From training rows to the model's axes (D, k) in each group's units; the rank is that of all rows, `data`."""
-    method = model._method
-    if method is None:  # CLVM
-
-        def of_clvm(tables: Training) -> Groups[Array]:
-            training = collected(model, tables)
-            return in_original_units(model._solve(training, None).components, training)
-
-        return of_clvm
-    asked, settings = model._latents(), model._settings()
-    known = resolved(data, asked)
-    if gamma is not None:
-        fit_data(data, method, asked, gamma, settings)  # raises where there is no solution with all rows
-        if not known.contrast_axes:  # principal axes exist also where fewer rows have no solution
-            at = np.array([gamma])
-            return lambda tables: path_directions(collected(model, tables), method, known, at).map(lambda own: own[0])
-
-    def of_contrast(tables: Training) -> Groups[Array]:
-        training = collected(model, tables)
-        if gamma is None and (axes := auto_directions(training, method, known)) is not None:
-            return axes
-        try:
-            fit = fit_data(training, method, within_rows(known, training), gamma, settings)
-        except InfeasibleGammaError:  # the rank gives way
-            fit = fit_data(training, method, replace(asked, n_latent=None), gamma, settings)
-        return in_original_units(fit.components, training)
-
-    return of_contrast
-
-
-def outcome(found: HeldOut, n_folds: int, gamma: float | None) -> HeldOutContrast:
-    """The numbers of one model."""
-    return HeldOutContrast(found.log_ratios, found.errors, float(found.means), float(found.mean_errors), n_folds, gamma)

@@ -16,10 +16,10 @@ from .._util.progress import Progress
 from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import table_units
-from ..estimators import SparseCPCA
+from ..estimators import SparseCPCA, answers
 from ..fitting import unwarned
 from ..moments import Complete, assign_folds, contrast, make_folds
-from ._held_out import collected, complete_tables
+from ._held_out import complete_tables
 
 THRESHOLD = 0.75  # frequency from which a feature counts as stable, and what the bound is stated for
 
@@ -145,7 +145,7 @@ def stability_selection(
     >>> sorted(found.stable(0.9))
     ['x11', 'x3', 'x7']
     """
-    if not isinstance(estimator, SparseCPCA):
+    if not answers(estimator, "_is_sparse"):
         raise TypeError(f"stability_selection needs a SparseCPCA; got {type(estimator).__name__}.")
     check_count(n_splits, "n_splits")
     given = {"sample_weight": sample_weight, "background_weight": background_weight}
@@ -159,7 +159,7 @@ def stability_selection(
         for split in range(n_splits):
             bar.update(split, "splits")
             for half in make_folds(tables, assign_folds(units, 2, random)):
-                found.append(_matched(_components(fixed, collected(fixed, half.training)), all_rows.components))
+                found.append(_matched(_components(fixed, fixed._trained(half.training)), all_rows.components))
     chosen = np.array(found)
     in_any = chosen.any(axis=2)
     names = all_rows.units.foreground.labels

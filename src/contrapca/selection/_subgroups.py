@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._util.devices import host
 from .._util.suggest import suggesting
 from .._util.table import Table
-from ..estimators import CLVM, PPCA, KernelCPCA, WithStrength
+from ..estimators import answers
 from ..exceptions import GroupError
 from ..moments import mixed
 from ._silhouette import checked_classes
@@ -52,22 +51,16 @@ def subgroup_ratios(model: Any, X: Any, labels: Any, *, covariates: Any = None) 
     >>> subgroup_ratios(model, cases, np.repeat(["ill", "well"], 100))["ratio_1"].round(0)
     array([15.,  1.])
     """
-    if not isinstance(model, PPCA | WithStrength | CLVM | KernelCPCA):
+    if not answers(model, "_along_components"):
         raise TypeError(f"subgroup_ratios takes a fitted estimator of contrapca, not a {type(model).__name__}.")
     check_is_fitted(model)
     fit = model._state
     if not fit.variances.backgrounds:
         raise GroupError("This model was fitted without a background: there is no variance to compare with.")
-    if isinstance(model, KernelCPCA):
-        if covariates is not None:
-            raise GroupError("KernelCPCA takes no covariates: take them out of the tables with regress_out first.")
-        Z = np.asarray(model.transform(X))
-    else:
-        rows, missing = model._rows(X, covariates)
-        if missing:
-            raise ValueError("subgroup_ratios needs complete rows: fill missing values first, with impute().")
-        # Components are unit vectors in model units, as are the variances along them.
-        Z = host(fit.units.foreground.project(rows, model._state.components))
+    rows, missing = model._rows(X, covariates)
+    if missing:
+        raise ValueError("subgroup_ratios needs complete rows: fill missing values first, with impute().")
+    Z = model._along_components(rows)
     classes = checked_classes(labels, Z.shape[0])
     background = mixed(fit.units, fit.variances)
     names, counts = np.unique(classes, return_counts=True)

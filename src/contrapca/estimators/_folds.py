@@ -1,0 +1,85 @@
+"""How an estimator is fitted where rows are held out.
+
+These functions are methods of all estimators; those that find their axes otherwise have their own.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._util.arrays import Array
+from ..exceptions import InfeasibleGammaError
+from ..fitting import (
+    HeldOut,
+    Training,
+    auto_directions,
+    contrast_gamma,
+    fit_data,
+    held_out,
+    in_original_units,
+    path_directions,
+    resolved,
+    within_rows,
+)
+from ..groups import Groups
+from ..moments import Complete, Fold
+
+
+def to_hold_out(self: Any, X: Any, background: Any, covariates: Sequence[Any], **weights: Any) -> tuple[Any, Any, Any]:
+    """The estimator and the tables that stand for this one and its tables."""
+    return self, X, background
+
+
+def trained(self: Any, training: Training) -> Complete:
+    """The data of a fit to what a fold leaves."""
+    data = training if isinstance(training, Complete) else self._collected(training)
+    assert isinstance(data, Complete)
+    return data
+
+
+def gamma_in_folds(self: Any, folds: Sequence[Fold], data: Complete) -> float | None:
+    """The gamma of all folds, of which `data` are all rows; None if each finds its own."""
+    return self._strength()  # type: ignore[no-any-return]
+
+
+def chosen_gamma(self: Any, folds: Sequence[Fold], data: Complete) -> tuple[float, float]:
+    """The gamma that held-out contrast chooses, and its limit."""
+    return contrast_gamma(folds, self._trained, data, self._method, resolved(data, self._latents()))
+
+
+def tune(self: Any, folds: Sequence[Fold], data: Complete) -> None:
+    """Choose what is to be chosen before methods are compared."""
+    if self._strength() is None:
+        self._with_strength(self._contrast_gamma(folds, data)[0])
+
+
+def held_out_of_folds(self: Any, folds: Sequence[Fold], data: Complete, gamma: float | None) -> HeldOut:
+    """Held-out contrast of the axes that the folds leave."""
+    return held_out(folds, self._directions(data, gamma))
+
+
+def directions(self: Any, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
+    """From training rows to axes (D, k) in each group's units; the rank is that of all rows, `data`."""
+    method, asked, settings = self._method, self._latents(), self._settings()
+    known = resolved(data, asked)
+    if gamma is not None:
+        fit_data(data, method, asked, gamma, settings)  # raises where there is no solution with all rows
+        if not known.contrast_axes:  # principal axes exist also where fewer rows have no solution
+            at = np.array([gamma])
+            return lambda tables: path_directions(self._trained(tables), method, known, at).map(lambda own: own[0])
+
+    def of_contrast(tables: Training) -> Groups[Array]:
+        training = self._trained(tables)
+        if gamma is None and (axes := auto_directions(training, method, known)) is not None:
+            return axes
+        try:
+            fit = fit_data(training, method, within_rows(known, training), gamma, settings)
+        except InfeasibleGammaError:  # the rank gives way
+            fit = fit_data(training, method, replace(asked, n_latent=None), gamma, settings)
+        return in_original_units(fit.components, training)
+
+    return of_contrast
