@@ -16,7 +16,7 @@ from ._inputs import Group, Inputs, read_inputs
 from ._outputs import check_outputs, staged, write_columns
 from ._verdict import scale_of, verdict_lines, verdict_of
 
-METHODS = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
+METHODS: dict[str, Any] = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
 FILES = ("model.npz", "latents.csv", "loadings.csv")
 
 
@@ -24,7 +24,7 @@ def fit(options: Namespace, console: Console) -> None:
     """Fit, write the results, and say what was found."""
     files = [options.output / name for name in FILES]
     check_outputs(files, force=options.force)
-    alone = METHODS[options.method] is PPCA
+    alone = not METHODS[options.method]._contrasts
     if alone and (options.background is not None or options.gamma != "auto"):
         raise ValueError(
             "--method ppca is for cases alone: leave out --background, --group and --gamma, or use --method contrapca."
@@ -66,18 +66,15 @@ def _cautions(model: Any, inputs: Inputs, options: Namespace) -> list[str]:
 def make_model(options: Namespace, console: Console) -> Any:
     """The estimator that the options ask for."""
     kind, scale = METHODS[options.method], scale_of(options)
-    settings: dict[str, Any] = {"scale": scale, "gamma": options.gamma}
-    if kind is PPCA:  # one group, so scaled or not
-        settings = {"scale": scale is not None}
-    if kind is not CPCA:
-        settings |= {"random_state": options.seed, "progress": console.progress}
-    return kind(options.components, **settings)
+    given = {"gamma": options.gamma, "random_state": options.seed, "progress": console.progress}
+    given["scale"] = scale if kind._contrasts else scale is not None  # one group is scaled or not
+    return kind(options.components, **{name: value for name, value in given.items() if name in kind._get_param_names()})
 
 
 def fitted_model(options: Namespace, inputs: Inputs, console: Console) -> Any:
     """The same, fitted."""
     model = make_model(options, console)
-    return model.fit(inputs.X) if isinstance(model, PPCA) else model.fit(inputs.X, background=inputs.Y)
+    return model.fit(inputs.X, background=inputs.Y) if model._contrasts else model.fit(inputs.X)
 
 
 def _with_covariates(model: Any, options: Namespace, inputs: Inputs, console: Console) -> Any:

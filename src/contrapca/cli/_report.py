@@ -6,9 +6,9 @@ import shlex
 from argparse import Namespace
 from typing import Any
 
-from .. import PPCA, load
+from .. import load
 from .. import report as write_report
-from ..estimators import WithStrength
+from ..estimators import answers
 from ..groups import Groups
 from ..reporting import check_libraries
 from ..results import ContrastPath
@@ -98,7 +98,7 @@ def _saved_model(options: Namespace) -> Any:
     """The model or path that --model names, if a report can be about it."""
     model, file = load(options.model), str(options.model)
     kind, uncertainty = type(model).__name__, vars(options).get("uncertainty", "none")
-    if not isinstance(model, ContrastPath | PPCA | WithStrength):
+    if not isinstance(model, ContrastPath) and not answers(model, "_path_estimator"):
         raise ValueError(
             f"--model {file!r} holds a {kind}: a report is about a PPCA, ContraPCA, PCPCA, CPCA, SparseCPCA, RatioPCA "
             "or ContrastPath."

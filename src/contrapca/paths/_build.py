@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from .._util.arrays import Array
 from .._util.suggest import suggesting
-from ..estimators import WithStrength
+from ..estimators import WithStrength, answers
 from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import Latents, complete_background_model, resolved, show_axes, variance_inside
 from ..groups import Groups
@@ -68,23 +68,15 @@ def contrast_path(
     """
     check_estimator(estimator, "contrast_path")
     check_solver_of(X, estimator.solver)
-    tables = read(
-        X,
-        None,
-        background,
-        name="contrast_path",
-        needs_background=True,
-        allow_missing=estimator._takes_missing,
-        sample_weight=sample_weight,
-        background_weight=background_weight,
-        gamma=getattr(estimator, "gamma", None),
-    )
+    given = {"sample_weight": sample_weight, "background_weight": background_weight, "needs_background": True}
+    given |= {"allow_missing": estimator._takes_missing, "gamma": getattr(estimator, "gamma", None)}
+    tables = read(X, None, background, name="contrast_path", **given)
     return path_of_data(estimator._collected(tables), estimator, gammas, progress=progress)
 
 
 def check_estimator(estimator: Any, name: str) -> None:
     """Raise if the estimator has neither a gamma nor a ridge."""
-    if not isinstance(estimator, WithStrength):
+    if not answers(estimator, "_with_strength"):
         raise TypeError(
             f"{name} takes ContraPCA, PCPCA, CPCA, SparseCPCA or RatioPCA as its first argument; got "
             f"{type(estimator).__name__}."

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from .._util.arrays import Array
 from .._util.progress import Progress
-from ..estimators import PCPCA
+from ..estimators import WithStrength
 from ..exceptions import UnboundedError
 from ..fitting import AUTO_FRACTION, Fit, Latents, Settings, Start, attempt_fit, background_model, upper_bound
 from ..gaussian import LatentGaussian
@@ -24,7 +24,7 @@ SETTINGS = Settings(random_state=0)
 
 
 def masked_path(
-    data: Incomplete, estimator: PCPCA, latents: Latents, gammas: Any, *, limit: float | None, progress: bool
+    data: Incomplete, estimator: WithStrength, latents: Latents, gammas: Any, *, limit: float | None, progress: bool
 ) -> ContrastPath:
     """Fit from the smallest gamma upwards; a gamma without a solution is an error."""
     limit = upper_bound(data, latents.rank) if limit is None else limit
@@ -44,7 +44,7 @@ def _grid(gammas: Any, limit: float, latents: Latents) -> Array:
 
 
 def masked_path_around(
-    data: Incomplete, fit: Fit, estimator: Any, gammas: Any, *, limit: float | None, progress: bool
+    data: Incomplete, fit: Fit, estimator: WithStrength, gammas: Any, *, limit: float | None, progress: bool
 ) -> ContrastPath:
     """Fit outwards from an existing fit, centred by its means; stop at the first gamma without a solution.
 
@@ -53,7 +53,7 @@ def masked_path_around(
     data : Incomplete
         The data of the fit.
     fit : Fit
-    estimator : PPCA, PCPCA or ContraPCA
+    estimator : PCPCA or ContraPCA
     gammas : int, optional
         How many besides the gamma of the fit.
     limit : float or None
@@ -72,8 +72,7 @@ def masked_path_around(
         if reason is not None:
             raise UnboundedError(fit.gamma, limit, None, latents.rank, reason)
         sides = [_fits(data, latents, side, limit, _start(own[0]), bar)[0] for side in (below, above)]
-    kind = estimator if isinstance(estimator, PCPCA) else PCPCA(latents.n_shown, scale=estimator._scaling)
-    return _assembled([*sides[0][::-1], *own, *sides[1]], limit, kind, latents, fit.background_model)
+    return _assembled([*sides[0][::-1], *own, *sides[1]], limit, estimator, latents, fit.background_model)
 
 
 def _start(fit: Fit) -> Start:
@@ -97,7 +96,7 @@ def _fits(
 
 
 def _assembled(
-    fits: list[Fit], limit: float, estimator: PCPCA, latents: Latents, background: LatentGaussian | None
+    fits: list[Fit], limit: float, estimator: WithStrength, latents: Latents, background: LatentGaussian | None
 ) -> ContrastPath:
     last, models = fits[-1], [fit.model for fit in fits if fit.model is not None]
     D, G, k = last.components.shape[0], len(fits), latents.n_shown

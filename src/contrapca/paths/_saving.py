@@ -10,7 +10,7 @@ from .._util.archive import check_arrays, check_count_of, check_number, check_sw
 from ..estimators import (
     REGISTRY,
     UNIT_LENGTH,
-    WithStrength,
+    answers,
     plain_parameters,
     prefixes,
     restored_model,
@@ -55,7 +55,7 @@ def saved_path(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
 def fields_of_saved(facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> dict[str, Any]:
     """The fields of a ContrastPath from the contents of a saved file, checked."""
     estimator = REGISTRY[facts["estimator"]](**facts["parameters"])
-    if not isinstance(estimator, WithStrength):
+    if not answers(estimator, "_with_strength"):
         raise ValueError("its estimator has no path")
     labels, has_noise = prefixes(len(facts["groups"])), estimator._method.has_likelihood
     shapes = ARRAYS | {f"{label}.along": "Gd" for label in labels} | {f"{label}.inside": "G" for label in labels}

@@ -14,7 +14,7 @@ from .._util.arrays import Array
 from .._util.progress import Progress
 from .._util.suggest import suggesting
 from .._util.table import Table
-from ..estimators import SparseCPCA
+from ..estimators import SparseCPCA, answers
 from ..fitting import Fit, fit_data, resolved, solve_complete
 from ..moments import contrast, read
 
@@ -140,20 +140,12 @@ def sparsity_path(
     >>> path.shares.round(1)
     array([0.3, 0.7, 1. , 1. ])
     """
-    if not isinstance(estimator, SparseCPCA):
+    if not answers(estimator, "_is_sparse"):
         raise TypeError(f"sparsity_path needs a SparseCPCA as its first argument; got {type(estimator).__name__}.")
     if sizes is not None and penalties is not None:
         raise ValueError("sizes= and penalties= are two ways to ask for few features: pass only one of them.")
-    tables = read(
-        X,
-        None,
-        background,
-        name="sparsity_path",
-        needs_background=True,
-        sample_weight=sample_weight,
-        background_weight=background_weight,
-        gamma=estimator.gamma,
-    )
+    given = {"sample_weight": sample_weight, "background_weight": background_weight, "gamma": estimator.gamma}
+    tables = read(X, None, background, name="sparsity_path", needs_background=True, **given)
     penalised = penalties is not None
     grid: Any = _checked_penalties(penalties) if penalised else _checked_sizes(sizes, tables.n_features)
     model = clone(estimator).set_params(**_setting(grid[-1], penalised))

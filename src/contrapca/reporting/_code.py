@@ -5,16 +5,16 @@ from __future__ import annotations
 from sklearn import config_context
 from sklearn.base import clone
 
-from ..estimators import PPCA, WithStrength
+from ..estimators import Decomposition
 from ..paths import ContrastPath
 
 
-def model_code(model: PPCA | WithStrength) -> str:
+def model_code(model: Decomposition) -> str:
     """Python code that fits a model to `cases` and `controls` again, at its own gamma."""
-    again = clone(model)
-    if not isinstance(model, PPCA):
+    again, given = clone(model), "cases"
+    if model._contrasts:
         again.set_params(background_label=None)._with_strength(model._state.strength)
-    given = "cases" if isinstance(model, PPCA) else "cases, background=controls"
+        given = "cases, background=controls"
     return f"from contrapca import {type(model).__name__}, report\n\nmodel = {_shown(again)}.fit({given})\n"
 
 
@@ -35,7 +35,7 @@ def tables_code(command: str, *, labelled: bool, by_blocks: bool) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _shown(estimator: PPCA | WithStrength) -> str:
+def _shown(estimator: Decomposition) -> str:
     """The call that makes an estimator, on one line."""
     with config_context(print_changed_only=True):
         return " ".join(repr(estimator).split())

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_option
-from ..estimators import PCPCA, PPCA, ContraPCA, WithStrength, check_same_data
+from ..estimators import check_same_data
 from ..groups import Tables
 from ..moments import Complete, Incomplete, collect
 from ..paths import ContrastPath, masked_path_around, path_of_data
@@ -19,7 +19,7 @@ DRAWN = 1e-7  # tolerance of the path: coordinates on the page are no more exact
 
 
 def path_through(
-    model: PPCA | WithStrength, tables: Tables, *, points: int | None = None, progress: bool = True
+    model: Any, tables: Tables, *, points: int | None = None, progress: bool = True
 ) -> tuple[Any, ContrastPath, int]:
     """A fitted model, the path with its tables and settings, and the index of its gamma in the path.
 
@@ -36,7 +36,7 @@ def path_through(
         Number of gammas besides the model's; by default 40, or 20 with missing values.
     progress : bool, default True
     """
-    if isinstance(model, PPCA) or model.__sklearn_is_fitted__():
+    if not model._contrasts or model.__sklearn_is_fitted__():
         check_is_fitted(model)
         model = model._as_fitted()
         data = _data_again(model, tables)
@@ -47,20 +47,17 @@ def path_through(
         model._with_fit(model._fitted(tables, data, model._strength()))
         if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
             data = _data_again(model, tables)
-    fit = model._state
+    fit, alike = model._state, model._path_estimator()
     # Reuse a limit that was computed for the model.
     if isinstance(data, Incomplete):
-        path = masked_path_around(data, fit, model, points, limit=fit.limit, progress=progress)
+        path = masked_path_around(data, fit, alike, points, limit=fit.limit, progress=progress)
     else:
         limit = None if fit.limit_is_bound else fit.limit
-        alike: Any = PCPCA(fit.n_shown, scale=model._scaling) if isinstance(model, PPCA) else clone(model)
-        if isinstance(model, ContraPCA):
-            alike.set_params(n_latent=fit.n_latent)  # chosen once, for all gammas
         path = path_of_data(data, alike, points, gamma=fit.gamma, limit=limit, tolerance=DRAWN, progress=progress)
     return model, path, int(np.argmin(np.abs(path.gammas - fit.gamma)))
 
 
-def _data_again(model: PPCA | WithStrength, tables: Tables) -> Complete | Incomplete:
+def _data_again(model: Any, tables: Tables) -> Complete | Incomplete:
     """The tables of a fitted model in its units; other tables raise."""
     fit, gls = model._state, getattr(model, "mean", "") == "gls"
     check_same_tables(tables.means, fit.units, gls=gls)  # before columns are divided by the scales of the fit

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .._checks import check_count
 from .._util.arrays import Array, Rows
 from .._util.labels import as_classes, on_a_scale
-from ..estimators import PPCA, WithStrength
+from ..estimators import answers
 from ..exceptions import GroupError
 from ..groups import Groups, Tables, refuse_devices, split_groups
 from ..moments import observe
@@ -127,7 +127,7 @@ def examine(
     background_labels: Any = None,
 ) -> Subject:
     """Check all arguments of a report, and compute the path of a model."""
-    if not isinstance(model_or_path, ContrastPath | PPCA | WithStrength):
+    if not isinstance(model_or_path, ContrastPath) and not answers(model_or_path, "_path_estimator"):
         kind = type(model_or_path).__name__
         raise TypeError(f"A report needs a PPCA, PCPCA, CPCA, SparseCPCA, RatioPCA or ContrastPath, not {kind}.")
     if gammas is not None:

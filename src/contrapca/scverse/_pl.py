@@ -13,7 +13,7 @@ from .._util.labels import on_a_scale
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
 from .._util.suggest import suggesting
 from .._util.text import listed
-from ..estimators import CLVM
+from ..estimators import answers
 from ..paths import contrast_path
 from ..plots import axes_or_current, path_curves, shown
 from ..plots import loadings as loading_bars
@@ -178,8 +178,8 @@ def gamma_path(adata: Any, key: str = "contrapca", *, n_gammas: int = 40, ax: An
     ax : matplotlib Axes
     """
     model = stored_model(adata, key)
-    if isinstance(model, CLVM):
-        raise ValueError(f"adata.uns[{key!r}] is a CLVM, which has no gamma.")
+    if not answers(model, "_with_strength"):
+        raise ValueError(f"adata.uns[{key!r}] is a {type(model).__name__}, which has no gamma.")
     cells = choose(adata, **stored_choice(adata, key))
     rows = cells.split(cells.read())
     gammas = check_count(n_gammas, "n_gammas")

@@ -12,7 +12,7 @@ from .._checks import check_count
 from .._util.archive import pack, unpack
 from .._util.arrays import Array
 from .._util.text import listed
-from ..estimators import restored, saved_fit
+from ..estimators import answers, restored, saved_fit
 from ..selection import HeldOutContrast
 from ._cells import Cells
 from ._obs import background_argument, did_you_mean
@@ -109,7 +109,7 @@ def fit_results(
         "background_variance": background_argument(fit.variances),
         MODEL: pack(**saved_fit(model, fit)),
     }
-    if model._method is not None:
+    if answers(model, "_with_strength"):
         summary |= {"gamma": float(fit.gamma), "gamma_max": np.nan if fit.limit is None else float(fit.limit)}
     if held_out is not None:
         summary |= {"held_out_ratio": held_out.ratios, "held_out_interval": held_out.intervals}
