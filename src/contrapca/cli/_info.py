@@ -5,9 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from .. import CLVM, KernelCPCA, Moments, load
+from .. import Moments, load
 from .._util.text import default_names, format_gamma, listed, plural
-from ..estimators import component_table
 from ..results import ContrastPath, ContrastPosterior
 from ._console import Console
 from ._describe import model_summary, records
@@ -26,13 +25,11 @@ def info(options: Namespace, console: Console) -> None:
         summary |= {"n_components": d, "diagnostics": records(diagnostics)}
     elif isinstance(found, Moments):
         lines, summary = _moments_lines(found), _moments(found)
-    elif isinstance(found, KernelCPCA):
-        lines, summary = [str(found.summary()), *_kept_rows(found)], _kernel(found)
-    elif isinstance(found, CLVM):
-        lines, summary = [str(found.summary())], _clvm(found)
     else:
-        lines, summary = [str(found.summary())], model_summary(found)
-        summary["features"] = found._state.units.foreground.labels
+        summary = model_summary(found)
+        lines = [str(found.summary()), *_kept_rows(summary)]
+        if "top_features" in summary:
+            summary["features"] = found._state.units.foreground.labels
     console.say(*lines)
     console.summarise({"file": str(options.model), "holds": type(found).__name__} | summary)
 
@@ -76,20 +73,8 @@ def _moments(moments: Moments) -> dict[str, Any]:
     return {"weight": moments.weight, "n_features": len(names), "features": names}
 
 
-def _kept_rows(model: KernelCPCA) -> list[str]:
-    if model._state.kernel.name == "precomputed":  # its landmarks are numbers of rows
+def _kept_rows(model: dict[str, Any]) -> list[str]:
+    """What a file says about single samples; the landmarks of a precomputed kernel are only numbers of rows."""
+    if "n_landmarks" not in model or model["kernel"] == "precomputed":
         return []
-    return ["", f"The file has {plural(model.n_landmarks_, 'row')} of the tables of the fit, the landmarks."]
-
-
-def _kernel(model: KernelCPCA) -> dict[str, Any]:
-    kernel = model._state.kernel
-    facts = {"method": "kernelcpca", "n_features": model.n_features_in_, "n_components": model.eigenvalues_.size}
-    facts |= {"kernel": kernel.name, "bandwidth": kernel.bandwidth, "n_landmarks": model.n_landmarks_}
-    return facts | {"gamma": model.gamma_, "components": records(component_table(model))}
-
-
-def _clvm(model: CLVM) -> dict[str, Any]:
-    D, d = model.loadings_.shape
-    facts = {"method": "clvm", "n_features": D, "n_shared": model.shared_loadings_.shape[1], "n_components": d}
-    return facts | {"noise_variance": model.noise_variance_}
+    return ["", f"The file has {plural(model['n_landmarks'], 'row')} of the tables of the fit, the landmarks."]

@@ -6,7 +6,7 @@ from ._clvm import CLVM
 from ._contrapca import ContraPCA
 from ._contrastive import Contrastive
 from ._cpca import CPCA
-from ._display import component_table, html_inner, mimebundle, top_features
+from ._display import html_inner, mimebundle
 from ._kernel import KernelCPCA
 from ._pcpca import PCPCA
 from ._persistence import (

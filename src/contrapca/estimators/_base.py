@@ -28,7 +28,7 @@ from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, co
 from ..rows import Blocked, map_rows, opened
 from ..units import Units, group_of
 from . import _again, _folds, _new_rows, _streaming
-from ._display import html_inner, mimebundle, summary_of_model
+from ._display import facts_of_model, html_inner, mimebundle, summary_of_model
 from ._persistence import REGISTRY, fit_from_saved, saved_fit
 
 OfBackgrounds = Any  # an array, a dict of them by name if there are several backgrounds, None if there is none
@@ -328,6 +328,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """
         check_is_fitted(self)
         return summary_of_model(self)
+
+    _facts = facts_of_model
 
     def feature_table(self) -> Table:
         """Loadings and variances of every feature, strongest features first.

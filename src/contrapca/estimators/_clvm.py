@@ -136,6 +136,11 @@ class CLVM(Likelihood):
         self.shared_loadings_ = fit.background_model.W.astype(fit.units.foreground.dtype, copy=False)
         return self
 
+    def _facts(self) -> dict[str, Any]:
+        D, d = self.loadings_.shape
+        facts = {"method": "clvm", "n_features": D, "n_shared": self.shared_loadings_.shape[1], "n_components": d}
+        return facts | {"noise_variance": self.noise_variance_}
+
     def transform_shared(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Shared latents E[t | x] of each row, shape (n, k).
 

@@ -74,3 +74,21 @@ def summary_of_model(model: Any) -> Display:
     return Display(
         first_line(model), component_table(model), "Features with the largest loadings:", top_features(model)
     )
+
+
+def facts_of_model(model: Any) -> dict[str, Any]:
+    """The same as values and tables, for programs."""
+    facts: dict[str, Any] = {
+        "method": type(model).__name__.lower(),
+        "n_features": model.n_features_in_,
+        "n_components": model.components_.shape[0],
+        "solver": str(model.solver_),
+        "objective": model.objective_,
+    }
+    if hasattr(model, "gamma_"):
+        facts |= {"gamma": model.gamma_, "gamma_raw": model.gamma_raw_}
+    if hasattr(model, "gamma_max_"):
+        facts |= {"gamma_max": model.gamma_max_, "gamma_max_is_bound": model.gamma_max_is_bound_}
+    if hasattr(model, "noise_variance_"):
+        facts["noise_variance"] = model.noise_variance_
+    return facts | {"components": component_table(model), "top_features": top_features(model)}

@@ -297,6 +297,12 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             component_table(self),
         )
 
+    def _facts(self) -> dict[str, Any]:
+        kernel = self._state.kernel
+        facts = {"method": "kernelcpca", "n_features": self.n_features_in_, "n_components": self.eigenvalues_.size}
+        facts |= {"kernel": kernel.name, "bandwidth": kernel.bandwidth, "n_landmarks": self.n_landmarks_}
+        return facts | {"gamma": self.gamma_, "components": component_table(self)}
+
     # ------------------------------------------------------------------ saving
 
     def save(self, path: Any) -> None:
