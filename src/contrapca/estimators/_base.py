@@ -47,6 +47,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _rotates: ClassVar[bool] = True  # whether rotated features give the same, rotated
     _holds_out: ClassVar[bool] = False  # whether gamma="auto" is chosen on held-out rows
     _has_budget: ClassVar[bool] = False  # whether gamma is chosen by a budget
+    _known_as: ClassVar[str]  # in the methods section of a paper
+    _source: ClassVar[str]  # to be cited there, a key of the report's sources
     _preferred: ClassVar[bool] = False  # whether to use it unless another is clearly better
     _tuned: ClassVar[str] = "gamma"  # the parameter that is chosen before methods are compared
     _rough: ClassVar[dict[str, Any]] = {}  # parameters where axes are only compared

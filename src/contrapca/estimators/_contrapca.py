@@ -47,6 +47,7 @@ class ContraPCA(PCPCA):
     ((400, 2), 8)
     """
 
+    _known_as = "ContraPCA, a form of probabilistic contrastive principal component analysis"
     _preferred = True
     _tuned = "n_latent"
 

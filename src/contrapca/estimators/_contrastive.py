@@ -8,6 +8,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_gamma
+from .._util.text import format_gamma
 from ..fitting import Fit
 from ..methods import Method
 from ..moments import raw_gamma
@@ -96,6 +97,11 @@ class Contrastive(Decomposition):
     def _with_strength(self, gamma: float | dict[str, float]) -> Self:
         """Set gamma."""
         return self.set_params(gamma=gamma)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def _strength_in_words(gamma: float, limit: str) -> str:
+        """The strength of a fit, as the methods of a paper give it; `limit` is its limit, in words."""
+        return f" and contrast strength gamma = {format_gamma(gamma)}{limit}"
 
     def _with_fit(self, fit: Fit) -> Self:
         super()._with_fit(fit)

@@ -20,6 +20,7 @@ class ContrastOfVariances(Contrastive):
     """Base of CPCA and SparseCPCA: gamma is chosen on held-out rows or by a budget; not public."""
 
     _method = CPCA_METHOD
+    _known_as, _source = "contrastive principal component analysis (CPCA)", "Abid 2018"
     _takes_missing = False
     _holds_out = True
 

@@ -139,6 +139,7 @@ class PCPCA(Likelihood, Contrastive):
     """
 
     _method = PCPCA_METHOD
+    _known_as, _source = "probabilistic contrastive principal component analysis (PCPCA)", "Li 2020"
 
     def __init__(
         self,

@@ -62,6 +62,7 @@ class PPCA(Likelihood):
     """
 
     _contrasts = False
+    _known_as, _source = "probabilistic principal component analysis (PPCA)", "Tipping 1999"
     _scales = (False, True)
 
     def __init__(
@@ -129,6 +130,10 @@ class PPCA(Likelihood):
         self
         """
         return super().partial_fit(X, sample_weight=sample_weight)
+
+    @staticmethod
+    def _strength_in_words(gamma: float, limit: str) -> str:
+        return ""
 
     def _path_estimator(self) -> PCPCA:
         """PCPCA, whose path begins here."""

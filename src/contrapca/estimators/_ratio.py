@@ -9,6 +9,7 @@ import numpy as np
 
 from .._checks import check_option, check_ridge
 from .._util.arrays import Array
+from .._util.text import format_gamma
 from ..fitting import Fit, HeldOut
 from ..groups import Tables
 from ..methods import ENDS, Ratio, ridge_of_strength, strength_of_ridge
@@ -82,6 +83,7 @@ class RatioPCA(Decomposition):
     _takes_missing = False
     _reduced = False
     _tuned = "ridge"
+    _known_as, _source = "the directions of largest variance ratio (RatioPCA)", "Salloum 2022"
 
     def __init__(
         self,
@@ -116,6 +118,10 @@ class RatioPCA(Decomposition):
     def _with_strength(self, gamma: float | dict[str, float]) -> Self:
         assert not isinstance(gamma, dict)
         return self.set_params(ridge=ridge_of_strength(gamma))  # type: ignore[no-any-return]
+
+    @staticmethod
+    def _strength_in_words(gamma: float, limit: str) -> str:
+        return f" and a ridge of {format_gamma(ridge_of_strength(gamma))} times the controls' mean variance"
 
     def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
         assert isinstance(data, Complete)

@@ -91,6 +91,7 @@ class SparseCPCA(ContrastOfVariances):
         self.penalty = penalty
         self.axes = axes
 
+    _known_as = "contrastive principal component analysis with few features per component (SparseCPCA)"
     _is_sparse = True  # what `sparsity_path` and `stability_selection` ask
     _takes_devices = False
     _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._util.text import format_gamma, joined, plural
-from ..methods import ridge_of_strength
+from ..estimators import REGISTRY
 
 SOURCES = {
     "Li 2020": {
@@ -59,18 +59,6 @@ WHO = {
     "Tipping 1999": "Tipping and Bishop, 1999",
     "Salloum 2022": "Salloum and Kuo, 2022",
 }
-# What each estimator is called, and whose method it is.
-METHODS = {
-    "ContraPCA": ("ContraPCA, a form of probabilistic contrastive principal component analysis", "Li 2020"),
-    "PCPCA": ("probabilistic contrastive principal component analysis (PCPCA)", "Li 2020"),
-    "CPCA": ("contrastive principal component analysis (CPCA)", "Abid 2018"),
-    "SparseCPCA": (
-        "contrastive principal component analysis with few features per component (SparseCPCA)",
-        "Abid 2018",
-    ),
-    "PPCA": ("probabilistic principal component analysis (PPCA)", "Tipping 1999"),
-    "RatioPCA": ("the directions of largest variance ratio (RatioPCA)", "Salloum 2022"),
-}
 SCALING = {
     "group": " and divided by its own standard deviations",
     "pooled": " and divided by the standard deviations within groups",
@@ -79,7 +67,7 @@ SCALING = {
 
 def citations(summary: dict[str, Any]) -> list[dict[str, str]]:
     """The sources of the method: text, DOI and BibTeX entry of each."""
-    return [SOURCES[METHODS[summary["model"]["estimator"]][1]]]
+    return [SOURCES[REGISTRY[summary["model"]["estimator"]]._source]]
 
 
 def methods_paragraph(summary: dict[str, Any]) -> str:
@@ -113,22 +101,16 @@ def methods_paragraph(summary: dict[str, Any]) -> str:
 
 def _model(summary: dict[str, Any]) -> str:
     data, model = summary["data"], summary["model"]
-    name, source = METHODS[model["estimator"]]
+    kind, cited = REGISTRY[model["estimator"]], citations(summary)[0]
     n, m = data["foreground"]["rows"], data["background"]["rows"]
     setting = f"with {plural(model['n_components'], 'component')}"
     if model["n_latent"] > model["n_components"]:
         setting += f", {model['n_latent']} latent dimensions"
-    if model["estimator"] == "RatioPCA":
-        setting += (
-            f" and a ridge of {format_gamma(ridge_of_strength(model['gamma']))} times the controls' mean variance"
-        )
-    elif model["estimator"] != "PPCA":
-        setting += f" and contrast strength gamma = {format_gamma(model['gamma'])}"
-        if model["limit"] is not None:
-            bound = "at most " if model["limit_is_bound"] else ""
-            setting += f" (its limit for these data is {bound}{format_gamma(model['limit'])})"
+    bound = "at most " if model["limit_is_bound"] else ""
+    limit = "" if model["limit"] is None else f" (its limit for these data is {bound}{format_gamma(model['limit'])})"
+    setting += kind._strength_in_words(model["gamma"], limit)
     return (
-        f"We compared {n:,} cases with {m:,} controls, measured on {data['features']:,} features, by {name} "
-        f"({WHO[source]}; https://doi.org/{SOURCES[source]['doi']}) {setting}. Each group was centred by its own mean"
+        f"We compared {n:,} cases with {m:,} controls, measured on {data['features']:,} features, by {kind._known_as} "
+        f"({WHO[kind._source]}; https://doi.org/{cited['doi']}) {setting}. Each group was centred by its own mean"
         f"{SCALING.get(model['scale'], '')}."
     )
