@@ -10,8 +10,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from sklearn.base import BaseEstimator
 
 import contrapca
+from contrapca.estimators import REGISTRY
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = ROOT / ".github" / "workflows"
@@ -231,6 +233,74 @@ def test_windows_can_import_every_module():
 def test_what_windows_has_not_is_found(text, found):
     """The control."""
     assert windows_has_not(text) == found
+
+
+# ---------------------------------------------------------------- estimators answer for themselves
+
+PACKAGE = Path(contrapca.__file__).parent
+# With their bases. What else a file may hold has no part in this.
+ESTIMATORS = {name for name, kind in REGISTRY.items() if issubclass(kind, BaseEstimator)}
+ESTIMATORS |= {"Decomposition", "WithStrength"}
+
+
+def names_in(node):
+    """Classes that an expression names, as such or in quotes."""
+    for part in ast.walk(node):
+        yield getattr(part, "id", None) or getattr(part, "attr", None) or getattr(part, "value", None)
+
+
+def decides_by_class(text):
+    """The classes of estimators that a module tells apart: by isinstance, by a pattern or by comparing names."""
+    tree = ast.parse(text)
+    unions = {
+        node.targets[0].id: names_in(node.value)
+        for node in ast.walk(tree)
+        if isinstance(node, ast.Assign)
+        and isinstance(node.value, ast.BinOp | ast.Tuple)
+        and hasattr(node.targets[0], "id")
+    }
+    known = {name: {name} for name in ESTIMATORS}
+    known |= {union: set(parts) & ESTIMATORS for union, parts in unions.items()}
+    found = []
+    for node in ast.walk(tree):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") in ("isinstance", "issubclass"):
+            found += names_in(node.args[1])
+        elif isinstance(node, ast.Compare):
+            found += [name for side in (node.left, *node.comparators) for name in names_in(side)]
+        elif isinstance(node, ast.MatchClass):
+            found += names_in(node.cls)
+    return set().union(*(known[name] for name in found if isinstance(name, str) and name in known))
+
+
+def test_code_asks_estimators_and_not_for_their_class():
+    """So that a new estimator need not join lists in many files; CONTRIBUTING.md says what it answers."""
+    outside = [path for path in PACKAGE.rglob("*.py") if path.parent.name != "estimators"]
+    assert len(outside) > 150
+    found = {str(path.relative_to(PACKAGE)): decides_by_class(path.read_text(encoding="utf-8")) for path in outside}
+    assert {name: classes for name, classes in found.items() if classes} == {}
+
+
+@pytest.mark.parametrize(
+    ("text", "found"),
+    [
+        ("isinstance(model, PCPCA)", {"PCPCA"}),
+        ("isinstance(model, ContrastPath | PPCA)", {"PPCA"}),
+        ("isinstance(model, (CPCA, estimators.RatioPCA))", {"CPCA", "RatioPCA"}),
+        ("Ours = PPCA | WithStrength\nisinstance(model, Ours)", {"PPCA", "WithStrength"}),
+        ("issubclass(kind, Decomposition)", {"Decomposition"}),
+        ("type(model) is KernelCPCA", {"KernelCPCA"}),
+        ("METHODS[name] is not CPCA", {"CPCA"}),
+        ("entry.method == 'ContraPCA'", {"ContraPCA"}),
+        ("type(model).__name__ in ('CLVM', 'PPCA')", {"CLVM", "PPCA"}),
+        ("match model:\n    case SparseCPCA():\n        pass", {"SparseCPCA"}),
+        ("isinstance(data, Complete) and model._contrasts", set()),
+        ("isinstance(found, Moments) or found == 'moments'", set()),
+        ("def f(model: PCPCA) -> str:\n    return CPCA(2).fit(X) and 'CPCA'", set()),
+    ],
+)
+def test_decisions_by_class_are_found(text, found):
+    """The control."""
+    assert decides_by_class(text) == found
 
 
 # ---------------------------------------------------------------- the entry in scverse's registry
