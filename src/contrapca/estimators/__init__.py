@@ -8,20 +8,6 @@ from ._cpca import CPCA
 from ._display import component_table, html_inner, mimebundle, top_features
 from ._kernel import KernelCPCA
 from ._pcpca import PCPCA
-from ._persistence import (
-    REGISTRY,
-    UNIT_LENGTH,
-    load,
-    plain_parameters,
-    prefixes,
-    restored,
-    restored_model,
-    restored_totals,
-    restored_units,
-    save_model,
-    saved_fit,
-    saved_solver,
-)
 from ._ppca import PPCA
 from ._ratio import RatioPCA
 from ._sparse import SparseCPCA

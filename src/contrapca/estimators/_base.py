@@ -26,10 +26,10 @@ from ..groups import Groups, Tables, check_device_table, refuse_moments
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, read
 from ..rows import Blocked, map_rows, opened
+from ..saving import REGISTRY, fit_from_saved, saved_fit, saved_model
 from ..units import Units, group_of
 from . import _again, _new_rows, _streaming
 from ._display import html_inner, mimebundle, summary_of_model
-from ._persistence import REGISTRY, fit_from_saved, saved_fit
 
 OfBackgrounds = Any  # an array, a dict of them by name if there are several backgrounds, None if there is none
 
@@ -363,6 +363,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ saving
 
+    _saved_fit, _restored_fit = staticmethod(saved_fit), staticmethod(fit_from_saved)
+
     def save(self, path: Any) -> None:
         """Write the fitted model to a file that `contrapca.load` reads (npz and JSON, no pickle).
 
@@ -372,12 +374,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Written atomically; an existing file is overwritten. `set_output` settings are not saved.
         """
         check_is_fitted(self)
-        write_archive(path, **saved_fit(self, self._state))
+        write_archive(path, **saved_model(self))
 
     @classmethod
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:
         """A fitted model from the checked contents of a saved file."""
-        return cls(**facts["parameters"])._with_fit(fit_from_saved(facts, arrays, names))
+        return cls(**facts["parameters"])._with_fit(cls._restored_fit(facts, arrays, names))
 
 
 def of_backgrounds(values: Groups[Array], dtype: str) -> OfBackgrounds:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
-from dataclasses import asdict
 from typing import Any, Self
 
 import numpy as np
@@ -12,7 +10,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import SCALES, check_count, check_gamma, check_n_components, check_option, check_positive
-from .._util.archive import LARGEST, SMALLEST, check_arrays, check_count_of, check_number, write_archive
+from .._util.archive import write_archive
 from .._util.arrays import Array
 from .._util.devices import on_device
 from .._util.display import Display
@@ -21,13 +19,12 @@ from .._util.text import format_gamma, plural
 from ..exceptions import NonFiniteError
 from ..fitting import KernelFit, KernelSettings, fit_kernel, kernel_values, map_of
 from ..groups import Groups, Tables, canonical, column_means, distinct, refuse_moments, split_groups, without_mask
-from ..moments import KERNELS, Indices, Kernel
+from ..moments import KERNELS, Indices
 from ..rows import Blocked, opened
+from ..saving import REGISTRY, kernel_fit_from_saved, saved_kernel_fit, saved_model
 from ._base import of_backgrounds
 from ._display import component_table, html_inner, mimebundle
-from ._persistence import REGISTRY, plain_parameters, prefixes, restored_totals, restored_units
 
-ARRAYS = {"landmarks": "r*", "coefficients": "rk", "origin": "D", "eigenvalues": "k"}  # of a file, axis by axis
 MANY = 2**31  # more components than any table has
 
 
@@ -292,6 +289,8 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
 
     # ------------------------------------------------------------------ saving
 
+    _saved_fit = staticmethod(saved_kernel_fit)
+
     def save(self, path: Any) -> None:
         """Write the fitted model, its landmark rows included, to a file that `contrapca.load` reads.
 
@@ -301,12 +300,12 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
             Written atomically; an existing file is overwritten.
         """
         check_is_fitted(self)
-        write_archive(path, **saved(self._parameters, self._state))
+        write_archive(path, **saved_model(self))
 
     @classmethod
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:
         """A fitted model from the checked contents of a saved file."""
-        model, fit = cls(**facts["parameters"]), fit_from_saved(facts, arrays, names)
+        model, fit = cls(**facts["parameters"]), kernel_fit_from_saved(facts, arrays, names)
         model.n_features_in_ = fit.origin.size
         if names is not None:
             model.feature_names_in_ = np.array(names, dtype=object)
@@ -329,48 +328,4 @@ def _in_kernel(error: NonFiniteError) -> ValueError:
     return ValueError(
         f"The precomputed kernel has a value that is not finite in column {error.feature}, counting from 0: compute it "
         "from complete rows, or drop this row and column."
-    )
-
-
-def saved(parameters: Mapping[str, Any], fit: KernelFit) -> dict[str, Any]:
-    """What is saved of a fitted model: the arguments of `write_archive`."""
-    arrays = {name: getattr(fit, name) for name in ARRAYS}
-    labels = prefixes(len(fit.units))
-    for prefix, units, along, offset in zip(labels, fit.units, fit.variances, fit.offsets, strict=True):
-        arrays |= units.arrays(prefix) | {f"{prefix}.along": along, f"{prefix}.offset": offset}
-    groups = [
-        {"name": name, "total": total} | units.facts()
-        for name, total, units in zip(fit.units.names, fit.totals, fit.units, strict=True)
-    ]
-    facts = {"kernel": asdict(fit.kernel), "gamma": fit.gamma, "groups": groups, "mix": fit.units.mix}
-    facts |= {"parameters": plain_parameters(parameters)}
-    return {"kind": "KernelCPCA", "facts": facts, "arrays": arrays, "names": fit.units.foreground.names}
-
-
-def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names: tuple[str, ...] | None) -> KernelFit:
-    """The checked fit of a saved model."""
-    kernel, labels = facts["kernel"], prefixes(len(facts["groups"]))
-    shapes = ARRAYS | {f"{label}.{name}": "k" for label in labels for name in ("along", "offset")}
-    found = check_arrays(arrays, shapes, names, not_negative=[f"{label}.along" for label in labels])
-    check_option(kernel["name"], "kernel", KERNELS)
-    D, width, k = found["origin"].size, found["landmarks"].shape[1], found["coefficients"].shape[1]
-    given, degree = kernel["name"] == "precomputed", check_count_of(kernel, "degree")
-    if facts["parameters"]["n_components"] != k or facts["parameters"]["kernel"] != kernel["name"] or degree < 1:
-        raise ValueError("its sizes or its kernel are impossible")
-    if width != (1 if given else D) or (given and not set(found["landmarks"].ravel()) <= set(range(D))):
-        raise ValueError("its landmarks are impossible")
-    units = restored_units(facts, arrays, names, D)
-    return KernelFit(
-        units=units,
-        kernel=Kernel(
-            kernel["name"],
-            float(check_number(kernel, "bandwidth", SMALLEST, LARGEST)),
-            degree,
-            float(check_number(kernel, "coef0", 0, LARGEST)),
-        ),
-        **{name: found[name] for name in ARRAYS},
-        offsets=units.like(found[f"{label}.offset"] for label in labels),
-        variances=units.like(found[f"{label}.along"] for label in labels),
-        totals=restored_totals(facts, units),
-        gamma=float(check_number(facts, "gamma", 0, LARGEST)),
     )
