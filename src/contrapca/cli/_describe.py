@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._util.table import Table
-from ..estimators import component_table, top_features
+from ..fitting import component_table, top_features
 
 
 def model_summary(model: Any) -> dict[str, Any]:
@@ -23,8 +23,8 @@ def model_summary(model: Any) -> dict[str, Any]:
         summary |= {"gamma_max": model.gamma_max_, "gamma_max_is_bound": model.gamma_max_is_bound_}
     if hasattr(model, "noise_variance_"):
         summary["noise_variance"] = model.noise_variance_
-    summary["components"] = records(component_table(model))
-    summary["top_features"] = records(top_features(model))
+    summary["components"] = records(component_table(model._state))
+    summary["top_features"] = records(top_features(model._state))
     return summary
 
 

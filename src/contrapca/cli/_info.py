@@ -7,7 +7,7 @@ from typing import Any
 
 from .. import CLVM, KernelCPCA, Moments, load
 from .._util.text import default_names, format_gamma, listed, plural
-from ..estimators import component_table
+from ..fitting import component_table
 from ..results import ContrastPath, ContrastPosterior
 from ._console import Console
 from ._describe import model_summary, records
@@ -86,7 +86,7 @@ def _kernel(model: KernelCPCA) -> dict[str, Any]:
     kernel = model._state.kernel
     facts = {"method": "kernelcpca", "n_features": model.n_features_in_, "n_components": model.eigenvalues_.size}
     facts |= {"kernel": kernel.name, "bandwidth": kernel.bandwidth, "n_landmarks": model.n_landmarks_}
-    return facts | {"gamma": model.gamma_, "components": records(component_table(model))}
+    return facts | {"gamma": model.gamma_, "components": records(component_table(model._state))}
 
 
 def _clvm(model: CLVM) -> dict[str, Any]:

@@ -1,11 +1,10 @@
 """scikit-learn estimators: they connect the numerical layers and compute nothing themselves."""
 
-from ._again import check_same_data
 from ._base import Decomposition
 from ._clvm import CLVM
 from ._contrapca import ContraPCA
 from ._cpca import CPCA
-from ._display import component_table, html_inner, mimebundle, top_features
+from ._display import html_inner, mimebundle
 from ._kernel import KernelCPCA
 from ._pcpca import PCPCA
 from ._ppca import PPCA

@@ -1,74 +1,36 @@
-"""The tables of a fit, passed again: checked, brought into the units of the fit, resampled.
+"""The tables of a fit, passed again: its uncertainty.
 
-`fitted_groups`, `fitted_data` and `bootstrap` are methods of all estimators.
+`fitted_groups`, `fitted_data`, `bootstrap` and `posterior` are methods of the estimators.
 """
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._util.suggest import suggesting
-from .._util.text import listed
-from ..covariates import design_of, without_covariates
-from ..exceptions import GroupError
-from ..groups import Groups, Tables, check_names, distinct
-from ..moments import Complete, Incomplete, Moments, collect, read
+from ..fitting import check_same_data, tables_again
+from ..groups import Tables, check_names, distinct
+from ..moments import Complete, Incomplete, Moments, collect
 from ..rows import Blocked, opened
-from ..uncertainty import ContrastPosterior
+from ..uncertainty import ContrastPosterior, sample_posterior
 from ..uncertainty import bootstrap as resample
-from ..units import Units, check_same_tables
+from ..units import check_same_tables
 
 
-def fitted_groups(
-    self: Any,
-    X: Any,
-    y: Any,
-    background: Any,
-    sample_weight: Any = None,
-    background_weight: Any = None,
-    covariates: Any = None,
-    background_covariates: Any = None,
-) -> Tables:
-    """Check the tables of the fit when they are passed again."""
+def fitted_groups(self: Any, X: Any, y: Any, background: Any, *beside: Any) -> Tables:
+    """Check the tables of the fit when they are passed again; `beside` has weights, then covariates, of both groups."""
     check_is_fitted(self)
-    X = opened(X)
-    contrasted = self._state.units.background is not None
-    if not contrasted and background is not None:
-        raise ValueError("This model was fitted without a background: do not pass one.")
+    X, fit = opened(X), self._state
     if not isinstance(X, Moments | Blocked):
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
     elif isinstance(X, Blocked):
-        check_names(X, self._state.units.foreground.labels)
+        check_names(X, fit.units.foreground.labels)
     elif X.mean.size != self.n_features_in_:
         raise ValueError(f"X has {X.mean.size} features, but the fit had {self.n_features_in_}.")
-    label = self._parameters.get("background_label") if contrasted else None
-    name = type(self).__name__
-    tables = read(
-        X,
-        y,
-        background,
-        label,
-        name=name,
-        needs_background=contrasted,
-        allow_missing=self._takes_missing,
-        sample_weight=sample_weight,
-        background_weight=background_weight,
-    )
-    known = self._state.units
-    if tables.rows.names != known.names:
-        raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
-    tables = replace(tables, rows=replace(tables.rows, mix=known.mix))
-    design = design_of(tables, X, background, covariates, background_covariates, y, label)
-    found = self._state.covariates
-    if design is None or found is None:
-        self._check_covariates(covariates)
-        return tables
-    if design.columns != found.columns:
-        raise GroupError(f"covariates are {listed(design.names)}, but those of the fit were {listed(found.names)}.")
-    return without_covariates(tables, design, found)[0]
+    label, given = self._parameters.get("background_label"), {"allow_missing": self._takes_missing}
+    return tables_again(fit, X, y, background, label, *beside, name=type(self).__name__, **given)
 
 
 def fitted_data(self: Any, *given: Any) -> Complete | Incomplete:
@@ -77,6 +39,76 @@ def fitted_data(self: Any, *given: Any) -> Complete | Incomplete:
     data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale), reduced=self._reduced)
     check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
     return data
+
+
+@suggesting
+def posterior(
+    self: Any,
+    X: Any,
+    y: Any = None,
+    *,
+    background: Any = None,
+    sample_weight: Any = None,
+    background_weight: Any = None,
+    covariates: Any = None,
+    background_covariates: Any = None,
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    power: float = 1.0,
+    sigma2_min: float = 0.0,
+    random_state: Any = None,
+    progress: bool = True,
+) -> ContrastPosterior:
+    """Draw from the Gibbs posterior, whose density is exp(power * objective) under a flat prior; no missing values.
+
+    PPCA and PCPCA: of (W, sigma2), with NUTS; a true posterior for gamma = 0. It depends on the rows only through N and
+    C, so its cost does not grow with their number. It exists if power times N = n (1 - gamma) exceeds D + d - 1;
+    otherwise an error says what to do. If N is not much larger than D, the flat prior inflates W: trust directions
+    (`angles`, `projector`) more than lengths.
+
+    CPCA: of V, a matrix Bingham distribution with density exp(power tr V'C V) on orthonormal frames, which is always
+    proper. For one component, draws are exact and independent (`tune` is not used); for more, they come from
+    column-wise Gibbs sampling.
+
+    Parameters
+    ----------
+    X, y, background, sample_weight, background_weight, covariates, background_covariates
+        The rows of the fit, as for `fit`, or their Moments.
+    draws, tune, chains : int
+        Draws kept and discarded in each chain, and chains.
+    power : float, default 1.0
+        Weight of the data: intervals shrink with its square root. With gamma > 0 no likelihood determines it, and for
+        CPCA its unit is 1 / variance of the features, so that 1 is not a natural choice. `contrapca.calibrate_power`
+        finds the value at which intervals have the right coverage.
+    sigma2_min : float, default 0.0
+        Lower bound of the noise variance, in scaled units; CPCA has none.
+    random_state : None, int, Generator or RandomState
+        A seed gives the same draws on any number of cores.
+    progress : bool, default True
+        Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
+
+    Returns
+    -------
+    ContrastPosterior
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import CPCA
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
+    >>> draws = CPCA(1, gamma=0.5).fit(X, background=Y).posterior(X, background=Y, random_state=0)
+    >>> draws
+    ContrastPosterior(gibbs, cpca: 4 x 1000 draws, D = 5, d = 1)
+    >>> draws.angles().shape
+    (4, 1000, 1)
+    """
+    beside = (sample_weight, background_weight, covariates, background_covariates)
+    data = self._fitted_data(X, y, background, *beside)
+    sampling: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "power": power}
+    settings = sampling | {"sigma2_min": sigma2_min, "random_state": random_state, "progress": progress}
+    return sample_posterior(data, self._state, self._method, **settings)
 
 
 @suggesting
@@ -148,9 +180,3 @@ def bootstrap(
     given = {"blocks": blocks, "background_blocks": background_blocks, "pairs": (pairs, background_pairs)}
     settings: dict[str, Any] = {"n": n_resamples, "random_state": random_state, "progress": progress}
     return resample(tables, self._state, method, **given, **settings)
-
-
-def check_same_data(data: Complete | Incomplete, fitted: Groups[Units], *, gls: bool = False) -> None:
-    """Raise if the data are not those of a fit."""
-    means, weights = data.units.map(lambda units: units.mean), data.units.map(lambda units: units.weight)
-    check_same_tables(means, fitted, weights=weights, gls=gls)

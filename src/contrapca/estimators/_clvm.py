@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 from .._checks import check_count, check_positive
 from .._util.arrays import Array, Rows
 from ..fitting import Fit, fit_clvm
-from ..gaussian import LatentGaussian
 from ..groups import Tables
 from ..moments import MAX_DENSE, Complete, Incomplete, collect
+from ..units import group_of
 from ._likelihood import Likelihood
 
 
@@ -64,7 +64,7 @@ class CLVM(Likelihood):
     """
 
     _method = None
-    _resampled = False
+    _resampled = _sampled = False
     _takes_missing = False
     _rotates = False  # features are told apart
 
@@ -85,32 +85,6 @@ class CLVM(Likelihood):
         self.tol = tol
         self.max_iter = max_iter
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        background: Any = None,
-        sample_weight: Any = None,
-        background_weight: Any = None,
-        covariates: Any = None,
-        background_covariates: Any = None,
-        memory_limit: Any = None,
-    ) -> Self:
-        """Fit to a foreground and a background.
-
-        Parameters
-        ----------
-        X, y, background, sample_weight, background_weight, covariates, background_covariates, memory_limit
-            As for PCPCA, including sparse tables and several backgrounds; no missing values.
-
-        Returns
-        -------
-        self
-        """
-        beside = (sample_weight, background_weight, memory_limit, covariates, background_covariates)
-        return self._fit(X, y, background, None, *beside)
-
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         check_count(self.n_shared, "n_shared")
         check_count(self.n_foreground, "n_foreground", least=0)
@@ -123,17 +97,14 @@ class CLVM(Likelihood):
             raise ValueError(f"{D} features are too many for CLVM (at most {MAX_DENSE}). Select some, or use PCPCA.")
         return collect(tables, latent, self._scaling, "eigh")
 
-    def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         assert isinstance(data, Complete)
         return fit_clvm(data, self.n_shared, self.n_foreground, tol=self.tol, max_iter=self.max_iter)
 
-    def _with_fit(self, fit: Fit) -> Self:
-        super()._with_fit(fit)
-        if fit.background_model is None:  # in a file
+    def _attributes(self, fit: Fit) -> dict[str, Any]:
+        if (model := fit.background_model) is None:  # in a file
             raise ValueError("its background_model is missing")
-        self.background_model_: LatentGaussian = fit.background_model
-        self.shared_loadings_ = fit.background_model.W.astype(fit.units.foreground.dtype, copy=False)
-        return self
+        return super()._attributes(fit) | {"background_model_": model, "shared_loadings_": model.W}
 
     def transform_shared(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Shared latents E[t | x] of each row, shape (n, k).
@@ -147,7 +118,7 @@ class CLVM(Likelihood):
             As for `transform`.
         """
         rows, missing = self._rows(X, covariates)
-        units = self._units(center)
+        units = group_of(self._state.units, center)
         model = self.model_ if center == "foreground" else replace(self.background_model_, mean=units.origin)
         shared = slice(self.loadings_.shape[1] if center == "foreground" else 0, None)
 

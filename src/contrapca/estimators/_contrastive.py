@@ -2,79 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Self
 
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_gamma
-from ..fitting import Fit
-from ..moments import raw_gamma
 from ._base import Decomposition
 
 
 class Contrastive(Decomposition):
     """Base of CPCA and PCPCA; not public."""
 
-    def __init__(
-        self,
-        n_components: int = 2,
-        *,
-        gamma: float | str | dict[str, float] = "auto",
-        background_label: Any = None,
-        scale: str | None = None,
-        solver: str = "auto",
-    ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.background_label = background_label
-        self.scale = scale
-        self.solver = solver
-
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        background: Any = None,
-        sample_weight: Any = None,
-        background_weight: Any = None,
-        covariates: Any = None,
-        background_covariates: Any = None,
-        memory_limit: Any = None,
-    ) -> Self:
-        """Fit to a foreground and a background.
-
-        Parameters
-        ----------
-        X : array-like, data frame or sparse matrix of shape (n, D), or Moments
-            The foreground (cases); rows are samples. With `background_label`, both groups stacked. PCPCA takes missing
-            values (NaN) in both groups.
-        y : array-like of shape (n,), optional
-            The group of each row. Rows with `y == background_label` are the background. Ignored without
-            `background_label`.
-        background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them, optional
-            The background (controls) as a separate table, or several by name, {"batch1": Y1, "batch2": Y2}: each is
-            centred by its own mean. In a Pipeline it would bypass the earlier steps: use `background_label` there. Not
-            needed for gamma=0.
-        sample_weight : array-like of shape (n,), optional
-            How often each row of `X` counts, 0 or more: weights are the same as repeated rows.
-        background_weight : array-like of shape (m,), or a dict of them, optional
-            The same for the rows of `background`.
-        covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
-            What is known of each row, such as age and sex: its linear effect, the same in both groups, is taken out of
-            all rows, which must be dense and in memory. Text is categorical. `transform` and the like then need the
-            covariates of new rows. `background_covariates` is a dict if there are several backgrounds; for stacked rows
-            `covariates` has one row per row of `X`.
-        memory_limit : int or str, optional
-            How much memory may be used for blocks of rows from files, memory maps, zarr and HDF5, and for their
-            moments: bytes, or text such as "500 MB".
-
-        Returns
-        -------
-        self
-        """
-        beside = (sample_weight, background_weight, memory_limit, covariates, background_covariates)
-        return self._fit(X, y, background, self._strength(), *beside)
+    _has_gamma = True
+    gamma: float | str | dict[str, float]
 
     def _strength(self) -> float | None:
         return check_gamma(self.gamma)
@@ -82,13 +22,6 @@ class Contrastive(Decomposition):
     def _with_strength(self, gamma: float | dict[str, float]) -> Self:
         """Set gamma."""
         return self.set_params(gamma=gamma)  # type: ignore[no-any-return]
-
-    def _with_fit(self, fit: Fit) -> Self:
-        super()._with_fit(fit)
-        self.n_effective_ = fit.n_effective
-        self.gamma_ = fit.gamma
-        self.gamma_raw_ = raw_gamma(fit.units, fit.gamma)
-        return self
 
     @property
     def gammas_(self) -> dict[str, float]:

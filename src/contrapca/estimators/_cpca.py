@@ -11,7 +11,6 @@ from ..fitting import FOLDS, SEED, Fit, budgeted, contrast_gamma
 from ..groups import Tables
 from ..methods import CPCA_METHOD
 from ..moments import Complete, Incomplete, Moments, assign_folds, make_folds, row_units
-from ..uncertainty import ContrastPosterior, sample_posterior
 from ._contrastive import Contrastive
 
 
@@ -29,9 +28,11 @@ class ContrastOfVariances(Contrastive):
     def _has_budget(self) -> bool:  # type: ignore[override]
         return isinstance(self.gamma, str) and self.gamma == "budget"
 
-    def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
-        data, gamma, limit = self._chosen(tables, data, gamma)
-        fit = self._solve(data, gamma)
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+        limit = None
+        if tables is not None:
+            data, gamma, limit = self._chosen(tables, data, gamma)
+        fit = super()._solve(data, gamma)
         return fit if limit is None else replace(fit, limit=limit)
 
     def _chosen(
@@ -126,67 +127,19 @@ class CPCA(ContrastOfVariances):
     """
 
     _method = CPCA_METHOD
+    _sampled = True
 
-    def posterior(
+    def __init__(
         self,
-        X: Any,
-        y: Any = None,
+        n_components: int = 2,
         *,
-        background: Any = None,
-        sample_weight: Any = None,
-        background_weight: Any = None,
-        covariates: Any = None,
-        background_covariates: Any = None,
-        draws: int = 1000,
-        tune: int = 1000,
-        chains: int = 4,
-        power: float = 1.0,
-        random_state: Any = None,
-        progress: bool = True,
-    ) -> ContrastPosterior:
-        """Draw from the Gibbs posterior of V, a matrix Bingham distribution; no missing values.
-
-        Its density on orthonormal frames is exp(power tr V'C V), which is always proper. For one component, draws are
-        exact and independent (`tune` is not used); for more, they come from column-wise Gibbs sampling.
-
-        Parameters
-        ----------
-        X, y, background, sample_weight, background_weight, covariates, background_covariates
-            The rows of the fit, as for `fit`, or their Moments.
-        draws, tune, chains : int
-            Numbers of draws kept and discarded per chain, and of chains.
-        power : float, default 1.0
-            Weight of the data. Its unit is 1 / variance of the features, so 1 is not a natural choice.
-            `contrapca.calibrate_power` finds the value at which intervals have the right coverage.
-        random_state : None, int, Generator or RandomState
-        progress : bool, default True
-            Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
-
-        Returns
-        -------
-        ContrastPosterior
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from contrapca import CPCA
-        >>> rng = np.random.default_rng(0)
-        >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
-        >>> draws = CPCA(1, gamma=0.5).fit(X, background=Y).posterior(X, background=Y, random_state=0)
-        >>> draws
-        ContrastPosterior(gibbs, cpca: 4 x 1000 draws, D = 5, d = 1)
-        >>> draws.angles().shape
-        (4, 1000, 1)
-        """
-        beside = (sample_weight, background_weight, covariates, background_covariates)
-        return sample_posterior(
-            self._fitted_data(X, y, background, *beside),
-            self._state,
-            CPCA_METHOD,
-            draws=draws,
-            tune=tune,
-            chains=chains,
-            power=power,
-            random_state=random_state,
-            progress=progress,
-        )
+        gamma: float | str | dict[str, float] = "auto",
+        background_label: Any = None,
+        scale: str | None = None,
+        solver: str = "auto",
+    ):
+        self.n_components = n_components
+        self.gamma = gamma
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver

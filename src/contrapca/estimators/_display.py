@@ -1,4 +1,4 @@
-"""What a fitted model found, in words and tables."""
+"""What a fitted model says of itself."""
 
 from __future__ import annotations
 
@@ -7,12 +7,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import BaseEstimator
 
-from .._util.display import Display
-from .._util.table import Table
 from .._util.text import format_gamma, listed, plural
-
-TOP_FEATURES = 8
-WORDS = {"foreground_variance": "case variance", "background_variance": "control variance"}
 
 
 def html_inner(self: Any) -> str:
@@ -47,30 +42,3 @@ def first_line(model: Any) -> str:
     if hasattr(model, "covariate_names_"):
         line += f", without the effect of {listed(model.covariate_names_.tolist())}"
     return line
-
-
-def component_table(model: Any) -> Table:
-    """One row for each component: how much each group varies along it."""
-    fit = model._state
-    columns: dict[str, Any] = {
-        "component": np.arange(1, fit.variances.foreground.size + 1),
-        "case variance": fit.variances.foreground,
-        "share of cases": fit.shares.foreground,
-    }
-    for name, variance, share in list(zip(fit.variances.names, fit.variances, fit.shares, strict=True))[1:]:
-        who = "control" if len(fit.variances) == 2 else name
-        columns |= {f"{who} variance": variance, f"share of {'controls' if who == 'control' else who}": share}
-    return Table(columns)
-
-
-def top_features(model: Any) -> Table:
-    """The features with the largest loadings."""
-    table = model.feature_table().first(TOP_FEATURES)
-    return Table({WORDS.get(name, name): column for name, column in table.items() if name != "rank"})
-
-
-def summary_of_model(model: Any) -> Display:
-    """`summary` of a fitted model."""
-    return Display(
-        first_line(model), component_table(model), "Features with the largest loadings:", top_features(model)
-    )

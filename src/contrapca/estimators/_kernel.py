@@ -2,34 +2,26 @@
 
 from __future__ import annotations
 
-import numbers
 from typing import Any, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from .._checks import SCALES, check_count, check_gamma, check_n_components, check_option, check_positive
-from .._util.archive import write_archive
+from .._checks import check_gamma, check_n_components
 from .._util.arrays import Array
-from .._util.devices import on_device
 from .._util.display import Display
-from .._util.suggest import suggesting
 from .._util.text import format_gamma, plural
-from ..exceptions import NonFiniteError
-from ..fitting import KernelFit, KernelSettings, fit_kernel, kernel_values, map_of
-from ..groups import Groups, Tables, canonical, column_means, distinct, refuse_moments, split_groups, without_mask
-from ..moments import KERNELS, Indices
-from ..rows import Blocked, opened
-from ..saving import REGISTRY, kernel_fit_from_saved, saved_kernel_fit, saved_model
-from ._base import of_backgrounds
-from ._display import component_table, html_inner, mimebundle
+from ..fitting import KernelFit, KernelSettings, check_in_memory, component_table, fit_kernel, kernel_tables, map_of
+from ..groups import Groups, Tables
+from ..moments import Indices
+from ..rows import opened
+from ..saving import kernel_fit_from_saved, saved_kernel_fit
+from ._base import Decomposition, along_components
+from ._contrastive import Contrastive
 
 MANY = 2**31  # more components than any table has
 
 
-@suggesting
-class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class KernelCPCA(Decomposition):
     """Contrastive PCA of nonlinear features: functions of a row that vary in the foreground, not in the background.
 
     A kernel k(x, z) is the inner product of x and z in a space of features, for example of all products of features
@@ -136,9 +128,12 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         self.scale = scale
         self.random_state = random_state
 
-    _repr_html_inner, _repr_mimebundle_ = html_inner, mimebundle
+    scale: str | None
+    gammas_ = Contrastive.gammas_
+    _linear = _takes_missing = _takes_devices = _resampled = False
+    _saved_fit, _restored_fit = staticmethod(saved_kernel_fit), staticmethod(kernel_fit_from_saved)
 
-    def fit(
+    def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, background: Any = None, sample_weight: Any = None, background_weight: Any = None
     ) -> Self:
         """Fit to a foreground and a background.
@@ -152,103 +147,41 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         -------
         self
         """
-        gamma, settings = check_gamma(self.gamma), self._settings()
+        gamma, settings = check_gamma(self.gamma), self._kernel_settings()
         d = check_n_components(self.n_components, MANY)
-        tables, columns = self._tables(X, y, background, sample_weight, background_weight, needed=gamma != 0)
+        weights = {"sample_weight": sample_weight, "background_weight": background_weight}
+        tables, columns = self._tables(settings, X, y, background, needs_background=gamma != 0, **weights)
         fit = fit_kernel(tables, columns, settings, d, gamma)
         validate_data(self, opened(X), skip_check_array=True)
         return self._with_fit(fit)
 
-    def _settings(self) -> KernelSettings:
-        """The checked parameters of the kernel."""
-        check_option(self.kernel, "kernel", KERNELS)
-        check_option(self.scale, "scale", SCALES)
-        check_count(self.degree, "degree")
-        automatic = isinstance(self.bandwidth, str) and self.bandwidth == "auto"
-        if not automatic:
-            check_positive(self.bandwidth, "bandwidth")
-        if not isinstance(self.coef0, numbers.Real) or not 0 <= float(self.coef0) < np.inf:
-            raise ValueError(f"coef0={self.coef0!r} must be a finite number, 0 or more: others are no kernel.")
-        if isinstance(self.n_landmarks, str):
-            check_option(self.n_landmarks, "n_landmarks", ("auto",))
-        elif self.n_landmarks is not None:
-            check_count(self.n_landmarks, "n_landmarks", least=2)
-        if self.kernel == "precomputed" and self.scale is not None:
-            raise ValueError(f"scale={self.scale!r} needs features, and a precomputed kernel has none: use scale=None.")
-        return KernelSettings(
-            kernel=self.kernel,
-            bandwidth=None if automatic else float(self.bandwidth),
-            degree=int(self.degree),
-            coef0=float(self.coef0),
-            n_landmarks=self.n_landmarks,
-            scale=self.scale,
-            random_state=self.random_state,
-        )
+    def _kernel_settings(self) -> KernelSettings:
+        kernel = (self.kernel, self.bandwidth, self.degree, self.coef0)
+        return KernelSettings(*kernel, self.n_landmarks, self.scale, self.random_state)
 
-    def _tables(
-        self, X: Any, y: Any, background: Any, sample_weight: Any, background_weight: Any, *, needed: bool
-    ) -> tuple[Tables, Groups[Indices] | None]:
-        """The checked tables, and the columns that their rows are if they are kernel values."""
-        name, given = type(self).__name__, self.kernel == "precomputed"
-        try:
-            tables = split_groups(
-                X,
-                y,
-                background,
-                self.background_label,
-                name=name,
-                needs_background=needed,
-                sample_weight=sample_weight,
-                background_weight=background_weight,
-                gamma=self.gamma,
-            )
-        except NonFiniteError as error:
-            raise _in_kernel(error) if given else error from None
-        for rows in tables.rows:
-            check_in_memory(rows, name)
-        return kernel_values(tables, y, self.background_label) if given else (tables, None)
+    def _tables(self, *given: Any, **asked: Any) -> tuple[Tables, Groups[Indices] | None]:
+        asked |= {"background_label": self.background_label, "name": type(self).__name__, "gamma": self.gamma}
+        return kernel_tables(*given, **asked)
 
     def _coordinates(self, X: Any, background: Any) -> tuple[Array, dict[str, Array]]:
         """Rows in coordinates of the feature space, those of the foreground and of each background."""
-        tables, columns = self._tables(X, None, background, None, None, needed=True)
-        mapped = map_of(tables, columns, self._settings())
+        settings = self._kernel_settings()
+        tables, columns = self._tables(settings, X, None, background, needs_background=True)
+        mapped = map_of(tables, columns, settings)
         found = tables.rows.map(mapped.coordinates, mapped.units)
         return found.foreground, dict(zip(found.names[1:], found.backgrounds, strict=True))
 
-    def _with_fit(self, fit: KernelFit) -> Self:
-        """Set the attributes of a fit, with arrays in the float type of the foreground."""
-        dtype = fit.units.foreground.dtype
-        self._state, self._parameters = fit, self.get_params(deep=False)
-        self.gamma_, self.bandwidth_, self.n_landmarks_ = fit.gamma, fit.kernel.bandwidth, fit.coefficients.shape[0]
-        self.eigenvalues_ = fit.eigenvalues.astype(dtype, copy=False)
-        self.explained_variance_ = fit.variances.foreground.astype(dtype, copy=False)
-        self.explained_variance_ratio_ = fit.shares.foreground.astype(dtype, copy=False)
-        self.background_variance_ = of_backgrounds(fit.variances, dtype)
-        self.background_variance_ratio_ = of_backgrounds(fit.shares, dtype)
-        self.dual_coef_ = fit.coefficients.astype(dtype, copy=False)
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_state")
+    def _attributes(self, fit: KernelFit) -> dict[str, Any]:
+        found: dict[str, Any] = {"gamma_": fit.gamma, "bandwidth_": fit.kernel.bandwidth}
+        found |= {"dual_coef_": fit.coefficients, "n_landmarks_": fit.coefficients.shape[0]}
+        return found | along_components(fit)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self._state.coefficients.shape[1])
-
-    @property
-    def gammas_(self) -> dict[str, float]:
-        """The gamma of each background by name; they add up to `gamma_`."""
-        check_is_fitted(self)
-        return self._state.gammas
-
-    def transform(self, X: Any, *, center: str = "foreground") -> Array:
+    def transform(self, X: Any, *, center: str = "foreground") -> Array:  # type: ignore[override]
         """Latent coordinates of each row.
 
         Parameters
@@ -264,10 +197,7 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """
         check_is_fitted(self)
         check_in_memory(X, type(self).__name__)
-        refuse_moments(X, type(self).__name__, "X")
-        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
-        rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
-        column_means(rows)  # raises where values are not finite
+        rows, _ = self._checked_rows(X)
         return self._state.latents(rows, center).astype(rows.dtype, copy=False)
 
     def summary(self) -> Display:
@@ -284,12 +214,8 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         return Display(
             f"{type(self).__name__} with {plural(d, 'component')}, kernel {kernel.name!r}{width}, "
             f"{plural(r, 'landmark')}, gamma = {format_gamma(self.gamma_)}",
-            component_table(self),
+            component_table(self._state),
         )
-
-    # ------------------------------------------------------------------ saving
-
-    _saved_fit = staticmethod(saved_kernel_fit)
 
     def save(self, path: Any) -> None:
         """Write the fitted model, its landmark rows included, to a file that `contrapca.load` reads.
@@ -299,33 +225,4 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         path : str or path-like
             Written atomically; an existing file is overwritten.
         """
-        check_is_fitted(self)
-        write_archive(path, **saved_model(self))
-
-    @classmethod
-    def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:
-        """A fitted model from the checked contents of a saved file."""
-        model, fit = cls(**facts["parameters"]), kernel_fit_from_saved(facts, arrays, names)
-        model.n_features_in_ = fit.origin.size
-        if names is not None:
-            model.feature_names_in_ = np.array(names, dtype=object)
-        return model._with_fit(fit)
-
-
-REGISTRY["KernelCPCA"] = KernelCPCA
-
-
-def check_in_memory(X: Any, name: str) -> None:
-    """Raise for rows that are in a file, on a cluster or on a device."""
-    if isinstance(opened(X), Blocked) or on_device(X):
-        raise TypeError(
-            f"{name} needs rows in memory, as NumPy arrays: for example X[:] for a file, X.compute() for "
-            "dask, X.cpu().numpy() for torch."
-        )
-
-
-def _in_kernel(error: NonFiniteError) -> ValueError:
-    return ValueError(
-        f"The precomputed kernel has a value that is not finite in column {error.feature}, counting from 0: compute it "
-        "from complete rows, or drop this row and column."
-    )
+        super().save(path)

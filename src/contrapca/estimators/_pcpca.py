@@ -12,7 +12,7 @@ from .._util.arrays import Array
 from .._util.devices import put
 from .._util.text import listed
 from ..exceptions import GroupError, RankError, warn
-from ..fitting import Fit, Latents, background_model, fit_data, shared_components
+from ..fitting import Fit, Latents, background_model, fit_data, log_density, shared_components
 from ..gaussian import LatentGaussian
 from ..groups import Tables
 from ..methods import PCPCA_METHOD
@@ -157,7 +157,11 @@ class PCPCA(Likelihood, Contrastive):
         random_state: Any = None,
         progress: bool = True,
     ):
-        super().__init__(n_components, gamma=gamma, background_label=background_label, scale=scale, solver=solver)
+        self.n_components = n_components
+        self.gamma = gamma
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver
         self.n_latent = n_latent
         self.axes = axes
         self.mean = mean
@@ -167,23 +171,20 @@ class PCPCA(Likelihood, Contrastive):
         self.random_state = random_state
         self.progress = progress
 
-    def _latents(self) -> Latents:
+    def _latents(self, n_features: int | None = None) -> Latents:
         check_option(self.axes, "axes", ("variance", "contrast"))
-        k, n_latent = self.n_components, self.n_latent
+        k, n_latent, contrast = self.n_components, self.n_latent, self.axes == "contrast"
+        if n_latent is None:
+            return Latents(k, k, contrast)
         if isinstance(n_latent, str):
             check_option(n_latent, "n_latent", ("auto",))
-            return Latents(k, None, self.axes == "contrast")
-        if n_latent is not None:
-            check_count(n_latent, "n_latent", least=k)
-        return Latents(k, k if n_latent is None else n_latent, self.axes == "contrast")
+            return Latents(k, None, contrast)
+        check_count(n_latent, "n_latent", least=k)
+        if n_features is not None and n_latent >= n_features:
+            raise ValueError(f"n_latent={n_latent} is not possible with n_features={n_features}: it must be smaller.")
+        return Latents(k, n_latent, contrast)
 
-    def _collected(self, tables: Tables) -> Complete | Incomplete:
-        r, D = self._latents().n_latent, tables.n_features
-        if self.n_latent is not None and r is not None and r >= D:  # n_components alone is checked below
-            raise ValueError(f"n_latent={r} is not possible with n_features={D}: it must be smaller.")
-        return super()._collected(tables)
-
-    def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         latents, settings = self._latents(), self._settings()
         fit = fit_data(data, PCPCA_METHOD, latents, gamma, settings)
         if not data.groups.backgrounds:
@@ -265,5 +266,5 @@ class PCPCA(Likelihood, Contrastive):
         if self._state.background_model is None:
             raise RankError(self.components_.shape[0], "background")
         rows, missing = self._rows(X, covariates)
-        foreground = self._log_density(self.model_, rows, missing, units.foreground)
-        return foreground - self._log_density(self._state.background_model, rows, missing, units.background)
+        foreground = log_density(self.model_, rows, missing, units.foreground)
+        return foreground - log_density(self._state.background_model, rows, missing, units.background)

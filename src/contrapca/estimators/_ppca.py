@@ -81,7 +81,7 @@ class PPCA(Likelihood):
         self.random_state = random_state
         self.progress = progress
 
-    def fit(
+    def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, sample_weight: Any = None, covariates: Any = None, memory_limit: Any = None
     ) -> Self:
         """Fit to the rows of `X`.
@@ -104,9 +104,9 @@ class PPCA(Likelihood):
         -------
         self
         """
-        return self._fit(X, None, None, 0.0, sample_weight, memory_limit=memory_limit, covariates=covariates)
+        return super().fit(X, sample_weight=sample_weight, covariates=covariates, memory_limit=memory_limit)
 
-    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:  # type: ignore[override]
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Add a batch of rows, and fit to all rows so far.
 
         Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, Self
 
 from .._checks import check_option, check_ridge
-from .._util.arrays import Array
 from ..fitting import Fit
 from ..groups import Tables
 from ..methods import ENDS, Ratio, ridge_of_strength, strength_of_ridge
@@ -101,34 +100,8 @@ class RatioPCA(Decomposition):
     def _method(self) -> Ratio:  # type: ignore[override]
         return Ratio(self.end, bool(self.orthogonal))
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        background: Any = None,
-        sample_weight: Any = None,
-        background_weight: Any = None,
-        covariates: Any = None,
-        background_covariates: Any = None,
-        memory_limit: Any = None,
-    ) -> Self:
-        """Fit to a foreground and a background.
-
-        Parameters
-        ----------
-        X, y, background, sample_weight, background_weight, covariates, background_covariates, memory_limit
-            As for `CPCA`: tables or Moments, without missing values. Several backgrounds count by their rows.
-
-        Returns
-        -------
-        self
-        """
-        check_option(self.end, "end", ENDS)
-        beside = (sample_weight, background_weight, memory_limit, covariates, background_covariates)
-        return self._fit(X, y, background, self._strength(), *beside)
-
     def _strength(self) -> float | None:
+        check_option(self.end, "end", ENDS)
         ridge = check_ridge(self.ridge)
         return None if ridge is None else strength_of_ridge(ridge)
 
@@ -136,18 +109,14 @@ class RatioPCA(Decomposition):
         assert not isinstance(gamma, dict)
         return self.set_params(ridge=ridge_of_strength(gamma))  # type: ignore[no-any-return]
 
-    def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         assert isinstance(data, Complete)
-        return self._solve(data, self._method.automatic(data.groups) if gamma is None else gamma)
+        return super()._solve(data, self._method.automatic(data.groups) if gamma is None else gamma)
 
-    def _with_fit(self, fit: Fit) -> Self:
-        super()._with_fit(fit)
+    def _attributes(self, fit: Fit) -> dict[str, Any]:
         if fit.eigenvalues is None or fit.variances.background is None:  # in a file
             raise ValueError("its ratios are missing")
-        dtype = fit.units.foreground.dtype
         rho = self._method.ratios(fit.eigenvalues, fit.gamma)
-        self.ratios_: Array = rho.astype(dtype, copy=False)
-        self.v3_ = (rho - 1).astype(dtype, copy=False)
-        self.v4_ = ((rho - 1) / (rho + 1)).astype(dtype, copy=False)
-        self.ridge_ = ridge_of_strength(fit.gamma) if self.ridge == "auto" else float(self.ridge)
-        return self
+        ridge = ridge_of_strength(fit.gamma) if self.ridge == "auto" else float(self.ridge)
+        found = {"ratios_": rho, "v3_": rho - 1, "v4_": (rho - 1) / (rho + 1), "ridge_": ridge}
+        return super()._attributes(fit) | found

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._checks import check_option, check_penalty, check_sparsity
+from .._checks import check_n_components, check_option, check_penalty, check_sparsity
 from ..fitting import CONTRAST_FRACTION, Latents, gamma_with_contrast
 from ..groups import Tables, refuse_devices
 from ..methods import SparseAxes, SparseCpca
-from ..moments import Complete, Incomplete, Moments, choose_solver
+from ..moments import Complete, Incomplete, Moments, choose_solver, collect
 from ._cpca import ContrastOfVariances
 
 DEFAULT_SPARSITY = 10  # features of a component if there is no penalty
@@ -85,10 +85,14 @@ class SparseCPCA(ContrastOfVariances):
         scale: str | None = None,
         solver: str = "auto",
     ):
-        super().__init__(n_components, gamma=gamma, background_label=background_label, scale=scale, solver=solver)
+        self.n_components = n_components
         self.sparsity = sparsity
         self.penalty = penalty
         self.axes = axes
+        self.gamma = gamma
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver
 
     _takes_devices = False
     _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here
@@ -108,7 +112,7 @@ class SparseCPCA(ContrastOfVariances):
     def _size(self) -> int | None:
         return DEFAULT_SPARSITY if self.sparsity is None and self.penalty is None else self.sparsity
 
-    def _latents(self) -> Latents:
+    def _latents(self, n_features: int | None = None) -> Latents:
         if self.axes == "variance":
             return super()._latents()
         return Latents(self.n_components, None, fraction=CONTRAST_FRACTION)
@@ -139,9 +143,7 @@ class SparseCPCA(ContrastOfVariances):
         else:
             check_penalty(self.penalty)
         check_option(self.solver, "solver", ("auto", "eigh", "lanczos"))
-        return super()._collected(tables)
-
-    def _storage(self, tables: Tables) -> str:
-        moments = isinstance(tables.rows.foreground, Moments)
-        reduces = self.solver == "auto" and not moments and choose_solver(tables).name == "dual"
-        return "lanczos" if reduces else self.solver
+        d, solver = check_n_components(self.n_components, tables.n_features), self.solver
+        if solver == "auto" and not isinstance(tables.rows.foreground, Moments):
+            solver = "lanczos" if choose_solver(tables).name == "dual" else solver  # which would mix features
+        return collect(tables, d, self._scaling, solver, reduced=False)

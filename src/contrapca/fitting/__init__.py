@@ -5,6 +5,7 @@ from dataclasses import replace
 from ..gaussian import LatentGaussian
 from ..methods import Method
 from ..moments import Complete, Incomplete
+from ._again import check_covariates, check_same_data, tables_again
 from ._axes import (
     automatic_rank,
     dimensions_above_noise,
@@ -35,7 +36,9 @@ from ._held_out import (
     within_rows,
 )
 from ._incomplete import BACKTRACK, Start, attempt_fit, fit_incomplete, incomplete_background_model, upper_bound
-from ._kernel import KernelFit, KernelSettings, fit_kernel, kernel_values, map_of
+from ._kernel import KernelFit, KernelSettings, check_in_memory, fit_kernel, kernel_tables, map_of
+from ._rows import filled, latent_covariances, latent_means, log_density
+from ._tables import component_table, feature_table, top_features
 
 
 def fit_data(
