@@ -62,6 +62,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             REGISTRY[cls.__name__] = cls
         suggesting(cls)
 
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Set the arguments of a constructor, its `locals()`, as attributes: scikit-learn reads them by these names."""
+        vars(self).update((name, value) for name, value in given.items() if name != "self")
+
     _repr_html_inner, _repr_mimebundle_ = html_inner, mimebundle
 
     # ------------------------------------------------------------------ fit

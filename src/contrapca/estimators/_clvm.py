@@ -78,12 +78,7 @@ class CLVM(Likelihood):
         tol: float = 1e-6,
         max_iter: int = 1000,
     ):
-        self.n_shared = n_shared
-        self.n_foreground = n_foreground
-        self.background_label = background_label
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
+        self._keep(locals())
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         check_count(self.n_shared, "n_shared")

@@ -61,18 +61,4 @@ class ContraPCA(PCPCA):
         random_state: Any = None,
         progress: bool = True,
     ):
-        super().__init__(
-            n_components,
-            gamma=gamma,
-            background_label=background_label,
-            scale=scale,
-            solver=solver,
-            n_latent=n_latent,
-            axes=axes,
-            mean=mean,
-            n_init=n_init,
-            max_iter=max_iter,
-            tol=tol,
-            random_state=random_state,
-            progress=progress,
-        )
+        self._keep(locals())

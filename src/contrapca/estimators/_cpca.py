@@ -138,8 +138,4 @@ class CPCA(ContrastOfVariances):
         scale: str | None = None,
         solver: str = "auto",
     ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.background_label = background_label
-        self.scale = scale
-        self.solver = solver
+        self._keep(locals())

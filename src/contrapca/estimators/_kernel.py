@@ -117,16 +117,7 @@ class KernelCPCA(Decomposition):
         scale: str | None = None,
         random_state: Any = 0,
     ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.bandwidth = bandwidth
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_landmarks = n_landmarks
-        self.background_label = background_label
-        self.scale = scale
-        self.random_state = random_state
+        self._keep(locals())
 
     scale: str | None
     gammas_ = Contrastive.gammas_

@@ -157,19 +157,7 @@ class PCPCA(Likelihood, Contrastive):
         random_state: Any = None,
         progress: bool = True,
     ):
-        self.n_components = n_components
-        self.gamma = gamma
-        self.background_label = background_label
-        self.scale = scale
-        self.solver = solver
-        self.n_latent = n_latent
-        self.axes = axes
-        self.mean = mean
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.progress = progress
+        self._keep(locals())
 
     def _latents(self, n_features: int | None = None) -> Latents:
         check_option(self.axes, "axes", ("variance", "contrast"))

@@ -71,15 +71,7 @@ class PPCA(Likelihood):
         random_state: Any = None,
         progress: bool = True,
     ):
-        self.n_components = n_components
-        self.scale = scale
-        self.solver = solver
-        self.mean = mean
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.progress = progress
+        self._keep(locals())
 
     def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, sample_weight: Any = None, covariates: Any = None, memory_limit: Any = None

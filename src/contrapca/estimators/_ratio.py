@@ -88,13 +88,7 @@ class RatioPCA(Decomposition):
         scale: str | None = None,
         solver: str = "auto",
     ):
-        self.n_components = n_components
-        self.ridge = ridge
-        self.end = end
-        self.orthogonal = orthogonal
-        self.background_label = background_label
-        self.scale = scale
-        self.solver = solver
+        self._keep(locals())
 
     @property
     def _method(self) -> Ratio:  # type: ignore[override]

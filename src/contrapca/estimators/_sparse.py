@@ -85,14 +85,7 @@ class SparseCPCA(ContrastOfVariances):
         scale: str | None = None,
         solver: str = "auto",
     ):
-        self.n_components = n_components
-        self.sparsity = sparsity
-        self.penalty = penalty
-        self.axes = axes
-        self.gamma = gamma
-        self.background_label = background_label
-        self.scale = scale
-        self.solver = solver
+        self._keep(locals())
 
     _takes_devices = False
     _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here
