@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from .._util.suggest import suggesting
 from ..fitting import check_same_data, tables_again
@@ -21,8 +21,7 @@ from ..units import check_same_tables
 
 def fitted_groups(self: Any, X: Any, y: Any, background: Any, *beside: Any) -> Tables:
     """Check the tables of the fit when they are passed again; `beside` has weights, then covariates, of both groups."""
-    check_is_fitted(self)
-    X, fit = opened(X), self._state
+    fit, X = self._state, opened(X)
     if not isinstance(X, Moments | Blocked):
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
     elif isinstance(X, Blocked):

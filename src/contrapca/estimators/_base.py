@@ -15,16 +15,27 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from .._checks import SCALES, check_n_components, check_option
 from .._util.archive import write_archive
 from .._util.arrays import Array
-from .._util.devices import float_type, namespace, on_device, put
+from .._util.devices import namespace, on_device, put
 from .._util.display import Display
 from .._util.suggest import suggesting
 from .._util.table import Table
-from ..covariates import check_dense, design_of, without_covariates
-from ..fitting import Fit, Latents, Settings, component_table, feature_table, fit_data, latent_means, top_features
+from ..covariates import design_of, without_covariates
+from ..fitting import (
+    Fit,
+    Latents,
+    Settings,
+    by_block,
+    component_table,
+    decoded,
+    feature_table,
+    fit_data,
+    latent_means,
+    top_features,
+)
 from ..groups import Groups, Tables, check_device_table, refuse_moments
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, raw_gamma, read
-from ..rows import Blocked, map_rows, opened
+from ..rows import Blocked, opened
 from ..saving import REGISTRY, fit_from_saved, saved_fit, saved_model
 from . import _again, _new_rows, _streaming
 from ._display import first_line, html_inner, mimebundle
@@ -64,7 +75,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _keep(self, given: dict[str, Any]) -> None:
         """Set the arguments of a constructor, its `locals()`, as attributes: scikit-learn reads them by these names."""
-        vars(self).update((name, value) for name, value in given.items() if name != "self")
+        self.__dict__.update((name, value) for name, value in given.items() if name != "self")
 
     _repr_html_inner, _repr_mimebundle_ = html_inner, mimebundle
 
@@ -173,7 +184,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Set the attributes of a fit, arrays in the float type of the foreground; leave none of a fit before."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
-        self._state, self._parameters = fit, self.get_params(deep=False)
+        self._solved, self._parameters = fit, self.get_params(deep=False)
         self._place: Any = None  # an array of the library and on the device of the fit's rows, if that is not NumPy
         units, dtype = fit.units.foreground, fit.units.foreground.dtype
         self.n_features_in_ = units.mean.size
@@ -227,8 +238,15 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """A copy with the parameters that were used for the fit, even if `set_params` has changed them since."""
         return type(self)(**self._parameters)._with_fit(self._state)
 
+    @property
+    def _state(self) -> Any:
+        """The fit; raises before there is one."""
+        if not self.__sklearn_is_fitted__():
+            check_is_fitted(self)
+        return self._solved
+
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_state")
+        return hasattr(self, "_solved")
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -266,23 +284,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         Z : ndarray of shape (n, d), in the float type of `X`; for a dask array, a dask array
         """
-        check_is_fitted(self)
-
-        def latents(rows: Any) -> Array:
-            return latent_means(self._state, *self._rows(rows, covariates), center)
-
-        return self._by_block(X, latents, self._n_features_out)
-
-    def _by_block(self, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
-        """A function of rows; of a dask array, a dask array whose blocks are not computed yet."""
-        rows = opened(X)
-        if not isinstance(rows, Blocked) or not rows.remote:
-            return function(X)
-        if rows.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {rows.shape[1]} features, but {self.n_features_in_} were fitted.")
-        if self._state.covariates is not None:
-            check_dense(rows, "table")  # blocks do not know which rows they are
-        return map_rows(X, function, n_columns)
+        fit = self._state
+        return by_block(fit, X, lambda rows: latent_means(fit, *self._rows(rows, covariates), center), fit.n_shown)
 
     def fit_transform(self, X: Any, y: Any = None, **groups: Any) -> Array:
         """Fit, then transform all rows of `X`, in order, including any background rows among them.
@@ -316,17 +319,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         X : ndarray of shape (n, D)
         """
-        check_is_fitted(self)
+        fit, name = self._state, type(self).__name__
         _new_rows.check_place(self, Z)
         checks: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_features": 0}
-        name = type(self).__name__
         latents = check_device_table(Z, name, 1) if on_device(Z) else check_array(Z, estimator=name, **checks)
-        decoder, units = self._state.decoder, self._state.units.foreground
-        if latents.shape[1] != decoder.shape[1]:
-            raise ValueError(f"Z has {latents.shape[1]} columns, but the model has {decoder.shape[1]} components.")
-        kind = float_type(latents)
-        decoder, mean = (decoder * units.scale[:, None]).astype(kind), units.mean.astype(kind)
-        return latents @ put(decoder, latents, kind).T + put(mean, latents, kind)
+        return decoded(fit, latents)
 
     # ------------------------------------------------------------------ results
 
@@ -342,7 +339,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         log p(X) - gamma_raw log p(Y). CPCA: tr V'C V = n times the sum of `eigenvalues_`. CLVM: the log-likelihood of
         both groups. In scaled units if `scale` is set.
         """
-        check_is_fitted(self)
         return self._state.objective
 
     def summary(self) -> Display:
@@ -353,9 +349,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Display
             Printed as text, shown as HTML in a notebook.
         """
-        check_is_fitted(self)
-        fit, features = self._state, "Features with the largest loadings:"
-        return Display(first_line(self), component_table(fit), features, top_features(fit))
+        fit = self._state
+        features = ("Features with the largest loadings:", top_features(fit)) if self._linear else ()
+        return Display(first_line(self), component_table(fit), *features)
 
     @linear  # type: ignore[untyped-decorator]
     @suggesting
@@ -369,7 +365,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             with a background, `background_variance` (original units; with several, one column for each, by name), and
             `rank`, 1 for the largest sum of squared loadings.
         """
-        check_is_fitted(self)
         return feature_table(self._state)
 
     # ------------------------------------------------------------------ the tables of the fit, again
@@ -391,7 +386,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         path : str or path-like
             Written atomically; an existing file is overwritten. `set_output` settings are not saved.
         """
-        check_is_fitted(self)
         write_archive(path, **saved_model(self))
 
     @classmethod

@@ -5,11 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-from .._checks import check_count, check_positive
 from .._util.arrays import Array, Rows
-from ..fitting import Fit, fit_clvm
+from ..fitting import Fit, check_clvm, fit_clvm
 from ..groups import Tables
-from ..moments import MAX_DENSE, Complete, Incomplete, collect
+from ..moments import Complete, Incomplete, collect
 from ..units import group_of
 from ._likelihood import Likelihood
 
@@ -81,16 +80,9 @@ class CLVM(Likelihood):
         self._keep(locals())
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
-        check_count(self.n_shared, "n_shared")
-        check_count(self.n_foreground, "n_foreground", least=0)
-        check_count(self.max_iter, "max_iter")
-        check_positive(self.tol, "tol")
-        D, latent = tables.n_features, self.n_shared + self.n_foreground
-        if latent >= D:
-            raise ValueError(f"n_shared + n_foreground = {latent} is not possible with n_features={D}: use fewer.")
-        if D > MAX_DENSE:
-            raise ValueError(f"{D} features are too many for CLVM (at most {MAX_DENSE}). Select some, or use PCPCA.")
-        return collect(tables, latent, self._scaling, "eigh")
+        k, d, D = self.n_shared, self.n_foreground, tables.n_features
+        check_clvm(k, d, D, tol=self.tol, max_iter=self.max_iter)
+        return collect(tables, k + d, self._scaling, "eigh")
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         assert isinstance(data, Complete)

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Self
 
-from sklearn.utils.validation import check_is_fitted
-
 from .._checks import check_gamma
 from ._base import Decomposition
 
@@ -26,7 +24,6 @@ class Contrastive(Decomposition):
     @property
     def gammas_(self) -> dict[str, float]:
         """The gamma of each background by name; they add up to `gamma_`."""
-        check_is_fitted(self)
         return self._state.gammas
 
     @property
@@ -36,7 +33,6 @@ class Contrastive(Decomposition):
         Mean squared distance of foreground rows from the components' subspace, minus gamma times that of background
         rows.
         """
-        check_is_fitted(self)
         return self._state.reconstruction_loss
 
     @property
@@ -50,7 +46,6 @@ class Contrastive(Decomposition):
         return self._limit()[1]
 
     def _limit(self) -> tuple[float, bool]:
-        check_is_fitted(self)
         if self._state.limit is None:
             raise AttributeError(
                 f"This {type(self).__name__} has no gamma_max_: fit computes the limit only if gamma='auto' needs it. "

@@ -5,12 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
-from ..fitting import FOLDS, SEED, Fit, budgeted, contrast_gamma
+from ..fitting import Fit, budgeted, held_out_gamma
 from ..groups import Tables
 from ..methods import CPCA_METHOD
-from ..moments import Complete, Incomplete, Moments, assign_folds, make_folds, row_units
+from ..moments import Complete, Incomplete
 from ._contrastive import Contrastive
 
 
@@ -43,24 +41,8 @@ class ContrastOfVariances(Contrastive):
         if gamma is None and self._has_budget:
             return budgeted(data, self.n_components)
         if gamma is None and self._holds_out:
-            return data, *self._held_out_gamma(tables, data)
+            return data, *held_out_gamma(tables, self._collected, data, self._latents(), type(self).__name__)
         return data, gamma, None
-
-    def _held_out_gamma(self, tables: Tables, data: Complete) -> tuple[float, float]:
-        """The gamma that "auto" chooses, the same on every run, and its limit."""
-        if isinstance(tables.rows.foreground, Moments):
-            raise ValueError(
-                f"{type(self).__name__}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
-                "2.0, or find one with GammaSearch where the rows are; gamma='budget' needs no rows."
-            )
-
-        def collected(training: Tables) -> Complete:
-            found = self._collected(training)
-            assert isinstance(found, Complete)
-            return found
-
-        folds = make_folds(tables, assign_folds(row_units(tables), FOLDS, np.random.default_rng(SEED)))
-        return contrast_gamma(folds, collected, data, CPCA_METHOD, self._latents())
 
 
 class CPCA(ContrastOfVariances):

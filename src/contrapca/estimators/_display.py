@@ -29,8 +29,13 @@ def _summary_html(model: Any) -> str:
 
 def first_line(model: Any) -> str:
     """The class of a model, its size and its gamma."""
-    d = model.components_.shape[0]
-    line = f"{type(model).__name__} with {plural(d, 'component')} of {model.n_features_in_} features"
+    line = f"{type(model).__name__} with {plural(model._n_features_out, 'component')}"
+    if model._linear:
+        line += f" of {model.n_features_in_} features"
+    else:
+        kernel = model._state.kernel
+        width = f" of bandwidth {kernel.bandwidth:.4g}" if kernel.name in ("rbf", "poly") else ""
+        line += f", kernel {kernel.name!r}{width}, {plural(model.n_landmarks_, 'landmark')}"
     if hasattr(model, "gamma_"):
         line += f", gamma = {format_gamma(model.gamma_)}"
         if hasattr(model, "gamma_max_") and np.isfinite(model.gamma_max_):

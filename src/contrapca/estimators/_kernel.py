@@ -4,13 +4,11 @@ from __future__ import annotations
 
 from typing import Any, Self
 
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from .._checks import check_gamma, check_n_components
 from .._util.arrays import Array
-from .._util.display import Display
-from .._util.text import format_gamma, plural
-from ..fitting import KernelFit, KernelSettings, check_in_memory, component_table, fit_kernel, kernel_tables, map_of
+from ..fitting import KernelFit, KernelSettings, check_in_memory, fit_kernel, kernel_tables, map_of
 from ..groups import Groups, Tables
 from ..moments import Indices
 from ..rows import opened
@@ -186,34 +184,7 @@ class KernelCPCA(Decomposition):
         -------
         Z : ndarray of shape (n, d), in the float type of `X`
         """
-        check_is_fitted(self)
+        fit = self._state
         check_in_memory(X, type(self).__name__)
         rows, _ = self._checked_rows(X)
-        return self._state.latents(rows, center).astype(rows.dtype, copy=False)
-
-    def summary(self) -> Display:
-        """What the fit found: settings, and variances along the components.
-
-        Returns
-        -------
-        Display
-            Printed as text, shown as HTML in a notebook.
-        """
-        check_is_fitted(self)
-        kernel, (r, d) = self._state.kernel, self._state.coefficients.shape
-        width = f" of bandwidth {kernel.bandwidth:.4g}" if kernel.name in ("rbf", "poly") else ""
-        return Display(
-            f"{type(self).__name__} with {plural(d, 'component')}, kernel {kernel.name!r}{width}, "
-            f"{plural(r, 'landmark')}, gamma = {format_gamma(self.gamma_)}",
-            component_table(self._state),
-        )
-
-    def save(self, path: Any) -> None:
-        """Write the fitted model, its landmark rows included, to a file that `contrapca.load` reads.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Written atomically; an existing file is overwritten.
-        """
-        super().save(path)
+        return fit.latents(rows, center).astype(rows.dtype, copy=False)

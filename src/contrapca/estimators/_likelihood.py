@@ -6,13 +6,12 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_count, check_n_components, check_option, check_positive, generator
 from .._util.arrays import Array, is_sparse
 from .._util.devices import chosen, namespace, on_device, put
 from ..backgrounds import label_groups
-from ..fitting import Settings, filled, latent_covariances, latent_means, log_density
+from ..fitting import Settings, by_block, filled, latent_covariances, latent_means, log_density
 from ..groups import Tables, like_table
 from ..moments import SPECTRAL, Complete, Incomplete, check_solver_of, collect, collect_incomplete
 from ..rows import Blocked
@@ -74,9 +73,8 @@ class Likelihood(Decomposition):
         log_likelihood : ndarray of shape (n,), in original units; for a dask array, a dask array
             Log-likelihood of the observed values; 0 for a row without any.
         """
-        check_is_fitted(self)
-        units = self._state.units.foreground
-        return self._by_block(X, lambda rows: log_density(self.model_, *self._rows(rows, covariates), units), None)
+        fit, units = self._state, self._state.units.foreground
+        return by_block(fit, X, lambda rows: log_density(self.model_, *self._rows(rows, covariates), units), None)
 
     def score(self, X: Any, y: Any = None, *, covariates: Any = None) -> float:
         """Mean log-likelihood of the foreground rows.
@@ -144,9 +142,8 @@ class Likelihood(Decomposition):
         -------
         X : ndarray of shape (n_samples, D), in original units
         """
-        check_is_fitted(self)
-        check_count(n_samples, "n_samples")
         units = self._state.units.foreground
+        check_count(n_samples, "n_samples")
         return put(units.undo(self.model_.sample(n_samples, generator(random_state))), self._place, units.dtype)
 
     def impute(
@@ -215,12 +212,10 @@ class Likelihood(Decomposition):
 
     def get_covariance(self) -> Array:
         """The model's covariance W W' + sigma2 I in original units, shape (D, D)."""
-        check_is_fitted(self)
         scale = self._state.units.foreground.scale
         return put(self.model_.covariance() * scale[:, None] * scale, self._place)
 
     def get_precision(self) -> Array:
         """The inverse of `get_covariance()`, computed without inverting a D x D matrix."""
-        check_is_fitted(self)
         scale = self._state.units.foreground.scale
         return put(self.model_.precision() / scale[:, None] / scale, self._place)

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 from sklearn import get_config
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import validate_data
 
 from .._util.arrays import Rows
 from .._util.devices import on_device, place_of
@@ -33,9 +33,8 @@ def adjusted(self: Any, X: Any, rows: Rows, covariates: Any) -> Rows:
 
 def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
     """Check new rows against the fitted features; return them and whether values are missing."""
-    check_is_fitted(self)
-    check_place(self, X)
     allow_missing = self._state.model is not None
+    check_place(self, X)
     if on_device(X):
         rows = check_device_table(X, type(self).__name__, least_rows=1)
         validate_data(self, rows, reset=False, skip_check_array=True)

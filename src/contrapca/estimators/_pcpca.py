@@ -2,17 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
-
-from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_count, check_option
 from .._util.arrays import Array
 from .._util.devices import put
-from .._util.text import listed
-from ..exceptions import GroupError, RankError, warn
-from ..fitting import Fit, Latents, background_model, fit_data, log_density, shared_components
+from ..exceptions import GroupError, RankError
+from ..fitting import Fit, Latents, fit_pcpca, log_density
 from ..gaussian import LatentGaussian
 from ..groups import Tables
 from ..methods import PCPCA_METHOD
@@ -173,29 +169,16 @@ class PCPCA(Likelihood, Contrastive):
         return Latents(k, n_latent, contrast)
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
-        latents, settings = self._latents(), self._settings()
-        fit = fit_data(data, PCPCA_METHOD, latents, gamma, settings)
-        if not data.groups.backgrounds:
-            return fit
-        if gamma is None and not latents.contrast_axes and (shared := shared_components(fit)):
-            warn(
-                f"PCPCA still shows what both groups share: along component{'s' * (len(shared) > 1)} "
-                f"{listed([k + 1 for k in shared])} the foreground varies barely more than the background, although "
-                "gamma='auto' is near its limit. "
-                "ContraPCA models what is shared without showing it; CPCA allows larger gammas."
-            )
-        return replace(fit, background_model=background_model(data, fit, settings))
+        return fit_pcpca(data, self._latents(), gamma, self._settings())
 
     @property
     def n_latent_(self) -> int:
         """Number of latent dimensions of the model."""
-        check_is_fitted(self)
         return self._state.n_latent
 
     @property
     def axis_ratios_(self) -> Array:
         """Ratios of foreground to background variance along contrast axes."""
-        check_is_fitted(self)
         if self._state.axis_ratios is None:
             raise AttributeError("This model has no axis_ratios_: they need axes='contrast' and a background.")
         return put(self._state.axis_ratios, self._place)
@@ -203,13 +186,11 @@ class PCPCA(Likelihood, Contrastive):
     @property
     def gamma_search_(self) -> list[dict[str, float | str]]:
         """Every gamma that "auto" tried with missing values, and the outcome."""
-        check_is_fitted(self)
         return self._state.gamma_search
 
     @property
     def background_model_(self) -> LatentGaussian:
         """PPCA of the background with the same number of components."""
-        check_is_fitted(self)
         if self._state.background_model is None:
             raise AttributeError("This model has no background_model_: see contrast_score.")
         return self._state.background_model
@@ -242,7 +223,6 @@ class PCPCA(Likelihood, Contrastive):
         >>> model.contrast_score([[6, 0, 0, 0, 0], [0, 0, 0, 0, 0]]) > 0
         array([ True, False])
         """
-        check_is_fitted(self)
         units = self._state.units
         if units.background is None:
             raise GroupError("This model was fitted without a background: there is nothing to compare with.")

@@ -67,10 +67,10 @@ def partial_fit(
                 fit = _fit_of(self, stream, gamma)
             except InfeasibleGammaError as error:  # so far: the batches after it may raise the limit
                 warn(f"The batch is counted, but the model is not fitted to the rows so far. {error}")
-                self.__dict__.pop("_state", None)
-    if before is None and hasattr(self, "_state"):
+                self.__dict__.pop("_solved", None)
+    if before is None and self.__sklearn_is_fitted__():
         warn(f"{NO_MOMENTS} partial_fit starts anew, without those rows.")
-        del self._state
+        del self._solved
     if is_table and first:
         validate_data(self, X, skip_check_array=True)
     self._stream = stream  # a failure before this leaves everything as it was

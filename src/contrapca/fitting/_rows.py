@@ -7,10 +7,24 @@ from dataclasses import replace
 from typing import Any
 
 from .._util.arrays import Array, Rows
-from .._util.devices import cast, namespace, put
+from .._util.devices import cast, float_type, namespace, put
+from ..covariates import check_dense
 from ..gaussian import LatentGaussian
+from ..rows import Blocked, map_rows, opened
 from ..units import Units, group_of
 from ._fit import Fit
+
+
+def by_block(fit: Fit, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
+    """A function of rows; of a dask array, a dask array whose blocks are not computed yet."""
+    rows, D = opened(X), fit.units.foreground.mean.size
+    if not isinstance(rows, Blocked) or not rows.remote:
+        return function(X)
+    if rows.shape[1] != D:
+        raise ValueError(f"X has {rows.shape[1]} features, but {D} were fitted.")
+    if fit.covariates is not None:
+        check_dense(rows, "table")  # blocks do not know which rows they are
+    return map_rows(X, function, n_columns)
 
 
 def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
@@ -21,6 +35,15 @@ def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground"
     assert fit.model is not None
     model = replace(fit.model, mean=units.origin)
     return units.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
+
+
+def decoded(fit: Fit, latents: Array) -> Array:
+    """Rows in original units from their latents (n, k), shape (n, D), in the float type of the latents."""
+    units, decoder, kind = fit.units.foreground, fit.decoder, float_type(latents)
+    if latents.shape[1] != fit.n_shown:
+        raise ValueError(f"Z has {latents.shape[1]} columns, but the model has {fit.n_shown} components.")
+    decoder, mean = (decoder * units.scale[:, None]).astype(kind), units.mean.astype(kind)
+    return latents @ put(decoder, latents, kind).T + put(mean, latents, kind)
 
 
 def latent_covariances(model: LatentGaussian, k: int, rows: Rows, missing: bool, units: Units, like: Array) -> Array:
