@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from .._checks import SCALES, check_n_components, check_option
 from .._util.archive import write_archive
 from .._util.arrays import Array
-from .._util.devices import namespace, on_device, put
+from .._util.devices import on_device, put
 from .._util.display import Display
 from .._util.suggest import suggesting
 from .._util.table import Table
@@ -149,10 +149,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             validate_data(self, X, skip_check_array=True)
         # Everything is computed before attributes are set, so that a failure leaves nothing behind.
         self.__dict__.pop("_stream", None)  # batches before this fit no longer count
-        self._with_fit(fit if found is None else replace(fit, covariates=found))
-        if on_device(X):
-            self._follow(X)
-        return self
+        fit = fit if found is None else replace(fit, covariates=found)
+        return self._with_fit(fit, X if on_device(X) else None)
 
     def _strength(self) -> float | None:
         """gamma as the parameters give it; None if it is to be chosen, 0 if there is none."""
@@ -180,25 +178,30 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _settings(self) -> Settings:
         return Settings()
 
-    def _with_fit(self, fit: Any) -> Self:
-        """Set the attributes of a fit, arrays in the float type of the foreground; leave none of a fit before."""
+    def _with_fit(self, fit: Any, like: Any = None) -> Self:
+        """Set the attributes of a fit to rows that are where `like` is; leave none of a fit before."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
         self._solved, self._parameters = fit, self.get_params(deep=False)
-        self._place: Any = None  # an array of the library and on the device of the fit's rows, if that is not NumPy
+        # An array of the library and on the device of the fit's rows, if that is not NumPy: results follow it.
         units, dtype = fit.units.foreground, fit.units.foreground.dtype
+        self._place = None if like is None else put(np.empty(0), like, dtype)
         self.n_features_in_ = units.mean.size
         if units.names is not None:
             self.feature_names_in_ = np.array(units.names, dtype=object)
         for name, value in self._attributes(fit).items():
-            if isinstance(value, Groups):
-                value = [own.astype(dtype, copy=False) for own in value.backgrounds]
-                several = len(value) > 1
-                value = dict(zip(fit.units.names[1:], value, strict=True)) if several else next(iter(value), None)
-            elif isinstance(value, np.ndarray) and value.dtype.kind == "f" and name not in EXACT:
-                value = value.astype(dtype, copy=False)
-            setattr(self, name, value)
+            setattr(self, name, self._placed(value, None if name in EXACT else dtype))
         return self
+
+    def _placed(self, value: Any, dtype: str | None) -> Any:
+        """An array in a float type (None: its own), where the fit's rows are; of groups, those of the backgrounds."""
+        if isinstance(value, Groups):
+            arrays = [self._placed(own, dtype) for own in value.backgrounds]
+            return dict(zip(value.names[1:], arrays, strict=True)) if len(arrays) > 1 else next(iter(arrays), None)
+        if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+            return value
+        kind = dtype or str(value.dtype)
+        return put(value.astype(kind, copy=False), self._place, kind)
 
     def _attributes(self, fit: Any) -> dict[str, Any]:
         """What is reported of a fit, by name; of values of all groups, those of the backgrounds are."""
@@ -218,21 +221,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             found["covariate_names_"] = np.array(fit.covariates.names, dtype=object)
             found["covariate_coefficients_"] = fit.covariates.coefficients
         return found
-
-    def _follow(self, X: Any) -> None:
-        """Move the fitted arrays to the library and device of X, as scikit-learn's estimators do."""
-        xp, dtype = namespace(X), self._state.units.foreground.dtype
-        self._place = xp.empty(0, dtype=getattr(xp, dtype), device=X.device)
-
-        def moved(value: Any) -> Any:
-            if isinstance(value, dict):  # one array for each background
-                return {name: moved(one) for name, one in value.items()}
-            is_array = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-            return put(value, X, str(value.dtype)) if is_array else value
-
-        for name, value in vars(self).items():
-            if name.endswith("_"):
-                setattr(self, name, moved(value))
 
     def _as_fitted(self) -> Self:
         """A copy with the parameters that were used for the fit, even if `set_params` has changed them since."""

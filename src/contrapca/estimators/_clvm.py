@@ -43,14 +43,10 @@ class CLVM(Likelihood):
     shared_loadings_ : ndarray of shape (D, k)
         Shared loadings S, likewise.
     noise_variance_ : float
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (d,)
-        Variance (ddof 0) of the foreground along each component, and as a fraction of the total.
-    mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
-    feature_variance_, background_feature_variance_ : ndarray of shape (D,)
+    explained_variance_, explained_variance_ratio_, mean_, background_mean_, scale_, background_scale_, n_iter_
+        As for `PCPCA`, as are `feature_variance_`, `background_feature_variance_` and `objective_history_`.
     model_, background_model_ : LatentGaussian
         The fitted distributions of both groups, in scaled units; the foreground's has the loadings [W S].
-    objective_history_ : ndarray of shape (1 + iterations,)
-    n_iter_ : int
 
     Examples
     --------
@@ -98,11 +94,8 @@ class CLVM(Likelihood):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D)
-        center : {"foreground", "background"} or the name of one of several backgrounds
-            Which group's mean, scale and model to use.
-        covariates : array-like or data frame of shape (n, q)
-            As for `transform`.
+        X, center, covariates
+            As for `transform`; `center` also says which group's model to use.
         """
         rows, missing = self._rows(X, covariates)
         units = group_of(self._state.units, center)

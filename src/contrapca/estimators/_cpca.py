@@ -62,12 +62,8 @@ class CPCA(ContrastOfVariances):
         component analysis, UCA) is the gamma at which the background varies along the components as much as in its
         noise, and no more; it finds one for each background, and needs no rows.
         With several backgrounds, a number is divided among them by their rows; a dict has one value for each.
-    background_label : optional
-        Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
-        Each label of a list is a background of its own.
-    scale : {None, "group", "pooled"}, default None
-        "group" divides each group by its own standard deviations (new rows by the foreground's); "pooled" divides all
-        rows by the within-group standard deviations.
+    background_label, scale
+        As for `PCPCA`.
     solver : {"auto", "eigh", "dual", "lanczos"}, default "auto"
         How the eigenvectors are computed; `solver_` says what "auto" chose and why.
 
@@ -77,25 +73,13 @@ class CPCA(ContrastOfVariances):
         V': unit vectors whose entry of largest magnitude is positive.
     eigenvalues_ : ndarray of shape (d,)
         Largest eigenvalues of cov_X - gamma cov_Y: `explained_variance_ - gamma_ * background_variance_`.
-    explained_variance_, background_variance_ : ndarray of shape (d,)
-        Variance (ddof 0) of each group along each component. With several backgrounds this and all other attributes of
-        the background are dicts, by name.
-    explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
-        The same as fractions of each group's total variance.
-    mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
-    feature_variance_, background_feature_variance_ : ndarray of shape (D,)
-    gamma_, gamma_raw_ : float
-        The gamma that was used, of all backgrounds together, and the same in raw units, gamma n / m.
-    gammas_ : dict
-        The gamma of each background, by name; they add up to `gamma_`.
+    explained_variance_, background_variance_, explained_variance_ratio_, background_variance_ratio_, mean_, scale_
+        As for `PCPCA`, as are `background_mean_`, `background_scale_`, `feature_variance_`, `n_effective_`, `solver_`.
+    gamma_, gamma_raw_, gammas_
+        As for `PCPCA`: the gamma that was used, and that of each background.
     gamma_max_ : float
         The exact limit: at or above it fewer than d eigenvalues are positive. May be inf. Only models from a path have
         it; `contrapca.gamma_limits` computes it for any table.
-    n_effective_ : float
-        n (1 - gamma).
-    solver_ : SolverChoice
-        Which solver ran and why.
-    n_iter_ : int
 
     Examples
     --------

@@ -54,9 +54,7 @@ class KernelCPCA(Decomposition):
         How many rows span the space in which components are searched (the Nystroem method). They are chosen at random,
         equally many of each group if possible; all rows if there are fewer. None is all rows, which is exact, with the
         memory and time of matrices of order n + m. "auto" is 1000.
-    background_label : optional
-        Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
-    scale : {None, "group", "pooled"}, default None
+    background_label, scale
         As for `CPCA`. A kernel compares all features at once: use "pooled" unless they have common units.
     random_state : None, int, Generator or RandomState, default 0
         Which rows are landmarks.
@@ -65,12 +63,8 @@ class KernelCPCA(Decomposition):
     ----------
     eigenvalues_ : ndarray of shape (d,)
         Largest eigenvalues of the contrast: `explained_variance_ - gamma_ * background_variance_`.
-    explained_variance_, background_variance_ : ndarray of shape (d,)
-        Variance (ddof 0) of each group along each component. With several backgrounds the latter is a dict, by name.
-    explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
-        The same as fractions of each group's total variance in the landmarks' span.
-    gamma_ : float
-        The gamma that was used, of all backgrounds together.
+    explained_variance_, background_variance_, explained_variance_ratio_, background_variance_ratio_, gamma_, gammas_
+        As for `CPCA`; ratios are fractions of each group's total variance in the landmarks' span.
     bandwidth_ : float
     n_landmarks_ : int
         Rows that span the space, r: without those that are combinations of others.

@@ -64,8 +64,7 @@ class Likelihood(Decomposition):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D)
-        covariates : array-like or data frame of shape (n, q)
+        X, covariates
             As for `transform`.
 
         Returns
@@ -84,11 +83,10 @@ class Likelihood(Decomposition):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D)
+        X, covariates
+            As for `transform`.
         y : array-like of shape (n,), optional
             With `background_label`, rows with that label are dropped.
-        covariates : array-like or data frame of shape (n, q)
-            As for `transform`.
         """
         log_likelihood: Any = self.score_samples(X, covariates=covariates)
         if hasattr(log_likelihood, "compute"):  # a dask array
@@ -109,8 +107,7 @@ class Likelihood(Decomposition):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D)
-        covariates : array-like or data frame of shape (n, q)
+        X, covariates
             As for `transform`.
 
         Returns

@@ -205,8 +205,7 @@ class PCPCA(Likelihood, Contrastive):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D)
-        covariates : array-like or data frame of shape (n, q)
+        X, covariates
             As for `transform`.
 
         Returns

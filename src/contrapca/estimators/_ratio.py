@@ -52,15 +52,8 @@ class RatioPCA(Decomposition):
         gcPCA's values: rho - 1, and (rho - 1) / (rho + 1), which is between -1 and 1.
     ridge_ : float
         The ridge that was used.
-    explained_variance_, background_variance_ : ndarray of shape (d,)
-        Variance (ddof 0) of each group along each component.
-    explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
-        The same as fractions of each group's total variance.
-    mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
-    feature_variance_, background_feature_variance_ : ndarray of shape (D,)
-    solver_ : SolverChoice
-        How the moments were stored and why.
-    n_iter_ : int
+    explained_variance_, background_variance_, explained_variance_ratio_, background_variance_ratio_, mean_, scale_
+        As for `CPCA`, as are `background_mean_`, `background_scale_`, `feature_variance_`, `solver_` and `n_iter_`.
 
     Examples
     --------
