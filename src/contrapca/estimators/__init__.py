@@ -2,11 +2,10 @@
 
 from ._base import Decomposition
 from ._clvm import CLVM
-from ._contrapca import ContraPCA
 from ._cpca import CPCA
 from ._display import html_inner, mimebundle
 from ._kernel import KernelCPCA
-from ._pcpca import PCPCA
+from ._pcpca import PCPCA, ContraPCA
 from ._ppca import PPCA
 from ._ratio import RatioPCA
 from ._sparse import SparseCPCA

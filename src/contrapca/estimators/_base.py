@@ -25,12 +25,11 @@ from ..fitting import (
     Latents,
     Settings,
     by_block,
-    component_table,
     decoded,
     feature_table,
     fit_data,
     latent_means,
-    top_features,
+    summary,
 )
 from ..groups import Groups, Tables, check_device_table, refuse_moments
 from ..methods import PCPCA_METHOD, Method
@@ -38,7 +37,7 @@ from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, co
 from ..rows import Blocked, opened
 from ..saving import REGISTRY, fit_from_saved, saved_fit, saved_model
 from . import _again, _new_rows, _streaming
-from ._display import first_line, html_inner, mimebundle
+from ._display import html_inner, mimebundle
 
 OfBackgrounds = Any  # an array, a dict of them by name if there are several backgrounds, None if there is none
 EXACT = ("objective_history_", "init_objectives_")  # in float64, whatever the rows are
@@ -280,10 +279,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X, y
-            As for `fit`.
-        **groups
-            The keywords of `fit`, such as `background`.
+        X, y, **groups
+            As for `fit`, such as `background`.
 
         Returns
         -------
@@ -338,8 +335,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             Printed as text, shown as HTML in a notebook.
         """
         fit = self._state
-        features = ("Features with the largest loadings:", top_features(fit)) if self._linear else ()
-        return Display(first_line(self), component_table(fit), *features)
+        n_shared = self.shared_loadings_.shape[1] if hasattr(self, "shared_loadings_") else 0  # of CLVM
+        return summary(fit, type(self).__name__, has_gamma=self._has_gamma, n_shared=n_shared)
 
     @linear  # type: ignore[untyped-decorator]
     @suggesting

@@ -14,7 +14,7 @@ from ..moments import Indices
 from ..rows import opened
 from ..saving import kernel_fit_from_saved, saved_kernel_fit
 from ._base import Decomposition, along_components
-from ._contrastive import Contrastive
+from ._cpca import Contrastive
 
 MANY = 2**31  # more components than any table has
 

@@ -25,12 +25,6 @@ class Likelihood(Decomposition):
     """
 
     _has_model = _sampled = True
-    mean: str
-    n_init: int | str
-    max_iter: int
-    tol: float
-    random_state: Any
-    progress: bool
 
     def _settings(self) -> Settings:
         check_option(self.solver, "solver", ("auto", *SPECTRAL, "lbfgs"))

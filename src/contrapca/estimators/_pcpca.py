@@ -1,4 +1,4 @@
-"""Probabilistic contrastive PCA."""
+"""Probabilistic contrastive PCA, with the paper's defaults (PCPCA) and with those that find directions (ContraPCA)."""
 
 from __future__ import annotations
 
@@ -7,13 +7,12 @@ from typing import Any
 from .._checks import check_count, check_option
 from .._util.arrays import Array
 from .._util.devices import put
-from ..exceptions import GroupError, RankError
-from ..fitting import Fit, Latents, fit_pcpca, log_density
+from ..fitting import Fit, Latents, compared, fit_pcpca, log_density
 from ..gaussian import LatentGaussian
 from ..groups import Tables
 from ..methods import PCPCA_METHOD
 from ..moments import Complete, Incomplete
-from ._contrastive import Contrastive
+from ._cpca import Contrastive
 from ._likelihood import Likelihood
 
 
@@ -222,16 +221,64 @@ class PCPCA(Likelihood, Contrastive):
         >>> model.contrast_score([[6, 0, 0, 0, 0], [0, 0, 0, 0, 0]]) > 0
         array([ True, False])
         """
-        units = self._state.units
-        if units.background is None:
-            raise GroupError("This model was fitted without a background: there is nothing to compare with.")
-        if len(units.backgrounds) > 1:
-            raise GroupError(
-                f"contrast_score compares with one background, but this model has {len(units.backgrounds)}: fit one "
-                "against each of them."
-            )
-        if self._state.background_model is None:
-            raise RankError(self.components_.shape[0], "background")
+        fit, (model, units) = self._state, compared(self._state)
         rows, missing = self._rows(X, covariates)
-        foreground = log_density(self.model_, rows, missing, units.foreground)
-        return foreground - log_density(self._state.background_model, rows, missing, units.background)
+        foreground = log_density(self.model_, rows, missing, fit.units.foreground)
+        return foreground - log_density(model, rows, missing, units)
+
+
+class ContraPCA(PCPCA):
+    """PCPCA with contrast axes and automatic rank: finds what varies in the foreground but not in the background.
+
+    The model has more latent dimensions than are shown, which leaves room for what both groups share. The axes shown
+    are those with the largest ratio of foreground to background variance. It differs from `PCPCA` in three defaults:
+    `n_latent="auto"`, `axes="contrast"`, and gamma at half its limit, which works for directions, densities, sampling
+    and imputation. All attributes and methods are PCPCA's.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        Number of components to show.
+    gamma, background_label, scale, solver, n_latent, axes, mean, n_init, max_iter, tol, random_state, progress
+        As for `PCPCA`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, D)
+        Unit vectors that rows are projected onto; not orthogonal.
+    loadings_ : ndarray of shape (D, n_components)
+        How much one unit of each latent adds to a row, in scaled units.
+    axis_ratios_ : ndarray of shape (n_components,)
+        Ratio of foreground to background variance along each axis; near 1 there is no contrast. Computed on the rows of
+        the fit, so it is optimistic; `contrapca.held_out_contrast` is not.
+    n_latent_ : int
+        Number of latent dimensions of the model.
+
+    Examples
+    --------
+    >>> from contrapca import ContraPCA
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(random_state=0)
+    >>> model = ContraPCA(n_components=2).fit(data.foreground, background=data.background)
+    >>> model.transform(data.foreground).shape, model.n_latent_
+    ((400, 2), 8)
+    """
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        gamma: float | str | dict[str, float] = "auto",
+        background_label: Any = None,
+        scale: str | None = None,
+        solver: str = "auto",
+        n_latent: int | str | None = "auto",
+        axes: str = "contrast",
+        mean: str = "observed",
+        n_init: int | str = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        progress: bool = True,
+    ):
+        self._keep(locals())

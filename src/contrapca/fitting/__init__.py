@@ -40,8 +40,8 @@ from ._held_out import (
 )
 from ._incomplete import BACKTRACK, Start, attempt_fit, fit_incomplete, incomplete_background_model, upper_bound
 from ._kernel import KernelFit, KernelSettings, check_in_memory, fit_kernel, kernel_tables, map_of
-from ._rows import by_block, decoded, filled, latent_covariances, latent_means, log_density
-from ._tables import component_table, feature_table, top_features
+from ._rows import by_block, compared, decoded, filled, latent_covariances, latent_means, log_density
+from ._tables import component_table, feature_table, summary, top_features
 
 
 def fit_data(

@@ -9,6 +9,7 @@ from typing import Any
 from .._util.arrays import Array, Rows
 from .._util.devices import cast, float_type, namespace, put
 from ..covariates import check_dense
+from ..exceptions import GroupError, RankError
 from ..gaussian import LatentGaussian
 from ..rows import Blocked, map_rows, opened
 from ..units import Units, group_of
@@ -62,6 +63,21 @@ def log_density(model: LatentGaussian, rows: Rows, missing: bool, units: Units) 
     log_prob = (lambda block: model.condition(block).log_prob()) if missing else model.log_prob
     density = units.apply(log_prob, rows)
     return cast(density - units.log_jacobian(rows, missing=missing), density)
+
+
+def compared(fit: Fit) -> tuple[LatentGaussian, Units]:
+    """The model of the background that densities are compared with, and its units; raises if there is not one."""
+    others = fit.units.backgrounds
+    if not others:
+        raise GroupError("This model was fitted without a background: there is nothing to compare with.")
+    if len(others) > 1:
+        raise GroupError(
+            f"contrast_score compares with one background, but this model has {len(others)}: fit one against each of "
+            "them."
+        )
+    if fit.background_model is None:
+        raise RankError(fit.n_shown, "background")
+    return fit.background_model, others[0]
 
 
 def filled(

@@ -1,4 +1,4 @@
-"""What a fit found, as tables."""
+"""What a fit found, in words and tables."""
 
 from __future__ import annotations
 
@@ -6,8 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .._util.display import Display
 from .._util.table import Table
-from .._util.text import component_names
+from .._util.text import component_names, format_gamma, listed, plural
 from ._fit import Fit
 from ._kernel import KernelFit
 
@@ -44,3 +45,35 @@ def top_features(fit: Fit) -> Table:
     """The features with the largest loadings."""
     table = feature_table(fit).first(TOP_FEATURES)
     return Table({WORDS.get(name, name): column for name, column in table.items() if name != "rank"})
+
+
+def summary(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) -> Display:
+    """What a fit found.
+
+    Parameters
+    ----------
+    fit : Fit or KernelFit
+    name : str
+        The class of the estimator.
+    has_gamma : bool
+        Whether it has a gamma.
+    n_shared : int
+        Shared dimensions of CLVM.
+    """
+    line = f"{name} with {plural(fit.variances.foreground.size, 'component')}"
+    if isinstance(fit, KernelFit):
+        kernel = fit.kernel
+        width = f" of bandwidth {kernel.bandwidth:.4g}" if kernel.name in ("rbf", "poly") else ""
+        line += f", kernel {kernel.name!r}{width}, {plural(fit.coefficients.shape[0], 'landmark')}"
+        return Display(f"{line}, gamma = {format_gamma(fit.gamma)}", component_table(fit))
+    line += f" of {fit.units.foreground.mean.size} features"
+    if has_gamma:
+        line += f", gamma = {format_gamma(fit.gamma)}"
+        if fit.limit is not None and np.isfinite(fit.limit):
+            limit = format_gamma(fit.limit)
+            line += f" (limit at most {limit})" if fit.limit_is_bound else f" (no solution exists at or above {limit})"
+    if n_shared:
+        line += f", and {plural(n_shared, 'shared component')}"
+    if fit.covariates is not None:
+        line += f", without the effect of {listed(fit.covariates.names)}"
+    return Display(line, component_table(fit), "Features with the largest loadings:", top_features(fit))
