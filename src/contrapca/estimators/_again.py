@@ -11,7 +11,7 @@ from sklearn.utils.validation import validate_data
 
 from .._util.suggest import suggesting
 from ..fitting import check_same_data, tables_again
-from ..groups import Tables, check_names, distinct
+from ..groups import Tables, distinct
 from ..moments import Complete, Incomplete, Moments, collect
 from ..rows import Blocked, opened
 from ..uncertainty import ContrastPosterior, sample_posterior
@@ -22,12 +22,8 @@ from ..units import check_same_tables
 def fitted_groups(self: Any, X: Any, y: Any, background: Any, *beside: Any) -> Tables:
     """Check the tables of the fit when they are passed again; `beside` has weights, then covariates, of both groups."""
     fit, X = self._state, opened(X)
-    if not isinstance(X, Moments | Blocked):
+    if not isinstance(X, Moments | Blocked):  # whose features are checked below
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
-    elif isinstance(X, Blocked):
-        check_names(X, fit.units.foreground.labels)
-    elif X.mean.size != self.n_features_in_:
-        raise ValueError(f"X has {X.mean.size} features, but the fit had {self.n_features_in_}.")
     label, given = self._parameters.get("background_label"), {"allow_missing": self._takes_missing}
     return tables_again(fit, X, y, background, label, *beside, name=type(self).__name__, **given)
 

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
-from .._util.arrays import Array, Rows
-from ..fitting import Fit, check_clvm, fit_clvm
+from .._util.arrays import Array
+from ..fitting import Fit, check_clvm, fit_clvm, shared_means
 from ..groups import Tables
 from ..moments import Complete, Incomplete, collect
-from ..units import group_of
 from ._likelihood import Likelihood
 
 
@@ -98,11 +96,4 @@ class CLVM(Likelihood):
             As for `transform`; `center` also says which group's model to use.
         """
         rows, missing = self._rows(X, covariates)
-        units = group_of(self._state.units, center)
-        model = self.model_ if center == "foreground" else replace(self.background_model_, mean=units.origin)
-        shared = slice(self.loadings_.shape[1] if center == "foreground" else 0, None)
-
-        def latents(block: Rows) -> Array:
-            return (model.condition(block).latent_mean if missing else model.latent_mean(block))[:, shared]
-
-        return units.apply(latents, rows)
+        return shared_means(self._state, rows, missing, center)

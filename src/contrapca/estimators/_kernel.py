@@ -125,10 +125,6 @@ class KernelCPCA(Decomposition):
         ----------
         X, y, background, sample_weight, background_weight
             As for `CPCA`: tables in memory without missing values, dense or sparse. For kernel="precomputed" see Notes.
-
-        Returns
-        -------
-        self
         """
         gamma, settings = check_gamma(self.gamma), self._kernel_settings()
         d = check_n_components(self.n_components, MANY)

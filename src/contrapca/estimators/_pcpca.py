@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._checks import check_count, check_option
 from .._util.arrays import Array
 from .._util.devices import put
 from ..fitting import Fit, Latents, compared, fit_pcpca, log_density
@@ -155,17 +154,7 @@ class PCPCA(Likelihood, Contrastive):
         self._keep(locals())
 
     def _latents(self, n_features: int | None = None) -> Latents:
-        check_option(self.axes, "axes", ("variance", "contrast"))
-        k, n_latent, contrast = self.n_components, self.n_latent, self.axes == "contrast"
-        if n_latent is None:
-            return Latents(k, k, contrast)
-        if isinstance(n_latent, str):
-            check_option(n_latent, "n_latent", ("auto",))
-            return Latents(k, None, contrast)
-        check_count(n_latent, "n_latent", least=k)
-        if n_features is not None and n_latent >= n_features:
-            raise ValueError(f"n_latent={n_latent} is not possible with n_features={n_features}: it must be smaller.")
-        return Latents(k, n_latent, contrast)
+        return Latents.asked(self.n_components, self.n_latent, self.axes, n_features)
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         return fit_pcpca(data, self._latents(), gamma, self._settings())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._checks import check_n_components, check_option, check_penalty, check_sparsity
+from .._checks import check_few_features, check_n_components, check_option
 from ..fitting import CONTRAST_FRACTION, Latents, gamma_with_contrast
 from ..groups import Tables, refuse_devices
 from ..methods import SparseAxes, SparseCpca
@@ -126,15 +126,7 @@ class SparseCPCA(ContrastOfVariances):
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         refuse_devices(tables, type(self).__name__)
-        if self.sparsity is not None and self.penalty is not None:
-            raise ValueError(
-                f"sparsity={self.sparsity} and penalty={self.penalty} are two ways to ask for few features: pass only "
-                "one of them."
-            )
-        if self.penalty is None:
-            check_sparsity(self._size, tables.n_features)
-        else:
-            check_penalty(self.penalty)
+        check_few_features(self._size, self.penalty, tables.n_features)
         check_option(self.solver, "solver", ("auto", "eigh", "lanczos"))
         d, solver = check_n_components(self.n_components, tables.n_features), self.solver
         if solver == "auto" and not isinstance(tables.rows.foreground, Moments):

@@ -8,8 +8,9 @@ from typing import Any
 from .._util.text import listed
 from ..covariates import Regression, design_of, without_covariates
 from ..exceptions import GroupError
-from ..groups import Groups, Tables
-from ..moments import Complete, Incomplete, read
+from ..groups import Groups, Tables, check_names
+from ..moments import Complete, Incomplete, Moments, read
+from ..rows import Blocked
 from ..units import Units, check_same_tables
 from ._fit import Fit
 
@@ -28,7 +29,7 @@ def tables_again(
     name: str,
     allow_missing: bool,
 ) -> Tables:
-    """The checked tables, of the groups of the fit and without the effect of covariates; features are checked before.
+    """The checked tables, of the groups of the fit and without the effect of covariates.
 
     Other arguments are those of the estimator's `fit`; `name` is the estimator's, for messages.
     """
@@ -36,6 +37,10 @@ def tables_again(
     label = background_label if known.backgrounds else None
     if not known.backgrounds and background is not None:
         raise ValueError("This model was fitted without a background: do not pass one.")
+    if isinstance(X, Blocked):
+        check_names(X, known.foreground.labels)
+    elif isinstance(X, Moments) and X.mean.size != known.foreground.mean.size:
+        raise ValueError(f"X has {X.mean.size} features, but the fit had {known.foreground.mean.size}.")
     tables = read(
         X,
         y,

@@ -38,6 +38,20 @@ def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground"
     return units.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
 
 
+def shared_means(fit: Fit, rows: Rows, missing: bool, center: str) -> Array:
+    """Shared latents of CLVM's rows of the group named by `center`, with the model of that group, shape (n, k)."""
+    units, model, shared = group_of(fit.units, center), fit.model, slice(fit.n_shown, None)
+    if center != "foreground":
+        assert fit.background_model is not None
+        model, shared = replace(fit.background_model, mean=units.origin), slice(None)
+    assert model is not None
+
+    def latents(block: Rows) -> Array:
+        return (model.condition(block).latent_mean if missing else model.latent_mean(block))[:, shared]
+
+    return units.apply(latents, rows)
+
+
 def decoded(fit: Fit, latents: Array) -> Array:
     """Rows in original units from their latents (n, k), shape (n, D), in the float type of the latents."""
     units, decoder, kind = fit.units.foreground, fit.decoder, float_type(latents)
