@@ -1,9 +1,8 @@
 """scikit-learn estimators: they connect the numerical layers and compute nothing themselves."""
 
-from ._base import Decomposition
+from ._base import Decomposition, html_inner, mimebundle
 from ._clvm import CLVM
 from ._cpca import CPCA
-from ._display import html_inner, mimebundle
 from ._kernel import KernelCPCA
 from ._pcpca import PCPCA, ContraPCA
 from ._ppca import PPCA

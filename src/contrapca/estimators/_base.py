@@ -20,28 +20,33 @@ from .._util.display import Display
 from .._util.suggest import suggesting
 from .._util.table import Table
 from ..covariates import design_of, without_covariates
-from ..fitting import (
-    Fit,
-    Latents,
-    Settings,
-    by_block,
-    decoded,
-    feature_table,
-    fit_data,
-    latent_means,
-    summary,
-)
+from ..fitting import Fit, Latents, Settings, by_block, decoded, feature_table, fit_data, latent_means, summary
 from ..groups import Groups, Tables, check_device_table, refuse_moments
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, raw_gamma, read
 from ..rows import Blocked, opened
 from ..saving import REGISTRY, fit_from_saved, saved_fit, saved_model
-from . import _again, _new_rows, _streaming
-from ._display import html_inner, mimebundle
+from . import _streaming, _tables
 
-OfBackgrounds = Any  # an array, a dict of them by name if there are several backgrounds, None if there is none
 EXACT = ("objective_history_", "init_objectives_")  # in float64, whatever the rows are
 linear = available_if(lambda self: self._linear)
+
+
+def html_inner(self: Any) -> str:
+    """`_repr_html_inner` of an estimator that says what it found; its plain repr stays scikit-learn's."""
+    return str(BaseEstimator._repr_html_inner(self)) + _summary_html(self)
+
+
+def mimebundle(self: Any, **options: Any) -> dict[str, str]:
+    """`_repr_mimebundle_` of an estimator that says what it found."""
+    bundle: dict[str, str] = BaseEstimator._repr_mimebundle_(self, **options)
+    if "text/html" in bundle:
+        bundle["text/html"] += _summary_html(self)
+    return bundle
+
+
+def _summary_html(model: Any) -> str:
+    return model.summary()._repr_html_() if model.__sklearn_is_fitted__() else ""
 
 
 @suggesting
@@ -74,7 +79,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _keep(self, given: dict[str, Any]) -> None:
         """Set the arguments of a constructor, its `locals()`, as attributes: scikit-learn reads them by these names."""
-        self.__dict__.update((name, value) for name, value in given.items() if name != "self")
+        del given["self"]
+        self.__dict__.update(given)
 
     _repr_html_inner, _repr_mimebundle_ = html_inner, mimebundle
 
@@ -133,10 +139,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             background,
             label,
             name=type(self).__name__,
-            needs_background=self._method is None or gamma != 0,  # CLVM has no gamma
             allow_missing=self._takes_missing,
             sample_weight=sample_weight,
             background_weight=background_weight,
+            needs_background=self._method is None or gamma != 0,  # CLVM has no gamma
             gamma=getattr(self, "gamma", None),
             memory_limit=memory_limit,
         )
@@ -181,7 +187,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Set the attributes of a fit to rows that are where `like` is; leave none of a fit before."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
-        self._solved, self._parameters = fit, self.get_params(deep=False)
+        self.__dict__["_state"], self._parameters = fit, self.get_params(deep=False)
         # An array of the library and on the device of the fit's rows, if that is not NumPy: results follow it.
         units, dtype = fit.units.foreground, fit.units.foreground.dtype
         self._place = None if like is None else put(np.empty(0), like, dtype)
@@ -204,7 +210,13 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _attributes(self, fit: Any) -> dict[str, Any]:
         """What is reported of a fit, by name; of values of all groups, those of the backgrounds are."""
-        units, found = fit.units, along_components(fit)
+        units, shares = fit.units, fit.shares
+        found = {"explained_variance_": fit.variances.foreground, "explained_variance_ratio_": shares.foreground}
+        found |= {"background_variance_": fit.variances, "background_variance_ratio_": shares}
+        if fit.eigenvalues is not None:
+            found["eigenvalues_"] = fit.eigenvalues
+        if not self._linear:
+            return found
         for name, value in (("mean", "mean"), ("scale", "scale"), ("feature_variance", "variance")):
             arrays = units.map(attrgetter(value))
             found |= {f"{name}_": arrays.foreground, f"background_{name}_": arrays}
@@ -228,12 +240,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     @property
     def _state(self) -> Any:
         """The fit; raises before there is one."""
-        if not self.__sklearn_is_fitted__():
+        if "_state" not in vars(self):
             check_is_fitted(self)
-        return self._solved
+        return vars(self)["_state"]
 
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_solved")
+        return "_state" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -253,7 +265,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ rows to latents and back
 
-    _rows, _checked_rows, _adjusted = _new_rows.rows, _new_rows.checked_rows, _new_rows.adjusted
+    _rows, _checked_rows, _adjusted = _tables.rows, _tables.checked_rows, _tables.adjusted
 
     def transform(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Latent coordinates of each row.
@@ -305,7 +317,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X : ndarray of shape (n, D)
         """
         fit, name = self._state, type(self).__name__
-        _new_rows.check_place(self, Z)
+        _tables.check_place(self, Z)
         checks: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_features": 0}
         latents = check_device_table(Z, name, 1) if on_device(Z) else check_array(Z, estimator=name, **checks)
         return decoded(fit, latents)
@@ -354,9 +366,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ the tables of the fit, again
 
-    _fitted_groups, _fitted_data = _again.fitted_groups, _again.fitted_data
-    bootstrap = available_if(lambda self: self._resampled)(_again.bootstrap)
-    posterior = available_if(lambda self: self._sampled)(_again.posterior)
+    _fitted_groups, _fitted_data = _tables.fitted_groups, _tables.fitted_data
+    bootstrap = available_if(lambda self: self._resampled)(_tables.bootstrap)
+    posterior = available_if(lambda self: self._sampled)(_tables.posterior)
 
     # ------------------------------------------------------------------ saving
 
@@ -380,10 +392,3 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if cls._has_model and fit.model is None:
             raise ValueError("its model is missing")
         return model._with_fit(fit)
-
-
-def along_components(fit: Any) -> dict[str, Any]:
-    """How much each group varies along the components, by the name of the attribute."""
-    found = {"explained_variance_": fit.variances.foreground, "explained_variance_ratio_": fit.shares.foreground}
-    found |= {"background_variance_": fit.variances, "background_variance_ratio_": fit.shares}
-    return found if fit.eigenvalues is None else found | {"eigenvalues_": fit.eigenvalues}

@@ -43,20 +43,18 @@ class Contrastive(Decomposition):
     @property
     def gamma_max_(self) -> float:
         """The limit of gamma for these data and n_components, if fit computed it."""
-        return self._limit()[0]
-
-    @property
-    def gamma_max_is_bound_(self) -> bool:
-        """Whether `gamma_max_` is only an upper bound on the limit, because values are missing."""
-        return self._limit()[1]
-
-    def _limit(self) -> tuple[float, bool]:
         if self._state.limit is None:
             raise AttributeError(
                 f"This {type(self).__name__} has no gamma_max_: fit computes the limit only if gamma='auto' needs it. "
                 "contrapca.gamma_limits(X, background=Y, n_components=...) computes it for any table."
             )
-        return self._state.limit, self._state.limit_is_bound
+        return self._state.limit
+
+    @property
+    def gamma_max_is_bound_(self) -> bool:
+        """Whether `gamma_max_` is only an upper bound on the limit, because values are missing."""
+        _ = self.gamma_max_  # raises if there is none
+        return self._state.limit_is_bound
 
 
 class ContrastOfVariances(Contrastive):

@@ -13,7 +13,7 @@ from ..groups import Groups, Tables
 from ..moments import Indices
 from ..rows import opened
 from ..saving import kernel_fit_from_saved, saved_kernel_fit
-from ._base import Decomposition, along_components
+from ._base import Decomposition
 from ._cpca import Contrastive
 
 MANY = 2**31  # more components than any table has
@@ -153,7 +153,7 @@ class KernelCPCA(Decomposition):
     def _attributes(self, fit: KernelFit) -> dict[str, Any]:
         found: dict[str, Any] = {"gamma_": fit.gamma, "bandwidth_": fit.kernel.bandwidth}
         found |= {"dual_coef_": fit.coefficients, "n_landmarks_": fit.coefficients.shape[0]}
-        return found | along_components(fit)
+        return found | super()._attributes(fit)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

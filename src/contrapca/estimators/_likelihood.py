@@ -9,9 +9,8 @@ import numpy as np
 
 from .._checks import check_count, check_n_components, check_option, check_positive, generator
 from .._util.arrays import Array, is_sparse
-from .._util.devices import chosen, namespace, on_device, put
-from ..backgrounds import label_groups
-from ..fitting import Settings, by_block, filled, latent_covariances, latent_means, log_density
+from .._util.devices import namespace, on_device, put
+from ..fitting import Settings, by_block, filled, latent_covariances, latent_means, log_density, of_foreground
 from ..groups import Tables, like_table
 from ..moments import SPECTRAL, Complete, Incomplete, check_solver_of, collect, collect_incomplete
 from ..rows import Blocked
@@ -87,13 +86,7 @@ class Likelihood(Decomposition):
             log_likelihood = log_likelihood.compute()
         label = self._parameters.get("background_label")
         if y is not None and label is not None:
-            groups, _ = label_groups(y, label, log_likelihood.shape[0])
-            log_likelihood = chosen(log_likelihood, groups == 0)
-            if log_likelihood.shape[0] == 0:
-                raise ValueError(
-                    f"All rows have the background label {label!r}: nothing to score. "
-                    "In cross-validation, use a splitter that mixes the groups, such as StratifiedKFold."
-                )
+            log_likelihood = of_foreground(log_likelihood, y, label)
         return float(namespace(log_likelihood).mean(log_likelihood))
 
     def latent_posterior(self, X: Any, *, covariates: Any = None) -> tuple[Array, Array]:

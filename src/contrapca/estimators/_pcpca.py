@@ -237,11 +237,8 @@ class ContraPCA(PCPCA):
         Unit vectors that rows are projected onto; not orthogonal.
     loadings_ : ndarray of shape (D, n_components)
         How much one unit of each latent adds to a row, in scaled units.
-    axis_ratios_ : ndarray of shape (n_components,)
-        Ratio of foreground to background variance along each axis; near 1 there is no contrast. Computed on the rows of
-        the fit, so it is optimistic; `contrapca.held_out_contrast` is not.
-    n_latent_ : int
-        Number of latent dimensions of the model.
+    axis_ratios_, n_latent_
+        As for `PCPCA`; near a ratio of 1 there is no contrast.
 
     Examples
     --------

@@ -52,10 +52,8 @@ class SparseCPCA(ContrastOfVariances):
     eigenvalues_ : ndarray of shape (d,)
         v'(cov_X - gamma cov_Y) v of the part of each component that is orthogonal to those before, as a unit vector.
         With contrast axes, what the features of each component hold of the foreground's variances along the axes.
-    explained_variance_, background_variance_ : ndarray of shape (d,)
-        Variance (ddof 0) of each group along each component.
-    gamma_, gamma_raw_, mean_, scale_, background_mean_, background_scale_, solver_, n_iter_
-        As for `CPCA`.
+    explained_variance_, background_variance_, gamma_, gamma_raw_, gammas_, mean_, scale_, solver_, n_iter_
+        As for `CPCA`, as are `background_mean_` and `background_scale_`.
 
     Examples
     --------

@@ -6,10 +6,8 @@ These functions are methods of all estimators; `self._stream` has the moments so
 from __future__ import annotations
 
 import contextlib
-import itertools
 from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import validate_data
@@ -19,7 +17,7 @@ from .._util.suggest import suggesting
 from ..exceptions import GroupError, InfeasibleGammaError, RankError, warn
 from ..fitting import Fit
 from ..groups import distinct
-from ..moments import Moments, Stream, batch_arguments, check_solver_of, read_batch
+from ..moments import Moments, Stream, check_solver_of, read_batch, read_batches
 from ..rows import Blocked
 
 NO_MOMENTS = (
@@ -38,7 +36,7 @@ def partial_fit(
     sample_weight: Any = None,
     background_weight: Any = None,
 ) -> Any:
-    """Add a batch of rows, and fit to all rows so far.
+    """Add a batch of rows, fit to all rows so far, and return the model.
 
     Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as each
     group has enough rows and gamma is below its limit for the rows so far; until then, only the moments grow.
@@ -48,10 +46,6 @@ def partial_fit(
     ----------
     X, y, background, sample_weight, background_weight
         As for `fit`, complete rows or Moments. A batch may have rows of one group only: `X` may be None.
-
-    Returns
-    -------
-    self
     """
     check_option(self.scale, "scale", self._scales)
     gamma, before, fit = self._strength(), self._stream, None
@@ -67,10 +61,10 @@ def partial_fit(
                 fit = _fit_of(self, stream, gamma)
             except InfeasibleGammaError as error:  # so far: the batches after it may raise the limit
                 warn(f"The batch is counted, but the model is not fitted to the rows so far. {error}")
-                self.__dict__.pop("_solved", None)
+                self.__dict__.pop("_state", None)
     if before is None and self.__sklearn_is_fitted__():
         warn(f"{NO_MOMENTS} partial_fit starts anew, without those rows.")
-        del self._solved
+        del self.__dict__["_state"]
     if is_table and first:
         validate_data(self, X, skip_check_array=True)
     self._stream = stream  # a failure before this leaves everything as it was
@@ -79,7 +73,7 @@ def partial_fit(
 
 @suggesting
 def fit_batches(self: Any, batches: Iterable[Any], *, checkpoint: Any = None) -> Any:
-    """Fit to rows that come in batches, of which one at a time is in memory.
+    """Fit to rows that come in batches, of which one at a time is in memory, and return the model.
 
     Parameters
     ----------
@@ -89,18 +83,10 @@ def fit_batches(self: Any, batches: Iterable[Any], *, checkpoint: Any = None) ->
     checkpoint : str or path-like, optional
         A file that has the moments after every batch. If it exists, as many batches as it counts are skipped: a run
         that was stopped, in whatever way, continues where it was. Remove it to start anew.
-
-    Returns
-    -------
-    self
     """
     check_option(self.scale, "scale", self._scales)
-    gamma, label = self._strength(), self.background_label
-    stream = Stream() if checkpoint is None or not Path(checkpoint).exists() else Stream.load(checkpoint)
-    for batch in itertools.islice(batches, stream.n_batches, None):
-        stream = stream.plus(*read_batch(**batch_arguments(batch, label), name=type(self).__name__))
-        if checkpoint is not None:
-            stream.save(checkpoint)
+    gamma = self._strength()
+    stream = read_batches(batches, self.background_label, checkpoint, type(self).__name__)
     if lacking := stream.lacks(**_asked(self, gamma)):
         raise GroupError(f"There are too few rows after {stream.n_batches} batches: {lacking}.")
     fit = _fit_of(self, stream, gamma)

@@ -40,7 +40,17 @@ from ._held_out import (
 )
 from ._incomplete import BACKTRACK, Start, attempt_fit, fit_incomplete, incomplete_background_model, upper_bound
 from ._kernel import KernelFit, KernelSettings, check_in_memory, fit_kernel, kernel_tables, map_of
-from ._rows import by_block, compared, decoded, filled, latent_covariances, latent_means, log_density, shared_means
+from ._rows import (
+    by_block,
+    compared,
+    decoded,
+    filled,
+    latent_covariances,
+    latent_means,
+    log_density,
+    of_foreground,
+    shared_means,
+)
 from ._tables import component_table, feature_table, summary, top_features
 
 

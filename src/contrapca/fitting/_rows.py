@@ -7,7 +7,8 @@ from dataclasses import replace
 from typing import Any
 
 from .._util.arrays import Array, Rows
-from .._util.devices import cast, float_type, namespace, put
+from .._util.devices import cast, chosen, float_type, namespace, put
+from ..backgrounds import label_groups
 from ..covariates import check_dense
 from ..exceptions import GroupError, RankError
 from ..gaussian import LatentGaussian
@@ -92,6 +93,17 @@ def compared(fit: Fit) -> tuple[LatentGaussian, Units]:
     if fit.background_model is None:
         raise RankError(fit.n_shown, "background")
     return fit.background_model, others[0]
+
+
+def of_foreground(values: Array, y: Any, background_label: Any) -> Array:
+    """The values of stacked rows that are not of the background."""
+    found = chosen(values, label_groups(y, background_label, values.shape[0])[0] == 0)
+    if found.shape[0] == 0:
+        raise ValueError(
+            f"All rows have the background label {background_label!r}: nothing to score. "
+            "In cross-validation, use a splitter that mixes the groups, such as StratifiedKFold."
+        )
+    return found
 
 
 def filled(

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -141,7 +143,17 @@ def read_batch(
     return moments, counts, dtype
 
 
-def batch_arguments(batch: Any, background_label: Any) -> dict[str, Any]:
+def read_batches(batches: Iterable[Any], background_label: Any, checkpoint: Any, name: str) -> Stream:
+    """All rows of batches; those that a checkpoint counts, if there is one, are skipped."""
+    stream = Stream() if checkpoint is None or not Path(checkpoint).exists() else Stream.load(checkpoint)
+    for batch in islice(batches, stream.n_batches, None):
+        stream = stream.plus(*read_batch(**_batch_arguments(batch, background_label), name=name))
+        if checkpoint is not None:
+            stream.save(checkpoint)
+    return stream
+
+
+def _batch_arguments(batch: Any, background_label: Any) -> dict[str, Any]:
     """A batch of an iterable as the arguments of `read_batch`, but for the name."""
     given = {"X": batch}
     if isinstance(batch, Mapping):

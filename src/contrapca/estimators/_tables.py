@@ -1,22 +1,70 @@
-"""The tables of a fit, passed again: its uncertainty.
+"""Rows for a fitted model: new ones, and those of the fit again, for its uncertainty.
 
-`fitted_groups`, `fitted_data`, `bootstrap` and `posterior` are methods of the estimators.
+All functions but `check_place` are methods of the estimators.
 """
 
 from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
+from .._util.arrays import Rows
+from .._util.devices import on_device, place_of
 from .._util.suggest import suggesting
-from ..fitting import check_same_data, tables_again
-from ..groups import Tables, distinct
+from ..fitting import check_covariates, check_same_data, tables_again
+from ..groups import Tables, canonical, check_device_table, column_means, distinct, refuse_moments, without_mask
 from ..moments import Complete, Incomplete, Moments, collect
-from ..rows import Blocked, opened
+from ..rows import Blocked, is_kept, opened
 from ..uncertainty import ContrastPosterior, sample_posterior
 from ..uncertainty import bootstrap as resample
 from ..units import check_same_tables
+
+
+def rows(self: Any, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
+    """Check new rows, adjust them for their covariates; return them and whether values are missing."""
+    found, missing = self._checked_rows(X)
+    return self._adjusted(X, found, covariates), missing
+
+
+def adjusted(self: Any, X: Any, rows: Rows, covariates: Any) -> Rows:
+    """Checked rows of X without the effect of their covariates, if the fit had some."""
+    known = self._state.covariates
+    check_covariates(known, covariates)
+    return rows if known is None else known.adjusted(rows, known.design(covariates, X, rows.shape[0]))
+
+
+def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
+    """Check new rows against the fitted features; return them and whether values are missing."""
+    allow_missing = self._state.model is not None
+    check_place(self, X)
+    if on_device(X):
+        rows = check_device_table(X, type(self).__name__, least_rows=1)
+        validate_data(self, rows, reset=False, skip_check_array=True)
+    else:
+        refuse_moments(X, f"This method of {type(self).__name__}", "X")
+        X = opened(X)
+        if isinstance(X, Blocked):
+            return self._state.units.foreground.check(X, allow_missing=allow_missing)
+        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+        checks = {"skip_check_array": True} if is_kept(X) else checks
+        rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
+    return rows, bool(np.isnan(column_means(rows, allow_missing=allow_missing)).any())
+
+
+def check_place(self: Any, X: Any) -> None:
+    """Refuse rows that are elsewhere than those of the fit, where scikit-learn's own estimators do.
+
+    Otherwise a model serves rows anywhere, and the result follows them.
+    """
+    if get_config()["array_api_dispatch"] and (found := place_of(X)) != (fitted := place_of(self._place)):
+        raise ValueError(
+            f"Rows passed to {type(self).__name__}.transform() and other methods must use the same namespace and "
+            f"device as those passed to fit(): these are {found}, and those of the fit were {fitted}. Move them, "
+            "or set array_api_dispatch=False: contrapca does not need it."
+        )
 
 
 def fitted_groups(self: Any, X: Any, y: Any, background: Any, *beside: Any) -> Tables:
