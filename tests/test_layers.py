@@ -29,7 +29,7 @@ LAYERS = [
     {"methods"},
     {"fitting"},
     {"uncertainty"},
-    {"theory"},
+    {"saving", "theory"},
     {"estimators"},
     {"paths"},
     {"selection"},

@@ -45,6 +45,18 @@ def check_penalty(penalty: Any) -> float:
     return float(penalty)
 
 
+def check_few_features(sparsity: Any, penalty: Any, n_features: int) -> None:
+    """Raise unless one of the two ways to ask for few features is used, as it should be."""
+    if sparsity is not None and penalty is not None:
+        raise ValueError(
+            f"sparsity={sparsity} and penalty={penalty} are two ways to ask for few features: pass only one of them."
+        )
+    if penalty is None:
+        check_sparsity(sparsity, n_features)
+    else:
+        check_penalty(penalty)
+
+
 def check_count(value: Any, name: str, *, least: int = 1) -> int:
     """Return an int that is at least `least`, or raise."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:

@@ -19,7 +19,7 @@ from contrapca import (
     contrast_path,
     load,
 )
-from contrapca.estimators import REGISTRY
+from contrapca.saving import REGISTRY
 from csvfiles import columns_of, read_csv, write_csv
 
 NAMES = [f"gene{j}" for j in range(6)]

@@ -1,4 +1,4 @@
-"""The base of all estimators: reading, fitting, mapping rows, features, uncertainty, saving."""
+"""The base of all estimators: fitting, mapping rows, results, saving."""
 
 from __future__ import annotations
 
@@ -14,24 +14,39 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._checks import SCALES, check_n_components, check_option
 from .._util.archive import write_archive
-from .._util.arrays import Array, Rows
-from .._util.devices import float_type, namespace, on_device, put
+from .._util.arrays import Array
+from .._util.devices import on_device, put
 from .._util.display import Display
 from .._util.suggest import suggesting
 from .._util.table import Table
-from .._util.text import component_names
-from ..covariates import check_dense, design_of, without_covariates
-from ..fitting import Fit, Latents, Settings, fit_data
+from ..covariates import design_of, without_covariates
+from ..fitting import Fit, Latents, Settings, by_block, decoded, facts, feature_table, fit_data, latent_means, summary
 from ..groups import Groups, Tables, check_device_table, refuse_moments
 from ..methods import PCPCA_METHOD, Method
-from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, read
-from ..rows import Blocked, map_rows, opened
-from ..units import Units, group_of
-from . import _again, _folds, _new_rows, _streaming
-from ._display import facts_of_model, html_inner, mimebundle, summary_of_model
-from ._persistence import REGISTRY, fit_from_saved, saved_fit
+from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, raw_gamma, read
+from ..rows import Blocked, opened
+from ..saving import REGISTRY, fit_from_saved, saved_fit, saved_model
+from . import _folds, _streaming, _tables
 
-OfBackgrounds = Any  # an array, a dict of them by name if there are several backgrounds, None if there is none
+EXACT = ("objective_history_", "init_objectives_")  # in float64, whatever the rows are
+linear = available_if(lambda self: self._linear)
+
+
+def html_inner(self: Any) -> str:
+    """`_repr_html_inner` of an estimator that says what it found; its plain repr stays scikit-learn's."""
+    return str(BaseEstimator._repr_html_inner(self)) + _summary_html(self)
+
+
+def mimebundle(self: Any, **options: Any) -> dict[str, str]:
+    """`_repr_mimebundle_` of an estimator that says what it found."""
+    bundle: dict[str, str] = BaseEstimator._repr_mimebundle_(self, **options)
+    if "text/html" in bundle:
+        bundle["text/html"] += _summary_html(self)
+    return bundle
+
+
+def _summary_html(model: Any) -> str:
+    return model.summary()._repr_html_() if model.__sklearn_is_fitted__() else ""
 
 
 @suggesting
@@ -40,9 +55,13 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     _method: ClassVar[Method | None] = PCPCA_METHOD
     _contrasts: ClassVar[bool] = True  # whether there is a background
+    _linear: ClassVar[bool] = True  # whether components are directions of the features; those of a kernel are not
+    _has_model: ClassVar[bool] = False  # whether there is a probability model
+    _has_gamma: ClassVar[bool] = False  # whether there is a contrast with gamma
     _takes_missing: ClassVar[bool] = True
     _takes_devices: ClassVar[bool] = True  # tables of torch and cupy
     _resampled: ClassVar[bool] = True  # whether there is a bootstrap
+    _sampled: ClassVar[bool] = False  # whether there is a Gibbs posterior
     _reduced: ClassVar[bool] = True  # whether few rows are replaced by coordinates in their span
     _rotates: ClassVar[bool] = True  # whether rotated features give the same, rotated
     _holds_out: ClassVar[bool] = False  # whether gamma="auto" is chosen on held-out rows
@@ -58,80 +77,93 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     solver: str
     background_label: Any = None
 
-    mean_: Array
-    scale_: Array
-    feature_variance_: Array
-    background_mean_: OfBackgrounds
-    background_scale_: OfBackgrounds
-    background_feature_variance_: OfBackgrounds
-
     def __init_subclass__(cls, **options: Any) -> None:
         super().__init_subclass__(**options)
         if cls.__module__.startswith(f"{__package__}."):  # `load` could not read files of other classes
             REGISTRY[cls.__name__] = cls
         suggesting(cls)
 
+    def _keep(self, given: dict[str, Any]) -> None:
+        """Set the arguments of a constructor, its `locals()`, as attributes: scikit-learn reads them by these names."""
+        del given["self"]
+        self.__dict__.update(given)
+
     _repr_html_inner, _repr_mimebundle_ = html_inner, mimebundle
-
-    # ------------------------------------------------------------------ batches
-
-    _stream: Stream | None = None
-    partial_fit, fit_batches = _streaming.partial_fit, _streaming.fit_batches
-    moments_ = property(_streaming.moments_)
-    n_samples_seen_ = property(_streaming.n_samples_seen_)
-    n_background_samples_seen_ = property(_streaming.n_background_samples_seen_)
 
     # ------------------------------------------------------------------ fit
 
-    def _fit(
+    def fit(
         self,
         X: Any,
-        y: Any,
-        background: Any,
-        gamma: float | None,
-        sample_weight: Any,
+        y: Any = None,
+        *,
+        background: Any = None,
+        sample_weight: Any = None,
         background_weight: Any = None,
-        memory_limit: Any = None,
         covariates: Any = None,
         background_covariates: Any = None,
+        memory_limit: Any = None,
     ) -> Self:
-        """Compute everything first and set attributes last, so a failure leaves nothing behind."""
+        """Fit to a foreground and a background.
+
+        Parameters
+        ----------
+        X : array-like, data frame or sparse matrix of shape (n, D), or Moments
+            The foreground (cases); rows are samples. With `background_label`, both groups stacked. PCPCA takes missing
+            values (NaN) in both groups.
+        y : array-like of shape (n,), optional
+            The group of each row. Rows with `y == background_label` are the background. Ignored without
+            `background_label`.
+        background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them, optional
+            The background (controls) as a separate table, or several by name, {"batch1": Y1, "batch2": Y2}: each is
+            centred by its own mean. In a Pipeline it would bypass the earlier steps: use `background_label` there. Not
+            needed for gamma=0.
+        sample_weight : array-like of shape (n,), optional
+            How often each row of `X` counts, 0 or more: weights are the same as repeated rows.
+        background_weight : array-like of shape (m,), or a dict of them, optional
+            The same for the rows of `background`.
+        covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
+            What is known of each row, such as age and sex: its linear effect, the same in both groups, is taken out of
+            all rows, which must be dense and in memory. Text is categorical. `transform` and the like then need the
+            covariates of new rows. `background_covariates` is a dict if there are several backgrounds; for stacked rows
+            `covariates` has one row per row of `X`.
+        memory_limit : int or str, optional
+            How much memory may be used for blocks of rows from files, memory maps, zarr and HDF5, and for their
+            moments: bytes, or text such as "500 MB".
+
+        Returns
+        -------
+        self
+        """
+        gamma, label = self._strength(), self.background_label
         check_option(self.scale, "scale", self._scales)
         check_solver_of(X, getattr(self, "solver", "auto"))  # CLVM has one solver
         X = opened(X, memory_limit)
         given = {"sample_weight": sample_weight, "background_weight": background_weight, "memory_limit": memory_limit}
         given |= {"allow_missing": self._takes_missing, "gamma": getattr(self, "gamma", None)}
-        name, needed = type(self).__name__, gamma != 0
-        tables = read(X, y, background, self.background_label, name=name, needs_background=needed, **given)
-        beside = (covariates, background_covariates, y, self.background_label)
-        design, found = design_of(tables, X, background, *beside), None
+        tables = read(X, y, background, label, name=type(self).__name__, needs_background=gamma != 0, **given)
+        design, found = design_of(tables, X, background, covariates, background_covariates, y, label), None
         if design is not None:
             tables, found = without_covariates(tables, design)
-        fit = self._fitted(tables, self._collected(tables), gamma)
-        fit = fit if found is None else replace(fit, covariates=found)
+        fit = self._solve(self._collected(tables), gamma, tables)
         if not isinstance(X, Moments | Blocked):
             validate_data(self, X, skip_check_array=True)
+        # Everything is computed before attributes are set, so that a failure leaves nothing behind.
         self.__dict__.pop("_stream", None)  # batches before this fit no longer count
-        self._with_fit(fit)
-        if on_device(X):
-            self._follow(X)
-        return self
+        fit = fit if found is None else replace(fit, covariates=found)
+        return self._with_fit(fit, X if on_device(X) else None)
+
+    def _strength(self) -> float | None:
+        """gamma as the parameters give it; None if it is to be chosen, 0 if there is none."""
+        return 0.0
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         """The data of the fit, read from the tables."""
         d = check_n_components(self.n_components, tables.n_features)
-        return collect(tables, d, self._scaling, self._storage(tables), reduced=self._reduced)
+        return collect(tables, d, self._scaling, self.solver, reduced=self._reduced)
 
-    def _storage(self, tables: Tables) -> str:
-        """The solver that the moments are stored for."""
-        return self.solver
-
-    def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
-        """From tables and their data to the solution."""
-        return self._solve(data, gamma)
-
-    def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
-        """From the data to the solution."""
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+        """From the data to the solution; rows of the tables may be held out to choose gamma."""
         assert self._method is not None
         return fit_data(data, self._method, self._latents(), gamma, self._settings())
 
@@ -140,66 +172,76 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """How each group is scaled; PPCA, with one group, uses True for "group"."""
         return "group" if self.scale is True else self.scale or None
 
-    def _latents(self) -> Latents:
+    def _latents(self, n_features: int | None = None) -> Latents:
+        """Which latent dimensions there are; raises if they are too many for so many features."""
         return Latents.plain(self.n_components)
 
     def _settings(self) -> Settings:
         return Settings()
 
-    def _strength(self) -> float | None:
-        """gamma as the parameters give it; None if it is to be chosen, 0 if there is none."""
-        return 0.0
-
-    def _with_fit(self, fit: Fit) -> Self:
-        """Set the attributes of a fit, arrays in the float type of the foreground; leave none of a fit before."""
+    def _with_fit(self, fit: Any, like: Any = None) -> Self:
+        """Set the attributes of a fit to rows that are where `like` is; leave none of a fit before."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
-        self._state, self._parameters = fit, self.get_params(deep=False)
-        self._place: Any = None  # an array of the library and on the device of the fit's rows, if that is not NumPy
-        dtype, units = fit.units.foreground.dtype, fit.units
-        self.n_features_in_ = fit.components.shape[0]
-        if units.foreground.names is not None:
-            self.feature_names_in_ = np.array(units.foreground.names, dtype=object)
-        self.components_ = fit.components.T.astype(dtype, copy=False)
-        for name, value in (("mean", "mean"), ("scale", "scale"), ("feature_variance", "variance")):
-            arrays = units.map(attrgetter(value))
-            setattr(self, f"{name}_", arrays.foreground.astype(dtype, copy=False))
-            setattr(self, f"background_{name}_", of_backgrounds(arrays, dtype))
-        shares = fit.shares
-        self.explained_variance_ = fit.variances.foreground.astype(dtype, copy=False)
-        self.explained_variance_ratio_ = shares.foreground.astype(dtype, copy=False)
-        if fit.eigenvalues is not None:
-            self.eigenvalues_ = fit.eigenvalues.astype(dtype, copy=False)
-        self.background_variance_ = of_backgrounds(fit.variances, dtype)
-        self.background_variance_ratio_ = of_backgrounds(shares, dtype)
-        self.n_iter_ = fit.n_iter
-        self.solver_ = fit.solver
-        if fit.covariates is not None:
-            self.covariate_names_ = np.array(fit.covariates.names, dtype=object)
-            self.covariate_coefficients_ = fit.covariates.coefficients.astype(dtype, copy=False)
+        self.__dict__["_state"], self._parameters = fit, self.get_params(deep=False)
+        # An array of the library and on the device of the fit's rows, if that is not NumPy: results follow it.
+        units, dtype = fit.units.foreground, fit.units.foreground.dtype
+        self._place = None if like is None else put(np.empty(0), like, dtype)
+        self.n_features_in_ = units.mean.size
+        if units.names is not None:
+            self.feature_names_in_ = np.array(units.names, dtype=object)
+        for name, value in self._attributes(fit).items():
+            setattr(self, name, self._placed(value, None if name in EXACT else dtype))
         return self
 
-    def _follow(self, X: Any) -> None:
-        """Move the fitted arrays to the library and device of X, as scikit-learn's estimators do."""
-        xp, dtype = namespace(X), self._state.units.foreground.dtype
-        self._place = xp.empty(0, dtype=getattr(xp, dtype), device=X.device)
+    def _placed(self, value: Any, dtype: str | None) -> Any:
+        """An array in a float type (None: its own), where the fit's rows are; of groups, those of the backgrounds."""
+        if isinstance(value, Groups):
+            arrays = [self._placed(own, dtype) for own in value.backgrounds]
+            return dict(zip(value.names[1:], arrays, strict=True)) if len(arrays) > 1 else next(iter(arrays), None)
+        if not isinstance(value, np.ndarray) or value.dtype.kind != "f":
+            return value
+        kind = dtype or str(value.dtype)
+        return put(value.astype(kind, copy=False), self._place, kind)
 
-        def moved(value: Any) -> Any:
-            if isinstance(value, dict):  # one array for each background
-                return {name: moved(one) for name, one in value.items()}
-            is_array = isinstance(value, np.ndarray) and value.dtype.kind == "f"
-            return put(value, X, str(value.dtype)) if is_array else value
-
-        for name, value in vars(self).items():
-            if name.endswith("_"):
-                setattr(self, name, moved(value))
+    def _attributes(self, fit: Any) -> dict[str, Any]:
+        """What is reported of a fit, by name; of values of all groups, those of the backgrounds are."""
+        units, shares = fit.units, fit.shares
+        found = {"explained_variance_": fit.variances.foreground, "explained_variance_ratio_": shares.foreground}
+        found |= {"background_variance_": fit.variances, "background_variance_ratio_": shares}
+        if fit.eigenvalues is not None:
+            found["eigenvalues_"] = fit.eigenvalues
+        if not self._linear:
+            return found
+        for name, value in (("mean", "mean"), ("scale", "scale"), ("feature_variance", "variance")):
+            arrays = units.map(attrgetter(value))
+            found |= {f"{name}_": arrays.foreground, f"background_{name}_": arrays}
+        found |= {"components_": fit.components.T, "n_iter_": fit.n_iter, "solver_": fit.solver}
+        if self._has_model or self._has_gamma:
+            found["n_effective_"] = fit.n_effective
+        if self._has_gamma:
+            found |= {"gamma_": fit.gamma, "gamma_raw_": raw_gamma(units, fit.gamma)}
+        if self._has_model:
+            found |= {"model_": fit.model, "loadings_": fit.loadings, "noise_variance_": fit.model.sigma2}
+            found |= {"objective_history_": fit.history, "init_objectives_": fit.init_objectives}
+        if fit.covariates is not None:
+            found["covariate_names_"] = np.array(fit.covariates.names, dtype=object)
+            found["covariate_coefficients_"] = fit.covariates.coefficients
+        return found
 
     def _as_fitted(self) -> Self:
         """A copy with the parameters that were used for the fit, even if `set_params` has changed them since."""
         return type(self)(**self._parameters)._with_fit(self._state)
 
+    @property
+    def _state(self) -> Any:
+        """The fit; raises before there is one."""
+        if "_state" not in vars(self):
+            check_is_fitted(self)
+        return vars(self)["_state"]
+
     def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_state")
+        return "_state" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -209,15 +251,18 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
+    # ------------------------------------------------------------------ batches
+
+    _stream: Stream | None = None
+    partial_fit, fit_batches = linear(_streaming.partial_fit), linear(_streaming.fit_batches)
+    moments_ = property(_streaming.moments_)
+    n_samples_seen_ = property(_streaming.n_samples_seen_)
+    n_background_samples_seen_ = property(_streaming.n_background_samples_seen_)
+
     # ------------------------------------------------------------------ rows to latents and back
 
-    _rows, _checked_rows, _adjusted = _new_rows.rows, _new_rows.checked_rows, _new_rows.adjusted
-    _check_place, _has_missing = _new_rows.check_place, _new_rows.has_missing
-    _check_covariates, _along_components = _new_rows.check_covariates, _new_rows.along_components
-
-    def _units(self, center: str) -> Units:
-        """Units of the group named by `center`."""
-        return group_of(self._state.units, center)
+    _rows, _checked_rows, _adjusted = _tables.rows, _tables.checked_rows, _tables.adjusted
+    _along_components = _tables.along_components
 
     def transform(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Latent coordinates of each row.
@@ -235,50 +280,27 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         Z : ndarray of shape (n, d), in the float type of `X`; for a dask array, a dask array
         """
-        check_is_fitted(self)
-        return self._by_block(X, lambda rows: self._latents_of(rows, center, covariates), self._n_features_out)
-
-    def _latents_of(self, X: Any, center: str, covariates: Any) -> Array:
-        rows, missing = self._rows(X, covariates)
-        return self._latent_means(rows, missing, center)
-
-    def _by_block(self, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
-        """A function of rows; of a dask array, a dask array whose blocks are not computed yet."""
-        rows = opened(X)
-        if not isinstance(rows, Blocked) or not rows.remote:
-            return function(X)
-        if rows.shape[1] != self.n_features_in_:
-            raise ValueError(f"X has {rows.shape[1]} features, but {self.n_features_in_} were fitted.")
-        if self._state.covariates is not None:
-            check_dense(rows, "table")  # blocks do not know which rows they are
-        return map_rows(X, function, n_columns)
-
-    def _latent_means(self, rows: Rows, missing: bool, center: str) -> Array:
-        units, fit = self._units(center), self._state
-        if not missing:
-            return units.project(rows, fit.projection)
-        assert fit.model is not None
-        model = replace(fit.model, mean=units.origin)
-        return units.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
+        fit = self._state
+        return by_block(fit, X, lambda rows: latent_means(fit, *self._rows(rows, covariates), center), fit.n_shown)
 
     def fit_transform(self, X: Any, y: Any = None, **groups: Any) -> Array:
         """Fit, then transform all rows of `X`, in order, including any background rows among them.
 
         Parameters
         ----------
-        X, y
-            As for `fit`.
-        **groups
-            The keywords of `fit`, such as `background`.
+        X, y, **groups
+            As for `fit`, such as `background`.
 
         Returns
         -------
         Z : ndarray of shape (n, d)
         """
         refuse_moments(X, "fit_transform", "X")
-        fitted: Self = self.fit(X, y, **groups)  # type: ignore[attr-defined]
+        fitted = self.fit(X, y, **groups)
         return fitted.transform(X, **({"covariates": groups["covariates"]} if "covariates" in groups else {}))
 
+    @linear  # type: ignore[untyped-decorator]
+    @suggesting
     def inverse_transform(self, Z: Any) -> Array:
         """Map latents back to rows: mean + W z, in original units; without a model, the nearest rows of the components'
         span that have these latents. Rows have average covariates, if the fit had covariates.
@@ -291,23 +313,17 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         X : ndarray of shape (n, D)
         """
-        check_is_fitted(self)
-        self._check_place(Z)
+        fit, name = self._state, type(self).__name__
+        _tables.check_place(self, Z)
         checks: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_features": 0}
-        name = type(self).__name__
         latents = check_device_table(Z, name, 1) if on_device(Z) else check_array(Z, estimator=name, **checks)
-        decoder, units = self._state.decoder, self._state.units.foreground
-        if latents.shape[1] != decoder.shape[1]:
-            raise ValueError(f"Z has {latents.shape[1]} columns, but the model has {decoder.shape[1]} components.")
-        kind = float_type(latents)
-        decoder, mean = (decoder * units.scale[:, None]).astype(kind), units.mean.astype(kind)
-        return latents @ put(decoder, latents, kind).T + put(mean, latents, kind)
+        return decoded(fit, latents)
 
     # ------------------------------------------------------------------ results
 
     @property
     def _n_features_out(self) -> int:
-        return int(self.components_.shape[0])
+        return int(self._state.variances.foreground.size)
 
     @property
     def objective_(self) -> float:
@@ -317,7 +333,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         log p(X) - gamma_raw log p(Y). CPCA: tr V'C V = n times the sum of `eigenvalues_`. CLVM: the log-likelihood of
         both groups. In scaled units if `scale` is set.
         """
-        check_is_fitted(self)
         return self._state.objective
 
     def summary(self) -> Display:
@@ -328,11 +343,16 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Display
             Printed as text, shown as HTML in a notebook.
         """
-        check_is_fitted(self)
-        return summary_of_model(self)
+        fit = self._state
+        n_shared = self.shared_loadings_.shape[1] if hasattr(self, "shared_loadings_") else 0  # of CLVM
+        return summary(fit, type(self).__name__, has_gamma=self._has_gamma, n_shared=n_shared)
 
-    _facts = facts_of_model
+    def _facts(self) -> dict[str, Any]:
+        """The same as values and tables, for programs."""
+        return facts(self._state, type(self).__name__, has_gamma=self._has_gamma)
 
+    @linear  # type: ignore[untyped-decorator]
+    @suggesting
     def feature_table(self) -> Table:
         """Loadings and variances of every feature, strongest features first.
 
@@ -343,22 +363,13 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             with a background, `background_variance` (original units; with several, one column for each, by name), and
             `rank`, 1 for the largest sum of squared loadings.
         """
-        check_is_fitted(self)
-        units = self._state.units
-        dtype = units.foreground.dtype
-        loadings = self._state.loadings.astype(dtype)
-        order = np.argsort(-np.sum(loadings**2, axis=1), kind="stable")
-        columns: dict[str, Any] = {"feature": np.array(units.foreground.labels, dtype=object)}
-        columns |= dict(zip(component_names(loadings.shape[1]), loadings.T, strict=True))
-        variances = units.map(lambda group: group.variance.astype(dtype, copy=False))
-        columns |= {f"{name}_variance": variance for name, variance in zip(units.names, variances, strict=True)}
-        ranked = {name: column[order] for name, column in columns.items()}
-        return Table(ranked | {"rank": np.arange(1, order.size + 1)})
+        return feature_table(self._state)
 
     # ------------------------------------------------------------------ the tables of the fit, again
 
-    _fitted_groups, _fitted_data = _again.fitted_groups, _again.fitted_data
-    bootstrap = available_if(lambda self: self._resampled)(_again.bootstrap)
+    _fitted_groups, _fitted_data = _tables.fitted_groups, _tables.fitted_data
+    bootstrap = available_if(lambda self: self._resampled)(_tables.bootstrap)
+    posterior = available_if(lambda self: self._sampled)(_tables.posterior)
 
     # ------------------------------------------------------------------ rows held out
 
@@ -368,6 +379,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ saving
 
+    _saved_fit: ClassVar[Callable[..., Any]] = staticmethod(saved_fit)
+    _restored_fit: ClassVar[Callable[..., Any]] = staticmethod(fit_from_saved)
+
     def save(self, path: Any) -> None:
         """Write the fitted model to a file that `contrapca.load` reads (npz and JSON, no pickle).
 
@@ -376,21 +390,17 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         path : str or path-like
             Written atomically; an existing file is overwritten. `set_output` settings are not saved.
         """
-        check_is_fitted(self)
-        write_archive(path, **saved_fit(self, self._state))
+        write_archive(path, **saved_model(self))
 
     @classmethod
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:
         """A fitted model from the checked contents of a saved file."""
-        return cls(**facts["parameters"])._with_fit(fit_from_saved(facts, arrays, names))
+        model, fit = cls(**facts["parameters"]), cls._restored_fit(facts, arrays, names)
+        if cls._has_model and fit.model is None:
+            raise ValueError("its model is missing")
+        return model._with_fit(fit)
 
 
 def answers(value: Any, question: str) -> bool:
     """Whether a value, whatever it is, is an estimator, not a class, that has a method or says yes to a question."""
     return not isinstance(value, type) and bool(getattr(value, question, False))
-
-
-def of_backgrounds(values: Groups[Array], dtype: str) -> OfBackgrounds:
-    """The background's array, a dict of arrays if there are several backgrounds, None if there is none."""
-    arrays = [value.astype(dtype, copy=False) for value in values.backgrounds]
-    return dict(zip(values.names[1:], arrays, strict=True)) if len(arrays) > 1 else next(iter(arrays), None)

@@ -3,19 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
-from .._checks import check_count, check_positive
-from .._util.arrays import Array, Rows
-from ..fitting import Fit, Latents, Training, fit_clvm, in_original_units, resolved
-from ..gaussian import LatentGaussian
+from .._util.arrays import Array
+from ..fitting import Fit, Training, check_clvm, fit_clvm, in_original_units, shared_means, shared_rank
 from ..groups import Groups, Tables
-from ..moments import MAX_DENSE, Complete, Fold, Incomplete, collect
-from ._contrastive import fit
+from ..moments import Complete, Fold, Incomplete, collect
 from ._likelihood import Likelihood
-
-MAX_SHARED = 10  # shared dimensions that are chosen: the run time grows with them
 
 
 class CLVM(Likelihood):
@@ -48,14 +42,10 @@ class CLVM(Likelihood):
     shared_loadings_ : ndarray of shape (D, k)
         Shared loadings S, likewise.
     noise_variance_ : float
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (d,)
-        Variance (ddof 0) of the foreground along each component, and as a fraction of the total.
-    mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
-    feature_variance_, background_feature_variance_ : ndarray of shape (D,)
+    explained_variance_, explained_variance_ratio_, mean_, background_mean_, scale_, background_scale_, n_iter_
+        As for `PCPCA`, as are `feature_variance_`, `background_feature_variance_` and `objective_history_`.
     model_, background_model_ : LatentGaussian
         The fitted distributions of both groups, in scaled units; the foreground's has the loadings [W S].
-    objective_history_ : ndarray of shape (1 + iterations,)
-    n_iter_ : int
 
     Examples
     --------
@@ -68,7 +58,7 @@ class CLVM(Likelihood):
     """
 
     _method = None
-    _resampled = False
+    _resampled = _sampled = False
     _takes_missing = False
     _rotates = False  # features are told apart
     _tuned = "n_shared"
@@ -84,14 +74,7 @@ class CLVM(Likelihood):
         tol: float = 1e-6,
         max_iter: int = 1000,
     ):
-        self.n_shared = n_shared
-        self.n_foreground = n_foreground
-        self.background_label = background_label
-        self.scale = scale
-        self.tol = tol
-        self.max_iter = max_iter
-
-    fit = fit
+        self._keep(locals())
 
     def _strength(self) -> float | None:
         """None, as of a contrast whose gamma is yet to be chosen: a background is needed."""
@@ -101,25 +84,16 @@ class CLVM(Likelihood):
         return 0.0
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
-        check_count(self.n_shared, "n_shared")
-        check_count(self.n_foreground, "n_foreground", least=0)
-        check_count(self.max_iter, "max_iter")
-        check_positive(self.tol, "tol")
-        D, latent = tables.n_features, self.n_shared + self.n_foreground
-        if latent >= D:
-            raise ValueError(f"n_shared + n_foreground = {latent} is not possible with n_features={D}: use fewer.")
-        if D > MAX_DENSE:
-            raise ValueError(f"{D} features are too many for CLVM (at most {MAX_DENSE}). Select some, or use PCPCA.")
-        return collect(tables, latent, self._scaling, "eigh")
+        k, d, D = self.n_shared, self.n_foreground, tables.n_features
+        check_clvm(k, d, D, tol=self.tol, max_iter=self.max_iter)
+        return collect(tables, k + d, self._scaling, "eigh")
 
-    def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         assert isinstance(data, Complete)
         return fit_clvm(data, self.n_shared, self.n_foreground, tol=self.tol, max_iter=self.max_iter)
 
     def _tune(self, folds: Sequence[Fold], data: Complete) -> None:
-        rank = resolved(data, Latents(self.n_foreground, None)).rank
-        room = data.groups.foreground.mean.size - self.n_foreground - 1
-        self.set_params(n_shared=max(min(rank - self.n_foreground, MAX_SHARED, room), 1))
+        self.set_params(n_shared=shared_rank(data, self.n_foreground))
 
     def _directions(self, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
         def of_training(tables: Training) -> Groups[Array]:
@@ -128,36 +102,23 @@ class CLVM(Likelihood):
 
         return of_training
 
-    def _with_fit(self, fit: Fit) -> Self:
-        super()._with_fit(fit)
-        if fit.background_model is None:  # in a file
-            raise ValueError("its background_model is missing")
-        self.background_model_: LatentGaussian = fit.background_model
-        self.shared_loadings_ = fit.background_model.W.astype(fit.units.foreground.dtype, copy=False)
-        return self
-
     def _facts(self) -> dict[str, Any]:
         D, d = self.loadings_.shape
         facts = {"method": "clvm", "n_features": D, "n_shared": self.shared_loadings_.shape[1], "n_components": d}
         return facts | {"noise_variance": self.noise_variance_}
+
+    def _attributes(self, fit: Fit) -> dict[str, Any]:
+        if (model := fit.background_model) is None:  # in a file
+            raise ValueError("its background_model is missing")
+        return super()._attributes(fit) | {"background_model_": model, "shared_loadings_": model.W}
 
     def transform_shared(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Shared latents E[t | x] of each row, shape (n, k).
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D)
-        center : {"foreground", "background"} or the name of one of several backgrounds
-            Which group's mean, scale and model to use.
-        covariates : array-like or data frame of shape (n, q)
-            As for `transform`.
+        X, center, covariates
+            As for `transform`; `center` also says which group's model to use.
         """
         rows, missing = self._rows(X, covariates)
-        units = self._units(center)
-        model = self.model_ if center == "foreground" else replace(self.background_model_, mean=units.origin)
-        shared = slice(self.loadings_.shape[1] if center == "foreground" else 0, None)
-
-        def latents(block: Rows) -> Array:
-            return (model.condition(block).latent_mean if missing else model.latent_mean(block))[:, shared]
-
-        return units.apply(latents, rows)
+        return shared_means(self._state, rows, missing, center)

@@ -1,19 +1,78 @@
-"""Contrastive PCA: directions only, no probability model."""
+"""Contrastive PCA: directions only, no probability model; and the base of all estimators with gamma."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, ClassVar, Self, TypeVar
 
-import numpy as np
+from sklearn.base import clone
 
-from ..fitting import FOLDS, SEED, Fit, budgeted
+from .._checks import check_gamma
+from .._util.text import format_gamma
+from ..fitting import Fit, budgeted, held_out_gamma
 from ..groups import Tables
-from ..methods import CPCA_METHOD
-from ..moments import Complete, Fold, Incomplete, Moments, assign_folds, make_folds, row_units
-from ..uncertainty import ContrastPosterior, sample_posterior
-from ._contrastive import Contrastive
+from ..methods import CPCA_METHOD, Method
+from ..moments import Complete, Fold, Incomplete
+from ._base import Decomposition
+
+Estimator = TypeVar("Estimator", bound=Decomposition)
+
+
+def path_estimator(self: Estimator) -> Estimator:
+    """The estimator of the path through this fit, which settles once what all gammas share."""
+    return clone(self)  # type: ignore[no-any-return]
+
+
+class Contrastive(Decomposition):
+    """Base of CPCA and PCPCA; not public."""
+
+    _method: ClassVar[Method]
+    _has_gamma = True
+    gamma: float | str | dict[str, float]
+    _path_estimator = path_estimator
+
+    def _strength(self) -> float | None:
+        return check_gamma(self.gamma)
+
+    def _with_strength(self, gamma: float | dict[str, float]) -> Self:
+        """Set gamma."""
+        return self.set_params(gamma=gamma)  # type: ignore[no-any-return]
+
+    @staticmethod
+    def _strength_in_words(gamma: float, limit: str) -> str:
+        """The strength of a fit, as the methods of a paper give it; `limit` is its limit, in words."""
+        return f" and contrast strength gamma = {format_gamma(gamma)}{limit}"
+
+    @property
+    def gammas_(self) -> dict[str, float]:
+        """The gamma of each background by name; they add up to `gamma_`."""
+        return self._state.gammas
+
+    @property
+    def reconstruction_error_(self) -> float:
+        """CPCA's geometric objective at the fit (the paper's Theorem 1), in scaled units.
+
+        Mean squared distance of foreground rows from the components' subspace, minus gamma times that of background
+        rows.
+        """
+        return self._state.reconstruction_loss
+
+    @property
+    def gamma_max_(self) -> float:
+        """The limit of gamma for these data and n_components, if fit computed it."""
+        if self._state.limit is None:
+            raise AttributeError(
+                f"This {type(self).__name__} has no gamma_max_: fit computes the limit only if gamma='auto' needs it. "
+                "contrapca.gamma_limits(X, background=Y, n_components=...) computes it for any table."
+            )
+        return self._state.limit
+
+    @property
+    def gamma_max_is_bound_(self) -> bool:
+        """Whether `gamma_max_` is only an upper bound on the limit, because values are missing."""
+        _ = self.gamma_max_  # raises if there is none
+        return self._state.limit_is_bound
 
 
 class ContrastOfVariances(Contrastive):
@@ -31,9 +90,11 @@ class ContrastOfVariances(Contrastive):
     def _has_budget(self) -> bool:  # type: ignore[override]
         return isinstance(self.gamma, str) and self.gamma == "budget"
 
-    def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
-        data, gamma, limit = self._chosen(tables, data, gamma)
-        fit = self._solve(data, gamma)
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+        limit = None
+        if tables is not None:
+            data, gamma, limit = self._chosen(tables, data, gamma)
+        fit = super()._solve(data, gamma)
         return fit if limit is None else replace(fit, limit=limit)
 
     def _chosen(
@@ -44,18 +105,8 @@ class ContrastOfVariances(Contrastive):
         if gamma is None and self._has_budget:
             return budgeted(data, self.n_components)
         if gamma is None and self._holds_out:
-            return data, *self._held_out_gamma(tables, data)
+            return data, *held_out_gamma(tables, self._contrast_gamma, data, type(self).__name__)
         return data, gamma, None
-
-    def _held_out_gamma(self, tables: Tables, data: Complete) -> tuple[float, float]:
-        """The gamma that "auto" chooses, the same on every run, and its limit."""
-        if isinstance(tables.rows.foreground, Moments):
-            raise ValueError(
-                f"{type(self).__name__}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
-                "2.0, or find one with GammaSearch where the rows are; gamma='budget' needs no rows."
-            )
-        folds = make_folds(tables, assign_folds(row_units(tables), FOLDS, np.random.default_rng(SEED)))
-        return self._contrast_gamma(folds, data)
 
     def _gamma_in_folds(self, folds: Sequence[Fold], data: Complete) -> float | None:
         gamma = self._strength()
@@ -79,12 +130,8 @@ class CPCA(ContrastOfVariances):
         component analysis, UCA) is the gamma at which the background varies along the components as much as in its
         noise, and no more; it finds one for each background, and needs no rows.
         With several backgrounds, a number is divided among them by their rows; a dict has one value for each.
-    background_label : optional
-        Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
-        Each label of a list is a background of its own.
-    scale : {None, "group", "pooled"}, default None
-        "group" divides each group by its own standard deviations (new rows by the foreground's); "pooled" divides all
-        rows by the within-group standard deviations.
+    background_label, scale
+        As for `PCPCA`.
     solver : {"auto", "eigh", "dual", "lanczos"}, default "auto"
         How the eigenvectors are computed; `solver_` says what "auto" chose and why.
 
@@ -94,25 +141,13 @@ class CPCA(ContrastOfVariances):
         V': unit vectors whose entry of largest magnitude is positive.
     eigenvalues_ : ndarray of shape (d,)
         Largest eigenvalues of cov_X - gamma cov_Y: `explained_variance_ - gamma_ * background_variance_`.
-    explained_variance_, background_variance_ : ndarray of shape (d,)
-        Variance (ddof 0) of each group along each component. With several backgrounds this and all other attributes of
-        the background are dicts, by name.
-    explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
-        The same as fractions of each group's total variance.
-    mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
-    feature_variance_, background_feature_variance_ : ndarray of shape (D,)
-    gamma_, gamma_raw_ : float
-        The gamma that was used, of all backgrounds together, and the same in raw units, gamma n / m.
-    gammas_ : dict
-        The gamma of each background, by name; they add up to `gamma_`.
+    explained_variance_, background_variance_, explained_variance_ratio_, background_variance_ratio_, mean_, scale_
+        As for `PCPCA`, as are `background_mean_`, `background_scale_`, `feature_variance_`, `n_effective_`, `solver_`.
+    gamma_, gamma_raw_, gammas_
+        As for `PCPCA`: the gamma that was used, and that of each background.
     gamma_max_ : float
         The exact limit: at or above it fewer than d eigenvalues are positive. May be inf. Only models from a path have
         it; `contrapca.gamma_limits` computes it for any table.
-    n_effective_ : float
-        n (1 - gamma).
-    solver_ : SolverChoice
-        Which solver ran and why.
-    n_iter_ : int
 
     Examples
     --------
@@ -125,66 +160,15 @@ class CPCA(ContrastOfVariances):
     np.int64(1)
     """
 
-    def posterior(
+    _sampled = True
+
+    def __init__(
         self,
-        X: Any,
-        y: Any = None,
+        n_components: int = 2,
         *,
-        background: Any = None,
-        sample_weight: Any = None,
-        background_weight: Any = None,
-        covariates: Any = None,
-        background_covariates: Any = None,
-        draws: int = 1000,
-        tune: int = 1000,
-        chains: int = 4,
-        power: float = 1.0,
-        random_state: Any = None,
-        progress: bool = True,
-    ) -> ContrastPosterior:
-        """Draw from the Gibbs posterior of V, a matrix Bingham distribution; no missing values.
-
-        Its density on orthonormal frames is exp(power tr V'C V), which is always proper. For one component, draws are
-        exact and independent (`tune` is not used); for more, they come from column-wise Gibbs sampling.
-
-        Parameters
-        ----------
-        X, y, background, sample_weight, background_weight, covariates, background_covariates
-            The rows of the fit, as for `fit`, or their Moments.
-        draws, tune, chains : int
-            Numbers of draws kept and discarded per chain, and of chains.
-        power : float, default 1.0
-            Weight of the data. Its unit is 1 / variance of the features, so 1 is not a natural choice.
-            `contrapca.calibrate_power` finds the value at which intervals have the right coverage.
-        random_state : None, int, Generator or RandomState
-        progress : bool, default True
-            Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
-
-        Returns
-        -------
-        ContrastPosterior
-
-        Examples
-        --------
-        >>> import numpy as np
-        >>> from contrapca import CPCA
-        >>> rng = np.random.default_rng(0)
-        >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
-        >>> draws = CPCA(1, gamma=0.5).fit(X, background=Y).posterior(X, background=Y, random_state=0)
-        >>> draws
-        ContrastPosterior(gibbs, cpca: 4 x 1000 draws, D = 5, d = 1)
-        >>> draws.angles().shape
-        (4, 1000, 1)
-        """
-        beside = (sample_weight, background_weight, covariates, background_covariates)
-        return sample_posterior(
-            self._fitted_data(X, y, background, *beside),
-            self._state,
-            CPCA_METHOD,
-            draws=draws,
-            tune=tune,
-            chains=chains,
-            power=power,
-            random_state=random_state,
-            progress=progress,
-        )
+        gamma: float | str | dict[str, float] = "auto",
+        background_label: Any = None,
+        scale: str | None = None,
+        solver: str = "auto",
+    ):
+        self._keep(locals())

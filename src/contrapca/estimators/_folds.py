@@ -6,25 +6,10 @@ These functions are methods of all estimators; those that find their axes otherw
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import replace
 from typing import Any
 
-import numpy as np
-
 from .._util.arrays import Array
-from ..exceptions import InfeasibleGammaError
-from ..fitting import (
-    HeldOut,
-    Training,
-    auto_directions,
-    contrast_gamma,
-    fit_data,
-    held_out,
-    in_original_units,
-    path_directions,
-    resolved,
-    within_rows,
-)
+from ..fitting import HeldOut, Training, contrast_gamma, fold_directions, held_out, resolved
 from ..groups import Groups
 from ..moments import Complete, Fold
 
@@ -64,22 +49,4 @@ def held_out_of_folds(self: Any, folds: Sequence[Fold], data: Complete, gamma: f
 
 def directions(self: Any, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
     """From training rows to axes (D, k) in each group's units; the rank is that of all rows, `data`."""
-    method, asked, settings = self._method, self._latents(), self._settings()
-    known = resolved(data, asked)
-    if gamma is not None:
-        fit_data(data, method, asked, gamma, settings)  # raises where there is no solution with all rows
-        if not known.contrast_axes:  # principal axes exist also where fewer rows have no solution
-            at = np.array([gamma])
-            return lambda tables: path_directions(self._trained(tables), method, known, at).map(lambda own: own[0])
-
-    def of_contrast(tables: Training) -> Groups[Array]:
-        training = self._trained(tables)
-        if gamma is None and (axes := auto_directions(training, method, known)) is not None:
-            return axes
-        try:
-            fit = fit_data(training, method, within_rows(known, training), gamma, settings)
-        except InfeasibleGammaError:  # the rank gives way
-            fit = fit_data(training, method, replace(asked, n_latent=None), gamma, settings)
-        return in_original_units(fit.components, training)
-
-    return of_contrast
+    return fold_directions(data, self._method, self._latents(), gamma, self._settings(), self._trained)

@@ -2,38 +2,35 @@
 
 from __future__ import annotations
 
-import numbers
-from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from collections.abc import Sequence
 from typing import Any, Self
 
-import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.base import clone
+from sklearn.utils.validation import validate_data
 
-from .._checks import SCALES, check_count, check_gamma, check_n_components, check_option, check_positive
-from .._util.archive import LARGEST, SMALLEST, check_arrays, check_count_of, check_number, write_archive
-from .._util.arrays import Array
-from .._util.devices import on_device
-from .._util.display import Display
-from .._util.suggest import suggesting
-from .._util.text import format_gamma, plural
-from ..exceptions import GroupError, NonFiniteError
-from ..fitting import KernelFit, KernelSettings, fit_kernel, kernel_values, map_of
-from ..groups import Groups, Tables, canonical, column_means, distinct, refuse_moments, split_groups, without_mask
-from ..moments import KERNELS, Indices, Kernel
-from ..rows import Blocked, opened
-from ._base import of_backgrounds
-from ._cpca import CPCA
-from ._display import component_table, html_inner, mimebundle
-from ._persistence import REGISTRY, plain_parameters, prefixes, restored_totals, restored_units
+from .._checks import check_gamma, check_n_components
+from .._util.arrays import Array, Rows
+from ..fitting import (
+    KernelFit,
+    KernelSettings,
+    check_in_memory,
+    component_table,
+    fit_kernel,
+    kernel_tables,
+    map_of,
+    refuse_covariates,
+)
+from ..groups import Groups, Tables
+from ..moments import Indices
+from ..rows import opened
+from ..saving import kernel_fit_from_saved, saved_kernel_fit
+from ._base import Decomposition
+from ._cpca import CPCA, Contrastive
 
-ARRAYS = {"landmarks": "r*", "coefficients": "rk", "origin": "D", "eigenvalues": "k"}  # of a file, axis by axis
 MANY = 2**31  # more components than any table has
 
 
-@suggesting
-class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
+class KernelCPCA(Decomposition):
     """Contrastive PCA of nonlinear features: functions of a row that vary in the foreground, not in the background.
 
     A kernel k(x, z) is the inner product of x and z in a space of features, for example of all products of features
@@ -68,9 +65,7 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         How many rows span the space in which components are searched (the Nystroem method). They are chosen at random,
         equally many of each group if possible; all rows if there are fewer. None is all rows, which is exact, with the
         memory and time of matrices of order n + m. "auto" is 1000.
-    background_label : optional
-        Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
-    scale : {None, "group", "pooled"}, default None
+    background_label, scale
         As for `CPCA`. A kernel compares all features at once: use "pooled" unless they have common units.
     random_state : None, int, Generator or RandomState, default 0
         Which rows are landmarks.
@@ -79,12 +74,8 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
     ----------
     eigenvalues_ : ndarray of shape (d,)
         Largest eigenvalues of the contrast: `explained_variance_ - gamma_ * background_variance_`.
-    explained_variance_, background_variance_ : ndarray of shape (d,)
-        Variance (ddof 0) of each group along each component. With several backgrounds the latter is a dict, by name.
-    explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
-        The same as fractions of each group's total variance in the landmarks' span.
-    gamma_ : float
-        The gamma that was used, of all backgrounds together.
+    explained_variance_, background_variance_, explained_variance_ratio_, background_variance_ratio_, gamma_, gammas_
+        As for `CPCA`; ratios are fractions of each group's total variance in the landmarks' span.
     bandwidth_ : float
     n_landmarks_ : int
         Rows that span the space, r: without those that are combinations of others.
@@ -129,20 +120,14 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         scale: str | None = None,
         random_state: Any = 0,
     ):
-        self.n_components = n_components
-        self.kernel = kernel
-        self.gamma = gamma
-        self.bandwidth = bandwidth
-        self.degree = degree
-        self.coef0 = coef0
-        self.n_landmarks = n_landmarks
-        self.background_label = background_label
-        self.scale = scale
-        self.random_state = random_state
+        self._keep(locals())
 
-    _repr_html_inner, _repr_mimebundle_ = html_inner, mimebundle
+    scale: str | None
+    gammas_ = Contrastive.gammas_
+    _linear = _takes_missing = _takes_devices = _resampled = False
+    _saved_fit, _restored_fit = staticmethod(saved_kernel_fit), staticmethod(kernel_fit_from_saved)
 
-    def fit(
+    def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, background: Any = None, sample_weight: Any = None, background_weight: Any = None
     ) -> Self:
         """Fit to a foreground and a background.
@@ -151,59 +136,22 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         ----------
         X, y, background, sample_weight, background_weight
             As for `CPCA`: tables in memory without missing values, dense or sparse. For kernel="precomputed" see Notes.
-
-        Returns
-        -------
-        self
         """
-        gamma, settings = check_gamma(self.gamma), self._settings()
+        gamma, settings = check_gamma(self.gamma), self._kernel_settings()
         d = check_n_components(self.n_components, MANY)
-        tables, columns = self._tables(X, y, background, sample_weight, background_weight, needed=gamma != 0)
+        weights = {"sample_weight": sample_weight, "background_weight": background_weight}
+        tables, columns = self._tables(settings, X, y, background, needs_background=gamma != 0, **weights)
         fit = fit_kernel(tables, columns, settings, d, gamma)
         validate_data(self, opened(X), skip_check_array=True)
         return self._with_fit(fit)
 
-    def _settings(self) -> KernelSettings:
-        """The checked parameters of the kernel."""
-        check_option(self.kernel, "kernel", KERNELS)
-        check_option(self.scale, "scale", SCALES)
-        check_count(self.degree, "degree")
-        automatic = isinstance(self.bandwidth, str) and self.bandwidth == "auto"
-        if not automatic:
-            check_positive(self.bandwidth, "bandwidth")
-        if not isinstance(self.coef0, numbers.Real) or not 0 <= float(self.coef0) < np.inf:
-            raise ValueError(f"coef0={self.coef0!r} must be a finite number, 0 or more: others are no kernel.")
-        if isinstance(self.n_landmarks, str):
-            check_option(self.n_landmarks, "n_landmarks", ("auto",))
-        elif self.n_landmarks is not None:
-            check_count(self.n_landmarks, "n_landmarks", least=2)
-        if self.kernel == "precomputed" and self.scale is not None:
-            raise ValueError(f"scale={self.scale!r} needs features, and a precomputed kernel has none: use scale=None.")
-        return KernelSettings(
-            kernel=self.kernel,
-            bandwidth=None if automatic else float(self.bandwidth),
-            degree=int(self.degree),
-            coef0=float(self.coef0),
-            n_landmarks=self.n_landmarks,
-            scale=self.scale,
-            random_state=self.random_state,
-        )
+    def _kernel_settings(self) -> KernelSettings:
+        kernel = (self.kernel, self.bandwidth, self.degree, self.coef0)
+        return KernelSettings(*kernel, self.n_landmarks, self.scale, self.random_state)
 
-    def _tables(
-        self, X: Any, y: Any, background: Any, sample_weight: Any, background_weight: Any, *, needed: bool
-    ) -> tuple[Tables, Groups[Indices] | None]:
-        """The checked tables, and the columns that their rows are if they are kernel values."""
-        name, given = type(self).__name__, self.kernel == "precomputed"
-        weights = {"sample_weight": sample_weight, "background_weight": background_weight}
-        try:
-            tables = split_groups(
-                X, y, background, self.background_label, name=name, needs_background=needed, gamma=self.gamma, **weights
-            )
-        except NonFiniteError as error:
-            raise _in_kernel(error) if given else error from None
-        for rows in tables.rows:
-            check_in_memory(rows, name)
-        return kernel_values(tables, y, self.background_label) if given else (tables, None)
+    def _tables(self, *given: Any, **asked: Any) -> tuple[Tables, Groups[Indices] | None]:
+        asked |= {"background_label": self.background_label, "name": type(self).__name__, "gamma": self.gamma}
+        return kernel_tables(*given, **asked)
 
     def _to_hold_out(
         self, X: Any, background: Any, covariates: Sequence[Any], **weights: Any
@@ -211,46 +159,24 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         """CPCA in coordinates of the feature space, which need no rows to be held out."""
         refuse_covariates(*covariates)
         gamma = clone(self).fit(X, background=background, **weights)._state.strength
-        tables, columns = self._tables(X, None, background, None, None, needed=True)
-        mapped = map_of(tables, columns, self._settings())
+        settings = self._kernel_settings()
+        tables, columns = self._tables(settings, X, None, background, needs_background=True)
+        mapped = map_of(tables, columns, settings)
         found = tables.rows.map(mapped.coordinates, mapped.units)
         backgrounds = dict(zip(found.names[1:], found.backgrounds, strict=True))
         return CPCA(self.n_components, gamma=gamma), found.foreground, backgrounds
 
-    def _with_fit(self, fit: KernelFit) -> Self:
-        """Set the attributes of a fit, with arrays in the float type of the foreground."""
-        dtype = fit.units.foreground.dtype
-        self._state, self._parameters = fit, self.get_params(deep=False)
-        self.gamma_, self.bandwidth_, self.n_landmarks_ = fit.gamma, fit.kernel.bandwidth, fit.coefficients.shape[0]
-        self.eigenvalues_ = fit.eigenvalues.astype(dtype, copy=False)
-        self.explained_variance_ = fit.variances.foreground.astype(dtype, copy=False)
-        self.explained_variance_ratio_ = fit.shares.foreground.astype(dtype, copy=False)
-        self.background_variance_ = of_backgrounds(fit.variances, dtype)
-        self.background_variance_ratio_ = of_backgrounds(fit.shares, dtype)
-        self.dual_coef_ = fit.coefficients.astype(dtype, copy=False)
-        return self
-
-    def __sklearn_is_fitted__(self) -> bool:
-        return hasattr(self, "_state")
+    def _attributes(self, fit: KernelFit) -> dict[str, Any]:
+        found: dict[str, Any] = {"gamma_": fit.gamma, "bandwidth_": fit.kernel.bandwidth}
+        found |= {"dual_coef_": fit.coefficients, "n_landmarks_": fit.coefficients.shape[0]}
+        return found | super()._attributes(fit)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
-        tags.input_tags.sparse = True
         tags.input_tags.pairwise = self.kernel == "precomputed"
-        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    @property
-    def _n_features_out(self) -> int:
-        return int(self._state.coefficients.shape[1])
-
-    @property
-    def gammas_(self) -> dict[str, float]:
-        """The gamma of each background by name; they add up to `gamma_`."""
-        check_is_fitted(self)
-        return self._state.gammas
-
-    def transform(self, X: Any, *, center: str = "foreground") -> Array:
+    def transform(self, X: Any, *, center: str = "foreground") -> Array:  # type: ignore[override]
         """Latent coordinates of each row.
 
         Parameters
@@ -264,132 +190,20 @@ class KernelCPCA(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimato
         -------
         Z : ndarray of shape (n, d), in the float type of `X`
         """
-        check_is_fitted(self)
+        fit = self._state
         check_in_memory(X, type(self).__name__)
-        refuse_moments(X, type(self).__name__, "X")
-        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
-        rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
-        column_means(rows)  # raises where values are not finite
-        return self._state.latents(rows, center).astype(rows.dtype, copy=False)
+        rows, _ = self._checked_rows(X)
+        return fit.latents(rows, center).astype(rows.dtype, copy=False)
 
-    def _rows(self, X: Any, covariates: Any) -> tuple[Any, bool]:
-        """X as it is, for `transform` to check, and that no values may be missing."""
+    def _rows(self, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
         refuse_covariates(covariates)
-        return X, False
+        return self._checked_rows(X)
 
-    def _along_components(self, X: Any) -> Array:
-        return np.asarray(self.transform(X))
-
-    def summary(self) -> Display:
-        """What the fit found: settings, and variances along the components.
-
-        Returns
-        -------
-        Display
-            Printed as text, shown as HTML in a notebook.
-        """
-        check_is_fitted(self)
-        kernel, (r, d) = self._state.kernel, self._state.coefficients.shape
-        width = f" of bandwidth {kernel.bandwidth:.4g}" if kernel.name in ("rbf", "poly") else ""
-        return Display(
-            f"{type(self).__name__} with {plural(d, 'component')}, kernel {kernel.name!r}{width}, "
-            f"{plural(r, 'landmark')}, gamma = {format_gamma(self.gamma_)}",
-            component_table(self),
-        )
+    def _along_components(self, rows: Rows) -> Array:
+        return self._state.latents(rows, "foreground")
 
     def _facts(self) -> dict[str, Any]:
-        kernel = self._state.kernel
-        facts = {"method": "kernelcpca", "n_features": self.n_features_in_, "n_components": self.eigenvalues_.size}
-        facts |= {"kernel": kernel.name, "bandwidth": kernel.bandwidth, "n_landmarks": self.n_landmarks_}
-        return facts | {"gamma": self.gamma_, "components": component_table(self)}
-
-    # ------------------------------------------------------------------ saving
-
-    def save(self, path: Any) -> None:
-        """Write the fitted model, its landmark rows included, to a file that `contrapca.load` reads.
-
-        Parameters
-        ----------
-        path : str or path-like
-            Written atomically; an existing file is overwritten.
-        """
-        check_is_fitted(self)
-        write_archive(path, **saved(self._parameters, self._state))
-
-    @classmethod
-    def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:
-        """A fitted model from the checked contents of a saved file."""
-        model, fit = cls(**facts["parameters"]), fit_from_saved(facts, arrays, names)
-        model.n_features_in_ = fit.origin.size
-        if names is not None:
-            model.feature_names_in_ = np.array(names, dtype=object)
-        return model._with_fit(fit)
-
-
-REGISTRY["KernelCPCA"] = KernelCPCA
-
-
-def check_in_memory(X: Any, name: str) -> None:
-    """Raise for rows that are in a file, on a cluster or on a device."""
-    if isinstance(opened(X), Blocked) or on_device(X):
-        raise TypeError(
-            f"{name} needs rows in memory, as NumPy arrays: for example X[:] for a file, X.compute() for "
-            "dask, X.cpu().numpy() for torch."
-        )
-
-
-def refuse_covariates(*given: Any) -> None:
-    """Raise if there are covariates."""
-    if any(covariates is not None for covariates in given):
-        raise GroupError("KernelCPCA takes no covariates: take them out of the tables with regress_out first.")
-
-
-def _in_kernel(error: NonFiniteError) -> ValueError:
-    return ValueError(
-        f"The precomputed kernel has a value that is not finite in column {error.feature}, counting from 0: compute it "
-        "from complete rows, or drop this row and column."
-    )
-
-
-def saved(parameters: Mapping[str, Any], fit: KernelFit) -> dict[str, Any]:
-    """What is saved of a fitted model: the arguments of `write_archive`."""
-    arrays = {name: getattr(fit, name) for name in ARRAYS}
-    labels = prefixes(len(fit.units))
-    for prefix, units, along, offset in zip(labels, fit.units, fit.variances, fit.offsets, strict=True):
-        arrays |= units.arrays(prefix) | {f"{prefix}.along": along, f"{prefix}.offset": offset}
-    groups = [
-        {"name": name, "total": total} | units.facts()
-        for name, total, units in zip(fit.units.names, fit.totals, fit.units, strict=True)
-    ]
-    facts = {"kernel": asdict(fit.kernel), "gamma": fit.gamma, "groups": groups, "mix": fit.units.mix}
-    facts |= {"parameters": plain_parameters(parameters)}
-    return {"kind": "KernelCPCA", "facts": facts, "arrays": arrays, "names": fit.units.foreground.names}
-
-
-def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names: tuple[str, ...] | None) -> KernelFit:
-    """The checked fit of a saved model."""
-    kernel, labels = facts["kernel"], prefixes(len(facts["groups"]))
-    shapes = ARRAYS | {f"{label}.{name}": "k" for label in labels for name in ("along", "offset")}
-    found = check_arrays(arrays, shapes, names, not_negative=[f"{label}.along" for label in labels])
-    check_option(kernel["name"], "kernel", KERNELS)
-    D, width, k = found["origin"].size, found["landmarks"].shape[1], found["coefficients"].shape[1]
-    given, degree = kernel["name"] == "precomputed", check_count_of(kernel, "degree")
-    if facts["parameters"]["n_components"] != k or facts["parameters"]["kernel"] != kernel["name"] or degree < 1:
-        raise ValueError("its sizes or its kernel are impossible")
-    if width != (1 if given else D) or (given and not set(found["landmarks"].ravel()) <= set(range(D))):
-        raise ValueError("its landmarks are impossible")
-    units = restored_units(facts, arrays, names, D)
-    return KernelFit(
-        units=units,
-        kernel=Kernel(
-            kernel["name"],
-            float(check_number(kernel, "bandwidth", SMALLEST, LARGEST)),
-            degree,
-            float(check_number(kernel, "coef0", 0, LARGEST)),
-        ),
-        **{name: found[name] for name in ARRAYS},
-        offsets=units.like(found[f"{label}.offset"] for label in labels),
-        variances=units.like(found[f"{label}.along"] for label in labels),
-        totals=restored_totals(facts, units),
-        gamma=float(check_number(facts, "gamma", 0, LARGEST)),
-    )
+        fit = self._state
+        facts = {"method": "kernelcpca", "n_features": self.n_features_in_, "n_components": fit.eigenvalues.size}
+        facts |= {"kernel": fit.kernel.name, "bandwidth": fit.kernel.bandwidth, "n_landmarks": self.n_landmarks_}
+        return facts | {"gamma": fit.gamma, "components": component_table(fit)}

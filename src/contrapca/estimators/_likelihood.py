@@ -2,25 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+from functools import partial
+from typing import Any
 
 import numpy as np
-from sklearn.utils.metaestimators import available_if
-from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_count, check_n_components, check_option, check_positive, generator
-from .._util.arrays import Array, Rows, is_sparse
-from .._util.devices import cast, chosen, namespace, on_device, put
-from .._util.suggest import suggesting
-from ..backgrounds import label_groups
-from ..fitting import Fit, Settings
-from ..gaussian import LatentGaussian
+from .._util.arrays import Array, is_sparse
+from .._util.devices import namespace, on_device, put
+from ..fitting import Settings, by_block, filled, latent_covariances, latent_means, log_density, of_foreground
 from ..groups import Tables, like_table
-from ..moments import SPECTRAL, Complete, Incomplete, check_solver_of, collect_incomplete
+from ..moments import SPECTRAL, Complete, Incomplete, check_solver_of, collect, collect_incomplete
 from ..rows import Blocked
-from ..uncertainty import ContrastPosterior, sample_posterior
-from ..units import Units
 from ._base import Decomposition
 
 
@@ -30,12 +23,7 @@ class Likelihood(Decomposition):
     The model N(mean, W W' + sigma2 I) is in scaled units (`model_`); every method takes and returns original units.
     """
 
-    mean: str
-    n_init: int | str
-    max_iter: int
-    tol: float
-    random_state: Any
-    progress: bool
+    _has_model = _sampled = True
 
     def _settings(self) -> Settings:
         check_option(self.solver, "solver", ("auto", *SPECTRAL, "lbfgs"))
@@ -46,39 +34,21 @@ class Likelihood(Decomposition):
         return Settings(self.mean, n_init, self.max_iter, self.tol, self.random_state, bool(self.progress))
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
+        self._latents(tables.n_features)
         self._settings()
-        if self.solver != "lbfgs":
-            if self.solver != "auto" and tables.incomplete:
-                raise ValueError(
-                    f"solver={self.solver!r} is for complete rows, but values are missing. Use solver='auto', or "
-                    "impute them first."
-                )
-            return super()._collected(tables)
-        check_solver_of(tables.rows.foreground, self.solver)
-        if not all(isinstance(rows, np.ndarray) or on_device(rows) for rows in tables.rows):
-            raise ValueError(f"solver={self.solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
-        check_n_components(self.n_components, tables.n_features)
-        return collect_incomplete(tables, self._scaling)
-
-    def _with_fit(self, fit: Fit) -> Self:
-        super()._with_fit(fit)
-        if fit.model is None:  # in a file
-            raise ValueError("its model is missing")
-        self.n_effective_ = fit.n_effective
-        self.objective_history_ = fit.history
-        self.init_objectives_ = fit.init_objectives
-        self.model_ = fit.model
-        self.loadings_ = fit.loadings.astype(fit.units.foreground.dtype, copy=False)
-        self.noise_variance_ = fit.model.sigma2
-        return self
+        if self.solver == "lbfgs":
+            check_solver_of(tables.rows.foreground, self.solver)
+            if not all(isinstance(rows, np.ndarray) or on_device(rows) for rows in tables.rows):
+                raise ValueError(f"solver={self.solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
+        elif self.solver != "auto" and tables.incomplete:
+            raise ValueError(
+                f"solver={self.solver!r} is for complete rows, but values are missing. Use solver='auto', or "
+                "impute them first."
+            )
+        d, scale = check_n_components(self.n_components, tables.n_features), self._scaling
+        return collect_incomplete(tables, scale) if self.solver == "lbfgs" else collect(tables, d, scale, self.solver)
 
     # ------------------------------------------------------------------ densities
-
-    def _log_density(self, model: LatentGaussian, rows: Rows, missing: bool, units: Units) -> Array:
-        """log p of the observed values of each row in original units; `model` is in the given units."""
-        log_prob = (lambda block: model.condition(block).log_prob()) if missing else model.log_prob
-        density = units.apply(log_prob, rows)
-        return cast(density - units.log_jacobian(rows, missing=missing), density)
 
     def score_samples(self, X: Any, *, covariates: Any = None) -> Array:
         """Log-likelihood of each row under the foreground model N(mean, W W' + sigma2 I).
@@ -87,8 +57,7 @@ class Likelihood(Decomposition):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D)
-        covariates : array-like or data frame of shape (n, q)
+        X, covariates
             As for `transform`.
 
         Returns
@@ -96,12 +65,8 @@ class Likelihood(Decomposition):
         log_likelihood : ndarray of shape (n,), in original units; for a dask array, a dask array
             Log-likelihood of the observed values; 0 for a row without any.
         """
-        check_is_fitted(self)
-        return self._by_block(X, lambda rows: self._log_likelihoods(rows, covariates), None)
-
-    def _log_likelihoods(self, X: Any, covariates: Any) -> Array:
-        rows, missing = self._rows(X, covariates)
-        return self._log_density(self.model_, rows, missing, self._state.units.foreground)
+        fit, units = self._state, self._state.units.foreground
+        return by_block(fit, X, lambda rows: log_density(self.model_, *self._rows(rows, covariates), units), None)
 
     def score(self, X: Any, y: Any = None, *, covariates: Any = None) -> float:
         """Mean log-likelihood of the foreground rows.
@@ -111,24 +76,17 @@ class Likelihood(Decomposition):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D)
+        X, covariates
+            As for `transform`.
         y : array-like of shape (n,), optional
             With `background_label`, rows with that label are dropped.
-        covariates : array-like or data frame of shape (n, q)
-            As for `transform`.
         """
         log_likelihood: Any = self.score_samples(X, covariates=covariates)
         if hasattr(log_likelihood, "compute"):  # a dask array
             log_likelihood = log_likelihood.compute()
         label = self._parameters.get("background_label")
         if y is not None and label is not None:
-            groups, _ = label_groups(y, label, log_likelihood.shape[0])
-            log_likelihood = chosen(log_likelihood, groups == 0)
-            if log_likelihood.shape[0] == 0:
-                raise ValueError(
-                    f"All rows have the background label {label!r}: nothing to score. "
-                    "In cross-validation, use a splitter that mixes the groups, such as StratifiedKFold."
-                )
+            log_likelihood = of_foreground(log_likelihood, y, label)
         return float(namespace(log_likelihood).mean(log_likelihood))
 
     def latent_posterior(self, X: Any, *, covariates: Any = None) -> tuple[Array, Array]:
@@ -136,8 +94,7 @@ class Likelihood(Decomposition):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D)
-        covariates : array-like or data frame of shape (n, q)
+        X, covariates
             As for `transform`.
 
         Returns
@@ -149,12 +106,9 @@ class Likelihood(Decomposition):
             without any value.
         """
         rows, missing = self._rows(X, covariates)
-        units, k, model = self._state.units.foreground, self._state.n_shown, self.model_
-        mean = self._latent_means(rows, missing, "foreground")
-        if not missing:
-            covariance = cast(put(model.latent_covariance()[:k, :k], mean), mean)
-            return mean, namespace(mean).broadcast_to(covariance, (mean.shape[0], k, k))
-        return mean, units.apply(lambda block: model.condition(block).latent_covariance()[:, :k, :k], rows)
+        mean = latent_means(self._state, rows, missing)
+        units, k = self._state.units.foreground, self._state.n_shown
+        return mean, latent_covariances(self.model_, k, rows, missing, units, mean)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw new rows from the foreground model.
@@ -172,9 +126,8 @@ class Likelihood(Decomposition):
         -------
         X : ndarray of shape (n_samples, D), in original units
         """
-        check_is_fitted(self)
-        check_count(n_samples, "n_samples")
         units = self._state.units.foreground
+        check_count(n_samples, "n_samples")
         return put(units.undo(self.model_.sample(n_samples, generator(random_state))), self._place, units.dtype)
 
     def impute(
@@ -224,102 +177,29 @@ class Likelihood(Decomposition):
         rows = rows[:] if isinstance(rows, Blocked) else rows
         if is_sparse(rows):
             raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
-        given, known = self._adjusted(X, rows, covariates), self._state.covariates
+        known, units, xp = self._state.covariates, self._state.units.foreground, namespace(rows)
+        fill = partial(filled, self.model_, given=self._adjusted(X, rows, covariates), units=units)
         effect = 0.0 if known is None else known.effect(known.design(covariates, X, rows.shape[0]))
         if n_draws is not None:
             check_count(n_draws, "n_draws")
             if return_std:
                 raise ValueError("return_std cannot be combined with n_draws: the draws themselves show the spread.")
             random = generator(random_state)
-            draws = [self._fill(rows, given, lambda row: row.draw(random), effect) for _ in range(n_draws)]
+            draws = [fill(rows, values=lambda row: row.draw(random), effect=effect) for _ in range(n_draws)]
             frames = [like_table(draw, X) for draw in draws]
-            return namespace(rows).stack(draws) if frames[0] is draws[0] else frames
-        filled = like_table(self._fill(rows, given, lambda row: row.mean(), effect), X)
+            return xp.stack(draws) if frames[0] is draws[0] else frames
+        means = like_table(fill(rows, values=lambda row: row.mean(), effect=effect), X)
         if not return_std:
-            return filled
-        xp = namespace(rows)
+            return means
         observed = xp.where(xp.isnan(rows), rows, xp.zeros_like(rows))
-        return filled, like_table(self._fill(observed, given, lambda row: row.deviation()), X)
-
-    def _fill(self, rows: Rows, given: Rows, values: Callable[[Any], Array], effect: Array | float = 0.0) -> Rows:
-        """The rows with missing entries replaced by `values` of the distribution given other rows, plus an effect."""
-        units = self._state.units.foreground
-        scaled = units.apply(lambda block: values(self.model_.condition(block)), given)
-        xp = namespace(rows)
-        return xp.where(xp.isnan(rows), cast(units.undo(scaled) + effect, rows), rows)
+        return means, like_table(fill(observed, values=lambda row: row.deviation()), X)
 
     def get_covariance(self) -> Array:
         """The model's covariance W W' + sigma2 I in original units, shape (D, D)."""
-        scale = self._fitted_scale()
+        scale = self._state.units.foreground.scale
         return put(self.model_.covariance() * scale[:, None] * scale, self._place)
 
     def get_precision(self) -> Array:
         """The inverse of `get_covariance()`, computed without inverting a D x D matrix."""
-        scale = self._fitted_scale()
+        scale = self._state.units.foreground.scale
         return put(self.model_.precision() / scale[:, None] / scale, self._place)
-
-    def _fitted_scale(self) -> Array:
-        check_is_fitted(self)
-        return self._state.units.foreground.scale
-
-    @available_if(lambda self: self._method is not None)  # type: ignore[untyped-decorator]
-    @suggesting
-    def posterior(
-        self,
-        X: Any,
-        y: Any = None,
-        *,
-        background: Any = None,
-        sample_weight: Any = None,
-        background_weight: Any = None,
-        covariates: Any = None,
-        background_covariates: Any = None,
-        draws: int = 1000,
-        tune: int = 1000,
-        chains: int = 4,
-        power: float = 1.0,
-        sigma2_min: float = 0.0,
-        random_state: Any = None,
-        progress: bool = True,
-    ) -> ContrastPosterior:
-        """Draw from the Gibbs posterior of (W, sigma2) with NUTS; no missing values.
-
-        Its density is exp(power * objective) under a flat prior: a true posterior for gamma = 0. It depends on the rows
-        only through N and C, so its cost does not grow with their number. It exists if power times N = n (1 - gamma)
-        exceeds D + d - 1; otherwise an error says what to do. If N is not much larger than D, the flat prior inflates
-        W: trust directions (`angles`, `projector`) more than lengths.
-
-        Parameters
-        ----------
-        X, y, background, sample_weight, background_weight, covariates, background_covariates
-            The rows of the fit, as for `fit`, or their Moments.
-        draws, tune, chains : int
-            Draws kept and discarded in each chain, and chains.
-        power : float, default 1.0
-            Weight of the data: intervals shrink with its square root. With gamma > 0 no likelihood determines it;
-            `contrapca.calibrate_power` finds the value at which intervals have the right coverage.
-        sigma2_min : float, default 0.0
-            Lower bound of the noise variance, in scaled units.
-        random_state : None, int, Generator or RandomState
-            A seed gives the same draws on any number of cores.
-        progress : bool, default True
-            Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
-
-        Returns
-        -------
-        ContrastPosterior
-        """
-        assert self._method is not None
-        beside = (sample_weight, background_weight, covariates, background_covariates)
-        return sample_posterior(
-            self._fitted_data(X, y, background, *beside),
-            self._state,
-            self._method,
-            draws=draws,
-            tune=tune,
-            chains=chains,
-            power=power,
-            sigma2_min=sigma2_min,
-            random_state=random_state,
-            progress=progress,
-        )

@@ -1,23 +1,18 @@
-"""Probabilistic contrastive PCA."""
+"""Probabilistic contrastive PCA, with the paper's defaults (PCPCA) and with those that find directions (ContraPCA)."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
 from typing import Any, Self
 
-from sklearn.utils.validation import check_is_fitted
-
-from .._checks import check_count, check_option
 from .._util.arrays import Array
 from .._util.devices import put
-from .._util.text import listed
-from ..exceptions import GroupError, RankError, warn
-from ..fitting import Fit, Latents, background_model, fit_data, shared_components
+from ..fitting import Fit, Latents, compared, fit_pcpca, log_density, resolved
 from ..gaussian import LatentGaussian
 from ..groups import Tables
 from ..methods import PCPCA_METHOD
-from ..moments import Complete, Incomplete
-from ._contrastive import Contrastive
+from ..moments import Complete, Fold, Incomplete
+from ._cpca import Contrastive
 from ._likelihood import Likelihood
 
 
@@ -158,45 +153,13 @@ class PCPCA(Likelihood, Contrastive):
         random_state: Any = None,
         progress: bool = True,
     ):
-        super().__init__(n_components, gamma=gamma, background_label=background_label, scale=scale, solver=solver)
-        self.n_latent = n_latent
-        self.axes = axes
-        self.mean = mean
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.progress = progress
+        self._keep(locals())
 
-    def _latents(self) -> Latents:
-        check_option(self.axes, "axes", ("variance", "contrast"))
-        k, n_latent = self.n_components, self.n_latent
-        if isinstance(n_latent, str):
-            check_option(n_latent, "n_latent", ("auto",))
-            return Latents(k, None, self.axes == "contrast")
-        if n_latent is not None:
-            check_count(n_latent, "n_latent", least=k)
-        return Latents(k, k if n_latent is None else n_latent, self.axes == "contrast")
+    def _latents(self, n_features: int | None = None) -> Latents:
+        return Latents.asked(self.n_components, self.n_latent, self.axes, n_features)
 
-    def _collected(self, tables: Tables) -> Complete | Incomplete:
-        r, D = self._latents().n_latent, tables.n_features
-        if self.n_latent is not None and r is not None and r >= D:  # n_components alone is checked below
-            raise ValueError(f"n_latent={r} is not possible with n_features={D}: it must be smaller.")
-        return super()._collected(tables)
-
-    def _solve(self, data: Complete | Incomplete, gamma: float | None) -> Fit:
-        latents, settings = self._latents(), self._settings()
-        fit = fit_data(data, PCPCA_METHOD, latents, gamma, settings)
-        if not data.groups.backgrounds:
-            return fit
-        if gamma is None and not latents.contrast_axes and (shared := shared_components(fit)):
-            warn(
-                f"PCPCA still shows what both groups share: along component{'s' * (len(shared) > 1)} "
-                f"{listed([k + 1 for k in shared])} the foreground varies barely more than the background, although "
-                "gamma='auto' is near its limit. "
-                "ContraPCA models what is shared without showing it; CPCA allows larger gammas."
-            )
-        return replace(fit, background_model=background_model(data, fit, settings))
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+        return fit_pcpca(data, self._latents(), gamma, self._settings())
 
     def _path_estimator(self) -> Self:
         alike = super()._path_estimator()
@@ -205,13 +168,11 @@ class PCPCA(Likelihood, Contrastive):
     @property
     def n_latent_(self) -> int:
         """Number of latent dimensions of the model."""
-        check_is_fitted(self)
         return self._state.n_latent
 
     @property
     def axis_ratios_(self) -> Array:
         """Ratios of foreground to background variance along contrast axes."""
-        check_is_fitted(self)
         if self._state.axis_ratios is None:
             raise AttributeError("This model has no axis_ratios_: they need axes='contrast' and a background.")
         return put(self._state.axis_ratios, self._place)
@@ -219,13 +180,11 @@ class PCPCA(Likelihood, Contrastive):
     @property
     def gamma_search_(self) -> list[dict[str, float | str]]:
         """Every gamma that "auto" tried with missing values, and the outcome."""
-        check_is_fitted(self)
         return self._state.gamma_search
 
     @property
     def background_model_(self) -> LatentGaussian:
         """PPCA of the background with the same number of components."""
-        check_is_fitted(self)
         if self._state.background_model is None:
             raise AttributeError("This model has no background_model_: see contrast_score.")
         return self._state.background_model
@@ -240,8 +199,7 @@ class PCPCA(Likelihood, Contrastive):
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D)
-        covariates : array-like or data frame of shape (n, q)
+        X, covariates
             As for `transform`.
 
         Returns
@@ -258,17 +216,68 @@ class PCPCA(Likelihood, Contrastive):
         >>> model.contrast_score([[6, 0, 0, 0, 0], [0, 0, 0, 0, 0]]) > 0
         array([ True, False])
         """
-        check_is_fitted(self)
-        units = self._state.units
-        if units.background is None:
-            raise GroupError("This model was fitted without a background: there is nothing to compare with.")
-        if len(units.backgrounds) > 1:
-            raise GroupError(
-                f"contrast_score compares with one background, but this model has {len(units.backgrounds)}: fit one "
-                "against each of them."
-            )
-        if self._state.background_model is None:
-            raise RankError(self.components_.shape[0], "background")
+        fit, (model, units) = self._state, compared(self._state)
         rows, missing = self._rows(X, covariates)
-        foreground = self._log_density(self.model_, rows, missing, units.foreground)
-        return foreground - self._log_density(self._state.background_model, rows, missing, units.background)
+        foreground = log_density(self.model_, rows, missing, fit.units.foreground)
+        return foreground - log_density(model, rows, missing, units)
+
+
+class ContraPCA(PCPCA):
+    """PCPCA with contrast axes and automatic rank: finds what varies in the foreground but not in the background.
+
+    The model has more latent dimensions than are shown, which leaves room for what both groups share. The axes shown
+    are those with the largest ratio of foreground to background variance. It differs from `PCPCA` in three defaults:
+    `n_latent="auto"`, `axes="contrast"`, and gamma at half its limit, which works for directions, densities, sampling
+    and imputation. All attributes and methods are PCPCA's.
+
+    Parameters
+    ----------
+    n_components : int, default 2
+        Number of components to show.
+    gamma, background_label, scale, solver, n_latent, axes, mean, n_init, max_iter, tol, random_state, progress
+        As for `PCPCA`.
+
+    Attributes
+    ----------
+    components_ : ndarray of shape (n_components, D)
+        Unit vectors that rows are projected onto; not orthogonal.
+    loadings_ : ndarray of shape (D, n_components)
+        How much one unit of each latent adds to a row, in scaled units.
+    axis_ratios_, n_latent_
+        As for `PCPCA`; near a ratio of 1 there is no contrast.
+
+    Examples
+    --------
+    >>> from contrapca import ContraPCA
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(random_state=0)
+    >>> model = ContraPCA(n_components=2).fit(data.foreground, background=data.background)
+    >>> model.transform(data.foreground).shape, model.n_latent_
+    ((400, 2), 8)
+    """
+
+    _known_as = "ContraPCA, a form of probabilistic contrastive principal component analysis"
+    _preferred = True
+    _tuned = "n_latent"
+
+    def __init__(
+        self,
+        n_components: int = 2,
+        *,
+        gamma: float | str | dict[str, float] = "auto",
+        background_label: Any = None,
+        scale: str | None = None,
+        solver: str = "auto",
+        n_latent: int | str | None = "auto",
+        axes: str = "contrast",
+        mean: str = "observed",
+        n_init: int | str = "auto",
+        max_iter: int = 1000,
+        tol: float = 1e-6,
+        random_state: Any = None,
+        progress: bool = True,
+    ):
+        self._keep(locals())
+
+    def _tune(self, folds: Sequence[Fold], data: Complete) -> None:
+        self.set_params(n_latent=resolved(data, self._latents()).rank)

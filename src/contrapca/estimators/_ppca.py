@@ -29,28 +29,12 @@ class PPCA(Likelihood):
 
     Attributes
     ----------
-    components_ : ndarray of shape (d, D)
-        Unit vectors whose entry of largest magnitude is positive.
-    loadings_ : ndarray of shape (D, d)
-        W, in scaled units.
-    noise_variance_ : float
-        sigma2, in scaled units.
-    eigenvalues_ : ndarray of shape (d,)
-        Largest eigenvalues of the covariance (ddof 0); here equal to `explained_variance_`.
-    explained_variance_, explained_variance_ratio_ : ndarray of shape (d,)
-        Variance along each component, and as a fraction of the total.
-    mean_, scale_, feature_variance_ : ndarray of shape (D,)
+    components_, loadings_, noise_variance_, eigenvalues_, explained_variance_, explained_variance_ratio_, mean_, scale_
+        As for `PCPCA`; eigenvalues are those of the covariance (ddof 0), and so equal to the variances.
+    feature_variance_, solver_, n_iter_, objective_history_, init_objectives_, model_
+        As for `PCPCA`.
     n_effective_ : float
         Number of rows.
-    solver_ : SolverChoice
-        Which solver ran and why.
-    n_iter_ : int
-    objective_history_ : ndarray of shape (1 + iterations,)
-        The objective after each iteration of a gradient solver; a single value for the closed form.
-    init_objectives_ : ndarray of shape (number of starts,)
-        The objective that each start reached; a spread means that there are several local maxima.
-    model_ : LatentGaussian
-        The fitted distribution, in scaled units.
 
     Examples
     --------
@@ -78,56 +62,31 @@ class PPCA(Likelihood):
         random_state: Any = None,
         progress: bool = True,
     ):
-        self.n_components = n_components
-        self.scale = scale
-        self.solver = solver
-        self.mean = mean
-        self.n_init = n_init
-        self.max_iter = max_iter
-        self.tol = tol
-        self.random_state = random_state
-        self.progress = progress
+        self._keep(locals())
 
-    def fit(
+    def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, sample_weight: Any = None, covariates: Any = None, memory_limit: Any = None
     ) -> Self:
         """Fit to the rows of `X`.
 
         Parameters
         ----------
-        X : array-like, data frame or sparse matrix of shape (n, D), or Moments
-            Missing values are NaN (not in sparse matrices).
+        X, sample_weight, covariates, memory_limit
+            As for `PCPCA`.
         y : ignored
-        sample_weight : array-like of shape (n,), optional
-            How often each row counts, 0 or more: weights are the same as repeated rows.
-        covariates : array-like or data frame of shape (n, q), optional
-            What is known of each row, such as age and sex: its linear effect is taken out of the rows, which must be
-            dense and in memory. Text is categorical. `transform` and the like then need the covariates of new rows.
-        memory_limit : int or str, optional
-            How much memory may be used for blocks of rows from files, memory maps, zarr and HDF5, and for their
-            moments: bytes, or text such as "500 MB".
-
-        Returns
-        -------
-        self
         """
-        return self._fit(X, None, None, 0.0, sample_weight, memory_limit=memory_limit, covariates=covariates)
+        return super().fit(X, sample_weight=sample_weight, covariates=covariates, memory_limit=memory_limit)
 
-    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:  # type: ignore[override]
+    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Add a batch of rows, and fit to all rows so far.
 
-        Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as
-        there are rows enough; until then it only counts them. `moments_` has the moments so far, which can be saved.
+        As for `PCPCA`, with one group: the model is fitted as soon as there are rows enough.
 
         Parameters
         ----------
-        X : as for `fit`, complete rows or Moments
+        X, sample_weight
+            As for `fit`, complete rows or Moments.
         y : ignored
-        sample_weight : array-like of shape (n,), optional
-
-        Returns
-        -------
-        self
         """
         return super().partial_fit(X, sample_weight=sample_weight)
 

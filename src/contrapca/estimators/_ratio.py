@@ -8,14 +8,13 @@ from typing import Any, Self
 import numpy as np
 
 from .._checks import check_option, check_ridge
-from .._util.arrays import Array
 from .._util.text import format_gamma
 from ..fitting import Fit, HeldOut
 from ..groups import Tables
 from ..methods import ENDS, Ratio, ridge_of_strength, strength_of_ridge
 from ..moments import Complete, Fold, Incomplete
 from ._base import Decomposition
-from ._contrastive import fit, path_estimator
+from ._cpca import path_estimator
 
 
 class RatioPCA(Decomposition):
@@ -58,15 +57,8 @@ class RatioPCA(Decomposition):
         gcPCA's values: rho - 1, and (rho - 1) / (rho + 1), which is between -1 and 1.
     ridge_ : float
         The ridge that was used.
-    explained_variance_, background_variance_ : ndarray of shape (d,)
-        Variance (ddof 0) of each group along each component.
-    explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
-        The same as fractions of each group's total variance.
-    mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
-    feature_variance_, background_feature_variance_ : ndarray of shape (D,)
-    solver_ : SolverChoice
-        How the moments were stored and why.
-    n_iter_ : int
+    explained_variance_, background_variance_, explained_variance_ratio_, background_variance_ratio_, mean_, scale_
+        As for `CPCA`, as are `background_mean_`, `background_scale_`, `feature_variance_`, `solver_` and `n_iter_`.
 
     Examples
     --------
@@ -96,19 +88,13 @@ class RatioPCA(Decomposition):
         scale: str | None = None,
         solver: str = "auto",
     ):
-        self.n_components = n_components
-        self.ridge = ridge
-        self.end = end
-        self.orthogonal = orthogonal
-        self.background_label = background_label
-        self.scale = scale
-        self.solver = solver
+        self._keep(locals())
 
     @property
     def _method(self) -> Ratio:  # type: ignore[override]
         return Ratio(self.end, bool(self.orthogonal))
 
-    fit, _path_estimator = fit, path_estimator
+    _path_estimator = path_estimator
 
     def _strength(self) -> float | None:
         check_option(self.end, "end", ENDS)
@@ -123,9 +109,9 @@ class RatioPCA(Decomposition):
     def _strength_in_words(gamma: float, limit: str) -> str:
         return f" and a ridge of {format_gamma(ridge_of_strength(gamma))} times the controls' mean variance"
 
-    def _fitted(self, tables: Tables, data: Complete | Incomplete, gamma: float | None) -> Fit:
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         assert isinstance(data, Complete)
-        return self._solve(data, self._method.automatic(data.groups) if gamma is None else gamma)
+        return super()._solve(data, self._method.automatic(data.groups) if gamma is None else gamma)
 
     def _gamma_in_folds(self, folds: Sequence[Fold], data: Complete) -> float:
         gamma = self._strength()
@@ -138,14 +124,10 @@ class RatioPCA(Decomposition):
             raise self._method.refusal(gamma, gamma, self.n_components, hint)
         return found
 
-    def _with_fit(self, fit: Fit) -> Self:
-        super()._with_fit(fit)
+    def _attributes(self, fit: Fit) -> dict[str, Any]:
         if fit.eigenvalues is None or fit.variances.background is None:  # in a file
             raise ValueError("its ratios are missing")
-        dtype = fit.units.foreground.dtype
         rho = self._method.ratios(fit.eigenvalues, fit.gamma)
-        self.ratios_: Array = rho.astype(dtype, copy=False)
-        self.v3_ = (rho - 1).astype(dtype, copy=False)
-        self.v4_ = ((rho - 1) / (rho + 1)).astype(dtype, copy=False)
-        self.ridge_ = ridge_of_strength(fit.gamma) if self.ridge == "auto" else float(self.ridge)
-        return self
+        ridge = ridge_of_strength(fit.gamma) if self.ridge == "auto" else float(self.ridge)
+        found = {"ratios_": rho, "v3_": rho - 1, "v4_": (rho - 1) / (rho + 1), "ridge_": ridge}
+        return super()._attributes(fit) | found

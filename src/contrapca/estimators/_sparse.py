@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from .._checks import check_option, check_penalty, check_sparsity
+from .._checks import check_few_features, check_n_components, check_option
 from ..fitting import CONTRAST_FRACTION, Latents, contrast_gamma, gamma_with_contrast
 from ..groups import Tables, refuse_devices
 from ..methods import CPCA_METHOD, SparseAxes, SparseCpca
-from ..moments import Complete, Fold, Incomplete, Moments, choose_solver
+from ..moments import Complete, Fold, Incomplete, Moments, choose_solver, collect
 from ._cpca import ContrastOfVariances
 
 DEFAULT_SPARSITY = 10  # features of a component if there is no penalty
@@ -53,10 +53,8 @@ class SparseCPCA(ContrastOfVariances):
     eigenvalues_ : ndarray of shape (d,)
         v'(cov_X - gamma cov_Y) v of the part of each component that is orthogonal to those before, as a unit vector.
         With contrast axes, what the features of each component hold of the foreground's variances along the axes.
-    explained_variance_, background_variance_ : ndarray of shape (d,)
-        Variance (ddof 0) of each group along each component.
-    gamma_, gamma_raw_, mean_, scale_, background_mean_, background_scale_, solver_, n_iter_
-        As for `CPCA`.
+    explained_variance_, background_variance_, gamma_, gamma_raw_, gammas_, mean_, scale_, solver_, n_iter_
+        As for `CPCA`, as are `background_mean_` and `background_scale_`.
 
     Examples
     --------
@@ -86,10 +84,7 @@ class SparseCPCA(ContrastOfVariances):
         scale: str | None = None,
         solver: str = "auto",
     ):
-        super().__init__(n_components, gamma=gamma, background_label=background_label, scale=scale, solver=solver)
-        self.sparsity = sparsity
-        self.penalty = penalty
-        self.axes = axes
+        self._keep(locals())
 
     _known_as = "contrastive principal component analysis with few features per component (SparseCPCA)"
     _is_sparse = True  # what `sparsity_path` and `stability_selection` ask
@@ -111,7 +106,7 @@ class SparseCPCA(ContrastOfVariances):
     def _size(self) -> int | None:
         return DEFAULT_SPARSITY if self.sparsity is None and self.penalty is None else self.sparsity
 
-    def _latents(self) -> Latents:
+    def _latents(self, n_features: int | None = None) -> Latents:
         if self.axes == "variance":
             return super()._latents()
         return Latents(self.n_components, None, fraction=CONTRAST_FRACTION)
@@ -137,19 +132,9 @@ class SparseCPCA(ContrastOfVariances):
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         refuse_devices(tables, type(self).__name__)
-        if self.sparsity is not None and self.penalty is not None:
-            raise ValueError(
-                f"sparsity={self.sparsity} and penalty={self.penalty} are two ways to ask for few features: pass only "
-                "one of them."
-            )
-        if self.penalty is None:
-            check_sparsity(self._size, tables.n_features)
-        else:
-            check_penalty(self.penalty)
+        check_few_features(self._size, self.penalty, tables.n_features)
         check_option(self.solver, "solver", ("auto", "eigh", "lanczos"))
-        return super()._collected(tables)
-
-    def _storage(self, tables: Tables) -> str:
-        moments = isinstance(tables.rows.foreground, Moments)
-        reduces = self.solver == "auto" and not moments and choose_solver(tables).name == "dual"
-        return "lanczos" if reduces else self.solver
+        d, solver = check_n_components(self.n_components, tables.n_features), self.solver
+        if solver == "auto" and not isinstance(tables.rows.foreground, Moments):
+            solver = "lanczos" if choose_solver(tables).name == "dual" else solver  # which would mix features
+        return collect(tables, d, self._scaling, solver, reduced=False)

@@ -6,29 +6,27 @@ These functions are methods of all estimators; `self._stream` has the moments so
 from __future__ import annotations
 
 import contextlib
-import itertools
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from sklearn.utils.validation import validate_data
 
 from .._checks import check_option
-from .._util.text import listed
+from .._util.suggest import suggesting
 from ..exceptions import GroupError, InfeasibleGammaError, RankError, warn
 from ..fitting import Fit
 from ..groups import distinct
-from ..moments import Moments, Stream, check_solver_of, read, read_batch
+from ..moments import Moments, Stream, check_solver_of, read_batch, read_batches
 from ..rows import Blocked
 
 NO_MOMENTS = (
     "This model has no moments of its rows: it was not fitted by partial_fit or fit_batches, or it was loaded from a "
     "file, which does not keep them (save moments_ with Moments.save)."
 )
-BATCH_KEYS = ("X", "y", "background", "sample_weight", "background_weight")
 
 
+@suggesting
 def partial_fit(
     self: Any,
     X: Any,
@@ -38,7 +36,7 @@ def partial_fit(
     sample_weight: Any = None,
     background_weight: Any = None,
 ) -> Any:
-    """Add a batch of rows, and fit to all rows so far.
+    """Add a batch of rows, fit to all rows so far, and return the model.
 
     Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as each
     group has enough rows and gamma is below its limit for the rows so far; until then, only the moments grow.
@@ -48,16 +46,34 @@ def partial_fit(
     ----------
     X, y, background, sample_weight, background_weight
         As for `fit`, complete rows or Moments. A batch may have rows of one group only: `X` may be None.
-
-    Returns
-    -------
-    self
     """
-    return _partial_fit(self, X, y, background, sample_weight, background_weight)
+    check_option(self.scale, "scale", self._scales)
+    gamma, before, fit = self._strength(), self._stream, None
+    is_table = X is not None and not isinstance(X, Moments | Blocked)
+    first = before is None or "foreground" not in before.counts
+    if is_table and not first:
+        validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
+    given = (X, y, background, self.background_label, sample_weight, background_weight)
+    stream = (before or Stream()).plus(*read_batch(*given, type(self).__name__))
+    if not stream.lacks(**_asked(self, gamma)):
+        with contextlib.suppress(RankError):  # too few rows for so many components: wait for more
+            try:
+                fit = _fit_of(self, stream, gamma)
+            except InfeasibleGammaError as error:  # so far: the batches after it may raise the limit
+                warn(f"The batch is counted, but the model is not fitted to the rows so far. {error}")
+                self.__dict__.pop("_state", None)
+    if before is None and self.__sklearn_is_fitted__():
+        warn(f"{NO_MOMENTS} partial_fit starts anew, without those rows.")
+        del self.__dict__["_state"]
+    if is_table and first:
+        validate_data(self, X, skip_check_array=True)
+    self._stream = stream  # a failure before this leaves everything as it was
+    return self if fit is None else self._with_fit(fit)
 
 
+@suggesting
 def fit_batches(self: Any, batches: Iterable[Any], *, checkpoint: Any = None) -> Any:
-    """Fit to rows that come in batches, of which one at a time is in memory.
+    """Fit to rows that come in batches, of which one at a time is in memory, and return the model.
 
     Parameters
     ----------
@@ -67,96 +83,27 @@ def fit_batches(self: Any, batches: Iterable[Any], *, checkpoint: Any = None) ->
     checkpoint : str or path-like, optional
         A file that has the moments after every batch. If it exists, as many batches as it counts are skipped: a run
         that was stopped, in whatever way, continues where it was. Remove it to start anew.
-
-    Returns
-    -------
-    self
     """
     check_option(self.scale, "scale", self._scales)
     gamma = self._strength()
-    stream = Stream() if checkpoint is None or not Path(checkpoint).exists() else Stream.load(checkpoint)
-    for batch in itertools.islice(batches, stream.n_batches, None):
-        stream = stream.plus(*_batch(self, batch))
-        if checkpoint is not None:
-            stream.save(checkpoint)
-    if lacking := _lacks(self, stream, gamma):
+    stream = read_batches(batches, self.background_label, checkpoint, type(self).__name__)
+    if lacking := stream.lacks(**_asked(self, gamma)):
         raise GroupError(f"There are too few rows after {stream.n_batches} batches: {lacking}.")
     fit = _fit_of(self, stream, gamma)
     self._stream = stream
     return self._with_fit(fit)
 
 
-def _partial_fit(self: Any, *batch: Any) -> Any:
-    """Add a batch, and solve as soon as there are rows enough; a failure leaves everything as it was."""
-    check_option(self.scale, "scale", self._scales)
-    gamma, before = self._strength(), self._stream
-    X, y, background, sample_weight, background_weight = batch
-    is_table = X is not None and not isinstance(X, Moments | Blocked)
-    first = before is None or "foreground" not in before.counts
-    if is_table and not first:
-        validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
-    found = read_batch(X, y, background, self.background_label, sample_weight, background_weight, type(self).__name__)
-    stream = (before or Stream()).plus(*found)
-    fit = None
-    if not _lacks(self, stream, gamma):
-        with contextlib.suppress(RankError):  # too few rows for so many components: wait for more
-            try:
-                fit = _fit_of(self, stream, gamma)
-            except InfeasibleGammaError as error:  # so far: the batches after it may raise the limit
-                warn(f"The batch is counted, but the model is not fitted to the rows so far. {error}")
-                self.__dict__.pop("_state", None)
-    if before is None and hasattr(self, "_state"):
-        warn(f"{NO_MOMENTS} partial_fit starts anew, without those rows.")
-        del self._state
-    if is_table and first:
-        validate_data(self, X, skip_check_array=True)
-    self._stream = stream
-    return self if fit is None else self._with_fit(fit)
-
-
-def _batch(self: Any, batch: Any) -> tuple[dict[str, Moments], dict[str, int], str | None]:
-    """One batch of `fit_batches`."""
-    if isinstance(batch, Mapping):
-        unknown = [key for key in batch if key not in BATCH_KEYS]
-        if unknown:
-            raise GroupError(f"A batch has {listed(unknown)}: as a dict, it may have {listed(BATCH_KEYS)}.")
-        given = dict(batch)
-    elif isinstance(batch, tuple):
-        if len(batch) != 2:
-            raise GroupError(f"A batch is a tuple of {len(batch)}: pass (X, background), or (X, y) for stacked rows.")
-        given = {"X": batch[0], "background" if self.background_label is None else "y": batch[1]}
-    else:
-        given = {"X": batch}
-    X, y, background, weight, background_weight = (given.get(key) for key in BATCH_KEYS)
-    return read_batch(X, y, background, self.background_label, weight, background_weight, type(self).__name__)
-
-
-def _lacks(self: Any, stream: Stream, gamma: float | None) -> str:
-    """Which group has too few rows for a fit, in words; empty if none has."""
-    per_background = getattr(self, "gamma", None)
-    wanted = ["foreground"]
-    if isinstance(per_background, Mapping) and gamma != 0:
-        wanted += map(str, per_background)
-    elif gamma != 0 and len(stream.moments) < 2:
-        wanted.append("background")
-    few = [name for name in wanted if name not in stream.moments or stream.moments[name].weight < 2]
-    few += [name for name in stream.moments if stream.moments[name].weight < 2 and name not in few]
-    return "" if not few else f"each group needs at least 2, and {listed(few)} had fewer"
+def _asked(self: Any, gamma: float | None) -> dict[str, Any]:
+    """Whether a background is needed, and gamma, which may name several."""
+    return {"needs_background": gamma != 0, "gamma": getattr(self, "gamma", None)}
 
 
 def _fit_of(self: Any, stream: Stream, gamma: float | None) -> Fit:
     """The fit to all rows of a stream."""
-    moments = dict(stream.moments)
-    foreground = moments.pop("foreground")
-    check_solver_of(foreground, getattr(self, "solver", "auto"))  # CLVM has one solver
-    tables = read(
-        foreground,
-        background=moments or None,
-        name=type(self).__name__,
-        needs_background=gamma != 0,
-        gamma=getattr(self, "gamma", None),
-    )
-    fit = self._fitted(tables, self._collected(tables), gamma)
+    check_solver_of(stream.moments["foreground"], getattr(self, "solver", "auto"))  # CLVM has one solver
+    tables = stream.tables(name=type(self).__name__, **_asked(self, gamma))
+    fit = self._solve(self._collected(tables), gamma, tables)
     return replace(fit, units=fit.units.map(lambda units: replace(units, dtype=stream.dtype)))
 
 

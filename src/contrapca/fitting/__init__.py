@@ -1,10 +1,6 @@
 """Fitting: from the data to everything an estimator reports."""
 
-from dataclasses import replace
-
-from ..gaussian import LatentGaussian
-from ..methods import Method
-from ..moments import Complete, Incomplete
+from ._again import check_covariates, check_same_data, tables_again
 from ._axes import (
     automatic_rank,
     dimensions_above_noise,
@@ -14,8 +10,9 @@ from ._axes import (
     variance_inside,
 )
 from ._budget import budgeted
-from ._clvm import fit_clvm
+from ._clvm import check_clvm, fit_clvm, shared_rank
 from ._complete import complete_background_model, fit_complete, looks_swapped, solve_complete
+from ._data import background_model, fit_data, fit_pcpca, fold_directions, resolved
 from ._fit import AUTO_FRACTION, CONTRAST_FRACTION, SHARED_RATIO, Fit, Latents, Settings, share_of, shared_components
 from ._held_out import (
     FOLDS,
@@ -27,6 +24,7 @@ from ._held_out import (
     fold_error,
     gamma_with_contrast,
     held_out,
+    held_out_gamma,
     in_original_units,
     many_problems,
     one_error_rule,
@@ -35,29 +33,24 @@ from ._held_out import (
     within_rows,
 )
 from ._incomplete import BACKTRACK, Start, attempt_fit, fit_incomplete, incomplete_background_model, upper_bound
-from ._kernel import KernelFit, KernelSettings, fit_kernel, kernel_values, map_of
-
-
-def fit_data(
-    data: Complete | Incomplete, method: Method, latents: Latents, gamma: float | None, settings: Settings
-) -> Fit:
-    """Fit at `gamma` (None: choose it), in closed form, or by gradients if values are missing."""
-    if isinstance(data, Complete):
-        return fit_complete(data, method, latents, gamma)
-    return fit_incomplete(data, latents, gamma, settings)
-
-
-def background_model(data: Complete | Incomplete, fit: Fit, settings: Settings) -> LatentGaussian | None:
-    """PPCA of the background alone, centred as in a fit; None if it varies in too few directions."""
-    if isinstance(data, Complete):
-        return complete_background_model(data, fit.n_latent)
-    return incomplete_background_model(data, fit, settings)
-
-
-def resolved(data: Complete | Incomplete, latents: Latents) -> Latents:
-    """`latents` with the number of latent dimensions filled in."""
-    if latents.n_latent is not None:
-        return latents
-    if isinstance(data, Complete):
-        return replace(latents, n_latent=automatic_rank(data, latents.n_shown))
-    return replace(latents, n_latent=masked_rank(data.groups, latents.n_shown))
+from ._kernel import (
+    KernelFit,
+    KernelSettings,
+    check_in_memory,
+    fit_kernel,
+    kernel_tables,
+    map_of,
+    refuse_covariates,
+)
+from ._rows import (
+    by_block,
+    compared,
+    decoded,
+    filled,
+    latent_covariances,
+    latent_means,
+    log_density,
+    of_foreground,
+    shared_means,
+)
+from ._tables import component_table, facts, feature_table, summary

@@ -5,15 +5,36 @@ from __future__ import annotations
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
+from .._checks import check_count, check_positive
 from .._util.arrays import Array
 from ..exceptions import warn
 from ..gaussian import LatentGaussian
-from ..moments import Complete, Moments, mixed_background
+from ..moments import MAX_DENSE, Complete, Moments, mixed_background
 from ..solvers import solve_clvm
 from ..subspaces import principal_axes
+from ._axes import automatic_rank
 from ._fit import Fit
 
+MAX_SHARED = 10  # shared dimensions that are chosen: the run time grows with them
 LOOSEST = 1e-4  # above this relative gradient a fit has not converged, whatever `tol` is
+
+
+def check_clvm(k: int, d: int, D: int, *, tol: float, max_iter: int) -> None:
+    """Raise for settings that are impossible with D features."""
+    check_count(k, "n_shared")
+    check_count(d, "n_foreground", least=0)
+    check_count(max_iter, "max_iter")
+    check_positive(tol, "tol")
+    if k + d >= D:
+        raise ValueError(f"n_shared + n_foreground = {k + d} is not possible with n_features={D}: use fewer.")
+    if D > MAX_DENSE:
+        raise ValueError(f"{D} features are too many for CLVM (at most {MAX_DENSE}). Select some, or use PCPCA.")
+
+
+def shared_rank(data: Complete, d: int) -> int:
+    """The number of shared dimensions that the data suggest, beside d of the foreground alone."""
+    room = data.groups.foreground.mean.size - d - 1
+    return max(min(automatic_rank(data, d) - d, MAX_SHARED, room), 1)
 
 
 def fit_clvm(data: Complete, k: int, d: int, *, tol: float, max_iter: int) -> Fit:

@@ -7,6 +7,7 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import check_count, check_option
 from .._util.arrays import Array
 from ..covariates import Regression
 from ..gaussian import LatentGaussian
@@ -60,6 +61,21 @@ class Latents:
     def plain(cls, d: int) -> Latents:
         """d dimensions, all shown."""
         return cls(d, d)
+
+    @classmethod
+    def asked(cls, k: int, n_latent: int | str | None, axes: str, n_features: int | None) -> Latents:
+        """Those that parameters of an estimator ask for, checked; also for so many features, if they are known."""
+        check_option(axes, "axes", ("variance", "contrast"))
+        contrast_axes = axes == "contrast"
+        if n_latent is None:
+            return cls(k, k, contrast_axes)
+        if isinstance(n_latent, str):
+            check_option(n_latent, "n_latent", ("auto",))
+            return cls(k, None, contrast_axes)
+        check_count(n_latent, "n_latent", least=k)
+        if n_features is not None and n_latent >= n_features:
+            raise ValueError(f"n_latent={n_latent} is not possible with n_features={n_features}: it must be smaller.")
+        return cls(k, n_latent, contrast_axes)
 
     @property
     def rank(self) -> int:

@@ -15,7 +15,7 @@ from .._util.threads import calm_threads
 from ..exceptions import ContrastWarning, RankError, warn
 from ..groups import Groups, Tables
 from ..methods import Method
-from ..moments import Complete, Fold, Moments, contrast, mixture
+from ..moments import Complete, Fold, Moments, assign_folds, contrast, make_folds, mixture, row_units
 from ..solvers import Spectrum
 from ._axes import show_axes
 from ._fit import Latents
@@ -225,6 +225,19 @@ def contrast_gamma(
     gammas = method.grid(limit, POINTS)
     found = held_out(folds, lambda tables: path_directions(collected(tables), method, latents, gammas))
     return float(gammas[one_error_rule(gammas, found)]), limit
+
+
+def held_out_gamma(
+    tables: Tables, choose: Callable[[Sequence[Fold], Complete], tuple[float, float]], data: Complete, name: str
+) -> tuple[float, float]:
+    """What `choose` makes of folds that are the same on every run: gamma and its limit; `name` is for messages."""
+    if isinstance(tables.rows.foreground, Moments):
+        raise ValueError(
+            f"{name}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
+            "2.0, or find one with GammaSearch where the rows are; gamma='budget' needs no rows."
+        )
+    folds = make_folds(tables, assign_folds(row_units(tables), FOLDS, np.random.default_rng(SEED)))
+    return choose(folds, data)
 
 
 def gamma_with_contrast(data: Complete, method: Method, latents: Latents, gamma: float) -> float:

@@ -2,25 +2,27 @@
 
 from __future__ import annotations
 
+import numbers
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
-from typing import Any
+from typing import Any, ClassVar
 
 import numpy as np
 
-from .._checks import generator
+from .._checks import SCALES, check_count, check_option, check_positive, generator
 from .._util.arrays import Array, Rows, is_sparse, row_slices
-from .._util.devices import float_type
+from .._util.devices import float_type, on_device
 from ..backgrounds import label_groups
-from ..exceptions import GroupError, InfeasibleGammaError, RankError
-from ..groups import Groups, Tables
+from ..exceptions import GroupError, InfeasibleGammaError, NonFiniteError, RankError
+from ..groups import Groups, Tables, split_groups
 from ..methods import CPCA_METHOD
 from ..moments import (
     FLOAT32_TOLERANCE,
     KERNEL_TOLERANCE,
+    KERNELS,
     Complete,
     FeatureSpace,
     Indices,
@@ -34,6 +36,7 @@ from ..moments import (
     factors,
     median_bandwidth,
 )
+from ..rows import Blocked, opened
 from ..units import Units, group_of
 from ._complete import fit_complete
 from ._fit import Latents, share_of
@@ -46,15 +49,35 @@ BLOCK_ROWS = 1024  # whose kernel values are computed at a time
 
 @dataclass(frozen=True)
 class KernelSettings:
-    """What the user asked for; `bandwidth` is None for the median rule, `n_landmarks` for all rows (F32, F33)."""
+    """What the user asked for, checked: `bandwidth` may be "auto", `n_landmarks` too, or None for all (F32, F33)."""
 
     kernel: str
-    bandwidth: float | None
+    bandwidth: float | str
     degree: int
     coef0: float
     n_landmarks: int | str | None
     scale: str | None
     random_state: Any
+
+    def __post_init__(self) -> None:
+        check_option(self.kernel, "kernel", KERNELS)
+        check_option(self.scale, "scale", SCALES)
+        check_count(self.degree, "degree")
+        if not (isinstance(self.bandwidth, str) and self.bandwidth == "auto"):
+            check_positive(self.bandwidth, "bandwidth")
+        if not isinstance(self.coef0, numbers.Real) or not 0 <= float(self.coef0) < np.inf:
+            raise ValueError(f"coef0={self.coef0!r} must be a finite number, 0 or more: others are no kernel.")
+        if isinstance(self.n_landmarks, str):
+            check_option(self.n_landmarks, "n_landmarks", ("auto",))
+        elif self.n_landmarks is not None:
+            check_count(self.n_landmarks, "n_landmarks", least=2)
+        if self.precomputed and self.scale is not None:
+            raise ValueError(f"scale={self.scale!r} needs features, and a precomputed kernel has none: use scale=None.")
+
+    @property
+    def precomputed(self) -> bool:
+        """Whether tables have kernel values in place of rows."""
+        return self.kernel == "precomputed"
 
 
 @dataclass(frozen=True)
@@ -120,6 +143,8 @@ class KernelFit:
     totals: Groups[float]
     gamma: float
     eigenvalues: Array
+    model: ClassVar[None] = None  # as in a `Fit` without a distribution, or covariates
+    covariates: ClassVar[None] = None
 
     @property
     def shares(self) -> Groups[Array]:
@@ -157,7 +182,43 @@ def _by_block(rows: Rows, function: Callable[[Rows], Array]) -> Array:
     return np.vstack([function(rows[part]) for part in row_slices(rows.shape[0], BLOCK_ROWS)])
 
 
-def kernel_values(tables: Tables, y: Any, background_label: Any) -> tuple[Tables, Groups[Indices]]:
+def kernel_tables(
+    settings: KernelSettings, X: Any, y: Any, background: Any, background_label: Any, *, name: str, **given: Any
+) -> tuple[Tables, Groups[Indices] | None]:
+    """The checked tables, and the columns that their rows are if they are kernel values.
+
+    Other arguments are those of `split_groups`.
+    """
+    try:
+        tables = split_groups(X, y, background, background_label, name=name, **given)
+    except NonFiniteError as error:
+        if not settings.precomputed:
+            raise
+        raise ValueError(
+            f"The precomputed kernel has a value that is not finite in column {error.feature}, counting from 0: "
+            "compute it from complete rows, or drop this row and column."
+        ) from None
+    for rows in tables.rows:
+        check_in_memory(rows, name)
+    return _kernel_values(tables, y, background_label) if settings.precomputed else (tables, None)
+
+
+def refuse_covariates(*given: Any) -> None:
+    """Raise if there are covariates."""
+    if any(covariates is not None for covariates in given):
+        raise GroupError("KernelCPCA takes no covariates: take them out of the tables with regress_out first.")
+
+
+def check_in_memory(X: Any, name: str) -> None:
+    """Raise for rows that are in a file, on a cluster or on a device."""
+    if isinstance(opened(X), Blocked) or on_device(X):
+        raise TypeError(
+            f"{name} needs rows in memory, as NumPy arrays: for example X[:] for a file, X.compute() for "
+            "dask, X.cpu().numpy() for torch."
+        )
+
+
+def _kernel_values(tables: Tables, y: Any, background_label: Any) -> tuple[Tables, Groups[Indices]]:
     """A precomputed kernel as dense tables, and which columns the rows of each group are."""
     given = tables.rows.map(lambda rows, kept: int(rows.shape[0] if kept is None else kept.size), tables.kept)
     edges, D = np.cumsum([0, *given]), tables.n_features
@@ -194,7 +255,8 @@ def map_of(tables: Tables, columns: Groups[Indices] | None, settings: KernelSett
     origin = nowhere if given else _origin(settings.kernel, sample, units)
     sample = sample.map(lambda own: own - origin)
     weights = tables.weights.map(lambda own, some: None if own is None else own[some], chosen)
-    kernel = Kernel(settings.kernel, _bandwidth(settings, sample, weights), settings.degree, settings.coef0)
+    width = _bandwidth(settings, sample, weights)
+    kernel = Kernel(settings.kernel, width, int(settings.degree), float(settings.coef0))
     stacked = np.vstack(list(sample))
     if columns is None:
         return Map(FeatureSpace.spanned(kernel, kernel(stacked, stacked), stacked), units, origin)
@@ -230,7 +292,8 @@ def _bandwidth(settings: KernelSettings, sample: Groups[Array], weights: Groups[
     """As given, or by the median rule; 1 where the kernel has none."""
     if settings.kernel not in ("rbf", "poly"):
         return 1.0
-    return median_bandwidth(list(sample), list(weights)) if settings.bandwidth is None else settings.bandwidth
+    given = settings.bandwidth
+    return median_bandwidth(list(sample), list(weights)) if isinstance(given, str) else float(given)
 
 
 def fit_kernel(

@@ -33,4 +33,4 @@ from ._moments import (
     row_moments,
 )
 from ._stream import KIND as STREAM
-from ._stream import Stream, read_batch
+from ._stream import Stream, read_batch, read_batches

@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
+from itertools import islice
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .._util.archive import check_arrays, read_archive, write_archive
+from .._util.text import listed
 from ..backgrounds import by_background, check_labelled, check_weights, label_groups, named_backgrounds
 from ..exceptions import GroupError, ModelFileError
-from ..groups import check_table, text_names
+from ..groups import Tables, check_table, text_names
+from ._collect import read
 from ._moments import ARRAYS, DenseScatter, Moments
 
 KIND = "stream"
+BATCH_KEYS = ("X", "y", "background", "sample_weight", "background_weight")
 
 
 @dataclass(frozen=True)
@@ -51,6 +56,22 @@ class Stream:
             seen[name] = seen.get(name, 0) + count
         kind = self.dtype if dtype is None else str(np.promote_types(self.dtype, dtype))
         return replace(self, moments=moments, counts=seen, dtype=kind, n_batches=self.n_batches + 1)
+
+    def lacks(self, *, needs_background: bool, gamma: Any) -> str:
+        """Which group has too few rows for a fit, in words; empty if none has. `gamma` may name the backgrounds."""
+        wanted = ["foreground"]
+        if needs_background and isinstance(gamma, Mapping):
+            wanted += map(str, gamma)
+        elif needs_background and len(self.moments) < 2:
+            wanted.append("background")
+        few = [name for name in wanted if name not in self.moments or self.moments[name].weight < 2]
+        few += [name for name in self.moments if self.moments[name].weight < 2 and name not in few]
+        return "" if not few else f"each group needs at least 2, and {listed(few)} had fewer"
+
+    def tables(self, **asked: Any) -> Tables:
+        """The moments in place of tables; other arguments as for `read`."""
+        others = {name: group for name, group in self.moments.items() if name != "foreground"}
+        return read(self.moments["foreground"], background=others or None, **asked)
 
     def save(self, path: Any) -> None:
         """Write a checkpoint, atomically: whoever is killed while writing leaves the one before."""
@@ -120,6 +141,31 @@ def read_batch(
         found = Moments.of_table(rows, check_weights(weights, rows.shape[0], "sample_weight"))
         moments[group] = replace(found, names=text_names(table))
     return moments, counts, dtype
+
+
+def read_batches(batches: Iterable[Any], background_label: Any, checkpoint: Any, name: str) -> Stream:
+    """All rows of batches; those that a checkpoint counts, if there is one, are skipped."""
+    stream = Stream() if checkpoint is None or not Path(checkpoint).exists() else Stream.load(checkpoint)
+    for batch in islice(batches, stream.n_batches, None):
+        stream = stream.plus(*read_batch(**_batch_arguments(batch, background_label), name=name))
+        if checkpoint is not None:
+            stream.save(checkpoint)
+    return stream
+
+
+def _batch_arguments(batch: Any, background_label: Any) -> dict[str, Any]:
+    """A batch of an iterable as the arguments of `read_batch`, but for the name."""
+    given = {"X": batch}
+    if isinstance(batch, Mapping):
+        unknown = [key for key in batch if key not in BATCH_KEYS]
+        if unknown:
+            raise GroupError(f"A batch has {listed(unknown)}: as a dict, it may have {listed(BATCH_KEYS)}.")
+        given = dict(batch)
+    elif isinstance(batch, tuple):
+        if len(batch) != 2:
+            raise GroupError(f"A batch is a tuple of {len(batch)}: pass (X, background), or (X, y) for stacked rows.")
+        given = {"X": batch[0], "background" if background_label is None else "y": batch[1]}
+    return dict.fromkeys(BATCH_KEYS) | given | {"background_label": background_label}
 
 
 def _labelled(

@@ -16,13 +16,14 @@ from .._util.devices import float_type, namespace, put
 from .._util.display import shown_as_html
 from .._util.suggest import suggesting
 from .._util.table import Table
-from ..estimators import REGISTRY, WithStrength
+from ..estimators import WithStrength
 from ..fitting import Fit, share_of
 from ..gaussian import LatentGaussian
 from ..groups import Groups
 from ..methods import Method
 from ..moments import SolverChoice, mixed
 from ..rows import storage
+from ..saving import REGISTRY
 from ..subspaces import affinity, principal_angles, procrustes
 from ..units import Units, group_of
 from ._saving import fields_of_saved, saved_path

@@ -7,16 +7,18 @@ from typing import Any
 import numpy as np
 
 from .._util.archive import check_arrays, check_count_of, check_number, check_switch
-from ..estimators import (
+from ..estimators import answers
+from ..saving import (
     REGISTRY,
     UNIT_LENGTH,
-    answers,
     plain_parameters,
     prefixes,
+    restored_arrays,
     restored_model,
     restored_totals,
     restored_units,
     save_model,
+    saved_groups,
     saved_solver,
 )
 
@@ -38,13 +40,12 @@ PLAIN = [name.removesuffix("?") for name in ARRAYS if "." not in name]  # attrib
 def saved_path(path: Any) -> tuple[dict[str, Any], dict[str, Any]]:
     """The facts and arrays to save of a ContrastPath."""
     arrays = {name: value for name in PLAIN if (value := getattr(path, name)) is not None}
-    facts: dict[str, Any] = {"groups": [], "solver": [path.solver.name, path.solver.reason]}
-    for prefix, name in zip(prefixes(len(path.units)), path.units.names, strict=True):
-        arrays |= path.units[name].arrays(prefix) | {f"{prefix}.along": path.variances[name]}
-        arrays[f"{prefix}.inside"] = path.subspace_variance[name]
-        facts["groups"].append({"name": name, "total": path.totals[name]} | path.units[name].facts())
+    of_groups = {"along": path.variances, "inside": path.subspace_variance}
+    facts, found = saved_groups(path.units, {"total": path.totals}, of_groups)
+    arrays |= found
     save_model("background_model", path.background_model, facts, arrays)
-    facts |= {"gamma_max_is_bound": path.gamma_max_is_bound, "solved": path.solved, "mix": path.units.mix}
+    facts |= {"solver": [path.solver.name, path.solver.reason]}
+    facts |= {"gamma_max_is_bound": path.gamma_max_is_bound, "solved": path.solved}
     parameters = plain_parameters(path.estimator.get_params(deep=False))
     facts |= {"estimator": type(path.estimator).__name__, "parameters": parameters}
     for name in ("gamma_max", "auto_gamma"):
@@ -72,8 +73,8 @@ def fields_of_saved(facts: dict[str, Any], arrays: dict[str, Any], names: tuple[
     background = restored_model("background_model", found, facts)
     units = restored_units(facts, arrays, names, basis.shape[0])
     return {name: found.get(name) for name in PLAIN} | {
-        "subspace_variance": units.like(found[f"{label}.inside"] for label in labels),
-        "variances": units.like(found[f"{label}.along"] for label in labels),
+        "subspace_variance": restored_arrays("inside", found, units),
+        "variances": restored_arrays("along", found, units),
         "units": units,
         "totals": restored_totals(facts, units),
         "gamma_max": np.inf if facts["gamma_max"] is None else float(check_number(facts, "gamma_max", 0)),

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from .._util.text import format_gamma, joined, plural
-from ..estimators import REGISTRY
+from ..saving import REGISTRY
 
 SOURCES = {
     "Li 2020": {

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
 from .._checks import check_option
-from ..estimators import check_same_data
+from ..fitting import check_same_data
 from ..groups import Tables
 from ..moments import Complete, Incomplete, collect
 from ..paths import ContrastPath, masked_path_around, path_of_data
@@ -44,7 +44,7 @@ def path_through(
         check_option(model.scale, "scale", model._scales)
         model = clone(model)
         data = model._collected(tables)
-        model._with_fit(model._fitted(tables, data, model._strength()))
+        model._with_fit(model._solve(data, model._strength(), tables))
         if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
             data = _data_again(model, tables)
     fit, alike = model._state, model._path_estimator()

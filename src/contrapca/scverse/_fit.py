@@ -10,6 +10,7 @@ import numpy as np
 
 from .._checks import check_option
 from .._util.arrays import Array, Rows
+from ..fitting import latent_means
 from ..selection import HeldOutContrast, held_out_contrast
 from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts
 from ._donors import warn_of_donors
@@ -87,5 +88,4 @@ def latents_of(model: Any, table: Rows) -> Array:
     """Latents of cells, from the mean of the foreground, shape (n, k)."""
     fit = model._state
     rows, missing = fit.units.foreground.check(table, allow_missing=fit.model is not None)
-    found: Array = model._latent_means(rows, missing, "foreground")
-    return found
+    return latent_means(fit, rows, missing)

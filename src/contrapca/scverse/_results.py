@@ -12,7 +12,8 @@ from .._checks import check_count
 from .._util.archive import pack, unpack
 from .._util.arrays import Array
 from .._util.text import listed
-from ..estimators import answers, restored, saved_fit
+from ..estimators import answers
+from ..saving import restored, saved_model
 from ..selection import HeldOutContrast
 from ._cells import Cells
 from ._obs import background_argument, did_you_mean
@@ -107,7 +108,7 @@ def fit_results(
         "variance": fit.variances.foreground,
         "variance_ratio": fit.shares.foreground,
         "background_variance": background_argument(fit.variances),
-        MODEL: pack(**saved_fit(model, fit)),
+        MODEL: pack(**saved_model(model)),
     }
     if answers(model, "_with_strength"):
         summary |= {"gamma": float(fit.gamma), "gamma_max": np.nan if fit.limit is None else float(fit.limit)}

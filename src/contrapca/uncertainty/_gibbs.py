@@ -54,6 +54,8 @@ def sample_posterior(
     check_positive(power, "power")
     if not 0 <= sigma2_min < np.inf:
         raise ValueError(f"sigma2_min={sigma2_min} must be 0 or more.")
+    if sigma2_min and fit.model is None:
+        raise TypeError(f"sigma2_min={sigma2_min} bounds a noise variance, and this model has none: leave it out.")
     N, values, Q = eigenbasis(data, fit.gamma)
     random, sigma2, divergences = generator(random_state), None, 0
     d = fit.n_latent

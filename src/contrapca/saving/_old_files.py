@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-METHODS = ("PPCA", "PCPCA", "CPCA", "CLVM")  # of that version
-
 
 def made_again(header: Mapping[str, Any], arrays: Mapping[str, Any], classes: Mapping[str, Any]) -> str:
     """A sentence with the call that makes what a file holds, as far as it tells.
@@ -21,29 +19,29 @@ def made_again(header: Mapping[str, Any], arrays: Mapping[str, Any], classes: Ma
     """
     found, parameters = str(header.get("format")), header.get("parameters")
     name = str(header.get("estimator", "CLVM") if isinstance(parameters, dict) else header.get("method")).upper()
-    if name not in METHODS:
+    if (estimator := classes.get(name)) is None:
         return "Make it again from its tables, and save."
     if isinstance(parameters, dict):
-        call = _call(classes[name], _translated(name, parameters, header))
+        call = _call(estimator, _translated(estimator, parameters, header))
         return f"Fit again with the same settings, {call}, and save."
     table = arrays.get("eigenvalues" if found.endswith("path") else "loadings")
     size = {} if table is None or table.ndim == 0 else {"n_components": table.shape[-1]}
-    call = _call(classes[name], size | {"scale": header.get("scaling", False)})
-    tables = "X" if name == "PPCA" else "X, background=Y"
+    call = _call(estimator, size | {"scale": header.get("scaling", False)})
+    tables = "X, background=Y" if estimator._contrasts else "X"
     if found.endswith("path"):
         return f"Compute it again with contrast_path({call}, {tables}), and save."
     draws = "bootstrap" if header.get("kind") == "bootstrap" else "posterior"
     return f"Fit the model again, {call} with its gamma and scale, draw with its {draws}({tables}), and save."
 
 
-def _translated(name: str, parameters: Mapping[str, Any], header: Mapping[str, Any]) -> dict[str, Any]:
+def _translated(estimator: Any, parameters: Mapping[str, Any], header: Mapping[str, Any]) -> dict[str, Any]:
     """Settings of 0.1 in the words of today: those that mean the same."""
     given, numbers = dict(parameters), header.get("numbers")
     if given.get("solver") == "adam":  # "auto" finds the same maximum
         del given["solver"]
-    if name == "PPCA" and given.get("scale"):
+    if given.get("scale") and True in estimator._scales:
         given["scale"] = True
-    if name == "CPCA" and given.get("gamma") == "auto" and isinstance(numbers, dict):  # chosen in another way now
+    if given.get("gamma") == "auto" and estimator._holds_out and isinstance(numbers, dict):  # chosen so since 0.2
         given["gamma"] = numbers.get("gamma_", "auto")
     return given
 

@@ -1,0 +1,98 @@
+"""What a fit found, in words and tables."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .._util.display import Display
+from .._util.table import Table
+from .._util.text import component_names, format_gamma, listed, plural
+from ..moments import raw_gamma
+from ._fit import Fit
+from ._kernel import KernelFit
+
+TOP_FEATURES = 8
+WORDS = {"foreground_variance": "case variance", "background_variance": "control variance"}
+
+
+def component_table(fit: Fit | KernelFit) -> Table:
+    """One row for each component: how much each group varies along it."""
+    columns: dict[str, Any] = {
+        "component": np.arange(1, fit.variances.foreground.size + 1),
+        "case variance": fit.variances.foreground,
+        "share of cases": fit.shares.foreground,
+    }
+    for name, variance, share in list(zip(fit.variances.names, fit.variances, fit.shares, strict=True))[1:]:
+        who = "control" if len(fit.variances) == 2 else name
+        columns |= {f"{who} variance": variance, f"share of {'controls' if who == 'control' else who}": share}
+    return Table(columns)
+
+
+def feature_table(fit: Fit) -> Table:
+    """Loadings and variances of every feature, strongest features first, in the float type of the foreground."""
+    units, dtype = fit.units, fit.units.foreground.dtype
+    loadings = fit.loadings.astype(dtype)
+    order = np.argsort(-np.sum(loadings**2, axis=1), kind="stable")
+    columns: dict[str, Any] = {"feature": np.array(units.foreground.labels, dtype=object)}
+    columns |= dict(zip(component_names(loadings.shape[1]), loadings.T, strict=True))
+    columns |= dict(units.map_named(lambda name, own: (f"{name}_variance", own.variance.astype(dtype, copy=False))))
+    ranked = {name: column[order] for name, column in columns.items()}
+    return Table(ranked | {"rank": np.arange(1, order.size + 1)})
+
+
+def top_features(fit: Fit) -> Table:
+    """The features with the largest loadings."""
+    table = feature_table(fit).first(TOP_FEATURES)
+    return Table({WORDS.get(name, name): column for name, column in table.items() if name != "rank"})
+
+
+def facts(fit: Fit, name: str, *, has_gamma: bool) -> dict[str, Any]:
+    """What a fit found, as values and tables, for programs; `name` is the class of the estimator."""
+    found: dict[str, Any] = {
+        "method": name.lower(),
+        "n_features": fit.units.foreground.mean.size,
+        "n_components": fit.n_shown,
+        "solver": str(fit.solver),
+        "objective": fit.objective,
+    }
+    if has_gamma:
+        found |= {"gamma": fit.gamma, "gamma_raw": raw_gamma(fit.units, fit.gamma)}
+        if fit.limit is not None:
+            found |= {"gamma_max": fit.limit, "gamma_max_is_bound": fit.limit_is_bound}
+    if fit.model is not None:
+        found["noise_variance"] = fit.model.sigma2
+    return found | {"components": component_table(fit), "top_features": top_features(fit)}
+
+
+def summary(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) -> Display:
+    """What a fit found.
+
+    Parameters
+    ----------
+    fit : Fit or KernelFit
+    name : str
+        The class of the estimator.
+    has_gamma : bool
+        Whether it has a gamma.
+    n_shared : int
+        Shared dimensions of CLVM.
+    """
+    line = f"{name} with {plural(fit.variances.foreground.size, 'component')}"
+    if isinstance(fit, KernelFit):
+        kernel = fit.kernel
+        width = f" of bandwidth {kernel.bandwidth:.4g}" if kernel.name in ("rbf", "poly") else ""
+        line += f", kernel {kernel.name!r}{width}, {plural(fit.coefficients.shape[0], 'landmark')}"
+        return Display(f"{line}, gamma = {format_gamma(fit.gamma)}", component_table(fit))
+    line += f" of {fit.units.foreground.mean.size} features"
+    if has_gamma:
+        line += f", gamma = {format_gamma(fit.gamma)}"
+        if fit.limit is not None and np.isfinite(fit.limit):
+            limit = format_gamma(fit.limit)
+            line += f" (limit at most {limit})" if fit.limit_is_bound else f" (no solution exists at or above {limit})"
+    if n_shared:
+        line += f", and {plural(n_shared, 'shared component')}"
+    if fit.covariates is not None:
+        line += f", without the effect of {listed(fit.covariates.names)}"
+    return Display(line, component_table(fit), "Features with the largest loadings:", top_features(fit))
