@@ -603,6 +603,22 @@ def test_with_holes_the_report_is_of_the_model_itself(seed, mean):
     np.testing.assert_allclose(found, model.explained_variance_, rtol=1e-2)
 
 
+def test_one_background_may_have_a_name(data, tmp_path, need):
+    need("jinja2")
+    pd = need("pandas")
+    X, Y = (pd.DataFrame(table).add_prefix("gene") for table in (data.foreground, data.background))
+    Y.index = [f"donor{i}" for i in range(len(Y))]
+    named, plain = (PCPCA(2).fit(X, background=given) for given in ({"healthy": Y}, Y))
+    found, wanted = (
+        report(model, X, background=given, output=tmp_path / "report.html")
+        for model, given in ((named, {"healthy": Y}), (plain, Y))
+    )
+    assert found["components"] == wanted["components"]
+    assert "donor99" in (tmp_path / "report.html").read_text(encoding="utf-8")
+    subject = examined(named, X, {"healthy": Y}, labels=ALIKE)
+    assert choose_points(subject)["names"]["background"][-1].startswith("donor")
+
+
 def test_a_background_without_any_variance(data):
     model = PCPCA(2, gamma=0).fit(data.foreground, background=np.ones((30, 12)))
     summary = summarize(model, data.foreground, background=np.ones((30, 12)))

@@ -37,12 +37,12 @@ def choose_points(subject: Subject) -> dict[str, Any]:
     values = None if subject.values is None else subject.values[chosen.foreground]
     latents = list(subject.drawn(chosen))[::-1]
     return {
-        "n_background": len(chosen["background"]),
+        "n_background": len(chosen.backgrounds[0]),
         "positions": pack(np.concatenate(latents, axis=1)),
         "loadings": pack(subject.loadings) | {"features": subject.path.feature_names},
         "groups": legend,
         "rows": to_base64(np.concatenate(list(chosen)[::-1]).astype(np.uint32)),
-        "names": {"foreground": names.foreground, "background": names["background"]},
+        "names": {"foreground": names.foreground, "background": names.backgrounds[0]},
         "labels": _labels(subject, chosen),
         "values": None if values is None else to_base64(values),
         "features": _features(subject.rows, chosen, subject.loadings),
@@ -114,7 +114,7 @@ def _legend(subject: Subject, chosen: Groups[npt.NDArray[np.intp]]) -> tuple[lis
         names, place = for_legend(labels)
     totals, drawn = (np.bincount(codes, minlength=len(names)).tolist() for codes in (place, place[rows]))
     controls = {"name": "controls", "colour": BACKGROUND_COLOUR, "symbol": "cross"}
-    entries = [controls | {"count": len(chosen["background"]), "rows": m, "on_scale": False}]
+    entries = [controls | {"count": len(chosen.backgrounds[0]), "rows": m, "on_scale": False}]
     for k, name in enumerate(names):
         colour, symbol = COLOURS[k % len(COLOURS)], SYMBOLS[k // len(COLOURS) % len(SYMBOLS)]
         if name == NO_LABEL:

@@ -13,6 +13,7 @@ import numpy.typing as npt
 from .._checks import check_count
 from .._util.arrays import Array, Rows
 from .._util.labels import as_classes, on_a_scale
+from ..backgrounds import named_backgrounds
 from ..estimators import answers
 from ..exceptions import GroupError
 from ..groups import Groups, Tables, refuse_devices, split_groups
@@ -89,7 +90,7 @@ class Subject:
         if self.classes is None and self.values is None:
             return {}
         own = _as_text(self.classes, self.values)
-        others = self.background_labels or [""] * self.rows["background"].shape[0]
+        others = self.background_labels or [""] * self.rows.backgrounds[0].shape[0]
         return {CLUSTERS if self.clustered else "label": self.rows.like([own, others])}
 
     @cached_property
@@ -137,10 +138,11 @@ def examine(
     tables = split_groups(X, None, background, None, name="report", needs_background=True, allow_missing=allow_missing)
     tables.with_one_background("report")
     refuse_devices(tables, "report")
-    given = Groups.of((row_names, X, "row_names"), (background_row_names, background, "background_row_names"))
+    [controls] = named_backgrounds(background).values()
+    given = Groups.of((row_names, X, "row_names"), (background_row_names, controls, "background_row_names"))
     names = tables.rows.map(lambda rows, names: _row_names(names[0], names[1], rows.shape[0], names[2]), given)
     classes, values = _labels(labels, tables.rows.foreground.shape[0], "foreground")
-    beside = None if background_labels is None else label_texts(background_labels, tables.rows["background"].shape[0])
+    beside = None if background_labels is None else label_texts(background_labels, tables.rows.backgrounds[0].shape[0])
     if beside is not None and labels is None:
         raise ValueError("background_labels= is given without labels=: pass the labels of the foreground rows, too.")
     if isinstance(model_or_path, ContrastPath):

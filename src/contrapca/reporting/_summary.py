@@ -158,7 +158,7 @@ def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict
             "foreground_variance": float(path.explained_variance[g, k]),
             "background_variance": float(path.background_variance[g, k]),
             "foreground_share": float(shares.foreground[g, k]),
-            "background_share": float(shares["background"][g, k]),
+            "background_share": float(shares.backgrounds[0][g, k]),
             "held_out_ratio": None if held_out is None else _finite(float(held_out.ratios[k])),
             "held_out_error": None if held_out is None else _finite(float(held_out.standard_errors[k])),
             "features": [
@@ -180,7 +180,7 @@ def _path(subject: Subject) -> dict[str, Any]:
         "gammas": path.gammas.tolist(),
         "start": subject.start,
         "foreground_share": shares.foreground.sum(axis=1).tolist(),
-        "background_share": shares["background"].sum(axis=1).tolist(),
+        "background_share": shares.backgrounds[0].sum(axis=1).tolist(),
         "axis_shares": _axis_shares(subject),
         "noise_variance": [_finite(value) for value in path.noise_variance],
         "representatives": path.representatives(4).tolist(),
