@@ -15,7 +15,7 @@ import scipy.stats
 def split_p_values(X, Y, splits, n_axes):
     """p-value of each axis (n_axes,) for given splits of dense tables (n, D) and (m, D)."""
     by_split = []
-    (x_chunks, y_chunks), (x_units, y_units) = splits.chunks, splits.units
+    (x_chunks, y_chunks), (x_units, y_units) = splits.chunks, splits.unit_of
     repeated = min(np.count_nonzero(units == u) for units in (x_units, y_units) for u in units) > 1
     for number, finds in enumerate(splits.finds):
         x_find, y_find = finds[x_chunks], finds[y_chunks]

@@ -32,12 +32,12 @@ def table_units(
 ) -> Groups[Indices]:
     """`unit_numbers` of the rows of tables; labels of rows that were left out, for their weight of 0, are dropped."""
     given = tables.rows.map(lambda rows, kept: int(rows.shape[0] if kept is None else kept.size), tables.kept)
-    units = unit_numbers(given, blocks, background_blocks, pairs, least=least, what=what)
+    unit_of = unit_numbers(given, blocks, background_blocks, pairs, least=least, what=what)
     if all(kept is None for kept in tables.kept):
-        return units
-    units = units.map(lambda own, kept: own if kept is None else own[kept], tables.kept)
-    _, numbers = np.unique(np.concatenate(list(units)), return_inverse=True)
-    return units.like(np.split(numbers, np.cumsum([own.size for own in units])[:-1]))
+        return unit_of
+    unit_of = unit_of.map(lambda own, kept: own if kept is None else own[kept], tables.kept)
+    _, numbers = np.unique(np.concatenate(list(unit_of)), return_inverse=True)
+    return unit_of.like(np.split(numbers, np.cumsum([own.size for own in unit_of])[:-1]))
 
 
 def unit_numbers(
@@ -88,10 +88,10 @@ def unit_numbers(
     given = counts.like([blocks, *by_background(background_blocks, counts.names[1:], f"background_{name}")])
     arguments = counts.like(arguments_of(counts.names, name))
     labels = given.map(check_labels, counts, arguments)
-    units = labels.map(lambda own: np.array([codes.setdefault(label, len(codes)) for label in own], dtype=np.intp))
+    unit_of = labels.map(lambda own: np.array([codes.setdefault(label, len(codes)) for label in own], dtype=np.intp))
     if name == "pairs":
         _check_partners(labels)
-    for argument, own in zip(arguments, units, strict=True):
+    for argument, own in zip(arguments, unit_of, strict=True):
         found = count_units(own)
         if found < least:
             raise GroupError(
@@ -99,8 +99,8 @@ def unit_numbers(
                 "the result says nothing about donors, animals or plates that were not measured."
             )
     if name == "blocks":
-        _warn_single_rows(labels, units)
-    return units
+        _warn_single_rows(labels, unit_of)
+    return unit_of
 
 
 def _check_partners(labels: Groups[list[Any]]) -> None:
@@ -135,20 +135,20 @@ def check_labels(labels: Any, n_rows: int, name: str) -> list[Any]:
     return found
 
 
-def count_units(units: Indices) -> int:
+def count_units(unit_of: Indices) -> int:
     """The number of different units among rows."""
-    return int(np.unique(units).size)
+    return int(np.unique(unit_of).size)
 
 
-def paired_units(units: Groups[Indices]) -> int:
+def paired_units(unit_of: Groups[Indices]) -> int:
     """The number of blocks with rows in both groups."""
-    assert units.background is not None
-    return int(np.intersect1d(units.foreground, units.background).size)
+    assert unit_of.background is not None
+    return int(np.intersect1d(unit_of.foreground, unit_of.background).size)
 
 
-def fewer_folds(units: Groups[Indices], n_folds: int) -> int:
+def fewer_folds(unit_of: Groups[Indices], n_folds: int) -> int:
     """`n_folds`, or fewer (with a warning) if the smaller group has fewer blocks: a block is never split."""
-    least = min(map(count_units, units))
+    least = min(map(count_units, unit_of))
     if least < 2:
         raise GroupError(
             "All rows of one group are in one block, so no rows can be held out: at least 2 blocks are needed."
@@ -158,27 +158,27 @@ def fewer_folds(units: Groups[Indices], n_folds: int) -> int:
     return min(least, n_folds)
 
 
-def resampled_weights(units: Groups[Indices], random: np.random.Generator) -> Groups[Array]:
+def resampled_weights(unit_of: Groups[Indices], random: np.random.Generator) -> Groups[Array]:
     """How often each row is drawn when units are resampled with replacement, shape (n,) for each group.
 
     Units with rows in one group and units with rows in both are resampled separately, so every resample has the same
     number of each.
     """
-    size = 1 + max(int(own.max()) for own in units)
+    size = 1 + max(int(own.max()) for own in unit_of)
     kinds = np.zeros(size, dtype=int)  # in which groups a unit has rows, one bit per group
-    for own in units:
+    for own in unit_of:
         kinds = 2 * kinds + (np.bincount(own, minlength=size) > 0)
     times = np.zeros(size)
     for kind in np.unique(kinds[kinds > 0])[::-1]:
         members = np.flatnonzero(kinds == kind)
         times[members] = np.bincount(random.integers(0, members.size, members.size), minlength=members.size)
-    return units.map(lambda own: times[own])
+    return unit_of.map(lambda own: times[own])
 
 
-def _warn_single_rows(labels: Groups[list[Any]], units: Groups[Indices]) -> None:
+def _warn_single_rows(labels: Groups[list[Any]], unit_of: Groups[Indices]) -> None:
     """Warn if every block is a single row but the labels look like replicates."""
     names = [str(label) for own in labels for label in own]
-    if all(count_units(own) == own.size for own in units) and (stems := looks_like_replicates(names)) is not None:
+    if all(count_units(own) == own.size for own in unit_of) and (stems := looks_like_replicates(names)) is not None:
         warn(
             f"Every row is its own block, but the labels look like replicates ({replicate_example(names, stems)}): "
             "pass only the part that replicates share."

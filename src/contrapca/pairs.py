@@ -82,11 +82,11 @@ def within_pairs(X: Any, *, background: Any, pairs: Any, background_pairs: Any) 
     )
 
 
-def _means(rows: Array, units: Indices) -> Array:
+def _means(rows: Array, unit_of: Indices) -> Array:
     """Mean of the rows of each unit, shape (units, D)."""
-    sums = np.zeros((int(units.max()) + 1, rows.shape[1]))
-    np.add.at(sums, units, rows)
-    return sums / np.bincount(units)[:, None]
+    sums = np.zeros((int(unit_of.max()) + 1, rows.shape[1]))
+    np.add.at(sums, unit_of, rows)
+    return sums / np.bincount(unit_of)[:, None]
 
 
 def _about(rows: Array, factors: Array, mean: Array) -> Array:

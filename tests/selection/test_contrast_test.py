@@ -313,7 +313,7 @@ def test_paired_blocks_fall_on_the_same_side():
     labels = np.arange(40) % 8
     splits = splits_of(40, 40, 9, 0, labels, labels[::-1])
     for finds in splits.finds:
-        own = [set(units[finds[chunks]]) for units, chunks in zip(splits.units, splits.chunks, strict=True)]
+        own = [set(units[finds[chunks]]) for units, chunks in zip(splits.unit_of, splits.chunks, strict=True)]
         assert own[0] == own[1]
         assert np.count_nonzero(finds) == 4
 

@@ -196,7 +196,7 @@ def _rest(total: Moments, parts: Sequence[Moments], fold: int) -> Moments:
 # ---------------------------------------------------------------------- which row is in which fold
 
 
-def assign_folds(units: Groups[Labels], n_folds: int, random: np.random.Generator) -> Groups[Labels]:
+def assign_folds(unit_of: Groups[Labels], n_folds: int, random: np.random.Generator) -> Groups[Labels]:
     """Fold of each row of each group; units stay together.
 
     Rows of one unit (donor, animal, plate) are not independent, so they share a fold; a unit that has rows in several
@@ -205,7 +205,7 @@ def assign_folds(units: Groups[Labels], n_folds: int, random: np.random.Generato
 
     Parameters
     ----------
-    units : Groups of ndarray of int of shape (n_k,)
+    unit_of : Groups of ndarray of int of shape (n_k,)
         The independent unit of each row, numbered from 0 over all groups: rows themselves, or their blocks.
     n_folds : int
         Folds wanted, at least 2. There are fewer where a group has fewer units, or where units that lie in several
@@ -217,13 +217,13 @@ def assign_folds(units: Groups[Labels], n_folds: int, random: np.random.Generato
     Groups of ndarray of int of shape (n_k,)
         Numbered from 0; each fold has rows of every group.
     """
-    count = 1 + max(int(own.max()) for own in units)
+    count = 1 + max(int(own.max()) for own in unit_of)
     # Rows of each unit in each group, as shares of the group.
-    shares = np.stack([np.bincount(own, minlength=count) / len(own) for own in units], axis=1)
+    shares = np.stack([np.bincount(own, minlength=count) / len(own) for own in unit_of], axis=1)
     fewest = int((shares > 0).sum(axis=0).min())
     for folds in range(min(n_folds, fewest), 1, -1):
         of_unit = _spread(shares, folds, random)
-        found = units.map(lambda own, of_unit=of_unit: of_unit[own])  # type: ignore[misc]
+        found = unit_of.map(lambda own, of_unit=of_unit: of_unit[own])  # type: ignore[misc]
         if all(np.unique(own).size == folds for own in found):
             return found
     raise GroupError("The rows cannot be put into two parts that both have rows, or blocks, of every group.")

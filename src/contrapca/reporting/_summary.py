@@ -100,10 +100,10 @@ def _on_unseen_rows(subject: Subject, blocks: tuple[Any, Any]) -> HeldOutContras
     """Ratios of variances on held-out rows; None if these tables do not allow it."""
     if subject.tables.incomplete or min(rows.shape[0] for rows in subject.rows) < MIN_ROWS:
         return None
-    units = table_units(subject.tables, *blocks, least=2, what="holding rows out")
+    unit_of = table_units(subject.tables, *blocks, least=2, what="holding rows out")
     try:
         model = subject.path.model(subject.path.gammas[subject.start])
-        return held_out_of(prepared(model), subject.tables, units)
+        return held_out_of(prepared(model), subject.tables, unit_of)
     except (InfeasibleGammaError, RankError):  # gamma or n_components is too large for fewer rows
         return None
 

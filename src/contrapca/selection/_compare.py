@@ -240,9 +240,9 @@ def compare(
     counts = tables.rows.map(lambda rows: rows.shape[0])
     classes = _checked_labels(labels, counts.foreground)
     together = (blocks, background_blocks, (pairs, background_pairs))
-    units = unit_numbers(counts, *together, least=2, what="holding rows out")
+    unit_of = unit_numbers(counts, *together, least=2, what="holding rows out")
     design = design_of(tables, X, background, covariates, background_covariates)
-    folds, halves = (folds_of(tables, units, number, random_state, design=design) for number in (5, 2))
+    folds, halves = (folds_of(tables, unit_of, number, random_state, design=design) for number in (5, 2))
     whole, candidates = merged(folds, tables, design), _candidates(k, tables.n_features)
     cases = whole.rows.foreground if design is not None and isinstance(whole, Tables) else tables.rows.foreground
     entries = []

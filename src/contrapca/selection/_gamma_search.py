@@ -206,10 +206,10 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"{min(counts)} rows in one group are too few for {self.n_folds} folds of at least 2: lower n_folds."
             )
         random = generator(self.random_state)
-        units = table_units(tables, *together, least=2, what="holding rows out")
+        unit_of = table_units(tables, *together, least=2, what="holding rows out")
         if by_rows:
             return counts.map(lambda count: _random_parts(count, self.n_folds, random))
-        return assign_folds(units, fewer_folds(units, self.n_folds), random)
+        return assign_folds(unit_of, fewer_folds(unit_of, self.n_folds), random)
 
     def _contrast(
         self, tables: Tables, folds: Groups[Indices] | None, data: Complete, estimator: WithStrength, gammas: Array

@@ -150,15 +150,15 @@ def held_out_contrast(
         model._with_strength(clone(model).fit(X, background=background, **given, **beside)._state.strength)
     tables = complete_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
     together = (blocks, background_blocks, (pairs, background_pairs))
-    units = table_units(tables, *together, least=2, what="holding rows out")
+    unit_of = table_units(tables, *together, least=2, what="holding rows out")
     design = design_of(tables, X, background, covariates, background_covariates)
-    return held_out_of(model, tables, units, design, n_folds, random_state)
+    return held_out_of(model, tables, unit_of, design, n_folds, random_state)
 
 
 def held_out_of(
     model: Any,
     tables: Tables,
-    units: Groups[Any],
+    unit_of: Groups[Any],
     design: Design | None = None,
     n_folds: int = 5,
     random_state: Any = 0,
@@ -167,7 +167,7 @@ def held_out_of(
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
     rotates = model._rotates and not model.scale
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
-    folds = folds_of(tables, units, n_folds, random_state, unscaled, design)
+    folds = folds_of(tables, unit_of, n_folds, random_state, unscaled, design)
     data = model._trained(merged(folds, tables, design))
     gamma = model._gamma_in_folds(folds, data)
     found = model._held_out(folds, data, gamma)
@@ -191,7 +191,7 @@ def complete_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
 
 def folds_of(
     tables: Tables,
-    units: Groups[Any],
+    unit_of: Groups[Any],
     n_folds: int,
     random_state: Any = 0,
     unscaled: int | None = None,
@@ -199,7 +199,7 @@ def folds_of(
 ) -> list[Fold]:
     """The folds of some tables, given the independent unit of each row; `unscaled` as for `make_folds`."""
     check_count(n_folds, "n_folds", least=2)
-    fold_of = assign_folds(units, fewer_folds(units, n_folds), generator(random_state))
+    fold_of = assign_folds(unit_of, fewer_folds(unit_of, n_folds), generator(random_state))
     if design is None:
         return make_folds(tables, fold_of, unscaled=unscaled)
     count = 1 + max(int(own.max()) for own in fold_of)

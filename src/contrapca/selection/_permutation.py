@@ -46,7 +46,7 @@ class PermutationOutcome:
 
 def permutation_test(
     tables: Tables,
-    units: Groups[Indices] | None,
+    unit_of: Groups[Indices] | None,
     scale: str | None,
     *,
     max_components: int,
@@ -59,17 +59,17 @@ def permutation_test(
 
     The statistic is the largest eigenvalue of cov_X - cov_Y of rows whitened by the covariance of all rows, in the
     space orthogonal to the directions found before. Without blocks, the labels of Helmert contrasts are permuted, which
-    do not depend on the means and, for Gaussian rows, are exchangeable. With blocks (`units`), the labels of whole
+    do not depend on the means and, for Gaussian rows, are exchangeable. With blocks (`unit_of`), the labels of whole
     blocks are permuted and the permuted groups are centred again, like the given ones.
     """
     groups, basis = _coordinates(tables, scale)
-    if units is None:
+    if unit_of is None:
         groups = groups.map(helmert_contrasts)
         blocks = np.arange(sum(map(len, groups)))
     else:
-        _refuse_pairs(units)
-        blocks = np.concatenate(list(units))
-    recentred = units is not None
+        _refuse_pairs(unit_of)
+        blocks = np.concatenate(list(unit_of))
+    recentred = unit_of is not None
     in_foreground = np.zeros(blocks.max() + 1, dtype=bool)
     in_foreground[blocks[: len(groups.foreground)]] = True
     rows = np.vstack(list(groups))
@@ -99,8 +99,8 @@ def permutation_test(
     return PermutationOutcome(np.array(p_values), np.array(excess), found)
 
 
-def _refuse_pairs(units: Groups[Indices]) -> None:
-    both = paired_units(units)
+def _refuse_pairs(unit_of: Groups[Indices]) -> None:
+    both = paired_units(unit_of)
     if both:
         raise GroupError(
             f"{both} of the blocks have rows in both groups, but method='permutation' moves whole blocks between "

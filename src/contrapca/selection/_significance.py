@@ -270,13 +270,13 @@ def significance_of(
         raise ValueError("The tables have 1 feature: the test needs at least 2.")
     counts = tables.rows.map(lambda rows: int(rows.shape[0]))
     least = MIN_UNITS if method == "split" else 2
-    units = unit_numbers(counts, *(blocks or (None, None)), least=least, what="the test")
+    unit_of = unit_numbers(counts, *(blocks or (None, None)), least=least, what="the test")
     by_pairs = blocks is not None and any(own is not None for own in blocks[2])
     rng = generator(random_state)
     if method == "permutation":
         found = permutation_test(
             tables,
-            None if blocks is None else units,
+            None if blocks is None else unit_of,
             scale,
             max_components=max_components,
             level=level,
@@ -287,11 +287,11 @@ def significance_of(
         p_values, statistics, noise_ratio, directions = found.p_values, found.excess[None], np.nan, found.directions
         n_found, ratios, needed = len(directions), np.full(p_values.size, np.nan), np.nan
     else:
-        n_axes = min(max_components, most_axes(units, tables.n_features))
-        p_values, statistics, ratios, noise_ratio = _split_test(tables, units, scale, n_axes, n_splits, rng, progress)
+        n_axes = min(max_components, most_axes(unit_of, tables.n_features))
+        p_values, statistics, ratios, noise_ratio = _split_test(tables, unit_of, scale, n_axes, n_splits, rng, progress)
         n_found, directions = int(np.count_nonzero(p_values <= level)), None
-        needed = np.nan if blocks is None else _block_ratio(units, level)
-    words = _in_words(units, blocks is not None, by_pairs)
+        needed = np.nan if blocks is None else _block_ratio(unit_of, level)
+    words = _in_words(unit_of, blocks is not None, by_pairs)
     return ContrastTest(n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions)
 
 
@@ -306,26 +306,26 @@ def _check_level(level: float, method: str, n_permutations: int) -> None:
         )
 
 
-def _block_ratio(units: Groups[Indices], level: float) -> float:
+def _block_ratio(unit_of: Groups[Indices], level: float) -> float:
     """The ratio of variances between blocks that an F test of the testing halves finds half of the time (F38)."""
-    if paired_units(units):
+    if paired_units(unit_of):
         return np.nan
-    n, m = units.map(lambda own: (count_units(own) + 1) // 2 - 1)
+    n, m = unit_of.map(lambda own: (count_units(own) + 1) // 2 - 1)
     return float(scipy.special.fdtri(n, m, 1 - level) / scipy.special.fdtri(n, m, 0.5))
 
 
-def _in_words(units: Groups[Indices], by_blocks: bool, by_pairs: bool) -> str:
+def _in_words(unit_of: Groups[Indices], by_blocks: bool, by_pairs: bool) -> str:
     """What was split: "60 + 50 rows", "20 pairs", or blocks and how many of them are in both groups."""
     if by_pairs:
-        return f"{count_units(units.foreground)} pairs"
-    numbers = " + ".join(str(count_units(own)) for own in units)
-    paired = paired_units(units)
+        return f"{count_units(unit_of.foreground)} pairs"
+    numbers = " + ".join(str(count_units(own)) for own in unit_of)
+    paired = paired_units(unit_of)
     return f"{numbers} {'blocks' if by_blocks else 'rows'}" + (f", {paired} of them in both groups" if paired else "")
 
 
 def _split_test(
     tables: Tables,
-    units: Groups[Indices],
+    unit_of: Groups[Indices],
     scale: str | None,
     n_axes: int,
     n_splits: int,
@@ -333,7 +333,7 @@ def _split_test(
     progress: bool,
 ) -> tuple[Array, Array, Array, float]:
     """p-values (n_axes,), statistics (n_splits, n_axes), ratios of variances (n_axes,) and the noise ratio."""
-    splits = draw_splits(units, n_splits, rng)
+    splits = draw_splits(unit_of, n_splits, rng)
     divisors = tables.means.map(np.ones_like)
     if scale:
         divisors = collect(tables, 0, scale, "lanczos").units.map(lambda units: units.scale)
@@ -350,7 +350,7 @@ def _split_test(
     directions = [axes if basis is None else basis @ axes for axes, _ in found]
     statistics, p_values, log_ratios = np.empty((3, n_splits, n_axes))
     # Coordinates of all rows along the axes of as many splits at a time as fit into memory.
-    together = max(1, BLOCK_NUMBERS // (max(map(len, units)) * n_axes))
+    together = max(1, BLOCK_NUMBERS // (max(map(len, unit_of)) * n_axes))
     for start in range(0, n_splits, together):
         batch = range(start, min(start + together, n_splits))
         stacked = np.hstack(directions[start : batch.stop])
@@ -362,7 +362,7 @@ def _split_test(
             x, y = tested.map(lambda Z: np.log(np.maximum(Z.var(axis=0), TINY)))
             log_ratios[split] = x - y
             statistics[split], p_values[split] = compare_spread(
-                tested, units.map(lambda unit, test: unit[test], tests), within=splits.within[split]
+                tested, unit_of.map(lambda unit, test: unit[test], tests), within=splits.within[split]
             )
     combined = cauchy_combination(np.maximum.accumulate(p_values, axis=1))
     noise_ratio = float(np.exp(np.mean([log_ratio for _, log_ratio in found])))

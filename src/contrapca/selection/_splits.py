@@ -24,7 +24,7 @@ class Splits:
 
     Attributes
     ----------
-    units : Groups of ndarray of shape (n,), (m,)
+    unit_of : Groups of ndarray of shape (n,), (m,)
         The unit of each row. A unit with rows in both groups is a paired block.
     chunks : Groups of ndarray of shape (n,), (m,)
         The chunk of each row: units that are always in the same half.
@@ -34,20 +34,20 @@ class Splits:
         Whether each split compares what varies within blocks: every other one, if no block is a single row (F38).
     """
 
-    units: Groups[Indices]
+    unit_of: Groups[Indices]
     chunks: Groups[Indices]
     finds: Flags
     within: Flags
 
 
-def draw_splits(units: Groups[Indices], n_splits: int, rng: np.random.Generator) -> Splits:
+def draw_splits(unit_of: Groups[Indices], n_splits: int, rng: np.random.Generator) -> Splits:
     """Random halves of the units.
 
     Paired blocks, foreground-only units and background-only units are split separately, so both halves contain each
     kind.
     """
-    n_units = 1 + max(int(own.max()) for own in units)
-    sizes = units.map(lambda own: np.bincount(own, minlength=n_units))
+    n_units = 1 + max(int(own.max()) for own in unit_of)
+    sizes = unit_of.map(lambda own: np.bincount(own, minlength=n_units))
     in_x, in_y = sizes.map(lambda size: size > 0)
     unit_chunks, finds = np.empty(n_units, dtype=np.intp), []
     first = 0
@@ -60,10 +60,10 @@ def draw_splits(units: Groups[Indices], n_splits: int, rng: np.random.Generator)
         first += count
     repeated = all(size[size > 0].min() > 1 for size in sizes)
     within = (np.arange(n_splits) % 2 == 1) & repeated
-    return Splits(units, units.map(lambda own: unit_chunks[own]), np.hstack(finds), within)
+    return Splits(unit_of, unit_of.map(lambda own: unit_chunks[own]), np.hstack(finds), within)
 
 
-def most_axes(units: Groups[Indices], n_features: int) -> int:
+def most_axes(unit_of: Groups[Indices], n_features: int) -> int:
     """The maximum number of axes to test: half the units of the smaller group find them, and there are fewer than
     features."""
-    return max(1, min(min(map(count_units, units)) // 4, n_features - 1))
+    return max(1, min(min(map(count_units, unit_of)) // 4, n_features - 1))

@@ -22,7 +22,9 @@ SMALLEST_P = 1e-300  # keeps scores finite
 NO_SKEWNESS = 1e-3  # below this, Pearson III is the normal distribution
 
 
-def compare_spread(coordinates: Groups[Array], units: Groups[Indices], *, within: bool = False) -> tuple[Array, Array]:
+def compare_spread(
+    coordinates: Groups[Array], unit_of: Groups[Indices], *, within: bool = False
+) -> tuple[Array, Array]:
     """Statistic and p-value of each axis on the test half of one split.
 
     Deviations are from the mean of the unit (`within` blocks of two rows or more), or from the median of the group.
@@ -31,14 +33,14 @@ def compare_spread(coordinates: Groups[Array], units: Groups[Indices], *, within
     ----------
     coordinates : Groups of ndarray of shape (n_t, k), (m_t, k)
         Coordinates of the test rows along the axes.
-    units : Groups of ndarray of shape (n_t,), (m_t,)
+    unit_of : Groups of ndarray of shape (n_t,), (m_t,)
 
     Returns
     -------
     statistics, p_values : ndarray of shape (k,)
     """
-    labels, numbers = np.unique(np.concatenate(list(units)), return_inverse=True)
-    codes = units.like(np.split(numbers, [len(units.foreground)]))
+    labels, numbers = np.unique(np.concatenate(list(unit_of)), return_inverse=True)
+    codes = unit_of.like(np.split(numbers, [len(unit_of.foreground)]))
     if within:
         coordinates = coordinates.map(lambda x, own: _about_unit_means(x, own, labels.size), codes)
     remainders = _without_earlier_axes(coordinates)

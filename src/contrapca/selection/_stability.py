@@ -152,13 +152,13 @@ def stability_selection(
     model = clone(estimator).fit(X, background=background, **given)
     fixed = clone(model)._with_strength(model._state.strength)
     tables = complete_tables(X, background, "stability_selection", gamma=fixed.gamma, **given)
-    units = table_units(tables, blocks, background_blocks, least=2, what="splitting rows")
+    unit_of = table_units(tables, blocks, background_blocks, least=2, what="splitting rows")
     random, all_rows = generator(random_state), model._state
     found: list[Array] = []
     with Progress("stability selection", n_splits, progress) as bar, unwarned():
         for split in range(n_splits):
             bar.update(split, "splits")
-            for half in make_folds(tables, assign_folds(units, 2, random)):
+            for half in make_folds(tables, assign_folds(unit_of, 2, random)):
                 found.append(_matched(_components(fixed, fixed._trained(half.training)), all_rows.components))
     chosen = np.array(found)
     in_any = chosen.any(axis=2)

@@ -109,11 +109,11 @@ def bootstrap(
     """
     check_count(n, "n_resamples", least=2)
     random = generator(random_state)
-    units = table_units(tables, blocks, background_blocks, pairs, least=2, what="the bootstrap")
+    unit_of = table_units(tables, blocks, background_blocks, pairs, least=2, what="the bootstrap")
 
     def draw() -> Weights:
         """How often each row counts in a resample: as often as it is drawn, times its weight."""
-        drawn = resampled_weights(units, random)
+        drawn = resampled_weights(unit_of, random)
         return drawn.map(lambda times, own: times if own is None else times * own, tables.weights)
 
     refits = _incomplete_refits(tables, fit) if tables.incomplete else _complete_refits(tables, fit, method)
