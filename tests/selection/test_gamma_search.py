@@ -103,6 +103,16 @@ def test_blocks_are_held_out_together():
         stacked.fit(np.vstack([X, Y]), np.repeat([0, 1], 400), blocks=animals)
 
 
+@pytest.mark.parametrize("criterion", ["contrast", "likelihood"])
+def test_a_gradient_solver_is_not_needed_where_rows_are_held_out(criterion):
+    """They are complete: it would find the same. It ended in a bare AssertionError."""
+    found, wanted = (
+        GammaSearch(PCPCA(2, solver=solver), criterion=criterion, random_state=0).fit(X, background=Y)
+        for solver in ("lbfgs", "auto")
+    )
+    np.testing.assert_array_equal(found.scores_, wanted.scores_)
+
+
 def test_stacked_rows():
     rows, group = np.vstack([X, Y]), np.repeat(["case", "control"], 200)
     stacked = GammaSearch(PCPCA(2, background_label="control"), criterion="silhouette").fit(rows, group, labels=LABELS)

@@ -27,6 +27,7 @@ from ..moments import Complete, DenseScatter, assign_folds, contrast, make_folds
 from ..objectives import relative_log_likelihood
 from ..paths import ContrastPath, check_estimator, path_of_data
 from ..solvers import Spectrum, solve_path
+from ._held_out import prepared
 from ._silhouette import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
 
 CRITERIA = ("contrast", "likelihood", "silhouette")
@@ -127,7 +128,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_estimator(self.estimator, "GammaSearch")
         check_option(self.criterion, "criterion", CRITERIA)
         check_count(self.n_folds, "n_folds", least=2)
-        estimator = clone(self.estimator)
+        estimator = prepared(self.estimator) if self.criterion in HELD_OUT else clone(self.estimator)
         method = estimator._method
         if self.criterion == "likelihood" and not method.has_likelihood:
             name = type(estimator).__name__
