@@ -26,6 +26,7 @@ from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, raw_gamma, read
 from ..rows import Blocked, opened
 from ..saving import REGISTRY, fit_from_saved, saved_fit, saved_model
+from ..uncertainty import bootstrap, posterior
 from . import _folds, _streaming, _tables
 
 EXACT = ("objective_history_", "init_objectives_")  # in float64, whatever the rows are
@@ -368,8 +369,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # ------------------------------------------------------------------ the tables of the fit, again
 
     _fitted_groups, _fitted_data = _tables.fitted_groups, _tables.fitted_data
-    bootstrap = available_if(lambda self: self._resampled)(_tables.bootstrap)
-    posterior = available_if(lambda self: self._sampled)(_tables.posterior)
+    bootstrap = available_if(lambda self: self._resampled)(bootstrap)
+    posterior = available_if(lambda self: self._sampled)(posterior)
 
     # ------------------------------------------------------------------ rows held out
 

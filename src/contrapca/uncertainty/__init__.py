@@ -5,7 +5,7 @@ from ._bootstrap import bootstrap
 from ._calibration import calibrate_power
 from ._diagnostics import MIN_DRAWS
 from ._draws import MAX_R_HAT, MIN_ESS, ContrastPosterior
-from ._gibbs import sample_posterior
+from ._gibbs import posterior
 from ._intervals import corrected_log_interval, normal_interval
 from ._nuts import sample_nuts
 from ._target import GibbsTarget
