@@ -16,7 +16,7 @@ from .._checks import SCALES, check_n_components, check_option
 from .._util.archive import write_archive
 from .._util.arrays import Array
 from .._util.devices import on_device, put
-from .._util.display import Display
+from .._util.display import Display, showing_summary
 from .._util.suggest import suggesting
 from .._util.table import Table
 from ..covariates import design_of, without_covariates
@@ -33,23 +33,7 @@ EXACT = ("objective_history_", "init_objectives_")  # in float64, whatever the r
 linear = available_if(lambda self: self._linear)
 
 
-def html_inner(self: Any) -> str:
-    """`_repr_html_inner` of an estimator that says what it found; its plain repr stays scikit-learn's."""
-    return str(BaseEstimator._repr_html_inner(self)) + _summary_html(self)
-
-
-def mimebundle(self: Any, **options: Any) -> dict[str, str]:
-    """`_repr_mimebundle_` of an estimator that says what it found."""
-    bundle: dict[str, str] = BaseEstimator._repr_mimebundle_(self, **options)
-    if "text/html" in bundle:
-        bundle["text/html"] += _summary_html(self)
-    return bundle
-
-
-def _summary_html(model: Any) -> str:
-    return model.summary()._repr_html_() if model.__sklearn_is_fitted__() else ""
-
-
+@showing_summary
 @suggesting
 class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not public. All fitted attributes come from the fit in `_state`."""
@@ -88,8 +72,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Set the arguments of a constructor, its `locals()`, as attributes: scikit-learn reads them by these names."""
         del given["self"]
         self.__dict__.update(given)
-
-    _repr_html_inner, _repr_mimebundle_ = html_inner, mimebundle
 
     # ------------------------------------------------------------------ fit
 

@@ -12,13 +12,13 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import check_count, check_option, generator
 from .._util.arrays import Array
-from .._util.display import Display
+from .._util.display import Display, showing_summary
 from .._util.suggest import suggesting
 from .._util.table import Table
 from .._util.text import format_gamma
 from ..backgrounds import label_groups
 from ..blocks import Indices, Together, fewer_folds, table_units
-from ..estimators import WithStrength, html_inner, mimebundle
+from ..estimators import WithStrength
 from ..exceptions import GroupError
 from ..fitting import HeldOut, held_out, one_error_rule, path_directions, resolved
 from ..groups import Groups, Tables, split_groups
@@ -34,6 +34,7 @@ CRITERIA = ("contrast", "likelihood", "silhouette")
 HELD_OUT = ("contrast", "likelihood")  # criteria that hold rows out
 
 
+@showing_summary
 @suggesting
 class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Choose gamma for ContraPCA, PCPCA or CPCA, or the ridge for RatioPCA, by a criterion.
@@ -75,8 +76,6 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     >>> search.best_gamma_ > 0.9, search.best_score_ > 1.5
     (True, True)
     """
-
-    _repr_html_inner, _repr_mimebundle_ = html_inner, mimebundle
 
     def __init__(
         self,
