@@ -489,6 +489,8 @@ def test_bad_tables(tmp_path):
         model.transform(tmp_path / "rows.npy")
     with pytest.raises(ValueError, match="center='controls'"):
         model.transform(NEW, center="controls")
+    with pytest.raises(GroupError, match="KernelCPCA takes no covariates"):
+        model.transform(NEW, covariates=NEW[:, :1])
     with pytest.raises(GroupError, match="with regress_out first"):
         held_out_contrast(model, X, background=Y, covariates=X[:, :1], background_covariates=Y[:, :1])
     with pytest.raises(TypeError, match="contrast_path takes ContraPCA"):

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._checks import SCALES, check_n_components, check_option
 from .._util.archive import write_archive
-from .._util.arrays import Array
+from .._util.arrays import Array, Rows
 from .._util.devices import on_device, put
 from .._util.display import Display, showing_summary
 from .._util.suggest import suggesting
@@ -244,8 +244,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ rows to latents and back
 
-    _rows, _checked_rows, _adjusted = _tables.rows, _tables.checked_rows, _tables.adjusted
-    _along_components = _tables.along_components
+    _rows, _checked_rows = _tables.rows, _tables.checked_rows
+
+    def _along_components(self, rows: Rows) -> Array:
+        return self._state.along_components(rows)
 
     def transform(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Latent coordinates of each row.
@@ -306,7 +308,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def _n_features_out(self) -> int:
-        return int(self._state.variances.foreground.size)
+        return int(self._state.n_shown)
 
     @property
     def objective_(self) -> float:
@@ -326,13 +328,16 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Display
             Printed as text, shown as HTML in a notebook.
         """
-        fit = self._state
-        n_shared = self.shared_loadings_.shape[1] if hasattr(self, "shared_loadings_") else 0  # of CLVM
-        return summary(fit, type(self).__name__, has_gamma=self._has_gamma, n_shared=n_shared)
+        return summary(self._state, type(self).__name__, has_gamma=self._has_gamma, n_shared=self._n_shared)
 
     def _facts(self) -> dict[str, Any]:
         """The same as values and tables, for programs."""
-        return facts(self._state, type(self).__name__, has_gamma=self._has_gamma)
+        return facts(self._state, type(self).__name__, has_gamma=self._has_gamma, n_shared=self._n_shared)
+
+    @property
+    def _n_shared(self) -> int:
+        """Shared dimensions of CLVM."""
+        return self.shared_loadings_.shape[1] if hasattr(self, "shared_loadings_") else 0
 
     @linear  # type: ignore[untyped-decorator]
     @suggesting

@@ -102,11 +102,6 @@ class CLVM(Likelihood):
 
         return of_training
 
-    def _facts(self) -> dict[str, Any]:
-        D, d = self.loadings_.shape
-        facts = {"method": "clvm", "n_features": D, "n_shared": self.shared_loadings_.shape[1], "n_components": d}
-        return facts | {"noise_variance": self.noise_variance_}
-
     def _attributes(self, fit: Fit) -> dict[str, Any]:
         if (model := fit.background_model) is None:  # in a file
             raise ValueError("its background_model is missing")

@@ -9,12 +9,10 @@ from sklearn.base import clone
 from sklearn.utils.validation import validate_data
 
 from .._checks import check_gamma, check_n_components
-from .._util.arrays import Array, Rows
+from .._util.arrays import Array
 from ..fitting import (
     KernelFit,
     KernelSettings,
-    check_in_memory,
-    component_table,
     fit_kernel,
     kernel_tables,
     map_of,
@@ -175,35 +173,3 @@ class KernelCPCA(Decomposition):
         tags = super().__sklearn_tags__()
         tags.input_tags.pairwise = self.kernel == "precomputed"
         return tags
-
-    def transform(self, X: Any, *, center: str = "foreground") -> Array:  # type: ignore[override]
-        """Latent coordinates of each row.
-
-        Parameters
-        ----------
-        X : array-like or sparse matrix of shape (n, D)
-            For kernel="precomputed", kernel values of new rows (n, rows of the fit).
-        center : {"foreground", "background"} or the name of one of several backgrounds
-            The group whose mean (and scale) counts: "foreground" for foreground and new rows.
-
-        Returns
-        -------
-        Z : ndarray of shape (n, d), in the float type of `X`
-        """
-        fit = self._state
-        check_in_memory(X, type(self).__name__)
-        rows, _ = self._checked_rows(X)
-        return fit.latents(rows, center).astype(rows.dtype, copy=False)
-
-    def _rows(self, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
-        refuse_covariates(covariates)
-        return self._checked_rows(X)
-
-    def _along_components(self, rows: Rows) -> Array:
-        return self._state.latents(rows, "foreground")
-
-    def _facts(self) -> dict[str, Any]:
-        fit = self._state
-        facts = {"method": "kernelcpca", "n_features": self.n_features_in_, "n_components": fit.eigenvalues.size}
-        facts |= {"kernel": fit.kernel.name, "bandwidth": fit.kernel.bandwidth, "n_landmarks": self.n_landmarks_}
-        return facts | {"gamma": fit.gamma, "components": component_table(fit)}

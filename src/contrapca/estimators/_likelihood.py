@@ -10,7 +10,7 @@ import numpy as np
 from .._checks import check_count, check_n_components, check_option, check_positive, generator
 from .._util.arrays import Array, is_sparse
 from .._util.devices import namespace, on_device, put
-from ..fitting import Settings, by_block, filled, latent_covariances, latent_means, log_density, of_foreground
+from ..fitting import Settings, adjusted, by_block, filled, latent_covariances, latent_means, log_density, of_foreground
 from ..groups import Tables, like_table
 from ..moments import SPECTRAL, Complete, Incomplete, check_solver_of, collect, collect_incomplete
 from ..rows import Blocked
@@ -178,7 +178,7 @@ class Likelihood(Decomposition):
         if is_sparse(rows):
             raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
         known, units, xp = self._state.covariates, self._state.units.foreground, namespace(rows)
-        fill = partial(filled, self.model_, given=self._adjusted(X, rows, covariates), units=units)
+        fill = partial(filled, self.model_, given=adjusted(self._state, X, rows, covariates), units=units)
         effect = 0.0 if known is None else known.effect(known.design(covariates, X, rows.shape[0]))
         if n_draws is not None:
             check_count(n_draws, "n_draws")

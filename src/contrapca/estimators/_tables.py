@@ -11,9 +11,9 @@ import numpy as np
 from sklearn import get_config
 from sklearn.utils.validation import validate_data
 
-from .._util.arrays import Array, Rows
-from .._util.devices import host, on_device, place_of
-from ..fitting import check_covariates, check_same_data, tables_again
+from .._util.arrays import Rows
+from .._util.devices import on_device, place_of
+from ..fitting import adjusted, check_same_data, tables_again
 from ..groups import Tables, canonical, check_device_table, column_means, distinct, refuse_moments, without_mask
 from ..moments import Complete, Incomplete, Moments, collect
 from ..rows import Blocked, is_kept, opened
@@ -22,14 +22,7 @@ from ..rows import Blocked, is_kept, opened
 def rows(self: Any, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
     """Check new rows, adjust them for their covariates; return them and whether values are missing."""
     found, missing = self._checked_rows(X)
-    return self._adjusted(X, found, covariates), missing
-
-
-def adjusted(self: Any, X: Any, rows: Rows, covariates: Any) -> Rows:
-    """Checked rows of X without the effect of their covariates, if the fit had some."""
-    known = self._state.covariates
-    check_covariates(known, covariates)
-    return rows if known is None else known.adjusted(rows, known.design(covariates, X, rows.shape[0]))
+    return adjusted(self._state, X, found, covariates), missing
 
 
 def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
@@ -48,11 +41,6 @@ def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
         checks = {"skip_check_array": True} if is_kept(X) else checks
         rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
     return rows, bool(np.isnan(column_means(rows, allow_missing=allow_missing)).any())
-
-
-def along_components(self: Any, rows: Rows) -> Array:
-    """Complete rows along the components, unit vectors in model units, as are the variances along them."""
-    return host(self._state.units.foreground.project(rows, self._state.components))
 
 
 def check_place(self: Any, X: Any) -> None:

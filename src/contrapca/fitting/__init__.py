@@ -1,6 +1,6 @@
 """Fitting: from the data to everything an estimator reports."""
 
-from ._again import check_covariates, check_same_data, tables_again
+from ._again import check_same_data, tables_again
 from ._axes import (
     automatic_rank,
     dimensions_above_noise,
@@ -36,13 +36,13 @@ from ._incomplete import BACKTRACK, Start, attempt_fit, fit_incomplete, incomple
 from ._kernel import (
     KernelFit,
     KernelSettings,
-    check_in_memory,
     fit_kernel,
     kernel_tables,
     map_of,
     refuse_covariates,
 )
 from ._rows import (
+    adjusted,
     by_block,
     compared,
     decoded,
@@ -53,4 +53,4 @@ from ._rows import (
     of_foreground,
     shared_means,
 )
-from ._tables import component_table, facts, feature_table, summary
+from ._tables import facts, feature_table, summary

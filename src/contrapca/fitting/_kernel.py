@@ -147,6 +147,11 @@ class KernelFit:
     covariates: ClassVar[None] = None
 
     @property
+    def n_shown(self) -> int:
+        """k."""
+        return self.eigenvalues.size
+
+    @property
     def shares(self) -> Groups[Array]:
         """Fraction of each group's variance along each component, shape (k,)."""
         return self.variances.map(share_of, self.totals)
@@ -169,6 +174,10 @@ class KernelFit:
             return self.kernel(_dense(block, units, self.origin), self.landmarks) @ self.coefficients - offset
 
         return _by_block(rows, latents)
+
+    def along_components(self, rows: Rows) -> Array:
+        """The same about the foreground's mean."""
+        return self.latents(rows, "foreground")
 
 
 def _dense(rows: Rows, units: Units, origin: Array) -> Array:
@@ -199,7 +208,7 @@ def kernel_tables(
             "compute it from complete rows, or drop this row and column."
         ) from None
     for rows in tables.rows:
-        check_in_memory(rows, name)
+        check_in_memory(rows)
     return _kernel_values(tables, y, background_label) if settings.precomputed else (tables, None)
 
 
@@ -209,12 +218,12 @@ def refuse_covariates(*given: Any) -> None:
         raise GroupError("KernelCPCA takes no covariates: take them out of the tables with regress_out first.")
 
 
-def check_in_memory(X: Any, name: str) -> None:
+def check_in_memory(X: Any) -> None:
     """Raise for rows that are in a file, on a cluster or on a device."""
     if isinstance(opened(X), Blocked) or on_device(X):
         raise TypeError(
-            f"{name} needs rows in memory, as NumPy arrays: for example X[:] for a file, X.compute() for "
-            "dask, X.cpu().numpy() for torch."
+            "KernelCPCA needs rows in memory, as NumPy arrays: for example X[:] for a file, X.compute() for dask, "
+            "X.cpu().numpy() for torch."
         )
 
 

@@ -14,11 +14,15 @@ from ..exceptions import GroupError, RankError
 from ..gaussian import LatentGaussian
 from ..rows import Blocked, map_rows, opened
 from ..units import Units, group_of
+from ._again import check_covariates
 from ._fit import Fit
+from ._kernel import KernelFit, check_in_memory, refuse_covariates
 
 
-def by_block(fit: Fit, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
+def by_block(fit: Fit | KernelFit, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
     """A function of rows; of a dask array, a dask array whose blocks are not computed yet."""
+    if isinstance(fit, KernelFit):
+        check_in_memory(X)
     rows, D = opened(X), fit.units.foreground.mean.size
     if not isinstance(rows, Blocked) or not rows.remote:
         return function(X)
@@ -29,8 +33,19 @@ def by_block(fit: Fit, X: Any, function: Callable[[Any], Array], n_columns: int 
     return map_rows(X, function, n_columns)
 
 
-def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
+def adjusted(fit: Fit | KernelFit, X: Any, rows: Rows, covariates: Any) -> Rows:
+    """Checked rows of the table X without the effect of their covariates, if the fit had some."""
+    if isinstance(fit, KernelFit):
+        refuse_covariates(covariates)
+    check_covariates(fit.covariates, covariates)
+    known = fit.covariates
+    return rows if known is None else known.adjusted(rows, known.design(covariates, X, rows.shape[0]))
+
+
+def latent_means(fit: Fit | KernelFit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
     """Latents of rows of the group named by `center`, shape (n, k); `missing` says whether values are."""
+    if isinstance(fit, KernelFit):
+        return cast(fit.latents(rows, center), rows)
     units = group_of(fit.units, center)
     if not missing:
         return units.project(rows, fit.projection)

@@ -48,15 +48,18 @@ def top_features(fit: Fit) -> Table:
     return Table({WORDS.get(name, name): column for name, column in table.items() if name != "rank"})
 
 
-def facts(fit: Fit, name: str, *, has_gamma: bool) -> dict[str, Any]:
-    """What a fit found, as values and tables, for programs; `name` is the class of the estimator."""
-    found: dict[str, Any] = {
-        "method": name.lower(),
-        "n_features": fit.units.foreground.mean.size,
-        "n_components": fit.n_shown,
-        "solver": str(fit.solver),
-        "objective": fit.objective,
-    }
+def facts(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) -> dict[str, Any]:
+    """What a fit found, as values and tables, for programs; arguments as for `summary`."""
+    found: dict[str, Any] = {"method": name.lower(), "n_features": fit.units.foreground.mean.size}
+    found |= ({"n_shared": n_shared} if n_shared else {}) | {"n_components": fit.n_shown}
+    if isinstance(fit, KernelFit):
+        kernel, size = fit.kernel, fit.coefficients.shape[0]
+        found |= {"kernel": kernel.name, "bandwidth": kernel.bandwidth, "n_landmarks": size, "gamma": fit.gamma}
+        return found | {"components": component_table(fit)}
+    if n_shared:
+        assert fit.model is not None
+        return found | {"noise_variance": fit.model.sigma2}
+    found |= {"solver": str(fit.solver), "objective": fit.objective}
     if has_gamma:
         found |= {"gamma": fit.gamma, "gamma_raw": raw_gamma(fit.units, fit.gamma)}
         if fit.limit is not None:
@@ -79,7 +82,7 @@ def summary(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) 
     n_shared : int
         Shared dimensions of CLVM.
     """
-    line = f"{name} with {plural(fit.variances.foreground.size, 'component')}"
+    line = f"{name} with {plural(fit.n_shown, 'component')}"
     if isinstance(fit, KernelFit):
         kernel = fit.kernel
         width = f" of bandwidth {kernel.bandwidth:.4g}" if kernel.name in ("rbf", "poly") else ""
