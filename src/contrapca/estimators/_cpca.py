@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, ClassVar, Self, TypeVar
+from typing import Any, ClassVar, Self
 
 from sklearn.base import clone
 
@@ -16,13 +16,6 @@ from ..methods import CPCA_METHOD, Method
 from ..moments import Complete, Fold, Incomplete
 from ._base import Decomposition
 
-Estimator = TypeVar("Estimator", bound=Decomposition)
-
-
-def path_estimator(self: Estimator) -> Estimator:
-    """The estimator of the path through this fit, which settles once what all gammas share."""
-    return clone(self)  # type: ignore[no-any-return]
-
 
 class Contrastive(Decomposition):
     """Base of CPCA and PCPCA; not public."""
@@ -30,7 +23,10 @@ class Contrastive(Decomposition):
     _method: ClassVar[Method]
     _has_gamma = True
     gamma: float | str | dict[str, float]
-    _path_estimator = path_estimator
+
+    def _path_estimator(self) -> Self:
+        """The estimator of the path through this fit, which settles once what all gammas share."""
+        return clone(self)  # type: ignore[no-any-return]
 
     def _strength(self) -> float | None:
         return check_gamma(self.gamma)

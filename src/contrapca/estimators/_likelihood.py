@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Any
 
-import numpy as np
-
-from .._checks import check_count, check_n_components, check_option, check_positive, generator
-from .._util.arrays import Array, is_sparse
-from .._util.devices import namespace, on_device, put
-from ..fitting import Settings, adjusted, by_block, filled, latent_covariances, latent_means, log_density, of_foreground
-from ..groups import Tables, like_table
-from ..moments import SPECTRAL, Complete, Incomplete, check_solver_of, collect, collect_incomplete
-from ..rows import Blocked
+from .._checks import check_count, check_n_components, check_option, generator
+from .._util.arrays import Array
+from .._util.devices import namespace, put
+from ..fitting import Settings, by_block, imputed, latent_posterior, log_density, of_foreground
+from ..groups import Tables
+from ..moments import SPECTRAL, Complete, Incomplete, check_solver_for, collect, collect_incomplete
 from ._base import Decomposition
 
 
@@ -27,24 +23,12 @@ class Likelihood(Decomposition):
 
     def _settings(self) -> Settings:
         check_option(self.solver, "solver", ("auto", *SPECTRAL, "lbfgs"))
-        check_option(self.mean, "mean", ("observed", "gls"))
-        n_init = None if self.n_init == "auto" else check_count(self.n_init, "n_init")
-        check_count(self.max_iter, "max_iter")
-        check_positive(self.tol, "tol")
-        return Settings(self.mean, n_init, self.max_iter, self.tol, self.random_state, bool(self.progress))
+        return Settings.asked(self.mean, self.n_init, self.max_iter, self.tol, self.random_state, self.progress)
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         self._latents(tables.n_features)
         self._settings()
-        if self.solver == "lbfgs":
-            check_solver_of(tables.rows.foreground, self.solver)
-            if not all(isinstance(rows, np.ndarray) or on_device(rows) for rows in tables.rows):
-                raise ValueError(f"solver={self.solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
-        elif self.solver != "auto" and tables.incomplete:
-            raise ValueError(
-                f"solver={self.solver!r} is for complete rows, but values are missing. Use solver='auto', or "
-                "impute them first."
-            )
+        check_solver_for(tables, self.solver)
         d, scale = check_n_components(self.n_components, tables.n_features), self._scaling
         return collect_incomplete(tables, scale) if self.solver == "lbfgs" else collect(tables, d, scale, self.solver)
 
@@ -65,8 +49,8 @@ class Likelihood(Decomposition):
         log_likelihood : ndarray of shape (n,), in original units; for a dask array, a dask array
             Log-likelihood of the observed values; 0 for a row without any.
         """
-        fit, units = self._state, self._state.units.foreground
-        return by_block(fit, X, lambda rows: log_density(self.model_, *self._rows(rows, covariates), units), None)
+        fit = self._state
+        return by_block(fit, X, lambda rows: log_density(fit, *self._rows(rows, covariates)), None)
 
     def score(self, X: Any, y: Any = None, *, covariates: Any = None) -> float:
         """Mean log-likelihood of the foreground rows.
@@ -105,10 +89,7 @@ class Likelihood(Decomposition):
             sigma2 M^-1: the same for all complete rows, wider for rows with missing values, and the identity for a row
             without any value.
         """
-        rows, missing = self._rows(X, covariates)
-        mean = latent_means(self._state, rows, missing)
-        units, k = self._state.units.foreground, self._state.n_shown
-        return mean, latent_covariances(self.model_, k, rows, missing, units, mean)
+        return latent_posterior(self._state, *self._rows(X, covariates))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw new rows from the foreground model.
@@ -128,7 +109,7 @@ class Likelihood(Decomposition):
         """
         units = self._state.units.foreground
         check_count(n_samples, "n_samples")
-        return put(units.undo(self.model_.sample(n_samples, generator(random_state))), self._place, units.dtype)
+        return put(units.undo(self._state.model.sample(n_samples, generator(random_state))), self._place, units.dtype)
 
     def impute(
         self,
@@ -173,33 +154,15 @@ class Likelihood(Decomposition):
         >>> bool(abs(filled[0, 0] - X[0, 0]) < 3 * std[0, 0] < 0.5)
         True
         """
-        rows, _ = self._checked_rows(X)
-        rows = rows[:] if isinstance(rows, Blocked) else rows
-        if is_sparse(rows):
-            raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
-        known, units, xp = self._state.covariates, self._state.units.foreground, namespace(rows)
-        fill = partial(filled, self.model_, given=adjusted(self._state, X, rows, covariates), units=units)
-        effect = 0.0 if known is None else known.effect(known.design(covariates, X, rows.shape[0]))
-        if n_draws is not None:
-            check_count(n_draws, "n_draws")
-            if return_std:
-                raise ValueError("return_std cannot be combined with n_draws: the draws themselves show the spread.")
-            random = generator(random_state)
-            draws = [fill(rows, values=lambda row: row.draw(random), effect=effect) for _ in range(n_draws)]
-            frames = [like_table(draw, X) for draw in draws]
-            return xp.stack(draws) if frames[0] is draws[0] else frames
-        means = like_table(fill(rows, values=lambda row: row.mean(), effect=effect), X)
-        if not return_std:
-            return means
-        observed = xp.where(xp.isnan(rows), rows, xp.zeros_like(rows))
-        return means, like_table(fill(observed, values=lambda row: row.deviation()), X)
+        asked = {"return_std": return_std, "n_draws": n_draws, "random_state": random_state}
+        return imputed(self._state, X, self._checked_rows(X)[0], covariates, **asked)
 
     def get_covariance(self) -> Array:
         """The model's covariance W W' + sigma2 I in original units, shape (D, D)."""
         scale = self._state.units.foreground.scale
-        return put(self.model_.covariance() * scale[:, None] * scale, self._place)
+        return put(self._state.model.covariance() * scale[:, None] * scale, self._place)
 
     def get_precision(self) -> Array:
         """The inverse of `get_covariance()`, computed without inverting a D x D matrix."""
         scale = self._state.units.foreground.scale
-        return put(self.model_.precision() / scale[:, None] / scale, self._place)
+        return put(self._state.model.precision() / scale[:, None] / scale, self._place)

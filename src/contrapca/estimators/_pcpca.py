@@ -7,7 +7,7 @@ from typing import Any, Self
 
 from .._util.arrays import Array
 from .._util.devices import put
-from ..fitting import Fit, Latents, compared, fit_pcpca, log_density, resolved
+from ..fitting import Fit, Latents, fit_pcpca, log_ratio, resolved
 from ..gaussian import LatentGaussian
 from ..groups import Tables
 from ..methods import PCPCA_METHOD
@@ -216,10 +216,7 @@ class PCPCA(Likelihood, Contrastive):
         >>> model.contrast_score([[6, 0, 0, 0, 0], [0, 0, 0, 0, 0]]) > 0
         array([ True, False])
         """
-        fit, (model, units) = self._state, compared(self._state)
-        rows, missing = self._rows(X, covariates)
-        foreground = log_density(self.model_, rows, missing, fit.units.foreground)
-        return foreground - log_density(model, rows, missing, units)
+        return log_ratio(self._state, *self._rows(X, covariates))
 
 
 class ContraPCA(PCPCA):

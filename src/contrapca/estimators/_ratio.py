@@ -14,7 +14,7 @@ from ..groups import Tables
 from ..methods import ENDS, Ratio, ridge_of_strength, strength_of_ridge
 from ..moments import Complete, Fold, Incomplete
 from ._base import Decomposition
-from ._cpca import path_estimator
+from ._cpca import Contrastive
 
 
 class RatioPCA(Decomposition):
@@ -94,7 +94,7 @@ class RatioPCA(Decomposition):
     def _method(self) -> Ratio:  # type: ignore[override]
         return Ratio(self.end, bool(self.orthogonal))
 
-    _path_estimator = path_estimator
+    _path_estimator = Contrastive._path_estimator
 
     def _strength(self) -> float | None:
         check_option(self.end, "end", ENDS)

@@ -44,12 +44,12 @@ from ._kernel import (
 from ._rows import (
     adjusted,
     by_block,
-    compared,
     decoded,
-    filled,
-    latent_covariances,
+    imputed,
     latent_means,
+    latent_posterior,
     log_density,
+    log_ratio,
     of_foreground,
     shared_means,
 )

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .._checks import check_count, check_option
+from .._checks import check_count, check_option, check_positive
 from .._util.arrays import Array, Rows
 from .._util.devices import host
 from ..covariates import Regression
@@ -34,6 +34,17 @@ class Settings:
     tol: float = 1e-6
     random_state: Any = None
     progress: bool = False
+
+    @classmethod
+    def asked(
+        cls, mean: str, n_init: int | str, max_iter: int, tol: float, random_state: Any, progress: Any
+    ) -> Settings:
+        """Those that parameters of an estimator ask for, checked."""
+        check_option(mean, "mean", ("observed", "gls"))
+        n = None if n_init == "auto" else check_count(n_init, "n_init")
+        check_count(max_iter, "max_iter")
+        check_positive(tol, "tol")
+        return cls(mean, n, max_iter, tol, random_state, bool(progress))
 
 
 @dataclass(frozen=True)

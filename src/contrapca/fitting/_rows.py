@@ -6,12 +6,14 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
-from .._util.arrays import Array, Rows
+from .._checks import check_count, generator
+from .._util.arrays import Array, Rows, is_sparse
 from .._util.devices import cast, chosen, float_type, namespace, put
 from ..backgrounds import label_groups
 from ..covariates import check_dense
 from ..exceptions import GroupError, RankError
 from ..gaussian import LatentGaussian
+from ..groups import like_table
 from ..rows import Blocked, map_rows, opened
 from ..units import Units, group_of
 from ._again import check_covariates
@@ -77,26 +79,25 @@ def decoded(fit: Fit, latents: Array) -> Array:
     return latents @ put(decoder, latents, kind).T + put(mean, latents, kind)
 
 
-def latent_covariances(model: LatentGaussian, k: int, rows: Rows, missing: bool, units: Units, like: Array) -> Array:
-    """Covariance of the first k latents of each row, shape (n, k, k); the same for all complete rows.
-
-    `model` is in the given units, and the result in the float type of `like`, the latents.
-    """
+def latent_posterior(fit: Fit, rows: Rows, missing: bool) -> tuple[Array, Array]:
+    """Means (n, k) and covariances (n, k, k) of the latents given each row; the latter equal if all are complete."""
+    assert fit.model is not None
+    mean, model, k = latent_means(fit, rows, missing), fit.model, fit.n_shown
     if missing:
-        return units.apply(lambda block: model.condition(block).latent_covariance()[:, :k, :k], rows)
-    covariance = cast(put(model.latent_covariance()[:k, :k], like), like)
-    return namespace(like).broadcast_to(covariance, (like.shape[0], k, k))
+        wider = fit.units.foreground.apply(lambda block: model.condition(block).latent_covariance()[:, :k, :k], rows)
+        return mean, wider
+    covariance = cast(put(model.latent_covariance()[:k, :k], mean), mean)
+    return mean, namespace(mean).broadcast_to(covariance, (mean.shape[0], k, k))
 
 
-def log_density(model: LatentGaussian, rows: Rows, missing: bool, units: Units) -> Array:
-    """log p of the observed values of each row in original units; `model` is in the given units."""
-    log_prob = (lambda block: model.condition(block).log_prob()) if missing else model.log_prob
-    density = units.apply(log_prob, rows)
-    return cast(density - units.log_jacobian(rows, missing=missing), density)
+def log_density(fit: Fit, rows: Rows, missing: bool) -> Array:
+    """log p of the observed values of each row in original units, under the foreground's model, shape (n,)."""
+    assert fit.model is not None
+    return _log_density(fit.model, fit.units.foreground, rows, missing)
 
 
-def compared(fit: Fit) -> tuple[LatentGaussian, Units]:
-    """The model of the background that densities are compared with, and its units; raises if there is not one."""
+def log_ratio(fit: Fit, rows: Rows, missing: bool) -> Array:
+    """The same minus that under the background's model; raises if there is not one background with a model."""
     others = fit.units.backgrounds
     if not others:
         raise GroupError("This model was fitted without a background: there is nothing to compare with.")
@@ -107,7 +108,14 @@ def compared(fit: Fit) -> tuple[LatentGaussian, Units]:
         )
     if fit.background_model is None:
         raise RankError(fit.n_shown, "background")
-    return fit.background_model, others[0]
+    return log_density(fit, rows, missing) - _log_density(fit.background_model, others[0], rows, missing)
+
+
+def _log_density(model: LatentGaussian, units: Units, rows: Rows, missing: bool) -> Array:
+    """log p of the observed values of each row under a model in the given units, shape (n,)."""
+    log_prob = (lambda block: model.condition(block).log_prob()) if missing else model.log_prob
+    density = units.apply(log_prob, rows)
+    return cast(density - units.log_jacobian(rows, missing=missing), density)
 
 
 def of_foreground(values: Array, y: Any, background_label: Any) -> Array:
@@ -121,14 +129,33 @@ def of_foreground(values: Array, y: Any, background_label: Any) -> Array:
     return found
 
 
-def filled(
-    model: LatentGaussian,
-    rows: Rows,
-    given: Rows,
-    units: Units,
-    values: Callable[[Any], Array],
-    effect: Array | float = 0.0,
-) -> Rows:
-    """Rows with missing entries replaced by `values` of the distribution given other rows, plus an effect."""
-    scaled, xp = units.apply(lambda block: values(model.condition(block)), given), namespace(rows)
-    return xp.where(xp.isnan(rows), cast(units.undo(scaled) + effect, rows), rows)
+def imputed(
+    fit: Fit, X: Any, rows: Rows, covariates: Any, *, return_std: bool, n_draws: int | None, random_state: Any
+) -> Any:
+    """Checked rows of the table X, and in its form, with missing entries imputed; arguments are those of `impute`."""
+    assert fit.model is not None
+    rows = rows[:] if isinstance(rows, Blocked) else rows
+    if is_sparse(rows):
+        raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
+    known, units, model, xp = fit.covariates, fit.units.foreground, fit.model, namespace(rows)
+    given = adjusted(fit, X, rows, covariates)
+    effect = 0.0 if known is None else known.effect(known.design(covariates, X, rows.shape[0]))
+
+    def filled(rows: Rows, values: Callable[[Any], Array], effect: Array | float) -> Rows:
+        """Rows with missing entries replaced by `values` of the distribution given other rows, plus an effect."""
+        scaled = units.apply(lambda block: values(model.condition(block)), given)
+        return xp.where(xp.isnan(rows), cast(units.undo(scaled) + effect, rows), rows)
+
+    if n_draws is not None:
+        check_count(n_draws, "n_draws")
+        if return_std:
+            raise ValueError("return_std cannot be combined with n_draws: the draws themselves show the spread.")
+        random = generator(random_state)
+        draws = [filled(rows, lambda row: row.draw(random), effect) for _ in range(n_draws)]
+        frames = [like_table(draw, X) for draw in draws]
+        return xp.stack(draws) if frames[0] is draws[0] else frames
+    means = like_table(filled(rows, lambda row: row.mean(), effect), X)
+    if not return_std:
+        return means
+    observed = xp.where(xp.isnan(rows), rows, xp.zeros_like(rows))
+    return means, like_table(filled(observed, lambda row: row.deviation(), 0.0), X)

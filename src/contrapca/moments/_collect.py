@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array, available_memory
-from .._util.devices import float_type, host
+from .._util.devices import float_type, host, on_device
 from ..backgrounds import check_total, mix_of, named_backgrounds
 from ..exceptions import GroupError, warn
 from ..groups import Groups, Tables, split_groups
@@ -121,6 +121,18 @@ def check_solver_of(given: Any, solver: str) -> None:
         raise ValueError(
             f"solver={solver!r} cannot be used with moments, which have no rows (batches and folds are reduced to "
             "moments, too): use solver='auto' or 'eigh'."
+        )
+
+
+def check_solver_for(tables: Tables, solver: str) -> None:
+    """Raise if the solver of a probability model does not take such tables; "lbfgs" also takes complete rows."""
+    if solver == "lbfgs":
+        check_solver_of(tables.rows.foreground, solver)
+        if not all(isinstance(rows, np.ndarray) or on_device(rows) for rows in tables.rows):
+            raise ValueError(f"solver={solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
+    elif solver != "auto" and tables.incomplete:
+        raise ValueError(
+            f"solver={solver!r} is for complete rows, but values are missing. Use solver='auto', or impute them first."
         )
 
 
