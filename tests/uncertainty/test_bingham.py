@@ -1,10 +1,12 @@
 """Draws from Bingham distributions against quadrature."""
 
+import inspect
+
 import numpy as np
 import pytest
 
 import oracles
-from contrapca import CPCA
+from contrapca import CPCA, PPCA
 from contrapca.exceptions import ContrastWarning
 from contrapca.uncertainty import _diagnostics as diagnostics
 from contrapca.uncertainty import sample_frames, sample_vectors
@@ -122,3 +124,12 @@ def test_wide_tables():
     assert N == 6
     np.testing.assert_allclose(Q @ (values[:, None] * Q.T), oracles.contrast_matrix(X, Y, 0.5), atol=1e-9)
     assert wide.posterior(X, background=Y, random_state=0).loadings.shape == (4, 1000, 40, 1)
+
+
+def test_there_is_no_noise_to_bound(groups):
+    X, Y = groups
+    model = CPCA(1, gamma=0.5).fit(X, background=Y)
+    with pytest.raises(TypeError, match=r"^CPCA.posterior\(\) got an unexpected keyword argument 'sigma2_min'\. Its"):
+        model.posterior(X, background=Y, sigma2_min=0.1)
+    shown = inspect.signature(CPCA.posterior).parameters
+    assert [name for name in inspect.signature(PPCA.posterior).parameters if name not in shown] == ["sigma2_min"]

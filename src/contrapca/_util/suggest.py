@@ -30,6 +30,19 @@ def suggesting(known: T) -> T:
     return known
 
 
+def without(function: T, name: str) -> T:
+    """The same function without one of its keyword arguments, which keeps its default."""
+    signature = inspect.signature(function)
+
+    @functools.wraps(function)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return function(*args, **kwargs)
+
+    kept = [parameter for key, parameter in signature.parameters.items() if key != name]
+    call.__signature__ = signature.replace(parameters=kept)  # type: ignore[attr-defined]
+    return _suggesting(call)  # type: ignore[no-any-return]
+
+
 def _suggesting(function: Any) -> Any:
     signature = inspect.signature(function)
     parameters = signature.parameters

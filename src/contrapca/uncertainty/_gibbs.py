@@ -63,7 +63,7 @@ def posterior(
         CPCA its unit is 1 / variance of the features, so that 1 is not a natural choice. `contrapca.calibrate_power`
         finds the value at which intervals have the right coverage.
     sigma2_min : float, default 0.0
-        Lower bound of the noise variance, in scaled units; CPCA has none.
+        Lower bound of the noise variance, in scaled units. CPCA has no noise, and no such argument.
     random_state : None, int, Generator or RandomState
         A seed gives the same draws on any number of cores.
     progress : bool, default True
@@ -95,8 +95,6 @@ def posterior(
     check_positive(power, "power")
     if not 0 <= sigma2_min < np.inf:
         raise ValueError(f"sigma2_min={sigma2_min} must be 0 or more.")
-    if sigma2_min and fit.model is None:
-        raise TypeError(f"sigma2_min={sigma2_min} bounds a noise variance, and this model has none: leave it out.")
     N, values, Q = eigenbasis(data, fit.gamma)
     random, sigma2, divergences = generator(random_state), None, 0
     d = fit.n_latent
