@@ -1,7 +1,4 @@
-"""Refits to resampled rows: uncertainty where the Gibbs posterior is improper, or too expensive.
-
-`bootstrap` is a method of the estimators.
-"""
+"""Refits to resampled rows: uncertainty where the Gibbs posterior is improper, or too expensive."""
 
 from __future__ import annotations
 
@@ -17,9 +14,8 @@ import numpy as np
 from .._checks import check_count, generator
 from .._util.arrays import Array, Rows
 from .._util.progress import Progress
-from .._util.suggest import suggesting
 from .._util.threads import calm_threads, single_thread, worker_count
-from ..blocks import resampled_weights, table_units
+from ..blocks import Pairs, resampled_weights, table_units
 from ..fitting import BACKTRACK, Fit, Settings, attempt_fit, solve_complete
 from ..groups import Groups, Tables
 from ..methods import Method
@@ -36,7 +32,7 @@ from ..moments import (
 )
 from ..rows import storage
 from ..subspaces import align
-from ..units import Units, check_same_tables
+from ..units import Units
 from ._draws import ContrastPosterior
 
 # Refits, and part of those asked for, that must succeed: the others are not a random sample of all.
@@ -78,75 +74,42 @@ class Refits:
                 yield from self.of([draw() for _ in range(min(self.together, n - start))], pool)
 
 
-@suggesting
-def bootstrap(
-    self: Any,
-    X: Any,
-    y: Any = None,
+def resample(
+    tables: Tables,
+    fit: Fit,
+    method: Method,
     *,
-    background: Any = None,
-    sample_weight: Any = None,
-    background_weight: Any = None,
-    covariates: Any = None,
-    background_covariates: Any = None,
     blocks: Any = None,
     background_blocks: Any = None,
-    pairs: Any = None,
-    background_pairs: Any = None,
-    n_resamples: int = 200,
+    pairs: Pairs = (None, None),
+    n: int = 200,
     random_state: Any = None,
     progress: bool = True,
 ) -> ContrastPosterior:
-    """Refit to rows, or whole blocks, resampled with replacement within each group.
+    """Refits, with the same rank and scales, to rows, or whole blocks of them, drawn with replacement.
 
-    It needs no condition on N and no extra library, and it takes missing values (PPCA, PCPCA). Scales and the
-    number of latent dimensions are those of the fit; with gamma="auto" every refit uses the same fraction of its
-    own limit. With missing values no exact limit is known: a refit without a solution is tried again at 0.85 of
-    its gamma, up to 25 times, if gamma is "auto", and counts as failed if it was given.
+    A gamma that was given is that of every refit. One that was found, by "auto", is found again: complete resamples
+    take the same part of their own exact limit; with missing values, where no exact limit is known, a resample without
+    a solution at the gamma of the fit takes 0.85 of it, again and again, as the search for that gamma did.
 
     Parameters
     ----------
-    X, y, background, sample_weight, background_weight, covariates, background_covariates
-        The rows of the fit, as for `fit`. A row is drawn with its weight, and adjusted for its covariates as in the
-        fit.
+    tables : Tables
+        Those of the fit.
+    fit : Fit
+    method : Method
     blocks, background_blocks : array-like of shape (n,) and (m,), optional
-        The donor, animal or plate of each row, if rows are not independent: whole blocks are resampled. A label in
-        both is one block with rows in both groups. `background_blocks` is a dict if there are several backgrounds.
-    pairs, background_pairs : array-like of shape (n,) and (m,), optional
-        The same for pairs, such as a donor before and after treatment: every label must be in both groups.
-    n_resamples : int, default 200
+        The donor, animal or plate of each row.
+    pairs : pair of array-like of shape (n,) and (m,), or of None
+        The same, with every label in both groups.
+    n : int, default 200
+        Refits.
     random_state : None, int, Generator or RandomState
     progress : bool, default True
-        Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
-
-    Returns
-    -------
-    ContrastPosterior
-        One chain; `failures` counts the refits for which gamma was infeasible.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from contrapca import PCPCA
-    >>> rng = np.random.default_rng(0)
-    >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
-    >>> model = PCPCA(1, gamma=0.5).fit(X, background=Y)
-    >>> refits = model.bootstrap(X, background=Y, n_resamples=100, random_state=0)
-    >>> refits
-    ContrastPosterior(bootstrap, pcpca: 1 x 100 draws, D = 5, d = 1)
-    >>> refits.summary()["excludes_zero"].tolist()
-    [True, False, False, False, False]
     """
-    beside = (sample_weight, background_weight, covariates, background_covariates)
-    fit, tables = self._state, self._fitted_groups(X, y, background, *beside)
-    if isinstance(X, Moments):
-        raise TypeError("bootstrap() resamples rows, and moments have none: pass the tables of the fit.")
-    weights = None if tables.incomplete else tables.totals
-    check_same_tables(tables.means, fit.units, weights=weights, gls=self._parameters.get("mean") == "gls")
-    method, n = self._as_fitted()._method, n_resamples
     check_count(n, "n_resamples", least=2)
     random = generator(random_state)
-    unit_of = table_units(tables, blocks, background_blocks, (pairs, background_pairs), least=2, what="the bootstrap")
+    unit_of = table_units(tables, blocks, background_blocks, pairs, least=2, what="the bootstrap")
 
     def draw() -> Weights:
         """How often each row counts in a resample: as often as it is drawn, times its weight."""

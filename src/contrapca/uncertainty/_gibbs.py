@@ -1,7 +1,4 @@
-"""Gibbs posteriors of a fitted model: NUTS for the likelihood methods, Bingham draws for CPCA.
-
-`posterior` is a method of the estimators.
-"""
+"""Gibbs posteriors of a fitted model: NUTS for the likelihood methods, Bingham draws for CPCA."""
 
 from __future__ import annotations
 
@@ -12,7 +9,8 @@ import numpy as np
 from .._checks import check_count, check_positive, generator
 from .._util.arrays import Array
 from .._util.progress import Progress
-from .._util.suggest import suggesting
+from ..fitting import Fit
+from ..methods import Method
 from ..moments import MAX_DENSE, Complete, Incomplete, contrast
 from ..subspaces import align
 from ._bingham import sample_frames, sample_vectors
@@ -22,17 +20,11 @@ from ._nuts import sample_nuts
 from ._target import GibbsTarget
 
 
-@suggesting
-def posterior(
-    self: Any,
-    X: Any,
-    y: Any = None,
+def sample_posterior(
+    data: Complete | Incomplete,
+    fit: Fit,
+    method: Method,
     *,
-    background: Any = None,
-    sample_weight: Any = None,
-    background_weight: Any = None,
-    covariates: Any = None,
-    background_covariates: Any = None,
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
@@ -41,52 +33,19 @@ def posterior(
     random_state: Any = None,
     progress: bool = True,
 ) -> ContrastPosterior:
-    """Draw from the Gibbs posterior, whose density is exp(power * objective) under a flat prior; no missing values.
-
-    PPCA and PCPCA: of (W, sigma2), with NUTS; a true posterior for gamma = 0. It depends on the rows only through N and
-    C, so its cost does not grow with their number. It exists if power times N = n (1 - gamma) exceeds D + d - 1;
-    otherwise an error says what to do. If N is not much larger than D, the flat prior inflates W: trust directions
-    (`angles`, `projector`) more than lengths.
-
-    CPCA: of V, a matrix Bingham distribution with density exp(power tr V'C V) on orthonormal frames, which is always
-    proper. For one component, draws are exact and independent (`tune` is not used); for more, they come from
-    column-wise Gibbs sampling.
+    """Draws from exp(power * objective) under a flat prior, aligned to the fit and checked.
 
     Parameters
     ----------
-    X, y, background, sample_weight, background_weight, covariates, background_covariates
-        The rows of the fit, as for `fit`, or their Moments.
+    data : Complete or Incomplete
+        Those of the fit; incomplete ones are refused.
+    fit : Fit
+    method : Method
     draws, tune, chains : int
-        Draws kept and discarded in each chain, and chains.
-    power : float, default 1.0
-        Weight of the data: intervals shrink with its square root. With gamma > 0 no likelihood determines it, and for
-        CPCA its unit is 1 / variance of the features, so that 1 is not a natural choice. `contrapca.calibrate_power`
-        finds the value at which intervals have the right coverage.
-    sigma2_min : float, default 0.0
-        Lower bound of the noise variance, in scaled units. CPCA has no noise, and no such argument.
+    power, sigma2_min : float
     random_state : None, int, Generator or RandomState
-        A seed gives the same draws on any number of cores.
     progress : bool, default True
-        Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
-
-    Returns
-    -------
-    ContrastPosterior
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from contrapca import CPCA
-    >>> rng = np.random.default_rng(0)
-    >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
-    >>> draws = CPCA(1, gamma=0.5).fit(X, background=Y).posterior(X, background=Y, random_state=0)
-    >>> draws
-    ContrastPosterior(gibbs, cpca: 4 x 1000 draws, D = 5, d = 1)
-    >>> draws.angles().shape
-    (4, 1000, 1)
     """
-    beside = (sample_weight, background_weight, covariates, background_covariates)
-    data, fit = self._fitted_data(X, y, background, *beside), self._state
     check_count(draws, "draws")
     check_count(chains, "chains")
     check_count(tune, "tune")
@@ -95,6 +54,8 @@ def posterior(
     check_positive(power, "power")
     if not 0 <= sigma2_min < np.inf:
         raise ValueError(f"sigma2_min={sigma2_min} must be 0 or more.")
+    if sigma2_min and fit.model is None:
+        raise TypeError(f"sigma2_min={sigma2_min} bounds a noise variance, and this model has none: leave it out.")
     N, values, Q = eigenbasis(data, fit.gamma)
     random, sigma2, divergences = generator(random_state), None, 0
     d = fit.n_latent
@@ -113,7 +74,7 @@ def posterior(
         n_shown=fit.n_shown,
         units=fit.units.foreground,
         kind="gibbs",
-        method=self._method.name,
+        method=method.name,
         power=power,
         divergences=divergences,
         noise_variance_estimate=None if fit.model is None else fit.model.sigma2,
