@@ -192,3 +192,27 @@ def test_what_the_expected_failure_leaves_open(estimator):
         else:
             with pytest.raises(ValueError, match=message):
                 model.transform(bad)
+
+
+class Subclass(PCPCA):
+    """A user's subclass: fewer parameters, one of them a property."""
+
+    def __init__(self, n_components=1, gamma=0.4):
+        super().__init__(n_components, gamma=gamma)
+
+    @property
+    def gamma(self):
+        return self._given
+
+    @gamma.setter
+    def gamma(self, value):
+        self._given = value
+
+
+def test_subclasses_of_users():
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((60, 5)) * [3, 1, 1, 1, 1], rng.standard_normal((50, 5))
+    model = clone(Subclass()).fit(X, background=Y)
+    assert model.get_params() == {"n_components": 1, "gamma": 0.4}
+    assert model.gamma_ == 0.4
+    np.testing.assert_array_equal(model.components_, PCPCA(1, gamma=0.4).fit(X, background=Y).components_)

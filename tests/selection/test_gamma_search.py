@@ -103,11 +103,10 @@ def test_blocks_are_held_out_together():
         stacked.fit(np.vstack([X, Y]), np.repeat([0, 1], 400), blocks=animals)
 
 
-@pytest.mark.parametrize("criterion", ["contrast", "likelihood"])
-def test_a_gradient_solver_is_not_needed_where_rows_are_held_out(criterion):
-    """They are complete: it would find the same. It ended in a bare AssertionError."""
+def test_a_gradient_solver_is_not_needed_for_held_out_contrast():
+    """Rows are complete: it would find the same. It ended in a bare AssertionError."""
     found, wanted = (
-        GammaSearch(PCPCA(2, solver=solver), criterion=criterion, random_state=0).fit(X, background=Y)
+        GammaSearch(PCPCA(2, solver=solver), criterion="contrast", random_state=0).fit(X, background=Y)
         for solver in ("lbfgs", "auto")
     )
     np.testing.assert_array_equal(found.scores_, wanted.scores_)

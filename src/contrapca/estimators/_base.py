@@ -70,8 +70,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _keep(self, given: dict[str, Any]) -> None:
         """Set the arguments of a constructor, its `locals()`, as attributes: scikit-learn reads them by these names."""
-        del given["self"]
-        self.__dict__.update(given)
+        for name, value in given.items():
+            if name not in ("self", "__class__"):
+                setattr(self, name, value)
 
     # ------------------------------------------------------------------ fit
 
@@ -92,15 +93,15 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Parameters
         ----------
         X : array-like, data frame or sparse matrix of shape (n, D), or Moments
-            The foreground (cases); rows are samples. With `background_label`, both groups stacked. PCPCA takes missing
-            values (NaN) in both groups.
+            The foreground (cases); rows are samples. With `background_label`, both groups stacked. Missing values (NaN)
+            may be in both groups for PPCA, PCPCA and ContraPCA, and in none for other estimators.
         y : array-like of shape (n,), optional
             The group of each row. Rows with `y == background_label` are the background. Ignored without
             `background_label`.
         background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them, optional
             The background (controls) as a separate table, or several by name, {"batch1": Y1, "batch2": Y2}: each is
-            centred by its own mean. In a Pipeline it would bypass the earlier steps: use `background_label` there. Not
-            needed for gamma=0.
+            centred by its own mean. In a Pipeline it would bypass the earlier steps: use `background_label` there. If
+            there is a gamma and it is 0, none is needed.
         sample_weight : array-like of shape (n,), optional
             How often each row of `X` counts, 0 or more: weights are the same as repeated rows.
         background_weight : array-like of shape (m,), or a dict of them, optional

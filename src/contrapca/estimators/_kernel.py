@@ -10,6 +10,7 @@ from sklearn.utils.validation import validate_data
 
 from .._checks import check_gamma, check_n_components
 from .._util.arrays import Array
+from .._util.suggest import without
 from ..fitting import (
     KernelFit,
     KernelSettings,
@@ -64,7 +65,7 @@ class KernelCPCA(Decomposition):
         equally many of each group if possible; all rows if there are fewer. None is all rows, which is exact, with the
         memory and time of matrices of order n + m. "auto" is 1000.
     background_label, scale
-        As for `CPCA`. A kernel compares all features at once: use "pooled" unless they have common units.
+        As for `PCPCA`. A kernel compares all features at once: use "pooled" unless they have common units.
     random_state : None, int, Generator or RandomState, default 0
         Which rows are landmarks.
 
@@ -123,6 +124,7 @@ class KernelCPCA(Decomposition):
     scale: str | None
     gammas_ = Contrastive.gammas_
     _linear = _takes_missing = _takes_devices = _resampled = False
+    transform = without(Decomposition.transform, "covariates")
     _saved_fit, _restored_fit = staticmethod(saved_kernel_fit), staticmethod(kernel_fit_from_saved)
 
     def fit(  # type: ignore[override]

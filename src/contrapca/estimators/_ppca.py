@@ -74,6 +74,10 @@ class PPCA(Likelihood):
         X, sample_weight, covariates, memory_limit
             As for `PCPCA`.
         y : ignored
+
+        Returns
+        -------
+        self
         """
         return super().fit(X, sample_weight=sample_weight, covariates=covariates, memory_limit=memory_limit)
 
@@ -87,6 +91,10 @@ class PPCA(Likelihood):
         X, sample_weight
             As for `fit`, complete rows or Moments.
         y : ignored
+
+        Returns
+        -------
+        self
         """
         return super().partial_fit(X, sample_weight=sample_weight)
 

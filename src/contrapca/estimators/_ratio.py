@@ -40,9 +40,9 @@ class RatioPCA(Decomposition):
         Find one direction after the other, each the best of those orthogonal to all before (with both ends, in turn):
         gcPCA's versions v2.1, v3.1 and v4.1. Otherwise directions are not orthogonal.
     background_label : optional
-        As for `CPCA`. Several backgrounds count by their rows.
+        As for `PCPCA`. Several backgrounds count by their rows.
     scale : {None, "group", "pooled"}, default None
-        As for `CPCA`. Without a ridge, "pooled" changes nothing.
+        As for `PCPCA`. Without a ridge, "pooled" changes nothing.
     solver : {"auto", "eigh", "dual", "lanczos"}, default "auto"
         How the moments are stored; `solver_` says what "auto" chose and why.
 
@@ -58,7 +58,7 @@ class RatioPCA(Decomposition):
     ridge_ : float
         The ridge that was used.
     explained_variance_, background_variance_, explained_variance_ratio_, background_variance_ratio_, mean_, scale_
-        As for `CPCA`, as are `background_mean_`, `background_scale_`, `feature_variance_`, `solver_` and `n_iter_`.
+        As for `PCPCA`, as are `background_mean_`, `background_scale_`, `feature_variance_`, `solver_` and `n_iter_`.
 
     Examples
     --------

@@ -42,7 +42,7 @@ class SparseCPCA(ContrastOfVariances):
         components of few features have no contrast left. With contrast axes as for `ContraPCA`: "auto" is half the
         limit, and there is no "budget".
     background_label, scale
-        As for `CPCA`.
+        As for `PCPCA`.
     solver : {"auto", "eigh", "lanczos"}, default "auto"
         How the moments are stored: as matrices, or as the rows themselves, so that nothing of size D x D is formed.
 
@@ -54,7 +54,7 @@ class SparseCPCA(ContrastOfVariances):
         v'(cov_X - gamma cov_Y) v of the part of each component that is orthogonal to those before, as a unit vector.
         With contrast axes, what the features of each component hold of the foreground's variances along the axes.
     explained_variance_, background_variance_, gamma_, gamma_raw_, gammas_, mean_, scale_, solver_, n_iter_
-        As for `CPCA`, as are `background_mean_` and `background_scale_`.
+        As for `PCPCA`, as are `background_mean_` and `background_scale_`.
 
     Examples
     --------

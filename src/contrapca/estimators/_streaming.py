@@ -36,7 +36,7 @@ def partial_fit(
     sample_weight: Any = None,
     background_weight: Any = None,
 ) -> Any:
-    """Add a batch of rows, fit to all rows so far, and return the model.
+    """Add a batch of rows, and fit to all rows so far.
 
     Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as each
     group has enough rows and gamma is below its limit for the rows so far; until then, only the moments grow.
@@ -46,6 +46,10 @@ def partial_fit(
     ----------
     X, y, background, sample_weight, background_weight
         As for `fit`, complete rows or Moments. A batch may have rows of one group only: `X` may be None.
+
+    Returns
+    -------
+    self
     """
     check_option(self.scale, "scale", self._scales)
     gamma, before, fit = self._strength(), self._stream, None
@@ -73,7 +77,7 @@ def partial_fit(
 
 @suggesting
 def fit_batches(self: Any, batches: Iterable[Any], *, checkpoint: Any = None) -> Any:
-    """Fit to rows that come in batches, of which one at a time is in memory, and return the model.
+    """Fit to rows that come in batches, of which one at a time is in memory.
 
     Parameters
     ----------
@@ -83,6 +87,10 @@ def fit_batches(self: Any, batches: Iterable[Any], *, checkpoint: Any = None) ->
     checkpoint : str or path-like, optional
         A file that has the moments after every batch. If it exists, as many batches as it counts are skipped: a run
         that was stopped, in whatever way, continues where it was. Remove it to start anew.
+
+    Returns
+    -------
+    self
     """
     check_option(self.scale, "scale", self._scales)
     gamma = self._strength()

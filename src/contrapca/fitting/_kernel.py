@@ -157,6 +157,11 @@ class KernelFit:
         return self.variances.map(share_of, self.totals)
 
     @property
+    def objective(self) -> float:
+        """CPCA's objective in the feature space: n times the sum of the eigenvalues."""
+        return self.units.foreground.weight * float(self.eigenvalues.sum())
+
+    @property
     def gammas(self) -> dict[str, float]:
         """The part of gamma that each background has, by name."""
         return dict(zip(self.units.names[1:], (-factors(self.units, self.gamma)[1:]).tolist(), strict=True))
@@ -281,7 +286,7 @@ def map_of(tables: Tables, columns: Groups[Indices] | None, settings: KernelSett
 
 
 def _origin(kernel: str, sample: Groups[Array], units: Groups[Units]) -> Array:
-    """What rows are measured from: the mean of the groups' means.
+    """What rows are measured from: the mean of the groups' means; of "rbf", the median of the sample.
 
     Distances do not depend on it, but lose digits if it is far from the rows, as means are if there are outliers.
     """

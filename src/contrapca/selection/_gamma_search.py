@@ -127,7 +127,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_estimator(self.estimator, "GammaSearch")
         check_option(self.criterion, "criterion", CRITERIA)
         check_count(self.n_folds, "n_folds", least=2)
-        estimator = prepared(self.estimator) if self.criterion in HELD_OUT else clone(self.estimator)
+        estimator = prepared(self.estimator) if self.criterion == "contrast" else clone(self.estimator)
         method = estimator._method
         if self.criterion == "likelihood" and not method.has_likelihood:
             name = type(estimator).__name__

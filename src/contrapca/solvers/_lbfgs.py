@@ -70,10 +70,11 @@ def _polished(
     least, most = (-np.inf, np.inf) if last_range is None else last_range
     theta, gradient = np.asarray(found.x), loss(found.x)[1]
     steps, changes = list(found.hess_inv.sk), list(found.hess_inv.yk)
+    kept = max(len(steps), FEWEST_PAIRS)
     for _ in range(POLISHING_STEPS):
         if not steps or np.linalg.norm(gradient) <= target:
             break
-        inverse = scipy.optimize.LbfgsInvHessProduct(np.array(steps), np.array(changes))
+        inverse = scipy.optimize.LbfgsInvHessProduct(np.array(steps[-kept:]), np.array(changes[-kept:]))
         step = -inverse.matvec(gradient)
         if not least <= theta[-1] + step[-1] <= most:
             break
