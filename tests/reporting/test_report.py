@@ -619,6 +619,15 @@ def test_one_background_may_have_a_name(data, tmp_path, need):
     assert choose_points(subject)["names"]["background"][-1].startswith("donor")
 
 
+def test_a_subclass_is_called_what_its_class_is(data):
+    class Subclass(PCPCA):
+        pass
+
+    found = summarize(Subclass(2), data.foreground, background=data.background)
+    assert found["model"]["estimator"] == "Subclass"
+    assert "by probabilistic contrastive principal component analysis (PCPCA)" in found["methods"]
+
+
 def test_a_background_without_any_variance(data):
     model = PCPCA(2, gamma=0).fit(data.foreground, background=np.ones((30, 12)))
     summary = summarize(model, data.foreground, background=np.ones((30, 12)))

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .._util.text import format_gamma, joined, plural
-from ..saving import REGISTRY
 
 SOURCES = {
     "Li 2020": {
@@ -65,15 +64,15 @@ SCALING = {
 }
 
 
-def citations(summary: dict[str, Any]) -> list[dict[str, str]]:
+def citations(kind: Any) -> list[dict[str, str]]:
     """The sources of the method: text, DOI and BibTeX entry of each."""
-    return [SOURCES[REGISTRY[summary["model"]["estimator"]]._source]]
+    return [SOURCES[kind._source]]
 
 
-def methods_paragraph(summary: dict[str, Any]) -> str:
+def methods_paragraph(summary: dict[str, Any], kind: Any) -> str:
     """What was done, with all numbers, in sentences to paste into a paper."""
     data, test, uncertainty, versions = (summary[name] for name in ("data", "test", "uncertainty", "versions"))
-    sentences = [_model(summary)]
+    sentences = [_model(summary, kind)]
     n, m = data["foreground"]["missing_values"], data["background"]["missing_values"]
     if n + m:
         sentences.append(f"Missing values ({n:,} of the cases, {m:,} of the controls) were left out of the likelihood.")
@@ -99,9 +98,8 @@ def methods_paragraph(summary: dict[str, Any]) -> str:
     return " ".join(sentences)
 
 
-def _model(summary: dict[str, Any]) -> str:
-    data, model = summary["data"], summary["model"]
-    kind, cited = REGISTRY[model["estimator"]], citations(summary)[0]
+def _model(summary: dict[str, Any], kind: Any) -> str:
+    data, model, cited = summary["data"], summary["model"], SOURCES[kind._source]
     n, m = data["foreground"]["rows"], data["background"]["rows"]
     setting = f"with {plural(model['n_components'], 'component')}"
     if model["n_latent"] > model["n_components"]:

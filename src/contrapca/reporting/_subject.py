@@ -38,8 +38,8 @@ class Subject:
     path : ContrastPath
     start : int
         Index of the report's gamma: the model's, or the one that "auto" would take.
-    estimator : str
-        The class of the model.
+    kind : type
+        The class of the model that the report is about.
     code : str
         Python code that fits it again.
     about : {"model", "path"}
@@ -65,7 +65,7 @@ class Subject:
 
     path: ContrastPath
     start: int
-    estimator: str
+    kind: Any
     code: str
     about: str
     points: int | None
@@ -129,8 +129,8 @@ def examine(
 ) -> Subject:
     """Check all arguments of a report, and compute the path of a model."""
     if not isinstance(model_or_path, ContrastPath) and not answers(model_or_path, "_path_estimator"):
-        kind = type(model_or_path).__name__
-        raise TypeError(f"A report needs a PPCA, PCPCA, CPCA, SparseCPCA, RatioPCA or ContrastPath, not {kind}.")
+        name = type(model_or_path).__name__
+        raise TypeError(f"A report needs a PPCA, PCPCA, CPCA, SparseCPCA, RatioPCA or ContrastPath, not {name}.")
     if gammas is not None:
         check_count(gammas, "gammas")
     asked = model_or_path.estimator if isinstance(model_or_path, ContrastPath) else model_or_path
@@ -149,7 +149,7 @@ def examine(
         path, about = model_or_path, "path"
         check_same_tables(tables.rows.map(_observed_mean, tables.means), path.units)
         start, code = default_start(path), path_code(path)
-        estimator = type(path.estimator).__name__
+        kind: Any = type(path.estimator)
     else:
         if getattr(getattr(model_or_path, "_state", None), "covariates", None) is not None:
             raise GroupError(
@@ -157,7 +157,7 @@ def examine(
                 "regress_out, fit a model to them, and report on that."
             )
         model, path, start = path_through(model_or_path, tables, points=gammas, progress=progress)
-        estimator, code, about = type(model).__name__, model_code(model), "model"
+        kind, code, about = type(model), model_code(model), "model"
     if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):
         raise ValueError(
             f"uncertainty has (features, components) = {uncertainty.estimate.shape}, but the model has "
@@ -168,7 +168,7 @@ def examine(
     if not tables.incomplete:
         inside = tables.rows.map_named(lambda name, rows: path.inside(rows, center=name))
     about_rows = (classes, False, values, beside, shown, names)
-    subject = Subject(path, start, estimator, code, about, gammas, tables, inside, *about_rows, uncertainty)
+    subject = Subject(path, start, kind, code, about, gammas, tables, inside, *about_rows, uncertainty)
     if labels is None:
         found = named_clusters(subject.latents(), subject.rows.foreground, path.feature_names)
         if found is not None:

@@ -74,7 +74,7 @@ def summary_of(
     words: Words = "python" if code is None else "command"
     caveats = [*findings, *cautions(subject, summary, shown=shown)]
     summary |= {"cautions": [finding.text(words) for finding in caveats]}
-    return summary | {"methods": methods_paragraph(summary), "citations": citations(summary)}
+    return summary | {"methods": methods_paragraph(summary, subject.kind), "citations": citations(subject.kind)}
 
 
 def _judge(
@@ -130,7 +130,7 @@ def _data(subject: Subject, sources: Sequence[str]) -> dict[str, Any]:
 def _model(subject: Subject) -> dict[str, Any]:
     path, g = subject.path, subject.start
     return {
-        "estimator": subject.estimator,
+        "estimator": subject.kind.__name__,
         "n_components": path.n_components,
         "n_latent": path.loading_coordinates.shape[2],
         "gamma": float(path.gammas[g]),
