@@ -136,7 +136,8 @@ def command(arguments: list[str], target: Path) -> str:
     assert code in (0, 2), f"exit code {code}: {said}"
     assert "Traceback" not in said
     if code == 2:
-        sentences = [line for line in said.splitlines() if not line.startswith("contrapca: warning: ")]
+        remarks = ("contrapca: warning: ", "contrapca: caution: ")
+        sentences = [line for line in said.splitlines() if not line.startswith(remarks)]
         assert len(sentences) == 1, said
         assert sentences[0].startswith("contrapca: "), said
         assert not target.exists()
