@@ -65,7 +65,8 @@ def _cautions(model: Any, inputs: Inputs, options: Namespace) -> list[str]:
 
 def make_model(options: Namespace, console: Console) -> Any:
     """The estimator that the options ask for."""
-    kind, scale = METHODS[options.method], scale_of(options)
+    kind = METHODS[options.method]
+    scale = scale_of(options, kind)
     given = {"gamma": options.gamma, "random_state": options.seed, "progress": console.progress}
     given["scale"] = scale if kind._contrasts else scale is not None  # one group is scaled or not
     return kind(options.components, **{name: value for name, value in given.items() if name in kind._get_param_names()})

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 FORMATS = "CSV, TSV, TXT (also .gz or .zip), Excel, Parquet, NPY, NPZ, MTX or h5ad"
-SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "none"}  # of a new model, unless told
+SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "auto"}  # of a new model, unless told
 
 
 def _whole(text: str, least: int) -> int:
@@ -143,10 +143,10 @@ GAMMA = {
     "help": "strength of the contrast, 0 for none (default: auto, which is robust for finding directions)",
 }
 SCALE = {
-    "choices": ["none", "group", "pooled"],
+    "choices": ["auto", "none", "group", "pooled"],
     "default": SETTINGS["scale"],
-    "help": f"divide features by their standard deviation in each group, or within groups (default: "
-    f"{SETTINGS['scale']})",
+    "help": "divide features by their standard deviation in each group, or within groups (default: auto, which is what "
+    "the noise asks for with contrapca, and none otherwise)",
 }
 NO_TEST = option("--no-test", action="store_true", help="skip the test against chance")
 # Tables, and a model to fit or a saved one. With that it matters whether settings were given, so they have no default.

@@ -38,9 +38,11 @@ def test(options: Namespace, console: Console) -> None:
     )
 
 
-def scale_of(options: Namespace) -> str | None:
-    """The scaling that the options ask for."""
-    return None if options.scale == "none" else options.scale
+def scale_of(options: Namespace, kind: Any = None) -> str | None:
+    """The scaling that the options ask for; "auto" is none but for a kind of estimator that chooses it."""
+    if options.scale == "auto" and kind is not None and "auto" in kind._scales:
+        return "auto"
+    return None if options.scale in ("none", "auto") else options.scale
 
 
 def verdict_of(options: Namespace, inputs: Inputs, console: Console) -> dict[str, Any]:

@@ -2,18 +2,33 @@
 
 from ._again import check_same_data, tables_again
 from ._axes import (
+    at_least_short,
     automatic_rank,
     dimensions_above_noise,
+    in_best_units,
     masked_rank,
     noise_variance,
+    path_around_axes,
+    ratio_axes,
     show_axes,
+    unwarned,
     variance_inside,
 )
 from ._budget import budgeted
 from ._clvm import check_clvm, fit_clvm, shared_rank
 from ._complete import complete_background_model, fit_complete, looks_swapped, solve_complete
 from ._data import background_model, fit_data, fit_pcpca, fold_directions, resolved
-from ._fit import AUTO_FRACTION, CONTRAST_FRACTION, SHARED_RATIO, Fit, Latents, Settings, share_of, shared_components
+from ._fit import (
+    AUTO_FRACTION,
+    AXES,
+    CONTRAST_FRACTION,
+    SHARED_RATIO,
+    Fit,
+    Latents,
+    Settings,
+    share_of,
+    shared_components,
+)
 from ._held_out import (
     FOLDS,
     SEED,
@@ -29,7 +44,6 @@ from ._held_out import (
     many_problems,
     one_error_rule,
     path_directions,
-    unwarned,
     within_rows,
 )
 from ._incomplete import BACKTRACK, Start, attempt_fit, fit_incomplete, incomplete_background_model, upper_bound

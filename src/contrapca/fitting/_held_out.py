@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,12 +11,12 @@ import numpy as np
 
 from .._util.arrays import Array
 from .._util.threads import calm_threads
-from ..exceptions import ContrastWarning, RankError, warn
+from ..exceptions import RankError, warn
 from ..groups import Groups, Tables
 from ..methods import Method
 from ..moments import Complete, Fold, Moments, assign_folds, contrast, make_folds, mixture, row_units
 from ..solvers import Spectrum
-from ._axes import show_axes
+from ._axes import ratio_axes, show_axes, unwarned
 from ._fit import Latents
 
 FOLDS, SEED = 5, 0  # of the folds by which gamma="auto" is chosen
@@ -114,14 +113,6 @@ def held_out(folds: Sequence[Fold], directions: Callable[[Training], Groups[Arra
     return HeldOut.of(squares, [fold.weights for fold in folds], mixture(folds[0].left))
 
 
-@contextmanager
-def unwarned() -> Iterator[None]:
-    """Without our warnings: what is to be said about the tables is said of all rows, not of every fold."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ContrastWarning)
-        yield
-
-
 def many_problems(order: int) -> AbstractContextManager[None]:
     """Without threads of the BLAS up to order 1000: many problems one after the other wake them too often.
 
@@ -156,6 +147,10 @@ def path_directions(data: Complete, method: Method, latents: Latents, gammas: Ar
     Principal axes exist at every gamma, also where the method itself has no solution with these rows; contrast axes do
     not, and are nan there.
     """
+    if latents.axes == "ratio" and (axes := ratio_axes(data.groups, latents.n_shown)) is not None:
+        return in_original_units(
+            np.broadcast_to(data.vectors(axes[1]), (gammas.size, *data.vectors(axes[1]).shape)), data
+        )
     groups, latents = data.groups, within_rows(latents, data)
     found, totals = method.along(groups, gammas, latents.rank, COARSE), groups.map(Moments.total_variance)
     basis = data.vectors(found.basis)
@@ -180,6 +175,8 @@ def auto_directions(data: Complete, method: Method, latents: Latents) -> Groups[
 
     What `fit_data` finds, without all else that a fit reports; None where rounding hides the foreground.
     """
+    if latents.axes == "ratio" and (known := ratio_axes(data.groups, latents.n_shown)) is not None:
+        return in_original_units(data.vectors(known[1]), data)
     latents = within_rows(latents, data)
     limit, start = method.limit(data.groups, latents.rank)
     if limit == 0:

@@ -66,6 +66,8 @@ def facts(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) ->
             found |= {"gamma_max": fit.limit, "gamma_max_is_bound": fit.limit_is_bound}
     if fit.model is not None:
         found["noise_variance"] = fit.model.sigma2
+    if fit.plateau is not None:
+        found["axes"] = str(fit.plateau)
     return found | {"components": component_table(fit), "top_features": top_features(fit)}
 
 
@@ -98,4 +100,6 @@ def summary(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) 
         line += f", and {plural(n_shared, 'shared component')}"
     if fit.covariates is not None:
         line += f", without the effect of {listed(fit.covariates.names)}"
+    if fit.plateau is not None:
+        line += f"\n{fit.plateau}"
     return Display(line, component_table(fit), "Features with the largest loadings:", top_features(fit))

@@ -9,7 +9,7 @@ from ._gradient import GradientSolution, maximise
 from ._identified import noise_is_determined
 from ._lbfgs import minimise
 from ._path import TOLERANCE as PATH_TOLERANCE
-from ._path import PathSpectrum, outside, path_of_solutions, solve_path
+from ._path import PathSpectrum, outside, path_of_solutions, solve_path, symmetric
 from ._quotient import BACKGROUND, BOTH, FOREGROUND, strength
 from ._ratio import shrunk_strength, solve_ratio
 from ._sparse import Target, solve_sparse

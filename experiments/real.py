@@ -1,0 +1,81 @@
+"""How well the defaults separate labels that they are not shown, on real tables, beside other methods.
+
+Two components are fitted to subsamples of the rows. Scores are the silhouette of the labels on unit-variance latents, and
+the adjusted Rand index of k-means with the true number of groups.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from sklearn.cluster import KMeans
+from sklearn.metrics import adjusted_rand_score
+
+from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, RatioPCA
+
+from . import _common
+from ._real_sets import SETS, RealSet
+from ._stages import Json, Row, Tick
+
+TITLE = "Labels of real tables, by default"
+SHARE = 0.8  # of the rows in a subsample
+SILHOUETTE_ROWS = 2000  # more than these are sampled
+
+METHODS: dict[str, Callable[[], Any]] = {
+    "ContraPCA": lambda: ContraPCA(2, progress=False),
+    "PCA": lambda: PPCA(2),
+    "PCPCA": lambda: PCPCA(2, progress=False),
+    "CPCA, auto": lambda: CPCA(2),
+    "CPCA, gamma 2": lambda: CPCA(2, gamma=2.0),
+    "CPCA, gamma 4": lambda: CPCA(2, gamma=4.0),
+    "RatioPCA, auto": lambda: RatioPCA(2),
+    "RatioPCA, ridge 1": lambda: RatioPCA(2, ridge=1.0),
+    "CLVM": lambda: CLVM(n_components=2),
+}
+
+
+def config(*, quick: bool) -> Json:
+    """Which sets and methods, and how many subsamples."""
+    return {"sets": list(SETS)[:: 3 if quick else 1], "methods": list(METHODS), "subsamples": 1 if quick else 5}
+
+
+def run(config: Json, tick: Tick) -> Json:
+    """Mean silhouette and adjusted Rand index of every method on every set; None where it cannot be fitted."""
+    results: Json = {}
+    for name in config["sets"]:
+        found = SETS[name]()
+        results[name] = {}
+        for method in config["methods"]:
+            tick(f"{name}: {method}")
+            results[name][method] = _scores(METHODS[method], found, config["subsamples"])
+    return results
+
+
+def _scores(make: Callable[[], Any], found: RealSet, repeats: int) -> list[float] | None:
+    """Mean silhouette and adjusted Rand index over subsamples."""
+    scores = []
+    for seed in range(repeats):
+        rng = np.random.default_rng([seed, 30])
+        cases, controls = (
+            np.sort(rng.permutation(len(rows))[: round(SHARE * len(rows))]) for rows in (found.cases, found.controls)
+        )
+        X, Y, labels = found.cases[cases], found.controls[controls], found.labels[cases]
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")  # what they say is in the scores
+            try:
+                model = make()
+                latents = (model.fit(X) if isinstance(model, PPCA) else model.fit(X, background=Y)).transform(X)
+            except ValueError:
+                return None
+        scores.append(separation(latents, labels))
+    return [round(float(value), 4) for value in np.mean(scores, axis=0)]
+
+
+def separation(latents: Any, labels: Any) -> tuple[float, float]:
+    """Silhouette, and adjusted Rand index of k-means, on unit-variance latents."""
+    Z = _common.unit_variance(np.asarray(latents, dtype=float))
+    clusters = KMeans(len(np.unique(labels)), n_init=10, random_state=0).fit_predict(Z)
+    return _common.silhouette(Z, labels, rows=SILHOUETTE_ROWS), float(adjusted_rand_score(labels, clusters))
