@@ -23,7 +23,7 @@ from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
 from ..sanity import warn_of_replicates
 from ._permutation import permutation_test
 from ._split_outcomes import combine, split_outcomes
-from ._splits import MIN_UNITS, draw_splits, most_axes
+from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
 
 METHODS = ("split", "permutation")
 LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
@@ -158,7 +158,7 @@ def contrast_test(
     max_components: int = 10,
     level: float = 0.05,
     method: str = "split",
-    n_splits: int = 21,
+    n_splits: int = 51,
     n_permutations: int = 199,
     scale: str | None = None,
     random_state: Any = None,
@@ -193,7 +193,7 @@ def contrast_test(
     level : float, default 0.05
     method : {"split", "permutation"}, default "split"
         "permutation" is the test of version 0.1: slow, and its level holds for Gaussian rows only.
-    n_splits : int, default 21
+    n_splits : int, default 51
     n_permutations : int, default 199
     scale : {None, "group", "pooled"}, default None
         As for PCPCA.
@@ -244,7 +244,7 @@ def significance_of(
     max_components: int = 10,
     level: float = 0.05,
     method: str = "split",
-    n_splits: int = 21,
+    n_splits: int = 51,
     n_permutations: int = 199,
     scale: str | None = None,
     random_state: Any = None,
@@ -287,7 +287,8 @@ def significance_of(
         splits, count = draw_splits(unit_of, n_splits, rng), itertools.count(1)
         with Progress("splits", n_splits, progress) as bar:
             outcomes = split_outcomes(tables, splits, scale, n_axes, rng, lambda: bar.update(next(count)))
-        p_values, ratios, noise_ratio = combine(outcomes)
+        least_p = least_p_value(unit_of)
+        p_values, ratios, noise_ratio = combine(outcomes, least_p)
         statistics = outcomes.statistics
         n_found, directions = int(np.count_nonzero(p_values <= level)), None
         needed = np.nan if blocks is None else _block_ratio(unit_of, level)
