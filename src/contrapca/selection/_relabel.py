@@ -83,7 +83,7 @@ def _drawn_labels(few: Indices, many: Indices, rng: np.random.Generator) -> Indi
     )
     swap = rng.random((RELABELLINGS, both.size)) < 0.5
     keys = rng.random((RELABELLINGS, alone.size))
-    chosen = alone[np.argsort(keys, axis=1)[:, : few.size - both.size]]
+    chosen = alone[np.argpartition(keys, few.size - both.size, axis=1)[:, : few.size - both.size]]
     drawn = np.hstack([np.where(swap, few.size + of_many, of_few), chosen])
     return np.vstack([np.arange(few.size), drawn])
 
@@ -112,7 +112,7 @@ def _centred_units(x: Array, codes: Indices) -> tuple[Array, Indices]:
 
 
 def _cell_distances(x: Array, cells: Indices) -> Array:
-    """Mean of |x_i - x_j| over rows i and j of two cells, for all pairs of cells: the integral of F (1 - G) + (1 - F) G.
+    """Mean of |x_i - x_j| over rows i and j of any two cells: the integral of F (1 - G) + (1 - F) G.
 
     F and G are the shares of the cells' rows at or below a value.
     """

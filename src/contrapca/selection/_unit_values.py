@@ -22,16 +22,17 @@ def thinned(codes: Groups[Indices], rng: np.random.Generator) -> Groups[Flags]:
         return codes.map(lambda own: np.ones(own.size, dtype=bool))
     x, y = sizes
     both = (x > 0) & (y > 0)
-    alone = sizes.map(lambda size: np.flatnonzero((size > 0) & ~both))
-    places = alone.map(lambda own, size: own[np.lexsort((rng.random(own.size), size[own]))], sizes)
-    quotas = sizes.map(np.copy)
-    for quota in quotas:
-        quota[both] = np.minimum(x, y)[both]
-    for own, other in ((0, 1), (1, 0)):
-        mine, theirs = places[own], places[other]
-        if theirs.size:
-            opposite = theirs[((np.arange(mine.size) + 0.5) * theirs.size / max(mine.size, 1)).astype(np.intp)]
-            quotas[own][mine] = np.minimum(sizes[own][mine], sizes[other][opposite])
+    quotas = sizes.map(lambda size: np.where(both, np.minimum(x, y), size))
+    mine, theirs = (
+        alone[np.lexsort((rng.random(alone.size), size[alone]))]
+        for size, alone in ((x, np.flatnonzero(x * ~both)), (y, np.flatnonzero(y * ~both)))
+    )
+    if mine.size and theirs.size:
+        for quota, size, own, other_size, others in zip(
+            quotas, (x, y), (mine, theirs), (y, x), (theirs, mine), strict=True
+        ):
+            opposite = others[((np.arange(own.size) + 0.5) * others.size / own.size).astype(np.intp)]
+            quota[own] = np.minimum(size[own], other_size[opposite])
     return codes.map(lambda own, quota: places_in_units(own, rng.random(own.size)) < quota[own], quotas)
 
 
