@@ -112,9 +112,9 @@ def _centred_units(x: Array, codes: Indices) -> tuple[Array, Indices]:
 
 
 def _cell_distances(x: Array, cells: Indices) -> Array:
-    """Mean of |x_i - x_j| over rows i and j of any two cells: the integral of F (1 - G) + (1 - F) G.
+    """Mean of |x_i - x_j| over rows i and j of any two cells, 0 of a cell and itself.
 
-    F and G are the shares of the cells' rows at or below a value.
+    It is the integral of F (1 - G) + (1 - F) G, where F and G are the shares of the cells' rows at or below a value.
     """
     n = int(cells.max()) + 1
     if n == x.size:
@@ -124,4 +124,6 @@ def _cell_distances(x: Array, cells: Indices) -> Array:
     steps[cells[order], np.arange(x.size)] = (1 / np.bincount(cells))[cells[order]]
     F = np.cumsum(steps, axis=1)[:, :-1]
     half = (F * np.diff(x[order])) @ (1 - F).T
-    return half + half.T
+    found: Array = half + half.T
+    np.fill_diagonal(found, 0.0)
+    return found
