@@ -39,29 +39,33 @@ def relabelled_p(
         Unit values, nan for units without rows; `within` blocks these are what is exchanged.
     """
     units = codes.map(np.unique)
-    swapped = len(units.foreground) > min(map(len, units))  # the few units first: their labels are drawn
-    (few, many), sign = list(units)[:: -1 if swapped else 1], -1.0 if swapped else 1.0
-    many = _some(few, many, rng)
-    drawn = _drawn_labels(few, many, rng)
+    sign = 1.0
+    if len(units.foreground) > min(map(len, units)):  # the few units first: their labels are drawn
+        sign = -1.0
+        units, coordinates, codes, values = (
+            own.like(list(own)[::-1])
+            for own in (units, coordinates, codes, values)  # type: ignore[attr-defined]
+        )
+    few, many = units.foreground, _some(*units, rng)
+    units, drawn = units.like([few, many]), _drawn_labels(few, many, rng)
     if within:
-        found = np.vstack([own[chosen] for own, chosen in zip(_ordered(values, swapped), (few, many), strict=True)])
-        differences = sign * np.array([_difference_of_values(column, drawn) for column in found.T])
+        columns = np.vstack(list(values.map(lambda own, chosen: own[chosen], units))).T
+        differences = np.array([_difference_of_values(column, drawn) for column in columns])
     else:
-        parts = []
-        for x, own, chosen in zip(_ordered(coordinates, swapped), _ordered(codes, swapped), (few, many), strict=True):
-            places = places_in_units(own, rng.random(own.size))
-            keep = np.isin(own, chosen) & (places < max(1, MOST_ROWS // (few.size + many.size)))
-            parts.append(_centred_units(x[keep], np.searchsorted(chosen, own[keep])))
-        rows = np.vstack([x for x, _ in parts])
-        cells = np.concatenate([parts[0][1], few.size + parts[1][1]])
-        differences = sign * np.array([_difference_of_distances(_cell_distances(x, cells), drawn) for x in rows.T])
+        most = max(1, MOST_ROWS // sum(map(len, units)))
+        keep = codes.map(
+            lambda own, chosen: np.isin(own, chosen) & (places_in_units(own, rng.random(own.size)) < most), units
+        )
+        x = coordinates.map(lambda x, own, chosen: _centred_units(x[chosen], own[chosen]), codes, keep)
+        first, second = codes.map(lambda own, chosen, kept: np.searchsorted(chosen, own[kept]), units, keep)
+        cells = np.append(first, few.size + second)
+        differences = np.array(
+            [_difference_of_distances(_cell_distances(column, cells), drawn) for column in np.vstack(list(x)).T]
+        )
+    differences *= sign
     observed = differences[:, :1]
     as_large = differences[:, 1:] >= observed - 1e3 * EPS * np.abs(observed)  # equal exchanges are rounded differently
     return (1 + np.count_nonzero(as_large, axis=1)) / (1 + RELABELLINGS)
-
-
-def _ordered(groups: Groups[Array], swapped: bool) -> list[Array]:
-    return list(groups)[:: -1 if swapped else 1]
 
 
 def _some(few: Indices, many: Indices, rng: np.random.Generator) -> Indices:
@@ -103,12 +107,14 @@ def _difference_of_distances(distances: Array, drawn: Indices) -> Array:
     return inside / (k * (k - 1)) - outside / (h * (h - 1))
 
 
-def _centred_units(x: Array, codes: Indices) -> tuple[Array, Indices]:
+def _centred_units(x: Array, codes: Indices) -> Array:
     """Rows about the mean of the unit means, which are stretched to the variance that they have about the true one."""
-    counts = np.bincount(codes)
-    means = np.column_stack([np.bincount(codes, column) for column in x.T]) / counts[:, None]
+    _, own = np.unique(codes, return_inverse=True)
+    counts = np.bincount(own)
+    means = np.column_stack([np.bincount(own, column) for column in x.T]) / counts[:, None]
     stretch = math.sqrt(counts.size / (counts.size - 1))
-    return x - means[codes] + stretch * (means - means.mean(axis=0))[codes], codes
+    centred: Array = x - means[own] + stretch * (means - means.mean(axis=0))[own]
+    return centred
 
 
 def _cell_distances(x: Array, cells: Indices) -> Array:
