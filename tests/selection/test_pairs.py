@@ -87,7 +87,7 @@ def test_compare_takes_pairs_and_covariates():
         ),
         (
             {"pairs": ["a", "b"] * 20, "background_pairs": ["a", "b"] * 20},
-            "pairs has 2 pairs: the test needs at least 4",
+            "pairs has 2 pairs: the test needs at least 6",
         ),
     ],
 )
