@@ -388,3 +388,30 @@ def penalty_conditions(B, v, weight):
     within = np.abs(gradient - weight * np.sign(v) - mu * v)[inside].max()
     elsewhere = np.max(np.abs(gradient[~inside]) - weight, initial=0.0)
     return max(within, elsewhere) / np.abs(gradient).max()
+
+
+def depth_unit(values):
+    """The value of one molecule in a row: all values of the row are multiples of it; nan if there is none (F46)."""
+    values = sorted(float(v) for v in values if v > 0)
+    for divisor in range(1, 7):
+        unit = values[0] / divisor
+        if all(abs(v / unit - round(v / unit)) < 1e-3 + 1e-6 * v / unit for v in values):
+            return unit
+    return float("nan")
+
+
+def depth_targets(own, other):
+    """Totals of one group at the depth of another, both without ties: the other's quantile at each rank (F46)."""
+    ordered, targets = sorted(other), []
+    for total in own:
+        place = (sum(t < total for t in own) + 0.5) / len(own) * (len(ordered) - 1)
+        low = int(place)
+        high = min(low + 1, len(ordered) - 1)
+        quantile = ordered[low] + (place - low) * (ordered[high] - ordered[low])
+        targets.append(min(total, max(np.floor(quantile), 1)))
+    return targets
+
+
+def molecules_kept(row, probability, rng):
+    """A row of counts, each molecule kept with this probability, one after the other (F46)."""
+    return [sum(rng.random() < probability for _ in range(count)) for count in row]
