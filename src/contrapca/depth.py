@@ -26,6 +26,7 @@ MIN_FEATURES = 10  # the total of fewer is no depth
 MIN_ROWS, MOST = 5, 0.9  # rows with different counts, and the fraction of them that must be multiples of one value
 WHOLE, ROUNDING = 1e-3, 1e-6  # how far from whole multiples may be: by chance, and per multiple (float32)
 DIVISORS = 6  # the smallest count of a row is at most this
+OFTEN = 20  # counts of a gene, in both groups together, whose ratio is told
 LEAST_TOTAL = 20  # rows left with fewer molecules are dropped
 
 IndexArray = npt.NDArray[np.intp]
@@ -162,8 +163,8 @@ def units_of(values: Array, indptr: Indices) -> Array:
     open_rows = lengths > 0
     for divisor in range(1, DIVISORS + 1):
         inside = np.repeat(open_rows, lengths)
-        multiples = values[inside] / np.repeat(smallest[open_rows] / divisor, lengths[open_rows])
         with np.errstate(invalid="ignore"):  # of values that are no logarithms, and overflow
+            multiples = values[inside] / np.repeat(smallest[open_rows] / divisor, lengths[open_rows])
             error = np.abs(multiples - np.rint(multiples)) - ROUNDING * multiples
         bounds = np.concatenate([[0], np.cumsum(lengths[open_rows])])
         whole = _by_row(np.maximum, error, bounds) < WHOLE
@@ -240,6 +241,27 @@ def depth_gap(own: Array, other: Array) -> tuple[float, float]:
     p = 2 * float(scipy.special.ndtr(-distance / np.sqrt(spread))) if spread > 0 else 1.0
     medians = float(np.median(own)), float(np.median(other))
     return (medians[0] / medians[1] if medians[1] > 0 else np.inf), min(p, 1.0)
+
+
+def typical_ratio(own: Any, other: Any) -> float:
+    """How many times as much a typical gene is counted in one group as in the other; nan if all are rare.
+
+    Depth changes all genes alike, a programme of cells only some: the median over genes with 20 counts or more in the
+    middle half of the rows by how many genes they have, as few rows may have most of the counts.
+
+    Parameters
+    ----------
+    own, other : csr_array of int of shape (n, D), (m, D)
+    """
+    sums, sizes = [], []
+    for counts in (own, other):
+        order = np.argsort(np.diff(counts.indptr), kind="stable")
+        middle = order[order.size // 4 : order.size - order.size // 4]
+        sums.append(np.asarray(counts[middle].sum(axis=0), dtype=np.float64).ravel())
+        sizes.append(middle.size)
+    often = sums[0] + sums[1] >= OFTEN
+    ratios = (sums[0][often] + 0.5) / (sums[1][often] + 0.5) * (sizes[1] / sizes[0])
+    return float(np.median(ratios)) if ratios.size else np.nan
 
 
 def _stored(rows: Rows) -> Any:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from .._util.arrays import Array, Rows, is_sparse
-from ..depth import counts_in, depth_gap, kind_of, smallest_counts
+from ..depth import counts_in, depth_gap, kind_of, smallest_counts, typical_ratio
 from ..exceptions import TableWarning, warn
 from ..groups import Groups
 from ._finding import Finding
@@ -21,20 +23,29 @@ def unequal_depth(tables: Groups[Rows]) -> list[Finding]:
     Counts are taken as they are, or recovered from log-normalised rows; nothing is said of other tables, nor of rows
     that are not in memory.
     """
-    totals = [_totals(rows) for rows in tables]
-    known = [own for own in totals if own is not None]
-    if len(known) < len(totals):
-        return []
-    return [finding for other in known[1:] for finding in depth_finding(known[0], other)][:1]
+    found = []
+    for rows in tables:
+        counts = _counts(rows)
+        if counts is None:
+            return []
+        found.append(counts)
+    totals = [np.asarray(counts.sum(axis=1), dtype=np.float64).ravel() for counts in found]
+    typical = [typical_ratio(found[0], other) for other in found[1:]]
+    every = zip(totals[1:], typical, strict=True)
+    return [finding for other, ratio in every for finding in depth_finding(totals[0], other, ratio)][:1]
 
 
-def depth_finding(own: Array, other: Array) -> list[Finding]:
-    """A finding if the totals of cases (n,) and controls (m,) differ much, and not by chance."""
+def depth_finding(own: Array, other: Array, typical: float = np.nan) -> list[Finding]:
+    """A finding if the totals of cases (n,) and controls (m,) differ much, and not by chance or in few genes.
+
+    `typical` is the ratio of a typical gene (`typical_ratio`), nan if it is not known.
+    """
     own, other = own[own > 0], other[other > 0]
     if not (own.size and other.size):
         return []
     ratio, p = depth_gap(own, other)
-    if max(ratio, 1 / ratio) < UNEQUAL or p >= SURE:
+    few_genes = np.log(typical) * np.sign(np.log(ratio)) < np.log(UNEQUAL) / 2
+    if max(ratio, 1 / ratio) < UNEQUAL or p >= SURE or few_genes:
         return []
     return [
         Finding(
@@ -54,8 +65,8 @@ def warn_of_depth(tables: Groups[Rows]) -> None:
         warn(finding.text(), TableWarning)
 
 
-def _totals(rows: Rows) -> Array | None:
-    """Totals of some rows; None if there are no counts, or whole numbers that are unlike counts of molecules."""
+def _counts(rows: Rows) -> Any:
+    """Counts of some rows as a CSR matrix; None if there are none, or whole numbers unlike counts of molecules."""
     if not (isinstance(rows, np.ndarray) or is_sparse(rows)):
         return None
     some = rows[:: -(-rows.shape[0] // MAX_ROWS)]
@@ -63,6 +74,8 @@ def _totals(rows: Rows) -> Array | None:
     if kind is None or (kind == "counts" and looks_like_counts(some) != "counts"):
         return None
     counts = counts_in(some, kind)
-    if np.median(smallest_counts(counts)) > 1:  # sums of money and the like; of molecules, some gene has one
+    if (
+        kind == "counts" and np.median(smallest_counts(counts)) > 1
+    ):  # sums of money and the like; of molecules, some gene has one
         return None
-    return np.asarray(counts.sum(axis=1), dtype=np.float64).ravel()
+    return counts

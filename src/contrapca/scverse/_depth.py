@@ -10,7 +10,7 @@ import numpy as np
 
 from .._util.arrays import Array, Rows, in_memory
 from ..blocks import Indices
-from ..depth import match_depth, totals_in
+from ..depth import counts_in, kind_of, match_depth, totals_in, typical_ratio
 from ..exceptions import TableWarning, warn
 from ..groups import Groups
 from ..rows import is_lazy
@@ -70,5 +70,10 @@ def warn_of_depth(adata: Any, cells: Cells) -> None:
     totals = totals_of(adata, cells, some)
     if totals is None:
         return
-    for finding in [found for other in totals[1:] for found in depth_finding(totals[0], other)][:1]:
+    typical = [np.nan] * len(totals)
+    if not is_lazy(cells.matrix) and (kind := kind_of(in_memory(cells.matrix[some[0]]))) is not None:
+        counts = [counts_in(in_memory(cells.matrix[rows]), kind) for rows in some]
+        typical = [typical_ratio(counts[0], other) for other in counts]
+    every = zip(totals[1:], typical[1:], strict=True)
+    for finding in [found for other, ratio in every for found in depth_finding(totals[0], other, ratio)][:1]:
         warn(f'{finding.sentence} contrapca.tl.test with depth="match" tests at equal depth.', TableWarning)
