@@ -74,8 +74,7 @@ def _counts(rows: Rows) -> Any:
     if kind is None or (kind == "counts" and looks_like_counts(some) != "counts"):
         return None
     counts = counts_in(some, kind)
-    if (
-        kind == "counts" and np.median(smallest_counts(counts)) > 1
-    ):  # sums of money and the like; of molecules, some gene has one
+    # Of molecules, some gene has a single one; sums of money have none.
+    if kind == "counts" and np.median(smallest_counts(counts)) > 1:
         return None
     return counts
