@@ -126,8 +126,16 @@ def report(
     if is_anndata(model_or_path):
         choice = {"background": background, "foreground": foreground, "layer": layer, "obsm": obsm}
         found = report_arguments(
-            model_or_path, key=key, groupby=groupby, blocks=blocks, labels=labels, **choice, mask_var=mask_var
+            model_or_path,
+            key=key,
+            groupby=groupby,
+            blocks=blocks,
+            labels=labels,
+            depth="match" if depth == "match" and test in (None, True) else "warn",
+            **choice,
+            mask_var=mask_var,
         )
+        test = found.get("test", test)
         label_name = labels if label_name is None else label_name
         model_or_path, X, background, labels = (found[name] for name in ("model_or_path", "X", "background", "labels"))
         background_labels = found["background_labels"]

@@ -13,8 +13,8 @@ from .._util.suggest import suggesting
 from ..depth import DEPTHS
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA
 from ..groups import Groups
+from ..selection import at_equal_depth, contrast_test
 from ..selection import compare as compare_tables
-from ..selection import contrast_test
 from ._cells import Cells, check_n_comps, choose, warn_of_values
 from ._depth import matched, warn_of_depth
 from ._donors import warn_of_donors
@@ -311,6 +311,7 @@ def test(
         random_state=_seed(random_state),
         **cells.given_blocks,
     )
+    found = at_equal_depth(found) if depth == "match" else found
     given = {"max_comps": max_comps, "scale": scale, "depth": depth, "random_state": random_state}
     summary = {
         "params": plain(cells.params | given),
@@ -321,7 +322,7 @@ def test(
         "statistics": found.statistics,
         "noise_ratio": found.noise_ratio,
         "level": found.level,
-        "units": found.units + (" of equal depth" if depth == "match" else ""),
+        "units": found.units,
     }
     return write(adata, Results({key: summary}), copy=copy)
 
