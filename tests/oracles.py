@@ -415,3 +415,18 @@ def depth_targets(own, other):
 def molecules_kept(row, probability, rng):
     """A row of counts, each molecule kept with this probability, one after the other (F46)."""
     return [sum(rng.random() < probability for _ in range(count)) for count in row]
+
+
+def typical_ratio(own, other):
+    """The median, over genes with 20 counts or more, of the ratio of sums over the middle half of the rows (F46)."""
+    middles = []
+    for rows in (own, other):
+        ordered = [row for _, row in sorted(enumerate(rows), key=lambda item: (np.sum(item[1] > 0), item[0]))]
+        quarter = len(ordered) // 4
+        middles.append(ordered[quarter : len(ordered) - quarter])
+    ratios = []
+    for j in range(own.shape[1]):
+        a, b = (sum(row[j] for row in rows) for rows in middles)
+        if a + b >= 20:
+            ratios.append((a + 0.5) / len(middles[0]) / ((b + 0.5) / len(middles[1])))
+    return np.median(ratios)

@@ -21,6 +21,7 @@ from contrapca.depth import (
     smallest_counts,
     thinned,
     totals_in,
+    typical_ratio,
     units_of,
 )
 from contrapca.exceptions import GroupError, TableWarning
@@ -272,6 +273,27 @@ def test_the_sentence_has_figures():
     assert f"(medians {low:,.0f} and {high:,.0f})" in finding.sentence
     assert 'depth="match"' in finding.python
     assert "--depth match" in finding.command
+
+
+def test_the_typical_gene():
+    A, B = cells(61, 40, depth=0.6, seed=1), cells(50, 40, seed=2)
+    A[:, :10] *= 9  # a quarter of the genes
+    found = typical_ratio(sp.csr_array(A), sp.csr_array(B))
+    assert found == pytest.approx(oracles.typical_ratio(A, B))
+    assert 0.5 < found < 0.85
+    assert np.isnan(typical_ratio(sp.csr_array(A * 0), sp.csr_array(B * 0)))
+
+
+@pytest.mark.parametrize("form", [lambda c: c.astype(float), logs])
+def test_a_few_genes_are_no_depth(form):
+    """Totals differ twice, and surely, but only because of a tenth of the genes; thinning changes all."""
+    A, B = cells(150, seed=1), cells(150, seed=2)
+    A[:, :8] += np.random.default_rng(0).poisson(B.sum(axis=1).mean() / 8, size=(150, 8))
+    ratio, p = depth_gap(A.sum(axis=1), B.sum(axis=1))
+    assert ratio > 1.5
+    assert p < 1e-6
+    assert depth_of(form(A), form(B)) == []
+    assert len(depth_of(form(cells(150, depth=1 / ratio, seed=1)), form(B))) == 1
 
 
 QUIET = {
