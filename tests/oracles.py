@@ -395,7 +395,8 @@ def depth_unit(values):
     values = sorted(float(v) for v in values if v > 0)
     for divisor in range(1, 7):
         unit = values[0] / divisor
-        if all(abs(v / unit - round(v / unit)) < 1e-3 + 1e-6 * v / unit for v in values):
+        multiples = [v / unit for v in values]
+        if all(abs(x - round(x)) < 1e-3 + 1e-6 * x and x < 1e5 for x in multiples):
             return unit
     return float("nan")
 

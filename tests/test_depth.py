@@ -82,6 +82,7 @@ OTHER = {
     "decimals": lambda rng: np.round(rng.gamma(2, size=(80, 40)), 1),
     "tenths": lambda rng: rng.integers(1, 40, (80, 40)) / 10,
     "proportions": lambda rng: rng.dirichlet(np.ones(40), 80),
+    "quarters": lambda rng: rng.integers(0, 1200, (80, 40)) / 4,  # whose powers overflow
     "binary": lambda rng: (rng.random((80, 40)) < 0.3).astype(float),
     "logarithms of other values": lambda rng: np.log1p(rng.gamma(2, size=(80, 40))),
     "scaled": lambda rng: scipy.stats.zscore(logs(cells(80, 40, seed=3))),

@@ -24,6 +24,7 @@ KINDS = {"counts": 0.0, "log": 1.0, "log2": np.log(2.0), "log10": np.log(10.0), 
 MAX_ROWS = 100  # rows that tell the kind, evenly spread
 MIN_FEATURES = 10  # the total of fewer is no depth
 MIN_ROWS, MOST = 5, 0.9  # rows with different counts, and the fraction of them that must be multiples of one value
+LARGEST = 1e5  # count that single precision tells from the next
 WHOLE, ROUNDING = 1e-3, 1e-6  # how far from whole multiples may be: by chance, and per multiple (float32)
 DIVISORS = 6  # the smallest count of a row is at most this
 OFTEN = 20  # counts of a gene, in both groups together, whose ratio is told
@@ -166,6 +167,7 @@ def units_of(values: Array, indptr: Indices) -> Array:
         with np.errstate(invalid="ignore"):  # of values that are no logarithms, and overflow
             multiples = values[inside] / np.repeat(smallest[open_rows] / divisor, lengths[open_rows])
             error = np.abs(multiples - np.rint(multiples)) - ROUNDING * multiples
+        error[~(multiples < LARGEST)] = np.inf
         bounds = np.concatenate([[0], np.cumsum(lengths[open_rows])])
         whole = _by_row(np.maximum, error, bounds) < WHOLE
         rows = np.flatnonzero(open_rows)[whole]
@@ -187,7 +189,7 @@ def counts_in(rows: Rows, kind: str) -> Any:
     values, lengths = linear(stored.data, kind), np.diff(stored.indptr)
     units = np.ones(lengths.size) if kind == "counts" else units_of(values, stored.indptr)
     with np.errstate(invalid="ignore"):
-        multiples = np.nan_to_num(values / np.repeat(units, lengths))
+        multiples = np.nan_to_num(values / np.repeat(units, lengths), posinf=0.0)
     found = sp.csr_array((np.rint(multiples).astype(np.int64), stored.indices, stored.indptr), shape=stored.shape)
     found.eliminate_zeros()
     return found
