@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -18,9 +18,10 @@ from .._util.table import Table
 from ..backgrounds import named_backgrounds
 from ..blocks import Indices, Together, count_units, paired_units, unit_numbers
 from ..covariates import design_of, without_covariates
+from ..depth import DEPTHS, match_depth, rows_of
 from ..exceptions import GroupError
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
-from ..sanity import warn_of_replicates
+from ..sanity import warn_of_depth, warn_of_replicates
 from ._permutation import permutation_test
 from ._split_outcomes import combine, split_outcomes
 from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
@@ -170,6 +171,7 @@ def contrast_test(
     n_splits: int = 51,
     n_permutations: int = 199,
     scale: str | None = None,
+    depth: str = "warn",
     random_state: Any = None,
     progress: bool = True,
 ) -> ContrastTest:
@@ -208,6 +210,10 @@ def contrast_test(
     n_permutations : int, default 199
     scale : {None, "group", "pooled"}, default None
         As for PCPCA.
+    depth : {"warn", "match", "ignore"}, default "warn"
+        What to do about counts, raw or log-normalised, that add up to less in one group, as in cells that were
+        sequenced less deeply, which alone makes the test reject: warn, or thin both groups to equal depth first
+        (`match_depth`).
     random_state : None, int, Generator or RandomState
     progress : bool, default True
 
@@ -224,8 +230,17 @@ def contrast_test(
     >>> test.n_components  # the plane of the clusters
     2
     """
+    check_option(depth, "depth", DEPTHS)
+    rng = generator(random_state)
+    if depth == "match":
+        X, background, *kept = match_depth(X, background=background, random_state=rng)
+        covariates, blocks, pairs = (rows_of(own, kept[0]) for own in (covariates, blocks, pairs))
+        beside = (background_covariates, background_blocks, background_pairs)
+        background_covariates, background_blocks, background_pairs = (rows_of(own, kept[1]) for own in beside)
     tables = split_groups(X, None, background, None, name="contrast_test", needs_background=True, allow_missing=True)
     refuse_devices(tables, "contrast_test")
+    if depth == "warn":
+        warn_of_depth(tables.rows)
     design = design_of(tables, X, background, covariates, background_covariates)
     if design is not None:
         tables, _ = without_covariates(tables, design)
@@ -234,7 +249,7 @@ def contrast_test(
         given = None
         named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
         warn_of_replicates(named)
-    return significance_of(
+    found = significance_of(
         tables,
         blocks=given,
         max_components=max_components,
@@ -243,9 +258,10 @@ def contrast_test(
         n_splits=n_splits,
         n_permutations=n_permutations,
         scale=scale,
-        random_state=random_state,
+        random_state=rng,
         progress=progress,
     )
+    return at_equal_depth(found) if depth == "match" else found
 
 
 def significance_of(
@@ -307,6 +323,11 @@ def significance_of(
     return ContrastTest(
         n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions, least_p
     )
+
+
+def at_equal_depth(found: ContrastTest) -> ContrastTest:
+    """The result, which says that depths were matched first."""
+    return replace(found, units=f"{found.units} of equal depth")
 
 
 def _check_level(level: float, method: str, n_permutations: int) -> None:
