@@ -26,13 +26,15 @@ SAME_ANGLE = 5.0  # degrees from PCA below which the contrast has changed nothin
 MAX_OUTLIER_ROWS = 200_000
 
 
-def cautions(subject: Subject, summary: dict[str, Any], *, shown: bool) -> Iterator[Finding]:
+def cautions(subject: Subject, summary: dict[str, Any], *, by_blocks: bool, shown: bool) -> Iterator[Finding]:
     """One finding per caveat, besides those of the tables; none if there are none.
 
     Parameters
     ----------
     subject : Subject
     summary : dict
+    by_blocks : bool
+        Whether rows come in blocks.
     shown : bool
         Whether there is a page, which may not show everything.
     """
@@ -41,7 +43,7 @@ def cautions(subject: Subject, summary: dict[str, Any], *, shown: bool) -> Itera
     yield from _about_components(subject, summary)
     yield from _outliers(subject)
     if summary["uncertainty"] is not None:
-        yield from _about_uncertainty(summary["uncertainty"])
+        yield from _about_uncertainty(summary["uncertainty"], by_blocks)
     if shown:
         yield from _about_display(subject, summary["data"])
 
@@ -153,7 +155,13 @@ def _outliers(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _about_uncertainty(uncertainty: dict[str, Any]) -> Iterator[Finding]:
+def _about_uncertainty(uncertainty: dict[str, Any], by_blocks: bool) -> Iterator[Finding]:
+    if by_blocks and uncertainty["power"] == 1 and not uncertainty["by_blocks"]:
+        yield both(
+            "uncertainty",
+            "The intervals take the rows for independent, but they come in blocks: they are too narrow.",
+            "Take them from the bootstrap of whole blocks.",
+        )
     if uncertainty["kind"] == "gibbs" and uncertainty["power"] == 1:
         yield both(
             "uncertainty",

@@ -72,7 +72,7 @@ def summary_of(
         names, columns = subject.row_names, subject.tables.names
         findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
     words: Words = "python" if code is None else "command"
-    caveats = [*findings, *cautions(subject, summary, shown=shown)]
+    caveats = [*findings, *cautions(subject, summary, by_blocks=by_blocks, shown=shown)]
     summary |= {"cautions": [finding.text(words) for finding in caveats]}
     return summary | {"methods": methods_paragraph(summary, subject.kind), "citations": citations(subject.kind)}
 
@@ -238,6 +238,7 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     table = posterior.diagnostics() if posterior.kind == "gibbs" else None
     return {
         "kind": posterior.kind,
+        "by_blocks": posterior.by_blocks,
         "power": posterior.power,
         "draws": chains * draws,
         "probability": PROBABILITY,
@@ -263,8 +264,11 @@ def _python(subject: Subject, title: str | None, command: str | None, *, tested:
     options += "" if tested else ", test=False"
     draws = ""
     if subject.uncertainty is not None:
-        how = "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"
-        draws = f"draws = model.{how}(cases, background=controls)  # random\n"
+        drawn, how = subject.uncertainty, "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"
+        given = ", blocks=blocks, background_blocks=control_blocks" if by_blocks and drawn.by_blocks else ""
+        given += "" if drawn.power == 1 else f", power={drawn.power!r}"
+        given += "" if drawn.seed is None else f", random_state={drawn.seed}"
+        draws = f"draws = model.{how}(cases, background=controls{given}){'  # random' * (drawn.seed is None)}\n"
         options += ", uncertainty=draws"
     names = ["cases", "controls", *["labels"] * labelled, *["blocks", "control_blocks"] * by_blocks]
     reading = f"# {', '.join(names)}: your tables, rows being samples\n"
