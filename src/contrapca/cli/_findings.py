@@ -7,9 +7,22 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+
+from .._util.arrays import is_sparse
 from .._util.text import as_command, listed
 from ..exceptions import TableFileError
-from ..sanity import Finding, alike_labels, both, dropped_columns, hidden_by, names_rows, repeated_names, swapped_names
+from ..sanity import (
+    Finding,
+    alike_labels,
+    both,
+    dropped_columns,
+    hidden_by,
+    is_whole,
+    names_rows,
+    repeated_names,
+    swapped_names,
+)
 from ..tables import DataTable
 from ._blocks import names_block
 
@@ -41,6 +54,33 @@ def findings_of_tables(tables: list[DataTable], options: Namespace, without: set
         others = set(tables[0].as_text(options.group).tolist()) - {options.background}
         found += swapped_names(others.pop(), options.background) if len(others) == 1 else []
     return found
+
+
+def identifiers_of(tables: list[DataTable], without: set[str]) -> list[str]:
+    """Columns of whole numbers that say which row it is, or whose, by their name: MouseID, patient, plate."""
+    tables = [table for table in tables if not table.annotated and not is_sparse(table.values)]
+    names = dict.fromkeys(name for table in tables for name in table.names)
+    named = [name for name in names if name not in without and (names_rows(name) or names_block(name))]
+    found = {
+        name: [np.asarray(table.select([name]))[:, 0] for table in tables if name in table.names] for name in named
+    }
+    return [name for name, columns in found.items() if all(map(is_whole, columns))]
+
+
+def not_analysed(names: list[str]) -> list[Finding]:
+    """That identifiers are no features."""
+    if not names:
+        return []
+    many = len(names) > 1
+    return [
+        both(
+            "identifier",
+            f"{listed(names)} {'are' if many else 'is'} not analysed: by {'their names' if many else 'its name'} and "
+            f"whole numbers, {'these columns say' if many else 'this column says'} which sample a row is, or whose.",
+            f"To use {'them' if many else 'it'} as {'features' if many else 'a feature'}, rename "
+            f"{'the columns' if many else 'the column'}.",
+        )
+    ]
 
 
 def _names_of_rows(table: DataTable, without: set[str]) -> list[str] | None:

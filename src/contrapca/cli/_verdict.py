@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from typing import Any
 
 from .. import contrast_test
 from ..groups import split_groups
+from ..sanity import shows_replicates
 from ..selection import verdict_on
 from ._console import Console
 from ._describe import records
@@ -30,6 +32,7 @@ def test(options: Namespace, console: Console) -> None:
         random_state=options.seed,
         progress=console.progress,
     )
+    found = replace(found, ignores_replicates=shows_replicates(inputs.findings))
     console.say(found, *inputs.describe())
     facts = {"n_components": found.n_components, "level": found.level, "method": found.method, "units": found.units}
     facts |= {"noise_ratio": found.noise_ratio, "remarks": found.remarks(), "dimensions": records(found.table())}
@@ -53,6 +56,7 @@ def verdict_of(options: Namespace, inputs: Inputs, console: Console) -> dict[str
         n_shown=options.components,
         blocks=None if inputs.blocks is None else (*inputs.blocks, (None, None)),
         scale=scale_of(options),
+        ignores_replicates=shows_replicates(inputs.findings),
         random_state=options.seed,
         progress=console.progress,
     )

@@ -6,9 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import scipy.special
 
-from .._util.text import joined
-from ..fitting import AUTO_FRACTION, SHARED_RATIO, looks_swapped
+from .._util.text import joined, listed
+from ..fitting import AUTO_FRACTION, SHARED_RATIO
 from ..paths import ContrastPath
 from ..sanity import Finding, both
 from ..subspaces import principal_angles, principal_axes
@@ -22,6 +23,8 @@ UNEQUAL_UNITS = 100.0  # ratio of standard deviations above which the larger one
 MANY_MISSING = 0.2
 STRONG = 0.9  # fraction of the largest gamma shown
 WIDE_ANGLE = 30.0  # degrees
+CERTAIN = 2.0  # standard errors
+BETWEEN, CHANCE = 0.5, 0.001  # part of a component between the means of labels, and how likely that is by chance
 SAME_ANGLE = 5.0  # degrees from PCA below which the contrast has changed nothing
 MAX_OUTLIER_ROWS = 200_000
 
@@ -38,9 +41,10 @@ def cautions(subject: Subject, summary: dict[str, Any], *, by_blocks: bool, show
     shown : bool
         Whether there is a page, which may not show everything.
     """
-    yield from _about_groups(subject, summary["data"])
+    yield from _about_groups(summary["data"])
     yield from _about_features(subject)
     yield from _about_components(subject, summary)
+    yield from _pooled(subject)
     yield from _outliers(subject)
     if summary["uncertainty"] is not None:
         yield from _about_uncertainty(summary["uncertainty"], by_blocks)
@@ -48,22 +52,16 @@ def cautions(subject: Subject, summary: dict[str, Any], *, by_blocks: bool, show
         yield from _about_display(subject, summary["data"])
 
 
-def _about_groups(subject: Subject, data: dict[str, Any]) -> Iterator[Finding]:
-    if looks_swapped(subject.path.gamma_max, subject.path.totals):
-        yield both(
-            "swapped",
-            "The controls vary more than the cases, so almost no contrast is possible.",
-            "Were the two tables swapped?",
-        )
+def _about_groups(data: dict[str, Any]) -> Iterator[Finding]:
     D, groups = data["features"], (("cases", data["foreground"]), ("controls", data["background"]))
     for name, group in groups:
         if group["rows"] < D:
             yield Finding(
                 "few rows",
-                f"There are fewer {name} ({group['rows']}) than features ({D}). Directions found from so few rows may "
-                "be due to chance:",
-                "check the uncertainty with bootstrap(), or confirm them with new samples.",
-                "check the uncertainty with --uncertainty bootstrap, or confirm them with new samples.",
+                f"There are fewer {name} ({group['rows']}) than features ({D}): which features a component consists of "
+                "is then uncertain, even where it is clear that there is one.",
+                "See intervals of the loadings from bootstrap(), or confirm them with new samples.",
+                "See intervals of the loadings with --uncertainty bootstrap, or confirm them with new samples.",
             )
     for name, group in groups:
         share = group["missing_values"] / (group["rows"] * D)
@@ -99,12 +97,7 @@ def _angle_to_pca(path: ContrastPath, g: int) -> float:
 
 def _about_components(subject: Subject, summary: dict[str, Any]) -> Iterator[Finding]:
     path, g = subject.path, subject.start
-    # Use held-out rows if possible: on the rows of the fit the ratio is far too large.
-    ratios = {
-        entry["component"]: entry["held_out_ratio"]
-        or entry["foreground_variance"] / max(entry["background_variance"], 1e-300)
-        for entry in summary["components"]
-    }
+    ratios = {entry["component"]: _ratio(entry) for entry in summary["components"] if not _surely_more(entry)}
     if path.gammas[0] == 0 < path.gammas[g] and _angle_to_pca(path, g) < SAME_ANGLE:
         yield both(
             "no contrast", "The contrast changed nothing: these are the components of an ordinary PCA of the cases."
@@ -128,9 +121,50 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> Iterator[Fin
             yield both("one feature", f"Component {k + 1} is almost only the feature {name!r}:", "look at it directly.")
 
 
+def _ratio(entry: dict[str, Any]) -> float:
+    """How many times as much the cases vary, in rows that were held out if possible: on those of the fit it is far
+    too large."""
+    if entry["held_out_ratio"] is not None:
+        return float(entry["held_out_ratio"])
+    return float(entry["foreground_variance"] / max(entry["background_variance"], 1e-300))
+
+
+def _surely_more(entry: dict[str, Any]) -> bool:
+    """Whether unseen cases vary more than unseen controls beyond the error of their ratio."""
+    ratio, error = entry["held_out_ratio"], entry["held_out_error"]
+    return ratio is not None and error is not None and ratio > np.exp(CERTAIN * error)
+
+
+def _pooled(subject: Subject) -> Iterator[Finding]:
+    """Components that lie between the means of labelled cases: pooled under one mean, these count as variance."""
+    if subject.classes is None or subject.clustered:
+        return
+    known = subject.classes != ""
+    names, own, sizes = np.unique(subject.classes[known], return_inverse=True, return_counts=True)
+    left = int(sizes.sum()) - names.size
+    if names.size < 2 or left < 1:
+        return
+    Z = subject.latents()[known]
+    Z = Z - Z.mean(axis=0)
+    means = np.stack([np.bincount(own, z) for z in Z.T], axis=1) / sizes[:, None]
+    between, total = sizes @ means**2, np.maximum(np.sum(Z**2, axis=0), 1e-300)
+    F = between / (names.size - 1) / np.maximum((total - between) / left, 1e-300)
+    chance = scipy.special.fdtrc(names.size - 1, left, F)
+    for k in np.flatnonzero((between > BETWEEN * total) & (chance < CHANCE)).tolist():
+        yield both(
+            "pooled",
+            f"{between[k] / total[k]:.0%} of component {k + 1} is the difference between the means of "
+            f"{listed(names.tolist(), 3)}: a shift between groups of cases counts as variation here, also where "
+            "none of them varies more than the controls.",
+            "To see that, compare each with the controls by itself.",
+        )
+
+
 def _way_out(subject: Subject) -> str:
     """What to try if both groups share a component."""
     path = subject.path
+    if path.axis_ratios is not None:  # contrast axes hardly depend on gamma
+        return "Fewer components may help."
     if path.gammas[subject.start] < STRONG * path.gammas[-1]:
         return "A larger gamma may remove it."
     if path.estimator._method.has_likelihood and not path.gamma_max_is_bound:

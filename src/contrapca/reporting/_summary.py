@@ -18,7 +18,7 @@ from .._version import __version__
 from ..blocks import table_units
 from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import share_of
-from ..sanity import Finding, Words, check_groups, warn_of_replicates
+from ..sanity import Finding, Words, check_groups, shows_replicates, warn_of_replicates
 from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..uncertainty import ContrastPosterior
 from ._cautions import cautions
@@ -50,7 +50,10 @@ def summary_of(
     everything.
     """
     by_blocks = blocks[0] is not None
-    verdict = _judge(subject, test, blocks, progress)
+    if findings is None:
+        names, columns = subject.row_names, subject.tables.names
+        findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
+    verdict = _judge(subject, test, blocks, progress, ignores_replicates=shows_replicates(findings))
     summary = {
         "title": TITLE if title is None else str(title),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
@@ -68,9 +71,6 @@ def summary_of(
         | {name: version(name) for name in LIBRARIES},
         "date": _today(),
     }
-    if findings is None:
-        names, columns = subject.row_names, subject.tables.names
-        findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
     words: Words = "python" if code is None else "command"
     caveats = [*findings, *cautions(subject, summary, by_blocks=by_blocks, shown=shown)]
     summary |= {"cautions": [finding.text(words) for finding in caveats]}
@@ -78,7 +78,12 @@ def summary_of(
 
 
 def _judge(
-    subject: Subject, test: ContrastTest | bool | None, blocks: tuple[Any, Any], progress: bool
+    subject: Subject,
+    test: ContrastTest | bool | None,
+    blocks: tuple[Any, Any],
+    progress: bool,
+    *,
+    ignores_replicates: bool,
 ) -> Verdict | None:
     """The verdict of a report; None if it is not wanted."""
     n_shown = subject.path.n_components
@@ -92,7 +97,12 @@ def _judge(
     if given is None:
         warn_of_replicates(subject.row_names)
     return verdict_on(
-        subject.tables, n_shown=n_shown, blocks=given, scale=subject.path.estimator._scaling, progress=progress
+        subject.tables,
+        n_shown=n_shown,
+        blocks=given,
+        scale=subject.path.estimator._scaling,
+        ignores_replicates=ignores_replicates,
+        progress=progress,
     )
 
 

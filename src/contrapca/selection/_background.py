@@ -17,7 +17,7 @@ from ..blocks import count_units, table_units
 from ..fitting import dimensions_above_noise, noise_variance
 from ..groups import Groups, Tables, refuse_devices
 from ..moments import Complete, Contrast, Moments, collect
-from ..solvers import top_eigenpairs
+from ..solvers import has_plateau, top_eigenpairs
 from ._held_out import complete_tables
 from ._significance import ContrastTest, in_brief, significance_of
 from ._splits import MIN_UNITS
@@ -50,7 +50,8 @@ class BackgroundCheck:
     dimensions : dict of str to int
         Dimensions of each group that stand out from its noise.
     noise_ratio : float
-        Noise variance of the foreground, relative to that of the background.
+        Noise variance of the foreground, relative to that of the background; nan if so many dimensions stand out that
+        there is no noise to be seen, as in most real tables.
     far_features : float
         Part of the features whose means differ by more than one pooled standard deviation.
     problems : tuple of str
@@ -153,7 +154,9 @@ def check_background(
     assert isinstance(data, Complete)
     (q_x, q_y), noise = data.groups.map(dimensions_above_noise), data.groups.map(noise_variance)
     only_x, only_y = _outside(data, q_x, q_y)
-    far, noise_ratio = float(np.mean(_distances(data) > FAR)), _ratio(*noise)
+    n, m = (int(group.weight) for group in data.groups)
+    noise_ratio = _ratio(*noise) if has_plateau(max(q_x, q_y), tables.n_features, n, m) else np.nan
+    far = float(np.mean(_distances(data) > FAR))
     found, about_directions = np.full((2, 2), np.nan), list[str]()
     if min(counts) >= MIN_UNITS:
         random = generator(random_state)
@@ -228,19 +231,20 @@ def _about_directions(
             "foreground has no direction of its own, and the background varies more in total."
         ]
     return [
-        f"The background varies {much} ({in_brief(background.p_values[0])}). A contrast cannot remove this; is it a "
-        "batch, or another population? Then use other controls. ContraPCA and RatioPCA suffer less than CPCA and PCPCA."
+        f"The background varies {much} ({in_brief(background.p_values[0])}). Components leave such directions out. "
+        "That is as it should be if only part of the foreground is like the background; if it is a batch, or another "
+        "population, use other controls. ContraPCA and RatioPCA suffer less than CPCA and PCPCA."
     ]
 
 
 def _has_its_own(test: ContrastTest, noise: float) -> bool:
     """Whether a group varies far more than the other along some direction, also relative to their noise."""
-    return bool(test.n_components and test.ratios[0] >= OWN_RATIO * max(noise, 1.0))
+    return bool(test.n_components and test.ratios[0] >= OWN_RATIO * np.fmax(noise, 1.0))
 
 
 def _about_batches(noise_ratio: float, far: float) -> list[str]:
     found = []
-    if not 1 / NOISE_RATIO < noise_ratio < NOISE_RATIO:
+    if noise_ratio <= 1 / NOISE_RATIO or noise_ratio >= NOISE_RATIO:
         found.append(
             f"The noise of the foreground has {noise_ratio:.2g} times the variance of the background's: they were "
             "probably not measured or prepared alike. Prepare them together, or use scale='group'."

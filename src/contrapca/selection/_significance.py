@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -22,7 +22,7 @@ from ..covariates import design_of, without_covariates
 from ..exceptions import GroupError
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
 from ..moments import collect
-from ..sanity import warn_of_replicates
+from ..sanity import warn_of_far_cells, warn_of_replicates
 from ._permutation import permutation_test
 from ._split_axes import axes_of_split
 from ._split_moments import BLOCK_NUMBERS, GroupRows, chunk_moments, working_basis
@@ -52,7 +52,8 @@ class ContrastTest:
         row: the relative excess of variance.
     noise_ratio : float
         Ratio of foreground to background mean variance outside the model's subspace, on rows that did not choose it.
-        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan for the permutation test.
+        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan for the permutation test,
+        and if so many dimensions stand out that there is no noise to be seen, as in most real tables.
     level : float
     method : {"split", "permutation"}
     units : str
@@ -65,6 +66,9 @@ class ContrastTest:
         be found in about half of such tables. Few blocks need a large one. nan by rows, and for paired blocks.
     directions : ndarray of shape (n_components, D) or None
         For the permutation test: the directions with excess variance (unit vectors in scaled units).
+    ignores_replicates : bool
+        Whether rows look like replicates, by their names or a column, and were taken for independent: the verdict
+        begins with that.
     """
 
     n_components: int
@@ -77,6 +81,7 @@ class ContrastTest:
     ratios: Array = field(default_factory=lambda: np.empty(0), repr=False)
     block_ratio: float = np.nan
     directions: Array | None = field(default=None, repr=False)
+    ignores_replicates: bool = False
 
     def found_of(self, n_shown: int) -> int:
         """How many of the first `n_shown` components, in order of contrast, vary more in the foreground."""
@@ -90,6 +95,10 @@ class ContrastTest:
         n_shown : int, optional
             Number of components to judge; None means all that were tested.
         """
+        sentence = self._sentence(n_shown)
+        return without_replicates(sentence) if self.ignores_replicates else sentence
+
+    def _sentence(self, n_shown: int | None) -> str:
         found = self.n_components if n_shown is None else self.found_of(n_shown)
         if found == 0:
             return (
@@ -141,6 +150,11 @@ class ContrastTest:
 
     def __str__(self) -> str:
         return "\n".join([self.verdict(), *self.remarks(), str(self.table()), self._about()])
+
+
+def without_replicates(sentence: str) -> str:
+    """A verdict whose p-value takes replicates for independent rows."""
+    return f"Without regard to replicates, which makes p-values too small, {sentence[0].lower()}{sentence[1:]}"
 
 
 def in_brief(p: float) -> str:
@@ -223,11 +237,13 @@ def contrast_test(
     if design is not None:
         tables, _ = without_covariates(tables, design)
     given: Together | None = (blocks, background_blocks, (pairs, background_pairs))
+    named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
+    warn_of_far_cells(tables.rows, tables.names, named)
+    ignores_replicates = False
     if all(own is None for own in (blocks, background_blocks, pairs, background_pairs)):
         given = None
-        named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
-        warn_of_replicates(named)
-    return significance_of(
+        ignores_replicates = warn_of_replicates(named)
+    found = significance_of(
         tables,
         blocks=given,
         max_components=max_components,
@@ -239,6 +255,7 @@ def contrast_test(
         random_state=random_state,
         progress=progress,
     )
+    return replace(found, ignores_replicates=ignores_replicates)
 
 
 def significance_of(

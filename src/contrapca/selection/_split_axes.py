@@ -9,7 +9,7 @@ import numpy as np
 from .._util.arrays import Array
 from ..groups import Groups
 from ..moments import contrast
-from ..solvers import contrast_axes, latent_rank, noise_rank, top_eigenpairs
+from ..solvers import contrast_axes, has_plateau, latent_rank, noise_rank, top_eigenpairs
 from ._split_moments import ChunkMoments, Half
 from ._splits import Splits
 
@@ -22,7 +22,8 @@ def axes_of_split(chunks: Groups[ChunkMoments], splits: Splits, split: int, n_ax
     axes : ndarray of shape (p, n_axes)
         Unit directions in the working basis. The first axes do not depend on `n_axes`.
     noise : float
-        Log ratio of foreground to background mean variance outside the subspace of the axes' model.
+        Log ratio of foreground to background mean variance outside the subspace of the axes' model; nan if so many
+        dimensions stand out that what is outside is no noise.
     """
     finds, within = splits.finds[split], splits.within[split]
     merge = ChunkMoments.within if within else ChunkMoments.merged
@@ -30,7 +31,10 @@ def axes_of_split(chunks: Groups[ChunkMoments], splits: Splits, split: int, n_ax
     # Descending eigenvalues of the scatters. NumPy lets other threads run while it solves several matrices, not one.
     scatters = np.stack([half.moments.scatter.dense() for half in halves])
     spectra = halves.like(np.linalg.eigvalsh(scatters)[:, ::-1])
-    ranks = _model_ranks(halves, spectra, n_axes)
+    signals = halves.map(
+        lambda half, values: noise_rank(values, half.moments.weight, half.n_features, half.total), spectra
+    )
+    ranks = _model_ranks(halves, signals, n_axes)
     C = contrast(halves.map(lambda half: half.moments), _strength(halves, spectra, ranks[0]))
     spectrum = top_eigenpairs(C, ranks[-1], iterate=False)
     a, b = spectrum.covariances(C)
@@ -41,18 +45,18 @@ def axes_of_split(chunks: Groups[ChunkMoments], splits: Splits, split: int, n_ax
         earlier = weights[:r, :k] if k else None
         weights[:r, k] = contrast_axes(a[:r, :r], b[:r, :r], nu_x, nu_y, 1, earlier=earlier)[1][:, 0]
     tests = chunks.map(lambda group: merge(group, ~finds))
-    return spectrum.vectors @ weights, _log_noise_ratio(tests, spectrum.vectors)
+    plateau = has_plateau(
+        max(signals), halves.foreground.n_features, *halves.map(lambda half: int(half.moments.weight))
+    )
+    return spectrum.vectors @ weights, _log_noise_ratio(tests, spectrum.vectors) if plateau else math.nan
 
 
-def _model_ranks(halves: Groups[Half], spectra: Groups[Array], n_axes: int) -> list[int]:
+def _model_ranks(halves: Groups[Half], signals: Groups[int], n_axes: int) -> list[int]:
     """Ranks of the models with 1, ..., n_axes contrast axes and room for what the groups share (F16).
 
     Rows are counted even if they come in blocks: the test half judges the axes, and few blocks would leave no room for
     what is shared (F38).
     """
-    signals = halves.map(
-        lambda half, values: noise_rank(values, half.moments.weight, half.n_features, half.total), spectra
-    )
     half, (q_x, q_y), (n, m) = halves.foreground, signals, halves.map(lambda half: int(half.moments.weight))
     rank = min(n - 1, half.moments.mean.size)
     return [latent_rank(q_x, q_y, k, half.n_features, n, m, foreground_rank=rank) for k in range(1, n_axes + 1)]

@@ -65,6 +65,7 @@ def verdict_on(
     n_shown: int,
     blocks: Together | None = None,
     scale: str | None = None,
+    ignores_replicates: bool = False,
     random_state: Any = SEED,
     progress: bool = True,
 ) -> Verdict:
@@ -78,6 +79,8 @@ def verdict_on(
         The block or pair of each row; invalid ones raise an error.
     scale : {None, "group", "pooled"}
         The model's scaling.
+    ignores_replicates : bool
+        Whether rows look like replicates: the verdict then says that its p-value takes them for independent.
     random_state : None, int, Generator or RandomState
     progress : bool
     """
@@ -97,7 +100,7 @@ def verdict_on(
             random_state=random_state,
             progress=progress,
         )
-        verdict = Verdict.of(test, n_shown)
+        verdict = Verdict.of(replace(test, ignores_replicates=ignores_replicates), n_shown)
         if test.n_components == 0 and _varies_more_the_other_way(tables, blocks, scale, progress):
             verdict = replace(verdict, remarks=[*verdict.remarks, SWAPPED])
         return verdict
