@@ -66,4 +66,6 @@ def verdict_of(options: Namespace, inputs: Inputs, console: Console) -> dict[str
 def verdict_lines(summary: dict[str, Any]) -> list[str]:
     """The verdict of a summary in lines for people, the first ones of the output."""
     remarks = [] if summary["test"] is None else summary["test"]["remarks"]
-    return [] if summary["verdict"] is None else [summary["verdict"], *remarks, ""]
+    lines = [] if summary["verdict"] is None else [summary["verdict"], *remarks]
+    lines += summary.get("remarks", [])  # of a report
+    return [*lines, ""] if lines else []

@@ -6,8 +6,10 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 import scipy.special
 
+from .._util.arrays import Array
 from .._util.text import joined, listed
 from ..fitting import AUTO_FRACTION, SHARED_RATIO
 from ..paths import ContrastPath
@@ -44,7 +46,6 @@ def cautions(subject: Subject, summary: dict[str, Any], *, by_blocks: bool, show
     yield from _about_groups(summary["data"])
     yield from _about_features(subject)
     yield from _about_components(subject, summary)
-    yield from _pooled(subject)
     yield from _outliers(subject)
     if summary["uncertainty"] is not None:
         yield from _about_uncertainty(summary["uncertainty"], by_blocks)
@@ -135,29 +136,34 @@ def _surely_more(entry: dict[str, Any]) -> bool:
     return ratio is not None and error is not None and ratio > np.exp(CERTAIN * error)
 
 
-def _pooled(subject: Subject) -> Iterator[Finding]:
-    """Components that lie between the means of labelled cases: pooled under one mean, these count as variance."""
+def remarks(subject: Subject) -> list[str]:
+    """What labels explain: components that lie between the means of labelled cases, which are pooled under one mean."""
     if subject.classes is None or subject.clustered:
-        return
+        return []
     known = subject.classes != ""
-    names, own, sizes = np.unique(subject.classes[known], return_inverse=True, return_counts=True)
-    left = int(sizes.sum()) - names.size
-    if names.size < 2 or left < 1:
-        return
+    names, own = np.unique(subject.classes[known], return_inverse=True)
+    if names.size < 2:
+        return []
     Z = subject.latents()[known]
+    between = _between(Z, own)
+    # Of ranks, whose distribution is known whatever the tails are: the test of Kruskal and Wallis.
+    chance = scipy.special.chdtrc(names.size - 1, (len(Z) - 1) * _between(Z.argsort(axis=0).argsort(axis=0), own))
+    found = np.flatnonzero((between > BETWEEN) & (chance < CHANCE)).tolist()
+    if not found:
+        return []
+    parts, are = joined(f"{between[k]:.0%} of component {k + 1}" for k in found), "are" * (len(found) > 1)
+    return [
+        f"{parts} {are or 'is'} the difference between the means of {listed(names.tolist(), 3)}. "
+        "Such a shift counts as variation of the cases, also where none of these groups varies more than the controls: "
+        "contrast each alone to see that."
+    ]
+
+
+def _between(Z: Array, own: npt.NDArray[np.intp]) -> Array:
+    """The part of the variance of each column that lies between the means of classes, shape (k,)."""
     Z = Z - Z.mean(axis=0)
-    means = np.stack([np.bincount(own, z) for z in Z.T], axis=1) / sizes[:, None]
-    between, total = sizes @ means**2, np.maximum(np.sum(Z**2, axis=0), 1e-300)
-    F = between / (names.size - 1) / np.maximum((total - between) / left, 1e-300)
-    chance = scipy.special.fdtrc(names.size - 1, left, F)
-    for k in np.flatnonzero((between > BETWEEN * total) & (chance < CHANCE)).tolist():
-        yield both(
-            "pooled",
-            f"{between[k] / total[k]:.0%} of component {k + 1} is the difference between the means of "
-            f"{listed(names.tolist(), 3)}: a shift between groups of cases counts as variation here, also where "
-            "none of them varies more than the controls.",
-            "To see that, compare each with the controls by itself.",
-        )
+    means = np.stack([np.bincount(own, z) for z in Z.T], axis=1) / np.bincount(own)[:, None]
+    return np.sum(means[own] ** 2, axis=0) / np.maximum(np.sum(Z**2, axis=0), 1e-300)  # type: ignore[no-any-return]
 
 
 def _way_out(subject: Subject) -> str:

@@ -21,7 +21,7 @@ from ..fitting import share_of
 from ..sanity import Finding, Words, check_groups, shows_replicates, warn_of_replicates
 from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..uncertainty import ContrastPosterior
-from ._cautions import cautions
+from ._cautions import cautions, remarks
 from ._code import tables_code
 from ._methods_text import citations, methods_paragraph
 from ._subject import TOP_FEATURES, Subject
@@ -57,6 +57,7 @@ def summary_of(
     summary = {
         "title": TITLE if title is None else str(title),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
+        "remarks": remarks(subject),
         "data": _data(subject, sources),
         "model": _model(subject),
         "components": _components(subject, _on_unseen_rows(subject, blocks)),

@@ -21,6 +21,7 @@ from ..solvers import has_plateau, top_eigenpairs
 from ._held_out import complete_tables
 from ._significance import ContrastTest, in_brief, significance_of
 from ._splits import MIN_UNITS
+from ._verdict import SURE
 
 LEVEL = 0.05  # of the test of each group's own directions
 OWN_RATIO = 2.0  # of the groups' variances, from which a direction is called a group's own
@@ -154,8 +155,8 @@ def check_background(
     assert isinstance(data, Complete)
     (q_x, q_y), noise = data.groups.map(dimensions_above_noise), data.groups.map(noise_variance)
     only_x, only_y = _outside(data, q_x, q_y)
-    n, m = (int(group.weight) for group in data.groups)
-    noise_ratio = _ratio(*noise) if has_plateau(max(q_x, q_y), tables.n_features, n, m) else np.nan
+    plateau = has_plateau(max(q_x, q_y), tables.n_features, *counts)
+    noise_ratio = _ratio(*noise) if plateau else np.nan
     far = float(np.mean(_distances(data) > FAR))
     found, about_directions = np.full((2, 2), np.nan), list[str]()
     if min(counts) >= MIN_UNITS:
@@ -225,7 +226,8 @@ def _about_directions(
         return []
     total_x, total_y = totals
     much = f"{background.ratios[0]:.2g} times as much as the foreground along some direction"
-    if not _has_its_own(foreground, noise_ratio) and total_y > total_x:
+    sure = background.p_values[0] < SURE
+    if sure and not _has_its_own(foreground, noise_ratio) and total_y > total_x:
         return [
             f"The groups may be swapped: the background varies {much} ({in_brief(background.p_values[0])}), the "
             "foreground has no direction of its own, and the background varies more in total."
@@ -246,8 +248,8 @@ def _about_batches(noise_ratio: float, far: float) -> list[str]:
     found = []
     if noise_ratio <= 1 / NOISE_RATIO or noise_ratio >= NOISE_RATIO:
         found.append(
-            f"The noise of the foreground has {noise_ratio:.2g} times the variance of the background's: they were "
-            "probably not measured or prepared alike. Prepare them together, or use scale='group'."
+            f"The noise of the foreground has {noise_ratio:.2g} times the variance of the background's: they may "
+            "not have been measured or prepared alike. Prepare them together, or use scale='group'."
         )
     if far > 0.5:
         found.append(

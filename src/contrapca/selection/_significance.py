@@ -103,7 +103,7 @@ class ContrastTest:
         if found == 0:
             return (
                 "Nothing found: the cases do not vary more than chance allows in any direction "
-                f"({in_brief(self.p_values[0])}); any components shown are noise."
+                f"({in_brief(self.p_values[0])}); any components shown may be noise."
             )
         of = "" if n_shown is None else f" of {n_shown}"
         what = "component" if (found if n_shown is None else n_shown) == 1 else "components"

@@ -78,7 +78,7 @@ def has_plateau(q: int, n_features: int, n: int, m: int) -> bool:
     q : int
         The larger count of the two groups, see `noise_rank`.
     n_features, n, m : int
-        D, and the rows of the groups.
+        D, and the independent rows or blocks of the groups.
     """
     return q < PLATEAU * min(n_features - 1, n - 1, m - 1, CAP + 1)
 
