@@ -5,7 +5,6 @@ from ._axes import (
     automatic_rank,
     dimensions_above_noise,
     masked_rank,
-    noise_variance,
     show_axes,
     variance_inside,
 )

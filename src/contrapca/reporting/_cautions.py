@@ -110,7 +110,7 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> Iterator[Fin
         yield both(
             "shared",
             f"Component{'s' * many} {joined(k + 1 for k in shared)} var{'y' if many else 'ies'} hardly more in the "
-            f"cases than in the controls, or even less ({times} times as much), and may be something both share.",
+            f"cases than in the controls, or even less ({times} times as much): chance, or something that both share.",
             _way_out(subject),
         )
     # What rows are projected onto, and what the tables and bars show.
@@ -145,9 +145,11 @@ def remarks(subject: Subject) -> list[str]:
     if names.size < 2:
         return []
     Z = subject.latents()[known]
-    between = _between(Z, own)
+    between = between_classes(Z, own)
     # Of ranks, whose distribution is known whatever the tails are: the test of Kruskal and Wallis.
-    chance = scipy.special.chdtrc(names.size - 1, (len(Z) - 1) * _between(Z.argsort(axis=0).argsort(axis=0), own))
+    chance = scipy.special.chdtrc(
+        names.size - 1, (len(Z) - 1) * between_classes(Z.argsort(axis=0).argsort(axis=0), own)
+    )
     found = np.flatnonzero((between > BETWEEN) & (chance < CHANCE)).tolist()
     if not found:
         return []
@@ -159,7 +161,7 @@ def remarks(subject: Subject) -> list[str]:
     ]
 
 
-def _between(Z: Array, own: npt.NDArray[np.intp]) -> Array:
+def between_classes(Z: Array, own: npt.NDArray[np.intp]) -> Array:
     """The part of the variance of each column that lies between the means of classes, shape (k,)."""
     Z = Z - Z.mean(axis=0)
     means = np.stack([np.bincount(own, z) for z in Z.T], axis=1) / np.bincount(own)[:, None]

@@ -209,13 +209,14 @@ def far_cells(
     k = int(place >= len(tables[0])) if len(tables) > 1 else 0
     i = place - k * len(tables[0])
     own = rows[k]
+    who = f"row {i}" if own is None else f"row {own[i]}" if own[i].isdigit() else repr(own[i])
     more = (
         f" So {'is' if len(found) == 2 else 'are'} {plural(len(found) - 1, 'other value')}." if len(found) > 1 else ""
     )
     return [
         Finding(
             "far cell",
-            f"{tables[k][i, j]:.4g} in {names[j]!r} of {f'row {i}' if own is None else repr(own[i])} ({people[k]}) is "
+            f"{tables[k][i, j]:.4g} in {names[j]!r} of {who} ({people[k]}) is "
             f"{times:.2g} times as far from the median as any other row.{more} Such a value can hide a contrast, or "
             "look like one.",
             "If it is a mistake, correct it, or set it to NaN.",

@@ -69,7 +69,7 @@ def noise_rank(
 
 
 def has_plateau(q: int, n_features: int, n: int, m: int) -> bool:
-    """Whether q dimensions above the noise leave enough others to know the noise by (F41).
+    """Whether q dimensions above the noise leave enough others to know the noise by (F16).
 
     Noise that is not white exceeds any edge, so the count runs into its maximum; what lies below it is then no noise.
 
