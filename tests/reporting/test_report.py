@@ -832,8 +832,8 @@ class TestPooledGroups:
 def test_a_component_that_surely_varies_more_is_not_called_shared():
     """1.4 times the variance is hardly more, but 2,000 rows leave no doubt of it; in 40 rows it may be chance."""
     random = np.random.default_rng(0)
-    for rows, deviation, sure in ((2000, 1.17, True), (40, 1.0, False)):
-        X, Y = random.standard_normal((rows, 5)) * [deviation, 1, 1, 1, 1], random.standard_normal((rows, 5))
+    for rows, deviations, other, sure in ((2000, [1.17, 1, 1, 1, 1], 1.0, True), (40, [1.0] * 5, 1.2, False)):
+        X, Y = random.standard_normal((rows, 5)) * deviations, other * random.standard_normal((rows, 5))
         found = summarize(CPCA(1, gamma=0.5), X, background=Y, gammas=2, test=False)
         assert found["components"][0]["held_out_ratio"] < SHARED_RATIO
         assert ("hardly more" not in " ".join(found["cautions"])) is sure

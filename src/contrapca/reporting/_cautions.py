@@ -145,11 +145,9 @@ def remarks(subject: Subject) -> list[str]:
     if names.size < 2:
         return []
     Z = subject.latents()[known]
-    between = between_classes(Z, own)
+    between, ranks = between_classes(Z, own), Z.argsort(axis=0).argsort(axis=0)
     # Of ranks, whose distribution is known whatever the tails are: the test of Kruskal and Wallis.
-    chance = scipy.special.chdtrc(
-        names.size - 1, (len(Z) - 1) * between_classes(Z.argsort(axis=0).argsort(axis=0), own)
-    )
+    chance = scipy.special.chdtrc(names.size - 1, (len(Z) - 1) * between_classes(ranks, own))
     found = np.flatnonzero((between > BETWEEN) & (chance < CHANCE)).tolist()
     if not found:
         return []
