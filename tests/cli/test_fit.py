@@ -297,3 +297,15 @@ def test_the_seed_and_the_summary(folder, run):
     assert first["model"]["gamma"] == model.gamma_
     assert first["model"]["components"][0]["case_variance"] == model.explained_variance_[0]
     assert len(first["model"]["top_features"]) == 6
+
+
+def test_names_of_mice_may_be_numbers_and_words(folder, run, pair):
+    """3484, J2292: no mistake in a column of numbers, and known as blocks."""
+    for file, values in (("c.csv", pair[0]), ("k.csv", pair[1])):
+        mice = [f"J{i // 5}" if i < 10 else 300 + i // 5 for i in range(len(values))]
+        rows = [[mouse, *row] for mouse, row in zip(mice, values.tolist(), strict=True)]
+        write_csv(folder / file, ["MouseID", *NAMES], rows)
+    outcome = run("fit", "c.csv", "--background", "k.csv", "-o", "results")
+    assert outcome.code == 0, outcome.err
+    assert "Add --blocks MouseID." in outcome.err
+    assert "Not used as features: MouseID\n" in outcome.out

@@ -101,8 +101,13 @@ def _names_of_rows(table: DataTable, without: set[str]) -> list[str] | None:
 
 
 def check_mixed(tables: list[DataTable], without: Iterable[str]) -> None:
-    """A few texts in a column of numbers are usually mistakes."""
-    bad = [(table, name) for table in tables for name in table.mixed if name not in without]
+    """A few texts in a column of numbers are usually mistakes, but not among the names of rows, or of mice."""
+    bad = [
+        (table, name)
+        for table in tables
+        for name in table.mixed
+        if name not in without and not names_rows(name) and not names_block(name)
+    ]
     if not bad:
         return
     parts = [f"column {name!r} of {table.path!r} is numeric except for {table.mixed[name]}" for table, name in bad]
