@@ -5,6 +5,7 @@ from ._closed_form import Solution, closed_form, noise_sum, solve_cpca, solve_pc
 from ._clvm import solve_clvm
 from ._contrast_axes import CAP, SPARE, contrast_axes, latent_rank, latent_rotation, noise_outside, noise_rank
 from ._expectations import expected_covariance, expected_total_variance, gls_mean
+from ._factors import Factors, Labels, fit_factors
 from ._gradient import GradientSolution, maximise
 from ._identified import noise_is_determined
 from ._lbfgs import minimise
