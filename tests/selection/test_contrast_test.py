@@ -13,7 +13,7 @@ from contrapca.blocks import fewer_folds, looks_like_replicates, unit_numbers
 from contrapca.exceptions import ContrastWarning
 from contrapca.groups import Groups
 from contrapca.results import ContrastTest
-from contrapca.selection import _significance, _split_moments, verdict_on
+from contrapca.selection import _split_moments, _split_outcomes, verdict_on
 from contrapca.selection._splits import draw_splits, most_axes
 from contrapca.selection._spread import cauchy_combination
 
@@ -101,7 +101,7 @@ def test_subspace_iteration(monkeypatch):
 def test_the_span_of_a_wide_table_loses_nothing(monkeypatch):
     X, Y = tables(0, 30, 30, 200, planted=1, variance=30)
     in_span = run(X, Y, 2)
-    monkeypatch.setattr(_significance, "working_basis", lambda groups, rng: None)
+    monkeypatch.setattr(_split_outcomes, "working_basis", lambda groups, rng: None)
     np.testing.assert_allclose(in_span.statistics, run(X, Y, 2).statistics, rtol=1e-7, atol=1e-9)
 
 
@@ -109,16 +109,16 @@ def test_small_blocks_of_rows_change_nothing(monkeypatch):
     X, Y = tables(0, 300, 260, 700, planted=1)
     expected = run(X, Y, 2, n_splits=3)
     monkeypatch.setattr(_split_moments, "BLOCK_NUMBERS", 5000)
-    monkeypatch.setattr(_significance, "BLOCK_NUMBERS", 5000)
+    monkeypatch.setattr(_split_outcomes, "BLOCK_NUMBERS", 5000)
     np.testing.assert_allclose(run(X, Y, 2, n_splits=3).statistics, expected.statistics, rtol=1e-8, atol=1e-10)
 
 
 def test_threads_change_nothing(monkeypatch):
     X, Y = tables(0, 80, 60, 15, planted=1)
     asked = []
-    monkeypatch.setattr(_significance, "worker_count", lambda values: asked.append(values) or 1)
+    monkeypatch.setattr(_split_outcomes, "worker_count", lambda values: asked.append(values) or 1)
     alone = run(X, Y, 2)
-    monkeypatch.setattr(_significance, "worker_count", lambda values: 3)
+    monkeypatch.setattr(_split_outcomes, "worker_count", lambda values: 3)
     np.testing.assert_array_equal(run(X, Y, 2).statistics, alone.statistics)
     assert len(asked) == 1
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,24 +10,20 @@ import numpy as np
 import scipy.special
 
 from .._checks import SCALES, check_count, check_option, check_positive, generator
-from .._util.arrays import TINY, Array
+from .._util.arrays import Array
 from .._util.display import shown_as_html
 from .._util.progress import Progress
 from .._util.suggest import suggesting
 from .._util.table import Table
-from .._util.threads import single_thread, worker_count
 from ..backgrounds import named_backgrounds
 from ..blocks import Indices, Together, count_units, paired_units, unit_numbers
 from ..covariates import design_of, without_covariates
 from ..exceptions import GroupError
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
-from ..moments import collect
 from ..sanity import warn_of_replicates
 from ._permutation import permutation_test
-from ._split_axes import axes_of_split
-from ._split_moments import BLOCK_NUMBERS, GroupRows, chunk_moments, working_basis
+from ._split_outcomes import combine, split_outcomes
 from ._splits import MIN_UNITS, draw_splits, most_axes
-from ._spread import cauchy_combination, compare_spread
 
 METHODS = ("split", "permutation")
 LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
@@ -288,7 +284,11 @@ def significance_of(
         n_found, ratios, needed = len(directions), np.full(p_values.size, np.nan), np.nan
     else:
         n_axes = min(max_components, most_axes(unit_of, tables.n_features))
-        p_values, statistics, ratios, noise_ratio = _split_test(tables, unit_of, scale, n_axes, n_splits, rng, progress)
+        splits, count = draw_splits(unit_of, n_splits, rng), itertools.count(1)
+        with Progress("splits", n_splits, progress) as bar:
+            outcomes = split_outcomes(tables, splits, scale, n_axes, rng, lambda: bar.update(next(count)))
+        p_values, ratios, noise_ratio = combine(outcomes)
+        statistics = outcomes.statistics
         n_found, directions = int(np.count_nonzero(p_values <= level)), None
         needed = np.nan if blocks is None else _block_ratio(unit_of, level)
     words = _in_words(unit_of, blocks is not None, by_pairs)
@@ -321,50 +321,3 @@ def _in_words(unit_of: Groups[Indices], by_blocks: bool, by_pairs: bool) -> str:
     numbers = " + ".join(str(count_units(own)) for own in unit_of)
     paired = paired_units(unit_of)
     return f"{numbers} {'blocks' if by_blocks else 'rows'}" + (f", {paired} of them in both groups" if paired else "")
-
-
-def _split_test(
-    tables: Tables,
-    unit_of: Groups[Indices],
-    scale: str | None,
-    n_axes: int,
-    n_splits: int,
-    rng: np.random.Generator,
-    progress: bool,
-) -> tuple[Array, Array, Array, float]:
-    """p-values (n_axes,), statistics (n_splits, n_axes), ratios of variances (n_axes,) and the noise ratio."""
-    splits = draw_splits(unit_of, n_splits, rng)
-    divisors = tables.means.map(np.ones_like)
-    if scale:
-        divisors = collect(tables, 0, scale, "lanczos").units.map(lambda units: units.scale)
-    groups = tables.rows.map(GroupRows, tables.means, divisors)
-    basis = working_basis(groups, rng)
-    chunks = groups.map(lambda group, own: chunk_moments(group, own, basis), splits.chunks)
-    # Matrices of order 500 or less gain little from the threads of the BLAS; so each of ours takes splits of its own.
-    workers = worker_count(n_splits * chunks.foreground.coordinates.shape[1] ** 3 // 100)
-    found = []
-    with Progress("splits", n_splits, progress) as bar, single_thread(), ThreadPoolExecutor(workers) as pool:
-        for axes in pool.map(lambda split: axes_of_split(chunks, splits, split, n_axes), range(n_splits)):
-            found.append(axes)
-            bar.update(len(found))
-    directions = [axes if basis is None else basis @ axes for axes, _ in found]
-    statistics, p_values, log_ratios = np.empty((3, n_splits, n_axes))
-    # Coordinates of all rows along the axes of as many splits at a time as fit into memory.
-    together = max(1, BLOCK_NUMBERS // (max(map(len, unit_of)) * n_axes))
-    for start in range(0, n_splits, together):
-        batch = range(start, min(start + together, n_splits))
-        stacked = np.hstack(directions[start : batch.stop])
-        coordinates = groups.map(lambda group, V=stacked: group.coordinates(V))  # type: ignore[misc]
-        for k, split in enumerate(batch):
-            finds, own = splits.finds[split], slice(k * n_axes, (k + 1) * n_axes)
-            tests = splits.chunks.map(lambda chunks, finds=finds: ~finds[chunks])  # type: ignore[misc]
-            tested = coordinates.map(lambda Z, test, own=own: Z[test, own], tests)  # type: ignore[misc]
-            x, y = tested.map(lambda Z: np.log(np.maximum(Z.var(axis=0), TINY)))
-            log_ratios[split] = x - y
-            statistics[split], p_values[split] = compare_spread(
-                tested, unit_of.map(lambda unit, test: unit[test], tests), within=splits.within[split]
-            )
-    combined = cauchy_combination(np.maximum.accumulate(p_values, axis=1))
-    noise_ratio = float(np.exp(np.mean([log_ratio for _, log_ratio in found])))
-    with np.errstate(over="ignore"):  # infinite where the background does not vary at all
-        return combined, statistics, np.exp(log_ratios.mean(axis=0)), noise_ratio

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import numpy.typing as npt
@@ -38,6 +38,11 @@ class Splits:
     chunks: Groups[Indices]
     finds: Flags
     within: Flags
+
+    def shares(self, count: int) -> list[Splits]:
+        """The splits cut into `count` shares, for as many versions of the tables."""
+        parts = np.array_split(np.arange(len(self.finds)), count)
+        return [replace(self, finds=self.finds[part], within=self.within[part]) for part in parts]
 
 
 def draw_splits(unit_of: Groups[Indices], n_splits: int, rng: np.random.Generator) -> Splits:
