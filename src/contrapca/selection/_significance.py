@@ -16,13 +16,13 @@ from .._util.progress import Progress
 from .._util.suggest import suggesting
 from .._util.table import Table
 from ..backgrounds import named_backgrounds
-from ..blocks import Indices, Together, count_units, paired_units, unit_numbers
+from ..blocks import Indices, Together, count_units, paired_units, table_units
 from ..covariates import design_of, without_covariates
-from ..exceptions import GroupError
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
 from ..sanity import warn_of_replicates
+from ._filled import DRAWS, Missing, complete_tables_of, missing_of, usable
 from ._permutation import permutation_test
-from ._split_outcomes import combine, split_outcomes
+from ._split_outcomes import SplitOutcomes, combine, split_outcomes
 from ._splits import MIN_UNITS, draw_splits, most_axes
 
 METHODS = ("split", "permutation")
@@ -61,6 +61,8 @@ class ContrastTest:
         be found in about half of such tables. Few blocks need a large one. nan by rows, and for paired blocks.
     directions : ndarray of shape (n_components, D) or None
         For the permutation test: the directions with excess variance (unit vectors in scaled units).
+    missing : Missing or None
+        Where values are missing: their share in the `foreground` and the `background`, and whether these `differ`.
     """
 
     n_components: int
@@ -73,6 +75,7 @@ class ContrastTest:
     ratios: Array = field(default_factory=lambda: np.empty(0), repr=False)
     block_ratio: float = np.nan
     directions: Array | None = field(default=None, repr=False)
+    missing: Missing | None = field(default=None, repr=False)
 
     def found_of(self, n_shown: int) -> int:
         """How many of the first `n_shown` components, in order of contrast, vary more in the foreground."""
@@ -100,7 +103,7 @@ class ContrastTest:
 
     def remarks(self, n_shown: int | None = None) -> list[str]:
         """Remarks on the verdict, as sentences; usually none."""
-        remarks = []
+        remarks = [] if self.missing is None else [str(self.missing)]
         if n_shown is not None and n_shown < self.n_components:
             least = "at least " * (self.n_components == self.p_values.size)
             remarks.append(
@@ -258,15 +261,13 @@ def significance_of(
         check_count(value, name)
     _check_level(level, method, n_permutations)
     if tables.incomplete:
-        raise GroupError(
-            "contrast_test needs complete rows, but values are missing: impute them first, for example with "
-            "PCPCA(...).impute, or drop these rows or features."
-        )
+        if method == "permutation":
+            raise ValueError('method="permutation" needs complete rows, but values are missing: use method="split".')
+        tables = usable(tables, "contrast_test")
     if tables.n_features < 2:
         raise ValueError("The tables have 1 feature: the test needs at least 2.")
-    counts = tables.rows.map(lambda rows: int(rows.shape[0]))
     least = MIN_UNITS if method == "split" else 2
-    unit_of = unit_numbers(counts, *(blocks or (None, None)), least=least, what="the test")
+    unit_of = table_units(tables, *(blocks or (None, None)), least=least, what="the test")
     by_pairs = blocks is not None and any(own is not None for own in blocks[2])
     rng = generator(random_state)
     if method == "permutation":
@@ -286,13 +287,21 @@ def significance_of(
         n_axes = min(max_components, most_axes(unit_of, tables.n_features))
         splits, count = draw_splits(unit_of, n_splits, rng), itertools.count(1)
         with Progress("splits", n_splits, progress) as bar:
-            outcomes = split_outcomes(tables, splits, scale, n_axes, rng, lambda: bar.update(next(count)))
+            # Where values are missing, each share of the splits has a draw of its own (F45).
+            shares = splits.shares(min(DRAWS, n_splits) if tables.incomplete else 1)
+            draws = zip(complete_tables_of(tables, len(shares), rng), shares, strict=True)
+            outcomes = SplitOutcomes.joined(
+                [split_outcomes(own, share, scale, n_axes, rng, lambda: bar.update(next(count))) for own, share in draws]
+            )
         p_values, ratios, noise_ratio = combine(outcomes)
         statistics = outcomes.statistics
         n_found, directions = int(np.count_nonzero(p_values <= level)), None
         needed = np.nan if blocks is None else _block_ratio(unit_of, level)
     words = _in_words(unit_of, blocks is not None, by_pairs)
-    return ContrastTest(n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions)
+    missing = missing_of(tables.rows) if tables.incomplete else None
+    return ContrastTest(
+        n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions, missing
+    )
 
 
 def _check_level(level: float, method: str, n_permutations: int) -> None:
