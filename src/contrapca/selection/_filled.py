@@ -10,15 +10,11 @@ import numpy as np
 from .._util.arrays import Array
 from .._util.text import listed
 from ..exceptions import GroupError, warn
-from ..fitting import dimensions_above_noise
+from ..fitting import Common, fit_common
 from ..groups import Groups, Tables
-from ..moments import observe
 from ..rows import Blocked
-from ..solvers import Factors, estimated_moments, fit_factors, masked_start, missing_edge
 
 DRAWS = 7  # of thinned masks: more power where rates differ, hardly any from more than 7
-MOST_FACTORS = 10
-STEPS, LATER_STEPS = 20, 5  # of EM: the model of one draw is where the next begins
 FEW_FEATURES = 3  # that are named in a message
 
 
@@ -65,7 +61,9 @@ def missing_of(rows: Groups[Array]) -> Missing:
 def usable(tables: Tables, name: str) -> Tables:
     """Two incomplete groups without the rows that have no value and the features that a group lacks, with a warning."""
     if any(isinstance(rows, Blocked) for rows in tables.rows):
-        raise GroupError(f"{name} needs rows with missing values in memory: pass arrays, or tables that pandas has read.")
+        raise GroupError(
+            f"{name} needs rows with missing values in memory: pass arrays, or tables that pandas has read."
+        )
     lacking = np.any([np.isnan(X).all(axis=0) for X in tables.rows], axis=0)
     if lacking.any():
         which = np.flatnonzero(lacking)
@@ -73,7 +71,9 @@ def usable(tables: Tables, name: str) -> Tables:
             f"{which.size} of {lacking.size} features have no value in one of the groups and are left out: "
             f"{listed([tables.feature(j) for j in which[:FEW_FEATURES]])}{', ...' * (which.size > FEW_FEATURES)}."
         )
-        names = None if tables.names is None else tuple(n for n, out in zip(tables.names, lacking, strict=True) if not out)
+        names = (
+            None if tables.names is None else tuple(n for n, out in zip(tables.names, lacking, strict=True) if not out)
+        )
         means = tables.means.map(lambda mean: mean[~lacking])
         tables = replace(tables, rows=tables.rows.map(lambda X: X[:, ~lacking]), means=means, names=names)
     present = tables.rows.map(lambda X: ~np.isnan(X).all(axis=1))
@@ -100,15 +100,6 @@ def _kept(before: Array | None, now: Array) -> Array:
     return after
 
 
-def complete_tables_of(tables: Tables, n_draws: int, rng: np.random.Generator) -> Iterator[Tables]:
-    """`filled_draws` as tables; of complete ones the tables themselves, as often."""
-    if not tables.incomplete:
-        yield from [tables] * n_draws
-        return
-    for rows in filled_draws(tables.rows, n_draws, rng):
-        yield replace(tables, rows=rows, means=rows.map(lambda X: X.mean(axis=0)))
-
-
 def observed_fractions(rows: Groups[Array]) -> Groups[Array]:
     """The fraction of each feature's values that a group has, each of shape (D,)."""
     return rows.map(lambda X: 1 - np.isnan(X).mean(axis=0))
@@ -133,53 +124,33 @@ def thinned(rows: Groups[Array], rng: np.random.Generator) -> Groups[Array]:
     return rows.map(thin, keep)
 
 
-def filled_draws(rows: Groups[Array], n_draws: int, rng: np.random.Generator) -> Iterator[Groups[Array]]:
-    """Complete groups, thinned and filled anew for each draw (F45).
+def filled_draws(tables: Tables, n_draws: int, rng: np.random.Generator) -> Iterator[Tables]:
+    """Complete tables, thinned and filled anew for each draw; complete tables themselves, as often.
 
     Neither the thinning nor the model knows the groups but for their means, so under the null hypothesis filled rows
     are as exchangeable as complete ones.
 
     Parameters
     ----------
-    rows : Groups of ndarray of shape (n_g, D)
-        nan where missing; every row has a value, and every group has every feature.
+    tables : Tables
+        As `usable` leaves them.
     n_draws : int
     rng : Generator
 
     Yields
     ------
-    Groups of ndarray of shape (n_g, D)
+    Tables
     """
-    centred, means, divisor = standardised(rows)
-    sizes = [len(X) for X in rows]
-    group_of, edges = np.repeat(np.arange(len(sizes)), sizes), np.cumsum(sizes)[:-1]
-    model: Factors | None = None
+    if not tables.incomplete:
+        yield from [tables] * n_draws
+        return
+    model: Common | None = None
     for _ in range(n_draws):
-        X = np.vstack(list(thinned(centred, rng)))
-        steps = LATER_STEPS if model is not None else STEPS
-        model = fit_factors(X, group_of, model or start_of(X, len(sizes)), steps)
-        kept = rows.like(np.split(~np.isnan(X), edges))
-        found = rows.like(np.split(model.filled(X, group_of), edges))
-        # Values that are kept are those that were given, to the last digit.
-        yield found.map(lambda Z, mean, kept, own: np.where(kept, own, Z * divisor + mean), means, kept, rows)
+        rows = thinned(tables.rows, rng)
+        model = fit_common(rows, model, whole=tables.rows)
+        yield completed(tables, model.filled(rows))
 
 
-def standardised(rows: Groups[Array]) -> tuple[Groups[Array], Groups[Array], Array]:
-    """Rows about their groups' observed means, over the pooled standard deviation; these means, and this divisor."""
-    means = rows.map(lambda X: np.nanmean(X, axis=0))
-    apart = rows.map(lambda X, mean: X - mean, means)
-    squares = np.sum([np.nansum(X**2, axis=0) for X in apart], axis=0)
-    counts = np.sum([np.isfinite(X).sum(axis=0) for X in apart], axis=0)
-    divisor = np.sqrt(squares / counts)
-    divisor[~(divisor > 0)] = 1.0
-    return apart.map(lambda X: X / divisor), means, divisor
-
-
-def start_of(X: Array, n_groups: int) -> Factors:
-    """Where EM begins: the closed form (F2) on estimated moments, with one dimension more than F24 counts."""
-    D = X.shape[1]
-    group, _ = observe(X)
-    rank = dimensions_above_noise(estimated_moments(group), missing_edge(group)) + 1
-    W, sigma2 = masked_start(Groups.of(group), 0.0, min(rank, MOST_FACTORS, D - 1))
-    return Factors(np.zeros((n_groups, D)), W, np.full(D, sigma2))
-
+def completed(tables: Tables, rows: Groups[Array]) -> Tables:
+    """The tables with other, complete rows."""
+    return replace(tables, rows=rows, means=rows.map(lambda X: X.mean(axis=0)))

@@ -20,7 +20,7 @@ from ..blocks import Indices, Together, count_units, paired_units, table_units
 from ..covariates import design_of, without_covariates
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
 from ..sanity import warn_of_replicates
-from ._filled import DRAWS, Missing, complete_tables_of, missing_of, usable
+from ._filled import DRAWS, Missing, filled_draws, missing_of, usable
 from ._permutation import permutation_test
 from ._split_outcomes import SplitOutcomes, combine, split_outcomes
 from ._splits import MIN_UNITS, draw_splits, most_axes
@@ -289,9 +289,12 @@ def significance_of(
         with Progress("splits", n_splits, progress) as bar:
             # Where values are missing, each share of the splits has a draw of its own (F45).
             shares = splits.shares(min(DRAWS, n_splits) if tables.incomplete else 1)
-            draws = zip(complete_tables_of(tables, len(shares), rng), shares, strict=True)
+            draws = zip(filled_draws(tables, len(shares), rng), shares, strict=True)
             outcomes = SplitOutcomes.joined(
-                [split_outcomes(own, share, scale, n_axes, rng, lambda: bar.update(next(count))) for own, share in draws]
+                [
+                    split_outcomes(own, share, scale, n_axes, rng, lambda: bar.update(next(count)))
+                    for own, share in draws
+                ]
             )
         p_values, ratios, noise_ratio = combine(outcomes)
         statistics = outcomes.statistics

@@ -41,6 +41,25 @@ class Factors:
         latent = self.condition(X, group_of).latent_mean
         return np.where(np.isnan(X), self.means[group_of] + latent @ self.W.T, X)
 
+    def expected(self, X: Array, group: int) -> tuple[Array, Array]:
+        """Expected mean (D,) and scatter (D, D) of the rows X (n, D) of one group, given what is observed of them.
+
+        A missing value adds to its product with another of its row the covariance of the two given the observed ones.
+        """
+        group_of = np.full(len(X), group)
+        given, absent = self.condition(X, group_of), np.isnan(X)
+        filled = np.where(absent, self.means[group] + given.latent_mean @ self.W.T, X)
+        mean = filled.mean(axis=0)
+        apart = filled - mean
+        scatter = apart.T @ apart
+        some = absent.any(axis=1)
+        roots = np.linalg.cholesky(given.latent_covariance()[some])  # (p, r, r)
+        for k in range(self.W.shape[1]):
+            spread = absent[some] * (roots[:, :, k] @ self.W.T)
+            scatter += spread.T @ spread
+        scatter.flat[:: len(mean) + 1] += self.noise * absent.sum(axis=0)
+        return mean, scatter
+
     def stepped(self, X: Array, group_of: Labels, least_noise: Array) -> Factors:
         """One step of EM with expanded parameters (Liu, Rubin & Wu 1998), whose likelihood is at least as large.
 
