@@ -11,10 +11,13 @@ from .._util.arrays import Array
 from .._util.text import listed
 from ..exceptions import GroupError, warn
 from ..fitting import Common, fit_common
-from ..groups import Groups, Tables
+from ..groups import Groups, Tables, refuse_devices
+from ..moments import Fold
 from ..rows import Blocked
+from ._splits import Flags
 
 DRAWS = 7  # of thinned masks: more power where rates differ, hardly any from more than 7
+MOST_FEATURES = 3000  # of expected moments, which are dense: 72 MB for each group of each fold
 FEW_FEATURES = 3  # that are named in a message
 
 
@@ -59,7 +62,13 @@ def missing_of(rows: Groups[Array]) -> Missing:
 
 
 def usable(tables: Tables, name: str) -> Tables:
-    """Two incomplete groups without the rows that have no value and the features that a group lacks, with a warning."""
+    """Incomplete groups without the rows that have no value and the features that a group lacks, with a warning."""
+    refuse_devices(tables, name)
+    if tables.n_features > MOST_FEATURES:
+        raise GroupError(
+            f"{name} takes at most {MOST_FEATURES} features where values are missing, not {tables.n_features}: choose "
+            "those of largest variance, for example, or drop rows or features until the tables are complete."
+        )
     if any(isinstance(rows, Blocked) for rows in tables.rows):
         raise GroupError(
             f"{name} needs rows with missing values in memory: pass arrays, or tables that pandas has read."
@@ -151,6 +160,31 @@ def filled_draws(tables: Tables, n_draws: int, rng: np.random.Generator) -> Iter
         yield completed(tables, model.filled(rows))
 
 
+def filled(tables: Tables) -> Tables:
+    """Incomplete tables, completed by one model of all groups."""
+    return completed(tables, fit_common(tables.rows).filled(tables.rows))
+
+
 def completed(tables: Tables, rows: Groups[Array]) -> Tables:
     """The tables with other, complete rows."""
     return replace(tables, rows=rows, means=rows.map(lambda X: X.mean(axis=0)))
+
+
+def filled_fold(tables: Tables, held: Groups[Flags]) -> Fold:
+    """A fold of incomplete tables: expected moments, all under the common model of the rows that are left (F45).
+
+    Under it E[z^2 | x_o] of unseen rows has the expectation of z^2 whatever is missing, if there is no contrast; a model
+    of each group would find contrast in noise. A contrast is understated, by as much as is missing.
+    """
+    left, out = (tables.rows.map(lambda X, own: X[own], part) for part in (held.map(np.logical_not), held))
+    model = fit_common(left, whole=tables.rows)
+    names = tables.names if tables.text_names else None
+    training = model.moments(left, names)
+    return Fold(Tables.of_moments(training, tables.names, tables.text_names), training, model.moments(out, names))
+
+
+def expected_tables(tables: Tables) -> Tables:
+    """Incomplete tables as expected moments, under one model of all groups."""
+    names = tables.names if tables.text_names else None
+    moments = fit_common(tables.rows).moments(tables.rows, names)
+    return Tables.of_moments(moments, tables.names, tables.text_names)

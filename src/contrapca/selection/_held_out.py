@@ -20,6 +20,7 @@ from ..estimators import answers
 from ..fitting import Training
 from ..groups import Groups, Tables, split_groups
 from ..moments import Fold, assign_folds, make_folds, ready
+from ._filled import expected_tables, filled_fold, usable
 
 
 @suggesting
@@ -148,7 +149,7 @@ def held_out_contrast(
     if model._has_budget:
         beside = {"covariates": covariates, "background_covariates": background_covariates}
         model._with_strength(clone(model).fit(X, background=background, **given, **beside)._state.strength)
-    tables = complete_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
+    tables = measured_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
     together = (blocks, background_blocks, (pairs, background_pairs))
     unit_of = table_units(tables, *together, least=2, what="holding rows out")
     design = design_of(tables, X, background, covariates, background_covariates)
@@ -189,6 +190,16 @@ def complete_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
     return tables
 
 
+def measured_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
+    """The same of tables in which values may be missing, but in no whole row, and no whole feature of a group (F45)."""
+    tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True, **given)
+    if not tables.incomplete:
+        return tables
+    if any(own is not None for own in tables.weights):
+        raise ValueError(f"{name} takes no weights where values are missing: repeat rows instead.")
+    return usable(tables, name)
+
+
 def folds_of(
     tables: Tables,
     unit_of: Groups[Any],
@@ -200,9 +211,11 @@ def folds_of(
     """The folds of some tables, given the independent unit of each row; `unscaled` as for `make_folds`."""
     check_count(n_folds, "n_folds", least=2)
     fold_of = assign_folds(unit_of, fewer_folds(unit_of, n_folds), generator(random_state))
+    count = 1 + max(int(own.max()) for own in fold_of)
+    if design is None and tables.incomplete:
+        return [filled_fold(tables, fold_of.map(lambda own, k=k: own == k)) for k in range(count)]  # type: ignore[misc]
     if design is None:
         return make_folds(tables, fold_of, unscaled=unscaled)
-    count = 1 + max(int(own.max()) for own in fold_of)
     return [_adjusted_fold(tables, fold_of.map(lambda own, k=k: own == k), design, unscaled) for k in range(count)]  # type: ignore[misc]
 
 
@@ -210,13 +223,16 @@ def _adjusted_fold(tables: Tables, held: Groups[Any], design: Design, unscaled: 
     """A fold without the effect of covariates, as the rows that are left show it."""
     known = regression(tables, design, held.map(np.logical_not))
     adjusted, _ = without_covariates(tables, design, known)
+    if adjusted.incomplete:
+        return filled_fold(adjusted, held)
     return make_folds(adjusted, held.map(lambda own: own.astype(np.intp)), unscaled=unscaled)[1]
 
 
 def merged(folds: Sequence[Fold], tables: Tables, design: Design | None = None) -> Training:
     """All rows again: as moments where the folds have them, so that rows are not read twice."""
     if design is not None:
-        return without_covariates(tables, design)[0]
+        adjusted = without_covariates(tables, design)[0]
+        return expected_tables(adjusted) if adjusted.incomplete else adjusted
     fold = folds[0]
     if isinstance(fold.training, Tables) and fold.training.rows is not fold.left:
         return tables
