@@ -205,7 +205,7 @@ def compare(
     Parameters
     ----------
     X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, without missing values.
+        The foreground. Missing values (NaN), in either group, as for `held_out_contrast`.
     background : array-like, data frame or sparse matrix of shape (m, D)
     covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
         As for `held_out_contrast`.

@@ -62,7 +62,9 @@ def missing_of(rows: Groups[Array]) -> Missing:
 
 
 def usable(tables: Tables, name: str) -> Tables:
-    """Incomplete groups without the rows that have no value and the features that a group lacks, with a warning."""
+    """Groups without the rows that have no value and the features that a group lacks, with a warning."""
+    if not tables.incomplete:
+        return tables
     refuse_devices(tables, name)
     if tables.n_features > MOST_FEATURES:
         raise GroupError(
@@ -100,7 +102,7 @@ def usable(tables: Tables, name: str) -> Tables:
     )
 
 
-def _kept(before: Array | None, now: Array) -> Array:
+def _kept(before: Flags | None, now: Flags) -> Flags:
     """Which rows as given are left, where some had been left out before."""
     if before is None:
         return now
@@ -173,8 +175,8 @@ def completed(tables: Tables, rows: Groups[Array]) -> Tables:
 def filled_fold(tables: Tables, held: Groups[Flags]) -> Fold:
     """A fold of incomplete tables: expected moments, all under the common model of the rows that are left (F45).
 
-    Under it E[z^2 | x_o] of unseen rows has the expectation of z^2 whatever is missing, if there is no contrast; a model
-    of each group would find contrast in noise. A contrast is understated, by as much as is missing.
+    Without a contrast E[z^2 | x_o] of unseen rows has then the expectation of z^2, whatever is missing; a model of each
+    group would find contrast in noise. A contrast is understated, the more so the more is missing.
     """
     left, out = (tables.rows.map(lambda X, own: X[own], part) for part in (held.map(np.logical_not), held))
     model = fit_common(left, whole=tables.rows)

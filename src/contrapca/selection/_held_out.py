@@ -108,7 +108,9 @@ def held_out_contrast(
     estimator : PPCA, PCPCA, ContraPCA, CPCA, SparseCPCA, KernelCPCA, RatioPCA or CLVM
         Fitted or not: it is cloned.
     X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, complete rows.
+        The foreground. Where values are missing (NaN), in either group, moments are expected ones under one model of
+        both groups, fitted without the fold; axes are found from them, too. Ratios are then right where there is no
+        contrast, and too small where there is one, the more so the more is missing.
     background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them
         The variance of several backgrounds is their mean, each with its part of gamma.
     sample_weight, background_weight
@@ -193,9 +195,7 @@ def complete_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
 def measured_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
     """The same of tables in which values may be missing, but in no whole row, and no whole feature of a group (F45)."""
     tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True, **given)
-    if not tables.incomplete:
-        return tables
-    if any(own is not None for own in tables.weights):
+    if tables.incomplete and any(own is not None for own in tables.weights):
         raise ValueError(f"{name} takes no weights where values are missing: repeat rows instead.")
     return usable(tables, name)
 

@@ -177,10 +177,17 @@ def contrast_test(
     axis. The level holds for Gaussian, heavy-tailed, skewed, count and binary rows, small or unequal groups and wide
     tables. The first p-values do not depend on `max_components`.
 
+    Where values are missing, some of the group that has more are left out, feature by feature, until both lack the same
+    share, and what is then missing is filled from one model of both groups, several times. The result holds if whether
+    a value is missing does not depend on the value itself; it fails if, say, low values are missing more often in one
+    of the groups. `missing` has the rates of both.
+
     Parameters
     ----------
     X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, without missing values: impute them first.
+        The foreground. Values may be missing (NaN) in both groups, at any rates: leave them as they are. What is
+        imputed beforehand, each group by its own model, looks like a contrast. Rows without values, and features that
+        a group lacks, are left out with a warning.
     background : array-like, data frame or sparse matrix of shape (m, D)
     covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
         As for the `fit` of PCPCA: what is left of all rows is tested.
@@ -260,10 +267,9 @@ def significance_of(
     for value, name in ((max_components, "max_components"), (n_splits, "n_splits"), (n_permutations, "n_permutations")):
         check_count(value, name)
     _check_level(level, method, n_permutations)
-    if tables.incomplete:
-        if method == "permutation":
-            raise ValueError('method="permutation" needs complete rows, but values are missing: use method="split".')
-        tables = usable(tables, "contrast_test")
+    if tables.incomplete and method == "permutation":
+        raise ValueError('method="permutation" needs complete rows, but values are missing: use method="split".')
+    tables = usable(tables, "contrast_test")
     if tables.n_features < 2:
         raise ValueError("The tables have 1 feature: the test needs at least 2.")
     least = MIN_UNITS if method == "split" else 2

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 from ..blocks import Together
+from ..exceptions import GroupError
 from ..groups import Tables
+from ._filled import usable
 from ._significance import ContrastTest, significance_of
 from ._splits import MIN_UNITS
 
@@ -54,6 +56,7 @@ class Verdict:
             "level": test.level,
             "method": test.method,
             "units": test.units,
+            "missing": None if test.missing is None else asdict(test.missing),
             "remarks": self.remarks,
         }
         return {"verdict": self.sentence, "test": facts}
@@ -81,9 +84,14 @@ def verdict_on(
     random_state : None, int, Generator or RandomState
     progress : bool
     """
+    reason = ""
+    try:
+        tables = usable(tables, "the test")
+    except GroupError as error:
+        reason = str(error).removesuffix(".")
     least = min(rows.shape[0] for rows in tables.rows)
-    if tables.incomplete:
-        reason = "the test needs complete rows, but values are missing. Impute them first, or drop those rows"
+    if reason:
+        pass
     elif least < MIN_UNITS:
         reason = f"one group has {least} rows, but the test needs at least {MIN_UNITS} in each"
     elif tables.n_features < 2:
