@@ -18,6 +18,7 @@ from ._splits import Flags
 
 DRAWS = 7  # of thinned masks: more power where rates differ, hardly any from more than 7
 MOST_FEATURES = 3000  # of expected moments, which are dense: 72 MB for each group of each fold
+LEAST_APART = 0.02  # mean difference of rates that is mentioned
 FEW_FEATURES = 3  # that are named in a message
 
 
@@ -49,16 +50,14 @@ class Missing:
 def missing_of(rows: Groups[Array]) -> Missing:
     """How much is missing in two groups, and whether they differ in it.
 
-    The features' rates differ if the sum of their squared standardised differences is more than three standard
-    deviations above its mean of no difference, or the rates of all values differ by .02.
+    They differ if the features' rates do by .02 on average, and by one and a half times as much as by chance.
     """
     n, m = rows.map(len)
     x, y = rows.map(lambda X: np.isnan(X).mean(axis=0))
-    pooled = (n * x + m * y) / (n + m)
-    some = (pooled > 0) & (pooled < 1)
-    squares = ((x - y)[some] ** 2 / (pooled * (1 - pooled))[some]) * (n * m / (n + m))
-    beyond = float(squares.sum()) > squares.size + 3 * np.sqrt(2 * squares.size)
-    return Missing(float(x.mean()), float(y.mean()), bool(beyond or abs(x.mean() - y.mean()) >= 0.02))
+    rate = (n * x + m * y) / (n + m)
+    by_chance = np.mean(np.sqrt(2 / np.pi * rate * (1 - rate) * (1 / n + 1 / m)))
+    apart = float(np.abs(x - y).mean())
+    return Missing(float(x.mean()), float(y.mean()), apart >= max(LEAST_APART, 1.5 * by_chance))
 
 
 def usable(tables: Tables, name: str) -> Tables:
