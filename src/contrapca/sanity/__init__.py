@@ -3,6 +3,7 @@
 from ._check import check_groups, check_tables
 from ._features import check_features, names_rows
 from ._finding import Finding, Findings, Words, both
+from ._imputed import IMPUTED, imputed_values, warn_of_imputed
 from ._names import alike_labels, repeated_names, replicates, warn_of_replicates
 from ._raw_values import advice_on_values, looks_like_counts
 from ._tables import distant_means, same_row_names, shared_rows, swapped_names, transposed, warn_distant_means

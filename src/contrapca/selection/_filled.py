@@ -8,7 +8,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._util.arrays import Array
-from .._util.text import listed
 from ..exceptions import GroupError, warn
 from ..fitting import Common, fit_common
 from ..groups import Groups, Tables, refuse_devices
@@ -57,7 +56,7 @@ def missing_of(rows: Groups[Array]) -> Missing:
     rate = (n * x + m * y) / (n + m)
     by_chance = np.mean(np.sqrt(2 / np.pi * rate * (1 - rate) * (1 / n + 1 / m)))
     apart = float(np.abs(x - y).mean())
-    return Missing(float(x.mean()), float(y.mean()), apart >= max(LEAST_APART, 1.5 * by_chance))
+    return Missing(float(x.mean()), float(y.mean()), bool(apart >= max(LEAST_APART, 1.5 * by_chance)))
 
 
 def usable(tables: Tables, name: str) -> Tables:
@@ -79,7 +78,7 @@ def usable(tables: Tables, name: str) -> Tables:
         which = np.flatnonzero(lacking)
         warn(
             f"{which.size} of {lacking.size} features have no value in one of the groups and are left out: "
-            f"{listed([tables.feature(j) for j in which[:FEW_FEATURES]])}{', ...' * (which.size > FEW_FEATURES)}."
+            f"{', '.join(map(tables.feature, which[:FEW_FEATURES]))}{', ...' * (which.size > FEW_FEATURES)}."
         )
         names = (
             None if tables.names is None else tuple(n for n, out in zip(tables.names, lacking, strict=True) if not out)

@@ -188,7 +188,7 @@ def complete_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
     """Tables of complete rows; other arguments as for `split_groups`."""
     tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True, **given)
     if tables.incomplete:
-        raise ValueError(f"{name} needs complete rows: fill missing values first, for example with impute().")
+        raise ValueError(f"{name} needs complete rows, but values are missing: drop rows or features.")
     return tables
 
 

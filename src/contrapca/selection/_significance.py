@@ -19,7 +19,7 @@ from ..backgrounds import named_backgrounds
 from ..blocks import Indices, Together, count_units, paired_units, table_units
 from ..covariates import design_of, without_covariates
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
-from ..sanity import warn_of_replicates
+from ..sanity import warn_of_imputed, warn_of_replicates
 from ._filled import DRAWS, Missing, filled_draws, missing_of, usable
 from ._permutation import permutation_test
 from ._split_outcomes import SplitOutcomes, combine, split_outcomes
@@ -225,6 +225,7 @@ def contrast_test(
     """
     tables = split_groups(X, None, background, None, name="contrast_test", needs_background=True, allow_missing=True)
     refuse_devices(tables, "contrast_test")
+    warn_of_imputed([X, *named_backgrounds(background).values()])
     design = design_of(tables, X, background, covariates, background_covariates)
     if design is not None:
         tables, _ = without_covariates(tables, design)
