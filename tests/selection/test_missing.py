@@ -6,7 +6,7 @@ import scipy.stats
 
 import oracles
 from contrapca import CLVM, CPCA, PPCA, ContraPCA, RatioPCA, compare, contrast_test, held_out_contrast
-from contrapca.exceptions import ContrastWarning, GroupError
+from contrapca.exceptions import ContrastWarning, GroupError, TableWarning
 from contrapca.fitting import fit_common
 from contrapca.groups import Groups, split_groups
 from contrapca.selection._filled import filled_draws, missing_of, thinned, usable
@@ -282,3 +282,14 @@ def test_compare_with_labels():
     assert found.recommended is not None
     assert not any(entry.failure for entry in found.entries)
     assert max(entry.silhouette for entry in found.entries) > 0.3
+
+
+def test_a_frame_that_was_imputed_is_not_taken_for_measured(need):
+    pandas = need("pandas")
+    X, Y = incomplete(10)
+    frames = [pandas.DataFrame(Z) for Z in (X, Y)]
+    filled = PPCA(1).fit(frames[0]).impute(frames[0])
+    assert filled.attrs == {"imputed": np.isnan(X).sum()}
+    with pytest.warns(TableWarning, match=f"{np.isnan(X).sum()} values of a table were imputed"):
+        contrast_test(filled, background=frames[1], random_state=0)
+    assert contrast_test(frames[0], background=frames[1], random_state=0).missing.differ  # and no warning
