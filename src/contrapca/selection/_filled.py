@@ -74,6 +74,8 @@ def usable(tables: Tables, name: str) -> Tables:
             f"{name} needs rows with missing values in memory: pass arrays, or tables that pandas has read."
         )
     lacking = np.any([np.isnan(X).all(axis=0) for X in tables.rows], axis=0)
+    if np.sum(~lacking) < 2:
+        raise GroupError(f"{name} needs at least 2 features that have values in every group.")
     if lacking.any():
         which = np.flatnonzero(lacking)
         warn(

@@ -23,7 +23,7 @@ from ..sanity import warn_of_imputed, warn_of_replicates
 from ._filled import DRAWS, Missing, filled_draws, missing_of, usable
 from ._permutation import permutation_test
 from ._split_outcomes import SplitOutcomes, combine, split_outcomes
-from ._splits import MIN_UNITS, draw_splits, most_axes
+from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
 
 METHODS = ("split", "permutation")
 LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
@@ -61,6 +61,9 @@ class ContrastTest:
         be found in about half of such tables. Few blocks need a large one. nan by rows, and for paired blocks.
     directions : ndarray of shape (n_components, D) or None
         For the permutation test: the directions with excess variance (unit vectors in scaled units).
+    least_p : float
+        The smallest p-value that so few rows or blocks can give: one over the number of ways to exchange the labels of
+        those that test. 0 for the permutation test.
     missing : Missing or None
         Where values are missing: their share in the `foreground` and the `background`, and whether these `differ`.
     """
@@ -75,6 +78,7 @@ class ContrastTest:
     ratios: Array = field(default_factory=lambda: np.empty(0), repr=False)
     block_ratio: float = np.nan
     directions: Array | None = field(default=None, repr=False)
+    least_p: float = 0.0
     missing: Missing | None = field(default=None, repr=False)
 
     def found_of(self, n_shown: int) -> int:
@@ -111,7 +115,12 @@ class ContrastTest:
             )
         if n_shown is not None and self.n_components == self.p_values.size < n_shown:
             remarks.append(f"No more than {self.p_values.size} could be tested with {self.units}.")
-        if not self.n_components and self.block_ratio > LARGE_BLOCK_RATIO:
+        if self.least_p > self.level:
+            remarks.append(
+                f"No p-value can be below {self.least_p:.2g} with {self.units}: nothing can be found at level "
+                f"{self.level:g}, however strong it is, without more of them."
+            )
+        elif not self.n_components and self.block_ratio > LARGE_BLOCK_RATIO:
             remarks.append(
                 f"With {self.units}, what varies between blocks is likely to be found only if it varies about "
                 f"{self.block_ratio:.2g} times as much in the cases: that nothing was found says little about it."
@@ -161,7 +170,7 @@ def contrast_test(
     max_components: int = 10,
     level: float = 0.05,
     method: str = "split",
-    n_splits: int = 21,
+    n_splits: int = 51,
     n_permutations: int = 199,
     scale: str | None = None,
     random_state: Any = None,
@@ -173,9 +182,10 @@ def contrast_test(
     only if the foreground varies more, but a background with heavier tails and equal variances can look like that.
 
     With splits (the default), one random half of each group finds contrast axes, as ContraPCA does, and the other half
-    tests whether the foreground deviates more along them. The p-values of several splits are combined into one per
-    axis. The level holds for Gaussian, heavy-tailed, skewed, count and binary rows, small or unequal groups and wide
-    tables. The first p-values do not depend on `max_components`.
+    tests whether rows of the foreground are further apart along them. The p-values of several splits are combined into
+    one per axis. The level holds for Gaussian, heavy-tailed, skewed, count and binary rows, small or unequal groups,
+    blocks of unequal size and wide tables. Each group needs at least 6 rows (or blocks). The first p-values do not
+    depend on `max_components`.
 
     Where values are missing, some of the group that has more are left out, feature by feature, until both lack the same
     share, and what is then missing is filled from one model of both groups, several times. The result holds if whether
@@ -192,8 +202,8 @@ def contrast_test(
     covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
         As for the `fit` of PCPCA: what is left of all rows is tested.
     blocks, background_blocks : array-like of shape (n,), (m,), optional
-        The donor, animal or plate of each row. Whole blocks are split and compared. A label in both groups is one block
-        with rows in both (paired).
+        The donor, animal or plate of each row. Whole blocks are split and compared, by as many rows of each in both
+        groups. A label in both groups is one block with rows in both (paired).
     pairs, background_pairs : array-like of shape (n,), (m,), optional
         The same for pairs, such as a donor before and after treatment: every label must be in both groups. Rows are
         compared within pairs, so that what a donor's rows share does not count.
@@ -203,7 +213,8 @@ def contrast_test(
     level : float, default 0.05
     method : {"split", "permutation"}, default "split"
         "permutation" is the test of version 0.1: slow, and its level holds for Gaussian rows only.
-    n_splits : int, default 21
+    n_splits : int, default 51
+        More make p-values depend less on the seed: 101 if a decision hangs on it.
     n_permutations : int, default 199
     scale : {None, "group", "pooled"}, default None
         As for PCPCA.
@@ -255,7 +266,7 @@ def significance_of(
     max_components: int = 10,
     level: float = 0.05,
     method: str = "split",
-    n_splits: int = 21,
+    n_splits: int = 51,
     n_permutations: int = 199,
     scale: str | None = None,
     random_state: Any = None,
@@ -289,7 +300,7 @@ def significance_of(
             progress=progress,
         )
         p_values, statistics, noise_ratio, directions = found.p_values, found.excess[None], np.nan, found.directions
-        n_found, ratios, needed = len(directions), np.full(p_values.size, np.nan), np.nan
+        n_found, ratios, needed, least_p = len(directions), np.full(p_values.size, np.nan), np.nan, 0.0
     else:
         n_axes = min(max_components, most_axes(unit_of, tables.n_features))
         splits, count = draw_splits(unit_of, n_splits, rng), itertools.count(1)
@@ -303,14 +314,15 @@ def significance_of(
                     for own, share in draws
                 ]
             )
-        p_values, ratios, noise_ratio = combine(outcomes)
+        least_p = least_p_value(unit_of)
+        p_values, ratios, noise_ratio = combine(outcomes, least_p)
         statistics = outcomes.statistics
         n_found, directions = int(np.count_nonzero(p_values <= level)), None
         needed = np.nan if blocks is None else _block_ratio(unit_of, level)
     words = _in_words(unit_of, blocks is not None, by_pairs)
     missing = missing_of(tables.rows) if tables.incomplete else None
     return ContrastTest(
-        n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions, missing
+        n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions, least_p, missing
     )
 
 

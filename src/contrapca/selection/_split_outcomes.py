@@ -82,9 +82,9 @@ def split_outcomes(
             tested = coordinates.map(lambda Z, test, own=own: Z[test, own], tests)  # type: ignore[misc]
             x, y = tested.map(lambda Z: np.log(np.maximum(Z.var(axis=0), TINY)))
             log_ratios[split] = x - y
-            statistics[split], p_values[split] = compare_spread(
-                tested, splits.unit_of.map(lambda unit, test: unit[test], tests), within=splits.within[split]
-            )
+            units = splits.unit_of.map(lambda unit, test: unit[test], tests)
+            rng = np.random.default_rng(splits.seeds[split])
+            statistics[split], p_values[split] = compare_spread(tested, units, rng, within=splits.within[split])
     return SplitOutcomes(statistics, p_values, log_ratios, log_noise)
 
 
@@ -103,8 +103,11 @@ def _axes_of_splits(
     return [axes for axes, _ in found], np.array([noise for _, noise in found])
 
 
-def combine(outcomes: SplitOutcomes) -> tuple[Array, Array, float]:
-    """What all splits say together: p-values (k,) that never decrease, ratios of variances (k,), the noise ratio."""
-    p_values = cauchy_combination(np.maximum.accumulate(outcomes.p_values, axis=1))
+def combine(outcomes: SplitOutcomes, least_p: float) -> tuple[Array, Array, float]:
+    """What all splits say together: p-values (k,) that never decrease, ratios of variances (k,), the noise ratio.
+
+    The p-values are at least `least_p` (`least_p_value`).
+    """
+    p_values = np.maximum(cauchy_combination(np.maximum.accumulate(outcomes.p_values, axis=1)), least_p)
     with np.errstate(over="ignore"):  # infinite where the background does not vary at all
         return p_values, np.exp(outcomes.log_ratios.mean(axis=0)), float(np.exp(outcomes.log_noise.mean()))

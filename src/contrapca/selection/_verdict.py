@@ -5,8 +5,10 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..blocks import Together
+from .._util.text import plural
+from ..blocks import Together, count_units, table_units
 from ..exceptions import GroupError
+from ..fitting import unwarned
 from ..groups import Tables
 from ._filled import usable
 from ._significance import ContrastTest, significance_of
@@ -89,11 +91,11 @@ def verdict_on(
         tables = usable(tables, "the test")
     except GroupError as error:
         reason = str(error).removesuffix(".")
-    least = min(rows.shape[0] for rows in tables.rows)
+    least, what = _units(tables, blocks)
     if reason:
         pass
-    elif least < MIN_UNITS:
-        reason = f"one group has {least} rows, but the test needs at least {MIN_UNITS} in each"
+    elif least < MIN_UNITS and (blocks is None or least > 1):  # one label for all rows is the wrong column: an error
+        reason = f"one group has {plural(least, what)}, but the test needs at least {MIN_UNITS} in each"
     elif tables.n_features < 2:
         reason = "there is one feature"
     else:
@@ -110,6 +112,15 @@ def verdict_on(
             verdict = replace(verdict, remarks=[*verdict.remarks, SWAPPED])
         return verdict
     return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)
+
+
+def _units(tables: Tables, blocks: Together | None) -> tuple[int, str]:
+    """How many units the smaller group has, and what they are."""
+    if blocks is None:
+        return min(int(rows.shape[0]) for rows in tables.rows), "row"
+    with unwarned():  # the test itself warns
+        unit_of = table_units(tables, *blocks, least=1, what="the test")
+    return min(map(count_units, unit_of)), "pair" if blocks[0] is None else "block"
 
 
 def _varies_more_the_other_way(tables: Tables, blocks: Together | None, scale: str | None, progress: bool) -> bool:
