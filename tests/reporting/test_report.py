@@ -264,7 +264,7 @@ def test_missing_values_are_for_models_with_a_likelihood(data):
     holes = np.where(np.arange(X.size).reshape(X.shape) % 50 == 0, np.nan, X)
     path = contrast_path(CPCA(2), X, background=Y, gammas=[0, 0.2])
     for thing in (CPCA(2), CPCA(2, gamma=0.2).fit(X, background=Y), path):
-        with pytest.raises(NonFiniteError, match="Only PPCA and PCPCA take missing values"):
+        with pytest.raises(NonFiniteError, match="These rows must be complete: use ContraPCA"):
             summarize(thing, holes, background=Y)
 
 

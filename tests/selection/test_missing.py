@@ -3,14 +3,16 @@
 import numpy as np
 import pytest
 import scipy.stats
+from sklearn.base import clone
 
 import oracles
 from contrapca import CLVM, CPCA, PPCA, ContraPCA, RatioPCA, compare, contrast_test, held_out_contrast
 from contrapca.exceptions import ContrastWarning, GroupError, TableWarning
-from contrapca.fitting import fit_common
+from contrapca.fitting import fit_common, usable
 from contrapca.groups import Groups, split_groups
-from contrapca.selection._filled import filled_draws, missing_of, thinned, usable
-from contrapca.solvers import Factors, fit_factors
+from contrapca.moments import observe
+from contrapca.selection._filled import filled_draws, missing_of, thinned
+from contrapca.solvers import Factors, estimated_moments, fit_factors
 
 
 def noise(rng, n, m, D=10, factors=1):
@@ -293,3 +295,50 @@ def test_a_frame_that_was_imputed_is_not_taken_for_measured(need):
     with pytest.warns(TableWarning, match=f"{np.isnan(X).sum()} values of a table were imputed"):
         contrast_test(filled, background=frames[1], random_state=0)
     assert contrast_test(frames[0], background=frames[1], random_state=0).missing.differ  # and no warning
+
+
+# ---------------------------------------------------------------------- fits
+
+
+@pytest.mark.parametrize(
+    "estimator", [CPCA(1), CPCA(1, gamma="budget"), CPCA(1, gamma=1.5, scale="pooled"), RatioPCA(1)]
+)
+def test_fits_take_expected_moments(estimator):
+    rng = np.random.default_rng(3)
+    X, Y = noise(rng, 150, 80, D=15, factors=3)
+    X[:, :2] += 2 * rng.normal(size=(150, 1))
+    axis = np.eye(15)[:, :2].sum(axis=1) / np.sqrt(2)
+    X, Y = without(rng, X, 0.05), without(rng, Y, 0.3)
+    X[4] = np.nan
+    with pytest.warns(ContrastWarning, match="1 of the 150 foreground rows"):
+        model = estimator.fit(X, background=Y)
+    assert abs(model.components_[0] @ axis) > 0.85
+    if estimator.get_params().get("gamma") != "auto":  # which holds rows out
+        groups = Groups.of(np.delete(X, 4, axis=0), Y)
+        moments = fit_common(groups).moments(groups)
+        expected = clone(estimator).fit(moments.foreground, background=moments.background)
+        np.testing.assert_allclose(model.components_, expected.components_, atol=1e-8)
+    with pytest.raises(ValueError, match="These rows must be complete: use ContraPCA"):
+        model.transform(X)
+    with pytest.raises(ValueError, match="no weights where values are missing"):
+        clone(estimator).fit(X, background=Y, sample_weight=np.arange(150) + 1)
+    X[:, 3] = np.nan
+    with pytest.raises(GroupError, match=r"1 of 15 features have no observed value in one of the groups \(column 3\)"):
+        clone(estimator).fit(X, background=Y)
+
+
+def test_expected_moments_are_nearer_than_those_of_pairs():
+    rng = np.random.default_rng(4)
+    errors = []
+    for _ in range(10):
+        X, Y = noise(rng, 80, 80, D=20, factors=3)
+        groups = Groups.of(without(rng, X, 0.3), without(rng, Y, 0.3))
+        found = fit_common(groups).moments(groups).map(lambda own: own.scatter.dense() / own.weight)
+        pairs = groups.map(lambda Z: estimated_moments(observe(Z)[0])).map(lambda own: own.scatter.dense() / own.weight)
+        whole = Groups.of(X, Y).map(lambda Z: np.cov(Z.T, ddof=0))
+        errors.append(
+            [[np.linalg.norm(own - true) for own, true in zip(g, whole, strict=True)] for g in (found, pairs)]
+        )
+        assert min(np.linalg.eigvalsh(own)[0] for own in found) > 0
+    mine, theirs = np.mean(errors, axis=(0, 2))
+    assert mine < 0.8 * theirs

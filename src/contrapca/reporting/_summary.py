@@ -17,9 +17,9 @@ from .._util.text import natural_order
 from .._version import __version__
 from ..blocks import table_units
 from ..exceptions import InfeasibleGammaError, RankError
-from ..fitting import share_of
+from ..fitting import share_of, usable
 from ..sanity import Finding, Words, check_groups, warn_of_replicates
-from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, usable, verdict_on
+from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..uncertainty import ContrastPosterior
 from ._cautions import cautions
 from ._code import tables_code

@@ -8,17 +8,11 @@ from dataclasses import dataclass, replace
 import numpy as np
 
 from .._util.arrays import Array
-from ..exceptions import GroupError, warn
 from ..fitting import Common, fit_common
-from ..groups import Groups, Tables, refuse_devices
-from ..moments import Fold
-from ..rows import Blocked
-from ._splits import Flags
+from ..groups import Groups, Tables
 
 DRAWS = 7  # of thinned masks: more power where rates differ, hardly any from more than 7
-MOST_FEATURES = 3000  # of expected moments, which are dense: 72 MB for each group of each fold
 LEAST_APART = 0.02  # mean difference of rates that is mentioned
-FEW_FEATURES = 3  # that are named in a message
 
 
 @dataclass(frozen=True)
@@ -57,58 +51,6 @@ def missing_of(rows: Groups[Array]) -> Missing:
     by_chance = np.mean(np.sqrt(2 / np.pi * rate * (1 - rate) * (1 / n + 1 / m)))
     apart = float(np.abs(x - y).mean())
     return Missing(float(x.mean()), float(y.mean()), bool(apart >= max(LEAST_APART, 1.5 * by_chance)))
-
-
-def usable(tables: Tables, name: str) -> Tables:
-    """Groups without the rows that have no value and the features that a group lacks, with a warning."""
-    if not tables.incomplete:
-        return tables
-    refuse_devices(tables, name)
-    if tables.n_features > MOST_FEATURES:
-        raise GroupError(
-            f"{name} takes at most {MOST_FEATURES} features where values are missing, not {tables.n_features}: choose "
-            "those of largest variance, for example, or drop rows or features until the tables are complete."
-        )
-    if any(isinstance(rows, Blocked) for rows in tables.rows):
-        raise GroupError(
-            f"{name} needs rows with missing values in memory: pass arrays, or tables that pandas has read."
-        )
-    lacking = np.any([np.isnan(X).all(axis=0) for X in tables.rows], axis=0)
-    if np.sum(~lacking) < 2:
-        raise GroupError(f"{name} needs at least 2 features that have values in every group.")
-    if lacking.any():
-        which = np.flatnonzero(lacking)
-        warn(
-            f"{which.size} of {lacking.size} features have no value in one of the groups and are left out: "
-            f"{', '.join(map(tables.feature, which[:FEW_FEATURES]))}{', ...' * (which.size > FEW_FEATURES)}."
-        )
-        names = (
-            None if tables.names is None else tuple(n for n, out in zip(tables.names, lacking, strict=True) if not out)
-        )
-        means = tables.means.map(lambda mean: mean[~lacking])
-        tables = replace(tables, rows=tables.rows.map(lambda X: X[:, ~lacking]), means=means, names=names)
-    present = tables.rows.map(lambda X: ~np.isnan(X).all(axis=1))
-    for group, own in zip(present.names, present, strict=True):
-        if not own.all():
-            warn(f"{np.sum(~own)} of the {own.size} {group} rows have no observed value; they are ignored.")
-    if all(own.all() for own in present):
-        return tables
-    weights = tables.weights.map(lambda w, own: None if w is None else w[own], present)
-    return replace(
-        tables,
-        rows=tables.rows.map(lambda X, own: X[own], present),
-        weights=weights,
-        kept=tables.kept.map(_kept, present),
-    )
-
-
-def _kept(before: Flags | None, now: Flags) -> Flags:
-    """Which rows as given are left, where some had been left out before."""
-    if before is None:
-        return now
-    after = before.copy()
-    after[before] = now
-    return after
 
 
 def observed_fractions(rows: Groups[Array]) -> Groups[Array]:
@@ -170,23 +112,3 @@ def filled(tables: Tables) -> Tables:
 def completed(tables: Tables, rows: Groups[Array]) -> Tables:
     """The tables with other, complete rows."""
     return replace(tables, rows=rows, means=rows.map(lambda X: X.mean(axis=0)))
-
-
-def filled_fold(tables: Tables, held: Groups[Flags]) -> Fold:
-    """A fold of incomplete tables: expected moments, all under the common model of the rows that are left (F45).
-
-    Without a contrast E[z^2 | x_o] of unseen rows has then the expectation of z^2, whatever is missing; a model of each
-    group would find contrast in noise. A contrast is understated, the more so the more is missing.
-    """
-    left, out = (tables.rows.map(lambda X, own: X[own], part) for part in (held.map(np.logical_not), held))
-    model = fit_common(left, whole=tables.rows)
-    names = tables.names if tables.text_names else None
-    training = model.moments(left, names)
-    return Fold(Tables.of_moments(training, tables.names, tables.text_names), training, model.moments(out, names))
-
-
-def expected_tables(tables: Tables) -> Tables:
-    """Incomplete tables as expected moments, under one model of all groups."""
-    names = tables.names if tables.text_names else None
-    moments = fit_common(tables.rows).moments(tables.rows, names)
-    return Tables.of_moments(moments, tables.names, tables.text_names)

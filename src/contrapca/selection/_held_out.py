@@ -17,10 +17,9 @@ from .._util.table import Table
 from ..blocks import fewer_folds, table_units
 from ..covariates import Design, design_of, regression, without_covariates
 from ..estimators import answers
-from ..fitting import Training
+from ..fitting import Training, any_folds, expected_fold, expected_tables, usable
 from ..groups import Groups, Tables, split_groups
 from ..moments import Fold, assign_folds, make_folds, ready
-from ._filled import expected_tables, filled_fold, usable
 
 
 @suggesting
@@ -211,11 +210,9 @@ def folds_of(
     """The folds of some tables, given the independent unit of each row; `unscaled` as for `make_folds`."""
     check_count(n_folds, "n_folds", least=2)
     fold_of = assign_folds(unit_of, fewer_folds(unit_of, n_folds), generator(random_state))
-    count = 1 + max(int(own.max()) for own in fold_of)
-    if design is None and tables.incomplete:
-        return [filled_fold(tables, fold_of.map(lambda own, k=k: own == k)) for k in range(count)]  # type: ignore[misc]
     if design is None:
-        return make_folds(tables, fold_of, unscaled=unscaled)
+        return any_folds(tables, fold_of, unscaled=unscaled)
+    count = 1 + max(int(own.max()) for own in fold_of)
     return [_adjusted_fold(tables, fold_of.map(lambda own, k=k: own == k), design, unscaled) for k in range(count)]  # type: ignore[misc]
 
 
@@ -224,7 +221,7 @@ def _adjusted_fold(tables: Tables, held: Groups[Any], design: Design, unscaled: 
     known = regression(tables, design, held.map(np.logical_not))
     adjusted, _ = without_covariates(tables, design, known)
     if adjusted.incomplete:
-        return filled_fold(adjusted, held)
+        return expected_fold(adjusted, held)
     return make_folds(adjusted, held.map(lambda own: own.astype(np.intp)), unscaled=unscaled)[1]
 
 
@@ -232,7 +229,7 @@ def merged(folds: Sequence[Fold], tables: Tables, design: Design | None = None) 
     """All rows again: as moments where the folds have them, so that rows are not read twice."""
     if design is not None:
         adjusted = without_covariates(tables, design)[0]
-        return expected_tables(adjusted) if adjusted.incomplete else adjusted
+        return expected_tables(adjusted, "holding rows out") if adjusted.incomplete else adjusted
     fold = folds[0]
     if isinstance(fold.training, Tables) and fold.training.rows is not fold.left:
         return tables

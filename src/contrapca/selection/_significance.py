@@ -18,9 +18,10 @@ from .._util.table import Table
 from ..backgrounds import named_backgrounds
 from ..blocks import Indices, Together, count_units, paired_units, table_units
 from ..covariates import design_of, without_covariates
+from ..fitting import usable
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
 from ..sanity import warn_of_imputed, warn_of_replicates
-from ._filled import DRAWS, Missing, filled_draws, missing_of, usable
+from ._filled import DRAWS, Missing, filled_draws, missing_of
 from ._permutation import permutation_test
 from ._split_outcomes import SplitOutcomes, combine, split_outcomes
 from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes

@@ -8,9 +8,8 @@ from typing import Any
 from .._util.text import plural
 from ..blocks import Together, count_units, table_units
 from ..exceptions import GroupError
-from ..fitting import unwarned
+from ..fitting import unwarned, usable
 from ..groups import Tables
-from ._filled import usable
 from ._significance import ContrastTest, significance_of
 from ._splits import MIN_UNITS
 
