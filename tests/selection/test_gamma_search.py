@@ -137,7 +137,7 @@ def test_search_with_missing_values():
     for estimator in (PCPCA(2), CPCA(2), RatioPCA(2)):
         search, complete = (GammaSearch(estimator).fit(rows, background=Y) for rows in (holes, X))
         assert affinity(search.best_estimator_.components_.T, complete.best_estimator_.components_.T) > 0.95
-        assert abs(search.best_score_ - complete.best_score_) < 0.3
+        assert 0.5 * complete.best_score_ < search.best_score_ < complete.best_score_ + 0.2  # understated
     with pytest.raises(ValueError, match="'likelihood' needs complete rows"):
         GammaSearch(PCPCA(2), criterion="likelihood").fit(holes, background=Y)
 
