@@ -308,11 +308,12 @@ def test_fits_take_expected_moments(estimator):
     X, Y = noise(rng, 150, 80, D=15, factors=3)
     X[:, :2] += 2 * rng.normal(size=(150, 1))
     axis = np.eye(15)[:, :2].sum(axis=1) / np.sqrt(2)
+    complete = abs(clone(estimator).fit(X, background=Y).components_[0] @ axis)
     X, Y = without(rng, X, 0.05), without(rng, Y, 0.3)
     X[4] = np.nan
     with pytest.warns(ContrastWarning, match="1 of the 150 foreground rows"):
         model = estimator.fit(X, background=Y)
-    assert abs(model.components_[0] @ axis) > 0.85
+    assert abs(model.components_[0] @ axis) > max(complete - 0.1, 0.7)
     if estimator.get_params().get("gamma") != "auto":  # which holds rows out
         groups = Groups.of(np.delete(X, 4, axis=0), Y)
         moments = fit_common(groups).moments(groups)
