@@ -33,7 +33,7 @@ def split_p_values(X, Y, splits, n_axes, kept):
         else:
             S, T = np.cov(X[x_find].T, ddof=0), np.cov(Y[y_find].T, ddof=0)
             n, m = sum(x_find), sum(y_find)
-        V = axes(S, T, n, m, n_axes)
+        V = axes(S, T, n, m, n_axes, *shared(X, Y, x_chunks, y_chunks, within))
         (x_keep, y_keep) = kept[number]
         x, y = X[~x_find][x_keep] @ V, Y[~y_find][y_keep] @ V
         own, others = x_units[~x_find][x_keep], y_units[~y_find][y_keep]
@@ -89,16 +89,25 @@ def about_unit_means(x, units):
     return found
 
 
-def axes(S, T, n, m, n_axes):
+def shared(X, Y, x_chunks, y_chunks, within):
+    """Dimensions above the noise of all rows of both groups, and their principal directions (D, D), the first first."""
+    if within:
+        (S, n), (T, m) = within_covariance(X, x_chunks), within_covariance(Y, y_chunks)
+    else:
+        S, T, n, m = np.cov(X.T, ddof=0), np.cov(Y.T, ddof=0), len(X), len(Y)
+    pooled = (n * S + m * T) / (n + m - 1)
+    return n_signals(pooled, max(n, m) / 2), np.linalg.eigh(pooled)[1][:, ::-1]
+
+
+def axes(S, T, n, m, n_axes, signals, directions):
     """Contrast axes (D, n_axes) of the finding half, from the covariances of n and m rows."""
     D = len(S)
-    signals = max(n_signals(S, n), n_signals(T, m))
     ranks = []
     for k in range(1, n_axes + 1):
         r = max(min(min(signals + 1, 50) + k, min(n, m) // 2), k + 1)
         ranks.append(max(min(r, D - 1, min(n - 1, D, 500) - 1), k))
-    mu, rho = np.linalg.eigvalsh(S)[::-1], np.linalg.eigvalsh(T)[::-1]
-    gamma = 0.5 * min(1.0, mu[ranks[0] :].sum() / rho[: D - ranks[0]].sum())
+    P = directions[:, : ranks[0]]
+    gamma = 0.5 * min(1.0, (np.trace(S) - np.trace(P.T @ S @ P)) / np.trace(T))
     U = np.linalg.eigh(S - gamma * T)[1][:, ::-1]
     found = []
     for r in ranks:
@@ -124,7 +133,7 @@ def n_signals(covariance, rows):
     """Eigenvalues above the Tracy-Widom edge of what is left."""
     D, N = len(covariance), rows - 1
     scatter = np.linalg.eigvalsh(covariance * rows)[::-1]
-    most = min(N, D) - 1
+    most = int(min(N, D)) - 1
     for j in range(most):
         A, B = N - j - 0.5, D - j - 0.5
         s2 = max(scatter[j + 1 :].sum(), 0.0) / ((D - j - 1) * (N - j - 1))

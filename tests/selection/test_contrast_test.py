@@ -407,10 +407,10 @@ def test_few_blocks_and_what_they_can_show():
 def test_ratios_are_those_of_the_testing_halves():
     X, Y = tables(0, 80, 60, 8, planted=1)
     splits = splits_of(80, 60, 5, 3)
-    expected = []
+    expected, shared = [], oracle_split.shared(X, Y, *splits.chunks, within=False)
     for finds in splits.finds:
         x, y = (T[finds[chunks]] for T, chunks in zip((X, Y), splits.chunks, strict=True))
-        V = oracle_split.axes(np.cov(x.T, ddof=0), np.cov(y.T, ddof=0), len(x), len(y), 2)
+        V = oracle_split.axes(np.cov(x.T, ddof=0), np.cov(y.T, ddof=0), len(x), len(y), 2, *shared)
         x, y = (T[~finds[chunks]] @ V for T, chunks in zip((X, Y), splits.chunks, strict=True))
         expected.append(np.log(x.var(axis=0) / y.var(axis=0)))
     np.testing.assert_allclose(run(X, Y, 2, seed=3, n_splits=5).ratios, np.exp(np.mean(expected, axis=0)), rtol=1e-8)

@@ -46,7 +46,7 @@ def relabelled_p(
             own.like(list(own)[::-1])
             for own in (units, coordinates, codes, values)  # type: ignore[attr-defined]
         )
-    few, many = units.foreground, _some(*units, rng)
+    few, many = units.foreground, _some(units, rng)
     units, drawn = units.like([few, many]), _drawn_labels(few, many, rng)
     if within:
         columns = np.vstack(list(values.map(lambda own, chosen: own[chosen], units))).T
@@ -68,8 +68,9 @@ def relabelled_p(
     return (1 + np.count_nonzero(as_large, axis=1)) / (1 + RELABELLINGS)
 
 
-def _some(few: Indices, many: Indices, rng: np.random.Generator) -> Indices:
-    """All units in both groups, and at most `MOST_UNITS` of the larger group's others."""
+def _some(units: Groups[Indices], rng: np.random.Generator) -> Indices:
+    """Of the second group, all units in both groups and at most `MOST_UNITS` of the others."""
+    few, many = units
     alone = np.setdiff1d(many, few)
     if alone.size > MOST_UNITS:
         many = np.sort(np.append(np.intersect1d(few, many), rng.choice(alone, MOST_UNITS, replace=False)))

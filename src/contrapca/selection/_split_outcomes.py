@@ -12,7 +12,7 @@ from .._util.arrays import TINY, Array
 from .._util.threads import single_thread, worker_count
 from ..groups import Groups, Tables
 from ..moments import collect
-from ._split_axes import axes_of_split
+from ._split_axes import axes_of_split, shared_axes
 from ._split_moments import BLOCK_NUMBERS, ChunkMoments, GroupRows, chunk_moments, working_basis
 from ._splits import Splits
 from ._spread import cauchy_combination, compare_spread
@@ -95,9 +95,14 @@ def _axes_of_splits(
     n_splits = len(splits.finds)
     # Matrices of order 500 or less gain little from the threads of the BLAS; so each of ours takes splits of its own.
     workers = worker_count(n_splits * chunks.foreground.coordinates.shape[1] ** 3 // 100)
+    shared = [shared_axes(chunks, n_axes, within=kind) for kind in (False, True)[: 1 + any(splits.within)]]
+
+    def find(split: int) -> tuple[Array, float]:
+        return axes_of_split(chunks, splits, split, n_axes, shared[int(splits.within[split])])
+
     found = []
     with single_thread(), ThreadPoolExecutor(workers) as pool:
-        for axes in pool.map(lambda split: axes_of_split(chunks, splits, split, n_axes), range(n_splits)):
+        for axes in pool.map(find, range(n_splits)):
             found.append(axes)
             tick()
     return [axes for axes, _ in found], np.array([noise for _, noise in found])
