@@ -3,7 +3,6 @@
 import numpy as np
 import pytest
 import scipy.stats
-from sklearn.base import clone
 
 import oracles
 from contrapca import CLVM, CPCA, PPCA, ContraPCA, RatioPCA, compare, contrast_test, held_out_contrast
@@ -295,37 +294,6 @@ def test_a_frame_that_was_imputed_is_not_taken_for_measured(need):
     with pytest.warns(TableWarning, match=f"{np.isnan(X).sum()} values of a table were imputed"):
         contrast_test(filled, background=frames[1], random_state=0)
     assert contrast_test(frames[0], background=frames[1], random_state=0).missing.differ  # and no warning
-
-
-# ---------------------------------------------------------------------- fits
-
-
-@pytest.mark.parametrize(
-    "estimator", [CPCA(1), CPCA(1, gamma="budget"), CPCA(1, gamma=1.5, scale="pooled"), RatioPCA(1)]
-)
-def test_fits_take_expected_moments(estimator):
-    rng = np.random.default_rng(3)
-    X, Y = noise(rng, 150, 80, D=15, factors=3)
-    X[:, :2] += 2 * rng.normal(size=(150, 1))
-    axis = np.eye(15)[:, :2].sum(axis=1) / np.sqrt(2)
-    complete = abs(clone(estimator).fit(X, background=Y).components_[0] @ axis)
-    X, Y = without(rng, X, 0.05), without(rng, Y, 0.3)
-    X[4] = np.nan
-    with pytest.warns(ContrastWarning, match="1 of the 150 foreground rows"):
-        model = estimator.fit(X, background=Y)
-    assert abs(model.components_[0] @ axis) > max(complete - 0.1, 0.7)
-    if estimator.get_params().get("gamma") != "auto":  # which holds rows out
-        groups = Groups.of(np.delete(X, 4, axis=0), Y)
-        moments = fit_common(groups).moments(groups)
-        expected = clone(estimator).fit(moments.foreground, background=moments.background)
-        np.testing.assert_allclose(model.components_, expected.components_, atol=1e-8)
-    with pytest.raises(ValueError, match="These rows must be complete: use ContraPCA"):
-        model.transform(X)
-    with pytest.raises(ValueError, match="no weights where values are missing"):
-        clone(estimator).fit(X, background=Y, sample_weight=np.arange(150) + 1)
-    X[:, 3] = np.nan
-    with pytest.raises(GroupError, match=r"1 of 15 features have no observed value in one of the groups \(column 3\)"):
-        clone(estimator).fit(X, background=Y)
 
 
 def test_expected_moments_are_nearer_than_those_of_pairs():

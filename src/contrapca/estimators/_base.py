@@ -20,19 +20,7 @@ from .._util.display import Display, showing_summary
 from .._util.suggest import suggesting
 from .._util.table import Table
 from ..covariates import design_of, without_covariates
-from ..fitting import (
-    Fit,
-    Latents,
-    Settings,
-    by_block,
-    decoded,
-    expected_tables,
-    facts,
-    feature_table,
-    fit_data,
-    latent_means,
-    summary,
-)
+from ..fitting import Fit, Latents, Settings, by_block, decoded, facts, feature_table, fit_data, latent_means, summary
 from ..groups import Groups, Tables, check_device_table, refuse_moments
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, raw_gamma, read
@@ -106,9 +94,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ----------
         X : array-like, data frame or sparse matrix of shape (n, D), or Moments
             The foreground (cases); rows are samples. With `background_label`, both groups stacked. Missing values (NaN)
-            may be in both groups: PPCA, PCPCA and ContraPCA maximise the likelihood of what was observed. CPCA and
-            RatioPCA take expected moments under one factor model of both groups, and `transform` only complete rows.
-            Other estimators take complete rows only.
+            may be in both groups for PPCA, PCPCA and ContraPCA, and in none for other estimators.
         y : array-like of shape (n,), optional
             The group of each row. Rows with `y == background_label` are the background. Ignored without
             `background_label`.
@@ -158,19 +144,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         """The data of the fit, read from the tables."""
         d = check_n_components(self.n_components, tables.n_features)
-        if tables.incomplete:  # there is no likelihood of the observed values to maximise
-            tables = expected_tables(tables, type(self).__name__)
         return collect(tables, d, self._scaling, self.solver, reduced=self._reduced)
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         """From the data to the solution; rows of the tables may be held out to choose gamma."""
         assert self._method is not None
         return fit_data(data, self._method, self._latents(), gamma, self._settings())
-
-    @property
-    def _maps_missing(self) -> bool:
-        """Whether rows with missing values can be mapped: it takes a model of them."""
-        return self._takes_missing and self._has_model
 
     @property
     def _scaling(self) -> str | None:
@@ -251,7 +230,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = self._maps_missing
+        tags.input_tags.allow_nan = self._takes_missing
         tags.array_api_support = self._takes_devices
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags

@@ -90,7 +90,6 @@ class SparseCPCA(ContrastOfVariances):
     _is_sparse = True  # what `sparsity_path` and `stability_selection` ask
     _takes_devices = False
     _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here
-    _takes_missing = False
     _reduced = _rotates = False  # features count one by one
 
     @property

@@ -61,7 +61,7 @@ def fitted_groups(self: Any, X: Any, y: Any, background: Any, *beside: Any) -> T
     fit, X = self._state, opened(X)
     if not isinstance(X, Moments | Blocked):  # whose features are checked below
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
-    label, given = self._parameters.get("background_label"), {"allow_missing": self._maps_missing}
+    label, given = self._parameters.get("background_label"), {"allow_missing": self._takes_missing}
     return tables_again(fit, X, y, background, label, *beside, name=type(self).__name__, **given)
 
 

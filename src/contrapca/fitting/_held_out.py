@@ -15,10 +15,9 @@ from .._util.threads import calm_threads
 from ..exceptions import ContrastWarning, RankError, warn
 from ..groups import Groups, Tables
 from ..methods import Method
-from ..moments import Complete, Fold, Moments, assign_folds, contrast, mixture, row_units
+from ..moments import Complete, Fold, Moments, assign_folds, contrast, make_folds, mixture, row_units
 from ..solvers import Spectrum
 from ._axes import show_axes
-from ._filled_tables import any_folds
 from ._fit import Latents
 
 FOLDS, SEED = 5, 0  # of the folds by which gamma="auto" is chosen
@@ -237,7 +236,7 @@ def held_out_gamma(
             f"{name}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
             "2.0, or find one with GammaSearch where the rows are; gamma='budget' needs no rows."
         )
-    folds = any_folds(tables, assign_folds(row_units(tables), FOLDS, np.random.default_rng(SEED)))
+    folds = make_folds(tables, assign_folds(row_units(tables), FOLDS, np.random.default_rng(SEED)))
     return choose(folds, data)
 
 

@@ -134,7 +134,7 @@ def examine(
     if gammas is not None:
         check_count(gammas, "gammas")
     asked = model_or_path.estimator if isinstance(model_or_path, ContrastPath) else model_or_path
-    allow_missing = asked._maps_missing
+    allow_missing = asked._takes_missing
     tables = split_groups(X, None, background, None, name="report", needs_background=True, allow_missing=allow_missing)
     tables.with_one_background("report")
     refuse_devices(tables, "report")

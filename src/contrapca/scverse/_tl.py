@@ -259,6 +259,8 @@ def test(
 ) -> Any:
     """Test whether the cases vary more than the controls in any direction, and in how many (`contrast_test`).
 
+    Values may be missing (NaN) in dense tables, at any rates; `remarks` then has the rates of both groups.
+
     Parameters
     ----------
     adata, groupby, background, foreground, scale, layer, obsm, mask_var, copy

@@ -171,7 +171,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.input_tags.allow_nan = getattr(self.estimator, "_maps_missing", False) and self.criterion != "likelihood"
+        tags.input_tags.allow_nan = getattr(self.estimator, "_takes_missing", False) and self.criterion != "likelihood"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
