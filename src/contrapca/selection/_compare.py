@@ -18,15 +18,16 @@ from .._util.display import shown_as_html
 from .._util.progress import Progress
 from .._util.suggest import suggesting
 from .._util.table import Table
-from ..blocks import unit_numbers
-from ..covariates import design_of
+from ..blocks import table_units
+from ..covariates import design_of, without_covariates
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
 from ..fitting import Fit, HeldOut, Training, fold_error, held_out, many_problems, unwarned
 from ..groups import Groups, Tables, refuse_devices
 from ..moments import MAX_DENSE, Fold
 from ..sanity import advice_on_values
 from ..subspaces import affinity
-from ._held_out import complete_tables, folds_of, merged
+from ._filled import filled
+from ._held_out import folds_of, measured_tables, merged
 from ._silhouette import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
 
 SCALINGS = (None, "pooled")
@@ -204,7 +205,7 @@ def compare(
     Parameters
     ----------
     X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, without missing values.
+        The foreground. Missing values (NaN), in either group, as for `held_out_contrast`.
     background : array-like, data frame or sparse matrix of shape (m, D)
     covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
         As for `held_out_contrast`.
@@ -234,17 +235,17 @@ def compare(
     >>> found.recommended.method
     'ContraPCA'
     """
-    tables = complete_tables(X, background, "compare").with_one_background("compare")
+    tables = measured_tables(X, background, "compare").with_one_background("compare")
     refuse_devices(tables, "compare")
     k = check_n_components(n_components, tables.n_features)
-    counts = tables.rows.map(lambda rows: rows.shape[0])
-    classes = _checked_labels(labels, counts.foreground)
+    classes = _checked_labels(labels, tables)
     together = (blocks, background_blocks, (pairs, background_pairs))
-    unit_of = unit_numbers(counts, *together, least=2, what="holding rows out")
+    unit_of = table_units(tables, *together, least=2, what="holding rows out")
     design = design_of(tables, X, background, covariates, background_covariates)
     folds, halves = (folds_of(tables, unit_of, number, random_state, design=design) for number in (5, 2))
     whole, candidates = merged(folds, tables, design), _candidates(k, tables.n_features)
-    cases = whole.rows.foreground if design is not None and isinstance(whole, Tables) else tables.rows.foreground
+    adjusted = tables if design is None else without_covariates(tables, design)[0]
+    cases = (filled(adjusted) if adjusted.incomplete and classes is not None else adjusted).rows.foreground
     entries = []
     with Progress("compare", len(candidates), progress) as bar, many_problems(tables.n_features), unwarned():
         warnings.simplefilter("ignore", ConvergenceWarning)
@@ -267,10 +268,13 @@ def _candidates(k: int, n_features: int) -> list[tuple[str, Any]]:
     return found
 
 
-def _checked_labels(labels: Any, n_rows: int) -> Any:
+def _checked_labels(labels: Any, tables: Tables) -> Any:
+    """The class of each foreground row, without those that were left out."""
     if labels is None:
         return None
-    classes = checked_classes(labels, n_rows)
+    kept = tables.kept.foreground
+    classes = checked_classes(labels, tables.rows.foreground.shape[0] if kept is None else kept.size)
+    classes = classes if kept is None else classes[kept]
     check_several(classes)
     return classes
 

@@ -17,7 +17,7 @@ from .._util.table import Table
 from ..blocks import fewer_folds, table_units
 from ..covariates import Design, design_of, regression, without_covariates
 from ..estimators import answers
-from ..fitting import Training
+from ..fitting import Training, any_folds, expected_fold, expected_tables, usable
 from ..groups import Groups, Tables, split_groups
 from ..moments import Fold, assign_folds, make_folds, ready
 
@@ -107,7 +107,9 @@ def held_out_contrast(
     estimator : PPCA, PCPCA, ContraPCA, CPCA, SparseCPCA, KernelCPCA, RatioPCA or CLVM
         Fitted or not: it is cloned.
     X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, complete rows.
+        The foreground. Where values are missing (NaN), in either group, moments are expected ones under one model of
+        both groups, fitted without the fold; axes are found from them, too. Ratios are then right where there is no
+        contrast, and too small where there is one, the more so the more is missing.
     background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them
         The variance of several backgrounds is their mean, each with its part of gamma.
     sample_weight, background_weight
@@ -148,7 +150,7 @@ def held_out_contrast(
     if model._has_budget:
         beside = {"covariates": covariates, "background_covariates": background_covariates}
         model._with_strength(clone(model).fit(X, background=background, **given, **beside)._state.strength)
-    tables = complete_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
+    tables = measured_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
     together = (blocks, background_blocks, (pairs, background_pairs))
     unit_of = table_units(tables, *together, least=2, what="holding rows out")
     design = design_of(tables, X, background, covariates, background_covariates)
@@ -185,8 +187,16 @@ def complete_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
     """Tables of complete rows; other arguments as for `split_groups`."""
     tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True, **given)
     if tables.incomplete:
-        raise ValueError(f"{name} needs complete rows: fill missing values first, for example with impute().")
+        raise ValueError(f"{name} needs complete rows, but values are missing: drop rows or features.")
     return tables
+
+
+def measured_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
+    """The same of tables in which values may be missing, but in no whole row, and no whole feature of a group (F45)."""
+    tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True, **given)
+    if tables.incomplete and any(own is not None for own in tables.weights):
+        raise ValueError(f"{name} takes no weights where values are missing: repeat rows instead.")
+    return usable(tables, name)
 
 
 def folds_of(
@@ -201,7 +211,7 @@ def folds_of(
     check_count(n_folds, "n_folds", least=2)
     fold_of = assign_folds(unit_of, fewer_folds(unit_of, n_folds), generator(random_state))
     if design is None:
-        return make_folds(tables, fold_of, unscaled=unscaled)
+        return any_folds(tables, fold_of, unscaled=unscaled)
     count = 1 + max(int(own.max()) for own in fold_of)
     return [_adjusted_fold(tables, fold_of.map(lambda own, k=k: own == k), design, unscaled) for k in range(count)]  # type: ignore[misc]
 
@@ -210,13 +220,16 @@ def _adjusted_fold(tables: Tables, held: Groups[Any], design: Design, unscaled: 
     """A fold without the effect of covariates, as the rows that are left show it."""
     known = regression(tables, design, held.map(np.logical_not))
     adjusted, _ = without_covariates(tables, design, known)
+    if adjusted.incomplete:
+        return expected_fold(adjusted, held)
     return make_folds(adjusted, held.map(lambda own: own.astype(np.intp)), unscaled=unscaled)[1]
 
 
 def merged(folds: Sequence[Fold], tables: Tables, design: Design | None = None) -> Training:
     """All rows again: as moments where the folds have them, so that rows are not read twice."""
     if design is not None:
-        return without_covariates(tables, design)[0]
+        adjusted = without_covariates(tables, design)[0]
+        return expected_tables(adjusted, "holding rows out") if adjusted.incomplete else adjusted
     fold = folds[0]
     if isinstance(fold.training, Tables) and fold.training.rows is not fold.left:
         return tables
