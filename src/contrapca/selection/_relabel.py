@@ -1,4 +1,4 @@
-"""A guard where few units face many, or are tied: the same difference after the labels of the groups are exchanged (F44)."""
+"""A guard where few units face many, or are tied: the difference after the groups' labels are exchanged (F44)."""
 
 from __future__ import annotations
 
@@ -130,8 +130,11 @@ def _centred_units(x: Array, codes: Indices) -> Array:
     """Rows about the mean of the unit means, which are stretched to the variance that they have about the true one."""
     _, own = np.unique(codes, return_inverse=True)
     means = _unit_means(x, codes)
-    stretch = math.sqrt(len(means) / (len(means) - 1))
-    centred: Array = x - means[own] + stretch * (means - means.mean(axis=0))[own]
+    middle = np.median(means, axis=0)
+    fixed = np.mean(np.abs(means - middle) <= SAME * np.ptp(means, axis=0), axis=0) >= 0.5  # such as rows of zeros
+    centre = np.where(fixed, middle, means.mean(axis=0))
+    stretch = np.where(fixed, 1.0, math.sqrt(len(means) / (len(means) - 1)))
+    centred: Array = x - means[own] + (stretch * (means - centre))[own]
     return centred
 
 
