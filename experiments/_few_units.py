@@ -126,6 +126,7 @@ FEW |= {
     "nearly constant, binary(.02) 30+30x10": rows(binary(0.02), 30, 30, 10),
     "nearly constant, binary(.02) 12+12x30": rows(binary(0.02), 12, 12, 30),
     "nearly constant, Poisson(.02) 10+200x20": rows(poisson(0.02), 10, 200, 20),
+    **{f"nearly constant, Poisson(.1) {n}+{n}x10": rows(poisson(0.1), n, n, 10) for n in (8, 10, 12, 16, 20)},
     "mixture 20+20x5": rows(mixture, 20, 20),
     "mixture 8+60x5": rows(mixture, 8, 60),
     "contaminated 20+20x5": rows(contaminated, 20, 20),

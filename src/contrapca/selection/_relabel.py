@@ -1,4 +1,4 @@
-"""A guard where few units face many: the same difference after the labels of the groups are exchanged (F44)."""
+"""A guard where few units face many, or are tied: the difference after the groups' labels are exchanged (F44)."""
 
 from __future__ import annotations
 
@@ -9,19 +9,37 @@ import numpy as np
 from .._util.arrays import EPS, Array
 from ..blocks import Indices
 from ..groups import Groups
-from ._splits import Flags
 from ._unit_values import places_in_units
 
-FEW_UNITS, MORE = 12, 2  # guarded: at most so many testing units in one group, and more than so many times as many
+FEW_UNITS, MORE = 12, 2  # guarded: so few testing units in a group, if tied or if the other has over twice as many
 RELABELLINGS = 1999
+SAME = 1e-9  # of the range of all units: closer ones are equal
 MOST_UNITS = 200  # of the larger group, chosen at random beyond
 MOST_ROWS = 1000  # of all units together
 
 
-def is_doubtful(x_here: Flags, y_here: Flags) -> bool:
-    """Whether few units face many, so that a variance and a skewness may not describe the difference."""
-    few, many = sorted((int(np.count_nonzero(x_here)), int(np.count_nonzero(y_here))))
-    return few <= FEW_UNITS and many > MORE * few
+def is_doubtful(coordinates: Groups[Array], codes: Groups[Indices], values: Groups[Array], *, within: bool) -> bool:
+    """Whether few units face many, or few units are tied: a variance and a skewness may not describe the difference.
+
+    Of four rows (a, a, b, b) all values are equal: two groups of these seem to be perfectly apart.
+    """
+    few, many = sorted(np.unique(own).size for own in codes)
+    if few > FEW_UNITS or many > MORE * few:
+        return few <= FEW_UNITS
+    if within:
+        return any(_has_ties(own[~np.isnan(own[:, 0])]) for own in values)
+    return any(map(_has_ties, coordinates.map(_unit_means, codes)))
+
+
+def _has_ties(x: Array) -> bool:
+    """Whether two of the rows (n, k) are equal in some column, but for rounding."""
+    return bool(np.any(np.diff(np.sort(x, axis=0), axis=0) <= SAME * np.ptp(x, axis=0)))
+
+
+def _unit_means(x: Array, codes: Indices) -> Array:
+    _, own = np.unique(codes, return_inverse=True)
+    found: Array = np.column_stack([np.bincount(own, column) for column in x.T]) / np.bincount(own)[:, None]
+    return found
 
 
 def relabelled_p(
@@ -111,10 +129,12 @@ def _difference_of_distances(distances: Array, drawn: Indices) -> Array:
 def _centred_units(x: Array, codes: Indices) -> Array:
     """Rows about the mean of the unit means, which are stretched to the variance that they have about the true one."""
     _, own = np.unique(codes, return_inverse=True)
-    counts = np.bincount(own)
-    means = np.column_stack([np.bincount(own, column) for column in x.T]) / counts[:, None]
-    stretch = math.sqrt(counts.size / (counts.size - 1))
-    centred: Array = x - means[own] + stretch * (means - means.mean(axis=0))[own]
+    means = _unit_means(x, codes)
+    middle = np.median(means, axis=0)
+    fixed = np.mean(np.abs(means - middle) <= SAME * np.ptp(means, axis=0), axis=0) >= 0.5  # such as rows of zeros
+    centre = np.where(fixed, middle, means.mean(axis=0))
+    stretch = np.where(fixed, 1.0, math.sqrt(len(means) / (len(means) - 1)))
+    centred: Array = x - means[own] + (stretch * (means - centre))[own]
     return centred
 
 

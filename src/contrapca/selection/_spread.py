@@ -63,7 +63,7 @@ def compare_spread(
     statistic = (alone.difference + paired.difference) / scale
     skewness = (alone.third + paired.third) / scale**3
     p_values = upper_tail(statistic, skewness, alone.square_limit + paired.square_limit)
-    if is_doubtful(x_here, y_here):
+    if is_doubtful(remainders, codes, values, within=within):
         p_values = np.maximum(p_values, relabelled_p(remainders, codes, values, rng, within=within))
     return statistic, p_values
 
