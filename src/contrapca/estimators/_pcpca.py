@@ -10,7 +10,7 @@ from sklearn.base import clone
 from .._checks import SCALES
 from .._util.arrays import Array
 from .._util.devices import put
-from ..fitting import Fit, Latents, Training, fit_pcpca, in_best_units, log_ratio, resolved
+from ..fitting import Fit, Latents, Training, few_directions, fit_pcpca, in_best_units, log_ratio, resolved
 from ..gaussian import LatentGaussian
 from ..groups import Groups, Tables
 from ..methods import PCPCA_METHOD
@@ -325,6 +325,11 @@ class ContraPCA(PCPCA):
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         data = super()._collected(self._prepared(tables))
         return in_best_units(data, tables, self.n_components, self.solver) if self._left_to_data else data
+
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+        if self.solver == "auto" and isinstance(data, Complete):
+            data = few_directions(data, self._latents(), gamma)
+        return super()._solve(data, gamma, tables)
 
     def _settled(self, data: Complete | Incomplete) -> Self:
         alike, latents = clone(self), resolved(data, self._latents())

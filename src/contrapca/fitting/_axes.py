@@ -12,7 +12,7 @@ import numpy as np
 from .._util.arrays import EPS, Array
 from ..exceptions import ContrastWarning
 from ..groups import Groups, Tables
-from ..limits import rank_exceeds
+from ..limits import pcpca_limit, rank_exceeds
 from ..moments import (
     Complete,
     Contrast,
@@ -28,6 +28,7 @@ from ..moments import (
 )
 from ..objectives import least_losses
 from ..solvers import (
+    BLOCK,
     CAP,
     SPARE,
     PathSpectrum,
@@ -49,6 +50,7 @@ from ..solvers import (
 )
 from ..subspaces import canonical_sign_of
 from ._fit import Latents
+from ._strongest import Equations, by_products, in_strongest, strongest
 
 # Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products, the first few are
 # tried first: they are enough for most tables.
@@ -156,12 +158,12 @@ def settled(data: Complete | Incomplete, latents: Latents) -> Latents:
     return replace(latents, axes="contrast" if data.plateau is None else data.plateau.axes)
 
 
-def ratio_axes(groups: Groups[Moments], k: int) -> Axes | None:
+def ratio_axes(groups: Groups[Moments], k: int, share: float | None = None) -> Axes | None:
     """The k largest ratios of A v = theta (B + t I) v and their directions of unit length, shape (size, k) (F41); None
-    if the background does not vary, so that there is no ratio."""
+    if the background does not vary, so that there is no ratio. `share` is that of `floor_share`, if it is known."""
     if mixture(groups) @ [group.total_variance() for group in groups.backgrounds] <= 0:
         return None
-    strength = 1 / (1 + floor_share(groups))  # the metric is strength (B + t I)
+    strength = 1 / (1 + (floor_share(groups) if share is None else share))  # the metric is strength (B + t I)
     found = solve_ratio(contrast(groups, strength), k)
     return strength * found.spectrum.values / groups.foreground.weight, found.spectrum.vectors
 
@@ -248,7 +250,10 @@ def variance_inside(solution: Solution, covariance: Array) -> float:
 def automatic_rank(data: Complete, k: int) -> int:
     """Number of latent dimensions of a model that shows k of them, from the spectra of the groups (F16)."""
     groups = data.groups
-    q = _most_above_noise(groups) if data.plateau is None else data.plateau.counts[-1]
+    if data.plateau is not None and data.plateau.axes == "ratio":
+        q = CAP  # the noise has no end, and the count is only a lower bound
+    else:
+        q = _most_above_noise(groups)[0] if data.plateau is None else data.plateau.counts[-1]
     D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
     rank = latent_rank(q, q, k, D, rows[0], min(rows))
     if rank > k and not rank_exceeds(groups.foreground, rank):  # repeated features, or repeated rows
@@ -256,32 +261,71 @@ def automatic_rank(data: Complete, k: int) -> int:
     return rank
 
 
-def _most_above_noise(groups: Groups[Moments]) -> int:
-    """The larger count of the groups; from `CAP` on a lower bound."""
-    q = 0
-    for group in sorted(groups, key=lambda group: group.weight):  # the fewer rows, the less a spectrum costs
-        if q + SPARE < CAP:  # else the others do not matter any more
+def _most_above_noise(groups: Groups[Moments], enough: float = CAP - SPARE) -> tuple[int, Array | None]:
+    """The larger count of the groups, from `enough` on a lower bound; and strong directions, if products found them.
+
+    The fewer rows, the less a spectrum costs; but products of the foreground serve the fit.
+    """
+    q, found, products = 0, [], by_products(groups)
+    for group in groups if products else sorted(groups, key=lambda group: group.weight):
+        if q >= enough:  # then the others do not matter any more
+            break
+        if products:
+            values, vectors = strongest(group, min(LOOKS[-1], group.scatter.size - 1), 0.0, enough)
+            q, found = max(q, values.size), [*found, vectors]
+        else:
             q = max(q, dimensions_above_noise(group))
-    return q
+    return q, np.hstack(found) if found else None
 
 
 def in_best_units(data: Complete | Incomplete, tables: Tables, d: int, solver: str) -> Complete | Incomplete:
     """Data in the units given, in those in which their noise has a plateau, and with the reason (F41)."""
     rows = min(group.weight for group in data.groups)
     most = min(data.groups.foreground.mean.size - 1, rows - 1, LOOKS[-1])
+    many, bound = MANY * most, NEARLY_ALL * most
     if isinstance(data, Complete):
-        counts: tuple[int, ...] = (_most_above_noise(data.groups),)
-        if counts[0] >= MANY * most:
+        q, found = _most_above_noise(data.groups, many)
+        counts: tuple[int, ...] = (q,)
+        if q >= many:
             with unwarned():
                 data = pooled(data, tables, d, solver)
-            counts += (_most_above_noise(data.groups),)
+            q, found = _most_above_noise(data.groups, bound)
+            counts += (q,)
+        data = replace(data, strongest=found)
     else:
         counts = (_most_above_wider_noise(data.groups),)
-        if counts[0] >= MANY * most:
+        if counts[0] >= many:
             with unwarned():
                 data = collect_incomplete(tables, "pooled")
             counts += (_most_above_wider_noise(data.groups),)
-    return replace(data, plateau=Plateau(counts, NEARLY_ALL * most))
+    return replace(data, plateau=Plateau(counts, bound))
+
+
+def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Complete:
+    """Data whose groups are rows and no matrix in the coordinates of few directions: those that are shown, and strong
+    ones for the model (F49)."""
+    latents = settled(data, latents)
+    if not by_products(data.groups) or not latents.contrast_axes:
+        return data
+    k, D = latents.n_shown, data.groups.foreground.mean.size
+
+    def ratios(groups: Groups[Moments]) -> Equations:
+        share = floor_share(groups)
+        found = ratio_axes(groups, max(k, BLOCK), share)
+        assert found is not None
+        floor = share * float(mixture(groups) @ [group.total_variance() for group in groups.backgrounds]) / D
+        return Equations(found[1], found[0], floor, np.zeros(found[0].size), k)
+
+    def eigenvectors(groups: Groups[Moments]) -> Equations:
+        q = 0 if data.plateau is None else data.plateau.counts[-1]
+        r = max(q + SPARE + k, BLOCK)
+        strength = latents.auto_fraction * pcpca_limit(groups, r)[0] if gamma is None else gamma
+        C = contrast(groups, strength)
+        found = top_eigenpairs(C, r)
+        values = found.values / groups.foreground.weight
+        return Equations(found.vectors, np.full(r, strength), 0.0, values, max(q, 1))
+
+    return in_strongest(data, ratios if latents.axes == "ratio" else eigenvectors)
 
 
 def feasible_rank(C: Contrast, r: int) -> int:

@@ -12,7 +12,7 @@ from ..rows import Blocked
 MAX_DENSE = 8000
 # Products with sparse rows are cheap, so forming a scatter matrix pays only when it is small, or when there are so many
 # rows that hundreds of products with them cost more.
-MAX_DENSE_FROM_SPARSE, MAX_DENSE_FROM_MANY, MANY_ROWS = 500, 2000, 5
+MAX_DENSE_FROM_SPARSE, MAX_DENSE_FROM_MANY, MANY_ROWS = 500, 500, 5
 SPECTRAL = ("eigh", "dual", "lanczos")
 
 

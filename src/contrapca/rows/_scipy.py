@@ -14,6 +14,7 @@ from .._util.threads import worker_count
 
 MAX_CANCELLATION = 1e4  # of mean^2 / variance: how much larger than the result its summands may be
 STORED_BLOCK = 2**21  # stored values at a time
+CONVERTED_BLOCK = 2**18  # the same where they are converted to another float type
 MIN_TOGETHER = 6  # columns of weights from which on it pays to make the products of all at once
 COLUMN_PARTS = 6  # of a product of sparse rows with themselves: it makes (1 + 1 / 6) / 2 of all multiplications
 
@@ -154,10 +155,17 @@ def _many_second_moments(rows: Rows, weights: Array) -> list[tuple[int, Array]]:
 
 
 def product(rows: Rows, mean: Array, V: Array, weights: Array | None = None) -> Array:
-    projected = rows @ V - mean @ V
-    if weights is not None:
-        projected *= weights[:, None]
-    return rows.T @ projected - np.outer(mean, projected.sum(axis=0))
+    """In the float type of V; rows of another are converted a block at a time."""
+    size = rows.shape[0] if rows.dtype == V.dtype else max(1, CONVERTED_BLOCK * rows.shape[0] // max(rows.nnz, 1))
+    total, sums = np.zeros(V.shape), np.zeros(V.shape[1])
+    for block in row_slices(rows.shape[0], size):
+        part = view(rows, block).astype(V.dtype, copy=False)
+        projected = part @ V - (mean @ V).astype(V.dtype, copy=False)
+        if weights is not None:
+            projected *= weights[block, None]
+        total += part.T @ projected
+        sums += projected.sum(axis=0, dtype=np.float64)
+    return total - np.outer(mean, sums)
 
 
 def gram(rows: Rows, mean: Array, divisor: Array) -> Array:

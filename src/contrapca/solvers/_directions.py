@@ -1,0 +1,70 @@
+"""Directions that are searched by products with blocks of vectors: for rows that are no matrix (F49).
+
+A block moves the rows through memory once for all its vectors, so that products with it cost a fraction of those with
+single vectors, as ARPACK makes them. The basis only grows, which needs memory, but no restarts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from .._util.arrays import Array
+from ..moments import RowScatter, Scatter
+from ._path import outside
+
+BLOCK = 16  # vectors at a time
+
+
+class Directions:
+    """An orthonormal basis that grows, and what scatter matrices make of it.
+
+    Parameters
+    ----------
+    scatters : sequence of Scatter
+        Sparse float32 rows are multiplied in float32, so images are right to some six digits.
+    """
+
+    def __init__(self, scatters: Sequence[Scatter]):
+        self.scatters, self.size = scatters, 0
+        self._arrays = np.empty((1 + len(scatters), 8 * BLOCK, scatters[0].size))  # transposed: the basis, and images
+        self.inner = [np.empty((0, 0)) for _ in scatters]  # Q'S Q of each scatter
+
+    @property
+    def basis(self) -> Array:
+        """Q, shape (D, p)."""
+        return self._arrays[0, : self.size].T
+
+    @property
+    def images(self) -> list[Array]:
+        """S Q of each scatter, shape (D, p)."""
+        return [own[: self.size].T for own in self._arrays[1:]]
+
+    def add(self, vectors: Array) -> bool:
+        """Add what of the vectors is new; whether anything was."""
+        lengths = np.linalg.norm(vectors, axis=0)
+        new = outside(self.basis, vectors[:, lengths > 0] / lengths[lengths > 0])
+        before, self.size = self.size, self.size + new.shape[1]
+        if self.size > self._arrays.shape[1]:
+            self._arrays = np.concatenate([self._arrays, np.empty_like(self._arrays)], axis=1)
+        self._arrays[0, before : self.size] = new.T
+        for k, scatter in enumerate(self.scatters):
+            image = scatter.coarse_matmul(new) if isinstance(scatter, RowScatter) else scatter.matmul(new)
+            self._arrays[1 + k, before : self.size] = image.T
+            columns, inner = self.basis.T @ image, np.empty((self.size, self.size))
+            inner[:before, :before] = self.inner[k]
+            inner[:, before:], inner[before:] = columns, columns.T
+            self.inner[k] = inner
+        return bool(new.size)
+
+    def lifted(self, coordinates: Array, factors: Sequence[float]) -> tuple[Array, Array]:
+        """Vectors Q z, and the sum of their images times factors, shape (D, k) each."""
+        return self.basis @ coordinates, np.sum(
+            [factor * (image @ coordinates) for factor, image in zip(factors, self.images, strict=True)], axis=0
+        )
+
+
+def random_block(size: int) -> Array:
+    """Any vectors to start from, always the same."""
+    return np.random.default_rng(0).standard_normal((size, min(BLOCK, size)))
