@@ -325,7 +325,12 @@ def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Com
         values = found.values / groups.foreground.weight
         return Equations(found.vectors, np.full(r, strength), 0.0, values, max(q, 1))
 
-    return in_strongest(data, ratios if latents.axes == "ratio" else eigenvectors)
+    if latents.axes != "ratio":
+        return in_strongest(data, eigenvectors)
+    # The floor needs what is strong in the background, and the model what is strong in the foreground.
+    start = [] if data.strongest is None else [data.strongest[:, : k + CAP]]
+    start += [strongest(group, BLOCK, 0.0, BLOCK)[1][:, :BLOCK] for group in data.groups.backgrounds]
+    return in_strongest(replace(data, strongest=np.hstack(start)), ratios)
 
 
 def feasible_rank(C: Contrast, r: int) -> int:

@@ -126,7 +126,10 @@ class RowScatter:
         return self.mean.size
 
     def scaled(self, divisor: Array) -> RowScatter:
-        return replace(self, divisor=self.divisor * divisor)
+        found = replace(self, divisor=self.divisor * divisor)
+        if "_diagonal" in vars(self):  # which takes a pass over the rows
+            vars(found)["_diagonal"] = self._diagonal / divisor**2
+        return found
 
     @cached_property
     def _diagonal(self) -> Array:

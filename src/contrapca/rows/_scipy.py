@@ -62,8 +62,9 @@ def squares(rows: Rows, mean: Array, weights: Array | None = None) -> Array:
     of_row = None if weights is None else np.repeat(weights, np.diff(rows.indptr))
     for part in row_slices(rows.nnz, STORED_BLOCK):
         columns = rows.indices[part]
-        weight = np.ones(columns.size) if of_row is None else of_row[part]
-        total += np.bincount(columns, weight * (rows.data[part] - mean[columns]) ** 2, minlength=D)
+        weight = None if of_row is None else of_row[part]
+        squared = (rows.data[part] - mean[columns]) ** 2
+        total += np.bincount(columns, squared if weight is None else weight * squared, minlength=D)
         stored += np.bincount(columns, weight, minlength=D)
     return total + ((n if weights is None else weights.sum()) - stored) * mean**2
 

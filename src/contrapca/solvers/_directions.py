@@ -15,6 +15,8 @@ from ..moments import RowScatter, Scatter
 from ._path import outside
 
 BLOCK = 16  # vectors at a time
+CANCELLED = 0.5  # what is left of a unit vector outside a basis, below which rounding errors need a second step
+DEPENDENT = 1e-3  # the same of a vector outside those of its block, below which they are orthogonalised with more care
 
 
 class Directions:
@@ -43,8 +45,7 @@ class Directions:
 
     def add(self, vectors: Array) -> bool:
         """Add what of the vectors is new; whether anything was."""
-        lengths = np.linalg.norm(vectors, axis=0)
-        new = outside(self.basis, vectors[:, lengths > 0] / lengths[lengths > 0])
+        new = _outside(self.basis, vectors)
         before, self.size = self.size, self.size + new.shape[1]
         if self.size > self._arrays.shape[1]:
             self._arrays = np.concatenate([self._arrays, np.empty_like(self._arrays)], axis=1)
@@ -63,6 +64,19 @@ class Directions:
         return self.basis @ coordinates, np.sum(
             [factor * (image @ coordinates) for factor, image in zip(factors, self.images, strict=True)], axis=0
         )
+
+
+def _outside(basis: Array, vectors: Array) -> Array:
+    """Orthonormal directions of vectors of any lengths outside the basis."""
+    lengths = np.linalg.norm(vectors, axis=0)
+    rest = vectors[:, lengths > 0] / lengths[lengths > 0]
+    rest -= basis @ (basis.T @ rest)
+    if basis.shape[1] and np.min(np.linalg.norm(rest, axis=0), initial=1.0) < CANCELLED:
+        rest -= basis @ (basis.T @ rest)
+    Q, triangle = np.linalg.qr(rest)
+    if np.min(np.abs(np.diagonal(triangle)), initial=1.0) > DEPENDENT:
+        return Q
+    return outside(basis, rest)
 
 
 def random_block(size: int) -> Array:
