@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -50,7 +51,7 @@ from ..solvers import (
 )
 from ..subspaces import canonical_sign_of
 from ._fit import Latents
-from ._strongest import Equations, by_products, in_strongest, strongest
+from ._strongest import Equations, Strongest, by_products, in_strongest, strongest
 
 # Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products, the first few are
 # tried first: they are enough for most tables.
@@ -261,8 +262,8 @@ def automatic_rank(data: Complete, k: int) -> int:
     return rank
 
 
-def _most_above_noise(groups: Groups[Moments], enough: float = CAP - SPARE) -> tuple[int, Array | None]:
-    """The larger count of the groups, from `enough` on a lower bound; and strong directions, if products found them.
+def _most_above_noise(groups: Groups[Moments], enough: float = CAP - SPARE) -> tuple[int, tuple[Strongest, ...]]:
+    """The larger count of the groups, from `enough` on a lower bound; and what products found on the way.
 
     The fewer rows, the less a spectrum costs; but products of the foreground serve the fit.
     """
@@ -271,11 +272,11 @@ def _most_above_noise(groups: Groups[Moments], enough: float = CAP - SPARE) -> t
         if q >= enough:  # then the others do not matter any more
             break
         if products:
-            values, vectors = strongest(group, min(LOOKS[-1], group.scatter.size - 1), 0.0, enough)
-            q, found = max(q, values.size), [*found, vectors]
+            found.append(strongest(group, min(math.ceil(enough), group.scatter.size - 1)))
+            q = max(q, found[-1].values.size)
         else:
             q = max(q, dimensions_above_noise(group))
-    return q, np.hstack(found) if found else None
+    return q, tuple(found)
 
 
 def in_best_units(data: Complete | Incomplete, tables: Tables, d: int, solver: str) -> Complete | Incomplete:
@@ -305,32 +306,30 @@ def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Com
     """Data whose groups are rows and no matrix in the coordinates of few directions: those that are shown, and strong
     ones for the model (F49)."""
     latents = settled(data, latents)
-    if not by_products(data.groups) or not latents.contrast_axes:
+    if not by_products(data.groups) or not data.groups.backgrounds or not latents.contrast_axes:
         return data
     k, D = latents.n_shown, data.groups.foreground.mean.size
+    found = list(data.strongest or _most_above_noise(data.groups)[1])
+    q = max(own.values.size for own in found)
+    most = [k + CAP] * len(found) + [BLOCK] * (len(data.groups) - len(found))
+    for group in list(data.groups)[len(found) :]:  # the floor, too, depends on what is strong in the background
+        found.append(strongest(group, BLOCK, 3 * BLOCK))
 
     def ratios(groups: Groups[Moments]) -> Equations:
         share = floor_share(groups)
-        found = ratio_axes(groups, max(k, BLOCK), share)
-        assert found is not None
+        axes = ratio_axes(groups, max(k, BLOCK), share)
+        assert axes is not None
         floor = share * float(mixture(groups) @ [group.total_variance() for group in groups.backgrounds]) / D
-        return Equations(found[1], found[0], floor, np.zeros(found[0].size), k)
+        return Equations(axes[1], axes[0], floor, np.zeros(axes[0].size), k)
 
     def eigenvectors(groups: Groups[Moments]) -> Equations:
-        q = 0 if data.plateau is None else data.plateau.counts[-1]
-        r = max(q + SPARE + k, BLOCK)
+        r = latents.n_latent or max(q + SPARE + k, BLOCK)
         strength = latents.auto_fraction * pcpca_limit(groups, r)[0] if gamma is None else gamma
-        C = contrast(groups, strength)
-        found = top_eigenpairs(C, r)
-        values = found.values / groups.foreground.weight
-        return Equations(found.vectors, np.full(r, strength), 0.0, values, max(q, 1))
+        top = top_eigenpairs(contrast(groups, strength), r)
+        return Equations(top.vectors, np.full(r, strength), 0.0, top.values / groups.foreground.weight, max(q, 1))
 
-    if latents.axes != "ratio":
-        return in_strongest(data, eigenvectors)
-    # The floor needs what is strong in the background, and the model what is strong in the foreground.
-    start = [] if data.strongest is None else [data.strongest[:, : k + CAP]]
-    start += [strongest(group, BLOCK, 0.0, BLOCK)[1][:, :BLOCK] for group in data.groups.backgrounds]
-    return in_strongest(replace(data, strongest=np.hstack(start)), ratios)
+    equations = ratios if latents.axes == "ratio" else eigenvectors
+    return in_strongest(data, [own.first(count) for own, count in zip(found, most, strict=True)], equations)
 
 
 def feasible_rank(C: Contrast, r: int) -> int:

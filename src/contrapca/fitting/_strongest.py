@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,7 +12,7 @@ from ..groups import Groups
 from ..moments import Complete, InnerScatter, Moments, RowScatter, Subspace, mixture
 from ..solvers import BLOCK, LOOSE, Directions, noise_edges, random_block
 
-GROWTH = 1.2  # of the searched space between two looks at it, of which each solves a small eigenproblem
+GROWTH = 1.1  # of the searched space between two looks at it, of which each solves a small eigenproblem
 ACCURACY = 3e-3  # of what is shown: the residual of its equation, in parts of its largest term
 MOST = 1000  # directions to search
 
@@ -55,33 +55,51 @@ def by_products(groups: Groups[Moments]) -> bool:
     return all(isinstance(group.scatter, RowScatter) for group in groups)
 
 
-def strongest(group: Moments, count: int, more: float, enough: float) -> tuple[Array, Array]:
-    """The largest eigenvalues of the scatter that stand out from the noise (q,), and strong directions (D, p).
+@dataclass(frozen=True)
+class Strongest:
+    """What stands out from a group's noise, and the directions that were found on the way.
 
-    Ritz values are lower bounds, and so is their count: it ends the search once there are `enough`, or all `count`.
-    Otherwise the next value must be below its edge by more than its residual.
+    Attributes
+    ----------
+    values : ndarray of shape (q,)
+        The largest eigenvalues of the scatter that stand out.
+    vectors, images : ndarray of shape (D, p)
+        Strong directions, the strongest first, orthonormal, and S times these.
     """
-    search, block, looked = Directions([group.scatter]), random_block(group.scatter.size), 0
-    values, q = np.empty(0), 0
-    vectors = np.empty((group.scatter.size, 0))
+
+    values: Array
+    vectors: Array
+    images: Array
+
+    def first(self, count: int) -> Strongest:
+        """With no more than so many directions."""
+        return replace(self, vectors=self.vectors[:, :count], images=self.images[:, :count])
+
+
+def strongest(group: Moments, count: int, most: int = MOST) -> Strongest:
+    """The largest eigenvalues of the scatter that stand out from the noise, of at most `count`.
+
+    Ritz values are lower bounds, and so is their number: it ends the search if it is `count`. Otherwise the next value
+    must be below its edge by more than its residual, or `most` directions be searched.
+    """
+    search, looked, block = Directions([group.scatter]), 0, random_block(group.scatter.size)
     while search.add(block):
         block = search.images[0][:, -BLOCK:]
-        if search.size < GROWTH * looked:
+        if search.size < GROWTH * looked and search.size < most:
             continue
         looked = search.size
         values, coordinates = (found[..., ::-1] for found in np.linalg.eigh(search.inner[0]))
-        edges = noise_edges(values[:count], group.weight, group.mean.size, group.scatter.trace, more=more)
+        edges = noise_edges(values[:count], group.weight, group.mean.size, group.scatter.trace)
         above = values[: edges.size] > edges
         q = edges.size if above.all() else int(above.argmin())
-        vectors = search.basis @ coordinates[:, : count + BLOCK]
-        if q >= min(enough, count) or looked >= MOST:
+        if q == count or looked >= most:
             break
         if q < edges.size and looked > count:
-            own, image = search.lifted(coordinates[:, q : q + 1], [1.0])
+            own, image = search.lifted(coordinates[:, q : q + 1])
             residual = float(np.linalg.norm(image - values[q] * own))
             if values[q] + residual < edges[q] or residual <= LOOSE * values[q]:
                 break
-    return values[:q], vectors
+    return Strongest(values[:q], *search.lifted(coordinates[:, : count + BLOCK]))
 
 
 def inside(search: Directions, groups: Groups[Moments]) -> Groups[Moments]:
@@ -92,20 +110,25 @@ def inside(search: Directions, groups: Groups[Moments]) -> Groups[Moments]:
     )
 
 
-def in_strongest(data: Complete, equations: Callable[[Groups[Moments]], Equations]) -> Complete:
-    """The data in the coordinates of few directions, among them those that solve some equations.
+def in_strongest(
+    data: Complete, found: Sequence[Strongest], equations: Callable[[Groups[Moments]], Equations]
+) -> Complete:
+    """The data in the coordinates of few directions: the strongest of the groups, the foreground's first, and those
+    that solve some equations.
 
     Inside what was searched they are solved exactly. What is left of them outside, the residuals, are the directions
     to search next, as in the methods of Lanczos and Davidson.
     """
     groups = data.groups
     search = Directions([group.scatter for group in groups])
-    block = random_block(groups.foreground.scatter.size) if data.strongest is None else data.strongest
+    foreground, *others = found
+    search.add(foreground.vectors, foreground.images)
+    block = np.hstack([other.vectors for other in others])
     while search.add(block) and search.size < MOST:
-        found = equations(inside(search, groups))
-        residuals = found.residuals(search, groups)
+        asked = equations(inside(search, groups))
+        residuals = asked.residuals(search, groups)
         left = np.linalg.norm(residuals, axis=0) > ACCURACY
-        if not left[: found.wanted].any():
+        if not left[: asked.wanted].any():
             break
         block = residuals[:, np.argsort(~left, kind="stable")[:BLOCK]]
-    return replace(data, groups=inside(search, groups), basis=Subspace(search.basis.copy()), strongest=None)
+    return replace(data, groups=inside(search, groups), basis=Subspace(search.basis.copy()), strongest=())

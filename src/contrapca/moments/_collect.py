@@ -82,8 +82,8 @@ class Complete:
         Basis of the scatter matrices; None means the features themselves.
     plateau : Plateau or None
         What decided on the units, if that was left to the data.
-    strongest : ndarray of shape (D, p), or None
-        Strong directions of the groups, if products found them (F49).
+    strongest : tuple of Strongest
+        Of the first groups, if products looked for them (F49).
     """
 
     groups: Groups[Moments]
@@ -91,7 +91,7 @@ class Complete:
     choice: SolverChoice
     basis: Basis | Subspace | None = None
     plateau: Plateau | None = None
-    strongest: Array | None = None
+    strongest: tuple[Any, ...] = ()
 
     def feature_matrix(self, contrast: Contrast) -> Array:
         """C of a contrast of these groups in the coordinates of the features, shape (D, D)."""

@@ -43,15 +43,19 @@ class Directions:
         """S Q of each scatter, shape (D, p)."""
         return [own[: self.size].T for own in self._arrays[1:]]
 
-    def add(self, vectors: Array) -> bool:
-        """Add what of the vectors is new; whether anything was."""
-        new = _outside(self.basis, vectors)
+    def add(self, vectors: Array, images: Array | None = None) -> bool:
+        """Add what of the vectors is new; whether anything was. `images` are those of the first scatter, if they are
+        known of orthonormal vectors from which the search starts."""
+        new = _outside(self.basis, vectors) if images is None else vectors
         before, self.size = self.size, self.size + new.shape[1]
-        if self.size > self._arrays.shape[1]:
+        while self.size > self._arrays.shape[1]:
             self._arrays = np.concatenate([self._arrays, np.empty_like(self._arrays)], axis=1)
         self._arrays[0, before : self.size] = new.T
         for k, scatter in enumerate(self.scatters):
-            image = scatter.coarse_matmul(new) if isinstance(scatter, RowScatter) else scatter.matmul(new)
+            if k == 0 and images is not None:
+                image = images
+            else:
+                image = scatter.coarse_matmul(new) if isinstance(scatter, RowScatter) else scatter.matmul(new)
             self._arrays[1 + k, before : self.size] = image.T
             columns, inner = self.basis.T @ image, np.empty((self.size, self.size))
             inner[:before, :before] = self.inner[k]
@@ -59,11 +63,9 @@ class Directions:
             self.inner[k] = inner
         return bool(new.size)
 
-    def lifted(self, coordinates: Array, factors: Sequence[float]) -> tuple[Array, Array]:
-        """Vectors Q z, and the sum of their images times factors, shape (D, k) each."""
-        return self.basis @ coordinates, np.sum(
-            [factor * (image @ coordinates) for factor, image in zip(factors, self.images, strict=True)], axis=0
-        )
+    def lifted(self, coordinates: Array) -> tuple[Array, Array]:
+        """Vectors Q z, and their images under the first scatter, shape (D, k) each."""
+        return self.basis @ coordinates, self.images[0] @ coordinates
 
 
 def _outside(basis: Array, vectors: Array) -> Array:
