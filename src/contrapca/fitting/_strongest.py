@@ -13,7 +13,8 @@ from ..moments import Complete, InnerScatter, Moments, RowScatter, Subspace, mix
 from ..solvers import BLOCK, LOOSE, Directions, noise_edges, random_block
 
 GROWTH = 1.1  # of the searched space between two looks at it, of which each solves a small eigenproblem
-ACCURACY = 3e-3  # of what is shown: the residual of its equation, in parts of its largest term
+ACCURACY = 5e-3  # of what is shown: the residual of its equation, in parts of its largest term
+FOUND = 0.1  # residual of a value beyond those that stand out, in parts of it, above which the search goes on
 MOST = 1000  # directions to search
 
 
@@ -94,10 +95,11 @@ def strongest(group: Moments, count: int, most: int = MOST) -> Strongest:
         q = edges.size if above.all() else int(above.argmin())
         if q == count or looked >= most:
             break
-        if q < edges.size and looked > count:
+        if q < edges.size:
             own, image = search.lifted(coordinates[:, q : q + 1])
             residual = float(np.linalg.norm(image - values[q] * own))
-            if values[q] + residual < edges[q] or residual <= LOOSE * values[q]:
+            # A residual that is large says little of the eigenvalues that were not found.
+            if residual <= min(max(edges[q] - values[q], LOOSE * values[q]), FOUND * values[q]):
                 break
     return Strongest(values[:q], *search.lifted(coordinates[:, : count + BLOCK]))
 
