@@ -16,6 +16,7 @@ GROWTH = 1.1  # of the searched space between two looks at it, of which each sol
 ACCURACY = 5e-3  # of what is shown: the residual of its equation, in parts of its largest term
 FOUND = 0.1  # residual of a value beyond those that stand out, in parts of it, above which the search goes on
 MOST = 1000  # directions to search
+LEAST_ORDER = 1500  # of matrices: some 300 directions are searched, and all eigenpairs of smaller ones cost little
 
 
 @dataclass(frozen=True)
@@ -52,8 +53,12 @@ class Equations:
 
 
 def by_products(groups: Groups[Moments]) -> bool:
-    """Whether groups are rows, of which there are only products."""
-    return all(isinstance(group.scatter, RowScatter) for group in groups)
+    """Whether to look for few directions by products: groups are rows, or matrices so large that they are a few."""
+    return all(
+        isinstance(group.scatter, RowScatter)
+        or (group.scatter.size >= LEAST_ORDER and isinstance(group.scatter.dense(), np.ndarray))
+        for group in groups
+    )
 
 
 @dataclass(frozen=True)

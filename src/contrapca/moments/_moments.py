@@ -310,6 +310,7 @@ def dense_moments(rows: Rows, mean: Array, weights: Array | None = None) -> Mome
 
 def row_moments(rows: Rows, mean: Array, weights: Array | None = None) -> Moments:
     """Moments with an implicit scatter, which keeps `rows`; products with single vectors copy sparse float32 rows."""
+    rows = rows if is_sparse(rows) else storage(rows).prepared(rows)
     return Moments(_total(rows, weights), mean, RowScatter(rows, mean, np.ones(mean.size), weights))
 
 
