@@ -55,6 +55,15 @@ def turned(text):
     return "\n".join(",".join(column) for column in zip(*rows, strict=True)) + "\n"
 
 
+def cells(transform):
+    """Counts per 10,000 of 20 genes, of half as many molecules in the cases."""
+    rng = np.random.default_rng(0)
+    tables = [rng.poisson(rng.gamma(3, mean, size=(40, 20))) + 0.0 for mean in (2, 4)]
+    values = [transform(1e4 * counts / counts.sum(axis=1, keepdims=True)).tolist() for counts in tables]
+    names = [f"gene{j}" for j in range(20)]
+    return {"cases.csv": table(values[0], names), "controls.csv": table(values[1], names)}
+
+
 def both(function, names=NAMES):
     """The same change in both files."""
     return {"cases.csv": table(function(X), names), "controls.csv": table(function(Y), names)}
@@ -251,6 +260,8 @@ KINDS = {
     "names such as 309_1, 309_2": {"cases.csv": table(index=("id", [f"{300 + i // 4}_{i % 4}" for i in range(40)]))},
     "numbers as row names": {"cases.csv": table(index=("", [f"{row[0]:.3f}" for row in X]))},
     "a shift of all means, as between batches": {"controls.csv": table([[value + 25 for value in row] for row in Y])},
+    "cells of the cases sequenced half as deep": cells(np.log1p),
+    "counts divided by totals, without logarithms": cells(np.asarray),
     "one row": {"cases.csv": table(X[:1])},
     "no common column": {"cases.csv": table(names=list("abcdef"))},
     "a missing column": {"cases.csv": table([row[:5] for row in X], NAMES[:5])},

@@ -207,7 +207,8 @@ def read_inputs(
     controls = groups[1] if len(groups) > 1 else None
     inputs = Inputs(names, groups[0], controls, table, columns, where[0][1], sources, notes, findings)
     _check_values(inputs, None if features is not None else options.components)
-    findings += _findings_of_values(inputs)
+    told = getattr(options, "depth", "warn") != "warn"  # of unequal depth
+    findings += [found for found in _findings_of_values(inputs) if not (told and found.check == "depth")]
     caution(*inputs.cautions)
     return inputs
 

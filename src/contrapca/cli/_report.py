@@ -67,6 +67,7 @@ def about(options: Namespace, inputs: Inputs, console: Console) -> dict[str, Any
         "blocks": cases.blocks,
         "background_blocks": controls.blocks,
         "test": not options.no_test,
+        "depth": options.depth,
         "title": options.title and printable(options.title),
         "code": printable(options.shell),
         "findings": inputs.findings,

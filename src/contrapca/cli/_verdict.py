@@ -27,6 +27,7 @@ def test(options: Namespace, console: Console) -> None:
         max_components=options.components or MOST,
         method=options.method,
         scale=scale_of(options),
+        depth="match" if options.depth == "match" else "ignore",  # whoever reads the tables has warned
         random_state=options.seed,
         progress=console.progress,
     )

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, is_sparse
-from .._util.devices import host, namespace, put
+from .._util.devices import chosen, host, namespace, on_device, put
 from ..groups import Tables, column_means
 from ..rows import Blocked, blocks
 from ._moments import Moments
@@ -22,10 +22,11 @@ Indices = npt.NDArray[np.intp]
 
 
 def shortened(tables: Tables) -> Tables:
-    """The tables with weights and means that make no row longer than most: row i counts w_i s_i^2 times.
+    """The tables with weights and means that make no row longer than most.
 
-    s_i = min(1, (median + 3 x 1.4826 MAD of the lengths) / length), with lengths from the medians of the features in
-    each group. Missing values are left out: a length is a root mean square. So a row that is far away counts as the same row
+    Row i counts in proportion to w_i s_i^2, and all rows of a group together as often as before. Here s_i = min(1,
+    (median + 3 x 1.4826 MAD of the lengths) / length_i), with lengths from the medians of the features in each group;
+    missing values are left out of the root mean square that a length is. So a row that is far away counts as if it were
     at the longest distance that is usual, and sparse rows stay sparse. Moments have no rows, and remain as they are.
     """
     if tables.shortened is not None or any(isinstance(rows, Moments) for rows in tables.rows):
@@ -36,7 +37,9 @@ def shortened(tables: Tables) -> Tables:
     def weighted(rows: Rows, weights: Array | None, own: Array) -> Array | None:
         if not np.any(own < 1):
             return weights
-        return own**2 if weights is None else weights * own**2
+        before = np.ones(own.size) if weights is None else weights
+        after: Array = before * own**2
+        return after * (before.sum() / after.sum())
 
     weights = tables.rows.map(weighted, tables.weights, factors)
     means = tables.rows.map(
@@ -50,12 +53,11 @@ def shortened(tables: Tables) -> Tables:
 
 def _factors(rows: Rows, weights: Array | None) -> Array:
     """s of each row, shape (n,)."""
-    some = np.arange(rows.shape[0])
+    some = np.ones(rows.shape[0], dtype=bool)
     if some.size > CENTRE_ROWS:
-        some = np.sort(np.random.default_rng(0).choice(some, CENTRE_ROWS, replace=False))
-    centre = _medians(
-        rows[some, :] if not isinstance(rows, Blocked) else rows[some], None if weights is None else weights[some]
-    )
+        some[np.random.default_rng(0).permutation(some.size)[CENTRE_ROWS:]] = False
+    read = rows[np.flatnonzero(some)] if isinstance(rows, Blocked) else chosen(rows, some)
+    centre = _medians(read, None if weights is None else weights[some])
     if isinstance(rows, Blocked):
         lengths = np.concatenate(rows.reduce(lambda block: [_lengths(block, centre)], add))
     else:
@@ -70,7 +72,7 @@ def _factors(rows: Rows, weights: Array | None) -> Array:
 
 @np.errstate(over="ignore", invalid="ignore")
 def _lengths(block: Any, centre: Array) -> Array:
-    """Root mean square distance of each row from the centre, over what is observed, shape (n,); nan without values."""
+    """Root mean square distance of each row from the centre, over what is observed, shape (n,); 0 without values."""
     if is_sparse(block):
         values = block.data.astype(np.float64)
         squares = np.add.reduceat(np.append(values * values, 0.0), block.indptr[:-1]) * (np.diff(block.indptr) > 0)
@@ -86,18 +88,27 @@ def _lengths(block: Any, centre: Array) -> Array:
 
 def _medians(rows: Any, weights: Array | None) -> Array:
     """Median of what is observed of each feature, shape (D,)."""
+    if on_device(rows) and weights is None:
+        xp, middle = namespace(rows), (rows.shape[0] - 1) // 2
+        ordered = xp.sort(rows, axis=0)
+        found = host(ordered[middle, :] + ordered[rows.shape[0] // 2, :]).astype(np.float64) / 2
+        if not np.isnan(host(ordered[-1, :])).any():  # where a value is missing, it comes last
+            return found
     if is_sparse(rows):
         columns = rows.tocsc()
         centre = np.zeros(columns.shape[1])
         # Others have more zeros than values; a zero is their median, but where nearly all values have one sign.
         for j in np.flatnonzero(np.diff(columns.indptr) >= rows.shape[0] / 2):
-            centre[j] = weighted_median(columns[:, [j]].toarray().ravel(), weights)
+            inside = slice(columns.indptr[j], columns.indptr[j + 1])
+            column = np.zeros(rows.shape[0])
+            column[columns.indices[inside]] = columns.data[inside]
+            centre[j] = weighted_median(column, weights)
         return centre
     table = host(rows).astype(np.float64)
-    if weights is None:
-        missing = np.isnan(table).all(axis=0)
-        return np.where(missing, 0.0, np.nanmedian(np.where(missing, 0.0, table), axis=0))
-    return np.array([weighted_median(column, weights) for column in table.T])
+    centre = np.median(table, axis=0) if weights is None else np.full(table.shape[1], np.nan)
+    for j in np.flatnonzero(np.isnan(centre)):  # a value is missing, or rows count differently
+        centre[j] = weighted_median(table[:, j], weights)
+    return centre
 
 
 def weighted_median(values: Array, weights: Array | None) -> float:

@@ -38,6 +38,7 @@ def summary_of(
     test: ContrastTest | bool | None,
     blocks: tuple[Any, Any],
     progress: bool,
+    depth: str = "warn",
     title: str | None = None,
     sources: Sequence[str] = (),
     code: str | None = None,
@@ -50,7 +51,7 @@ def summary_of(
     everything.
     """
     by_blocks = blocks[0] is not None
-    verdict = _judge(subject, test, blocks, progress)
+    verdict = _judge(subject, test, blocks, depth, progress)
     summary = {
         "title": TITLE if title is None else str(title),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
@@ -61,7 +62,7 @@ def summary_of(
         "loadings": _loadings(subject),
         "uncertainty": None if subject.uncertainty is None else _uncertainty(subject.uncertainty),
         "code": {
-            "python": _python(subject, title, code, tested=verdict is not None, by_blocks=by_blocks),
+            "python": _python(subject, title, code, tested=verdict is not None, by_blocks=by_blocks, depth=depth),
             "command": code,
         },
         "versions": {"contrapca": __version__, "Python": platform.python_version()}
@@ -71,6 +72,7 @@ def summary_of(
     if findings is None:
         names, columns = subject.row_names, subject.tables.names
         findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
+        findings = [finding for finding in findings if depth == "warn" or finding.check != "depth"]
     words: Words = "python" if code is None else "command"
     caveats = [*findings, *cautions(subject, summary, shown=shown)]
     summary |= {"cautions": [finding.text(words) for finding in caveats]}
@@ -78,7 +80,7 @@ def summary_of(
 
 
 def _judge(
-    subject: Subject, test: ContrastTest | bool | None, blocks: tuple[Any, Any], progress: bool
+    subject: Subject, test: ContrastTest | bool | None, blocks: tuple[Any, Any], depth: str, progress: bool
 ) -> Verdict | None:
     """The verdict of a report; None if it is not wanted."""
     n_shown = subject.path.n_components
@@ -92,7 +94,7 @@ def _judge(
     if given is None:
         warn_of_replicates(subject.row_names)
     return verdict_on(
-        subject.tables, n_shown=n_shown, blocks=given, scale=subject.path.estimator._scaling, progress=progress
+        subject.tables, n_shown=n_shown, blocks=given, scale=subject.scale, depth=depth, progress=progress
     )
 
 
@@ -251,7 +253,9 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     }
 
 
-def _python(subject: Subject, title: str | None, command: str | None, *, tested: bool, by_blocks: bool) -> str:
+def _python(
+    subject: Subject, title: str | None, command: str | None, *, tested: bool, by_blocks: bool, depth: str
+) -> str:
     """Python code that makes this report: from the files of a command, or from tables of these names."""
     labelled = subject.values is not None or (subject.classes is not None and not subject.clustered)
     options = ", labels=labels" if labelled else ""
@@ -261,6 +265,7 @@ def _python(subject: Subject, title: str | None, command: str | None, *, tested:
     options += "" if subject.points is None else f", gammas={subject.points}"
     options += ", blocks=blocks, background_blocks=control_blocks" if by_blocks else ""
     options += "" if tested else ", test=False"
+    options += "" if depth == "warn" else f", depth={depth!r}"
     draws = ""
     if subject.uncertainty is not None:
         how = "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"

@@ -1,6 +1,7 @@
 """What is probably wrong with tables: free functions on plain values, each with a sentence and a way out."""
 
 from ._check import check_groups, check_tables
+from ._depth import depth_finding, unequal_depth, warn_of_depth
 from ._features import check_features, names_rows
 from ._finding import Finding, Findings, Words, both
 from ._names import alike_labels, repeated_names, replicates, warn_of_replicates

@@ -12,6 +12,7 @@ from .._util.suggest import suggesting
 from .._util.text import default_names, is_missing
 from ..backgrounds import named_backgrounds
 from ..groups import Groups, index_names, split_groups
+from ._depth import unequal_depth
 from ._features import check_features
 from ._finding import Finding, Findings
 from ._names import alike_labels, repeated_names, replicates, summary_rows
@@ -35,8 +36,8 @@ def check_tables(
 
     They find identifiers used as features, codes for missing values (999, -999, -1), constant and duplicate columns,
     labels that differ only in case or blanks, repeated row names, rows of totals, replicates, the same rows in both
-    tables, tables with samples as columns, raw counts or intensities, and means that are far apart, as in different
-    batches.
+    tables, tables with samples as columns, raw counts or intensities, counts of unequal depth (fewer molecules in one
+    group), and means that are far apart, as in different batches.
 
     Parameters
     ----------
@@ -94,6 +95,7 @@ def check_groups(
     if not has_blocks and not repeated:
         found += replicates([name for own in names if own is not None for name in own])
     found += advice_on_values(rows)
+    found += unequal_depth(rows)
     if not all(isinstance(table, np.ndarray) for table in rows):
         return found
     X, *others = (every_few(np.asarray(table), MAX_ROWS) for table in rows)

@@ -14,8 +14,9 @@ from ._obs import levels_of
 
 # Whom or what several cells come from, people first; a column may be named "donor", "patient_id" or "Sample.name".
 SOURCES = (
-    *("donor", "patient", "subject", "individual", "participant", "person", "animal", "mouse", "litter", "family"),
-    *("sample", "specimen", "replicate", r"orig[._]?ident", "library", "batch", "plate", "channel", "lane"),
+    *("donor", "patient", "subject", "individual", "ind", "participant", "person", "animal", "mouse", "litter"),
+    *("family", "biosample", "sample", "specimen", "replicate", "hto", r"orig[._]?ident", "library", "pool", "batch"),
+    *("run", "plate", "channel", "lane"),
 )
 SUFFIX = r"s?(?:[ _.-]?(?:id|nr|no|number|name))?"
 

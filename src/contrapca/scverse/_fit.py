@@ -12,7 +12,8 @@ from .._checks import check_option
 from .._util.arrays import Array, Rows
 from ..fitting import latent_means
 from ..selection import HeldOutContrast, held_out_contrast
-from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts
+from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts, warn_of_values
+from ._depth import warn_of_depth
 from ._donors import warn_of_donors
 from ._obs import background_argument
 from ._results import Keys, check_writable, fit_results, write
@@ -51,6 +52,7 @@ def run_fit(
     check_writable(adata, copy)
     check_option(str(np.dtype(dtype)), "dtype", DTYPES)
     warn_of_donors(adata.obs, cells)
+    warn_of_depth(adata, cells)
     model, latents, held_out = fitted(cells, estimator)
     results = fit_results(cells, model, latents, keys, adata.n_vars, dtype, settings, held_out)
     return write(adata, results, copy=copy)
@@ -62,8 +64,7 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
     if cells.is_large and not searches and cells.blocks is None:
         return *_fitted_in_blocks(cells, estimator), None
     table = cells.read()
-    if cells.of_genes and looks_like_counts(table):
-        warn_of_counts()
+    warn_of_values(cells, table)
     rows, held_out = cells.split(table), None
     if cells.blocks is not None:
         given = {"background": background_argument(rows)} | cells.given_blocks
