@@ -104,7 +104,8 @@ class PCPCA(Likelihood, Contrastive):
         With gamma="auto": the exact limit, at or above which the relative likelihood has no maximum.
         `contrapca.gamma_limits` computes it for any table.
     gamma_max_is_bound_ : bool
-        Whether that is only an upper bound on the limit, because values are missing.
+        Whether that is only an upper bound on the limit, because values are missing, or, with `ContraPCA`, because a
+        large table was only searched for few directions.
     covariate_names_ : ndarray of shape (q,)
         With covariates: the columns of numbers that stand for them, such as "age" and "sex=M".
     covariate_coefficients_ : ndarray of shape (q, D)
@@ -253,7 +254,11 @@ class ContraPCA(PCPCA):
         Whether rows that are much longer than most, measured from the medians of their group, count as if they were as
         long as is usual: a few far away would otherwise decide what is shown. `n_shortened_` counts them. Moments and
         batches have no rows to measure.
-    gamma, background_label, solver, n_latent, mean, n_init, max_iter, tol, random_state, progress
+    solver : {"auto", "eigh", "dual", "lanczos", "lbfgs"}, default "auto"
+        As for `PCPCA`. Besides, "auto" fits large sparse tables, and others with 1500 features or more, inside the few
+        directions that matter: components are then right to some three digits, `gamma_max_` is an upper bound, and the
+        model is a little less likely than the best. The others are exact.
+    gamma, background_label, n_latent, mean, n_init, max_iter, tol, random_state, progress
         As for `PCPCA`.
 
     Attributes

@@ -60,6 +60,7 @@ LOOKS = (12, 51)
 # common units: where that was so, contrast axes of such features were never worse (F41). From nine tenths on there is
 # hardly a dimension left to tell what noise is.
 MANY, NEARLY_ALL = 0.5, 0.9
+FLOOR_VALUES = 32  # eigenvalues of the background that may be so large that the floor depends on them
 HIGHEST, MAX_CLIPS = 8.0, 200  # times the floor that an eigenvalue may add to it, and steps that this takes at most
 # Least length of a loading where ratio axes are shown, in units of the noise's standard deviation: along such an axis
 # the foreground may vary less than in the mean of all others, but what is shown must depend on the row.
@@ -311,9 +312,9 @@ def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Com
     k, D = latents.n_shown, data.groups.foreground.mean.size
     found = list(data.strongest or _most_above_noise(data.groups)[1])
     q = max(own.values.size for own in found)
-    most = [k + CAP] * len(found) + [BLOCK] * (len(data.groups) - len(found))
+    most = [k + CAP] * len(found) + [FLOOR_VALUES] * (len(data.groups) - len(found))
     for group in list(data.groups)[len(found) :]:  # the floor, too, depends on what is strong in the background
-        found.append(strongest(group, BLOCK, 3 * BLOCK))
+        found.append(strongest(group, FLOOR_VALUES, 5 * BLOCK))
 
     def ratios(groups: Groups[Moments]) -> Equations:
         share = floor_share(groups)

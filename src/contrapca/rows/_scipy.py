@@ -71,7 +71,6 @@ def squares(rows: Rows, mean: Array, weights: Array | None = None) -> Array:
 
 @np.errstate(invalid="ignore", over="ignore")
 def scatter(rows: Rows, mean: Array, weights: Array | None = None) -> Array:
-    rows = rows.astype(np.float64, copy=False)
     total = rows.shape[0] if weights is None else float(weights.sum())
     # Products of sparse matrices, centred afterwards: centring first would fill the rows.
     return _centred(_second_moments(rows, weights), rows, mean, total, weights)
@@ -119,7 +118,7 @@ def _mirrored(upper: Array, edges: list[int]) -> Array:
 
 
 def _second_moments(rows: Rows, weights: Array | None) -> Array:
-    """sum_i w_i x_i x_i', shape (D, D), a block of rows at a time: no more than that is ever copied.
+    """sum_i w_i x_i x_i' in float64, shape (D, D), a block of rows at a time: no more than that is ever copied.
 
     The product of two sparse matrices costs some nanoseconds for each pair of values in a row, so that no pair of
     features is multiplied twice, and rows that count 0 times, of a resample more than a third, are left out.
@@ -128,6 +127,7 @@ def _second_moments(rows: Rows, weights: Array | None) -> Array:
     total, edges = np.zeros((D, D)), _column_edges(D)
     for block in row_slices(n, max(1, STORED_BLOCK * n // max(rows.nnz, 1))):
         part = rows[block] if weights is None else rows[block.start + np.flatnonzero(weights[block])]
+        part = part.astype(np.float64, copy=False)
         counted = None if weights is None else np.asarray(weights[block][weights[block] != 0], dtype=np.float64)
         for start, stop in pairwise(edges):  # of `part` the columns before `start` are gone
             first = part[:, : stop - start]
