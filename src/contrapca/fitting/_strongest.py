@@ -12,7 +12,7 @@ from ..groups import Groups
 from ..moments import Complete, InnerScatter, Moments, RowScatter, Subspace, mixture
 from ..solvers import BLOCK, LOOSE, Directions, noise_edges, random_block
 
-GROWTH = 1.1  # of the searched space between two looks at it, of which each solves a small eigenproblem
+GROWTH = 1.15  # of the searched space between two looks at it, of which each solves a small eigenproblem
 ACCURACY = 5e-3  # of what is shown: the residual of its equation, in parts of its largest term
 FOUND = 0.1  # residual of a value beyond those that stand out, in parts of it, above which the search goes on
 MOST = 1000  # directions to search

@@ -15,7 +15,7 @@ from ..moments import RowScatter, Scatter
 from ._path import outside
 
 BLOCK = 16  # vectors at a time
-CANCELLED = 0.5  # what is left of a unit vector outside a basis, below which rounding errors need a second step
+CANCELLED = 1e-3  # what is left of a unit vector outside a basis, below which rounding errors need a second step
 DEPENDENT = 1e-3  # the same of a vector outside those of its block, below which they are orthogonalised with more care
 
 
@@ -51,15 +51,16 @@ class Directions:
         while self.size > self._arrays.shape[1]:
             self._arrays = np.concatenate([self._arrays, np.empty_like(self._arrays)], axis=1)
         self._arrays[0, before : self.size] = new.T
-        for k, scatter in enumerate(self.scatters):
-            if k == 0 and images is not None:
-                image = images
-            else:
-                image = scatter.coarse_matmul(new) if isinstance(scatter, RowScatter) else scatter.matmul(new)
+        known = [] if images is None else [images]
+        for scatter in self.scatters[len(known) :]:
+            known.append(scatter.coarse_matmul(new) if isinstance(scatter, RowScatter) else scatter.matmul(new))
+        # The basis is read once for all: blocks are so narrow that this takes nearly as long as their products.
+        columns = self.basis.T @ np.hstack(known)
+        for k, image in enumerate(known):
             self._arrays[1 + k, before : self.size] = image.T
-            columns, inner = self.basis.T @ image, np.empty((self.size, self.size))
+            own, inner = columns[:, k * new.shape[1] : (k + 1) * new.shape[1]], np.empty((self.size, self.size))
             inner[:before, :before] = self.inner[k]
-            inner[:, before:], inner[before:] = columns, columns.T
+            inner[:, before:], inner[before:] = own, own.T
             self.inner[k] = inner
         return bool(new.size)
 
