@@ -226,12 +226,16 @@ KINDS = {
     "a Unicode minus sign": {"cases.csv": table(with_cells({(2, 2): "\N{MINUS SIGN}1.5"}))},
     "a number that is too large (1e400)": {"cases.csv": table(with_cells({(2, 2): "1e400"}))},
     "quoted decimal commas": {"cases.csv": table(with_column(0, lambda i, v: "1,5" if i % 2 else "2,25", X))},
+    "a lost decimal point in one cell": {"cases.csv": table(with_cells({(2, 2): "15000"}))},
     "a constant column": both(lambda rows: with_column(2, lambda i, v: 7, rows)),
     "a column twice under two names": both(lambda rows: [[*row[:5], row[1]] for row in rows]),
     "a patient number as a feature": both(lambda rows: [[i % 9 + 1, *row] for i, row in enumerate(rows)],
                                           ["patient", *NAMES]),
     "a patient number with an empty cell": both(
         lambda rows: [["" if i == 5 else i % 9 + 1, *row] for i, row in enumerate(rows)], ["patient", *NAMES]
+    ),
+    "a mouse number, several rows each": both(
+        lambda rows: [[300 + i // 5, *row] for i, row in enumerate(rows)], ["MouseID", *NAMES]
     ),
     "a column that counts the rows": both(lambda rows: [[i, *row] for i, row in enumerate(rows)], ["column", *NAMES]),
     "random identifiers": {

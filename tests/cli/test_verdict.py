@@ -86,7 +86,10 @@ def test_blocks_of_one_file(donors, run, tmp_path):
 
 def test_replicates_are_noticed(donors, run, tmp_path):
     assert "caution: The values of 'sample' look like replicates ('d0_0', 'd0_1', 'd1_0', ...)" in run(*TEST).err
-    assert "Add --blocks COLUMN" in run(*FIT).err
+    assert "Add --blocks sample." in run(*FIT).err
+    assert run(*FIT, "--force").out.startswith("Without regard to replicates, which makes p-values too small, ")
+    assert run(*TEST).out.startswith("Without regard to replicates, which makes p-values too small, ")
+    assert "regard" not in run(*TEST, "--blocks", "sample").out
     (X, x), (Y, y) = donors
     for file, values, own in (("a.csv", X, x), ("b.csv", Y, y)):
         write_csv(tmp_path / file, ["mouse", *NAMES], [[name, *row] for name, row in zip(own, values, strict=True)])

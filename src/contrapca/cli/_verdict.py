@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from typing import Any
 
 from .. import contrast_test
 from ..groups import split_groups
+from ..sanity import shows_replicates
 from ..selection import verdict_on
 from ._console import Console
 from ._describe import records
@@ -31,6 +33,7 @@ def test(options: Namespace, console: Console) -> None:
         random_state=options.seed,
         progress=console.progress,
     )
+    found = replace(found, ignores_replicates=shows_replicates(inputs.findings))
     console.say(found, *inputs.describe())
     facts = {"n_components": found.n_components, "level": found.level, "method": found.method, "units": found.units}
     facts |= {"noise_ratio": found.noise_ratio, "remarks": found.remarks(), "dimensions": records(found.table())}
@@ -56,6 +59,7 @@ def verdict_of(options: Namespace, inputs: Inputs, console: Console) -> dict[str
         n_shown=options.components,
         blocks=None if inputs.blocks is None else (*inputs.blocks, (None, None)),
         scale=scale_of(options),
+        ignores_replicates=shows_replicates(inputs.findings),
         random_state=options.seed,
         progress=console.progress,
     )
@@ -65,4 +69,6 @@ def verdict_of(options: Namespace, inputs: Inputs, console: Console) -> dict[str
 def verdict_lines(summary: dict[str, Any]) -> list[str]:
     """The verdict of a summary in lines for people, the first ones of the output."""
     remarks = [] if summary["test"] is None else summary["test"]["remarks"]
-    return [] if summary["verdict"] is None else [summary["verdict"], *remarks, ""]
+    lines = [] if summary["verdict"] is None else [summary["verdict"], *remarks]
+    lines += summary.get("remarks", [])  # of a report
+    return [*lines, ""] if lines else []

@@ -8,7 +8,6 @@ from ._axes import (
     few_directions,
     in_best_units,
     masked_rank,
-    noise_variance,
     path_around_axes,
     ratio_axes,
     show_axes,

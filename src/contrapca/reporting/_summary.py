@@ -18,10 +18,10 @@ from .._version import __version__
 from ..blocks import table_units
 from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import share_of
-from ..sanity import Finding, Words, check_groups, warn_of_replicates
+from ..sanity import Finding, Words, check_groups, shows_replicates, warn_of_replicates
 from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..uncertainty import ContrastPosterior
-from ._cautions import cautions
+from ._cautions import cautions, remarks
 from ._code import tables_code
 from ._methods_text import citations, methods_paragraph
 from ._subject import TOP_FEATURES, Subject
@@ -51,10 +51,15 @@ def summary_of(
     everything.
     """
     by_blocks = blocks[0] is not None
-    verdict = _judge(subject, test, blocks, depth, progress)
+    if findings is None:
+        names, columns = subject.row_names, subject.tables.names
+        findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
+        findings = [finding for finding in findings if depth == "warn" or finding.check != "depth"]
+    verdict = _judge(subject, test, blocks, depth, progress, ignores_replicates=shows_replicates(findings))
     summary = {
         "title": TITLE if title is None else str(title),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
+        "remarks": remarks(subject),
         "data": _data(subject, sources),
         "model": _model(subject),
         "components": _components(subject, _on_unseen_rows(subject, blocks)),
@@ -69,18 +74,20 @@ def summary_of(
         | {name: version(name) for name in LIBRARIES},
         "date": _today(),
     }
-    if findings is None:
-        names, columns = subject.row_names, subject.tables.names
-        findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
-        findings = [finding for finding in findings if depth == "warn" or finding.check != "depth"]
     words: Words = "python" if code is None else "command"
-    caveats = [*findings, *cautions(subject, summary, shown=shown)]
+    caveats = [*findings, *cautions(subject, summary, by_blocks=by_blocks, shown=shown)]
     summary |= {"cautions": [finding.text(words) for finding in caveats]}
     return summary | {"methods": methods_paragraph(summary, subject.kind), "citations": citations(subject.kind)}
 
 
 def _judge(
-    subject: Subject, test: ContrastTest | bool | None, blocks: tuple[Any, Any], depth: str, progress: bool
+    subject: Subject,
+    test: ContrastTest | bool | None,
+    blocks: tuple[Any, Any],
+    depth: str,
+    progress: bool,
+    *,
+    ignores_replicates: bool,
 ) -> Verdict | None:
     """The verdict of a report; None if it is not wanted."""
     n_shown = subject.path.n_components
@@ -94,7 +101,13 @@ def _judge(
     if given is None:
         warn_of_replicates(subject.row_names)
     return verdict_on(
-        subject.tables, n_shown=n_shown, blocks=given, scale=subject.scale, depth=depth, progress=progress
+        subject.tables,
+        n_shown=n_shown,
+        blocks=given,
+        scale=subject.scale,
+        depth=depth,
+        ignores_replicates=ignores_replicates,
+        progress=progress,
     )
 
 
@@ -240,6 +253,7 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     table = posterior.diagnostics() if posterior.kind == "gibbs" else None
     return {
         "kind": posterior.kind,
+        "by_blocks": posterior.by_blocks,
         "power": posterior.power,
         "draws": chains * draws,
         "probability": PROBABILITY,
@@ -268,8 +282,11 @@ def _python(
     options += "" if depth == "warn" else f", depth={depth!r}"
     draws = ""
     if subject.uncertainty is not None:
-        how = "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"
-        draws = f"draws = model.{how}(cases, background=controls)  # random\n"
+        drawn, how = subject.uncertainty, "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"
+        given = ", blocks=blocks, background_blocks=control_blocks" if by_blocks and drawn.by_blocks else ""
+        given += "" if drawn.power == 1 else f", power={drawn.power!r}"
+        given += "" if drawn.seed is None else f", random_state={drawn.seed}"
+        draws = f"draws = model.{how}(cases, background=controls{given}){'  # random' * (drawn.seed is None)}\n"
         options += ", uncertainty=draws"
     names = ["cases", "controls", *["labels"] * labelled, *["blocks", "control_blocks"] * by_blocks]
     reading = f"# {', '.join(names)}: your tables, rows being samples\n"

@@ -21,7 +21,7 @@ from ..covariates import design_of, without_covariates
 from ..depth import DEPTHS, match_depth, rows_of
 from ..exceptions import GroupError
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
-from ..sanity import warn_of_depth, warn_of_replicates
+from ..sanity import warn_of_depth, warn_of_far_cells, warn_of_replicates
 from ._permutation import permutation_test
 from ._split_outcomes import combine, split_outcomes
 from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
@@ -49,7 +49,8 @@ class ContrastTest:
         row: the relative excess of variance.
     noise_ratio : float
         Ratio of foreground to background mean variance outside the model's subspace, on rows that did not choose it.
-        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan for the permutation test.
+        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan for the permutation test,
+        and if so many dimensions stand out that there is no noise to be seen, as in most real tables.
     level : float
     method : {"split", "permutation"}
     units : str
@@ -65,6 +66,9 @@ class ContrastTest:
     least_p : float
         The smallest p-value that so few rows or blocks can give: one over the number of ways to exchange the labels of
         those that test. 0 for the permutation test.
+    ignores_replicates : bool
+        Whether rows look like replicates, by their names or a column, and were taken for independent: the verdict
+        begins with that.
     """
 
     n_components: int
@@ -78,6 +82,7 @@ class ContrastTest:
     block_ratio: float = np.nan
     directions: Array | None = field(default=None, repr=False)
     least_p: float = 0.0
+    ignores_replicates: bool = False
 
     def found_of(self, n_shown: int) -> int:
         """How many of the first `n_shown` components, in order of contrast, vary more in the foreground."""
@@ -91,11 +96,15 @@ class ContrastTest:
         n_shown : int, optional
             Number of components to judge; None means all that were tested.
         """
+        sentence = self._sentence(n_shown)
+        return without_replicates(sentence) if self.ignores_replicates else sentence
+
+    def _sentence(self, n_shown: int | None) -> str:
         found = self.n_components if n_shown is None else self.found_of(n_shown)
         if found == 0:
             return (
                 "Nothing found: the cases do not vary more than chance allows in any direction "
-                f"({in_brief(self.p_values[0])}); any components shown are noise."
+                f"({in_brief(self.p_values[0])}); any components shown may be noise."
             )
         of = "" if n_shown is None else f" of {n_shown}"
         what = "component" if (found if n_shown is None else n_shown) == 1 else "components"
@@ -147,6 +156,11 @@ class ContrastTest:
 
     def __str__(self) -> str:
         return "\n".join([self.verdict(), *self.remarks(), str(self.table()), self._about()])
+
+
+def without_replicates(sentence: str) -> str:
+    """A verdict whose p-value takes replicates for independent rows."""
+    return f"Without regard to replicates, which makes p-values too small, {sentence[0].lower()}{sentence[1:]}"
 
 
 def in_brief(p: float) -> str:
@@ -245,10 +259,12 @@ def contrast_test(
     if design is not None:
         tables, _ = without_covariates(tables, design)
     given: Together | None = (blocks, background_blocks, (pairs, background_pairs))
+    named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
+    warn_of_far_cells(tables.rows, tables.names, named)
+    ignores_replicates = False
     if all(own is None for own in (blocks, background_blocks, pairs, background_pairs)):
         given = None
-        named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
-        warn_of_replicates(named)
+        ignores_replicates = warn_of_replicates(named)
     found = significance_of(
         tables,
         blocks=given,
@@ -261,6 +277,7 @@ def contrast_test(
         random_state=rng,
         progress=progress,
     )
+    found = replace(found, ignores_replicates=ignores_replicates)
     return at_equal_depth(found) if depth == "match" else found
 
 

@@ -70,6 +70,7 @@ def verdict_on(
     blocks: Together | None = None,
     scale: str | None = None,
     depth: str = "ignore",
+    ignores_replicates: bool = False,
     random_state: Any = SEED,
     progress: bool = True,
 ) -> Verdict:
@@ -85,6 +86,8 @@ def verdict_on(
         The model's scaling.
     depth : {"warn", "match", "ignore"}
         As for `contrast_test`; "warn" is left to the checks of the tables.
+    ignores_replicates : bool
+        Whether rows look like replicates: the verdict then says that its p-value takes them for independent.
     random_state : None, int, Generator or RandomState
     progress : bool
     """
@@ -108,6 +111,7 @@ def verdict_on(
             random_state=rng,
             progress=progress,
         )
+        test = replace(test, ignores_replicates=ignores_replicates)
         verdict = Verdict.of(at_equal_depth(test) if depth == "match" else test, n_shown)
         if test.n_components == 0 and _varies_more_the_other_way(tables, blocks, scale, progress):
             verdict = replace(verdict, remarks=[*verdict.remarks, SWAPPED])

@@ -7,6 +7,7 @@ from ._contrast_axes import (
     CAP,
     SPARE,
     contrast_axes,
+    has_plateau,
     latent_rank,
     latent_rotation,
     noise_edges,
