@@ -154,3 +154,25 @@ def test_products_in_another_type_convert_blocks(monkeypatch):
     coarse = _scipy.product(single, mean, V.astype(np.float32), weights)
     error = np.abs(coarse - expected).max()
     assert 1e-12 < error < 1e-3  # in float32: the control of the line above
+
+
+@pytest.mark.parametrize("shapes", [((12, 300), (10, 300)), ((30, 300), (20, 300))])
+def test_few_rows_exhaust_their_space(shapes, few_products):
+    """Then nothing is left to search, and the fit is nearly exact."""
+    rng = np.random.default_rng(4)
+    tables = [sp.random_array(shape, density=0.6, format="csr", rng=rng, dtype=np.float64) for shape in shapes]
+    model, exact = fitted(tables, 1), fitted(tables, 1, solver="eigh")
+    assert model.solver_.name == "lanczos"
+    assert model.n_latent_ == exact.n_latent_
+    np.testing.assert_allclose(model.axis_ratios_, exact.axis_ratios_, rtol=1e-4)
+    np.testing.assert_allclose(model.gamma_max_, exact.gamma_max_, rtol=1e-4)
+    assert cosines(model, exact).min() > 1 - 1e-4
+
+
+def test_two_features_that_vary(few_products):
+    rng = np.random.default_rng(5)
+    tables = [sp.lil_array((50, 300)) for _ in range(2)]
+    for table, scale in zip(tables, (3.0, 1.0), strict=True):
+        table[:, [0]], table[:, [1]] = scale * rng.normal(size=(50, 1)), rng.normal(size=(50, 1))
+    model = fitted([table.tocsr() for table in tables], 1)
+    assert np.abs(model.components_[0, 0]) > 0.9

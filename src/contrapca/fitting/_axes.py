@@ -307,7 +307,8 @@ def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Com
     """Data whose groups are rows and no matrix in the coordinates of few directions: those that are shown, and strong
     ones for the model (F49)."""
     latents = settled(data, latents)
-    if not by_products(data.groups) or not data.groups.backgrounds or not latents.contrast_axes:
+    varies = any(group.total_variance() > 0 for group in data.groups.backgrounds)
+    if not varies or not latents.contrast_axes or not by_products(data.groups):
         return data
     k, D = latents.n_shown, data.groups.foreground.mean.size
     found = list(data.strongest or _most_above_noise(data.groups)[1])

@@ -89,9 +89,11 @@ def strongest(group: Moments, count: int, most: int = MOST) -> Strongest:
     must be below its edge by more than its residual, or `most` directions be searched.
     """
     search, looked, block = Directions([group.scatter]), 0, random_block(group.scatter.size)
-    while search.add(block):
+    grown = True
+    while grown:
+        grown = search.add(block)  # if not, the space of the rows is exhausted
         block = search.images[0][:, -BLOCK:]
-        if search.size < GROWTH * looked and search.size < most:
+        if grown and search.size < min(GROWTH * looked, most):
             continue
         looked = search.size
         values, coordinates = (found[..., ::-1] for found in np.linalg.eigh(search.inner[0]))
@@ -130,12 +132,11 @@ def in_strongest(
     search = Directions([group.scatter for group in groups])
     foreground, *others = found
     search.add(foreground.vectors, foreground.images)
-    block = np.hstack([other.vectors for other in others])
-    while search.add(block) and search.size < MOST:
+    search.add(np.hstack([other.vectors for other in others]))
+    while search.size < MOST:
         asked = equations(inside(search, groups))
         residuals = asked.residuals(search, groups)
         left = np.linalg.norm(residuals, axis=0) > ACCURACY
-        if not left[: asked.wanted].any():
+        if not left[: asked.wanted].any() or not search.add(residuals[:, np.argsort(~left, kind="stable")[:BLOCK]]):
             break
-        block = residuals[:, np.argsort(~left, kind="stable")[:BLOCK]]
     return replace(data, groups=inside(search, groups), basis=Subspace(search.basis.copy()), strongest=())
