@@ -68,7 +68,8 @@ class Contrastive(Decomposition):
 
     @property
     def gamma_max_is_bound_(self) -> bool:
-        """Whether `gamma_max_` is only an upper bound on the limit, because values are missing."""
+        """Whether `gamma_max_` is only an upper bound on the limit: values are missing, or a large table was searched
+        for few directions."""
         _ = self.gamma_max_  # raises if there is none
         return self._state.limit_is_bound
 

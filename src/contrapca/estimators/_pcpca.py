@@ -11,7 +11,7 @@ from .._checks import SCALES
 from .._util.arrays import Array
 from .._util.devices import put
 from ..blocks import Indices
-from ..fitting import Fit, Latents, Training, fit_pcpca, in_best_units, log_ratio, resolved
+from ..fitting import Fit, Latents, Training, few_directions, fit_pcpca, in_best_units, log_ratio, resolved
 from ..gaussian import LatentGaussian
 from ..groups import Groups, Tables
 from ..methods import PCPCA_METHOD
@@ -104,7 +104,8 @@ class PCPCA(Likelihood, Contrastive):
         With gamma="auto": the exact limit, at or above which the relative likelihood has no maximum.
         `contrapca.gamma_limits` computes it for any table.
     gamma_max_is_bound_ : bool
-        Whether that is only an upper bound on the limit, because values are missing.
+        Whether that is only an upper bound on the limit, because values are missing, or, with `ContraPCA`, because a
+        large table was only searched for few directions.
     covariate_names_ : ndarray of shape (q,)
         With covariates: the columns of numbers that stand for them, such as "age" and "sex=M".
     covariate_coefficients_ : ndarray of shape (q, D)
@@ -253,7 +254,11 @@ class ContraPCA(PCPCA):
         Whether rows that are much longer than most, measured from the medians of their group, count as if they were as
         long as is usual: a few far away would otherwise decide what is shown. `n_shortened_` counts them. Moments and
         batches have no rows to measure.
-    gamma, background_label, solver, n_latent, mean, n_init, max_iter, tol, random_state, progress
+    solver : {"auto", "eigh", "dual", "lanczos", "lbfgs"}, default "auto"
+        As for `PCPCA`. Besides, "auto" fits large sparse tables, and others with 1500 features or more, inside the few
+        directions that matter: components are then right to some three digits, `gamma_max_` is an upper bound, and the
+        model is a little less likely than the best. The others are exact.
+    gamma, background_label, n_latent, mean, n_init, max_iter, tol, random_state, progress
         As for `PCPCA`.
 
     Attributes
@@ -326,6 +331,11 @@ class ContraPCA(PCPCA):
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         data = super()._collected(self._prepared(tables))
         return in_best_units(data, tables, self.n_components, self.solver) if self._left_to_data else data
+
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+        if self.solver == "auto" and isinstance(data, Complete):
+            data = few_directions(data, self._latents(), gamma)
+        return super()._solve(data, gamma, tables)
 
     def _settled(self, data: Complete | Incomplete) -> Self:
         alike, latents = clone(self), resolved(data, self._latents())

@@ -5,6 +5,7 @@ from ._axes import (
     at_least_short,
     automatic_rank,
     dimensions_above_noise,
+    few_directions,
     in_best_units,
     masked_rank,
     path_around_axes,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
@@ -12,7 +13,7 @@ import numpy as np
 from .._util.arrays import EPS, Array
 from ..exceptions import ContrastWarning
 from ..groups import Groups, Tables
-from ..limits import rank_exceeds
+from ..limits import pcpca_limit, rank_exceeds
 from ..moments import (
     Complete,
     Contrast,
@@ -28,6 +29,7 @@ from ..moments import (
 )
 from ..objectives import least_losses
 from ..solvers import (
+    BLOCK,
     CAP,
     SPARE,
     PathSpectrum,
@@ -49,6 +51,7 @@ from ..solvers import (
 )
 from ..subspaces import canonical_sign_of
 from ._fit import Latents
+from ._strongest import Equations, Strongest, by_products, in_strongest, strongest
 
 # Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products, the first few are
 # tried first: they are enough for most tables.
@@ -57,6 +60,7 @@ LOOKS = (12, 51)
 # common units: where that was so, contrast axes of such features were never worse (F41). From nine tenths on there is
 # hardly a dimension left to tell what noise is.
 MANY, NEARLY_ALL = 0.5, 0.9
+FLOOR_VALUES = 32  # eigenvalues of the background that may be so large that the floor depends on them
 HIGHEST, MAX_CLIPS = 8.0, 200  # times the floor that an eigenvalue may add to it, and steps that this takes at most
 # Least length of a loading where ratio axes are shown, in units of the noise's standard deviation: along such an axis
 # the foreground may vary less than in the mean of all others, but what is shown must depend on the row.
@@ -156,12 +160,12 @@ def settled(data: Complete | Incomplete, latents: Latents) -> Latents:
     return replace(latents, axes="contrast" if data.plateau is None else data.plateau.axes)
 
 
-def ratio_axes(groups: Groups[Moments], k: int) -> Axes | None:
+def ratio_axes(groups: Groups[Moments], k: int, share: float | None = None) -> Axes | None:
     """The k largest ratios of A v = theta (B + t I) v and their directions of unit length, shape (size, k) (F41); None
-    if the background does not vary, so that there is no ratio."""
+    if the background does not vary, so that there is no ratio. `share` is that of `floor_share`, if it is known."""
     if mixture(groups) @ [group.total_variance() for group in groups.backgrounds] <= 0:
         return None
-    strength = 1 / (1 + floor_share(groups))  # the metric is strength (B + t I)
+    strength = 1 / (1 + (floor_share(groups) if share is None else share))  # the metric is strength (B + t I)
     found = solve_ratio(contrast(groups, strength), k)
     return strength * found.spectrum.values / groups.foreground.weight, found.spectrum.vectors
 
@@ -248,7 +252,10 @@ def variance_inside(solution: Solution, covariance: Array) -> float:
 def automatic_rank(data: Complete, k: int) -> int:
     """Number of latent dimensions of a model that shows k of them, from the spectra of the groups (F16)."""
     groups = data.groups
-    q = _most_above_noise(groups) if data.plateau is None else data.plateau.counts[-1]
+    if data.plateau is not None and data.plateau.axes == "ratio":
+        q = CAP  # the noise has no end, and the count is only a lower bound
+    else:
+        q = _most_above_noise(groups)[0] if data.plateau is None else data.plateau.counts[-1]
     D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
     rank = latent_rank(q, q, k, D, rows[0], min(rows))
     if rank > k and not rank_exceeds(groups.foreground, rank):  # repeated features, or repeated rows
@@ -256,32 +263,75 @@ def automatic_rank(data: Complete, k: int) -> int:
     return rank
 
 
-def _most_above_noise(groups: Groups[Moments]) -> int:
-    """The larger count of the groups; from `CAP` on a lower bound."""
-    q = 0
-    for group in sorted(groups, key=lambda group: group.weight):  # the fewer rows, the less a spectrum costs
-        if q + SPARE < CAP:  # else the others do not matter any more
+def _most_above_noise(groups: Groups[Moments], enough: float = CAP - SPARE) -> tuple[int, tuple[Strongest, ...]]:
+    """The larger count of the groups, from `enough` on a lower bound; and what products found on the way.
+
+    The fewer rows, the less a spectrum costs; but products of the foreground serve the fit.
+    """
+    q, found, products = 0, [], by_products(groups)
+    for group in groups if products else sorted(groups, key=lambda group: group.weight):
+        if q >= enough:  # then the others do not matter any more
+            break
+        if products:
+            found.append(strongest(group, min(math.ceil(enough), group.scatter.size - 1)))
+            q = max(q, found[-1].values.size)
+        else:
             q = max(q, dimensions_above_noise(group))
-    return q
+    return q, tuple(found)
 
 
 def in_best_units(data: Complete | Incomplete, tables: Tables, d: int, solver: str) -> Complete | Incomplete:
     """Data in the units given, in those in which their noise has a plateau, and with the reason (F41)."""
     rows = min(group.weight for group in data.groups)
     most = min(data.groups.foreground.mean.size - 1, rows - 1, LOOKS[-1])
+    many, bound = MANY * most, NEARLY_ALL * most
     if isinstance(data, Complete):
-        counts: tuple[int, ...] = (_most_above_noise(data.groups),)
-        if counts[0] >= MANY * most:
+        q, found = _most_above_noise(data.groups, many)
+        counts: tuple[int, ...] = (q,)
+        if q >= many:
             with unwarned():
                 data = pooled(data, tables, d, solver)
-            counts += (_most_above_noise(data.groups),)
+            q, found = _most_above_noise(data.groups, bound)
+            counts += (q,)
+        data = replace(data, strongest=found)
     else:
         counts = (_most_above_wider_noise(data.groups),)
-        if counts[0] >= MANY * most:
+        if counts[0] >= many:
             with unwarned():
                 data = collect_incomplete(tables, "pooled")
             counts += (_most_above_wider_noise(data.groups),)
-    return replace(data, plateau=Plateau(counts, NEARLY_ALL * most))
+    return replace(data, plateau=Plateau(counts, bound))
+
+
+def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Complete:
+    """Data whose groups are rows and no matrix in the coordinates of few directions: those that are shown, and strong
+    ones for the model (F49)."""
+    latents = settled(data, latents)
+    varies = any(group.total_variance() > 0 for group in data.groups.backgrounds)
+    if not varies or not latents.contrast_axes or not by_products(data.groups):
+        return data
+    k, D = latents.n_shown, data.groups.foreground.mean.size
+    found = list(data.strongest or _most_above_noise(data.groups)[1])
+    q = max(own.values.size for own in found)
+    most = [k + CAP] * len(found) + [FLOOR_VALUES] * (len(data.groups) - len(found))
+    for group in list(data.groups)[len(found) :]:  # the floor, too, depends on what is strong in the background
+        found.append(strongest(group, FLOOR_VALUES, 5 * BLOCK))
+
+    def ratios(groups: Groups[Moments]) -> Equations:
+        share = floor_share(groups)
+        axes = ratio_axes(groups, max(k, BLOCK), share)
+        assert axes is not None
+        floor = share * float(mixture(groups) @ [group.total_variance() for group in groups.backgrounds]) / D
+        return Equations(axes[1], axes[0], floor, np.zeros(axes[0].size), k)
+
+    def eigenvectors(groups: Groups[Moments]) -> Equations:
+        r = latents.n_latent or max(q + SPARE + k, BLOCK)
+        strength = latents.auto_fraction * pcpca_limit(groups, r)[0] if gamma is None else gamma
+        top = top_eigenpairs(contrast(groups, strength), r)
+        return Equations(top.vectors, np.full(r, strength), 0.0, top.values / groups.foreground.weight, max(q, 1))
+
+    equations = ratios if latents.axes == "ratio" else eigenvectors
+    return in_strongest(data, [own.first(count) for own, count in zip(found, most, strict=True)], equations)
 
 
 def feasible_rank(C: Contrast, r: int) -> int:

@@ -13,7 +13,7 @@ from ..gaussian import LatentGaussian
 from ..groups import Groups
 from ..limits import pcpca_limit, rank_exceeds
 from ..methods import PCPCA_METHOD, Method
-from ..moments import Complete, Moments, alone, contrast, mixture
+from ..moments import Complete, Moments, Subspace, alone, contrast, mixture
 from ._axes import around_axes, automatic_rank, feasible_rank, ratio_axes, settled, show_axes, variance_inside
 from ._fit import Fit, Latents
 
@@ -39,7 +39,9 @@ def fit_complete(data: Complete, method: Method, latents: Latents, gamma: float 
     fit = solve_complete(data, method, latents, gamma, start)
     if fit is None:
         raise infeasible(groups, method, latents.rank, gamma)
-    return fit if limit is None else replace(fit, limit=limit, at_limit=True)
+    if limit is None:
+        return fit
+    return replace(fit, limit=limit, at_limit=True, limit_is_bound=isinstance(data.basis, Subspace))
 
 
 def _given_way(wanted: int, possible: int, gamma: float) -> int:

@@ -138,7 +138,7 @@ class Fit:
     limit : float or None
         Limit of gamma, if it was computed.
     limit_is_bound : bool
-        Whether that is only an upper bound, because values are missing.
+        Whether that is only an upper bound: values are missing, or only few directions were searched (F49).
     at_limit : bool
         Whether gamma was chosen as a fraction of the limit.
     history : ndarray of shape (n_iter + 1,)

@@ -1,6 +1,6 @@
 """Rows in, sufficient statistics out: means, scatter matrices and their contrast."""
 
-from ._basis import Basis
+from ._basis import Basis, Subspace
 from ._choice import MAX_DENSE, SPECTRAL, SolverChoice, choose_solver, select_solver
 from ._collect import (
     Complete,
@@ -35,6 +35,7 @@ from ._memory import memory_estimate
 from ._moments import (
     DenseScatter,
     Indices,
+    InnerScatter,
     Moments,
     RowScatter,
     Scatter,

@@ -16,7 +16,7 @@ from ..groups import Groups, Tables, split_groups
 from ..rows import Blocked
 from ..sanity import warn_distant_means
 from ..units import Units
-from ._basis import Basis
+from ._basis import Basis, Subspace
 from ._choice import SolverChoice, choose_solver
 from ._contrast import Contrast
 from ._dual import centre_rows, has_few_rows, reduce_rows
@@ -82,16 +82,20 @@ class Complete:
         Basis of the scatter matrices; None means the features themselves.
     plateau : Plateau or None
         What decided on the units, if that was left to the data.
+    strongest : tuple of Strongest
+        Of the first groups, if products looked for them (F49).
     """
 
     groups: Groups[Moments]
     units: Groups[Units]
     choice: SolverChoice
-    basis: Basis | None = None
+    basis: Basis | Subspace | None = None
     plateau: Plateau | None = None
+    strongest: tuple[Any, ...] = ()
 
     def feature_matrix(self, contrast: Contrast) -> Array:
         """C of a contrast of these groups in the coordinates of the features, shape (D, D)."""
+        assert not isinstance(self.basis, Subspace)
         return host(contrast.dense() if self.basis is None else self.basis.matrix([c for c, _ in contrast.terms]))
 
     def lift(self, contrast: Contrast, U: Array, values: Array) -> Array:

@@ -10,9 +10,11 @@ from ._contrast_axes import (
     has_plateau,
     latent_rank,
     latent_rotation,
+    noise_edges,
     noise_outside,
     noise_rank,
 )
+from ._directions import BLOCK, Directions, random_block
 from ._expectations import expected_covariance, expected_total_variance, gls_mean
 from ._factors import Factors, Labels, fit_factors
 from ._gradient import GradientSolution, maximise

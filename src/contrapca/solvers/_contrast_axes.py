@@ -51,10 +51,25 @@ def noise_rank(
         bound.
     """
     values = np.asarray(values, dtype=np.float64)
+    edges = noise_edges(values, n_rows, n_features, trace, more=more)
+    above = values[: edges.size] > edges
+    return edges.size if above.all() else int(above.argmin())
+
+
+def noise_edges(
+    values: Array, n_rows: float, n_features: int, trace: float | None = None, *, more: float = 0.0
+) -> Array:
+    """What each eigenvalue must exceed if those before it stand out; arguments as for `noise_rank`.
+
+    Returns
+    -------
+    ndarray of shape (q,)
+        As many as may be counted, at most p.
+    """
     degrees = n_rows - 1
-    count = min(len(values), int(min(degrees, n_features)) - 1)
-    if count <= 0:
-        return 0
+    count = max(min(len(values), int(min(degrees, n_features)) - 1), 0)
+    if count == 0:
+        return np.empty(0)
     unseen = 0.0 if trace is None else max(float(trace) - float(values.sum()), 0.0)
     # Summed from the smallest, so faint noise is not lost in the rounding error of a large total.
     tails = np.append(np.cumsum(values[::-1])[::-1], 0.0)[1 : count + 1] + unseen
@@ -64,8 +79,7 @@ def noise_rank(
     spread = (rows + columns) * (1 / rows + 1 / columns) ** (1 / 3)
     # In a table of low rank, eigenvalues and the noise they are compared with are both zero up to rounding.
     zero = values[0] * max(n_rows, n_features) * EPS
-    above = values[:count] > np.maximum(variance * ((rows + columns) ** 2 + EDGE * spread) + more, zero)
-    return count if above.all() else int(above.argmin())
+    return np.maximum(variance * ((rows + columns) ** 2 + EDGE * spread) + more, zero)
 
 
 def has_plateau(q: int, n_features: int, n: int, m: int) -> bool:
