@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
 from .._util.arrays import Array
-from ..fitting import Fit, Training, check_clvm, fit_clvm, in_original_units, shared_means, shared_rank
+from ..fitting import Fit, Halves, Training, check_clvm, fit_clvm, in_original_units, shared_means, shared_rank
 from ..groups import Groups, Tables
-from ..moments import Complete, Fold, Incomplete, collect
+from ..moments import Complete, Incomplete, collect
 from ._likelihood import Likelihood
 
 
@@ -80,7 +80,7 @@ class CLVM(Likelihood):
         """None, as of a contrast whose gamma is yet to be chosen: a background is needed."""
         return None
 
-    def _gamma_in_folds(self, folds: Sequence[Fold], data: Complete) -> float:
+    def _gamma_in_halves(self, halves: Halves, data: Complete) -> float:
         return 0.0
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
@@ -92,7 +92,7 @@ class CLVM(Likelihood):
         assert isinstance(data, Complete)
         return fit_clvm(data, self.n_shared, self.n_foreground, tol=self.tol, max_iter=self.max_iter)
 
-    def _tune(self, folds: Sequence[Fold], data: Complete) -> None:
+    def _tune(self, halves: Halves, data: Complete) -> None:
         self.set_params(n_shared=shared_rank(data, self.n_foreground))
 
     def _directions(self, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
 from .._checks import check_count, check_n_components, generator
@@ -17,15 +18,28 @@ from .._util.table import Table
 from ..blocks import fewer_folds, table_units
 from ..covariates import Design, design_of, regression, without_covariates
 from ..estimators import answers
-from ..fitting import Training
+from ..fitting import (
+    FOUND_AGAIN,
+    Halves,
+    Training,
+    UnitSquares,
+    half_latents,
+    halves_of,
+    largest_shares,
+    matched,
+    mean_ratio,
+    ratio_intervals,
+)
 from ..groups import Groups, Tables, split_groups
-from ..moments import Fold, assign_folds, make_folds, ready
+from ..moments import Fold, Parts, assign_folds, make_folds, make_parts, mixture, ready
+
+Flags = npt.NDArray[np.bool_]
 
 
 @suggesting
 @dataclass(frozen=True)
 class HeldOutContrast:
-    """The outcome of `held_out_contrast`.
+    """The outcome of `held_out_contrast`, for each component that is shown.
 
     Attributes
     ----------
@@ -34,19 +48,29 @@ class HeldOutContrast:
         contrast. Infinite where a group does not vary along an axis at all.
     standard_errors : ndarray of shape (k,)
         Of the log ratios; nan where these are infinite.
+    intervals : ndarray of shape (k, 2)
+        95 % intervals of the ratios, which hold for few rows, heavy tails and few blocks, too.
+    agreement : ndarray of shape (k,)
+        Whether a component is found again: the correlation of the ranks of all cases' latents along it from fits to two
+        halves of the rows, mean over splits. Below 0.3 it is not.
+    largest_share : ndarray of shape (k,)
+        The largest part of the cases' variance along each axis that is from one block; without blocks, from one row.
     mean, mean_error : float
         Mean of the log ratios over the axes and its standard error: by it methods, gammas, ranks and scalings compare.
-    n_folds : int
-        Fewer than were asked for where there are fewer blocks.
+    n_splits : int
+        Splits into halves.
     gamma : float or None
         That of the fit to all rows, where the estimator has one; 1 / (1 + ridge) for RatioPCA.
     """
 
     log_ratios: Array
     standard_errors: Array
+    intervals: Array
+    agreement: Array
+    largest_share: Array
     mean: float
     mean_error: float
-    n_folds: int
+    n_splits: int
     gamma: float | None = None
 
     @property
@@ -55,19 +79,19 @@ class HeldOutContrast:
         return np.exp(self.log_ratios)
 
     @property
-    def intervals(self) -> Array:
-        """Two standard errors around the ratios, shape (k, 2)."""
-        around = np.array([-2.0, 2.0])
-        return np.exp(self.log_ratios[:, None] + around * self.standard_errors[:, None])
+    def found_again(self) -> Flags:
+        """Which components are found again in other halves of the rows, shape (k,)."""
+        return self.agreement >= FOUND_AGAIN
 
     def table(self) -> Table:
-        """One row for each axis."""
+        """One row for each component."""
         low, high = self.intervals.T
         columns = {"component": np.arange(1, self.log_ratios.size + 1), "ratio": self.ratios, "from": low, "to": high}
+        columns |= {"agreement": self.agreement, "largest_share": self.largest_share}
         return Table(columns | {"log_ratio": self.log_ratios, "standard_error": self.standard_errors})
 
     def _head(self) -> str:
-        return f"held-out ratio of variances, foreground to background, {self.n_folds} folds"
+        return f"ratio of variances on unseen rows, foreground to background, {self.n_splits} splits into halves"
 
     def _repr_html_(self) -> str:
         return shown_as_html(self._head(), self.table())
@@ -90,17 +114,18 @@ def held_out_contrast(
     background_blocks: Any = None,
     pairs: Any = None,
     background_pairs: Any = None,
-    n_folds: int = 5,
+    n_splits: int = 5,
     random_state: Any = 0,
 ) -> HeldOutContrast:
     """How much more the foreground varies than the background along an estimator's axes, on rows it has not seen.
 
-    Ratios of variances on the rows of the fit are far too large: axes are chosen for them. Here the rows are put into
-    folds, each is held out in turn, axes are found from the others, and what the fold shows along them is added up. The
-    rows are read once: moments of the folds are enough for the rest. What is chosen from all rows stays: the latent
-    dimensions of ContraPCA, the gamma of CPCA and the ridge of RatioPCA where they are not given, and the bandwidth and
-    landmarks of KernelCPCA, whose variances are those in its feature space. With
-    scale="group" the rows of each group are measured in its own units, the standard deviations of its training rows.
+    Ratios of variances on the rows of the fit are far too large: axes are chosen for them. Here the rows are split into
+    halves, several times; axes are found in each half, matched with those of all rows, and judged by the rows of the
+    other half. It also says whether both halves find the same component, and whether it is that of a single block.
+    Half of the rows find less than all, so the ratios are rather too small. What is chosen from all rows stays: units
+    and latent dimensions of ContraPCA, the gamma of CPCA and the ridge of RatioPCA where they are not given, and the
+    bandwidth and landmarks of KernelCPCA, whose variances are those in its feature space. With scale="group" the rows
+    of each group are measured in its own units, the standard deviations of its training rows.
 
     Parameters
     ----------
@@ -113,17 +138,17 @@ def held_out_contrast(
     sample_weight, background_weight
         As for the `fit` of PCPCA.
     covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
-        As for the `fit` of PCPCA. Their effect is estimated from the rows that are not held out, for each fold.
+        As for the `fit` of PCPCA. Their effect is estimated from the half that axes are fitted to.
     blocks, background_blocks : array-like of shape (n,) and (m,), optional
-        The donor, animal or plate of each row. Rows of a block are held out together; the ratios are far too large
+        The donor, animal or plate of each row. Rows of a block are in one half; the ratios are far too large
         otherwise. A label that stands in both is one block with rows in both groups. `background_blocks` is a dict if
         there are several backgrounds.
     pairs, background_pairs : array-like of shape (n,) and (m,), optional
         The same for pairs, such as a donor before and after treatment: every label must be in both groups.
-    n_folds : int, default 5
-        Fewer, with a warning, where a group has fewer blocks.
+    n_splits : int, default 5
+        How often the rows are split into halves.
     random_state : None, int, Generator or RandomState, default 0
-        Which rows or blocks share a fold.
+        Which rows or blocks share a half.
 
     Returns
     -------
@@ -152,7 +177,7 @@ def held_out_contrast(
     together = (blocks, background_blocks, (pairs, background_pairs))
     unit_of = table_units(tables, *together, least=2, what="holding rows out")
     design = design_of(tables, X, background, covariates, background_covariates)
-    return held_out_of(model, tables, unit_of, design, n_folds, random_state)
+    return held_out_of(model, tables, unit_of, design, n_splits, random_state)
 
 
 def held_out_of(
@@ -160,19 +185,51 @@ def held_out_of(
     tables: Tables,
     unit_of: Groups[Any],
     design: Design | None = None,
-    n_folds: int = 5,
+    n_splits: int = 5,
     random_state: Any = 0,
 ) -> HeldOutContrast:
     """`held_out_contrast` of a prepared estimator and complete tables, given the independent unit of each row."""
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
+    tables, rng = model._prepared(tables), generator(random_state)
     rotates = model._rotates and not model.scale
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
-    folds = folds_of(tables, unit_of, n_folds, random_state, unscaled, design)
-    data = model._trained(merged(folds, tables, design))
-    gamma = model._gamma_in_folds(folds, data)
-    found = model._held_out(folds, data, gamma)
-    means = float(found.means), float(found.mean_errors)
-    return HeldOutContrast(found.log_ratios, found.errors, *means, len(folds), gamma)
+    halves = study_halves(tables, unit_of, n_splits, rng, unscaled, design)
+    training, left = halves.whole
+    data, mix = model._trained(training), mixture(left)
+    gamma = model._gamma_in_halves(halves, data)
+    latents = half_latents(halves, model._directions(data, gamma))
+    found, agreement = matched(latents)
+    units = UnitSquares.of(found, unit_of, tables.weights)
+    ratios, errors, logs = ratio_intervals(units, mix, rng)
+    whole = latents[-1].every.foreground
+    shares = largest_shares(whole, unit_of.foreground, tables.weights.foreground)
+    with np.errstate(over="ignore"):
+        intervals = np.exp(logs)
+    means = mean_ratio(units, mix)
+    return HeldOutContrast(ratios, errors, intervals, agreement, shares, *means, len(halves.splits), gamma)
+
+
+def study_halves(
+    tables: Tables,
+    unit_of: Groups[Any],
+    n_splits: int,
+    rng: np.random.Generator,
+    unscaled: int | None = None,
+    design: Design | None = None,
+) -> Halves:
+    """Random halves of some tables, given the independent unit of each row; `unscaled` as for `make_parts`."""
+    check_count(n_splits, "n_splits")
+    if design is None:
+        return halves_of(tables, unit_of, n_splits, rng, unscaled=unscaled)
+
+    def parts(part_of: Groups[Any]) -> Callable[[Any], Parts]:
+        def of_half(inside: Any) -> Parts:
+            known = regression(tables, design, part_of.map(lambda own: inside[own]))
+            return make_parts(without_covariates(tables, design, known)[0], part_of, unscaled=unscaled)
+
+        return of_half
+
+    return halves_of(tables, unit_of, n_splits, rng, parts)
 
 
 def prepared(estimator: Any) -> Any:
