@@ -14,7 +14,19 @@ from .._util.arrays import TINY, Array
 from ..exceptions import RankError
 from ..groups import Groups, Tables
 from ..methods import Method
-from ..moments import Complete, Indices, Moments, Parts, along, assign_folds, make_parts, row_units, spread_out
+from ..moments import (
+    Complete,
+    Indices,
+    Moments,
+    Parts,
+    along,
+    assign_folds,
+    make_parts,
+    mixture,
+    pooled_deviation,
+    row_units,
+    spread_out,
+)
 from ._axes import unwarned
 from ._fit import Latents
 from ._held_out import Training, _of_all_groups, many_problems, path_directions
@@ -100,10 +112,19 @@ class HalfLatents:
         groups' variances added.
     unseen : Groups of ndarray of bool of shape (n,)
         The rows of the other half.
+    floor : ndarray of shape (...)
+        What a direction of the same length has of variance in the mean over all: that of the half's backgrounds, if
+        features are measured in their standard deviations within groups.
     """
 
     every: Groups[Array]
     unseen: Groups[Flags]
+    floor: Array
+
+    def reshaped(self, *shape: int) -> HalfLatents:
+        """The same in other shapes (n, ...)."""
+        every = self.every.map(lambda Z: Z.reshape(len(Z), *shape))
+        return HalfLatents(every, self.unseen, self.floor.reshape(shape))
 
 
 def half_latents(
@@ -133,13 +154,14 @@ def half_latents(
 
 @dataclass(frozen=True)
 class _HalfAxes:
-    """Axes (D, columns) of each group, in units of what varies along them in the half, and the half's means along them."""
+    """Axes (D, columns) of each group, in units of what varies along them in the half, and its means along them."""
 
     parts: Parts
     inside: Flags
     V: Groups[Array]
     means: Groups[Array]
     shape: tuple[int, ...]
+    floor: Array
 
     def latents(self, products: Groups[Array], most: int | None) -> HalfLatents:
         """From the products of all rows, or some, about the means of all."""
@@ -147,7 +169,8 @@ class _HalfAxes:
         if len(self.shape) == 3:
             every = every.map(lambda Z: Z.reshape(len(Z), self.shape[0], self.shape[2]))
         part_of = self.parts.part_of.map(lambda own: own[spread_out(own.size, most)])
-        return HalfLatents(every, part_of.map(lambda own: ~self.inside[own]))
+        floor = self.floor.reshape(every.foreground.shape[1:])
+        return HalfLatents(every, part_of.map(lambda own: ~self.inside[own]), floor)
 
 
 def _axes_of(parts: Parts, inside: Flags, directions: Callable[[Training], Groups[Array]]) -> _HalfAxes:
@@ -158,7 +181,10 @@ def _axes_of(parts: Parts, inside: Flags, directions: Callable[[Training], Group
     unit = np.sqrt(np.sum([along(one, own) / one.weight for one, own in zip(left, V, strict=True)], axis=0))
     V = V.map(lambda own: own / np.where(unit > 0, unit, 1.0))
     means = left.map(lambda one, mean, own: (one.mean - mean) @ own, parts.means, V)
-    return _HalfAxes(parts, inside, V, means, axes.foreground.shape)
+    deviation = pooled_deviation(left)
+    mean_variance = float(mixture(left) @ [np.mean(one.variance / deviation**2) for one in left.backgrounds])
+    floor = mean_variance * np.sum((V.foreground * deviation[:, None]) ** 2, axis=0)
+    return _HalfAxes(parts, inside, V, means, axes.foreground.shape, floor)
 
 
 # ---------------------------------------------------------------------- the same axis in all halves
@@ -185,7 +211,8 @@ def matched(latents: Sequence[HalfLatents]) -> tuple[list[HalfLatents], Array]:
         r = rank_correlations(whole.every.foreground, half.every.foreground)
         order = scipy.optimize.linear_sum_assignment(-np.abs(r))[1]
         signs = np.where(r[np.arange(len(r)), order] < 0, -1.0, 1.0)
-        found.append(HalfLatents(half.every.map(lambda Z, o=order, s=signs: Z[:, o] * s), half.unseen))  # type: ignore[misc]
+        every = half.every.map(lambda Z, order=order, signs=signs: Z[:, order] * signs)  # type: ignore[misc]
+        found.append(HalfLatents(every, half.unseen, half.floor[order]))
     both = [
         np.diagonal(rank_correlations(a.every.foreground, b.every.foreground))
         for a, b in zip(found[::2], found[1::2], strict=True)
@@ -328,33 +355,55 @@ def largest_shares(Z: Array, units: Indices, weights: Array | None) -> Array:
 # ---------------------------------------------------------------------- reproducible contrast
 
 
-def reproducible_contrast(latents: Sequence[HalfLatents]) -> Array:
-    """How reproducible the contrast of each of G settings is, in each split, shape (n_splits, G) (F43).
+@dataclass(frozen=True)
+class Reproducible:
+    """How reproducible the contrast of each of G settings is (F43).
 
-    Mean over the axes of agreement times contrast: agreement is the magnitude of the rank correlation of the cases'
-    latents (n, G, k) along the axes of both halves, matched; contrast is (r - 1) / (r + 1), r the squared ratio of the
-    mean distances from the median of unseen cases and of unseen controls.
+    Attributes
+    ----------
+    agreement : ndarray of shape (n_splits, G, k)
+        Magnitude of the rank correlation of the cases' latents along the axes of both halves, matched.
+    contrast : ndarray of shape (n_splits, G, k)
+        That of `robust_contrast`, mean of both halves.
     """
-    halves = latents[: len(latents) // 2 * 2]
-    scores = []
-    for a, b in zip(halves[::2], halves[1::2], strict=True):
-        scores.append([])
-        for g in range(a.every.foreground.shape[1]):
+
+    agreement: Array
+    contrast: Array
+
+    @property
+    def scores(self) -> Array:
+        """Mean over the axes of agreement times contrast, shape (n_splits, G)."""
+        return np.asarray((self.agreement * self.contrast).mean(axis=-1))
+
+
+def reproducible_contrast(latents: Sequence[HalfLatents]) -> Reproducible:
+    """From latents (n, G, k), or (n, k) of one setting, along the axes of both halves of each split in turn."""
+    shape = latents[0].floor.shape
+    settings, k = (1, *shape) if len(shape) == 1 else shape
+    halves = [half.reshaped(settings, k) for half in latents[: len(latents) // 2 * 2]]
+    agreement, contrast = np.empty((2, len(halves) // 2, settings, k))
+    for split, (a, b) in enumerate(zip(halves[::2], halves[1::2], strict=True)):
+        of_a, of_b = robust_contrast(a), robust_contrast(b)
+        for g in range(settings):
             r = np.abs(rank_correlations(a.every.foreground[:, g], b.every.foreground[:, g]))
-            rows, columns = scipy.optimize.linear_sum_assignment(-np.nan_to_num(r))
-            both = (robust_contrast(a, g)[rows] + robust_contrast(b, g)[columns]) / 2
-            scores[-1].append(float(np.mean(r[rows, columns] * both)))
-    return np.array(scores)
+            columns = scipy.optimize.linear_sum_assignment(-np.nan_to_num(r))[1]
+            agreement[split, g] = r[np.arange(k), columns]
+            contrast[split, g] = (of_a[g] + of_b[g][columns]) / 2
+    return Reproducible(agreement, contrast)
 
 
-def robust_contrast(half: HalfLatents, g: int) -> Array:
-    """(r - 1) / (r + 1) of each axis (k,) of setting g on unseen rows; 0 is no contrast, 1 the strongest."""
+def robust_contrast(half: HalfLatents) -> Array:
+    """(x - y) / (x + y + t) of each axis (G, k) on unseen rows, from -1 to 1.
+
+    x and y are squares of the mean distances of unseen cases and controls from their medians, and t is what noise of
+    the same length has (`floor`), so that directions in which nothing varies count for nothing.
+    """
     x, *others = (
-        np.mean(np.abs(Z[unseen, g] - np.median(Z[unseen, g], axis=0)), axis=0) ** 2
+        np.mean(np.abs(Z[unseen] - np.median(Z[unseen], axis=0)), axis=0) ** 2
         for Z, unseen in zip(half.every, half.unseen, strict=True)
     )
     y = np.mean(others, axis=0)
-    return np.asarray((x - y) / np.maximum(x + y, TINY))
+    return np.asarray((x - y) / np.maximum(x + y + half.floor * 2 / np.pi, TINY))
 
 
 def best_setting(scores: Array) -> int:
@@ -388,7 +437,7 @@ def contrast_gamma(
         raise RankError(latents.rank)
     gammas = method.grid(limit, POINTS)
     found = half_latents(halves, lambda half: path_directions(collected(half), method, latents, gammas), RANKED)
-    return float(gammas[best_setting(reproducible_contrast(found))]), limit
+    return float(gammas[best_setting(reproducible_contrast(found).scores)]), limit
 
 
 def gamma_by_halves(

@@ -7,17 +7,24 @@ from operator import add
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from .._checks import check_option
 from .._util.arrays import Array, Rows
+from ..exceptions import GroupError, InfeasibleGammaError, RankError
 from ..fitting import latent_means
+from ..moments import spread_out
+from ..rows import Blocked
 from ..selection import HeldOutContrast, held_out_contrast
+from ..tables import with_names
 from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts
 from ._donors import warn_of_donors
 from ._obs import background_argument
 from ._results import Keys, check_writable, fit_results, write
 
 DTYPES = ("float32", "float64")
+MOST_CELLS, MIN_CELLS = 5000, 10  # of each group that judge the components
+SPLITS, FEW_GENES = 5, 500  # splits of the cells into halves, if there are so few genes
 
 
 def run_fit(
@@ -57,21 +64,48 @@ def run_fit(
 
 
 def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:
-    """The fitted model, the latents of all cells, and ratios on unseen donors if there are blocks."""
-    searches = estimator._holds_out and estimator.gamma == "auto"  # on held-out cells, as ratios are computed
-    if cells.is_large and not searches and cells.blocks is None:
-        return *_fitted_in_blocks(cells, estimator), None
+    """The fitted model, the latents of all cells, and what unseen cells say of each component."""
+    searches = estimator._holds_out and estimator.gamma == "auto"  # by halves of the cells
+    if cells.is_large and not searches:
+        model, latents = _fitted_in_blocks(cells, estimator)
+        return model, latents, on_unseen_cells(cells, cells.lazy(), model)
     table = cells.read()
     if cells.of_genes and looks_like_counts(table):
         warn_of_counts()
-    rows, held_out = cells.split(table), None
-    if cells.blocks is not None:
+    rows = cells.split(table)
+    if searches and cells.blocks is not None:  # by halves of the donors
         given = {"background": background_argument(rows)} | cells.given_blocks
-        held_out = held_out_contrast(estimator, rows.foreground, **given)
-        if searches:
-            estimator.set_params(gamma=held_out.gamma)
+        estimator.set_params(gamma=held_out_contrast(estimator, rows.foreground, **given).gamma)
     model = estimator.fit(rows.foreground, background=background_argument(rows))
-    return model, latents_of(model, table), held_out
+    return model, latents_of(model, table), on_unseen_cells(cells, table, model)
+
+
+def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | None:
+    """`held_out_contrast` of a fitted model with some of the cells, if both groups have enough and no value is missing.
+
+    With many genes a fit costs much more than all cells' latents: then the cells are split only once.
+    """
+    chosen = cells.groups.map(lambda own: spread_out(own.size, MOST_CELLS))
+    if min(own.size for own in chosen) < MIN_CELLS:
+        return None
+    some = cells.groups.map(lambda own, k: own[k], chosen)
+    if isinstance(table, Blocked):
+        inside = np.isin(np.arange(table.shape[0]), np.concatenate(list(some)))
+        table, some = table[inside][:], some.map(lambda own: np.cumsum(inside)[own] - 1)
+    groups = some.map(lambda own: with_names(table[own], cells.names))
+    if not all(np.isfinite(own.sum()) for own in groups):
+        return None
+    given: dict[str, Any] = {"n_splits": SPLITS if len(cells.names) <= FEW_GENES else 1}
+    if cells.blocks is not None:
+        blocks = cells.blocks.map(lambda own, k: own[k], chosen)
+        given |= {"blocks": blocks.foreground, "background_blocks": background_argument(blocks)}
+    fixed = clone(model)
+    if model._holds_out:
+        fixed.set_params(gamma=model.gamma_)
+    try:
+        return held_out_contrast(fixed, groups.foreground, background=background_argument(groups), **given)
+    except (GroupError, InfeasibleGammaError, RankError):  # too few donors, or too large a gamma for half of the cells
+        return None
 
 
 def _fitted_in_blocks(cells: Cells, estimator: Any) -> tuple[Any, Array]:

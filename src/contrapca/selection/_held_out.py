@@ -191,7 +191,8 @@ def held_out_of(
     """`held_out_contrast` of a prepared estimator and complete tables, given the independent unit of each row."""
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
     tables, rng = model._prepared(tables), generator(random_state)
-    rotates = model._rotates and not model.scale
+    chooses = model._holds_out and model._strength() is None  # by what features are like
+    rotates = model._rotates and not model.scale and not chooses
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
     halves = study_halves(tables, unit_of, n_splits, rng, unscaled, design)
     training, left = halves.whole
