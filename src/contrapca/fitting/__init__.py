@@ -66,6 +66,7 @@ from ._rows import (
 from ._tables import facts, feature_table, summary
 from ._unseen import (
     FOUND_AGAIN,
+    OTHER_AXES,
     RANKED,
     HalfLatents,
     Halves,

@@ -17,11 +17,13 @@ if TYPE_CHECKING:
 @suggesting
 def comparison_data(comparison: Comparison) -> dict[str, Any]:
     """Names and scores of the methods, best first, without those that failed."""
-    entries = [entry for entry in comparison.entries if not entry.failure]
+    entries = [entry for entry in comparison.entries if entry.scores is not None]
     return {
         "names": [entry.name for entry in entries],
         "scores": np.array([entry.score for entry in entries]),
-        "ranges": np.array([[entry.scores.min(), entry.scores.max()] for entry in entries]),
+        "ranges": np.array(
+            [[np.min(entry.scores), np.max(entry.scores)] for entry in entries if entry.scores is not None]
+        ),
         "recommended": [entry is comparison.recommended for entry in entries],
     }
 

@@ -56,8 +56,8 @@ def summary_of(
     components = _components(subject, held_out)
     verdict = _judge(subject, test, blocks, progress)
     if verdict is not None:
-        names = [[item["feature"] for item in entry["features"][:TOP_NAMES]] for entry in components]
-        verdict = verdict.about(held_out, names)
+        strongest = [[item["feature"] for item in entry["features"][:TOP_NAMES]] for entry in components]
+        verdict = verdict.about(held_out, strongest)
     summary = {
         "title": TITLE if title is None else str(title),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),

@@ -89,7 +89,7 @@ def on_components(held_out: HeldOutContrast, features: Sequence[Sequence[str]]) 
         (more & ~again, "{figures} as much in unseen cases but is not found again"),
         (~more & again, "is found again and {figures} as much in unseen cases, so perhaps no more"),
     ):
-        for k in np.flatnonzero(kind):
+        for k in np.flatnonzero(kind).tolist():
             low, high = held_out.intervals[k]
             figures = f"varies {_times(held_out.ratios[k])} times ({_times(low)} to {_times(high)})"
             what = f"component {k + 1} ({', '.join(features[k])})"
