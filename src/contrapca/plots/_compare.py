@@ -18,12 +18,11 @@ if TYPE_CHECKING:
 def comparison_data(comparison: Comparison) -> dict[str, Any]:
     """Names and scores of the methods, best first, without those that failed."""
     entries = [entry for entry in comparison.entries if entry.scores is not None]
+    scores = [entry.scores for entry in entries if entry.scores is not None]
     return {
         "names": [entry.name for entry in entries],
         "scores": np.array([entry.score for entry in entries]),
-        "ranges": np.array(
-            [[np.min(entry.scores), np.max(entry.scores)] for entry in entries if entry.scores is not None]
-        ),
+        "ranges": np.array([[np.min(own), np.max(own)] for own in scores]),
         "recommended": [entry is comparison.recommended for entry in entries],
     }
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -15,13 +15,12 @@ from .._util.arrays import Array
 from .._util.display import shown_as_html
 from .._util.suggest import suggesting
 from .._util.table import Table
-from ..blocks import fewer_folds, table_units
+from ..blocks import table_units
 from ..covariates import Design, design_of, regression, without_covariates
 from ..estimators import answers
 from ..fitting import (
     FOUND_AGAIN,
     Halves,
-    Training,
     UnitSquares,
     half_latents,
     halves_of,
@@ -31,7 +30,7 @@ from ..fitting import (
     ratio_intervals,
 )
 from ..groups import Groups, Tables, split_groups
-from ..moments import Fold, Parts, assign_folds, make_folds, make_parts, mixture, ready
+from ..moments import Parts, make_parts, mixture
 
 Flags = npt.NDArray[np.bool_]
 
@@ -190,20 +189,21 @@ def held_out_of(
 ) -> HeldOutContrast:
     """`held_out_contrast` of a prepared estimator and complete tables, given the independent unit of each row."""
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
-    tables, rng = model._prepared(tables), generator(random_state)
+    rng = generator(random_state)
+    weighted = model._prepared(tables if design is None else without_covariates(tables, design)[0])
     chooses = model._holds_out and model._strength() is None  # by what features are like
     rotates = model._rotates and not model.scale and not chooses
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
-    halves = study_halves(tables, unit_of, n_splits, rng, unscaled, design)
+    halves = study_halves(tables if design else weighted, unit_of, n_splits, rng, unscaled, design, weighted)
     training, left = halves.whole
     data, mix = model._trained(training), mixture(left)
     gamma = model._gamma_in_halves(halves, data)
     latents = half_latents(halves, model._directions(data, gamma))
     found, agreement = matched(latents)
-    units = UnitSquares.of(found, unit_of, tables.weights)
+    units = UnitSquares.of(found, unit_of, weighted.weights)
     ratios, errors, logs = ratio_intervals(units, mix, rng)
     whole = latents[-1].every.foreground
-    shares = largest_shares(whole, unit_of.foreground, tables.weights.foreground)
+    shares = largest_shares(whole, unit_of.foreground, weighted.weights.foreground)
     with np.errstate(over="ignore"):
         intervals = np.exp(logs)
     means = mean_ratio(units, mix)
@@ -217,8 +217,12 @@ def study_halves(
     rng: np.random.Generator,
     unscaled: int | None = None,
     design: Design | None = None,
+    weighted: Tables | None = None,
 ) -> Halves:
-    """Random halves of some tables, given the independent unit of each row; `unscaled` as for `make_parts`."""
+    """Random halves of some tables, given the independent unit of each row; `unscaled` as for `make_parts`.
+
+    With covariates the rows of each half are others; they then have the weights of `weighted` tables.
+    """
     check_count(n_splits, "n_splits")
     if design is None:
         return halves_of(tables, unit_of, n_splits, rng, unscaled=unscaled)
@@ -226,7 +230,10 @@ def study_halves(
     def parts(part_of: Groups[Any]) -> Callable[[Any], Parts]:
         def of_half(inside: Any) -> Parts:
             known = regression(tables, design, part_of.map(lambda own: inside[own]))
-            return make_parts(without_covariates(tables, design, known)[0], part_of, unscaled=unscaled)
+            rows, _ = without_covariates(tables, design, known)
+            if weighted is not None:
+                rows = replace(rows, weights=weighted.weights, shortened=weighted.shortened)
+            return make_parts(rows, part_of, unscaled=unscaled)
 
         return of_half
 
@@ -245,42 +252,3 @@ def complete_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
     if tables.incomplete:
         raise ValueError(f"{name} needs complete rows: fill missing values first, for example with impute().")
     return tables
-
-
-def folds_of(
-    tables: Tables,
-    unit_of: Groups[Any],
-    n_folds: int,
-    random_state: Any = 0,
-    unscaled: int | None = None,
-    design: Design | None = None,
-) -> list[Fold]:
-    """The folds of some tables, given the independent unit of each row; `unscaled` as for `make_folds`."""
-    check_count(n_folds, "n_folds", least=2)
-    fold_of = assign_folds(unit_of, fewer_folds(unit_of, n_folds), generator(random_state))
-    if design is None:
-        return make_folds(tables, fold_of, unscaled=unscaled)
-    count = 1 + max(int(own.max()) for own in fold_of)
-    return [_adjusted_fold(tables, fold_of.map(lambda own, k=k: own == k), design, unscaled) for k in range(count)]  # type: ignore[misc]
-
-
-def _adjusted_fold(tables: Tables, held: Groups[Any], design: Design, unscaled: int | None) -> Fold:
-    """A fold without the effect of covariates, as the rows that are left show it."""
-    known = regression(tables, design, held.map(np.logical_not))
-    adjusted, _ = without_covariates(tables, design, known)
-    return make_folds(adjusted, held.map(lambda own: own.astype(np.intp)), unscaled=unscaled)[1]
-
-
-def merged(folds: Sequence[Fold], tables: Tables, design: Design | None = None) -> Training:
-    """All rows again: as moments where the folds have them, so that rows are not read twice."""
-    if design is not None:
-        return without_covariates(tables, design)[0]
-    fold = folds[0]
-    if isinstance(fold.training, Tables) and fold.training.rows is not fold.left:
-        return tables
-    moments = fold.left.map(lambda left, held: left + held, fold.held)
-    return (
-        Tables.of_moments(moments, tables.names, tables.text_names)
-        if isinstance(fold.training, Tables)
-        else ready(moments, tables.n_features)
-    )
