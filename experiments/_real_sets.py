@@ -15,9 +15,9 @@ from contrapca.datasets import load_corrupted_mnist, load_mouse_protein, load_zh
 
 # Where the tables of the folder real_sets come from, for those who do not have it.
 ORIGINS = {
-    "bbbc021.csv": "csvs/BBBC021_feature_selected_mad_robustize.csv of github.com/broadinstitute/BBBC021_Morpheus_Exercise",
-    "diet.npz": "the diets of David et al. (2014) in github.com/knights-lab/MLRepo",
-    "glioblastoma.npz": "data/glioblastoma_example_data.rda of github.com/const-ae/lemur",
+    "bbbc021.csv": "BBBC021_feature_selected_mad_robustize.csv of broadinstitute/BBBC021_Morpheus_Exercise (GitHub)",
+    "diet.npz": "the diets of David et al. (2014) in knights-lab/MLRepo (GitHub)",
+    "glioblastoma.npz": "data/glioblastoma_example_data.rda of const-ae/lemur (GitHub)",
 }
 FIVE_MECHANISMS = (
     "Microtubule destabilizers",

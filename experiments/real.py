@@ -1,7 +1,7 @@
 """How well the defaults separate labels that they are not shown, on real tables, beside other methods.
 
-Two components are fitted to subsamples of the rows. Scores are the silhouette of the labels on unit-variance latents, and
-the adjusted Rand index of k-means with the true number of groups.
+Two components are fitted to subsamples of the rows. Scores are the silhouette of the labels on unit-variance latents,
+and the adjusted Rand index of k-means with the true number of groups.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ METHODS: dict[str, Callable[[], Any]] = {
     "CPCA, gamma 4": lambda: CPCA(2, gamma=4.0),
     "RatioPCA, auto": lambda: RatioPCA(2),
     "RatioPCA, ridge 1": lambda: RatioPCA(2, ridge=1.0),
-    "CLVM": lambda: CLVM(n_components=2),
+    "CLVM, 10 shared": lambda: CLVM(10, 2),
 }
 
 
@@ -79,3 +79,37 @@ def separation(latents: Any, labels: Any) -> tuple[float, float]:
     Z = _common.unit_variance(np.asarray(latents, dtype=float))
     clusters = KMeans(len(np.unique(labels)), n_init=10, random_state=0).fit_predict(Z)
     return _common.silhouette(Z, labels, rows=SILHOUETTE_ROWS), float(adjusted_rand_score(labels, clusters))
+
+
+def figure(results: Json) -> Any:
+    """Adjusted Rand index of every method on every set, one dot each, and a bar for the mean."""
+    methods = list(next(iter(results.values())))
+    made, axes = _common.new_figure(1, 2, width=4.2, height=3.8)
+    for ax, number, name in zip(axes[0], (0, 1), ("silhouette", "adjusted Rand index"), strict=True):
+        for j, method in enumerate(methods):
+            scores = [found[method][number] for found in results.values() if found[method] is not None]
+            ax.plot(
+                scores,
+                [-j] * len(scores),
+                "o",
+                markersize=4,
+                alpha=0.6,
+                color=_common.COLOURS[j % len(_common.COLOURS)],
+            )
+            ax.plot([np.mean(scores)], [-j], "|", markersize=18, markeredgewidth=2, color="black")
+        ax.set_yticks([-j for j in range(len(methods))], methods if number == 0 else [])
+        ax.set(xlabel=name)
+        _common.tidy(ax)
+    return made
+
+
+def rows(results: Json) -> list[Row]:
+    """Every set with every method; the paper has nothing like it."""
+    found = []
+    for name, scores in results.items():
+        given = {method: score for method, score in scores.items() if score is not None}
+        ours = "; ".join(f"{method} {score[0]:.2f} / {score[1]:.2f}" for method, score in given.items())
+        missing = [method for method in scores if method not in given]
+        note = f"not fitted: {', '.join(missing)}" if missing else ""
+        found.append(Row(f"silhouette / adjusted Rand index, {name}", "n/a", ours, None, note))
+    return found

@@ -32,7 +32,7 @@ def test_demo(tmp_path, run):
     assert [row[1] for row in rows[1:]] == ["case"] * 400 + ["control"] * 400
     axes = ["component_1", "component_2"]
     latents = columns_of(folder / "latents.csv", axes)
-    np.testing.assert_allclose(latents[400:].mean(axis=0), 0, atol=1e-12)  # controls about their own mean
+    np.testing.assert_allclose(latents[400:].mean(axis=0), 0, atol=0.01)  # controls about their own mean
     # What it wrote serves the other commands, with the same result.
     tables = [folder / "cases.csv", "--background", folder / "controls.csv", "--labels", "subgroup"]
     assert run("fit", *tables, "-o", tmp_path / "fit").code == 0

@@ -62,7 +62,7 @@ CASES = {
     "PCPCA, incomplete, gls": (PCPCA(2, gamma=0.2, mean="gls", scale="pooled"), MOSTLY_COMPLETE),
     "ContraPCA": (ContraPCA(2), TALL),
     "ContraPCA, group, wide": (ContraPCA(2, scale="group"), WIDE),
-    "ContraPCA, incomplete": (ContraPCA(2, gamma=0.2, n_latent=4), INCOMPLETE),
+    "ContraPCA, incomplete": (ContraPCA(2, gamma=0.2, n_latent=4, shorten=False), INCOMPLETE),
     "CPCA": (CPCA(2, gamma=2.0), TALL),
     "CPCA, auto": (CPCA(2), TALL),
     "CPCA, auto, wide": (CPCA(2), WIDE),
@@ -233,7 +233,7 @@ def test_small_is_small():
 
 LEAVING = {
     "PCPCA": (PCPCA(2, gamma=0.3), LARGE),
-    "ContraPCA": (ContraPCA(2), LARGE),
+    "ContraPCA": (ContraPCA(2, shorten=False), LARGE),
     "CPCA": (CPCA(2, gamma=1.0), LARGE),
     "CPCA, auto": (CPCA(2), LARGE),
     "RatioPCA": (RatioPCA(3, end="both", orthogonal=True), LARGE),
@@ -254,6 +254,14 @@ def test_only_small_results_leave_the_device(name):
             model.score(X)
         assert all(map(is_there, results))
     assert_small(found.shapes)
+
+
+def test_of_rows_to_shorten_only_the_lengths_leave_the_device():
+    X, Y = map(there, LARGE)
+    with leaving() as found:
+        ContraPCA(2).fit(X, background=Y)
+    assert (900,) in found.shapes  # what leaves is seen
+    assert_small([shape for shape in found.shapes if shape not in ((900,), (800,))])
 
 
 def test_lanczos_with_products_there(monkeypatch):

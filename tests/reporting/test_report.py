@@ -513,7 +513,7 @@ class TestCautions:
         rng = np.random.default_rng(0)
         Y, X = (rng.standard_normal((300, 4)) * [1, 30, 1, 1] for _ in range(2))
         X += rng.standard_normal((300, 1)) * [2, 9, 0, 0]
-        model = ContraPCA(1).fit(X, background=Y)
+        model = ContraPCA(1, scale=None).fit(X, background=Y)
         assert model.components_[0, 0] ** 2 > 0.9
         found = summarize(model, X, background=Y, gammas=3, test=False)
         assert found["components"][0]["features"][0]["feature"] == "x1"

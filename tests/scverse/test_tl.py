@@ -20,7 +20,7 @@ def test_contrapca_is_the_estimator_on_split_tables(unnamed):
     assert np.allclose(found["background_variance"], model.background_variance_)
     assert found["gamma"] == pytest.approx(model.gamma_)
     assert found["gamma_max"] == pytest.approx(model.gamma_max_)
-    given = {"groupby": "arm", "background": "ctrl", "n_comps": 3, "gamma": "auto", "random_state": 0}
+    given = {"groupby": "arm", "background": "ctrl", "n_comps": 3, "gamma": "auto", "scale": "auto", "random_state": 0}
     assert found["params"] == given
     assert set(found) == {"params", "variance", "variance_ratio", "background_variance", "gamma", "gamma_max", "model"}
 

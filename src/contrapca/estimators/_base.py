@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -153,6 +153,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _prepared(self, tables: Tables) -> Tables:
         """The tables with weights that the method gives the rows."""
         return tables
+
+    def _settled(self, data: Complete | Incomplete) -> Self:
+        """A copy with what these data decide, so that fits to some of their rows do not decide otherwise."""
+        return clone(self)  # type: ignore[no-any-return]
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         """The data of the fit, read from the tables."""

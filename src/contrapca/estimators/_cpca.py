@@ -29,10 +29,6 @@ class Contrastive(Decomposition):
         """The estimator of the path through this fit, which settles once what all gammas share."""
         return clone(self)  # type: ignore[no-any-return]
 
-    def _settled(self, data: Complete | Incomplete) -> Self:
-        """A copy with what these data decide, so that fits to some of their rows do not decide otherwise."""
-        return clone(self)  # type: ignore[no-any-return]
-
     def _strength(self) -> float | None:
         return check_gamma(self.gamma)
 

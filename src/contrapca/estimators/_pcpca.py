@@ -10,6 +10,7 @@ from sklearn.base import clone
 from .._checks import SCALES
 from .._util.arrays import Array
 from .._util.devices import put
+from ..blocks import Indices
 from ..fitting import Fit, Halves, Latents, Training, fit_pcpca, in_best_units, log_ratio, resolved
 from ..gaussian import LatentGaussian
 from ..groups import Groups, Tables
@@ -268,8 +269,8 @@ class ContraPCA(PCPCA):
         that says what follows. None if units and axes were given.
     n_shortened_ : int
         Number of rows, of all groups, that were shortened.
-    shortened_, background_shortened_ : ndarray of int
-        Which rows of each table these are, counted from 0.
+    shortened_ : dict of ndarray of int
+        Which rows of each table these are, counted from 0: of the "foreground", and of each background by its name.
 
     Examples
     --------
@@ -349,14 +350,13 @@ class ContraPCA(PCPCA):
         """Whether the noise has a plateau, and what followed for units and axes."""
         return self._state.plateau
 
-    def _attributes(self, fit: Any) -> dict[str, Any]:
-        found = super()._attributes(fit)
-        if fit.shortened is not None:
-            found |= {"shortened_": fit.shortened.foreground, "background_shortened_": fit.shortened}
-        return found
-
     @property
     def n_shortened_(self) -> int:
         """Number of rows, of all groups, that were shortened."""
-        long = self._state.shortened
-        return 0 if long is None else sum(own.size for own in long)
+        return sum(own.size for own in self.shortened_.values())
+
+    @property
+    def shortened_(self) -> dict[str, Indices]:
+        """Which rows of each group's table were shortened, counted from 0, by the group's name."""
+        known: Groups[Indices] | None = self._state.shortened
+        return {} if known is None else dict(zip(known.names, known, strict=True))

@@ -161,10 +161,10 @@ def path_directions(data: Complete, method: Method, latents: Latents, gammas: Ar
             solution = method.complete(C, Spectrum(values, found.basis @ small, images=[]))
             if solution.feasible:
                 covariances = found.covariances.map(lambda c, small=small: small.T @ c @ small)  # type: ignore[misc]
-                axes = show_axes(
+                own = show_axes(
                     latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features
                 )
-                shown[g] = small @ axes.directions
+                shown[g] = small @ own.directions
     return in_original_units(np.einsum("Dk,gkd->gDd", basis, shown), data)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, is_sparse
-from .._util.devices import host, namespace, put
+from .._util.devices import chosen, host, namespace, on_device, put
 from ..groups import Tables, column_means
 from ..rows import Blocked, blocks
 from ._moments import Moments
@@ -22,10 +22,11 @@ Indices = npt.NDArray[np.intp]
 
 
 def shortened(tables: Tables) -> Tables:
-    """The tables with weights and means that make no row longer than most: row i counts w_i s_i^2 times.
+    """The tables with weights and means that make no row longer than most.
 
-    s_i = min(1, (median + 3 x 1.4826 MAD of the lengths) / length), with lengths from the medians of the features in
-    each group. Missing values are left out: a length is a root mean square. So a row that is far away counts as the same row
+    Row i counts in proportion to w_i s_i^2, and all rows of a group together as often as before. Here s_i = min(1,
+    (median + 3 x 1.4826 MAD of the lengths) / length_i), with lengths from the medians of the features in each group;
+    missing values are left out of the root mean square that a length is. So a row that is far away counts as if it were
     at the longest distance that is usual, and sparse rows stay sparse. Moments have no rows, and remain as they are.
     """
     if tables.shortened is not None or any(isinstance(rows, Moments) for rows in tables.rows):
@@ -36,7 +37,9 @@ def shortened(tables: Tables) -> Tables:
     def weighted(rows: Rows, weights: Array | None, own: Array) -> Array | None:
         if not np.any(own < 1):
             return weights
-        return own**2 if weights is None else weights * own**2
+        before = np.ones(own.size) if weights is None else weights
+        after: Array = before * own**2
+        return after * (before.sum() / after.sum())
 
     weights = tables.rows.map(weighted, tables.weights, factors)
     means = tables.rows.map(
@@ -50,12 +53,11 @@ def shortened(tables: Tables) -> Tables:
 
 def _factors(rows: Rows, weights: Array | None) -> Array:
     """s of each row, shape (n,)."""
-    some = np.arange(rows.shape[0])
+    some = np.ones(rows.shape[0], dtype=bool)
     if some.size > CENTRE_ROWS:
-        some = np.sort(np.random.default_rng(0).choice(some, CENTRE_ROWS, replace=False))
-    centre = _medians(
-        rows[some, :] if not isinstance(rows, Blocked) else rows[some], None if weights is None else weights[some]
-    )
+        some[np.random.default_rng(0).permutation(some.size)[CENTRE_ROWS:]] = False
+    read = rows[np.flatnonzero(some)] if isinstance(rows, Blocked) else chosen(rows, some)
+    centre = _medians(read, None if weights is None else weights[some])
     if isinstance(rows, Blocked):
         lengths = np.concatenate(rows.reduce(lambda block: [_lengths(block, centre)], add))
     else:
@@ -86,12 +88,21 @@ def _lengths(block: Any, centre: Array) -> Array:
 
 def _medians(rows: Any, weights: Array | None) -> Array:
     """Median of what is observed of each feature, shape (D,)."""
+    if on_device(rows) and weights is None:
+        xp, middle = namespace(rows), (rows.shape[0] - 1) // 2
+        ordered = xp.sort(rows, axis=0)
+        found = host(ordered[middle, :] + ordered[rows.shape[0] // 2, :]).astype(np.float64) / 2
+        if not np.isnan(host(ordered[-1, :])).any():  # where a value is missing, it comes last
+            return found
     if is_sparse(rows):
         columns = rows.tocsc()
         centre = np.zeros(columns.shape[1])
         # Others have more zeros than values; a zero is their median, but where nearly all values have one sign.
         for j in np.flatnonzero(np.diff(columns.indptr) >= rows.shape[0] / 2):
-            centre[j] = weighted_median(columns[:, [j]].toarray().ravel(), weights)
+            inside = slice(columns.indptr[j], columns.indptr[j + 1])
+            column = np.zeros(rows.shape[0])
+            column[columns.indices[inside]] = columns.data[inside]
+            centre[j] = weighted_median(column, weights)
         return centre
     table = host(rows).astype(np.float64)
     if weights is None:

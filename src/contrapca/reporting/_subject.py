@@ -61,6 +61,8 @@ class Subject:
         What the labels mean.
     row_names : Groups of list of str, or of None for row numbers
     uncertainty : ContrastPosterior or None
+    scale : {None, "group", "pooled"}
+        How the model was asked to scale the features; None also where it chose that by itself.
     """
 
     path: ContrastPath
@@ -78,6 +80,7 @@ class Subject:
     label_name: str
     row_names: Groups[list[str] | None]
     uncertainty: ContrastPosterior | None
+    scale: str | None
 
     @property
     def rows(self) -> Groups[Rows]:
@@ -146,7 +149,7 @@ def examine(
     if beside is not None and labels is None:
         raise ValueError("background_labels= is given without labels=: pass the labels of the foreground rows, too.")
     if isinstance(model_or_path, ContrastPath):
-        path, about = model_or_path, "path"
+        path, about, tables = model_or_path, "path", asked._prepared(tables)
         check_same_tables(tables.rows.map(_observed_mean, tables.means), path.units)
         start, code = default_start(path), path_code(path)
         kind: Any = type(path.estimator)
@@ -168,7 +171,7 @@ def examine(
     if not tables.incomplete:
         inside = tables.rows.map_named(lambda name, rows: path.inside(rows, center=name))
     about_rows = (classes, False, values, beside, shown, names)
-    subject = Subject(path, start, kind, code, about, gammas, tables, inside, *about_rows, uncertainty)
+    subject = Subject(path, start, kind, code, about, gammas, tables, inside, *about_rows, uncertainty, asked._scaling)
     if labels is None:
         found = named_clusters(subject.latents(), subject.rows.foreground, path.feature_names)
         if found is not None:

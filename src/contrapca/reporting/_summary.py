@@ -99,9 +99,7 @@ def _judge(
     given = None if all(own is None for own in blocks) else (*blocks, (None, None))
     if given is None:
         warn_of_replicates(subject.row_names)
-    return verdict_on(
-        subject.tables, n_shown=n_shown, blocks=given, scale=subject.path.estimator._scaling, progress=progress
-    )
+    return verdict_on(subject.tables, n_shown=n_shown, blocks=given, scale=subject.scale, progress=progress)
 
 
 def _on_unseen_rows(subject: Subject, blocks: tuple[Any, Any]) -> HeldOutContrast | None:

@@ -11,6 +11,7 @@ from .._util.archive import LARGEST, ROUNDING, check_arrays, check_count_of, che
 from .._util.arrays import Array
 from ..covariates import Regression
 from ..fitting import AXES, Fit
+from ..groups import Groups
 from ..moments import Plateau
 from ._groups import (
     prefixes,
@@ -92,18 +93,21 @@ def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names:
         ],
         axes=axes,
         plateau=_restored_plateau(facts.get("plateau")),
-        shortened=None if facts.get("shortened") is None else units.like(map(_restored_rows, facts["shortened"])),
+        shortened=_restored_rows(facts.get("shortened"), units),
         covariates=Regression.restored(facts.get("covariates"), arrays, D),
         **{name: found.get(name) for name in PLAIN},  # type: ignore[arg-type]
         **models,  # type: ignore[arg-type]
     )
 
 
-def _restored_rows(numbers: Any) -> Any:
-    """Numbers of rows, checked."""
-    if not isinstance(numbers, list) or not all(type(k) is int and k >= 0 for k in numbers):
+def _restored_rows(numbers: Any, groups: Groups[Any]) -> Groups[Any] | None:
+    """Numbers of rows of each group, checked; None if there are none."""
+    if numbers is None:
+        return None
+    rows = [row for own in numbers for row in own]
+    if len(numbers) != len(groups) or not all(type(row) is int and row >= 0 for row in rows):
         raise ValueError("its shortened rows are impossible")
-    return np.array(numbers, dtype=np.intp)
+    return groups.like(np.array(own, dtype=np.intp) for own in numbers)
 
 
 def _restored_plateau(facts: Mapping[str, Any] | None) -> Plateau | None:

@@ -31,7 +31,7 @@ def contrapca(
     foreground: Any = None,
     n_comps: int = 10,
     gamma: float | str = "auto",
-    scale: str | None = None,
+    scale: str | None = "auto",
     layer: str | None = None,
     obsm: str | None = None,
     mask_var: Any = "auto",
@@ -63,9 +63,9 @@ def contrapca(
         Number of components.
     gamma : float or "auto", default "auto"
         Strength of the contrast, as for `contrapca.ContraPCA`.
-    scale : {None, "group", "pooled"}, default None
+    scale : {"auto", None, "group", "pooled"}, default "auto"
         Whether to divide genes by their standard deviation in each group, or within groups; sparse matrices stay
-        sparse.
+        sparse. "auto" is None or "pooled", as the noise asks for (see `contrapca.ContraPCA`).
     layer : str, optional
         The layer to use instead of X.
     obsm : str, optional

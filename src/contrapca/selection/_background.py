@@ -104,7 +104,7 @@ def check_background(
     blocks: Any = None,
     background_blocks: Any = None,
     scale: str | None = None,
-    n_splits: int = 21,
+    n_splits: int = 51,
     random_state: Any = 0,
     progress: bool = True,
 ) -> BackgroundCheck:
@@ -125,7 +125,7 @@ def check_background(
     blocks, background_blocks : array-like of shape (n,) and (m,), optional
         The donor, animal or plate of each row: blocks are split as a whole.
     scale : {None, "group", "pooled"}, default None
-    n_splits : int, default 21
+    n_splits : int, default 51
     random_state : None, int, Generator or RandomState, default 0
     progress : bool, default True
         Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
+import itertools
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,25 +10,21 @@ import numpy as np
 import scipy.special
 
 from .._checks import SCALES, check_count, check_option, check_positive, generator
-from .._util.arrays import TINY, Array
+from .._util.arrays import Array
 from .._util.display import shown_as_html
 from .._util.progress import Progress
 from .._util.suggest import suggesting
 from .._util.table import Table
 from .._util.text import plural
-from .._util.threads import single_thread, worker_count
 from ..backgrounds import named_backgrounds
 from ..blocks import Indices, Together, count_units, paired_units, unit_numbers
 from ..covariates import design_of, without_covariates
 from ..exceptions import GroupError
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
-from ..moments import collect
 from ..sanity import warn_of_replicates
 from ._permutation import permutation_test
-from ._split_axes import axes_of_split
-from ._split_moments import BLOCK_NUMBERS, GroupRows, chunk_moments, working_basis
-from ._splits import MIN_UNITS, draw_splits, most_axes
-from ._spread import cauchy_combination, compare_spread
+from ._split_outcomes import combine, split_outcomes
+from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
 
 METHODS = ("split", "permutation")
 LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
@@ -66,6 +62,9 @@ class ContrastTest:
         be found in about half of such tables. Few blocks need a large one. nan by rows, and for paired blocks.
     directions : ndarray of shape (n_components, D) or None
         For the permutation test: the directions with excess variance (unit vectors in scaled units).
+    least_p : float
+        The smallest p-value that so few rows or blocks can give: one over the number of ways to exchange the labels of
+        those that test. 0 for the permutation test.
     """
 
     n_components: int
@@ -78,6 +77,7 @@ class ContrastTest:
     ratios: Array = field(default_factory=lambda: np.empty(0), repr=False)
     block_ratio: float = np.nan
     directions: Array | None = field(default=None, repr=False)
+    least_p: float = 0.0
 
     def verdict(self) -> str:
         """The result in one sentence."""
@@ -100,7 +100,12 @@ class ContrastTest:
             )
         if n_shown is not None and self.n_components == self.p_values.size < n_shown:
             remarks.append(f"No more than {self.p_values.size} could be tested with {self.units}.")
-        if not self.n_components and self.block_ratio > LARGE_BLOCK_RATIO:
+        if self.least_p > self.level:
+            remarks.append(
+                f"No p-value can be below {self.least_p:.2g} with {self.units}: nothing can be found at level "
+                f"{self.level:g}, however strong it is, without more of them."
+            )
+        elif not self.n_components and self.block_ratio > LARGE_BLOCK_RATIO:
             remarks.append(
                 f"With {self.units}, what varies between blocks is likely to be found only if it varies about "
                 f"{self.block_ratio:.2g} times as much in the cases: that nothing was found says little about it."
@@ -150,7 +155,7 @@ def contrast_test(
     max_components: int = 10,
     level: float = 0.05,
     method: str = "split",
-    n_splits: int = 21,
+    n_splits: int = 51,
     n_permutations: int = 199,
     scale: str | None = None,
     random_state: Any = None,
@@ -162,9 +167,10 @@ def contrast_test(
     only if the foreground varies more, but a background with heavier tails and equal variances can look like that.
 
     With splits (the default), one random half of each group finds contrast axes, as ContraPCA does, and the other half
-    tests whether the foreground deviates more along them. The p-values of several splits are combined into one per
-    axis. The level holds for Gaussian, heavy-tailed, skewed, count and binary rows, small or unequal groups and wide
-    tables. The first p-values do not depend on `max_components`.
+    tests whether rows of the foreground are further apart along them. The p-values of several splits are combined into
+    one per axis. The level holds for Gaussian, heavy-tailed, skewed, count and binary rows, small or unequal groups,
+    blocks of unequal size and wide tables. Each group needs at least 6 rows (or blocks). The first p-values do not
+    depend on `max_components`.
 
     Parameters
     ----------
@@ -174,8 +180,8 @@ def contrast_test(
     covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
         As for the `fit` of PCPCA: what is left of all rows is tested.
     blocks, background_blocks : array-like of shape (n,), (m,), optional
-        The donor, animal or plate of each row. Whole blocks are split and compared. A label in both groups is one block
-        with rows in both (paired).
+        The donor, animal or plate of each row. Whole blocks are split and compared, by as many rows of each in both
+        groups. A label in both groups is one block with rows in both (paired).
     pairs, background_pairs : array-like of shape (n,), (m,), optional
         The same for pairs, such as a donor before and after treatment: every label must be in both groups. Rows are
         compared within pairs, so that what a donor's rows share does not count.
@@ -185,7 +191,8 @@ def contrast_test(
     level : float, default 0.05
     method : {"split", "permutation"}, default "split"
         "permutation" is the test of version 0.1: slow, and its level holds for Gaussian rows only.
-    n_splits : int, default 21
+    n_splits : int, default 51
+        More make p-values depend less on the seed: 101 if a decision hangs on it.
     n_permutations : int, default 199
     scale : {None, "group", "pooled"}, default None
         As for PCPCA.
@@ -236,7 +243,7 @@ def significance_of(
     max_components: int = 10,
     level: float = 0.05,
     method: str = "split",
-    n_splits: int = 21,
+    n_splits: int = 51,
     n_permutations: int = 199,
     scale: str | None = None,
     random_state: Any = None,
@@ -273,14 +280,21 @@ def significance_of(
             progress=progress,
         )
         p_values, statistics, noise_ratio, directions = found.p_values, found.excess[None], np.nan, found.directions
-        n_found, ratios, needed = len(directions), np.full(p_values.size, np.nan), np.nan
+        n_found, ratios, needed, least_p = len(directions), np.full(p_values.size, np.nan), np.nan, 0.0
     else:
         n_axes = min(max_components, most_axes(unit_of, tables.n_features))
-        p_values, statistics, ratios, noise_ratio = _split_test(tables, unit_of, scale, n_axes, n_splits, rng, progress)
+        splits, count = draw_splits(unit_of, n_splits, rng), itertools.count(1)
+        with Progress("splits", n_splits, progress) as bar:
+            outcomes = split_outcomes(tables, splits, scale, n_axes, rng, lambda: bar.update(next(count)))
+        least_p = least_p_value(unit_of)
+        p_values, ratios, noise_ratio = combine(outcomes, least_p)
+        statistics = outcomes.statistics
         n_found, directions = int(np.count_nonzero(p_values <= level)), None
         needed = np.nan if blocks is None else _block_ratio(unit_of, level)
     words = _in_words(unit_of, blocks is not None, by_pairs)
-    return ContrastTest(n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions)
+    return ContrastTest(
+        n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions, least_p
+    )
 
 
 def _check_level(level: float, method: str, n_permutations: int) -> None:
@@ -309,50 +323,3 @@ def _in_words(unit_of: Groups[Indices], by_blocks: bool, by_pairs: bool) -> str:
     numbers = " + ".join(str(count_units(own)) for own in unit_of)
     paired = paired_units(unit_of)
     return f"{numbers} {'blocks' if by_blocks else 'rows'}" + (f", {paired} of them in both groups" if paired else "")
-
-
-def _split_test(
-    tables: Tables,
-    unit_of: Groups[Indices],
-    scale: str | None,
-    n_axes: int,
-    n_splits: int,
-    rng: np.random.Generator,
-    progress: bool,
-) -> tuple[Array, Array, Array, float]:
-    """p-values (n_axes,), statistics (n_splits, n_axes), ratios of variances (n_axes,) and the noise ratio."""
-    splits = draw_splits(unit_of, n_splits, rng)
-    divisors = tables.means.map(np.ones_like)
-    if scale:
-        divisors = collect(tables, 0, scale, "lanczos").units.map(lambda units: units.scale)
-    groups = tables.rows.map(GroupRows, tables.means, divisors)
-    basis = working_basis(groups, rng)
-    chunks = groups.map(lambda group, own: chunk_moments(group, own, basis), splits.chunks)
-    # Matrices of order 500 or less gain little from the threads of the BLAS; so each of ours takes splits of its own.
-    workers = worker_count(n_splits * chunks.foreground.coordinates.shape[1] ** 3 // 100)
-    found = []
-    with Progress("splits", n_splits, progress) as bar, single_thread(), ThreadPoolExecutor(workers) as pool:
-        for axes in pool.map(lambda split: axes_of_split(chunks, splits, split, n_axes), range(n_splits)):
-            found.append(axes)
-            bar.update(len(found))
-    directions = [axes if basis is None else basis @ axes for axes, _ in found]
-    statistics, p_values, log_ratios = np.empty((3, n_splits, n_axes))
-    # Coordinates of all rows along the axes of as many splits at a time as fit into memory.
-    together = max(1, BLOCK_NUMBERS // (max(map(len, unit_of)) * n_axes))
-    for start in range(0, n_splits, together):
-        batch = range(start, min(start + together, n_splits))
-        stacked = np.hstack(directions[start : batch.stop])
-        coordinates = groups.map(lambda group, V=stacked: group.coordinates(V))  # type: ignore[misc]
-        for k, split in enumerate(batch):
-            finds, own = splits.finds[split], slice(k * n_axes, (k + 1) * n_axes)
-            tests = splits.chunks.map(lambda chunks, finds=finds: ~finds[chunks])  # type: ignore[misc]
-            tested = coordinates.map(lambda Z, test, own=own: Z[test, own], tests)  # type: ignore[misc]
-            x, y = tested.map(lambda Z: np.log(np.maximum(Z.var(axis=0), TINY)))
-            log_ratios[split] = x - y
-            statistics[split], p_values[split] = compare_spread(
-                tested, unit_of.map(lambda unit, test: unit[test], tests), within=splits.within[split]
-            )
-    combined = cauchy_combination(np.maximum.accumulate(p_values, axis=1))
-    noise_ratio = float(np.exp(np.mean([log_ratio for _, log_ratio in found])))
-    with np.errstate(over="ignore"):  # infinite where the background does not vary at all
-        return combined, statistics, np.exp(log_ratios.mean(axis=0)), noise_ratio

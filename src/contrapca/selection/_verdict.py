@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from .._util.text import joined
-from ..blocks import Together
+from .._util.text import joined, plural
+from ..blocks import Together, count_units, unit_numbers
+from ..fitting import unwarned
 from ..groups import Tables
 from ._held_out import HeldOutContrast
 from ._significance import ContrastTest, significance_of
@@ -130,11 +131,11 @@ def verdict_on(
     random_state : None, int, Generator or RandomState
     progress : bool
     """
-    least = min(rows.shape[0] for rows in tables.rows)
+    least, what = _units(tables, blocks)
     if tables.incomplete:
         reason = "the test needs complete rows, but values are missing. Impute them first, or drop those rows"
-    elif least < MIN_UNITS:
-        reason = f"one group has {least} rows, but the test needs at least {MIN_UNITS} in each"
+    elif least < MIN_UNITS and (blocks is None or least > 1):  # one label for all rows is the wrong column: an error
+        reason = f"one group has {plural(least, what)}, but the test needs at least {MIN_UNITS} in each"
     elif tables.n_features < 2:
         reason = "there is one feature"
     else:
@@ -151,6 +152,16 @@ def verdict_on(
             verdict = replace(verdict, remarks=[*verdict.remarks, SWAPPED])
         return verdict
     return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)
+
+
+def _units(tables: Tables, blocks: Together | None) -> tuple[int, str]:
+    """How many units the smaller group has, and what they are."""
+    counts = tables.rows.map(lambda rows: int(rows.shape[0]))
+    if blocks is None:
+        return min(counts), "row"
+    with unwarned():  # the test itself warns
+        unit_of = unit_numbers(counts, *blocks, least=1, what="the test")
+    return min(map(count_units, unit_of)), "pair" if blocks[0] is None else "block"
 
 
 def _varies_more_the_other_way(tables: Tables, blocks: Together | None, scale: str | None, progress: bool) -> bool:
