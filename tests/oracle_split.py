@@ -268,6 +268,7 @@ def unseen(estimator, X, Y, splits, parts, units):
     for g, sign in ((0, 1.0), (1, -1.0)):
         for u, own in squares[g].items():
             part = sign * (own - rows[g][u] * means[g]) / sum(squares[g].values())
+            part = part / (1 - rows[g][u] / sum(rows[g].values()))
             added[u] = added.get(u, 0.0) + part
     return np.log(means[0] / means[1]), added, np.mean(agreements, axis=0)
 

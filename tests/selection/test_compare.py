@@ -89,12 +89,12 @@ def test_directions_of_little_variance_do_not_win():
     rng = np.random.default_rng(0)
     cases, controls = rng.standard_normal((2, 200, 8))
     cases[:, 0] *= 2
-    cases[:, 1] *= 1e-3
-    controls[:, 1] *= 1e-6
+    for rows, spread in ((cases, 1e-2), (controls, 1e-5)):  # two features that are nearly the same
+        rows[:, 2] = rows[:, 1] + spread * rows[:, 2]
     left = CPCA(1).fit(cases, background=controls)
     assert left.gamma_ < 100
     assert abs(left.components_[0]).argmax() == 0
-    assert abs(CPCA(1, gamma=1e9).fit(cases, background=controls).components_[0]).argmax() == 1  # the control
+    assert abs(CPCA(1, gamma=1e5).fit(cases, background=controls).components_[0, 1:3]).min() > 0.5  # the control
     assert Mine(1).fit(cases, background=controls).gamma_ == left.gamma_
     assert held_out_contrast(Mine(1), cases, background=controls).log_ratios[0] > 0.5
 

@@ -66,7 +66,7 @@ def check(estimator, X, Y, found, tolerance, given=(None, None), model=None):
     variance = np.zeros(len(log_ratios))
     for kind in (kinds[0] - kinds[1], kinds[1] - kinds[0], kinds[0] & kinds[1]):
         n = len(kind)
-        variance += n / max(n - 1, 1) * sum((added[u] ** 2 for u in kind), np.zeros(len(log_ratios)))
+        variance += (n - 1) / max(n, 1) * sum((added[u] ** 2 for u in kind), np.zeros(len(log_ratios)))
     np.testing.assert_allclose(found.standard_errors, np.sqrt(OTHER_AXES * variance), rtol=100 * tolerance)
 
 

@@ -48,8 +48,10 @@ def scale_of(options: Namespace, kind: Any = None) -> str | None:
 
 def verdict_lines(summary: dict[str, Any]) -> list[str]:
     """The verdict of a summary in lines for people, the first ones of the output."""
+    if summary.get("verdict") is None:
+        return []
     remarks = [] if summary["test"] is None else summary["test"]["remarks"]
-    return [] if summary["verdict"] is None else [summary["verdict"], *remarks, ""]
+    return [summary["verdict"], *remarks, ""]
 
 
 def unseen_lines(summary: dict[str, Any]) -> list[Any]:

@@ -256,14 +256,18 @@ class UnitSquares:
         return cls(squares, rows)
 
     def log_ratios(self, mix: Array) -> tuple[Array, Array]:
-        """Log ratios (k,) of the foreground's variance to the backgrounds', and what each unit adds (units, k)."""
+        """Log ratios (k,) of the foreground's variance to the backgrounds', and what each unit adds (units, k).
+
+        That is by how much the ratio changes without the unit, to first order: the more, the more rows it has.
+        """
         total, rows = self.squares.sum(axis=1), self.weights.sum(axis=1)
         with np.errstate(divide="ignore", invalid="ignore"):
             means = total / rows[:, None]
             parts = mix[:, None] * means[1:]
             part = np.vstack([np.ones(total.shape[1]), -parts / parts.sum(axis=0)])
             of_unit = self.squares - self.weights[:, :, None] * means[:, None]
-            of_unit /= np.where(total > 0, total, 1.0)[:, None]
+            left = 1 - self.weights / rows[:, None]  # without the unit
+            of_unit /= np.where(total > 0, total, 1.0)[:, None] * np.maximum(left, TINY)[:, :, None]
             return np.log(means[0]) - np.log(parts.sum(axis=0)), np.einsum("guk,gk->uk", of_unit, part)
 
     @property
@@ -272,17 +276,18 @@ class UnitSquares:
         return np.asarray((self.weights > 0).T @ (1 << np.arange(len(self.weights))))
 
 
-def spread_of_units(added: Array, kinds: Array) -> tuple[Array, Array]:
+def spread_of_units(added: Array, units: UnitSquares) -> tuple[Array, Array]:
     """The variance (k,) of a sum of what units add (units, k), and its degrees of freedom (Satterthwaite).
 
-    Units with rows in one group, in the other, and in both are samples of their own.
+    Units with rows in one group, in the other, and in both are samples of their own. Of units of unequal size only as
+    many count as have so many rows in common.
     """
     variances, freedom = [], []
-    for kind in np.unique(kinds[kinds > 0]):
-        own = added[kinds == kind]
-        n = len(own)
-        variances.append(n / max(n - 1, 1) * np.sum(own**2, axis=0))
-        freedom.append(max(n - 1, 1))
+    for kind in np.unique(units.kinds[units.kinds > 0]):
+        here = units.kinds == kind
+        sizes, n = units.weights[:, here].sum(axis=0), int(np.sum(here))
+        variances.append((n - 1) / n * np.sum(added[here] ** 2, axis=0))
+        freedom.append(max(sizes.sum() ** 2 / np.sum(sizes**2) - 1, 1.0))
     total = np.sum(variances, axis=0)
     within = np.sum([v**2 / f for v, f in zip(variances, freedom, strict=True)], axis=0)
     return total, np.where(within > 0, total**2 / np.where(within > 0, within, 1.0), 1.0)
@@ -314,7 +319,7 @@ def exchanged(units: UnitSquares, log_ratios: Array, rng: np.random.Generator) -
         weights[1, alone.size :] = np.where(swap, w_x[paired], w_y[paired])
         again = UnitSquares(squares, weights)
         ratios, added = again.log_ratios(np.ones(1))
-        variance, _ = spread_of_units(added, again.kinds)
+        variance, _ = spread_of_units(added, again)
         found.append(ratios / np.sqrt(np.maximum(variance, TINY)))
     return np.array(found)
 
@@ -326,7 +331,7 @@ def ratio_intervals(units: UnitSquares, mix: Array, rng: np.random.Generator) ->
     wider: few rows of heavy tails have a variance that is mostly too small, and seems more certain than it is.
     """
     ratios, added = units.log_ratios(mix)
-    variance, freedom = spread_of_units(added, units.kinds)
+    variance, freedom = spread_of_units(added, units)
     errors = np.where(np.isfinite(ratios), np.sqrt(OTHER_AXES * variance), np.nan)
     reach = scipy.stats.t.ppf((1 + SURE) / 2, freedom)
     low, high = -reach, reach
@@ -340,7 +345,7 @@ def ratio_intervals(units: UnitSquares, mix: Array, rng: np.random.Generator) ->
 def mean_ratio(units: UnitSquares, mix: Array) -> tuple[float, float]:
     """The mean of the log ratios over the axes, and its standard error."""
     ratios, added = units.log_ratios(mix)
-    variance, _ = spread_of_units(added.mean(axis=1, keepdims=True), units.kinds)
+    variance, _ = spread_of_units(added.mean(axis=1, keepdims=True), units)
     mean = float(ratios.mean())
     return mean, float(np.sqrt(OTHER_AXES * variance[0])) if np.isfinite(mean) else np.nan
 

@@ -52,9 +52,9 @@ def summary_of(
     everything.
     """
     by_blocks = blocks[0] is not None
+    verdict = _judge(subject, test, blocks, progress)
     held_out = _on_unseen_rows(subject, blocks)
     components = _components(subject, held_out)
-    verdict = _judge(subject, test, blocks, progress)
     if verdict is not None:
         strongest = [[item["feature"] for item in entry["features"][:TOP_NAMES]] for entry in components]
         verdict = verdict.about(held_out, strongest)

@@ -11,7 +11,7 @@ from sklearn.base import clone
 
 from .._checks import check_option
 from .._util.arrays import Array, Rows
-from ..exceptions import GroupError, InfeasibleGammaError, RankError
+from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import latent_means
 from ..moments import spread_out
 from ..rows import Blocked
@@ -104,7 +104,7 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | N
         fixed.set_params(gamma=model.gamma_)
     try:
         return held_out_contrast(fixed, groups.foreground, background=background_argument(groups), **given)
-    except (GroupError, InfeasibleGammaError, RankError):  # too few donors, or too large a gamma for half of the cells
+    except (InfeasibleGammaError, RankError):  # gamma or n_comps is too large for half of the cells
         return None
 
 

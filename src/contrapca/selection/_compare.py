@@ -257,7 +257,8 @@ def compare(
     whole, candidates = halves.whole[0], _candidates(k, tables.n_features)
     adjusted = tables if design is None else without_covariates(tables, design)[0]
     entries = []
-    with Progress("compare", len(candidates), progress) as bar, many_problems(tables.n_features), unwarned():
+    calm = many_problems(tables.n_features), unwarned(), np.errstate(divide="ignore", invalid="ignore")
+    with Progress("compare", len(candidates), progress) as bar, calm[0], calm[1], calm[2]:
         warnings.simplefilter("ignore", ConvergenceWarning)
         for step, (method, model) in enumerate(candidates):
             bar.update(step, f"{method}, scale={model.scale!r}")
@@ -305,6 +306,8 @@ def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves,
     except ValueError as error:
         return Entry(method, model, failure=str(error))
     found = reproducible_contrast(latents)
+    if not np.isfinite(found.scores).all():
+        return Entry(method, model, failure="half of the rows has no axes.")
     if fixed and model._tuned != "n_latent" and method != "PCA":
         method = f"{method} at {model._tuned} {getattr(model, model._tuned):g}"
     silhouette = np.nan if classes is None else _silhouette(fit, rows, classes)
