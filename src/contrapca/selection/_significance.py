@@ -88,7 +88,8 @@ class ContrastTest:
                 f"({in_brief(self.p_values[0])}); any components shown are noise."
             )
         p = in_brief(self.p_values[found - 1])
-        return f"The cases vary more than chance allows in {plural(found, 'direction')} ({p})."
+        least = "at least " * (found == self.p_values.size > 1)
+        return f"The cases vary more than chance allows in {least}{plural(found, 'direction')} ({p})."
 
     def remarks(self, n_shown: int | None = None) -> list[str]:
         """Remarks on the verdict, as sentences; usually none."""
