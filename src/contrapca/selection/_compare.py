@@ -138,11 +138,11 @@ class Comparison:
             return f"Nothing is recommended: {self.untested}."
         if chosen is None:
             return f"Nothing is recommended. {self.test.verdict()}"
+        best = chosen is self.entries[0]
         words = [
-            f"Use {chosen.name}: of all methods, what it finds in one half of the rows "
-            f"{'is most' if chosen is self.entries[0] else 'is, within error, as'} clear in the other half"
-            f"{'' if chosen is self.entries[0] else ' as of the best'} (agreement {chosen.agreement:.2f}, contrast "
-            f"{chosen.contrast:.2f})."
+            f"Use {chosen.name}: what it finds in one half of the rows is {'clearest' if best else 'clear'} in the "
+            f"other half (agreement {chosen.agreement:.2f}, contrast {chosen.contrast:.2f})"
+            f"{'.' if best else ', within error as much as that of the best.'}"
         ]
         others = [entry for entry in self.entries if entry is not chosen and not entry.failure]
         # What the chosen one may be behind is not behind it.
