@@ -3,18 +3,22 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.stats
 from sklearn.base import clone
 
 import contrapca.moments._collect as collect_module
 import contrapca.moments._folds as folds_module
 from conftest import make_groups
-from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, gamma_limits, held_out_contrast
+from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, RatioPCA, gamma_limits, held_out_contrast
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError
 from contrapca.fitting import OTHER_AXES
 from contrapca.groups import Groups
 from contrapca.moments import assign_folds
 from contrapca.moments._dual import reduce_rows
+from contrapca.reporting import summarize
+from contrapca.results import HeldOutContrast
 from contrapca.selection._held_out import complete_tables
+from contrapca.selection._verdict import on_components
 from oracle_split import unseen
 
 X, Y = make_groups(90, 70, 12, signal=2.0)
@@ -258,3 +262,83 @@ def test_cpca_auto_needs_rows():
         CPCA(2).fit(moments[0], background=moments[1])
     with pytest.raises(GroupError, match="one"):
         CPCA(2).fit(X)
+
+
+# ---------------------------------------------------------------------- intervals, and what is said of components
+
+
+def excluded(draw, runs, **given):
+    """How many of some tables without contrast have an interval that excludes 1."""
+    found = 0
+    for seed in range(runs):
+        left, right = draw(np.random.default_rng(seed))
+        low, high = held_out_contrast(RatioPCA(1, ridge=1.0), left, background=right, **given).intervals[0]
+        found += low > 1 or high < 1
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["20 + 200 of heavy tails", "200 + 20 of heavy tails", "blocks"])
+def test_intervals_exclude_1_seldom_where_there_is_nothing(kind):
+    """At most 7 % (a binomial of that rate has more once in 1,000); far more if blocks are ignored (the control)."""
+    runs, donors = 120, np.repeat(np.arange(8), 10)
+    most = scipy.stats.binom.ppf(0.999, runs, 0.07)
+
+    def draw(rng):
+        if kind == "blocks":
+            return [rng.standard_normal((8, 10))[donors] + rng.standard_normal((80, 10)) for _ in range(2)]
+        n, m = (20, 200) if kind.startswith("20 ") else (200, 20)
+        return np.exp(rng.standard_normal((n, 10))), np.exp(rng.standard_normal((m, 10)))
+
+    given = {"blocks": donors, "background_blocks": donors + 8} if kind == "blocks" else {}
+    assert excluded(draw, runs, **given) <= most
+    if kind == "blocks":
+        assert excluded(draw, runs) > 2 * most
+
+
+def test_a_component_of_one_block_and_one_of_noise():
+    """The first is in all cases, the second in one animal, the third nowhere."""
+    rng = np.random.default_rng(0)
+    left, right = rng.standard_normal((2, 240, 40))
+    animals = np.arange(240) // 20
+    left[:, 0] *= 4
+    left[animals == 3, 1] *= 8
+    found = held_out_contrast(
+        RatioPCA(3, ridge=1.0), left, background=right, blocks=animals, background_blocks=animals + 100
+    )
+    assert found.found_again[0]
+    assert found.intervals[0, 0] > 1
+    assert found.largest_share[0] < 0.3 < 0.8 < found.largest_share[1]
+    assert found.intervals[1, 0] < 1
+    assert not found.found_again[2]
+
+
+def test_sentences_about_components():
+    """Only what is both clear and found again is claimed; the rest says what it lacks."""
+    facts = [(7.6, 3.4, 17.0, 0.8), (2.0, 1.2, 3.0, 0.1), (3.8, 0.77, 25.0, 0.7), (1.1, 0.8, 1.4, 0.1)]
+
+    def said(*chosen):
+        ratio, low, high, agreement = np.array([facts[k] for k in chosen]).T
+        found = HeldOutContrast(np.log(ratio), ratio, np.stack([low, high], axis=1), agreement, agreement, 1.0, 0.1, 5)
+        return on_components(found, [["a", "b"]] * len(chosen))
+
+    clear = "Component 1 (a, b) varies 7.6 times (3.4 to 17) as much in unseen cases and is found again"
+    assert said(0, 3) == f"{clear}; component 2 is not."
+    assert said(0, 3, 3) == f"{clear}; components 2 and 3 are not."
+    assert said(1) == "Component 1 (a, b) varies 2 times (1.2 to 3) as much in unseen cases but is not found again."
+    assert said(2, 3) == (
+        "Component 1 (a, b) is found again and varies 3.8 times (0.77 to 25) as much in unseen cases, so perhaps no "
+        "more; component 2 is not found again."
+    )
+    assert said(0, 1, 3).endswith("; component 3 is not found again.")
+    assert said(3, 3) == "Components 1 and 2 are not found again."
+
+
+def test_the_verdict_claims_nothing_where_the_test_does_not_reject():
+    rng = np.random.default_rng(0)
+    noise, signal = rng.standard_normal((2, 80, 6)), rng.standard_normal((2, 80, 6))
+    signal[0][:, 2] *= 4
+    for (left, right), found in ((noise, False), (signal, True)):
+        summary = summarize(ContraPCA(1), left, background=right, gammas=2)
+        assert ("as much in unseen cases" in summary["verdict"]) == found
+        assert summary["verdict"].startswith("Nothing found") != found

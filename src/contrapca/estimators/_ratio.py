@@ -123,7 +123,7 @@ class RatioPCA(Decomposition):
 
         def of_half(training: Training) -> Groups[Array]:
             axes = found(training)
-            if gamma is not None and np.isnan(axes.foreground).any():
+            if gamma is not None and not np.abs(axes.foreground).max(axis=0).min() > 0:  # nan or 0: no such axis
                 hint = " With all rows it does vary there, but not when some are held out."
                 raise self._method.refusal(gamma, gamma, self.n_components, hint)
             return axes

@@ -179,7 +179,7 @@ def _axes_of(parts: Parts, inside: Flags, directions: Callable[[Training], Group
         axes = _of_all_groups(directions(training), left)
     V = axes.map(lambda own: own if own.ndim == 2 else np.hstack(list(own)))
     unit = np.sqrt(np.sum([along(one, own) / one.weight for one, own in zip(left, V, strict=True)], axis=0))
-    V = V.map(lambda own: own / np.where(unit > 0, unit, 1.0))
+    V = V.map(lambda own: own / np.where(unit > 0, unit, np.nan))  # no variance, or no axis
     means = left.map(lambda one, mean, own: (one.mean - mean) @ own, parts.means, V)
     deviation = pooled_deviation(left)
     mean_variance = float(mixture(left) @ [np.mean(one.variance / deviation**2) for one in left.backgrounds])
@@ -209,7 +209,7 @@ def matched(latents: Sequence[HalfLatents]) -> tuple[list[HalfLatents], Array]:
     found = []
     for half in halves:
         r = rank_correlations(whole.every.foreground, half.every.foreground)
-        order = scipy.optimize.linear_sum_assignment(-np.abs(r))[1]
+        order = scipy.optimize.linear_sum_assignment(-np.abs(np.nan_to_num(r)))[1]
         signs = np.where(r[np.arange(len(r)), order] < 0, -1.0, 1.0)
         every = half.every.map(lambda Z, order=order, signs=signs: Z[:, order] * signs)  # type: ignore[misc]
         found.append(HalfLatents(every, half.unseen, half.floor[order]))

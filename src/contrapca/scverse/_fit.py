@@ -7,7 +7,6 @@ from operator import add
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from .._checks import check_option
 from .._util.arrays import Array, Rows
@@ -99,9 +98,7 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | N
     if cells.blocks is not None:
         blocks = cells.blocks.map(lambda own, k: own[k], chosen)
         given |= {"blocks": blocks.foreground, "background_blocks": background_argument(blocks)}
-    fixed = clone(model)
-    if model._holds_out:
-        fixed.set_params(gamma=model.gamma_)
+    fixed = model._path_estimator()._with_strength(model.gamma_) if model._holds_out else model
     try:
         return held_out_contrast(fixed, groups.foreground, background=background_argument(groups), **given)
     except (InfeasibleGammaError, RankError):  # gamma or n_comps is too large for half of the cells
