@@ -200,15 +200,14 @@ def rank_correlations(Z: Array, other: Array) -> Array:
     return np.asarray(ranks[:, :k].T @ ranks[:, k:])
 
 
-def matched(latents: Sequence[HalfLatents]) -> tuple[list[HalfLatents], Array]:
-    """The halves' latents (n, k) in the order and with the signs of those of all rows, and their agreement (k,).
+def matched(halves: Sequence[HalfLatents], whole: Array) -> tuple[list[HalfLatents], Array]:
+    """The halves' latents in the order and with the signs of the cases' own (n, k), and their agreement (k,).
 
     Agreement is the mean over splits of the rank correlation of the cases' latents along the axes of both halves.
     """
-    *halves, whole = latents
     found = []
     for half in halves:
-        r = rank_correlations(whole.every.foreground, half.every.foreground)
+        r = rank_correlations(whole, half.every.foreground)
         order = scipy.optimize.linear_sum_assignment(-np.abs(np.nan_to_num(r)))[1]
         signs = np.where(r[np.arange(len(r)), order] < 0, -1.0, 1.0)
         every = half.every.map(lambda Z, order=order, signs=signs: Z[:, order] * signs)  # type: ignore[misc]

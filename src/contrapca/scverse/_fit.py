@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from operator import add
 from typing import Any
 
@@ -10,11 +11,14 @@ import numpy as np
 
 from .._checks import check_option
 from .._util.arrays import Array, Rows
+from ..blocks import table_units
+from ..estimators import answers
 from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import latent_means
+from ..groups import Groups, split_groups
 from ..moments import spread_out
 from ..rows import Blocked
-from ..selection import HeldOutContrast, held_out_contrast
+from ..selection import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ..tables import with_names
 from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts
 from ._donors import warn_of_donors
@@ -23,7 +27,8 @@ from ._results import Keys, check_writable, fit_results, write
 
 DTYPES = ("float32", "float64")
 MOST_CELLS, MIN_CELLS = 5000, 10  # of each group that judge the components
-SPLITS, FEW_GENES = 5, 500  # splits of the cells into halves, if there are so few genes
+# More genes than these are judged in as many directions, which so many cells of each group find by subspace iteration.
+FEW_GENES, DIRECTIONS, FINDING_CELLS, ROUNDS = 200, 100, 1000, 2
 
 
 def run_fit(
@@ -82,7 +87,7 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
 def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | None:
     """`held_out_contrast` of a fitted model with some of the cells, if both groups have enough and no value is missing.
 
-    With many genes a fit costs much more than all cells' latents: then the cells are split only once.
+    More than 200 genes are judged in the 100 strongest directions of both groups together.
     """
     chosen = cells.groups.map(lambda own: spread_out(own.size, MOST_CELLS))
     if min(own.size for own in chosen) < MIN_CELLS:
@@ -94,15 +99,38 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | N
     groups = some.map(lambda own: with_names(table[own], cells.names))
     if not all(np.isfinite(own.sum()) for own in groups):
         return None
-    given: dict[str, Any] = {"n_splits": SPLITS if len(cells.names) <= FEW_GENES else 1}
+    alike, rows = _in_strongest_directions(model, groups) if len(cells.names) > FEW_GENES else (model, groups)
+    alike = prepared(alike)
+    if model._holds_out:
+        alike._with_strength(model.gamma_)
+    background = background_argument(rows)
+    tables = split_groups(rows.foreground, None, background, None, name="held_out_contrast", needs_background=True)
+    blocks = (None, None)
     if cells.blocks is not None:
-        blocks = cells.blocks.map(lambda own, k: own[k], chosen)
-        given |= {"blocks": blocks.foreground, "background_blocks": background_argument(blocks)}
-    fixed = model._path_estimator()._with_strength(model.gamma_) if model._holds_out else model
+        own = cells.blocks.map(lambda every, k: every[k], chosen)
+        blocks = (own.foreground, background_argument(own))
+    unit_of = table_units(tables, *blocks, least=2, what="holding rows out")
     try:
-        return held_out_contrast(fixed, groups.foreground, background=background_argument(groups), **given)
+        return held_out_of(alike, tables, unit_of, shown=latents_of(model, groups.foreground))
     except (InfeasibleGammaError, RankError):  # gamma or n_comps is too large for half of the cells
         return None
+
+
+def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Groups[Array]]:
+    """An estimator like the model's, and cells in the strongest directions of both groups together, in its units.
+
+    These do not depend on which group a cell is in, and each of the fits to halves then costs a thousandth.
+    """
+    units = model._state.units
+    rows = groups.map(lambda own, unit: GroupRows(own, unit.mean, unit.scale), units)
+    D, k = units.foreground.mean.size, model._state.n_shown
+    V = np.random.default_rng(0).standard_normal((D, min(max(DIRECTIONS, 2 * k), D)))
+    some = rows.map(lambda own: replace(own, rows=own.rows[spread_out(own.rows.shape[0], FINDING_CELLS)]))
+    for _ in range(ROUNDS):
+        V = np.linalg.qr(np.sum([own.times(V) for own in some], axis=0))[0]
+    settled = model._path_estimator() if answers(model, "_path_estimator") else model
+    alike = type(settled)(**settled.get_params() | {"scale": None})
+    return alike, rows.map(lambda own: own.coordinates(V))
 
 
 def _fitted_in_blocks(cells: Cells, estimator: Any) -> tuple[Any, Array]:

@@ -97,7 +97,8 @@ def contrapca(
         - `uns["contrapca"]`: `params`; `variance`, `variance_ratio` (of the cases along each component) and
           `background_variance`, shape (n_comps,), a dict if there are several backgrounds; `gamma` and `gamma_max`, its
           limit (nan if not computed); what unseen cells (with `blocks`, of unseen donors) say of each component, as
-          `contrapca.held_out_contrast` finds it with at most 5000 cells of each group: `held_out_ratio` (n_comps,),
+          `contrapca.held_out_contrast` finds it with at most 5000 cells of each group and, with more than 200 genes, in
+          the 100 strongest directions of all: `held_out_ratio` (n_comps,),
           `held_out_interval` (n_comps, 2), `agreement`, `found_again` and `largest_share`, shape (n_comps,); and
           `model`, the arrays of the saved model, which `contrapca.get.model` reads.
 

@@ -186,8 +186,12 @@ def held_out_of(
     design: Design | None = None,
     n_splits: int = 5,
     random_state: Any = 0,
+    shown: Any = None,
 ) -> HeldOutContrast:
-    """`held_out_contrast` of a prepared estimator and complete tables, given the independent unit of each row."""
+    """`held_out_contrast` of a prepared estimator and complete tables, given the independent unit of each row.
+
+    `shown` are the cases' latents (n, k) along the components to judge, if they are not those of a fit to these tables.
+    """
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
     rng = generator(random_state)
     weighted = model._prepared(tables if design is None else without_covariates(tables, design)[0])
@@ -199,11 +203,11 @@ def held_out_of(
     data, mix = model._trained(training), mixture(left)
     gamma = model._gamma_in_halves(halves, data)
     latents = half_latents(halves, model._directions(data, gamma))
-    found, agreement = matched(latents)
+    whole = latents[-1].every.foreground if shown is None else np.asarray(shown, dtype=float)
+    found, agreement = matched(latents[:-1], whole)
     units = UnitSquares.of(found, unit_of, weighted.weights)
     ratios, errors, logs = ratio_intervals(units, mix, rng)
-    whole = latents[-1].every.foreground
-    shares = largest_shares(whole, unit_of.foreground, weighted.weights.foreground)
+    shares = largest_shares(whole - whole.mean(axis=0), unit_of.foreground, weighted.weights.foreground)
     with np.errstate(over="ignore"):
         intervals = np.exp(logs)
     means = mean_ratio(units, mix)
