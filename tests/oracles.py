@@ -388,3 +388,46 @@ def penalty_conditions(B, v, weight):
     within = np.abs(gradient - weight * np.sign(v) - mu * v)[inside].max()
     elsewhere = np.max(np.abs(gradient[~inside]) - weight, initial=0.0)
     return max(within, elsewhere) / np.abs(gradient).max()
+
+
+def depth_unit(values):
+    """The value of one molecule in a row: all values of the row are multiples of it; nan if there is none (F46)."""
+    values = sorted(float(v) for v in values if v > 0)
+    for divisor in range(1, 7):
+        unit = values[0] / divisor
+        multiples = [v / unit for v in values]
+        if all(abs(x - round(x)) < 1e-3 + 1e-6 * x and x < 1e5 for x in multiples):
+            return unit
+    return float("nan")
+
+
+def depth_targets(own, other):
+    """Totals of one group at the depth of another, both without ties: the other's quantile at each rank (F46)."""
+    ordered, targets = sorted(other), []
+    for total in own:
+        place = (sum(t < total for t in own) + 0.5) / len(own) * (len(ordered) - 1)
+        low = int(place)
+        high = min(low + 1, len(ordered) - 1)
+        quantile = ordered[low] + (place - low) * (ordered[high] - ordered[low])
+        targets.append(min(total, max(np.floor(quantile), 1)))
+    return targets
+
+
+def molecules_kept(row, probability, rng):
+    """A row of counts, each molecule kept with this probability, one after the other (F46)."""
+    return [sum(rng.random() < probability for _ in range(count)) for count in row]
+
+
+def typical_ratio(own, other):
+    """The median, over genes with 20 counts or more, of the ratio of sums over the middle half of the rows (F46)."""
+    middles = []
+    for rows in (own, other):
+        ordered = [row for _, row in sorted(enumerate(rows), key=lambda item: (np.sum(item[1] > 0), item[0]))]
+        quarter = len(ordered) // 4
+        middles.append(ordered[quarter : len(ordered) - quarter])
+    ratios = []
+    for j in range(own.shape[1]):
+        a, b = (sum(row[j] for row in rows) for rows in middles)
+        if a + b >= 20:
+            ratios.append((a + 0.5) / len(middles[0]) / ((b + 0.5) / len(middles[1])))
+    return np.median(ratios)

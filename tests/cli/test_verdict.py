@@ -86,7 +86,10 @@ def test_blocks_of_one_file(donors, run, tmp_path):
 
 def test_replicates_are_noticed(donors, run, tmp_path):
     assert "caution: The values of 'sample' look like replicates ('d0_0', 'd0_1', 'd1_0', ...)" in run(*TEST).err
-    assert "Add --blocks COLUMN" in run(*FIT).err
+    assert "Add --blocks sample." in run(*FIT).err
+    assert run(*FIT, "--force").out.startswith("Without regard to replicates, which makes p-values too small, ")
+    assert run(*TEST).out.startswith("Without regard to replicates, which makes p-values too small, ")
+    assert "regard" not in run(*TEST, "--blocks", "sample").out
     (X, x), (Y, y) = donors
     for file, values, own in (("a.csv", X, x), ("b.csv", Y, y)):
         write_csv(tmp_path / file, ["mouse", *NAMES], [[name, *row] for name, row in zip(own, values, strict=True)])
@@ -117,7 +120,7 @@ def test_bad_blocks(donors, run, tmp_path):
     (tmp_path / "cases.csv").write_text("\n".join([lines[0], *("d0," + line.partition(",")[2] for line in lines[1:])]))
     outcome = run(*FIT, "--blocks", "donor")
     assert outcome.code == 2
-    assert "blocks has 1 block: the test needs at least 4 in each group" in outcome.err
+    assert "blocks has 1 block: the test needs at least 6 in each group" in outcome.err
     assert not (tmp_path / "results").exists()
 
 
@@ -179,3 +182,46 @@ def test_report_begins_with_the_verdict(donors, run, need, tmp_path):
     summary = json.loads(run(*arguments, "--no-test", "--force", "--json").out)
     assert summary["verdict"] is None
     assert 'id="verdict"' not in (tmp_path / "page.html").read_text()
+
+
+@pytest.fixture
+def cells(tmp_path, monkeypatch, need):
+    """Log-normalised counts of one kind of cells, of the cases with 30 % of the molecules."""
+    need("polars")
+    monkeypatch.chdir(tmp_path)
+    rng, names = np.random.default_rng(0), [f"gene{j}" for j in range(30)]
+    tables = []
+    for file, share in (("cases.csv", 0.3), ("controls.csv", 1.0)):
+        counts = rng.binomial(rng.poisson(rng.gamma(2, 3, size=(120, 30))), share)
+        tables.append(np.log1p(1e4 * counts / counts.sum(axis=1, keepdims=True)))
+        write_csv(tmp_path / file, names, tables[-1].tolist())
+    return tables
+
+
+def test_cells_of_unequal_depth(cells, run, need):
+    X, Y = cells
+    warned, matched, ignored = (run(*TEST, "--depth", how) for how in ("warn", "match", "ignore"))
+    assert "unequal depth alone can look like a contrast" in warned.err
+    assert "Test with --depth match." in warned.err
+    assert warned.err.count("unequal depth") == 1
+    assert "depth" not in matched.err + ignored.err
+    expected = contrast_test(X, background=Y, depth="match", random_state=0)
+    assert matched.out.startswith(f"{expected}\n")
+    assert "rows of equal depth" in matched.out
+    assert ignored.out == warned.out
+    assert "Nothing found" not in warned.out
+    need("jinja2")
+    report = ["report", "cases.csv", "--background", "controls.csv", "--gammas", "3", "-o", "page.html"]
+    page = json.loads(run(*report, "--depth", "match", "--json").out)
+    assert page["test"]["units"].endswith("of equal depth")
+    assert not any("unequal depth" in caution for caution in page["cautions"])
+    plain = json.loads(run(*report, "--force", "--json").out)
+    assert sum("unequal depth" in caution for caution in plain["cautions"]) == 1
+    export = ["export", "cases.csv", "--background", "controls.csv", "--depth", "match", "-o", "files", "--json"]
+    assert json.loads(run(*export).out)["test"]["units"].endswith("of equal depth")
+
+
+def test_tables_without_counts_have_no_equal_depth(folder, run):
+    outcome = run(*TEST, "--depth", "match")
+    assert outcome.code == 2
+    assert "No counts can be recovered from the cases" in outcome.err

@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.special
+import scipy.stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -30,8 +32,10 @@ from contrapca._util import palette
 from contrapca._util.labels import as_classes, on_a_scale
 from contrapca._util.text import natural_order
 from contrapca.datasets import make_hidden_clusters
-from contrapca.exceptions import InfeasibleGammaError, NonFiniteError
+from contrapca.exceptions import ContrastWarning, InfeasibleGammaError, NonFiniteError
+from contrapca.fitting import SHARED_RATIO
 from contrapca.reporting import _html, _packing, _points, summarize
+from contrapca.reporting._cautions import between_classes
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._subject import examine
 from contrapca.results import ContrastTest
@@ -481,8 +485,10 @@ class TestCautions:
     def test_exchanged_groups(self):
         rng = np.random.default_rng(0)
         X, Y = rng.standard_normal((80, 6)), 20 * rng.standard_normal((80, 6))
-        assert "swapped" in self.said(X, Y, PCPCA(2, gamma=0).fit(X, background=Y))
-        assert "swapped" not in self.said(Y, X, PCPCA(2, gamma=0).fit(Y, background=X))
+        for cases, controls, swapped in ((X, Y, True), (Y, X, False)):
+            found = summarize(PCPCA(2, gamma=0).fit(cases, background=controls), cases, background=controls)
+            assert any("swapped" in remark for remark in found["test"]["remarks"]) is swapped
+            assert "swapped" not in " ".join(found["cautions"])  # the test is asked, not the limit of gamma
 
     def test_few_rows(self):
         rng = np.random.default_rng(0)
@@ -527,7 +533,7 @@ class TestCautions:
         assert "A single case (row 7) accounts for" in self.said(X, data.background)
 
     def test_shared_components(self, data):
-        assert "may be something both share" in self.said(
+        assert "chance, or something that both share" in self.said(
             data.foreground, data.background, PCPCA(2, gamma=0).fit(data.foreground, background=data.background)
         )
 
@@ -773,3 +779,76 @@ def test_axis_shares_are_those_of_the_components_at_the_start(data, model):
     assert [shares is not None for shares in known["axis_shares"]["foreground"]] == [
         g == known["start"] for g in range(len(known["gammas"]))
     ]
+
+
+def test_the_limit_is_said_with_its_dimensions(data, tmp_path):
+    """More is possible with fewer dimensions, so no gamma is called impossible."""
+    X, Y = data.foreground, data.background
+    model = ContraPCA(2).fit(X, background=Y)
+    assert f"with {model.n_latent_} latent dimensions, higher with fewer)" in str(model.summary())
+    with pytest.warns(ContrastWarning, match="only"):
+        assert ContraPCA(2, gamma=1.05 * model.gamma_max_).fit(X, background=Y).n_latent_ < model.n_latent_
+    given = {"background": Y, "test": False, "gammas": 2, "output": tmp_path / "report.html"}
+    page = report(model, X, **given).page
+    assert f"(its limit with {model.n_latent_} latent dimensions is " in page
+    assert "(its limit is " in report(PCPCA(2), X, **given).page
+
+
+def test_shares_with_missing_values_are_those_of_the_model():
+    random = np.random.default_rng(0)
+    X, Y = random.standard_normal((80, 8)) * [3, 2, 1, 1, 1, 1, 1, 1], random.standard_normal((60, 8))
+    X[random.random(X.shape) < 0.1] = np.nan
+    model = ContraPCA(2, random_state=0, progress=False).fit(X, background=Y)
+    found = summarize(model, X, background=Y, gammas=4, test=False, progress=False)["components"]
+    for entry, share, other in zip(
+        found, model.explained_variance_ratio_, model.background_variance_ratio_, strict=True
+    ):
+        assert entry["foreground_share"] == pytest.approx(share, rel=1e-4)
+        assert entry["background_share"] == pytest.approx(other, rel=1e-4)
+
+
+class TestPooledGroups:
+    def said(self, X, Y, labels):
+        found = summarize(ContraPCA(2), X, background=Y, labels=labels, gammas=2, test=False, progress=False)
+        return " ".join(found["remarks"])
+
+    def test_groups_of_cases_with_different_means(self):
+        """Two drugs, neither of which varies more than the controls: together they do."""
+        random = np.random.default_rng(0)
+        X, Y = random.standard_normal((200, 10)), random.standard_normal((200, 10))
+        drugs = np.repeat(["a", "b"], 100)
+        X[100:, 3] += 6
+        assert "9" == self.said(X, Y, drugs)[0]
+        assert "of component 1 is the difference between the means of 'a', 'b'." in self.said(X, Y, drugs)
+        X[100:, 3] -= 6
+        assert self.said(X, Y, drugs) == ""
+
+    @pytest.mark.parametrize("classes", [2, 3, 12])
+    def test_silent_on_labels_of_no_meaning(self, classes):
+        """70 tables with labels at random, with and without a contrast."""
+        random = np.random.default_rng(classes)
+        for k in range(70):
+            X, Y = random.standard_t(3, (int(random.integers(15, 60)), 6)), random.standard_normal((40, 6))
+            X[:, 0] *= 1 + 3 * (k % 2)
+            assert self.said(X, Y, random.integers(0, classes, len(X)).astype(str)) == ""
+
+
+def test_a_component_that_surely_varies_more_is_not_called_shared():
+    """1.4 times the variance is hardly more, but 2,000 rows leave no doubt of it; in 40 rows it may be chance."""
+    random = np.random.default_rng(0)
+    for rows, deviations, other, sure in ((2000, [1.17, 1, 1, 1, 1], 1.0, True), (40, [1.0] * 5, 1.2, False)):
+        X, Y = random.standard_normal((rows, 5)) * deviations, other * random.standard_normal((rows, 5))
+        found = summarize(CPCA(1, gamma=0.5), X, background=Y, gammas=2, test=False)
+        assert found["components"][0]["held_out_ratio"] < SHARED_RATIO
+        assert ("hardly more" not in " ".join(found["cautions"])) is sure
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_chance_of_labels_is_that_of_kruskal_and_wallis(classes):
+    random = np.random.default_rng(0)
+    Z, own = random.standard_normal((50, 2)), np.arange(50) % classes
+    Z[:, 1] += own
+    expected = [scipy.stats.kruskal(*(z[own == c] for c in range(classes))) for z in Z.T]
+    H = (len(Z) - 1) * between_classes(Z.argsort(axis=0).argsort(axis=0), own)
+    np.testing.assert_allclose(H, [test.statistic for test in expected])
+    np.testing.assert_allclose(scipy.special.chdtrc(classes - 1, H), [test.pvalue for test in expected], rtol=1e-10)

@@ -27,6 +27,12 @@ GOOD = {"groupby": "condition", "background": "ctrl"}
         "plates",
         "library id",
         "replicate",
+        "ind",
+        "biosample_id",
+        "HTO",
+        "pool",
+        "run",
+        "subject",
     ],
 )
 def test_columns_that_look_like_donors(unnamed, column):

@@ -73,8 +73,8 @@ def test_equals_the_oracle(n, m, D, planted, blocks):
 def test_equals_the_oracle_on_counts():
     rng = np.random.default_rng(0)
     X, Y = rng.poisson(0.3, size=(70, 12)).astype(float), rng.poisson(0.3, size=(40, 12)).astype(float)
-    expected = oracle_p_values(X, Y, splits_of(70, 40, 51, 3), 3)
-    np.testing.assert_allclose(run(X, Y, 3, seed=3).p_values, expected, rtol=1e-8)
+    expected = oracle_p_values(X, Y, splits_of(70, 40, 21, 3), 3)
+    np.testing.assert_allclose(run(X, Y, 3, seed=3, n_splits=21).p_values, expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize("scale", ["group", "pooled"])
@@ -437,7 +437,7 @@ def plain_cauchy(p_values):
     return scipy.stats.cauchy.sf(np.mean(np.tan((0.5 - np.minimum(p_values, 0.99)) * np.pi), axis=0))
 
 
-@pytest.mark.parametrize("n_splits", [2, 5, 21, 51, 101])
+@pytest.mark.parametrize("n_splits", [2, 21, 51, 101])
 def test_the_cauchy_rule_keeps_its_level_under_dependence(n_splits):
     rng, rates = np.random.default_rng(0), {cauchy_combination: [], plain_cauchy: []}
     for rho in (0.0, 0.2, 0.4, 0.7, 1.0):
@@ -544,6 +544,12 @@ def test_verdict_on_tables():
     assert "the test needs complete rows, but values are missing" in verdict(X, Y).sentence
     assert verdict(X, Y).summary()["test"] is None
     assert "one group has 3 rows" in verdict(Y, Y[:3]).sentence
+    for labels, group in ((np.arange(200) % 5, "5 blocks"), (np.arange(200) % 2, "2 blocks")):
+        found = verdict(Y, Y, blocks=(labels, labels + 5, (None, None)))
+        assert f"not tested: one group has {group}, but the test needs at least 6 in each." in found.sentence
+        assert found.test is None
+    with pytest.raises(ValueError, match="blocks has 1 block: the test needs at least 6"):  # another column was meant
+        verdict(Y, Y, blocks=(np.zeros(200), np.ones(200), (None, None)))
     with pytest.raises(ValueError, match="blocks has shape"):
         verdict(Y, Y, blocks=([1], [2]))
 

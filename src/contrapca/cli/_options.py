@@ -150,6 +150,13 @@ SCALE = {
 }
 NO_TEST = option("--no-test", action="store_true", help="skip the test against chance")
 # Tables, and a model to fit or a saved one. With that it matters whether settings were given, so they have no default.
+DEPTH = option(
+    "--depth",
+    choices=["warn", "match", "ignore"],
+    default="warn",
+    help="if counts add up to less in one group: warn, or thin both groups to equal depth for the test (default: "
+    "%(default)s)",
+)
 CONTRAST = [
     *GROUPS,
     LABELS,
@@ -160,6 +167,7 @@ CONTRAST = [
     option("--gamma", **GAMMA | {"default": None}),
     option("--scale", **SCALE | {"default": None}),
     NO_TEST,
+    DEPTH,
     option(
         "--model", type=Path, metavar="FILE", help="a saved model (or path) of these tables, in place of fitting one"
     ),

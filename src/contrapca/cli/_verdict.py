@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
 from .. import contrast_test
 from .._util.table import Table
+from ..sanity import shows_replicates
 from ._console import Console
 from ._describe import records
 from ._inputs import read_inputs
@@ -28,9 +30,11 @@ def test(options: Namespace, console: Console) -> None:
         max_components=options.components or MOST,
         method=options.method,
         scale=scale_of(options),
+        depth="match" if options.depth == "match" else "ignore",  # whoever reads the tables has warned
         random_state=options.seed,
         progress=console.progress,
     )
+    found = replace(found, ignores_replicates=shows_replicates(inputs.findings))
     console.say(found, *inputs.describe())
     facts = {"n_components": found.n_components, "level": found.level, "method": found.method, "units": found.units}
     facts |= {"noise_ratio": found.noise_ratio, "remarks": found.remarks(), "dimensions": records(found.table())}
@@ -51,7 +55,8 @@ def verdict_lines(summary: dict[str, Any]) -> list[str]:
     if summary.get("verdict") is None:
         return []
     remarks = [] if summary["test"] is None else summary["test"]["remarks"]
-    return [summary["verdict"], *remarks, ""]
+    lines = [summary["verdict"], *remarks, *summary.get("remarks", [])]  # the last of a report
+    return [*lines, ""]
 
 
 def unseen_lines(summary: dict[str, Any]) -> list[Any]:

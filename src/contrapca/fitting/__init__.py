@@ -7,7 +7,6 @@ from ._axes import (
     dimensions_above_noise,
     in_best_units,
     masked_rank,
-    noise_variance,
     path_around_axes,
     ratio_axes,
     show_axes,

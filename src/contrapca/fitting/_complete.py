@@ -106,7 +106,7 @@ def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) ->
         )
     hint = ""
     if looks_swapped(limit, groups.map(Moments.total_variance)):
-        hint = " The background varies more than the foreground and the limit is tiny: were the two groups swapped?"
+        hint = " In total the background varies more than the foreground: were the two groups swapped?"
     if len(groups.backgrounds) > 1:
         parts = zip(groups.names[1:], mixture(groups) * limit, strict=True)
         each = ", ".join(f"{name!r}: {format_gamma(float(value))}" for name, value in parts)

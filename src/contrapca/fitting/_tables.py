@@ -80,6 +80,15 @@ def unseen_note(fit: Fit | KernelFit) -> list[str]:
     return [IN_SAMPLE] if fit.variances.backgrounds else []
 
 
+def limit_in_words(limit: float, is_bound: bool, n_components: int, n_latent: int) -> str:
+    """The limit of gamma, for the number of dimensions that it belongs to: models of fewer have larger ones."""
+    words = f"limit {'at most ' * is_bound}{format_gamma(limit)}"
+    if n_latent == n_components:
+        return words
+    words += f" with {n_latent} latent dimensions"
+    return words if is_bound or limit >= 1 else f"{words}, higher with fewer"
+
+
 def summary(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) -> Display:
     """What a fit found.
 
@@ -103,8 +112,7 @@ def summary(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) 
     if has_gamma:
         line += f", gamma = {format_gamma(fit.gamma)}"
         if fit.limit is not None and np.isfinite(fit.limit):
-            limit = format_gamma(fit.limit)
-            line += f" (limit at most {limit})" if fit.limit_is_bound else f" (no solution exists at or above {limit})"
+            line += f" ({limit_in_words(fit.limit, fit.limit_is_bound, fit.n_shown, fit.n_latent)})"
     if n_shared:
         line += f", and {plural(n_shared, 'shared component')}"
     if fit.covariates is not None:

@@ -72,7 +72,7 @@ def _factors(rows: Rows, weights: Array | None) -> Array:
 
 @np.errstate(over="ignore", invalid="ignore")
 def _lengths(block: Any, centre: Array) -> Array:
-    """Root mean square distance of each row from the centre, over what is observed, shape (n,); nan without values."""
+    """Root mean square distance of each row from the centre, over what is observed, shape (n,); 0 without values."""
     if is_sparse(block):
         values = block.data.astype(np.float64)
         squares = np.add.reduceat(np.append(values * values, 0.0), block.indptr[:-1]) * (np.diff(block.indptr) > 0)
@@ -105,10 +105,10 @@ def _medians(rows: Any, weights: Array | None) -> Array:
             centre[j] = weighted_median(column, weights)
         return centre
     table = host(rows).astype(np.float64)
-    if weights is None:
-        missing = np.isnan(table).all(axis=0)
-        return np.where(missing, 0.0, np.nanmedian(np.where(missing, 0.0, table), axis=0))
-    return np.array([weighted_median(column, weights) for column in table.T])
+    centre = np.median(table, axis=0) if weights is None else np.full(table.shape[1], np.nan)
+    for j in np.flatnonzero(np.isnan(centre)):  # a value is missing, or rows count differently
+        centre[j] = weighted_median(table[:, j], weights)
+    return centre
 
 
 def weighted_median(values: Array, weights: Array | None) -> float:

@@ -72,7 +72,8 @@ def masked_path_around(
         if reason is not None:
             raise UnboundedError(fit.gamma, limit, None, latents.rank, reason)
         sides = [_fits(data, latents, side, limit, _start(own[0]), bar)[0] for side in (below, above)]
-    return _assembled([*sides[0][::-1], *own, *sides[1]], limit, estimator, latents, fit.background_model)
+    path = _assembled([*sides[0][::-1], *own, *sides[1]], limit, estimator, latents, fit.background_model)
+    return replace(path, totals=fit.totals)  # with missing values they depend on the model: shares are then the fit's
 
 
 def _start(fit: Fit) -> Start:

@@ -18,10 +18,10 @@ from .._version import __version__
 from ..blocks import table_units
 from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import share_of
-from ..sanity import Finding, Words, check_groups, warn_of_replicates
+from ..sanity import Finding, Words, check_groups, shows_replicates, warn_of_replicates
 from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..uncertainty import ContrastPosterior
-from ._cautions import cautions
+from ._cautions import cautions, remarks
 from ._code import tables_code
 from ._methods_text import citations, methods_paragraph
 from ._subject import TOP_FEATURES, Subject
@@ -40,6 +40,7 @@ def summary_of(
     test: ContrastTest | bool | None,
     blocks: tuple[Any, Any],
     progress: bool,
+    depth: str = "warn",
     title: str | None = None,
     sources: Sequence[str] = (),
     code: str | None = None,
@@ -52,7 +53,11 @@ def summary_of(
     everything.
     """
     by_blocks = blocks[0] is not None
-    verdict = _judge(subject, test, blocks, progress)
+    if findings is None:
+        names, columns = subject.row_names, subject.tables.names
+        findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
+        findings = [finding for finding in findings if depth == "warn" or finding.check != "depth"]
+    verdict = _judge(subject, test, blocks, depth, progress, ignores_replicates=shows_replicates(findings))
     held_out = _on_unseen_rows(subject, blocks)
     components = _components(subject, held_out)
     if verdict is not None:
@@ -61,6 +66,7 @@ def summary_of(
     summary = {
         "title": TITLE if title is None else str(title),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
+        "remarks": remarks(subject),
         "data": _data(subject, sources),
         "model": _model(subject),
         "components": components,
@@ -69,24 +75,27 @@ def summary_of(
         "loadings": _loadings(subject),
         "uncertainty": None if subject.uncertainty is None else _uncertainty(subject.uncertainty),
         "code": {
-            "python": _python(subject, title, code, tested=verdict is not None, by_blocks=by_blocks),
+            "python": _python(subject, title, code, tested=verdict is not None, by_blocks=by_blocks, depth=depth),
             "command": code,
         },
         "versions": {"contrapca": __version__, "Python": platform.python_version()}
         | {name: version(name) for name in LIBRARIES},
         "date": _today(),
     }
-    if findings is None:
-        names, columns = subject.row_names, subject.tables.names
-        findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
     words: Words = "python" if code is None else "command"
-    caveats = [*findings, *cautions(subject, summary, shown=shown)]
+    caveats = [*findings, *cautions(subject, summary, by_blocks=by_blocks, shown=shown)]
     summary |= {"cautions": [finding.text(words) for finding in caveats]}
     return summary | {"methods": methods_paragraph(summary, subject.kind), "citations": citations(subject.kind)}
 
 
 def _judge(
-    subject: Subject, test: ContrastTest | bool | None, blocks: tuple[Any, Any], progress: bool
+    subject: Subject,
+    test: ContrastTest | bool | None,
+    blocks: tuple[Any, Any],
+    depth: str,
+    progress: bool,
+    *,
+    ignores_replicates: bool,
 ) -> Verdict | None:
     """The verdict of a report; None if it is not wanted."""
     n_shown = subject.path.n_components
@@ -99,7 +108,15 @@ def _judge(
     given = None if all(own is None for own in blocks) else (*blocks, (None, None))
     if given is None:
         warn_of_replicates(subject.row_names)
-    return verdict_on(subject.tables, n_shown=n_shown, blocks=given, scale=subject.scale, progress=progress)
+    return verdict_on(
+        subject.tables,
+        n_shown=n_shown,
+        blocks=given,
+        scale=subject.scale,
+        depth=depth,
+        ignores_replicates=ignores_replicates,
+        progress=progress,
+    )
 
 
 def _on_unseen_rows(subject: Subject, blocks: tuple[Any, Any]) -> HeldOutContrast | None:
@@ -257,6 +274,7 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     table = posterior.diagnostics() if posterior.kind == "gibbs" else None
     return {
         "kind": posterior.kind,
+        "by_blocks": posterior.by_blocks,
         "power": posterior.power,
         "draws": chains * draws,
         "probability": PROBABILITY,
@@ -270,7 +288,9 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     }
 
 
-def _python(subject: Subject, title: str | None, command: str | None, *, tested: bool, by_blocks: bool) -> str:
+def _python(
+    subject: Subject, title: str | None, command: str | None, *, tested: bool, by_blocks: bool, depth: str
+) -> str:
     """Python code that makes this report: from the files of a command, or from tables of these names."""
     labelled = subject.values is not None or (subject.classes is not None and not subject.clustered)
     options = ", labels=labels" if labelled else ""
@@ -280,10 +300,14 @@ def _python(subject: Subject, title: str | None, command: str | None, *, tested:
     options += "" if subject.points is None else f", gammas={subject.points}"
     options += ", blocks=blocks, background_blocks=control_blocks" if by_blocks else ""
     options += "" if tested else ", test=False"
+    options += "" if depth == "warn" else f", depth={depth!r}"
     draws = ""
     if subject.uncertainty is not None:
-        how = "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"
-        draws = f"draws = model.{how}(cases, background=controls)  # random\n"
+        drawn, how = subject.uncertainty, "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"
+        given = ", blocks=blocks, background_blocks=control_blocks" if by_blocks and drawn.by_blocks else ""
+        given += "" if drawn.power == 1 else f", power={drawn.power!r}"
+        given += "" if drawn.seed is None else f", random_state={drawn.seed}"
+        draws = f"draws = model.{how}(cases, background=controls{given}){'  # random' * (drawn.seed is None)}\n"
         options += ", uncertainty=draws"
     names = ["cases", "controls", *["labels"] * labelled, *["blocks", "control_blocks"] * by_blocks]
     reading = f"# {', '.join(names)}: your tables, rows being samples\n"

@@ -20,7 +20,8 @@ from ..moments import spread_out
 from ..rows import Blocked
 from ..selection import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ..tables import with_names
-from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts
+from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts, warn_of_values
+from ._depth import warn_of_depth
 from ._donors import warn_of_donors
 from ._obs import background_argument
 from ._results import Keys, check_writable, fit_results, write
@@ -62,6 +63,7 @@ def run_fit(
     check_writable(adata, copy)
     check_option(str(np.dtype(dtype)), "dtype", DTYPES)
     warn_of_donors(adata.obs, cells)
+    warn_of_depth(adata, cells)
     model, latents, held_out = fitted(cells, estimator)
     results = fit_results(cells, model, latents, keys, adata.n_vars, dtype, settings, held_out)
     return write(adata, results, copy=copy)
@@ -74,8 +76,7 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
         model, latents = _fitted_in_blocks(cells, estimator)
         return model, latents, on_unseen_cells(cells, cells.lazy(), model)
     table = cells.read()
-    if cells.of_genes and looks_like_counts(table):
-        warn_of_counts()
+    warn_of_values(cells, table)
     rows = cells.split(table)
     if searches and cells.blocks is not None:  # by halves of the donors
         given = {"background": background_argument(rows)} | cells.given_blocks

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import check_option
 from .._util.arrays import Rows
 from .._util.suggest import suggesting
+from ..depth import DEPTHS
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA
 from ..groups import Groups
+from ..selection import at_equal_depth, contrast_test
 from ..selection import compare as compare_tables
-from ..selection import contrast_test
-from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts
+from ._cells import Cells, check_n_comps, choose, warn_of_values
+from ._depth import matched, warn_of_depth
 from ._donors import warn_of_donors
 from ._fit import run_fit
 from ._obs import background_argument, column, frame
@@ -256,11 +259,17 @@ def test(
     obsm: str | None = None,
     mask_var: Any = "auto",
     blocks: str | None = None,
+    depth: str = "warn",
     key_added: str | None = None,
     copy: bool = False,
     random_state: int | None = 0,
 ) -> Any:
     """Test whether the cases vary more than the controls in any direction, and in how many (`contrast_test`).
+
+    It compares how cells vary about the mean of their group. So it does not see a shift of the mean alone, a gene that
+    is higher in all cases by the same amount: tests of differential expression do. And what it finds need not be new:
+    another mixture of the same cell types, such as more of a rare one, also varies more. Compare the proportions of
+    cell types, or test within each of them.
 
     Parameters
     ----------
@@ -272,6 +281,11 @@ def test(
     blocks : str, optional
         Column of `obs` with the donor of each cell. Whole donors are then compared; without it, p-values are far too
         small if several cells come from each donor.
+    depth : {"warn", "match", "ignore"}, default "warn"
+        What to do if cells of one group were sequenced less deeply, which alone makes the test reject: warn, or first
+        thin the counts of both groups to equal depth (`contrapca.match_depth`). Totals over all genes are
+        `obs["total_counts"]`, `obs["n_counts"]` or `obs["nCount_RNA"]`, or the sums of the counts in `raw`, in
+        `layers["counts"]` or in the matrix that is used. That matrix holds counts or log-normalised values.
     key_added : str, optional
         The key of `uns` in place of "contrapca_test".
     random_state : int or None, default 0
@@ -285,17 +299,23 @@ def test(
         `statistics`, `noise_ratio`, `level`, `units` (what was compared: cells or donors).
     """
     key = TEST if key_added is None else check_key(key_added)
-    cells, rows = _tables(adata, _choice(groupby, background, foreground, layer, obsm, mask_var, blocks), copy)
+    check_option(depth, "depth", DEPTHS)
+    choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
+    cells, rows = _tables(adata, choice, copy, depth=depth)
+    if depth == "match":
+        cells, rows = matched(adata, cells, rows, _seed(random_state))
     found = contrast_test(
         rows.foreground,
         background=background_argument(rows),
         max_components=max_comps,
         level=level,
         scale=scale,
+        depth="ignore",
         random_state=_seed(random_state),
         **cells.given_blocks,
     )
-    given = {"max_comps": max_comps, "scale": scale, "random_state": random_state}
+    found = at_equal_depth(found) if depth == "match" else found
+    given = {"max_comps": max_comps, "scale": scale, "depth": depth, "random_state": random_state}
     summary = {
         "params": plain(cells.params | given),
         "verdict": found.verdict(),
@@ -375,7 +395,9 @@ def _choice(
     return groups | {"layer": layer, "obsm": obsm, "mask_var": mask_var}
 
 
-def _tables(adata: Any, choice: dict[str, Any], copy: bool, labels: str | None = None) -> tuple[Cells, Groups[Rows]]:
+def _tables(
+    adata: Any, choice: dict[str, Any], copy: bool, labels: str | None = None, depth: str = "warn"
+) -> tuple[Cells, Groups[Rows]]:
     """The chosen cells, and the rows of both groups in memory."""
     cells = choose(adata, **choice)
     if labels is not None:
@@ -383,8 +405,10 @@ def _tables(adata: Any, choice: dict[str, Any], copy: bool, labels: str | None =
     check_writable(adata, copy)
     warn_of_donors(adata.obs, cells)
     table = cells.read()
-    if cells.of_genes and looks_like_counts(table):
-        warn_of_counts()
+    if depth != "match":  # which takes logarithms
+        warn_of_values(cells, table)
+    if depth == "warn":
+        warn_of_depth(adata, cells)
     return cells, cells.split(table)
 
 

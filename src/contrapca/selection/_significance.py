@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import itertools
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -19,9 +19,10 @@ from .._util.text import plural
 from ..backgrounds import named_backgrounds
 from ..blocks import Indices, Together, count_units, paired_units, unit_numbers
 from ..covariates import design_of, without_covariates
+from ..depth import DEPTHS, match_depth, rows_of
 from ..exceptions import GroupError
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
-from ..sanity import warn_of_replicates
+from ..sanity import warn_of_depth, warn_of_far_cells, warn_of_replicates
 from ._permutation import permutation_test
 from ._split_outcomes import combine, split_outcomes
 from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
@@ -49,7 +50,8 @@ class ContrastTest:
         row: the relative excess of variance.
     noise_ratio : float
         Ratio of foreground to background mean variance outside the model's subspace, on rows that did not choose it.
-        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan for the permutation test.
+        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan for the permutation test,
+        and if so many dimensions stand out that there is no noise to be seen, as in most real tables.
     level : float
     method : {"split", "permutation"}
     units : str
@@ -65,6 +67,9 @@ class ContrastTest:
     least_p : float
         The smallest p-value that so few rows or blocks can give: one over the number of ways to exchange the labels of
         those that test. 0 for the permutation test.
+    ignores_replicates : bool
+        Whether rows look like replicates, by their names or a column, and were taken for independent: the verdict
+        begins with that.
     """
 
     n_components: int
@@ -78,14 +83,19 @@ class ContrastTest:
     block_ratio: float = np.nan
     directions: Array | None = field(default=None, repr=False)
     least_p: float = 0.0
+    ignores_replicates: bool = False
 
     def verdict(self) -> str:
         """The result in one sentence."""
+        sentence = self._sentence()
+        return without_replicates(sentence) if self.ignores_replicates else sentence
+
+    def _sentence(self) -> str:
         found = self.n_components
         if found == 0:
             return (
                 "Nothing found: the cases do not vary more than chance allows in any direction "
-                f"({in_brief(self.p_values[0])}); any components shown are noise."
+                f"({in_brief(self.p_values[0])}); any components shown may be noise."
             )
         p = in_brief(self.p_values[found - 1])
         least = "at least " * (found == self.p_values.size > 1)
@@ -137,6 +147,11 @@ class ContrastTest:
         return "\n".join([self.verdict(), *self.remarks(), str(self.table()), self._about()])
 
 
+def without_replicates(sentence: str) -> str:
+    """A verdict whose p-value takes replicates for independent rows."""
+    return f"Without regard to replicates, which makes p-values too small, {sentence[0].lower()}{sentence[1:]}"
+
+
 def in_brief(p: float) -> str:
     """A p-value in words."""
     return f"p < {LEAST_P:g}" if p < LEAST_P else f"p = {p:.2g}"
@@ -159,6 +174,7 @@ def contrast_test(
     n_splits: int = 51,
     n_permutations: int = 199,
     scale: str | None = None,
+    depth: str = "warn",
     random_state: Any = None,
     progress: bool = True,
 ) -> ContrastTest:
@@ -197,6 +213,10 @@ def contrast_test(
     n_permutations : int, default 199
     scale : {None, "group", "pooled"}, default None
         As for PCPCA.
+    depth : {"warn", "match", "ignore"}, default "warn"
+        What to do about counts, raw or log-normalised, that add up to less in one group, as in cells that were
+        sequenced less deeply, which alone makes the test reject: warn, or thin both groups to equal depth first
+        (`match_depth`).
     random_state : None, int, Generator or RandomState
     progress : bool, default True
 
@@ -213,17 +233,28 @@ def contrast_test(
     >>> test.n_components  # the plane of the clusters
     2
     """
+    check_option(depth, "depth", DEPTHS)
+    rng = generator(random_state)
+    if depth == "match":
+        X, background, *kept = match_depth(X, background=background, random_state=rng)
+        covariates, blocks, pairs = (rows_of(own, kept[0]) for own in (covariates, blocks, pairs))
+        beside = (background_covariates, background_blocks, background_pairs)
+        background_covariates, background_blocks, background_pairs = (rows_of(own, kept[1]) for own in beside)
     tables = split_groups(X, None, background, None, name="contrast_test", needs_background=True, allow_missing=True)
     refuse_devices(tables, "contrast_test")
+    if depth == "warn":
+        warn_of_depth(tables.rows)
     design = design_of(tables, X, background, covariates, background_covariates)
     if design is not None:
         tables, _ = without_covariates(tables, design)
     given: Together | None = (blocks, background_blocks, (pairs, background_pairs))
+    named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
+    warn_of_far_cells(tables.rows, tables.names, named)
+    ignores_replicates = False
     if all(own is None for own in (blocks, background_blocks, pairs, background_pairs)):
         given = None
-        named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
-        warn_of_replicates(named)
-    return significance_of(
+        ignores_replicates = warn_of_replicates(named)
+    found = significance_of(
         tables,
         blocks=given,
         max_components=max_components,
@@ -232,9 +263,11 @@ def contrast_test(
         n_splits=n_splits,
         n_permutations=n_permutations,
         scale=scale,
-        random_state=random_state,
+        random_state=rng,
         progress=progress,
     )
+    found = replace(found, ignores_replicates=ignores_replicates)
+    return at_equal_depth(found) if depth == "match" else found
 
 
 def significance_of(
@@ -296,6 +329,11 @@ def significance_of(
     return ContrastTest(
         n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions, least_p
     )
+
+
+def at_equal_depth(found: ContrastTest) -> ContrastTest:
+    """The result, which says that depths were matched first."""
+    return replace(found, units=f"{found.units} of equal depth")
 
 
 def _check_level(level: float, method: str, n_permutations: int) -> None:

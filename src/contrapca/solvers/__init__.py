@@ -3,7 +3,16 @@
 from ._budget import Budget, budget_strengths
 from ._closed_form import Solution, closed_form, noise_sum, solve_cpca, solve_pcpca
 from ._clvm import solve_clvm
-from ._contrast_axes import CAP, SPARE, contrast_axes, latent_rank, latent_rotation, noise_outside, noise_rank
+from ._contrast_axes import (
+    CAP,
+    SPARE,
+    contrast_axes,
+    has_plateau,
+    latent_rank,
+    latent_rotation,
+    noise_outside,
+    noise_rank,
+)
 from ._expectations import expected_covariance, expected_total_variance, gls_mean
 from ._gradient import GradientSolution, maximise
 from ._identified import noise_is_determined

@@ -17,6 +17,7 @@ EDGE = 2.02  # .99 quantile of the Tracy-Widom law (beta = 1): noise alone excee
 SPARE = 1  # latent dimensions beyond those that the edges count and those that are shown
 CAP = 50  # maximum number beyond those that are shown: noise that is not white exceeds any edge
 RATIO = 3.0  # the floor of the background's variance is lowered only if the last axis has a smaller ratio
+PLATEAU = 0.75  # fraction of the possible dimensions above the noise from which there is no noise to be seen
 DEAD = 1e-7  # a latent dimension shorter than this, in units of its standard deviation, is the rounding error of zero
 
 
@@ -65,6 +66,21 @@ def noise_rank(
     zero = values[0] * max(n_rows, n_features) * EPS
     above = values[:count] > np.maximum(variance * ((rows + columns) ** 2 + EDGE * spread) + more, zero)
     return count if above.all() else int(above.argmin())
+
+
+def has_plateau(q: int, n_features: int, n: int, m: int) -> bool:
+    """Whether q dimensions above the noise leave enough others to know the noise by (F16).
+
+    Noise that is not white exceeds any edge, so the count runs into its maximum; what lies below it is then no noise.
+
+    Parameters
+    ----------
+    q : int
+        The larger count of the two groups, see `noise_rank`.
+    n_features, n, m : int
+        D, and the independent rows or blocks of the groups.
+    """
+    return q < PLATEAU * min(n_features - 1, n - 1, m - 1, CAP + 1)
 
 
 def latent_rank(
