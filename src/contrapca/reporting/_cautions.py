@@ -131,9 +131,9 @@ def _ratio(entry: dict[str, Any]) -> float:
 
 
 def _surely_more(entry: dict[str, Any]) -> bool:
-    """Whether unseen cases vary more than unseen controls beyond the error of their ratio."""
-    ratio, error = entry["held_out_ratio"], entry["held_out_error"]
-    return ratio is not None and error is not None and ratio > np.exp(CERTAIN * error)
+    """Whether the interval of the ratio on unseen rows lies above 1."""
+    interval = entry["held_out_interval"]
+    return interval is not None and interval[0] is not None and interval[0] > 1
 
 
 def remarks(subject: Subject) -> list[str]:
