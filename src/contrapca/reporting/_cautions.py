@@ -25,7 +25,6 @@ UNEQUAL_UNITS = 100.0  # ratio of standard deviations above which the larger one
 MANY_MISSING = 0.2
 STRONG = 0.9  # fraction of the largest gamma shown
 WIDE_ANGLE = 30.0  # degrees
-CERTAIN = 2.0  # standard errors
 BETWEEN, CHANCE = 0.5, 0.001  # part of a component between the means of labels, and how likely that is by chance
 SAME_ANGLE = 5.0  # degrees from PCA below which the contrast has changed nothing
 MAX_OUTLIER_ROWS = 200_000
