@@ -177,6 +177,9 @@ def auto_directions(data: Complete, method: Method, latents: Latents) -> Groups[
         return in_original_units(data.vectors(known[1]), data)
     latents = within_rows(latents, data)
     limit, start = method.limit(data.groups, latents.rank)
+    while limit == 0 and latents.rank > latents.n_shown:  # few rows that count more than once: the rank gives way
+        latents = replace(latents, n_latent=latents.rank - 1)
+        limit, start = method.limit(data.groups, latents.rank)
     if limit == 0:
         raise RankError(latents.rank)
     C = contrast(data.groups, latents.auto_fraction * limit)
