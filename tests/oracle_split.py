@@ -258,7 +258,8 @@ def unseen(estimator, X, Y, splits, parts, units):
             latents.append(Z[0])
             unit = sum(np.var(own[keep], axis=0) for own, keep in zip(Z, seen, strict=True))
             for g in range(2):
-                number = len(set(units[g][seen[g]]))
+                sizes = [np.sum(units[g][seen[g]] == u) for u in set(units[g][seen[g]])]
+                number = sum(sizes) ** 2 / sum(size**2 for size in sizes)
                 for i in np.flatnonzero(~seen[g]):
                     squares[g][units[g][i]] += Z[g][i] ** 2 / unit * number / (number + 1)
                     rows[g][units[g][i]] += 1

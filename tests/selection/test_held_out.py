@@ -89,7 +89,7 @@ def test_is_that_of_refits_to_rows(name):
 
 @pytest.mark.parametrize("paired", [False, True])
 def test_blocks_are_judged_whole(paired):
-    animals = np.arange(90) // 6
+    animals = np.repeat(np.arange(12), np.arange(2, 14))  # of unequal size
     others = np.arange(70) // 7 + (0 if paired else 100)
     found = held_out_contrast(
         CPCA(2, gamma=1.0), X, background=Y, blocks=animals, background_blocks=others, random_state=0
