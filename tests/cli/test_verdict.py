@@ -155,17 +155,19 @@ def test_noise_is_called_noise(tmp_path, monkeypatch, run, need):
     assert outcome.out.startswith("Nothing found: the cases do not vary more than chance allows in any direction (p = ")
 
 
-def test_missing_values_are_not_tested(folder, run, pair):
+def test_missing_values(folder, run, pair):
     X = pair[0].copy()
     X[::3, 1] = np.nan
     write_csv(folder / "holes.csv", NAMES, X)
     arguments = ["holes.csv", "--background", "controls.csv"]
     outcome = run("fit", *arguments, "-o", "results", "--components", "1", "--gamma", "0.2")
     assert outcome.code == 0
-    assert outcome.out.startswith("The contrast was not tested: the test needs complete rows")
-    outcome = run("test", *arguments)
-    assert outcome.code == 2
-    assert "needs complete rows, but values are missing: impute them first" in outcome.err
+    found = contrast_test(X, background=pair[1], max_components=10, random_state=0)
+    rates = "5.8% of the cases' and 0.0% of the controls' values are missing. The groups differ in what is missing"
+    assert outcome.out.splitlines()[0] == found.verdict(1)
+    assert outcome.out.splitlines()[1].startswith(rates)
+    outcome = run("test", *arguments, "--json")
+    assert json.loads(outcome.out)["test"]["missing"]["differ"]
 
 
 def test_report_begins_with_the_verdict(donors, run, need, tmp_path):

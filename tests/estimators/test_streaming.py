@@ -356,7 +356,7 @@ def test_missing_values_in_files(tmp_path, kind):
     np.testing.assert_allclose(model.get_covariance(), whole.get_covariance(), rtol=1e-8)
     np.testing.assert_allclose(model.score_samples(path), whole.score_samples(HOLED_X))
     np.testing.assert_allclose(model.impute(path), whole.impute(HOLED_X))
-    with pytest.raises(ValueError, match=r"Input contains NaN .*impute the values first.*foreground"):
+    with pytest.raises(ValueError, match=r"Input contains NaN .*must be complete.*foreground"):
         CPCA(2, gamma=0.5).fit(path, background=Y)
 
 

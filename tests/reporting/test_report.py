@@ -268,7 +268,7 @@ def test_missing_values_are_for_models_with_a_likelihood(data):
     holes = np.where(np.arange(X.size).reshape(X.shape) % 50 == 0, np.nan, X)
     path = contrast_path(CPCA(2), X, background=Y, gammas=[0, 0.2])
     for thing in (CPCA(2), CPCA(2, gamma=0.2).fit(X, background=Y), path):
-        with pytest.raises(NonFiniteError, match="Only PPCA and PCPCA take missing values"):
+        with pytest.raises(NonFiniteError, match="These rows must be complete: use ContraPCA"):
             summarize(thing, holes, background=Y)
 
 
@@ -704,11 +704,13 @@ def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
         summarize(model, X, background=Y, gammas=2, test="split")
 
 
-def test_missing_values_are_not_tested(data):
+def test_a_verdict_with_missing_values(data):
     X = np.where(np.random.default_rng(0).random(data.foreground.shape) < 0.05, np.nan, data.foreground)
     summary = summarize(PCPCA(1, gamma=0.2).fit(X, background=data.background), X, background=data.background, gammas=2)
-    assert "the test needs complete rows" in summary["verdict"]
-    assert summary["test"] is None
+    assert summary["verdict"].startswith("1 of 1 component varies more in the cases")
+    assert summary["test"]["missing"]["foreground"] == np.isnan(X).mean()
+    assert "values are missing" in summary["test"]["remarks"][0]
+    assert summary["components"][0]["held_out_ratio"] > 1
 
 
 # ---------------------------------------------------------------------- text to take away

@@ -168,8 +168,6 @@ def test_refuses():
         compare(X, background=Y, labels=LABELS[:5])
     with pytest.raises(GroupError, match="two classes"):
         compare(X, background=Y, labels=np.zeros(150))
-    with pytest.raises(ValueError, match="complete rows"):
-        compare(np.where(X > 3, np.nan, X), background=Y)
 
 
 # ---------------------------------------------------------------------- raw values

@@ -179,10 +179,10 @@ def test_few_blocks_are_split_too():
 def test_refuses():
     with pytest.raises(TypeError, match="estimator of contrapca"):
         held_out_contrast("pca", X, background=Y)
-    holes = X.copy()
-    holes[0, 0] = np.nan
-    with pytest.raises(ValueError, match="complete rows"):
-        held_out_contrast(PCPCA(2), holes, background=Y)
+    incomplete = X.copy()
+    incomplete[0, 0] = np.nan
+    with pytest.raises(ValueError, match="no weights where values are missing"):
+        held_out_contrast(PCPCA(2), incomplete, background=Y, sample_weight=np.arange(90) + 1)
     with pytest.raises(GroupError, match="shape"):
         held_out_contrast(PCPCA(2), X, background=Y, blocks=[1, 2], background_blocks=np.arange(70))
     with pytest.raises(GroupError, match="block"):

@@ -263,9 +263,9 @@ def test_rows_of_a_visit_are_not_independent():
         after, before, donors = visits(random)
         return after, before, {"pairs": donors, "background_pairs": donors}
 
-    limit = binom.isf(1e-4, 80, 0.05)
-    assert rejections(by_donor, 80) <= limit
-    assert rejections(lambda random: (*visits(random)[:2], {}), 80) > limit  # the control
+    limit = binom.isf(1e-4, 160, 0.05)
+    assert rejections(by_donor, 160) <= limit
+    assert rejections(lambda random: (*visits(random)[:2], {}), 160) > limit  # the control
 
 
 @pytest.mark.slow

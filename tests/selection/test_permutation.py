@@ -116,7 +116,7 @@ def test_components_refused(capsys, watched):
         by_permutation(X, background=Y, level=0.001)
     with pytest.raises(ValueError, match="n_permutations=0"):
         by_permutation(X, background=Y, n_permutations=0)
-    with pytest.raises(ValueError, match="values are missing: impute them first"):
+    with pytest.raises(ValueError, match='values are missing: use method="split"'):
         by_permutation(np.where(X > 2, np.nan, X), background=Y)
     by_permutation(X, background=Y, n_permutations=19, max_components=1, random_state=0)
     assert "permutations" in capsys.readouterr().err

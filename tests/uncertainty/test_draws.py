@@ -260,7 +260,7 @@ def test_bootstrap_with_holes():
     np.testing.assert_allclose(found.loadings[0, 0], align(refit.loadings_, model.loadings_), atol=1e-3)
     with pytest.raises(ValueError, match=r"complete rows.*bootstrap"):
         model.posterior(holes, background=Y)
-    with pytest.raises(ValueError, match="Only PPCA and PCPCA take missing values"):
+    with pytest.raises(ValueError, match="These rows must be complete: use ContraPCA"):
         CPCA(2, gamma=0.3).fit(X, background=Y).bootstrap(holes, background=Y)
 
 

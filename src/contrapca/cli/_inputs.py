@@ -15,7 +15,7 @@ from .._util.labels import on_a_scale
 from .._util.text import listed, plural, spelling
 from ..exceptions import TableFileError
 from ..groups import Groups
-from ..sanity import Finding, check_groups
+from ..sanity import IMPUTED, Finding, check_groups, imputed_values
 from ..tables import DataTable, align, align_to, read_table, with_names
 from ._blocks import block_findings, block_labels, check_pairs
 from ._console import caution
@@ -173,6 +173,8 @@ def read_inputs(
         raise ValueError("--pairs and --blocks cannot be used together: pairs are blocks with rows in both groups.")
     covariates = covariate_names(tables, getattr(options, "covariates", None) or [])
     without = _columns_without(options, label, block or pair, tables) | set(covariates)
+    imputed = _imputed(tables)
+    without |= {IMPUTED} if imputed else set()
     blocks, decided = block_labels(tables, block or pair, "pairs" if pair else "blocks")
     numbered = [] if features is not None else identifiers_of(tables, without)
     without |= set(numbered)
@@ -198,7 +200,7 @@ def read_inputs(
         notes.append(BY_PLACE)
     named = zip(tables, (sheets[0], sheets[-1]), strict=False)
     sources = [given.path if sheet is None else f"{given.path} (sheet {sheet})" for given, sheet in named]
-    findings = [*findings_of_tables(tables, options, without), *not_analysed(numbered)]
+    findings = [*findings_of_tables(tables, options, without), *not_analysed(numbered), *imputed]
     if pair is not None and len(groups) > 1:
         check_pairs(groups[0].blocks, groups[1].blocks)
     if covariates:
@@ -213,6 +215,17 @@ def read_inputs(
     findings += [found for found in _findings_of_values(inputs) if not (told and found.check == "depth")]
     caution(*inputs.cautions)
     return inputs
+
+
+def _imputed(tables: list[DataTable]) -> list[Finding]:
+    """Tables with the column that `contrapca impute` writes: how many values of each row were imputed."""
+    found = []
+    for given in tables:
+        if IMPUTED in given.names and not is_sparse(given.values):
+            counts = np.asarray(given.select([IMPUTED]), dtype=np.float64)[:, 0]
+            if np.all((counts >= 0) & (counts == np.round(counts))) and counts.any():
+                found.append(imputed_values(int(counts.sum()), repr(given.path)))
+    return found
 
 
 def _adjusted(groups: list[Group], beside: list[Any], path: str) -> list[Group]:

@@ -164,6 +164,13 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 help="the table to be written (.csv, .tsv or .npy; of a text table in its own format, also .txt "
                 "and with .gz)",
             ),
+            option(
+                "--mask-out",
+                type=Path,
+                metavar="FILE",
+                help="a table of 1 where a value was filled in and 0 elsewhere, with their number in each row (.csv or "
+                ".tsv)",
+            ),
             FORCE,
         ],
     ),

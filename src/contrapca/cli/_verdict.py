@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from dataclasses import replace
+from dataclasses import asdict, replace
 from typing import Any
 
 import numpy as np
@@ -37,6 +37,7 @@ def test(options: Namespace, console: Console) -> None:
     found = replace(found, ignores_replicates=shows_replicates(inputs.findings))
     console.say(found, *inputs.describe())
     facts = {"n_components": found.n_components, "level": found.level, "method": found.method, "units": found.units}
+    facts |= {"missing": None if found.missing is None else asdict(found.missing)}
     facts |= {"noise_ratio": found.noise_ratio, "remarks": found.remarks(), "dimensions": records(found.table())}
     console.summarise(
         {"verdict": found.verdict(), "test": facts, "cautions": inputs.cautions, "inputs": inputs.summary()}

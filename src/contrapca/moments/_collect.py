@@ -178,9 +178,7 @@ def check_solver_for(tables: Tables, solver: str) -> None:
         if not all(isinstance(rows, np.ndarray) or on_device(rows) for rows in tables.rows):
             raise ValueError(f"solver={solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
     elif solver != "auto" and tables.incomplete:
-        raise ValueError(
-            f"solver={solver!r} is for complete rows, but values are missing. Use solver='auto', or impute them first."
-        )
+        raise ValueError(f"solver={solver!r} is for complete rows, but values are missing. Use solver='auto'.")
 
 
 def collect(

@@ -17,7 +17,7 @@ from .._util.text import natural_order
 from .._version import __version__
 from ..blocks import table_units
 from ..exceptions import InfeasibleGammaError, RankError
-from ..fitting import share_of
+from ..fitting import share_of, usable
 from ..sanity import Finding, Words, check_groups, shows_replicates, warn_of_replicates
 from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..uncertainty import ContrastPosterior
@@ -121,12 +121,13 @@ def _judge(
 
 def _on_unseen_rows(subject: Subject, blocks: tuple[Any, Any]) -> HeldOutContrast | None:
     """Ratios of variances on held-out rows; None if these tables do not allow it."""
-    if subject.tables.incomplete or min(rows.shape[0] for rows in subject.rows) < MIN_ROWS:
+    if min(rows.shape[0] for rows in subject.rows) < MIN_ROWS:
         return None
-    unit_of = table_units(subject.tables, *blocks, least=2, what="holding rows out")
     try:
+        tables = usable(subject.tables, "holding rows out")
+        unit_of = table_units(tables, *blocks, least=2, what="holding rows out")
         model = subject.path.model(subject.path.gammas[subject.start])
-        return held_out_of(prepared(model), subject.tables, unit_of)
+        return held_out_of(prepared(model), tables, unit_of)
     except (InfeasibleGammaError, RankError):  # gamma or n_components is too large for fewer rows
         return None
 

@@ -271,6 +271,8 @@ def test(
     another mixture of the same cell types, such as more of a rare one, also varies more. Compare the proportions of
     cell types, or test within each of them.
 
+    Values may be missing (NaN) in dense tables, at any rates; `remarks` then has the rates of both groups.
+
     Parameters
     ----------
     adata, groupby, background, foreground, scale, layer, obsm, mask_var, copy

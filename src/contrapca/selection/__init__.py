@@ -4,6 +4,7 @@ from ..blocks import looks_like_replicates
 from ..sanity import looks_like_counts
 from ._background import BackgroundCheck, bascod_statistic, check_background
 from ._compare import Comparison, compare
+from ._filled import Missing
 from ._gamma_search import GammaSearch
 from ._held_out import HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ._remove_background import remove_background

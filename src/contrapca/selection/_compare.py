@@ -17,14 +17,15 @@ from .._util.display import shown_as_html
 from .._util.progress import Progress
 from .._util.suggest import suggesting
 from .._util.table import Table
-from ..blocks import unit_numbers
+from ..blocks import table_units
 from ..covariates import design_of, without_covariates
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
 from ..fitting import RANKED, Fit, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
-from ..groups import Groups, refuse_devices
+from ..groups import Groups, Tables, refuse_devices
 from ..moments import MAX_DENSE
 from ..sanity import advice_on_values
-from ._held_out import complete_tables, study_halves
+from ._filled import filled_draws
+from ._held_out import measured_tables, study_halves
 from ._significance import ContrastTest
 from ._silhouette import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
 from ._verdict import verdict_on
@@ -215,7 +216,7 @@ def compare(
     Parameters
     ----------
     X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, without missing values.
+        The foreground. Missing values (NaN), in either group, as for `held_out_contrast`.
     background : array-like, data frame or sparse matrix of shape (m, D)
     covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
         As for `held_out_contrast`.
@@ -245,17 +246,19 @@ def compare(
     >>> found.recommended.method
     'ContraPCA'
     """
-    tables = complete_tables(X, background, "compare").with_one_background("compare")
+    tables = measured_tables(X, background, "compare").with_one_background("compare")
     refuse_devices(tables, "compare")
     k = check_n_components(n_components, tables.n_features)
-    counts = tables.rows.map(lambda rows: rows.shape[0])
-    classes = _checked_labels(labels, counts.foreground)
+    classes = _checked_labels(labels, tables)
     together = (blocks, background_blocks, (pairs, background_pairs))
-    unit_of = unit_numbers(counts, *together, least=2, what="splitting rows")
-    design, rng = design_of(tables, X, background, covariates, background_covariates), generator(random_state)
+    unit_of = table_units(tables, *together, least=2, what="splitting rows")
+    rng = generator(random_state)
+    measured, [tables] = tables, filled_draws(tables, 1, rng)
+    design = design_of(tables, X, background, covariates, background_covariates)
     halves = study_halves(tables, unit_of, SPLITS, rng, design=design)
     whole, candidates = halves.whole[0], _candidates(k, tables.n_features)
     adjusted = tables if design is None else without_covariates(tables, design)[0]
+    tested = measured if design is None else without_covariates(measured, design)[0]
     entries = []
     calm = many_problems(tables.n_features), unwarned(), np.errstate(divide="ignore", invalid="ignore")
     with Progress("compare", len(candidates), progress) as bar, calm[0], calm[1], calm[2]:
@@ -267,7 +270,7 @@ def compare(
     order = sorted(entries, key=lambda entry: -entry.score if entry.scores is not None else np.inf)
     scale = next((entry.estimator.scale for entry in entries if entry.estimator._preferred), None)
     given = None if all(own is None for own in (*together[:2], *together[2])) else together
-    verdict = verdict_on(adjusted, n_shown=k, blocks=given, scale=scale, progress=False)
+    verdict = verdict_on(tested, n_shown=k, blocks=given, scale=scale, progress=False)
     about = ("" if verdict.test else verdict.sentence, tuple(map(str, advice_on_values(tables.rows))))
     return Comparison(tuple(order), len(halves.splits), verdict.test, *about)
 
@@ -284,10 +287,13 @@ def _candidates(k: int, n_features: int) -> list[tuple[str, Any]]:
     return found
 
 
-def _checked_labels(labels: Any, n_rows: int) -> Any:
+def _checked_labels(labels: Any, tables: Tables) -> Any:
+    """The class of each foreground row, without those that were left out."""
     if labels is None:
         return None
-    classes = checked_classes(labels, n_rows)
+    kept = tables.kept.foreground
+    classes = checked_classes(labels, tables.rows.foreground.shape[0] if kept is None else kept.size)
+    classes = classes if kept is None else classes[kept]
     check_several(classes)
     return classes
 

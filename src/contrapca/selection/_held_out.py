@@ -28,9 +28,11 @@ from ..fitting import (
     matched,
     mean_ratio,
     ratio_intervals,
+    usable,
 )
 from ..groups import Groups, Tables, split_groups
 from ..moments import Parts, make_parts, mixture
+from ._filled import filled_draws
 
 Flags = npt.NDArray[np.bool_]
 
@@ -131,7 +133,9 @@ def held_out_contrast(
     estimator : PPCA, PCPCA, ContraPCA, CPCA, SparseCPCA, KernelCPCA, RatioPCA or CLVM
         Fitted or not: it is cloned.
     X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, complete rows.
+        The foreground. Where values are missing (NaN), in either group, moments are expected ones under one model of
+        both groups, fitted without the fold; axes are found from them, too. Ratios are then right where there is no
+        contrast, and too small where there is one, the more so the more is missing.
     background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them
         The variance of several backgrounds is their mean, each with its part of gamma.
     sample_weight, background_weight
@@ -172,7 +176,7 @@ def held_out_contrast(
     if model._has_budget:
         beside = {"covariates": covariates, "background_covariates": background_covariates}
         model._with_strength(clone(model).fit(X, background=background, **given, **beside)._state.strength)
-    tables = complete_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
+    tables = measured_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
     together = (blocks, background_blocks, (pairs, background_pairs))
     unit_of = table_units(tables, *together, least=2, what="holding rows out")
     design = design_of(tables, X, background, covariates, background_covariates)
@@ -188,12 +192,15 @@ def held_out_of(
     random_state: Any = 0,
     shown: Any = None,
 ) -> HeldOutContrast:
-    """`held_out_contrast` of a prepared estimator and complete tables, given the independent unit of each row.
+    """`held_out_contrast` of a prepared estimator, given the independent unit of each row.
+
+    Missing values are thinned to equal rates and filled by one model of both groups (F45), as for the test.
 
     `shown` are the cases' latents (n, k) along the components to judge, if they are not those of a fit to these tables.
     """
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
     rng = generator(random_state)
+    [tables] = filled_draws(tables, 1, rng)
     weighted = model._prepared(tables if design is None else without_covariates(tables, design)[0])
     chooses = model._holds_out and model._strength() is None  # by what features are like
     rotates = model._rotates and not model.scale and not chooses
@@ -254,5 +261,13 @@ def complete_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
     """Tables of complete rows; other arguments as for `split_groups`."""
     tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True, **given)
     if tables.incomplete:
-        raise ValueError(f"{name} needs complete rows: fill missing values first, for example with impute().")
+        raise ValueError(f"{name} needs complete rows, but values are missing: drop rows or features.")
     return tables
+
+
+def measured_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
+    """The same of tables in which values may be missing, but in no whole row, and no whole feature of a group (F45)."""
+    tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True, **given)
+    if tables.incomplete and any(own is not None for own in tables.weights):
+        raise ValueError(f"{name} takes no weights where values are missing: repeat rows instead.")
+    return usable(tables, name)

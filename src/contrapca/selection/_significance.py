@@ -17,14 +17,15 @@ from .._util.suggest import suggesting
 from .._util.table import Table
 from .._util.text import plural
 from ..backgrounds import named_backgrounds
-from ..blocks import Indices, Together, count_units, paired_units, unit_numbers
+from ..blocks import Indices, Together, count_units, paired_units, table_units
 from ..covariates import design_of, without_covariates
 from ..depth import DEPTHS, match_depth, rows_of
-from ..exceptions import GroupError
+from ..fitting import usable
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
-from ..sanity import warn_of_depth, warn_of_far_cells, warn_of_replicates
+from ..sanity import warn_of_depth, warn_of_far_cells, warn_of_imputed, warn_of_replicates
+from ._filled import DRAWS, Missing, filled_draws, missing_of
 from ._permutation import permutation_test
-from ._split_outcomes import combine, split_outcomes
+from ._split_outcomes import SplitOutcomes, combine, split_outcomes
 from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
 
 METHODS = ("split", "permutation")
@@ -70,6 +71,8 @@ class ContrastTest:
     ignores_replicates : bool
         Whether rows look like replicates, by their names or a column, and were taken for independent: the verdict
         begins with that.
+    missing : Missing or None
+        Where values are missing: their share in the `foreground` and the `background`, and whether these `differ`.
     """
 
     n_components: int
@@ -84,6 +87,7 @@ class ContrastTest:
     directions: Array | None = field(default=None, repr=False)
     least_p: float = 0.0
     ignores_replicates: bool = False
+    missing: Missing | None = field(default=None, repr=False)
 
     def verdict(self) -> str:
         """The result in one sentence."""
@@ -103,7 +107,7 @@ class ContrastTest:
 
     def remarks(self, n_shown: int | None = None) -> list[str]:
         """Remarks on the verdict, as sentences; usually none."""
-        remarks = []
+        remarks = [] if self.missing is None else [str(self.missing)]
         if n_shown is not None and n_shown < self.n_components:
             least = "at least " * (self.n_components == self.p_values.size)
             remarks.append(
@@ -189,10 +193,17 @@ def contrast_test(
     blocks of unequal size and wide tables. Each group needs at least 6 rows (or blocks). The first p-values do not
     depend on `max_components`.
 
+    Where values are missing, some of the group that has more are left out, feature by feature, until both lack the same
+    share, and what is then missing is filled from one model of both groups, several times. The result holds if whether
+    a value is missing does not depend on the value itself; it fails if, say, low values are missing more often in one
+    of the groups. `missing` has the rates of both.
+
     Parameters
     ----------
     X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, without missing values: impute them first.
+        The foreground. Values may be missing (NaN) in both groups, at any rates: leave them as they are. What is
+        imputed beforehand, each group by its own model, looks like a contrast. Rows without values, and features that
+        a group lacks, are left out with a warning.
     background : array-like, data frame or sparse matrix of shape (m, D)
     covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
         As for the `fit` of PCPCA: what is left of all rows is tested.
@@ -244,6 +255,7 @@ def contrast_test(
     refuse_devices(tables, "contrast_test")
     if depth == "warn":
         warn_of_depth(tables.rows)
+    warn_of_imputed([X, *named_backgrounds(background).values()])
     design = design_of(tables, X, background, covariates, background_covariates)
     if design is not None:
         tables, _ = without_covariates(tables, design)
@@ -290,16 +302,13 @@ def significance_of(
     for value, name in ((max_components, "max_components"), (n_splits, "n_splits"), (n_permutations, "n_permutations")):
         check_count(value, name)
     _check_level(level, method, n_permutations)
-    if tables.incomplete:
-        raise GroupError(
-            "contrast_test needs complete rows, but values are missing: impute them first, for example with "
-            "PCPCA(...).impute, or drop these rows or features."
-        )
+    if tables.incomplete and method == "permutation":
+        raise ValueError('method="permutation" needs complete rows, but values are missing: use method="split".')
+    tables = usable(tables, "contrast_test")
     if tables.n_features < 2:
         raise ValueError("The tables have 1 feature: the test needs at least 2.")
-    counts = tables.rows.map(lambda rows: int(rows.shape[0]))
     least = MIN_UNITS if method == "split" else 2
-    unit_of = unit_numbers(counts, *(blocks or (None, None)), least=least, what="the test")
+    unit_of = table_units(tables, *(blocks or (None, None)), least=least, what="the test")
     by_pairs = blocks is not None and any(own is not None for own in blocks[2])
     rng = generator(random_state)
     if method == "permutation":
@@ -319,16 +328,25 @@ def significance_of(
         n_axes = min(max_components, most_axes(unit_of, tables.n_features))
         splits, count = draw_splits(unit_of, n_splits, rng), itertools.count(1)
         with Progress("splits", n_splits, progress) as bar:
-            outcomes = split_outcomes(tables, splits, scale, n_axes, rng, lambda: bar.update(next(count)))
+            # Where values are missing, each share of the splits has a draw of its own (F45).
+            shares = splits.shares(min(DRAWS, n_splits) if tables.incomplete else 1)
+            draws = zip(filled_draws(tables, len(shares), rng), shares, strict=True)
+            outcomes = SplitOutcomes.joined(
+                [
+                    split_outcomes(own, share, scale, n_axes, rng, lambda: bar.update(next(count)))
+                    for own, share in draws
+                ]
+            )
         least_p = least_p_value(unit_of)
         p_values, ratios, noise_ratio = combine(outcomes, least_p)
         statistics = outcomes.statistics
         n_found, directions = int(np.count_nonzero(p_values <= level)), None
         needed = np.nan if blocks is None else _block_ratio(unit_of, level)
     words = _in_words(unit_of, blocks is not None, by_pairs)
-    return ContrastTest(
+    found_test = ContrastTest(
         n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions, least_p
     )
+    return replace(found_test, missing=missing_of(tables.rows) if tables.incomplete else None)
 
 
 def at_equal_depth(found: ContrastTest) -> ContrastTest:

@@ -26,10 +26,13 @@ class SharedAxes:
         Dimensions above the noise.
     vectors : ndarray of shape (p, r)
         The leading principal directions, as many as any model of a split has.
+    has_noise : bool
+        Whether enough dimensions of each group are left to know the noise by.
     """
 
     rank: int
     vectors: Array
+    has_noise: bool
 
 
 def shared_axes(chunks: Groups[ChunkMoments], n_axes: int, *, within: bool) -> SharedAxes:
@@ -43,7 +46,12 @@ def shared_axes(chunks: Groups[ChunkMoments], n_axes: int, *, within: bool) -> S
     share = rows / weight
     rank = noise_rank(values[::-1] * share, rows, x.n_features, (x.total + y.total) * share)
     most = latent_rank(rank, rank, n_axes, x.n_features, int(x.moments.weight), int(y.moments.weight))
-    return SharedAxes(rank, vectors[:, : -most - 1 : -1])
+    counts = (
+        noise_rank(np.linalg.eigvalsh(own.moments.scatter.dense())[::-1], own.moments.weight, own.n_features, own.total)
+        for own in (x, y)
+    )
+    plateau = has_plateau(max(counts), x.n_features, int(x.moments.weight), int(y.moments.weight))
+    return SharedAxes(rank, vectors[:, : -most - 1 : -1], plateau)
 
 
 def axes_of_split(
@@ -73,9 +81,7 @@ def axes_of_split(
         earlier = weights[:r, :k] if k else None
         weights[:r, k] = contrast_axes(a[:r, :r], b[:r, :r], nu_x, nu_y, 1, earlier=earlier)[1][:, 0]
     tests = chunks.map(lambda group: merge(group, ~finds))
-    rows = halves.map(lambda half: int(half.moments.weight))
-    plateau = has_plateau(shared.rank, halves.foreground.n_features, *rows)
-    return spectrum.vectors @ weights, _log_noise_ratio(tests, spectrum.vectors) if plateau else math.nan
+    return spectrum.vectors @ weights, _log_noise_ratio(tests, spectrum.vectors) if shared.has_noise else math.nan
 
 
 def _model_ranks(halves: Groups[Half], signals: int, n_axes: int) -> list[int]:

@@ -9,7 +9,7 @@ import numpy as np
 import scipy.linalg
 import scipy.special
 
-from .._util.arrays import TINY, Array
+from .._util.arrays import EPS, Array
 from ..blocks import Indices
 from ..groups import Groups
 from ._relabel import is_doubtful, relabelled_p
@@ -138,7 +138,7 @@ def upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
     permuted labels. For many units this is the normal distribution. Pearson III adds the skewness.
     """
     freedom = square_limit - 1
-    room = np.maximum(square_limit - statistic**2, TINY)
+    room = np.maximum(square_limit - statistic**2, EPS * square_limit)
     student = scipy.special.stdtr(freedom, -statistic * np.sqrt(freedom / room))
     small = np.abs(skewness) < NO_SKEWNESS
     shape = 4 / np.where(small, 1.0, skewness) ** 2

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
 import numpy as np
 
 from .._checks import check_option, generator
 from .._util.text import joined, plural
-from ..blocks import Together, count_units, unit_numbers
+from ..blocks import Together, count_units, table_units
 from ..depth import DEPTHS, match_depth, rows_of
-from ..fitting import unwarned
+from ..exceptions import GroupError
+from ..fitting import unwarned, usable
 from ..groups import Tables, split_groups
 from ._held_out import HeldOutContrast
 from ._significance import ContrastTest, at_equal_depth, significance_of
@@ -68,6 +69,7 @@ class Verdict:
             "level": test.level,
             "method": test.method,
             "units": test.units,
+            "missing": None if test.missing is None else asdict(test.missing),
             "remarks": self.remarks,
         }
         return {"verdict": self.sentence, "test": facts}
@@ -143,9 +145,14 @@ def verdict_on(
     rng = generator(random_state)
     if depth == "match":
         tables, blocks = _matched(tables, blocks, rng)
+    reason = ""
+    try:
+        tables = usable(tables, "the test")
+    except GroupError as error:
+        reason = str(error).removesuffix(".")
     least, what = _units(tables, blocks)
-    if tables.incomplete:
-        reason = "the test needs complete rows, but values are missing. Impute them first, or drop those rows"
+    if reason:
+        pass
     elif least < MIN_UNITS and (blocks is None or least > 1):  # one label for all rows is the wrong column: an error
         reason = f"one group has {plural(least, what)}, but the test needs at least {MIN_UNITS} in each"
     elif tables.n_features < 2:
@@ -169,11 +176,10 @@ def verdict_on(
 
 def _units(tables: Tables, blocks: Together | None) -> tuple[int, str]:
     """How many units the smaller group has, and what they are."""
-    counts = tables.rows.map(lambda rows: int(rows.shape[0]))
     if blocks is None:
-        return min(counts), "row"
+        return min(int(rows.shape[0]) for rows in tables.rows), "row"
     with unwarned():  # the test itself warns
-        unit_of = unit_numbers(counts, *blocks, least=1, what="the test")
+        unit_of = table_units(tables, *blocks, least=1, what="the test")
     return min(map(count_units, unit_of)), "pair" if blocks[0] is None else "block"
 
 

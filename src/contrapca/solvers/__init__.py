@@ -14,6 +14,7 @@ from ._contrast_axes import (
     noise_rank,
 )
 from ._expectations import expected_covariance, expected_total_variance, gls_mean
+from ._factors import Factors, Labels, fit_factors
 from ._gradient import GradientSolution, maximise
 from ._identified import noise_is_determined
 from ._lbfgs import minimise
