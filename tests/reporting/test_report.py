@@ -707,7 +707,7 @@ def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
 def test_a_verdict_with_missing_values(data):
     X = np.where(np.random.default_rng(0).random(data.foreground.shape) < 0.05, np.nan, data.foreground)
     summary = summarize(PCPCA(1, gamma=0.2).fit(X, background=data.background), X, background=data.background, gammas=2)
-    assert summary["verdict"].startswith("1 of 1 component varies more in the cases")
+    assert summary["verdict"].startswith("The cases vary more than chance allows in ")
     assert summary["test"]["missing"]["foreground"] == np.isnan(X).mean()
     assert "values are missing" in summary["test"]["remarks"][0]
     assert summary["components"][0]["held_out_ratio"] > 1

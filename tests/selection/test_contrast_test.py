@@ -538,7 +538,7 @@ def test_verdict_on_tables():
     assert found.summary() == verdict(X, Y).summary()
     assert found.summary()["test"]["n_components"] == 2
     X[0, 0] = np.nan
-    assert verdict(X, Y).sentence.startswith("2 of 2 components vary more")
+    assert verdict(X, Y).sentence.startswith("The cases vary more than chance allows in 2 directions")
     assert verdict(X, Y).summary()["test"]["missing"] == {"foreground": 1 / 2400, "background": 0.0, "differ": False}
     assert "one group has 3 rows" in verdict(Y, Y[:3]).sentence
     for labels, group in ((np.arange(200) % 5, "5 blocks"), (np.arange(200) % 2, "2 blocks")):
