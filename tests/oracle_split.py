@@ -224,3 +224,73 @@ def p_value(x, y, x_units, y_units, within):
     z, skewness = numerator / np.sqrt(variance), third / variance**1.5
     student = scipy.stats.t.sf(z * np.sqrt((limit - 1) / (limit - z**2)), limit - 1)
     return float(student if abs(skewness) < 1e-3 else max(student, scipy.stats.pearson3.sf(z, skewness)))
+
+
+# ---------------------------------------------------------------------- what halves of the rows say (F43)
+
+
+def unseen(estimator, X, Y, splits, parts, units):
+    """Log ratios (k,), what units add to them {unit: (k,)}, and agreement (k,), from refits to explicit halves.
+
+    `splits` are flags of parts in the first half, `parts` and `units` those of the rows of X and Y.
+    """
+
+    def fitted(rows):
+        left = [table[keep] for table, keep in zip((X, Y), rows, strict=True)]
+        model = estimator(left[0], left[1])
+        state = model._state
+        scales = [state.units.foreground.scale, (state.units.background or state.units.foreground).scale]
+        axes = [model.components_.T / scale[:, None] for scale in scales]
+        return [(table - own.mean(axis=0)) @ V for table, own, V in zip((X, Y), left, axes, strict=True)]
+
+    whole = fitted([np.ones(len(table), dtype=bool) for table in (X, Y)])[0]
+    k = whole.shape[1]
+    squares = [{u: np.zeros(k) for u in own} for own in units]
+    rows = [dict.fromkeys(own, 0) for own in units]
+    agreements = []
+    for first in splits:
+        latents = []
+        for half in (first, ~first):
+            seen = [half[own] for own in parts]
+            Z = fitted(seen)
+            order, signs = _matched(whole, Z[0])
+            Z = [(own[:, order]) * signs for own in Z]
+            latents.append(Z[0])
+            unit = sum(np.var(own[keep], axis=0) for own, keep in zip(Z, seen, strict=True))
+            for g in range(2):
+                sizes = [np.sum(units[g][seen[g]] == u) for u in set(units[g][seen[g]])]
+                number = sum(sizes) ** 2 / sum(size**2 for size in sizes)
+                for i in np.flatnonzero(~seen[g]):
+                    squares[g][units[g][i]] += Z[g][i] ** 2 / unit * number / (number + 1)
+                    rows[g][units[g][i]] += 1
+        agreements.append([scipy.stats.spearmanr(latents[0][:, j], latents[1][:, j])[0] for j in range(k)])
+    means = [sum(squares[g].values()) / sum(rows[g].values()) for g in range(2)]
+    added = {}
+    for g, sign in ((0, 1.0), (1, -1.0)):
+        for u, own in squares[g].items():
+            part = sign * (own - rows[g][u] * means[g]) / sum(squares[g].values())
+            part = part / (1 - rows[g][u] / sum(rows[g].values()))
+            added[u] = added.get(u, 0.0) + part
+    return np.log(means[0] / means[1]), added, np.mean(agreements, axis=0)
+
+
+def _matched(whole, Z):
+    """The order and signs of latents that agree most with those of all rows, by trying all orders."""
+    k = whole.shape[1]
+    r = np.array([[scipy.stats.spearmanr(whole[:, i], Z[:, j])[0] for j in range(k)] for i in range(k)])
+    best = max(itertools.permutations(range(k)), key=lambda order: sum(abs(r[i, j]) for i, j in enumerate(order)))
+    return list(best), np.array([np.sign(r[i, j]) for i, j in enumerate(best)])
+
+
+def reproducible(Z, controls, unseen_cases, unseen_controls, floors):
+    """Agreement times contrast of one split: latents of all cases and controls along the axes of both halves."""
+    k = Z[0].shape[1]
+    r = np.array([[abs(scipy.stats.spearmanr(Z[0][:, i], Z[1][:, j])[0]) for j in range(k)] for i in range(k)])
+
+    def contrast(h, j):
+        x, y = Z[h][unseen_cases[h], j], controls[h][unseen_controls[h], j]
+        x, y = (np.mean(np.abs(own - np.median(own))) ** 2 for own in (x, y))
+        return (x - y) / (x + y + 2 / np.pi * floors[h][j])
+
+    best = max(itertools.permutations(range(k)), key=lambda order: sum(r[i, j] for i, j in enumerate(order)))
+    return np.mean([r[i, j] * (contrast(0, i) + contrast(1, j)) / 2 for i, j in enumerate(best)])

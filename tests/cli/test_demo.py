@@ -23,7 +23,7 @@ def test_demo(tmp_path, run):
     assert outcome.code == 0
     before, after = (re.search(rf"{name}.*?(-?[\d.]+)\s*$", outcome.out, re.M)[1] for name in ("before", "after"))
     assert float(before) < 0.1 < 0.4 < float(after)
-    assert re.search(r"^2 of 2 components vary more in the cases than chance allows \(p ", outcome.out, re.M)
+    assert re.search(r"^The cases vary more than chance allows in 2 directions \(p .*Component 1 \(", outcome.out, re.M)
     assert outcome.out.splitlines()[-1] == f"Now open the report in a browser: {folder / 'report.html'}"
     files = ["before_after.png", "cases.csv", "controls.csv", "latents.csv", "report.html"]
     assert sorted(path.name for path in folder.iterdir()) == files

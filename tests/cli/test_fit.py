@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import contrapca
 from contrapca import CPCA, PCPCA, PPCA, ContraPCA
+from contrapca._util.text import format_gamma
 from csvfiles import columns_of, read_csv, write_csv
 
 NAMES = [f"gene{j}" for j in range(6)]
@@ -40,7 +41,7 @@ def test_two_files(folder, run, pair, method):
     model = contrapca.load(folder / "results" / "model.npz")
     assert model.feature_names_in_.tolist() == NAMES
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-12)
-    assert f"gamma = {model.gamma_:.4f}" in outcome.out
+    assert f"gamma = {format_gamma(model.gamma_)}" in outcome.out
     assert sorted(path.name for path in (folder / "results").iterdir()) == ["latents.csv", "loadings.csv", "model.npz"]
 
 

@@ -676,15 +676,16 @@ def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
     file = tmp_path / "page.html"
     expected = contrast_test(X, background=Y, random_state=0)
     summary = report(model, X, background=Y, gammas=2, output=file)
-    assert summary["verdict"] == expected.verdict(2)
-    assert summary["verdict"].startswith("2 of 2 components vary more in the cases than chance allows (p ")
+    assert summary["verdict"].startswith(f"{expected.verdict()} Component 1 (")
+    assert re.search(r"varies [\d.]+ times \([\d.]+ to [\d.]+\) as much in unseen cases", summary["verdict"])
+    assert summary["components"][0]["features"][0]["feature"] in summary["verdict"]
     assert summary["test"]["p_values"] == expected.p_values.tolist()
     page = file.read_text()
-    assert page.index("2 of 2 components vary more") < page.index("<h1>")
+    assert page.index("The cases vary more than chance allows") < page.index("<h1>")
     assert summary["verdict"] in summary["methods"]
 
     class Nasty(ContrastTest):
-        def verdict(self, n_shown=None):
+        def verdict(self):
             return NASTY
 
         def remarks(self, n_shown=None):
@@ -706,7 +707,7 @@ def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
 def test_a_verdict_with_missing_values(data):
     X = np.where(np.random.default_rng(0).random(data.foreground.shape) < 0.05, np.nan, data.foreground)
     summary = summarize(PCPCA(1, gamma=0.2).fit(X, background=data.background), X, background=data.background, gammas=2)
-    assert summary["verdict"].startswith("1 of 1 component varies more in the cases")
+    assert summary["verdict"].startswith("The cases vary more than chance allows in ")
     assert summary["test"]["missing"]["foreground"] == np.isnan(X).mean()
     assert "values are missing" in summary["test"]["remarks"][0]
     assert summary["components"][0]["held_out_ratio"] > 1
@@ -744,7 +745,10 @@ def test_methods_have_every_number(data, kind, doi):
     assert summary["citations"][0]["doi"] == doi
     assert f"https://doi.org/{doi}" in text
     assert doi in summary["citations"][0]["bibtex"]
-    ratios = [f"{entry['held_out_ratio']:.2f}" for entry in summary["components"]]
+    ratios = [
+        f"{entry['held_out_ratio']:.2f} ({entry['held_out_interval'][0]:.2f} to {entry['held_out_interval'][1]:.2f})"
+        for entry in summary["components"]
+    ]
     assert f"was {' and '.join(ratios)} times that of the controls along components 1 and 2" in text
     assert ("gamma" in text) == (kind != "PPCA")
     assert ("standard deviations within groups" in text) == (kind == "ContraPCA")

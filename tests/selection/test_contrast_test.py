@@ -178,20 +178,16 @@ def test_what_it_says():
     assert test.statistics.shape == (51, 6)
     assert test.table()["found"].tolist() == [True] * 3 + [False] * 3
     assert test.units == "300 + 300 rows"
-    assert test.verdict() == "3 components vary more in the cases than chance allows (p < 1e-06)."
-    assert test.verdict(5).startswith("3 of 5 components vary more")
-    assert test.verdict(1).startswith("1 of 1 component varies more")
+    assert test.verdict() == "The cases vary more than chance allows in 3 directions (p < 1e-06)."
     assert "3 dimensions vary more in the cases: show more components" in test.remarks(2)[0]
     assert test.remarks(3) == []
     assert str(test).startswith(test.verdict())
     assert "noise of the cases over that of the controls: 1.0" in str(test)
     weaker = replace(test, p_values=np.array([0.001, 0.0049, 0.2, 0.3, 0.4, 0.5]), n_components=2)
-    assert weaker.verdict(2) == "2 of 2 components vary more in the cases than chance allows (p = 0.0049)."
+    assert weaker.verdict() == "The cases vary more than chance allows in 2 directions (p = 0.0049)."
     nothing = run(Y, X, 2)
     assert nothing.n_components == 0
-    assert nothing.verdict(2).startswith("Nothing found: the cases do not vary more than chance allows in any")
-    with pytest.raises(ValueError, match="n_shown=0"):
-        test.verdict(0)
+    assert nothing.verdict().startswith("Nothing found: the cases do not vary more than chance allows in any")
     with pytest.raises(AttributeError):
         test.level = 0.1
 
@@ -538,11 +534,11 @@ def test_verdict_on_tables():
 
     X, Y = tables(0, 200, 200, 12, planted=2)
     found = verdict(X, Y)
-    assert found.sentence.startswith("2 of 2 components vary more in the cases than chance allows (p ")
+    assert found.sentence.startswith("The cases vary more than chance allows in 2 directions (p ")
     assert found.summary() == verdict(X, Y).summary()
     assert found.summary()["test"]["n_components"] == 2
     X[0, 0] = np.nan
-    assert verdict(X, Y).sentence.startswith("2 of 2 components vary more")
+    assert verdict(X, Y).sentence.startswith("The cases vary more than chance allows in 2 directions")
     assert verdict(X, Y).summary()["test"]["missing"] == {"foreground": 1 / 2400, "background": 0.0, "differ": False}
     assert "one group has 3 rows" in verdict(Y, Y[:3]).sentence
     for labels, group in ((np.arange(200) % 5, "5 blocks"), (np.arange(200) % 2, "2 blocks")):

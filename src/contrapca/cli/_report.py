@@ -20,7 +20,7 @@ from ._inputs import Inputs, read_inputs
 from ._options import SETTINGS
 from ._outputs import OutputError, check_outputs, staged
 from ._parser import make_parser
-from ._verdict import verdict_lines
+from ._verdict import unseen_lines, verdict_lines
 
 
 def report(options: Namespace, console: Console) -> None:
@@ -50,7 +50,7 @@ def report(options: Namespace, console: Console) -> None:
             gammas=options.gammas,
         )
     caution(*summary["cautions"][len(inputs.findings) :])
-    console.say(*verdict_lines(summary), *inputs.describe(), f"Report: {options.output}")
+    console.say(*verdict_lines(summary), *inputs.describe(), *unseen_lines(summary), f"Report: {options.output}")
     console.summarise(summary | {"written": str(options.output)})
 
 

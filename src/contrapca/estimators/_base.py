@@ -379,8 +379,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ rows held out
 
-    _to_hold_out, _trained, _gamma_in_folds = _folds.to_hold_out, _folds.trained, _folds.gamma_in_folds
-    _directions, _held_out = _folds.directions, _folds.held_out_of_folds
+    _to_hold_out, _trained, _gamma_in_halves = _folds.to_hold_out, _folds.trained, _folds.gamma_in_halves
+    _directions = _folds.directions
     _contrast_gamma, _tune = _folds.chosen_gamma, _folds.tune
 
     # ------------------------------------------------------------------ saving

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar, Self
 
 from sklearn.base import clone
@@ -11,11 +11,11 @@ from .._checks import SCALES
 from .._util.arrays import Array
 from .._util.devices import put
 from ..blocks import Indices
-from ..fitting import Fit, Latents, Training, few_directions, fit_pcpca, in_best_units, log_ratio, resolved
+from ..fitting import Fit, Halves, Latents, Training, few_directions, fit_pcpca, in_best_units, log_ratio, resolved
 from ..gaussian import LatentGaussian
 from ..groups import Groups, Tables
 from ..methods import PCPCA_METHOD
-from ..moments import Complete, Fold, Incomplete, Plateau, shortened
+from ..moments import Complete, Incomplete, Plateau, shortened
 from ._cpca import Contrastive
 from ._likelihood import Likelihood
 
@@ -342,7 +342,7 @@ class ContraPCA(PCPCA):
         scale = self._scaling if data.plateau is None else data.plateau.scale
         return alike.set_params(scale=scale, axes=latents.axes, n_latent=latents.rank)  # type: ignore[no-any-return]
 
-    def _tune(self, folds: Sequence[Fold], data: Complete) -> None:
+    def _tune(self, halves: Halves, data: Complete) -> None:
         self.set_params(**self._settled(data).get_params(deep=False))
 
     def _directions(self, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:

@@ -32,16 +32,12 @@ from ._fit import (
     shared_components,
 )
 from ._held_out import (
-    FOLDS,
-    SEED,
     HeldOut,
     Training,
     auto_directions,
-    contrast_gamma,
     fold_error,
     gamma_with_contrast,
     held_out,
-    held_out_gamma,
     in_original_units,
     many_problems,
     one_error_rule,
@@ -70,3 +66,21 @@ from ._rows import (
     shared_means,
 )
 from ._tables import facts, feature_table, summary
+from ._unseen import (
+    FOUND_AGAIN,
+    OTHER_AXES,
+    RANKED,
+    HalfLatents,
+    Halves,
+    UnitSquares,
+    best_setting,
+    contrast_gamma,
+    gamma_by_halves,
+    half_latents,
+    halves_of,
+    largest_shares,
+    matched,
+    mean_ratio,
+    ratio_intervals,
+    reproducible_contrast,
+)

@@ -83,7 +83,8 @@ def fold_directions(
 
     def of_contrast(tables: Training) -> Groups[Array]:
         training = trained(tables)
-        if gamma is None and (axes := auto_directions(training, method, known)) is not None:
+        free = gamma is None or known.axes == "ratio"  # ratio axes do not depend on gamma
+        if free and (axes := auto_directions(training, method, known)) is not None:
             return axes
         try:
             fit = fit_data(training, method, within_rows(known, training), gamma, settings)

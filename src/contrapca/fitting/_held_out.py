@@ -14,13 +14,11 @@ from .._util.threads import calm_threads
 from ..exceptions import RankError, warn
 from ..groups import Groups, Tables
 from ..methods import Method
-from ..moments import Complete, Fold, Moments, assign_folds, contrast, make_folds, mixture, row_units
+from ..moments import Complete, Fold, Moments, contrast, mixture
 from ..solvers import Spectrum
 from ._axes import ratio_axes, show_axes, unwarned
 from ._fit import Latents
 
-FOLDS, SEED = 5, 0  # of the folds by which gamma="auto" is chosen
-POINTS = 25  # gammas that "auto" tries
 HALVINGS = 30  # of a gamma that leaves few features no contrast
 COARSE = 1e-2  # residuals of axes that are only compared: they are then right to some 1e-4
 
@@ -179,6 +177,9 @@ def auto_directions(data: Complete, method: Method, latents: Latents) -> Groups[
         return in_original_units(data.vectors(known[1]), data)
     latents = within_rows(latents, data)
     limit, start = method.limit(data.groups, latents.rank)
+    while limit == 0 and latents.rank > latents.n_shown:  # few rows that count more than once: the rank gives way
+        latents = replace(latents, n_latent=latents.rank - 1)
+        limit, start = method.limit(data.groups, latents.rank)
     if limit == 0:
         raise RankError(latents.rank)
     C = contrast(data.groups, latents.auto_fraction * limit)
@@ -198,43 +199,6 @@ def one_error_rule(gammas: Array, found: HeldOut) -> int:
     error = found.mean_errors[best]
     near = means >= means[best] - (error if np.isfinite(error) else 0.0)
     return int(np.flatnonzero(near)[np.argmin(gammas[near])])
-
-
-def contrast_gamma(
-    folds: Sequence[Fold], collected: Callable[[Any], Complete], data: Complete, method: Method, latents: Latents
-) -> tuple[float, float]:
-    """The gamma that held-out contrast chooses from a method's own range (one-standard-error rule), and its limit.
-
-    Parameters
-    ----------
-    folds : sequence of Fold
-    collected : callable
-        From what a fold leaves to the data of a fit.
-    data : Complete
-        All rows.
-    method : Method
-    latents : Latents
-        With a known rank.
-    """
-    limit, _ = method.limit(data.groups, latents.rank)
-    if limit == 0:
-        raise RankError(latents.rank)
-    gammas = method.grid(limit, POINTS)
-    found = held_out(folds, lambda tables: path_directions(collected(tables), method, latents, gammas))
-    return float(gammas[one_error_rule(gammas, found)]), limit
-
-
-def held_out_gamma(
-    tables: Tables, choose: Callable[[Sequence[Fold], Complete], tuple[float, float]], data: Complete, name: str
-) -> tuple[float, float]:
-    """What `choose` makes of folds that are the same on every run: gamma and its limit; `name` is for messages."""
-    if isinstance(tables.rows.foreground, Moments):
-        raise ValueError(
-            f"{name}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
-            "2.0, or find one with GammaSearch where the rows are; gamma='budget' needs no rows."
-        )
-    folds = make_folds(tables, assign_folds(row_units(tables), FOLDS, np.random.default_rng(SEED)))
-    return choose(folds, data)
 
 
 def gamma_with_contrast(data: Complete, method: Method, latents: Latents, gamma: float) -> float:

@@ -14,6 +14,10 @@ from ._fit import Fit
 from ._kernel import KernelFit
 
 TOP_FEATURES = 8
+IN_SAMPLE = (
+    "The axes were chosen for these rows, so ratios of these variances are too large, far above 1 even where there is "
+    "nothing: held_out_contrast(model, X, background=Y) judges the components by unseen rows."
+)
 WORDS = {"foreground_variance": "case variance", "background_variance": "control variance"}
 
 
@@ -71,6 +75,11 @@ def facts(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) ->
     return found | {"components": component_table(fit), "top_features": top_features(fit)}
 
 
+def unseen_note(fit: Fit | KernelFit) -> list[str]:
+    """What the variances of both groups do not say, where there are two."""
+    return [IN_SAMPLE] if fit.variances.backgrounds else []
+
+
 def limit_in_words(limit: float, is_bound: bool, n_components: int, n_latent: int) -> str:
     """The limit of gamma, for the number of dimensions that it belongs to: models of fewer have larger ones."""
     words = f"limit {'at most ' * is_bound}{format_gamma(limit)}"
@@ -98,7 +107,7 @@ def summary(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) 
         kernel = fit.kernel
         width = f" of bandwidth {kernel.bandwidth:.4g}" if kernel.name in ("rbf", "poly") else ""
         line += f", kernel {kernel.name!r}{width}, {plural(fit.coefficients.shape[0], 'landmark')}"
-        return Display(f"{line}, gamma = {format_gamma(fit.gamma)}", component_table(fit))
+        return Display(f"{line}, gamma = {format_gamma(fit.gamma)}", component_table(fit), *unseen_note(fit))
     line += f" of {fit.units.foreground.mean.size} features"
     if has_gamma:
         line += f", gamma = {format_gamma(fit.gamma)}"
@@ -110,4 +119,6 @@ def summary(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) 
         line += f", without the effect of {listed(fit.covariates.names)}"
     if fit.plateau is not None:
         line += f"\n{fit.plateau}"
-    return Display(line, component_table(fit), "Features with the largest loadings:", top_features(fit))
+    return Display(
+        line, component_table(fit), *unseen_note(fit), "Features with the largest loadings:", top_features(fit)
+    )

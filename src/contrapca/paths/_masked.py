@@ -75,7 +75,8 @@ def masked_path_around(
             raise UnboundedError(fit.gamma, limit, None, latents.rank, reason)
         sides = [_fits(data, latents, side, limit, _start(own[0]), DRAWN, bar)[0] for side in (below, above)]
     path = _assembled([*sides[0][::-1], *own, *sides[1]], limit, estimator, latents, fit.background_model)
-    return replace(path, totals=fit.totals)  # with missing values they depend on the model: shares are then the fit's
+    # With missing values they depend on the model: shares are then the fit's. PPCA knows the cases' only.
+    return replace(path, totals=fit.totals) if len(fit.totals) == len(path.totals) else path
 
 
 def _start(fit: Fit) -> Start:

@@ -25,7 +25,6 @@ UNEQUAL_UNITS = 100.0  # ratio of standard deviations above which the larger one
 MANY_MISSING = 0.2
 STRONG = 0.9  # fraction of the largest gamma shown
 WIDE_ANGLE = 30.0  # degrees
-CERTAIN = 2.0  # standard errors
 BETWEEN, CHANCE = 0.5, 0.001  # part of a component between the means of labels, and how likely that is by chance
 SAME_ANGLE = 5.0  # degrees from PCA below which the contrast has changed nothing
 MAX_OUTLIER_ROWS = 200_000
@@ -131,9 +130,9 @@ def _ratio(entry: dict[str, Any]) -> float:
 
 
 def _surely_more(entry: dict[str, Any]) -> bool:
-    """Whether unseen cases vary more than unseen controls beyond the error of their ratio."""
-    ratio, error = entry["held_out_ratio"], entry["held_out_error"]
-    return ratio is not None and error is not None and ratio > np.exp(CERTAIN * error)
+    """Whether the interval of the ratio on unseen rows lies above 1."""
+    interval = entry["held_out_interval"]
+    return interval is not None and interval[0] is not None and interval[0] > 1
 
 
 def remarks(subject: Subject) -> list[str]:

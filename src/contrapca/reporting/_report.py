@@ -199,21 +199,21 @@ def summarize(
     )
 
 
-def caveats(
+def findings_of(
     model: Any,
     X: Any,
     *,
     background: Any,
     row_names: Sequence[str] | None = None,
+    test: bool = True,
     blocks: Any = None,
     background_blocks: Any = None,
     findings: Sequence[Finding] | None = None,
     code: str | None = None,
     progress: bool = True,
-) -> list[str]:
-    """The caveats that a report of a fitted model would show, without one; parameters as for `report`."""
+) -> dict[str, Any]:
+    """The summary that a report of a fitted model would begin with, without one; parameters as for `report`."""
     unlabelled = [""] * X.shape[0]  # no clusters need be found
     subject = examine(model, X, background, unlabelled, None, row_names, None, None, FEW_GAMMAS, progress)
     given: dict[str, Any] = {"blocks": (blocks, background_blocks), "code": code, "findings": findings}
-    found: list[str] = summary_of(subject, test=False, **given, progress=progress, shown=False)["cautions"]
-    return found
+    return summary_of(subject, test=test, **given, progress=progress, shown=False)

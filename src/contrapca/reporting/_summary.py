@@ -29,6 +29,8 @@ from ._subject import TOP_FEATURES, Subject
 TITLE = "What varies in the cases but not in the controls"
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 MIN_ROWS = 10  # minimum rows per group for ratios on unseen rows
+TOP_NAMES = 3  # features that name a component in the verdict
+UNSEEN = ("held_out_ratio", "held_out_interval", "agreement", "largest_share", "found_again")
 PROBABILITY = 0.9  # probability of the intervals
 
 
@@ -56,13 +58,19 @@ def summary_of(
         findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
         findings = [finding for finding in findings if depth == "warn" or finding.check != "depth"]
     verdict = _judge(subject, test, blocks, depth, progress, ignores_replicates=shows_replicates(findings))
+    held_out = _on_unseen_rows(subject, blocks)
+    components = _components(subject, held_out)
+    if verdict is not None:
+        strongest = [[item["feature"] for item in entry["features"][:TOP_NAMES]] for entry in components]
+        verdict = verdict.about(held_out, strongest)
     summary = {
         "title": TITLE if title is None else str(title),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
         "remarks": remarks(subject),
         "data": _data(subject, sources),
         "model": _model(subject),
-        "components": _components(subject, _on_unseen_rows(subject, blocks)),
+        "components": components,
+        "by_blocks": by_blocks,
         "path": _path(subject),
         "loadings": _loadings(subject),
         "uncertainty": None if subject.uncertainty is None else _uncertainty(subject.uncertainty),
@@ -175,14 +183,27 @@ def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict
             "background_variance": float(path.background_variance[g, k]),
             "foreground_share": float(shares.foreground[g, k]),
             "background_share": float(shares.backgrounds[0][g, k]),
-            "held_out_ratio": None if held_out is None else _finite(float(held_out.ratios[k])),
-            "held_out_error": None if held_out is None else _finite(float(held_out.standard_errors[k])),
+            **_unseen(held_out, k),
             "features": [
                 {"feature": path.feature_names[j], "loading": float(W[j, k])} for j in _largest(W[:, k], TOP_FEATURES)
             ],
         }
         for k in range(path.n_components)
     ]
+
+
+def _unseen(held_out: HeldOutContrast | None, k: int) -> dict[str, Any]:
+    """What other halves of the rows say of a component; None where that is not known."""
+    if held_out is None:
+        return dict.fromkeys(UNSEEN)
+    facts = (
+        _finite(float(held_out.ratios[k])),
+        [_finite(float(end)) for end in held_out.intervals[k]],
+        _finite(float(held_out.agreement[k])),
+        float(held_out.largest_share[k]),
+        bool(held_out.found_again[k]),
+    )
+    return dict(zip(UNSEEN, facts, strict=True))
 
 
 def _largest(loading: Array, count: int) -> list[int]:

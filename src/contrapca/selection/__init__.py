@@ -9,6 +9,7 @@ from ._gamma_search import GammaSearch
 from ._held_out import HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ._remove_background import remove_background
 from ._significance import LEAST_P, ContrastTest, at_equal_depth, contrast_test
+from ._split_moments import GroupRows
 from ._stability import StabilitySelection, stability_selection
 from ._subgroups import subgroup_ratios
 from ._verdict import Verdict, verdict_on

@@ -15,6 +15,7 @@ from .._util.display import shown_as_html
 from .._util.progress import Progress
 from .._util.suggest import suggesting
 from .._util.table import Table
+from .._util.text import plural
 from ..backgrounds import named_backgrounds
 from ..blocks import Indices, Together, count_units, paired_units, table_units
 from ..covariates import design_of, without_covariates
@@ -88,33 +89,21 @@ class ContrastTest:
     ignores_replicates: bool = False
     missing: Missing | None = field(default=None, repr=False)
 
-    def found_of(self, n_shown: int) -> int:
-        """How many of the first `n_shown` components, in order of contrast, vary more in the foreground."""
-        return min(check_count(n_shown, "n_shown"), self.n_components)
-
-    def verdict(self, n_shown: int | None = None) -> str:
-        """The result in one sentence.
-
-        Parameters
-        ----------
-        n_shown : int, optional
-            Number of components to judge; None means all that were tested.
-        """
-        sentence = self._sentence(n_shown)
+    def verdict(self) -> str:
+        """The result in one sentence."""
+        sentence = self._sentence()
         return without_replicates(sentence) if self.ignores_replicates else sentence
 
-    def _sentence(self, n_shown: int | None) -> str:
-        found = self.n_components if n_shown is None else self.found_of(n_shown)
+    def _sentence(self) -> str:
+        found = self.n_components
         if found == 0:
             return (
                 "Nothing found: the cases do not vary more than chance allows in any direction "
                 f"({in_brief(self.p_values[0])}); any components shown may be noise."
             )
-        of = "" if n_shown is None else f" of {n_shown}"
-        what = "component" if (found if n_shown is None else n_shown) == 1 else "components"
-        verb = "varies" if found == 1 else "vary"
         p = in_brief(self.p_values[found - 1])
-        return f"{found}{of} {what} {verb} more in the cases than chance allows ({p})."
+        least = "at least " * (found == self.p_values.size > 1)
+        return f"The cases vary more than chance allows in {least}{plural(found, 'direction')} ({p})."
 
     def remarks(self, n_shown: int | None = None) -> list[str]:
         """Remarks on the verdict, as sentences; usually none."""

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, replace
 from typing import Any
 
+import numpy as np
+
 from .._checks import check_option, generator
-from .._util.text import plural
+from .._util.text import joined, plural
 from ..blocks import Together, count_units, table_units
 from ..depth import DEPTHS, match_depth, rows_of
 from ..exceptions import GroupError
 from ..fitting import unwarned, usable
 from ..groups import Tables, split_groups
+from ._held_out import HeldOutContrast
 from ._significance import ContrastTest, at_equal_depth, significance_of
 from ._splits import MIN_UNITS
 
@@ -44,7 +48,13 @@ class Verdict:
     @classmethod
     def of(cls, test: ContrastTest, n_shown: int) -> Verdict:
         """The verdict of a finished test."""
-        return cls(test.verdict(n_shown), test.remarks(n_shown), test, n_shown)
+        return cls(test.verdict(), test.remarks(n_shown), test, n_shown)
+
+    def about(self, held_out: HeldOutContrast | None, features: Sequence[Sequence[str]]) -> Verdict:
+        """This verdict with what is known of each shown component; as it is if the test found nothing."""
+        if held_out is None or self.test is None or not self.test.n_components:
+            return self
+        return replace(self, sentence=f"{self.sentence} {on_components(held_out, features)}")
 
     def summary(self) -> dict[str, Any]:
         """Plain values: "verdict" (the sentence) and "test" (the result, or None)."""
@@ -63,6 +73,44 @@ class Verdict:
             "remarks": self.remarks,
         }
         return {"verdict": self.sentence, "test": facts}
+
+
+def on_components(held_out: HeldOutContrast, features: Sequence[Sequence[str]]) -> str:
+    """Which of the shown components vary more on unseen rows and are found again, in one sentence (F43).
+
+    The test finds axes of its own, so it says that there is something, not that a component shows it. A component does
+    if its interval lies above 1 and other halves of the rows find it again. Only say this where the test rejects.
+
+    Parameters
+    ----------
+    held_out : HeldOutContrast
+    features : sequence of sequences of str
+        The strongest features of each component.
+    """
+    more, again = held_out.intervals[:, 0] > 1, held_out.found_again
+    sentences = []
+    for kind, words in (
+        (more & again, "{figures} as much in unseen cases and is found again"),
+        (more & ~again, "{figures} as much in unseen cases but is not found again"),
+        (~more & again, "is found again and {figures} as much in unseen cases, so perhaps no more"),
+    ):
+        for k in np.flatnonzero(kind).tolist():
+            low, high = held_out.intervals[k]
+            figures = f"varies {_times(held_out.ratios[k])} times ({_times(low)} to {_times(high)})"
+            what = f"component {k + 1} ({', '.join(features[k])})"
+            sentences.append(f"{what} {words.format(figures=figures)}")
+    neither = np.flatnonzero(~more & ~again) + 1
+    if neither.size:
+        one, all_clear = neither.size == 1, bool(sentences) and np.all(more == again)
+        what = f"component{'' if one else 's'} {joined(neither)} {'is' if one else 'are'} not"
+        sentences.append(what if all_clear else f"{what} found again")
+    text = "; ".join(sentences)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _times(ratio: float) -> str:
+    """A ratio to two digits."""
+    return f"{ratio:.2g}" if ratio < 100 or not np.isfinite(ratio) else f"{ratio:.0f}"
 
 
 def verdict_on(
