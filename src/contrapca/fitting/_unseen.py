@@ -7,8 +7,9 @@ from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
-import scipy.optimize
-import scipy.stats
+import scipy.sparse
+import scipy.special
+from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from .._util.arrays import TINY, Array
 from ..exceptions import RankError
@@ -190,10 +191,22 @@ def _axes_of(parts: Parts, inside: Flags, directions: Callable[[Training], Group
 # ---------------------------------------------------------------------- the same axis in all halves
 
 
+def average_ranks(values: Array) -> Array:
+    """Ranks (n,), the mean of those of equal values."""
+    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
+    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
+
+
+def best_pairs(r: Array) -> Array:
+    """For each row of correlations (k, k) its column, so that all together are the largest in size, shape (k,)."""
+    costs = 2 - np.abs(np.nan_to_num(r))  # above 0: the solver takes 0 for no pair
+    return np.asarray(min_weight_full_bipartite_matching(scipy.sparse.csr_array(costs))[1])
+
+
 def rank_correlations(Z: Array, other: Array) -> Array:
     """Spearman's correlations (k, k) of the columns of Z (n, k) with those of another array (n, k)."""
     k, some = Z.shape[1], spread_out(len(Z), RANKED)
-    ranks = scipy.stats.rankdata(np.hstack([Z[some], other[some]]), axis=0)
+    ranks = np.apply_along_axis(average_ranks, 0, np.hstack([Z[some], other[some]]))
     ranks -= ranks.mean(axis=0)
     lengths = np.sqrt(np.sum(ranks**2, axis=0))
     ranks /= np.where(lengths > 0, lengths, 1.0)
@@ -208,7 +221,7 @@ def matched(halves: Sequence[HalfLatents], whole: Array) -> tuple[list[HalfLaten
     found = []
     for half in halves:
         r = rank_correlations(whole, half.every.foreground)
-        order = scipy.optimize.linear_sum_assignment(-np.abs(np.nan_to_num(r)))[1]
+        order = best_pairs(r)
         signs = np.where(r[np.arange(len(r)), order] < 0, -1.0, 1.0)
         every = half.every.map(lambda Z, order=order, signs=signs: Z[:, order] * signs)  # type: ignore[misc]
         found.append(HalfLatents(every, half.unseen, half.floor[order]))
@@ -333,7 +346,7 @@ def ratio_intervals(units: UnitSquares, mix: Array, rng: np.random.Generator) ->
     ratios, added = units.log_ratios(mix)
     variance, freedom = spread_of_units(added, units)
     errors = np.where(np.isfinite(ratios), np.sqrt(OTHER_AXES * variance), np.nan)
-    reach = scipy.stats.t.ppf((1 + SURE) / 2, freedom)
+    reach = scipy.special.stdtrit(freedom, (1 + SURE) / 2)
     low, high = -reach, reach
     present = (units.weights > 0).sum(axis=1)
     if len(units.weights) == 2 and present.min() < MANY_UNITS and np.isfinite(ratios).all():
@@ -391,7 +404,7 @@ def reproducible_contrast(latents: Sequence[HalfLatents]) -> Reproducible:
         of_a, of_b = robust_contrast(a), robust_contrast(b)
         for g in range(settings):
             r = np.abs(rank_correlations(a.every.foreground[:, g], b.every.foreground[:, g]))
-            columns = scipy.optimize.linear_sum_assignment(-np.nan_to_num(r))[1]
+            columns = best_pairs(r)
             agreement[split, g] = r[np.arange(k), columns]
             contrast[split, g] = (of_a[g] + of_b[g][columns]) / 2
     return Reproducible(agreement, contrast)

@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows, is_sparse
 from .._util.devices import chosen, host, namespace, on_device, put
 from ..groups import Tables, column_means
-from ..rows import Blocked, blocks
+from ..rows import Blocked, blocks, storage
 from ._moments import Moments
 
 REACH = 3 * 1.4826  # median absolute deviations: three standard deviations of Gaussian lengths
@@ -73,6 +73,7 @@ def _factors(rows: Rows, weights: Array | None) -> Array:
 @np.errstate(over="ignore", invalid="ignore")
 def _lengths(block: Any, centre: Array) -> Array:
     """Root mean square distance of each row from the centre, over what is observed, shape (n,); 0 without values."""
+    block = _readable(block)
     if is_sparse(block):
         values = block.data.astype(np.float64)
         squares = np.add.reduceat(np.append(values * values, 0.0), block.indptr[:-1]) * (np.diff(block.indptr) > 0)
@@ -86,8 +87,15 @@ def _lengths(block: Any, centre: Array) -> Array:
     return np.sqrt(host(xp.sum(squares, axis=1)).astype(np.float64) / np.maximum(host(counts), 1))
 
 
+def _readable(rows: Any) -> Any:
+    """Rows whose values can be read: those of a library that NumPy does not know as its module prepares them."""
+    known = isinstance(rows, np.ndarray) or is_sparse(rows) or on_device(rows)
+    return rows if known else storage(rows).prepared(rows)
+
+
 def _medians(rows: Any, weights: Array | None) -> Array:
     """Median of what is observed of each feature, shape (D,)."""
+    rows = _readable(rows)
     if on_device(rows) and weights is None:
         xp, middle = namespace(rows), (rows.shape[0] - 1) // 2
         ordered = xp.sort(rows, axis=0)
