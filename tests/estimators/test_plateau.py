@@ -211,6 +211,7 @@ def test_a_few_far_away_do_not_decide():
     model = ContraPCA(1).fit(far, background=Y)
     assert {0, 1, 2, 3} <= set(model.shortened_["foreground"])
     assert model.n_shortened_ == sum(map(len, model.shortened_.values()))
+    assert f"{model.n_shortened_} rows far from most count less" in str(model.summary())
     clean = agreement(ContraPCA(1).fit(X, background=Y), X, truth)
     assert agreement(model, X, truth) > 0.95 * clean
     assert agreement(ContraPCA(1, shorten=False).fit(far, background=Y), X, truth) < 0.7 * clean  # the control

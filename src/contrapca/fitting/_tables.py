@@ -119,6 +119,10 @@ def summary(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) 
         line += f", without the effect of {listed(fit.covariates.names)}"
     if fit.plateau is not None:
         line += f"\n{fit.plateau}"
+    long = [] if fit.shortened is None else [own.size for own in fit.shortened]
+    if any(long):
+        rows = plural(sum(long), "row")
+        line += f"\n{rows} far from most {'counts' if sum(long) == 1 else 'count'} less (shorten=False: in full)."
     return Display(
         line, component_table(fit), *unseen_note(fit), "Features with the largest loadings:", top_features(fit)
     )

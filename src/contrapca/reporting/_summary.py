@@ -161,9 +161,21 @@ def _model(subject: Subject) -> dict[str, Any]:
         "limit": _finite(path.gamma_max),
         "limit_is_bound": path.gamma_max_is_bound,
         "scale": path.estimator.scale,
+        "noise": subject.noise,
+        "shortened": _shortened(subject),
         "noise_variance": _finite(path.noise_variance[g]),
         "objective": float(path.objective[g]),
     }
+
+
+def _shortened(subject: Subject) -> dict[str, list[str]]:
+    """The names of the rows of each group that are so long that they count less."""
+    if subject.shortened is None:
+        return {}
+    names = subject.shortened.map(
+        lambda rows, own: [f"row {k}" if own is None else own[k] for k in rows.tolist()], subject.row_names
+    )
+    return dict(zip(names.names, names, strict=True))
 
 
 def _finite(value: float) -> float | None:
