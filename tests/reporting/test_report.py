@@ -640,7 +640,7 @@ def test_a_background_without_any_variance(data):
     assert summary["components"][0]["background_share"] == 0.0
 
 
-def test_the_page_says_what_the_noise_decided_and_which_rows_are_long(data, need):
+def test_the_page_says_what_the_noise_decided_and_which_rows_are_long(data, need, tmp_path):
     need("jinja2")
     X, Y = data.foreground.copy(), data.background
     X[3] *= 40
@@ -649,7 +649,8 @@ def test_the_page_says_what_the_noise_decided_and_which_rows_are_long(data, need
     assert found["noise"] == str(model.plateau_) != ""
     assert "row 3" in found["shortened"]["foreground"]
     assert sum(map(len, found["shortened"].values())) == model.n_shortened_
-    page = report(model, X, background=Y, gammas=3, test=False)
+    report(model, X, background=Y, gammas=3, test=False, output=tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert found["noise"] in page
     assert "row 3" in re.search(r"Cases far from most.*?</p>", page, re.S)[0]
     plain = summarize(PCPCA(2).fit(X, background=Y), X, background=Y, gammas=3, test=False)["model"]
