@@ -33,7 +33,7 @@ METHODS: dict[str, Callable[[], Any]] = {
     "CPCA, gamma 4": lambda: CPCA(2, gamma=4.0),
     "RatioPCA, auto": lambda: RatioPCA(2),
     "RatioPCA, ridge 1": lambda: RatioPCA(2, ridge=1.0),
-    "CLVM, 10 shared": lambda: CLVM(10, 2),
+    "CLVM": lambda: CLVM(n_foreground=2),
 }
 
 

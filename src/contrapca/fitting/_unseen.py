@@ -191,10 +191,15 @@ def _axes_of(parts: Parts, inside: Flags, directions: Callable[[Training], Group
 # ---------------------------------------------------------------------- the same axis in all halves
 
 
-def average_ranks(values: Array) -> Array:
-    """Ranks (n,), the mean of those of equal values."""
-    _, place, counts = np.unique(values, return_inverse=True, return_counts=True)
-    return np.asarray((np.cumsum(counts) - (counts - 1) / 2)[place])
+def average_ranks(columns: Array) -> Array:
+    """Ranks in each column, shape (n, k), the mean of those of equal values."""
+    order, ranks = np.argsort(columns, axis=0), np.empty(columns.shape)
+    np.put_along_axis(ranks, order, np.arange(1.0, len(columns) + 1)[:, None], axis=0)
+    ordered = np.take_along_axis(columns, order, axis=0)
+    for j in np.flatnonzero((ordered[1:] == ordered[:-1]).any(axis=0)):
+        _, place, counts = np.unique(columns[:, j], return_inverse=True, return_counts=True)
+        ranks[:, j] = (np.cumsum(counts) - (counts - 1) / 2)[place]
+    return ranks
 
 
 def best_pairs(r: Array) -> Array:
@@ -206,7 +211,7 @@ def best_pairs(r: Array) -> Array:
 def rank_correlations(Z: Array, other: Array) -> Array:
     """Spearman's correlations (k, k) of the columns of Z (n, k) with those of another array (n, k)."""
     k, some = Z.shape[1], spread_out(len(Z), RANKED)
-    ranks = np.apply_along_axis(average_ranks, 0, np.hstack([Z[some], other[some]]))
+    ranks = average_ranks(np.hstack([Z[some], other[some]]))
     ranks -= ranks.mean(axis=0)
     lengths = np.sqrt(np.sum(ranks**2, axis=0))
     ranks /= np.where(lengths > 0, lengths, 1.0)
