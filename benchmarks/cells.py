@@ -1,6 +1,7 @@
 """AnnData: what the functions of `tl` add to plain sparse fits, in time and memory, and what dask chunks add.
 
-`python -m benchmarks.cells pcpca` (or contrapca) prints the peak extra memory alone, as a fresh process must.
+`python -m benchmarks.cells pcpca` (or contrapca) prints the peak extra memory alone, as a fresh process must; with a
+number of cells and of genes that on simulated cells.
 """
 
 from __future__ import annotations
@@ -8,6 +9,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,7 +18,9 @@ from typing import Any
 import anndata
 import dask.array
 import numpy as np
+import scanpy as sc
 import scipy.sparse as sp
+from threadpoolctl import threadpool_limits
 
 from contrapca import PCPCA, ContraPCA, tl
 
@@ -24,6 +28,7 @@ from .timing import HEADER, Bound, Case, peak_extra_memory, run
 
 D, GAMMA, MAX_RATIO, MAX_MEGABYTES = 10, 0.3, 1.2, 500
 SAME_RANK, DEAR_ROUNDS = 1.3, 3  # ContraPCA / PCPCA with as many latent dimensions, at most; rounds of these
+SIMULATED, MAX_SCANPY = ((10_000, 2_000), (20_000, 5_000)), 5
 ROWS, GENES, DENSITY, CHUNK, MAX_DASK = 200_000, 3_000, 0.05, 20_000, 1.6
 
 
@@ -56,6 +61,43 @@ def made_cells() -> Any:
     return anndata.AnnData(matrix, obs={"condition": np.where(case, "case", "ctrl")})
 
 
+def simulated_cells(rows: int, genes: int) -> Any:
+    """Log-normalised counts, 7 % filled, float32: eight types in both groups, two programs of the cases alone."""
+    rng = np.random.default_rng(0)
+    level = rng.normal(-3.75, 1.6, genes)
+    types = level + rng.normal(0, 0.8, (8, genes)) * (rng.random((8, genes)) < 0.2)
+    programs = rng.normal(0, 0.9, (3, genes)) * (rng.random((3, genes)) < 0.08)
+    case, parts = rng.random(rows) < 0.5, []
+    for own in np.array_split(case, max(rows // 1000, 1)):
+        effects = rng.normal(size=(own.size, 3)) * np.column_stack([np.ones(own.size), own, own]) @ programs
+        rates = np.exp(types[rng.integers(0, 8, own.size)] + effects + rng.normal(0, 0.4, (own.size, 1)))
+        parts.append(sp.csr_matrix(rng.poisson(rates * rng.gamma(2, 0.5, rates.shape)).astype(np.float32)))
+    adata = anndata.AnnData(sp.vstack(parts, format="csr"), obs={"condition": np.where(case, "case", "ctrl")})
+    sc.pp.normalize_total(adata)
+    sc.pp.log1p(adata)
+    return adata
+
+
+def against_scanpy(rows: int, genes: int, rounds: int) -> Iterator[str]:
+    """The default against scanpy's PCA, on one thread, in CPU seconds; and its memory."""
+    cells = simulated_cells(rows, genes)
+    filled = cells.X.nnz / rows / genes
+    calls = {
+        "tl.contrapca": lambda: fit_defaults(cells),
+        "sc.pp.pca, arpack": lambda: sc.pp.pca(cells, n_comps=D, svd_solver="arpack"),
+    }
+    bounds = [Bound("tl.contrapca", "sc.pp.pca, arpack", MAX_SCANPY)]
+    name = f"{rows:,} x {genes:,} simulated cells, {filled:.0%} filled, d = {D}, CPU seconds of one thread"
+    with threadpool_limits(1):
+        yield from run(Case(name, calls, ["sc.pp.pca, arpack"], bounds, time.process_time), rounds)
+    stored = (cells.X.data.nbytes + cells.X.indices.nbytes + cells.X.indptr.nbytes) / 2**20
+    allowed = stored / 2 + 6 * 8 * genes**2 / 2**20
+    command = [sys.executable, "-m", "benchmarks.cells", "contrapca", str(rows), str(genes)]
+    peak = float(subprocess.run(command, capture_output=True, text=True, check=True).stdout)
+    verdict = "ok" if peak < allowed else "MISSED"
+    yield f"| bound: peak extra memory below {allowed:.0f} MB, X has {stored:.0f} | | | {peak:.0f} MB, {verdict} |"
+
+
 def fit(adata: Any) -> None:
     """PCPCA at a given gamma."""
     tl.pcpca(adata, groupby="condition", background="ctrl", n_comps=D, gamma=GAMMA)
@@ -79,6 +121,8 @@ def plain(adata: Any, model: Any) -> Any:
 def lines(rounds: int) -> Iterator[str]:
     """The table."""
     yield from HEADER
+    for rows, genes in SIMULATED:
+        yield from against_scanpy(rows, genes, rounds)
     counts = full_counts()
     if counts is None:
         yield "| the full counts need CONTRAPCA_DATA | | | |"
@@ -115,5 +159,5 @@ def lines(rounds: int) -> Iterator[str]:
 
 if __name__ == "__main__":
     warnings.simplefilter("ignore")
-    given = full_counts()
+    given = simulated_cells(*map(int, sys.argv[2:])) if sys.argv[2:] else full_counts()
     print(peak_extra_memory(lambda: FITS[sys.argv[1]](given)))

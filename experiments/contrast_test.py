@@ -2,7 +2,9 @@
 
 Size: the share of data sets without any contrast in which a dimension is found at level .05. Power: the same with one
 planted direction. Number: how often exactly the planted dimensions are found. Blocks: donors with effects of their own
-and no contrast, by donors and, as the control, by rows. Failures: what the test takes for a contrast, or overlooks.
+and no contrast, by donors and, as the control, by rows. Few: sizes at three levels with few rows or blocks, or blocks
+of unequal size. Seeds: how much p-values of about .01 depend on the seed. Failures: what the test takes for a contrast,
+or overlooks. `run` takes any share of the names that `config` lists.
 Data set k of a setting is drawn from the seed (k, the setting's name), so that any line can be repeated alone.
 """
 
@@ -16,12 +18,16 @@ import numpy as np
 
 from contrapca import contrast_test
 from contrapca.datasets import load_zheng_bmmc
+from contrapca.exceptions import GroupError
 
 from . import _common
+from ._few_units import FEW, WEAK, Setting
 from ._stages import Json, Row, Tick
 
 TITLE = "Is there anything to find? Size and power of the test"
 LEVEL, ALLOWED = 0.05, 0.07  # what a size may be, sampling error included
+LEVELS, ALLOWED_FEW = (0.05, 0.01, 0.001), (0.065, 0.015, 0.003)
+NEAR, N_SEEDS, ALLOWED_SD = (0.003, 0.03), 12, 0.3  # p-values near .01, how often repeated, and how alike
 
 Draw = Callable[[np.random.Generator], tuple[Any, Any]]
 
@@ -149,6 +155,8 @@ def config(*, quick: bool) -> Json:
         "power": list(POWER)[2 :: step // 2 or 1] if quick else list(POWER),
         "number": list(NUMBER)[:: step // 2 or 1] if quick else list(NUMBER),
         "failures": list(FAILURES)[::2] if quick else list(FAILURES),
+        "few": list(FEW)[:: 2 * step] if quick else list(FEW),
+        "seeds": list(WEAK)[:: 2 * step] if quick else list(WEAK),
         "cells": not quick,
         "n_permutations": 39 if quick else 99,
     }
@@ -171,6 +179,8 @@ def run(config: Json, tick: Tick) -> Json:
         found = np.array([_found(name, draw, k, 5, tick) for k in range(counts["power"])])
         results["number"][name] = [float(np.mean(found == truth)), float(np.mean(found > truth))]
     results["blocks"] = {name: _blocks(name, counts["blocks"], tick) for name in DONORS}
+    results["few"] = {name: _shares(name, FEW[name], counts["size"], tick) for name in config["few"]}
+    results["seeds"] = {name: _deviation(name, WEAK[name], counts["power"], tick) for name in config["seeds"]}
     return results
 
 
@@ -189,6 +199,32 @@ def _found(name: str, draw: Draw, k: int, most: int, tick: Tick, **options: Any)
 def _rejected(name: str, draw: Draw, count: int, tick: Tick, **options: Any) -> float:
     """The share of data sets in which anything is found."""
     return float(np.mean([_found(name, draw, k, 1, tick, **options) > 0 for k in range(count)]))
+
+
+def _p_value(name: str, k: int, setting: Setting, tick: Tick, seed: int = 0) -> float:
+    """p-value of the first dimension of data set k."""
+    tick(f"{name}, data set {k}")
+    X, Y, given = setting(_seeded(name, k))
+    test = contrast_test(X, background=Y, max_components=1, random_state=1000 * seed + k, progress=False, **given)
+    return float(test.p_values[0])
+
+
+def _shares(name: str, setting: Setting, count: int, tick: Tick) -> list[float] | None:
+    """Shares of data sets with p-values at or below the levels; None if they are refused."""
+    try:
+        p_values = np.array([_p_value(name, k, setting, tick) for k in range(count)])
+    except GroupError:
+        return None
+    return [float(np.mean(p_values <= level)) for level in LEVELS]
+
+
+def _deviation(name: str, setting: Setting, count: int, tick: Tick) -> list[float]:
+    """Mean and largest standard deviation over seeds of log10 p, of data sets with p near .01, and their number."""
+    found = []
+    for k in range(count):
+        if NEAR[0] < _p_value(name, k, setting, tick) < NEAR[1]:
+            found.append(np.std(np.log10([_p_value(name, k, setting, tick, seed) for seed in range(1, N_SEEDS + 1)])))
+    return [float(np.mean(found)), float(np.max(found)), len(found)] if found else [0.0, 0.0, 0]
 
 
 def donors(rng: np.random.Generator, n_donors: int, per_donor: int = 50, D: int = 20) -> Any:
@@ -258,6 +294,15 @@ def rows(results: Json) -> list[Row]:
     for name, (blocks, by_rows) in results["blocks"].items():
         ours = f"{_share(blocks, counts['blocks'])}, by rows {by_rows:.3f}"
         found.append(Row(name, "0.02 to 0.08 by blocks", ours, 0.02 <= blocks <= 0.08, _note(counts["blocks"])))
+    for name, shares in results["few"].items():
+        said = "refused" if shares is None else " / ".join(f"{share:.3f}" for share in shares)
+        held = shares is None or all(share <= most for share, most in zip(shares, ALLOWED_FEW, strict=True))
+        wanted = "at most " + " / ".join(map(str, ALLOWED_FEW))
+        found.append(Row(f"size at {' / '.join(map(str, LEVELS))}, {name}", wanted, said, held, _note(counts["size"])))
+    for name, (mean, largest, number) in results["seeds"].items():
+        ours = f"{mean:.2f}, largest {largest:.2f}"
+        note = f"{number} data sets with p near .01"
+        found.append(Row(f"sd of log10 p over seeds, {name}", f"at most {ALLOWED_SD}", ours, mean <= ALLOWED_SD, note))
     for name, value in results["failures"].items():
         found.append(Row(f"known failure, {name}", "n/a", _share(value, counts["power"]), None))
     return found

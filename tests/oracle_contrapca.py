@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+import scipy.linalg
 
 from contrapca.solvers import contrast_axes, latent_rank, latent_rotation, noise_rank
 
@@ -138,3 +139,46 @@ def fit_contrapca(
     nu_x, nu_y = ((np.trace(cov) - np.trace(inside)) / (D - r) for cov, inside in ((cov_X, a), (cov_Y, b)))
     theta, w = contrast_axes(a, b, nu_x, nu_y, k)
     return ContraFit(r, gamma, gamma_max, theta, U, lengths, sigma2, latent_rotation(lengths, sigma2, w)[:, :k], U @ w)
+
+
+def kind_of_noise(cov_X: Array, cov_Y: Array, n: int, m: int) -> tuple[str | None, str]:
+    """Units and axes that the noise asks for (F41): (None or "pooled", "contrast" or "ratio")."""
+    D = len(cov_X)
+    most = min(D - 1, n - 1, m - 1, 51)
+    deviation = np.sqrt((n * np.diag(cov_X) + m * np.diag(cov_Y)) / (n + m))
+
+    def counted(divisor: Array) -> int:
+        spectra = ((size, np.linalg.eigvalsh(cov / np.outer(divisor, divisor))[::-1]) for size, cov in groups)
+        return min(51, max(noise_rank(size * values, size, D) for size, values in spectra))
+
+    groups = (n, cov_X), (m, cov_Y)
+    if counted(np.ones(D)) < 0.5 * most:
+        return None, "contrast"
+    return "pooled", "contrast" if counted(deviation) < 0.9 * most else "ratio"
+
+
+def ratio_axes(cov_X: Array, cov_Y: Array, k: int) -> tuple[Array, Array]:
+    """The k largest theta of A v = theta (B + t I) v and unit vectors v (D, k), t by bisection (F41)."""
+    D, values = len(cov_X), np.linalg.eigvalsh(cov_Y)
+    low, high = 0.0, float(values.mean())  # the largest root, which is where an iteration from above ends
+    grid = np.linspace(low, high, 200_001)[1:]
+    excess = np.minimum(values[:, None], 8 * grid[None, ::100]).mean(axis=0) - grid[::100]
+    last = np.flatnonzero(excess >= 0)[-1]
+    low, high = grid[::100][last], grid[::100][min(last + 1, excess.size - 1)]
+    for _ in range(200):
+        middle = (low + high) / 2
+        low, high = (middle, high) if np.minimum(values, 8 * middle).mean() >= middle else (low, middle)
+    theta, V = scipy.linalg.eigh(cov_X, cov_Y + (low + high) / 2 * np.eye(D))
+    V = V[:, ::-1][:, :k]
+    return theta[::-1][:k], V / np.linalg.norm(V, axis=0)
+
+
+def row_factors(X: Array) -> Array:
+    """s of each row (F42), one at a time; missing values are nan."""
+    centre, lengths = np.nanmedian(X, axis=0), []
+    for row in X:
+        distances = [(x - c) ** 2 for x, c in zip(row, centre, strict=True) if not np.isnan(x)]
+        lengths.append((sum(distances) / len(distances)) ** 0.5)
+    usual = np.median(lengths)
+    reach = usual + 3 * 1.4826 * np.median([abs(length - usual) for length in lengths])
+    return np.array([min(1.0, reach / length) for length in lengths])

@@ -388,3 +388,82 @@ def penalty_conditions(B, v, weight):
     within = np.abs(gradient - weight * np.sign(v) - mu * v)[inside].max()
     elsewhere = np.max(np.abs(gradient[~inside]) - weight, initial=0.0)
     return max(within, elsewhere) / np.abs(gradient).max()
+
+
+def depth_unit(values):
+    """The value of one molecule in a row: all values of the row are multiples of it; nan if there is none (F46)."""
+    values = sorted(float(v) for v in values if v > 0)
+    for divisor in range(1, 7):
+        unit = values[0] / divisor
+        multiples = [v / unit for v in values]
+        if all(abs(x - round(x)) < 1e-3 + 1e-6 * x and x < 1e5 for x in multiples):
+            return unit
+    return float("nan")
+
+
+def depth_targets(own, other):
+    """Totals of one group at the depth of another, both without ties: the other's quantile at each rank (F46)."""
+    ordered, targets = sorted(other), []
+    for total in own:
+        place = (sum(t < total for t in own) + 0.5) / len(own) * (len(ordered) - 1)
+        low = int(place)
+        high = min(low + 1, len(ordered) - 1)
+        quantile = ordered[low] + (place - low) * (ordered[high] - ordered[low])
+        targets.append(min(total, max(np.floor(quantile), 1)))
+    return targets
+
+
+def molecules_kept(row, probability, rng):
+    """A row of counts, each molecule kept with this probability, one after the other (F46)."""
+    return [sum(rng.random() < probability for _ in range(count)) for count in row]
+
+
+def typical_ratio(own, other):
+    """The median, over genes with 20 counts or more, of the ratio of sums over the middle half of the rows (F46)."""
+    middles = []
+    for rows in (own, other):
+        ordered = [row for _, row in sorted(enumerate(rows), key=lambda item: (np.sum(item[1] > 0), item[0]))]
+        quarter = len(ordered) // 4
+        middles.append(ordered[quarter : len(ordered) - quarter])
+    ratios = []
+    for j in range(own.shape[1]):
+        a, b = (sum(row[j] for row in rows) for rows in middles)
+        if a + b >= 20:
+            ratios.append((a + 0.5) / len(middles[0]) / ((b + 0.5) / len(middles[1])))
+    return np.median(ratios)
+
+
+def given_observed(x, mean, A):
+    """Mean (D,) and covariance (D, D) of N(mean, A) given the values of x that are not nan: Gaussian conditioning."""
+    o, m = ~np.isnan(x), np.isnan(x)
+    filled, covariance = x.copy(), np.zeros_like(A)
+    if m.any():
+        gain = A[np.ix_(m, o)] @ np.linalg.inv(A[np.ix_(o, o)]) if o.any() else np.zeros((m.sum(), 0))
+        filled[m] = mean[m] + gain @ (x[o] - mean[o])
+        covariance[np.ix_(m, m)] = A[np.ix_(m, m)] - gain @ A[np.ix_(o, m)]
+    return filled, covariance
+
+
+def factor_step(X, group_of, means, W, noise, least_noise):
+    """A step of F45's EM, row by row and feature by feature."""
+    (n, D), r, G = X.shape, W.shape[1], len(means)
+    Z, V = np.zeros((n, r)), np.zeros((n, r, r))
+    for i, x in enumerate(X):
+        o = ~np.isnan(x)
+        V[i] = np.linalg.inv(np.eye(r) + W[o].T @ np.diag(1 / noise[o]) @ W[o])
+        Z[i] = V[i] @ W[o].T @ np.diag(1 / noise[o]) @ (x - means[group_of[i]])[o]
+    new_means, new_W, new_noise = np.zeros((G, D)), np.zeros((D, r)), np.zeros(D)
+    for j in range(D):
+        left, right, square, count = np.diag([1.0] * r + [1e-9] * G), np.zeros(r + G), 0.0, 0
+        for i in np.flatnonzero(~np.isnan(X[:, j])):
+            design = np.concatenate([Z[i], np.eye(G)[group_of[i]]])
+            left = left + np.outer(design, design)
+            left[:r, :r] += V[i]
+            right = right + X[i, j] * design
+            square, count = square + X[i, j] ** 2, count + 1
+        found = np.linalg.solve(left, right)
+        new_W[j], new_means[:, j] = found[:r], found[r:]
+        new_noise[j] = max((square - found @ right) / count, least_noise[j])
+    centre = np.array([Z[group_of == g].mean(axis=0) for g in range(G)])
+    parts = [np.outer(z - centre[g], z - centre[g]) + v for z, v, g in zip(Z, V, group_of, strict=True)]
+    return new_means + centre @ new_W.T, new_W @ np.linalg.cholesky(np.mean(parts, axis=0)), new_noise

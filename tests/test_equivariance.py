@@ -27,7 +27,7 @@ HOLES = np.where(RNG.random(X.shape) < 0.2, np.nan, X)
 UNITS = [1e-100, 1e-30, 1e-12, 1e30, 1e80, 1e100]
 MODELS = {
     "PCPCA": (PCPCA(2, gamma=0.3), N * 0.7),  # and how many rows its objective counts
-    "ContraPCA": (ContraPCA(2, gamma=0.2), N * 0.8),
+    "ContraPCA": (ContraPCA(2, gamma=0.2, shorten=False), N * 0.8),
     "PPCA": (PPCA(2), N),
     "CLVM": (CLVM(1, 2), N + M),
 }

@@ -19,7 +19,7 @@ LAYERS = [
     {"_checks", "backgrounds"},
     {"groups"},
     {"blocks", "covariates", "units"},
-    {"pairs"},
+    {"depth", "pairs"},
     {"sanity"},
     {"moments"},
     {"subspaces", "gaussian"},

@@ -10,6 +10,7 @@ from ._version import __version__
 if TYPE_CHECKING:
     from . import datasets, exceptions, get, pl, plots, results, theory, tl
     from .covariates import regress_out
+    from .depth import match_depth
     from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, KernelCPCA, RatioPCA, SparseCPCA
     from .limits import gamma_limits
     from .moments import Moments, memory_estimate
@@ -51,6 +52,7 @@ _HOMES = {
     "gamma_limits": "limits",
     "held_out_contrast": "selection",
     "load": "paths",
+    "match_depth": "depth",
     "memory_estimate": "moments",
     "regress_out": "covariates",
     "remove_background": "selection",
@@ -85,6 +87,7 @@ __all__ = [
     "get",
     "held_out_contrast",
     "load",
+    "match_depth",
     "memory_estimate",
     "pl",
     "plots",

@@ -23,6 +23,21 @@ Together = tuple[Any, Any, Pairs]  # `blocks`, `background_blocks` and the pairs
 # The last part of a name such as 309_1, s7-b or patient3.rep2: a short number, one letter, or rep with a number.
 REPLICATE = re.compile(r"(?P<stem>.*\w)[_.\- ](?P<last>\d{1,3}|[A-Za-z]|(?:r|rep|replicate|run)[_.\- ]?\d{1,3})")
 NUMBER = re.compile(r"[-+]?\d+(?:\.\d+)?")  # names of rows that are numbers, such as -0.713
+# What a column is called that says whom rows come from, and the ends of such names: donor, patient_id, Mouse.number.
+PEOPLE = (
+    "donor",
+    "patient",
+    "subject",
+    "individual",
+    "ind",
+    "participant",
+    "person",
+    "animal",
+    "mouse",
+    "litter",
+    "family",
+)
+SUFFIX = r"s?(?:[ _.-]?(?:id|nr|no|number|name))?"
 MIN_STEMS = 3  # one or two common beginnings are the names of groups (case_1, ..., control_1, ...)
 MIN_REPEATED = 0.5  # fraction of the rows that share their beginning with another row
 

@@ -60,7 +60,7 @@ def within_pairs(X: Any, *, background: Any, pairs: Any, background_pairs: Any) 
     for group, rows in zip(tables.rows.names, tables.rows, strict=True):
         check_dense(rows, group)
     if tables.incomplete:
-        raise GroupError("within_pairs needs complete rows, but values are missing: impute them first.")
+        raise GroupError("within_pairs needs complete rows, but values are missing: drop rows or features.")
     counts = tables.rows.map(lambda rows: int(rows.shape[0]))
     own, of_controls = unit_numbers(counts, None, None, (pairs, background_pairs), least=1, what=name)
     times = np.bincount(of_controls)

@@ -11,7 +11,7 @@ import numpy as np
 
 from ._checks import check_option
 from ._util.archive import LARGEST, SMALLEST, check_arrays, check_number
-from ._util.arrays import Array, Rows
+from ._util.arrays import Array, Rows, is_sparse
 from ._util.devices import cast, float_type, namespace, on_device, put, stacked
 from ._util.text import default_names
 from .groups import Groups, check_names, check_table, column_means, feature_label
@@ -67,6 +67,9 @@ class Units:
 
     def project(self, rows: Rows, P: Array) -> Array:
         """(x - mean) P of each row x in model units, for P of shape (D, k), in the rows' float type, shape (n, k)."""
+        if is_sparse(rows):  # the product of a block costs less than a scaled copy
+            inner, P = self.mean, P / self.scale[:, None]
+            return stacked([cast(storage(block).centred_product(block, inner, P), rows) for block in blocks(rows)])
         origin = self.origin
         return self.apply(lambda block: storage(block).centred_product(block, origin, P), rows)
 

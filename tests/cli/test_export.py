@@ -72,7 +72,9 @@ def test_export_warns_of_what_fit_warns_of(folder, run, pair):
     """In the words of the command line, of the tables first."""
     for name, table, times in zip(("cases", "controls"), pair, (500, 1), strict=True):
         write_csv(folder / f"{name}.csv", [f"gene{j}" for j in range(6)], table * [1, 1, times, 1, 1, 1])
-    fit, export = (run(command, *TABLES[1:], "--no-test", "-o", command) for command in ("fit", "export"))
+    fit, export = (
+        run(command, *TABLES[1:], "--scale", "none", "--no-test", "-o", command) for command in ("fit", "export")
+    )
     assert "Component 1 is almost only the feature 'gene2'" in export.err
     assert "add --scale pooled" in export.err
     assert export.err == fit.err

@@ -11,6 +11,7 @@ import scipy.sparse as sp
 
 import contrapca
 from contrapca import CPCA, PCPCA, PPCA, ContraPCA
+from contrapca._util.text import format_gamma
 from csvfiles import columns_of, read_csv, write_csv
 
 NAMES = [f"gene{j}" for j in range(6)]
@@ -40,7 +41,7 @@ def test_two_files(folder, run, pair, method):
     model = contrapca.load(folder / "results" / "model.npz")
     assert model.feature_names_in_.tolist() == NAMES
     np.testing.assert_allclose(model.components_, expected.components_, atol=1e-12)
-    assert f"gamma = {model.gamma_:.4f}" in outcome.out
+    assert f"gamma = {format_gamma(model.gamma_)}" in outcome.out
     assert sorted(path.name for path in (folder / "results").iterdir()) == ["latents.csv", "loadings.csv", "model.npz"]
 
 
@@ -169,7 +170,7 @@ def test_missing_values(folder, run, pair):
     arguments = ["fit", "holes.csv", "--background", "controls.csv", "--components", "1", "-o", "results"]
     outcome = run(*arguments)
     expected = ContraPCA(1, random_state=0).fit(X, background=Y)
-    bound = f"gamma = {expected.gamma_:.4f} (limit at most {expected.gamma_max_:.4f})"
+    bound = f"gamma = {expected.gamma_:.4f} (limit at most {expected.gamma_max_:.4f} with {expected.n_latent_} latent "
     assert bound in outcome.out
     assert bound in run("info", "results/model.npz").out
     np.testing.assert_allclose(
@@ -209,15 +210,26 @@ def test_common_columns(folder, run, pair):
     np.testing.assert_allclose(found, expected.transform(X[:, :4]), atol=1e-12)
 
 
-def test_identifiers_are_noticed(folder, run, pair):
+@pytest.mark.parametrize("name", ["patient_id", "MouseID", "plate", "run"])
+def test_numbers_of_rows_are_no_features(folder, run, pair, name):
+    """Whole numbers under the name of an identifier are left out, and that is said; other numbers are features."""
     X, Y = pair
-    for name, values in (("c.csv", X), ("k.csv", Y)):
-        write_csv(folder / name, ["patient_id", *NAMES], np.column_stack([np.arange(len(values)), values]))
-    arguments = ["fit", "c.csv", "--background", "k.csv", "-o", "results"]
-    assert "'patient_id' looks like an identifier" in run(*arguments).err
-    outcome = run(*arguments, "--ignore", "patient_id", "--force")
-    assert outcome.err == ""
+    arguments = ["fit", "c.csv", "--background", "k.csv", "-o", "results", "--force"]
+
+    def fitted(shift):
+        for file, values in (("c.csv", X), ("k.csv", Y)):
+            write_csv(folder / file, [name, *NAMES], np.column_stack([np.arange(len(values)) // 4 + shift, values]))
+        return run(*arguments)
+
+    outcome = fitted(0)
+    assert f"caution: {name!r} is not analysed" in outcome.err
+    assert f"Add --blocks {name}." in outcome.err
     assert "6 features" in outcome.out
+    assert f"Not used as features: {name}\n" in outcome.out
+    assert "is not analysed" not in run(*arguments, "--ignore", name).err
+    outcome = fitted(0.5)
+    assert "is not analysed" not in outcome.err
+    assert "7 features" in outcome.out
 
 
 def test_labels_are_a_scale_or_classes(folder, run, pair):
@@ -286,3 +298,15 @@ def test_the_seed_and_the_summary(folder, run):
     assert first["model"]["gamma"] == model.gamma_
     assert first["model"]["components"][0]["case_variance"] == model.explained_variance_[0]
     assert len(first["model"]["top_features"]) == 6
+
+
+def test_names_of_mice_may_be_numbers_and_words(folder, run, pair):
+    """3484, J2292: no mistake in a column of numbers, and known as blocks."""
+    for file, values in (("c.csv", pair[0]), ("k.csv", pair[1])):
+        mice = [f"J{i // 5}" if i < 10 else 300 + i // 5 for i in range(len(values))]
+        rows = [[mouse, *row] for mouse, row in zip(mice, values.tolist(), strict=True)]
+        write_csv(folder / file, ["MouseID", *NAMES], rows)
+    outcome = run("fit", "c.csv", "--background", "k.csv", "-o", "results")
+    assert outcome.code == 0, outcome.err
+    assert "Add --blocks MouseID." in outcome.err
+    assert "Not used as features: MouseID\n" in outcome.out

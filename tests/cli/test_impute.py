@@ -43,9 +43,11 @@ def test_impute(two_files, tmp_path, run, with_background):
     assert outcome.code == 0
     shown = outcome.out
     before, after = read(two_files["cases"]), read(out)
-    assert before[0] == after[0] == ["id", "a", "b", "c", "d"]
+    assert before[0] == after[0][:5] == ["id", "a", "b", "c", "d"]
+    assert after[0][5:] == ["imputed"]
     filled = 0
-    for old, new in zip(before[1:], after[1:], strict=True):
+    for old, (*new, count) in zip(before[1:], after[1:], strict=True):
+        assert int(count) == sum(cell in ("", "NA", "nan", ".") for cell in old)
         for old_cell, new_cell in zip(old, new, strict=True):
             if old_cell in ("", "NA", "nan", "."):
                 float(new_cell)
@@ -64,7 +66,7 @@ def test_impute_takes_gamma_and_other_separators(two_files, tmp_path, run):
     path, out = write(tmp_path / "cases.tsv", text), tmp_path / "filled.tsv"
     arguments = ["impute", path, "--background", two_files["controls"], "--gamma", "0.1", "--components", "1"]
     assert "1 component, gamma = 0.1000" in run(*arguments, "-o", out).out
-    assert all(len(row) == 5 for row in read(out, "\t"))
+    assert all(len(row) == 6 for row in read(out, "\t"))
     numbers = write(tmp_path / "bare.csv", "1,2,3\n2,,4\n3,5,5\n4,7,7\n5,9,8.5\n")
     outcome = run("impute", numbers, "--components", "1", "-o", tmp_path / "bare_filled.csv")
     assert "5 cases, 3 features; no header" in outcome.out
@@ -102,9 +104,10 @@ def test_impute_of_one_file_leaves_the_controls(two_files, tmp_path, run):
         run("impute", two_files["cases"], "--background", two_files["controls"], "-o", tmp_path / "two.csv").code == 0
     )
     one, two = read(tmp_path / "one.csv"), read(tmp_path / "two.csv")
-    found, expected = (np.array([row[-4:] for row in part], dtype=float) for part in (one[1:61], two[1:]))
+    found, expected = (np.array([row[-5:] for row in part], dtype=float) for part in (one[1:61], two[1:]))
     np.testing.assert_allclose(found, expected, rtol=1e-6)
-    assert one[61:] == rows[60:]
+    assert [row[:-1] for row in one[61:]] == rows[60:]
+    assert {row[-1] for row in one[61:]} == {"0"}
 
 
 def test_impute_of_a_table_without_names(two_files, tmp_path, run):
@@ -121,7 +124,9 @@ def test_impute_of_a_table_without_names(two_files, tmp_path, run):
     assert run("impute", two_files["cases"], "--background", named, "-o", tmp_path / "by_name.csv").code == 0
     found, expected = read(tmp_path / "filled.csv"), read(tmp_path / "by_name.csv")[1:]
     assert [row[0] for row in found] == [str(i / 7) for i in range(60)]
-    np.testing.assert_allclose(*(np.array([r[1:] for r in part], dtype=float) for part in (found, expected)), rtol=1e-6)
+    np.testing.assert_allclose(
+        *(np.array([r[1:5] for r in part], dtype=float) for part in (found, expected)), rtol=1e-6
+    )
 
 
 @pytest.mark.parametrize("ending", ["csv", "npy"])
@@ -134,7 +139,7 @@ def test_impute_of_arrays(tmp_path, run, ending):
     summary = json.loads(run("impute", tmp_path / "x.npy", "-o", out, "--json").out)
     assert summary["missing"] == 8
     assert summary["columns"][0]["column"] == "x2"
-    found = np.load(out) if ending == "npy" else np.array(read(out)[1:], dtype=float)
+    found = np.load(out) if ending == "npy" else np.array(read(out)[1:], dtype=float)[:, :5]
     np.testing.assert_allclose(found, PPCA(2).fit(X).impute(X), atol=1e-10)
 
 
@@ -147,7 +152,7 @@ def test_impute_writes_what_the_ending_says(two_files, tmp_path, run):
     assert gzip.decompress(packed.read_bytes()) == text
     assert packed.read_bytes()[4:8] == bytes(4)  # no time: the same table gives the same bytes
     assert run(*impute, tmp_path / "filled.npy").code == 0
-    expected = [[float(cell) for cell in row[1:]] for row in read(tmp_path / "filled.csv")[1:]]
+    expected = [[float(cell) for cell in row[1:5]] for row in read(tmp_path / "filled.csv")[1:]]
     np.testing.assert_allclose(np.load(tmp_path / "filled.npy"), expected, rtol=1e-6)
     for name in ("filled.parquet", "filled.npz", "filled", "filled.npy.gz"):
         outcome = run(*impute, tmp_path / name)
@@ -164,3 +169,22 @@ def test_rows_without_values_are_a_warning(tmp_path, run, need):
     assert outcome.code == 0
     said = "contrapca: warning: 1 of the 21 cases have no observed value; they are ignored.\n"
     assert outcome.err == said
+
+
+def test_what_was_imputed_is_said_and_is_no_feature(two_files, tmp_path, run):
+    out, mask = tmp_path / "filled.csv", tmp_path / "mask.csv"
+    assert run("impute", two_files["cases"], "-o", out, "--mask-out", mask).code == 0
+    rows, before = read(mask), read(two_files["cases"])
+    assert rows[0] == ["row", "a", "b", "c", "d", "imputed"]
+    assert [row[0] for row in rows] == ["row", *(row[0] for row in before[1:])]
+    for given, row in zip(before[1:], rows[1:], strict=True):
+        absent = [cell in ("", "NA", "nan", ".") for cell in given[1:]]
+        assert list(map(int, row[1:])) == [*absent, sum(absent)]
+    total = sum(int(row[-1]) for row in rows[1:])
+    outcome = run("test", str(out), "--background", two_files["controls"])
+    assert f"caution: {total} values of {str(out)!r} were imputed." in outcome.err
+    assert "60 cases and 50 controls, 4 features" in outcome.out
+    assert "imputed" not in run("test", two_files["cases"], "--background", two_files["controls"]).err
+    outcome = run("impute", two_files["cases"], "-o", tmp_path / "again.csv", "--mask-out", tmp_path / "mask.npy")
+    assert "--mask-out" in outcome.err
+    assert not (tmp_path / "again.csv").exists()

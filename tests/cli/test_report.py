@@ -209,3 +209,42 @@ def test_fit_prints_what_report_shows(folder, run, pair, change):
     page = html.unescape((folder / "page.html").read_text())
     assert all(caution in page for caution in cautions)
     assert bool(cautions) is (change != "none")
+
+
+@pytest.fixture(scope="module")
+def by_donor():
+    """Cases of 8 donors with 6 rows each that are nearly alike, and controls of 8 others, with 5 features."""
+    rng = np.random.default_rng(0)
+    donors = np.repeat(np.arange(16), 6)
+    rows = (rng.standard_normal((16, 5)) * [3, 1, 1, 1, 1])[donors] + 0.1 * rng.standard_normal((96, 5))
+    return rows[:48], rows[48:] / [3, 1, 1, 1, 1], donors[:48], donors[48:]
+
+
+def test_intervals_of_a_report_by_donor_resample_donors(tmp_path, run, monkeypatch, need, by_donor):
+    """As wide as the bootstrap of whole donors, which that of rows is not; the code on the page gives them again."""
+    need("polars")
+    monkeypatch.chdir(tmp_path)
+    X, Y, donors, others = by_donor
+    for name, table, own in (("cases", X, donors), ("controls", Y, others)):
+        rows = [[f"d{k}", *row] for k, row in zip(own, table.tolist(), strict=True)]
+        write_csv(tmp_path / f"{name}.csv", ["donor", *(f"gene{j}" for j in range(5))], rows)
+    given = [*TABLES, "--blocks", "donor", "--uncertainty", "bootstrap", "--method", "cpca", "--components", "1"]
+    outcome = run(*given, "--gamma", "0.5", "--gammas", "2", "--seed", "7", "-o", "page.html", "--json")
+    assert outcome.code == 0, outcome.err
+    summary = json.loads(outcome.out)
+    model, options = CPCA(1, gamma=0.5).fit(X, background=Y), {"background": Y, "random_state": 7}
+    together = {"blocks": donors, "background_blocks": others}
+    by_blocks, by_rows = model.bootstrap(X, **together, **options), model.bootstrap(X, **options)
+
+    def width(refits):
+        return np.degrees(np.quantile(refits.angles()[..., 0], 0.9))
+
+    assert summary["uncertainty"]["angle_upper"] == pytest.approx(width(by_blocks))
+    assert width(by_blocks) > 1.5 * width(by_rows)  # the control: the difference can be seen
+    assert "blocks=blocks, background_blocks=control_blocks, random_state=7" in summary["code"]["python"]
+    names = {}
+    exec(summary["code"]["python"], names)
+    np.testing.assert_allclose(names["draws"].W, by_blocks.W, atol=1e-12)
+    assert not [caution for caution in summary["cautions"] if "come in blocks" in caution]
+    told = reporting.summarize(model, X, background=Y, **together, uncertainty=by_rows, test=False, gammas=2)
+    assert [caution for caution in told["cautions"] if "come in blocks" in caution]

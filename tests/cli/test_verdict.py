@@ -86,7 +86,10 @@ def test_blocks_of_one_file(donors, run, tmp_path):
 
 def test_replicates_are_noticed(donors, run, tmp_path):
     assert "caution: The values of 'sample' look like replicates ('d0_0', 'd0_1', 'd1_0', ...)" in run(*TEST).err
-    assert "Add --blocks COLUMN" in run(*FIT).err
+    assert "Add --blocks sample." in run(*FIT).err
+    assert run(*FIT, "--force").out.startswith("Without regard to replicates, which makes p-values too small, ")
+    assert run(*TEST).out.startswith("Without regard to replicates, which makes p-values too small, ")
+    assert "regard" not in run(*TEST, "--blocks", "sample").out
     (X, x), (Y, y) = donors
     for file, values, own in (("a.csv", X, x), ("b.csv", Y, y)):
         write_csv(tmp_path / file, ["mouse", *NAMES], [[name, *row] for name, row in zip(own, values, strict=True)])
@@ -117,7 +120,7 @@ def test_bad_blocks(donors, run, tmp_path):
     (tmp_path / "cases.csv").write_text("\n".join([lines[0], *("d0," + line.partition(",")[2] for line in lines[1:])]))
     outcome = run(*FIT, "--blocks", "donor")
     assert outcome.code == 2
-    assert "blocks has 1 block: the test needs at least 4 in each group" in outcome.err
+    assert "blocks has 1 block: the test needs at least 6 in each group" in outcome.err
     assert not (tmp_path / "results").exists()
 
 
@@ -125,9 +128,14 @@ def test_fit_begins_with_the_verdict(folder, run, pair):
     X, Y = pair
     outcome = run(*FIT)
     expected = contrast_test(X, background=Y, random_state=0)
-    assert outcome.out.splitlines()[0] == expected.verdict(2)
+    verdict = outcome.out.splitlines()[0]
+    assert verdict.startswith("The cases vary more than chance allows in ")
+    assert "component 1 (gene" in verdict.lower()
+    assert "Variance of cases over that of controls, on rows that the fit has not seen:" in outcome.out
     found = json.loads(run(*FIT, "--json", "--force").out)
-    assert found["verdict"] == expected.verdict(2)
+    assert found["verdict"] == verdict
+    assert len(found["components"]) == 2
+    assert all(entry["held_out_ratio"] > 0 for entry in found["components"])
     assert found["test"]["p_values"] == pytest.approx(expected.p_values.tolist())
     without = run(*FIT, "--no-test", "--force")
     assert without.out.startswith("cases.csv and controls.csv")
@@ -147,17 +155,19 @@ def test_noise_is_called_noise(tmp_path, monkeypatch, run, need):
     assert outcome.out.startswith("Nothing found: the cases do not vary more than chance allows in any direction (p = ")
 
 
-def test_missing_values_are_not_tested(folder, run, pair):
+def test_missing_values(folder, run, pair):
     X = pair[0].copy()
     X[::3, 1] = np.nan
     write_csv(folder / "holes.csv", NAMES, X)
     arguments = ["holes.csv", "--background", "controls.csv"]
     outcome = run("fit", *arguments, "-o", "results", "--components", "1", "--gamma", "0.2")
     assert outcome.code == 0
-    assert outcome.out.startswith("The contrast was not tested: the test needs complete rows")
-    outcome = run("test", *arguments)
-    assert outcome.code == 2
-    assert "needs complete rows, but values are missing: impute them first" in outcome.err
+    found = contrast_test(X, background=pair[1], max_components=10, random_state=0)
+    rates = "5.8% of the cases' and 0.0% of the controls' values are missing. The groups differ in what is missing"
+    assert outcome.out.splitlines()[0].startswith(found.verdict())
+    assert outcome.out.splitlines()[1].startswith(rates)
+    outcome = run("test", *arguments, "--json")
+    assert json.loads(outcome.out)["test"]["missing"]["differ"]
 
 
 def test_report_begins_with_the_verdict(donors, run, need, tmp_path):
@@ -166,7 +176,7 @@ def test_report_begins_with_the_verdict(donors, run, need, tmp_path):
     arguments = ["report", "cases.csv", "--background", "controls.csv", "--gammas", "3", "-o", "page.html"]
     outcome = run(*arguments, "--blocks", "donor")
     assert outcome.code == 0, outcome.err
-    expected = contrast_test(X, background=Y, blocks=x, background_blocks=y, random_state=0).verdict(2)
+    expected = contrast_test(X, background=Y, blocks=x, background_blocks=y, random_state=0).verdict()
     assert outcome.out.splitlines()[0] == expected
     page = (tmp_path / "page.html").read_text()
     assert 0 < page.index(html.escape(expected)) < page.index("<h1>")
@@ -174,3 +184,46 @@ def test_report_begins_with_the_verdict(donors, run, need, tmp_path):
     summary = json.loads(run(*arguments, "--no-test", "--force", "--json").out)
     assert summary["verdict"] is None
     assert 'id="verdict"' not in (tmp_path / "page.html").read_text()
+
+
+@pytest.fixture
+def cells(tmp_path, monkeypatch, need):
+    """Log-normalised counts of one kind of cells, of the cases with 30 % of the molecules."""
+    need("polars")
+    monkeypatch.chdir(tmp_path)
+    rng, names = np.random.default_rng(0), [f"gene{j}" for j in range(30)]
+    tables = []
+    for file, share in (("cases.csv", 0.3), ("controls.csv", 1.0)):
+        counts = rng.binomial(rng.poisson(rng.gamma(2, 3, size=(120, 30))), share)
+        tables.append(np.log1p(1e4 * counts / counts.sum(axis=1, keepdims=True)))
+        write_csv(tmp_path / file, names, tables[-1].tolist())
+    return tables
+
+
+def test_cells_of_unequal_depth(cells, run, need):
+    X, Y = cells
+    warned, matched, ignored = (run(*TEST, "--depth", how) for how in ("warn", "match", "ignore"))
+    assert "unequal depth alone can look like a contrast" in warned.err
+    assert "Test with --depth match." in warned.err
+    assert warned.err.count("unequal depth") == 1
+    assert "depth" not in matched.err + ignored.err
+    expected = contrast_test(X, background=Y, depth="match", random_state=0)
+    assert matched.out.startswith(f"{expected}\n")
+    assert "rows of equal depth" in matched.out
+    assert ignored.out == warned.out
+    assert "Nothing found" not in warned.out
+    need("jinja2")
+    report = ["report", "cases.csv", "--background", "controls.csv", "--gammas", "3", "-o", "page.html"]
+    page = json.loads(run(*report, "--depth", "match", "--json").out)
+    assert page["test"]["units"].endswith("of equal depth")
+    assert not any("unequal depth" in caution for caution in page["cautions"])
+    plain = json.loads(run(*report, "--force", "--json").out)
+    assert sum("unequal depth" in caution for caution in plain["cautions"]) == 1
+    export = ["export", "cases.csv", "--background", "controls.csv", "--depth", "match", "-o", "files", "--json"]
+    assert json.loads(run(*export).out)["test"]["units"].endswith("of equal depth")
+
+
+def test_tables_without_counts_have_no_equal_depth(folder, run):
+    outcome = run(*TEST, "--depth", "match")
+    assert outcome.code == 2
+    assert "No counts can be recovered from the cases" in outcome.err

@@ -33,7 +33,7 @@ def low_rank(table, rank):
 
 # name: (estimator, arguments of fit, keywords of fit, error, what the message says)
 CASES = {
-    "NaN in X": (CPCA(), (with_value(X, np.nan),), {"background": Y}, ValueError, "NaN.*PPCA and PCPCA.*foreground"),
+    "NaN in X": (CPCA(), (with_value(X, np.nan),), {"background": Y}, ValueError, "NaN.*PCPCA or PPCA.*foreground"),
     "NaN in background": (CPCA(), (X,), {"background": with_value(Y, np.nan)}, ValueError, "NaN.*background"),
     "inf in X": (CPCA(), (with_value(X, np.inf),), {"background": Y}, ValueError, "infinity"),
     "inf in wide X": (PPCA(), (with_value(X[:4], -np.inf),), {}, ValueError, "infinity"),

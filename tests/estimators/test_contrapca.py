@@ -23,7 +23,7 @@ def planted(n=200, m=150, D=40, signal=2.0, seed=0):
 @pytest.mark.parametrize(("n", "m", "D", "k"), [(200, 150, 40, 1), (60, 200, 30, 2), (40, 30, 120, 2)])
 def test_it_is_the_reference_fit(n, m, D, k):
     X, Y, _ = planted(n, m, D)
-    model = ContraPCA(k).fit(X, background=Y)
+    model = ContraPCA(k, shorten=False).fit(X, background=Y)
     expected = fit_contrapca(np.cov(X.T, ddof=0), np.cov(Y.T, ddof=0), n, m, k)
     assert model.n_latent_ == expected.n_latent
     assert model.gamma_ == pytest.approx(expected.gamma, rel=1e-9)
@@ -43,7 +43,7 @@ def test_it_finds_what_the_papers_axes_miss():
 
 def test_the_rotation_leaves_the_model_as_it_is():
     X, Y, _ = planted()
-    model = ContraPCA(2).fit(X, background=Y)
+    model = ContraPCA(2, shorten=False).fit(X, background=Y)
     r = model.n_latent_
     same = PCPCA(r, gamma=model.gamma_).fit(X, background=Y)
     assert model.objective_ == pytest.approx(same.objective_, rel=1e-12)
@@ -79,7 +79,7 @@ def test_spectra_that_do_not_matter_are_not_computed(strong, looked_at, monkeypa
     sizes = []
     original = _axes.dimensions_above_noise
     monkeypatch.setattr(_axes, "dimensions_above_noise", lambda one: sizes.append(one.weight) or original(one))
-    model = ContraPCA(2).fit(X, background=Y)
+    model = ContraPCA(2, scale=None).fit(X, background=Y)
     assert sizes == looked_at
     assert model.n_latent_ == (52 if strong == 60 else 8)
 

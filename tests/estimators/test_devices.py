@@ -62,7 +62,7 @@ CASES = {
     "PCPCA, incomplete, gls": (PCPCA(2, gamma=0.2, mean="gls", scale="pooled"), MOSTLY_COMPLETE),
     "ContraPCA": (ContraPCA(2), TALL),
     "ContraPCA, group, wide": (ContraPCA(2, scale="group"), WIDE),
-    "ContraPCA, incomplete": (ContraPCA(2, gamma=0.2, n_latent=4), INCOMPLETE),
+    "ContraPCA, incomplete": (ContraPCA(2, gamma=0.2, n_latent=4, shorten=False), INCOMPLETE),
     "CPCA": (CPCA(2, gamma=2.0), TALL),
     "CPCA, auto": (CPCA(2), TALL),
     "CPCA, auto, wide": (CPCA(2), WIDE),
@@ -233,9 +233,8 @@ def test_small_is_small():
 
 LEAVING = {
     "PCPCA": (PCPCA(2, gamma=0.3), LARGE),
-    "ContraPCA": (ContraPCA(2), LARGE),
+    "ContraPCA": (ContraPCA(2, shorten=False), LARGE),
     "CPCA": (CPCA(2, gamma=1.0), LARGE),
-    "CPCA, auto": (CPCA(2), LARGE),
     "RatioPCA": (RatioPCA(3, end="both", orthogonal=True), LARGE),
     "lanczos": (PCPCA(2, gamma=0.3, solver="lanczos"), LARGE),
     "incomplete": (PCPCA(2, gamma=0.2, mean="gls"), (holes(LARGE[0]), LARGE[1])),
@@ -254,6 +253,23 @@ def test_only_small_results_leave_the_device(name):
             model.score(X)
         assert all(map(is_there, results))
     assert_small(found.shapes)
+
+
+def test_of_rows_to_shorten_only_the_lengths_leave_the_device():
+    X, Y = map(there, LARGE)
+    with leaving() as found:
+        ContraPCA(2).fit(X, background=Y)
+    assert (900,) in found.shapes  # what leaves is seen
+    assert_small([shape for shape in found.shapes if shape not in ((900,), (800,))])
+
+
+def test_of_rows_in_halves_only_latents_leave_the_device():
+    X, Y = map(there, LARGE)
+    with leaving() as found:
+        CPCA(2).fit(X, background=Y)
+    latents = [shape for shape in found.shapes if len(shape) == 2 and shape[0] in (900, 800)]
+    assert len(latents) == 2  # one product for each group, with the axes of all gammas and halves
+    assert_small([shape for shape in found.shapes if shape not in latents])
 
 
 def test_lanczos_with_products_there(monkeypatch):

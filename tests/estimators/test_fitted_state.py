@@ -310,6 +310,7 @@ OTHER = {
     "n_foreground": 3,
     "n_latent": 4,
     "axes": "contrast",
+    "shorten": False,
     "ridge": 7.0,
     "end": "background",
     "orthogonal": True,

@@ -62,6 +62,9 @@ FACTS = {
     "solver": (["magic", "because"], ["eigh", 3], ["eigh"], "eigh"),
     "gamma_search": ([{"gamma": -1.0, "outcome": "x"}], [{"gamma": np.nan, "outcome": "x"}], [{}], [3], 3),
     "parameters": ({"n_components": 7}, {"magic": 1}, 3),
+    "axes": ("magic", 3),
+    "plateau": (3, {}, {"counts": [], "bound": 1.0}, {"counts": [1, 2, 3], "bound": 1.0}, {"counts": 2, "bound": 1.0}),
+    "shortened": (3, [3], [[0.5], [1]], [[-1], [0]], [[0]]),
     "estimator": ("PPCA", "magic", 3),
     "covariates": (
         *([], 3, "x", {}, np.nan, [3], [{}], [{"name": "age"}], [{"name": "age", "levels": None}]),

@@ -422,7 +422,7 @@ OLD_FILES = {
             "noise_variance": 0.4,
         },
         {"loadings_": np.ones((6, 1)), "shared_loadings_": np.ones((6, 2)), "mean_": np.zeros(6)},
-        "Fit again with the same settings, CLVM(n_foreground=1), and save.",
+        "Fit again with the same settings, CLVM(n_foreground=1, n_shared=2), and save.",
     ),
     "a path": (
         {"format": "contrapca-path", "version": 1, "limit": 0.6, "method": "pcpca", "scaling": "group"},

@@ -49,11 +49,11 @@ def holes(rows, seed=0):
     [
         PCPCA(2, gamma=0.3),
         PCPCA(2),
-        ContraPCA(2, n_latent=4),
+        ContraPCA(2, shorten=False, n_latent=4),
         CPCA(2, gamma=1.3),
         PCPCA(2, gamma=0.3, scale="pooled"),
         CLVM(2, 1, tol=1e-9),
-        *(ContraPCA(2, n_latent=4, solver=solver) for solver in SOLVERS),
+        *(ContraPCA(2, shorten=False, n_latent=4, solver=solver) for solver in SOLVERS),
     ],
     ids=str,
 )
@@ -74,7 +74,10 @@ def test_limits_and_paths_are_those_of_the_stacked_rows():
     several, stacked = (gamma_limits(X, background=other) for other in (BOTH, CENTRED))
     np.testing.assert_allclose(list(several.gamma.values()), list(stacked.gamma.values()), rtol=1e-9)
     assert several.ratio == pytest.approx(stacked.ratio)
-    left, right = (contrast_path(ContraPCA(2, n_latent=4), X, background=other, gammas=9) for other in (BOTH, CENTRED))
+    left, right = (
+        contrast_path(ContraPCA(2, shorten=False, n_latent=4), X, background=other, gammas=9)
+        for other in (BOTH, CENTRED)
+    )
     for name in ("gammas", "eigenvalues", "axis_ratios", "background_variance", "noise_variance", "objective"):
         np.testing.assert_allclose(getattr(left, name), getattr(right, name), rtol=1e-6, err_msg=name)
     assert {"first_share", "second_share"} <= left.table().keys()
@@ -181,7 +184,7 @@ def test_labels():
 
 
 def test_attributes_and_centres():
-    model = ContraPCA(2).fit(X, background=BOTH)
+    model = ContraPCA(2, shorten=False).fit(X, background=BOTH)
     np.testing.assert_allclose(model.background_mean_["second"], SECOND.mean(axis=0))
     np.testing.assert_allclose(model.background_feature_variance_["first"], FIRST.var(axis=0))
     Z = model.transform(FIRST, center="first")
@@ -221,7 +224,7 @@ def test_moments_in_their_place():
 
 
 def test_held_out_and_searches():
-    found = held_out_contrast(ContraPCA(2, n_latent=4), X, background=BOTH)
+    found = held_out_contrast(ContraPCA(2, shorten=False, n_latent=4), X, background=BOTH)
     assert np.all(np.isfinite(found.log_ratios))
     same = {"first": Y, "second": Y[::-1]}  # two copies of one background, in other folds: nearly the one
     one = held_out_contrast(PCPCA(1, gamma=0.3), X, background=Y)

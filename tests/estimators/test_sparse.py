@@ -275,8 +275,9 @@ def test_automatic_gamma_gives_way_to_few_features(gamma):
     if gamma == "auto":
         with pytest.warns(ContrastWarning, match="no contrast"):
             assert held_out_contrast(model, X, background=Y).gamma == pytest.approx(model.gamma_, rel=1e-9)
-    with pytest.warns(ContrastWarning, match="no contrast"):
-        assert SparseCPCA(3, sparsity=1, gamma=gamma).fit(X, background=Y).gamma_ > 0
+    if gamma == "budget":  # "auto" finds one that leaves three components their contrast
+        with pytest.warns(ContrastWarning, match="no contrast"):
+            assert SparseCPCA(3, sparsity=1, gamma=gamma).fit(X, background=Y).gamma_ > 0
     with pytest.warns(ContrastWarning, match="no contrast"):
         assert sparsity_path(model, X, background=Y, sizes=[1], progress=False).gamma == model.gamma_
 

@@ -38,3 +38,15 @@ def test_blocks_matter(results):
     by_block = round(sum(blocks for blocks, _ in results["blocks"].values()) * results["datasets"]["blocks"])
     assert by_block <= scipy.stats.binom.isf(1e-4, count, 0.05)
     assert min(rows for _, rows in results["blocks"].values()) > 0.9
+
+
+def test_few_units(results):
+    """Of all settings and levels together; the tolerance is a binomial's. The first, 4 + 4 rows, is refused."""
+    count, shares = results["datasets"]["size"], [own for own in results["few"].values() if own is not None]
+    assert results["few"]["gauss 4+4x5"] is None
+    for level, found in zip((0.05, 0.01, 0.001), np.sum(shares, axis=0), strict=True):
+        assert round(found * count) <= scipy.stats.binom.isf(1e-4, count * len(shares), level)
+
+
+def test_the_seed_hardly_matters(results):
+    assert all(mean < 0.3 for mean, _, _ in results["seeds"].values())

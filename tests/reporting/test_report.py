@@ -9,6 +9,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.special
+import scipy.stats
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
@@ -30,8 +32,10 @@ from contrapca._util import palette
 from contrapca._util.labels import as_classes, on_a_scale
 from contrapca._util.text import natural_order
 from contrapca.datasets import make_hidden_clusters
-from contrapca.exceptions import InfeasibleGammaError, NonFiniteError
+from contrapca.exceptions import ContrastWarning, InfeasibleGammaError, NonFiniteError
+from contrapca.fitting import SHARED_RATIO
 from contrapca.reporting import _html, _packing, _points, summarize
+from contrapca.reporting._cautions import between_classes
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._subject import examine
 from contrapca.results import ContrastTest
@@ -264,7 +268,7 @@ def test_missing_values_are_for_models_with_a_likelihood(data):
     holes = np.where(np.arange(X.size).reshape(X.shape) % 50 == 0, np.nan, X)
     path = contrast_path(CPCA(2), X, background=Y, gammas=[0, 0.2])
     for thing in (CPCA(2), CPCA(2, gamma=0.2).fit(X, background=Y), path):
-        with pytest.raises(NonFiniteError, match="Only PPCA and PCPCA take missing values"):
+        with pytest.raises(NonFiniteError, match="These rows must be complete: use ContraPCA"):
             summarize(thing, holes, background=Y)
 
 
@@ -481,8 +485,10 @@ class TestCautions:
     def test_exchanged_groups(self):
         rng = np.random.default_rng(0)
         X, Y = rng.standard_normal((80, 6)), 20 * rng.standard_normal((80, 6))
-        assert "swapped" in self.said(X, Y, PCPCA(2, gamma=0).fit(X, background=Y))
-        assert "swapped" not in self.said(Y, X, PCPCA(2, gamma=0).fit(Y, background=X))
+        for cases, controls, swapped in ((X, Y, True), (Y, X, False)):
+            found = summarize(PCPCA(2, gamma=0).fit(cases, background=controls), cases, background=controls)
+            assert any("swapped" in remark for remark in found["test"]["remarks"]) is swapped
+            assert "swapped" not in " ".join(found["cautions"])  # the test is asked, not the limit of gamma
 
     def test_few_rows(self):
         rng = np.random.default_rng(0)
@@ -513,7 +519,7 @@ class TestCautions:
         rng = np.random.default_rng(0)
         Y, X = (rng.standard_normal((300, 4)) * [1, 30, 1, 1] for _ in range(2))
         X += rng.standard_normal((300, 1)) * [2, 9, 0, 0]
-        model = ContraPCA(1).fit(X, background=Y)
+        model = ContraPCA(1, scale=None).fit(X, background=Y)
         assert model.components_[0, 0] ** 2 > 0.9
         found = summarize(model, X, background=Y, gammas=3, test=False)
         assert found["components"][0]["features"][0]["feature"] == "x1"
@@ -527,7 +533,7 @@ class TestCautions:
         assert "A single case (row 7) accounts for" in self.said(X, data.background)
 
     def test_shared_components(self, data):
-        assert "may be something both share" in self.said(
+        assert "chance, or something that both share" in self.said(
             data.foreground, data.background, PCPCA(2, gamma=0).fit(data.foreground, background=data.background)
         )
 
@@ -634,6 +640,23 @@ def test_a_background_without_any_variance(data):
     assert summary["components"][0]["background_share"] == 0.0
 
 
+def test_the_page_says_what_the_noise_decided_and_which_rows_are_long(data, need, tmp_path):
+    need("jinja2")
+    X, Y = data.foreground.copy(), data.background
+    X[3] *= 40
+    model = ContraPCA(2).fit(X, background=Y)
+    found = summarize(model, X, background=Y, gammas=3, test=False)["model"]
+    assert found["noise"] == str(model.plateau_) != ""
+    assert "row 3" in found["shortened"]["foreground"]
+    assert sum(map(len, found["shortened"].values())) == model.n_shortened_
+    report(model, X, background=Y, gammas=3, test=False, output=tmp_path / "page.html")
+    page = (tmp_path / "page.html").read_text(encoding="utf-8")
+    assert found["noise"] in page
+    assert "row 3" in re.search(r"Cases far from most.*?</p>", page, re.S)[0]
+    plain = summarize(PCPCA(2).fit(X, background=Y), X, background=Y, gammas=3, test=False)["model"]
+    assert (plain["noise"], plain["shortened"]) == ("", {})
+
+
 def test_a_path_starts_where_auto_would(data):
     X, Y = data.foreground, data.background
     for kind in (PCPCA, ContraPCA):
@@ -670,15 +693,16 @@ def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
     file = tmp_path / "page.html"
     expected = contrast_test(X, background=Y, random_state=0)
     summary = report(model, X, background=Y, gammas=2, output=file)
-    assert summary["verdict"] == expected.verdict(2)
-    assert summary["verdict"].startswith("2 of 2 components vary more in the cases than chance allows (p ")
+    assert summary["verdict"].startswith(f"{expected.verdict()} Component 1 (")
+    assert re.search(r"varies [\d.]+ times \([\d.]+ to [\d.]+\) as much in unseen cases", summary["verdict"])
+    assert summary["components"][0]["features"][0]["feature"] in summary["verdict"]
     assert summary["test"]["p_values"] == expected.p_values.tolist()
     page = file.read_text()
-    assert page.index("2 of 2 components vary more") < page.index("<h1>")
+    assert page.index("The cases vary more than chance allows") < page.index("<h1>")
     assert summary["verdict"] in summary["methods"]
 
     class Nasty(ContrastTest):
-        def verdict(self, n_shown=None):
+        def verdict(self):
             return NASTY
 
         def remarks(self, n_shown=None):
@@ -697,11 +721,13 @@ def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
         summarize(model, X, background=Y, gammas=2, test="split")
 
 
-def test_missing_values_are_not_tested(data):
+def test_a_verdict_with_missing_values(data):
     X = np.where(np.random.default_rng(0).random(data.foreground.shape) < 0.05, np.nan, data.foreground)
     summary = summarize(PCPCA(1, gamma=0.2).fit(X, background=data.background), X, background=data.background, gammas=2)
-    assert "the test needs complete rows" in summary["verdict"]
-    assert summary["test"] is None
+    assert summary["verdict"].startswith("The cases vary more than chance allows in ")
+    assert summary["test"]["missing"]["foreground"] == np.isnan(X).mean()
+    assert "values are missing" in summary["test"]["remarks"][0]
+    assert summary["components"][0]["held_out_ratio"] > 1
 
 
 # ---------------------------------------------------------------------- text to take away
@@ -736,7 +762,10 @@ def test_methods_have_every_number(data, kind, doi):
     assert summary["citations"][0]["doi"] == doi
     assert f"https://doi.org/{doi}" in text
     assert doi in summary["citations"][0]["bibtex"]
-    ratios = [f"{entry['held_out_ratio']:.2f}" for entry in summary["components"]]
+    ratios = [
+        f"{entry['held_out_ratio']:.2f} ({entry['held_out_interval'][0]:.2f} to {entry['held_out_interval'][1]:.2f})"
+        for entry in summary["components"]
+    ]
     assert f"was {' and '.join(ratios)} times that of the controls along components 1 and 2" in text
     assert ("gamma" in text) == (kind != "PPCA")
     assert ("standard deviations within groups" in text) == (kind == "ContraPCA")
@@ -769,3 +798,76 @@ def test_axis_shares_are_those_of_the_components_at_the_start(data, model):
     assert [shares is not None for shares in known["axis_shares"]["foreground"]] == [
         g == known["start"] for g in range(len(known["gammas"]))
     ]
+
+
+def test_the_limit_is_said_with_its_dimensions(data, tmp_path):
+    """More is possible with fewer dimensions, so no gamma is called impossible."""
+    X, Y = data.foreground, data.background
+    model = ContraPCA(2).fit(X, background=Y)
+    assert f"with {model.n_latent_} latent dimensions, higher with fewer)" in str(model.summary())
+    with pytest.warns(ContrastWarning, match="only"):
+        assert ContraPCA(2, gamma=1.05 * model.gamma_max_).fit(X, background=Y).n_latent_ < model.n_latent_
+    given = {"background": Y, "test": False, "gammas": 2, "output": tmp_path / "report.html"}
+    page = report(model, X, **given).page
+    assert f"(its limit with {model.n_latent_} latent dimensions is " in page
+    assert "(its limit is " in report(PCPCA(2), X, **given).page
+
+
+def test_shares_with_missing_values_are_those_of_the_model():
+    random = np.random.default_rng(0)
+    X, Y = random.standard_normal((80, 8)) * [3, 2, 1, 1, 1, 1, 1, 1], random.standard_normal((60, 8))
+    X[random.random(X.shape) < 0.1] = np.nan
+    model = ContraPCA(2, random_state=0, progress=False).fit(X, background=Y)
+    found = summarize(model, X, background=Y, gammas=4, test=False, progress=False)["components"]
+    for entry, share, other in zip(
+        found, model.explained_variance_ratio_, model.background_variance_ratio_, strict=True
+    ):
+        assert entry["foreground_share"] == pytest.approx(share, rel=1e-4)
+        assert entry["background_share"] == pytest.approx(other, rel=1e-4)
+
+
+class TestPooledGroups:
+    def said(self, X, Y, labels):
+        found = summarize(ContraPCA(2), X, background=Y, labels=labels, gammas=2, test=False, progress=False)
+        return " ".join(found["remarks"])
+
+    def test_groups_of_cases_with_different_means(self):
+        """Two drugs, neither of which varies more than the controls: together they do."""
+        random = np.random.default_rng(0)
+        X, Y = random.standard_normal((200, 10)), random.standard_normal((200, 10))
+        drugs = np.repeat(["a", "b"], 100)
+        X[100:, 3] += 6
+        assert "9" == self.said(X, Y, drugs)[0]
+        assert "of component 1 is the difference between the means of 'a', 'b'." in self.said(X, Y, drugs)
+        X[100:, 3] -= 6
+        assert self.said(X, Y, drugs) == ""
+
+    @pytest.mark.parametrize("classes", [2, 3, 12])
+    def test_silent_on_labels_of_no_meaning(self, classes):
+        """70 tables with labels at random, with and without a contrast."""
+        random = np.random.default_rng(classes)
+        for k in range(70):
+            X, Y = random.standard_t(3, (int(random.integers(15, 60)), 6)), random.standard_normal((40, 6))
+            X[:, 0] *= 1 + 3 * (k % 2)
+            assert self.said(X, Y, random.integers(0, classes, len(X)).astype(str)) == ""
+
+
+def test_a_component_that_surely_varies_more_is_not_called_shared():
+    """1.4 times the variance is hardly more, but 2,000 rows leave no doubt of it; in 40 rows it may be chance."""
+    random = np.random.default_rng(0)
+    for rows, deviations, other, sure in ((2000, [1.17, 1, 1, 1, 1], 1.0, True), (40, [1.0] * 5, 1.2, False)):
+        X, Y = random.standard_normal((rows, 5)) * deviations, other * random.standard_normal((rows, 5))
+        found = summarize(CPCA(1, gamma=0.5), X, background=Y, gammas=2, test=False)
+        assert found["components"][0]["held_out_ratio"] < SHARED_RATIO
+        assert ("hardly more" not in " ".join(found["cautions"])) is sure
+
+
+@pytest.mark.parametrize("classes", [2, 5])
+def test_chance_of_labels_is_that_of_kruskal_and_wallis(classes):
+    random = np.random.default_rng(0)
+    Z, own = random.standard_normal((50, 2)), np.arange(50) % classes
+    Z[:, 1] += own
+    expected = [scipy.stats.kruskal(*(z[own == c] for c in range(classes))) for z in Z.T]
+    H = (len(Z) - 1) * between_classes(Z.argsort(axis=0).argsort(axis=0), own)
+    np.testing.assert_allclose(H, [test.statistic for test in expected])
+    np.testing.assert_allclose(scipy.special.chdtrc(classes - 1, H), [test.pvalue for test in expected], rtol=1e-10)

@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contrapca import check_tables
+from contrapca import check_tables, contrast_test
+from contrapca._util.text import plural
 from contrapca.blocks import looks_like_replicates
 from contrapca.exceptions import TableWarning
 from contrapca.groups import split_groups
@@ -13,6 +14,7 @@ from contrapca.sanity import (
     check_features,
     distant_means,
     dropped_columns,
+    far_cells,
     repeated_names,
     shared_rows,
     swapped_names,
@@ -389,3 +391,59 @@ def test_other_kinds_of_tables(need):
     assert check_tables(X, background=normal(5, 4), blocks=list("aaabbbcccddd")) == []
     sparse = sp.random_array((40, 5), density=0.3, random_state=0)
     assert check_tables(sparse, background=sparse) == []  # columns of sparse tables are not looked at
+
+
+@pytest.mark.parametrize("value", [1e12, -1e12, 1e60, 1000.0])
+@pytest.mark.parametrize("group", [0, 1])
+def test_a_cell_far_from_all_others_is_named(value, group):
+    tables = [normal(60, 5), normal(40, 5, seed=1)]
+    tables[group][7, 3] = value
+    [finding] = check_tables(tables[0], background=tables[1])
+    assert finding.check == "far cell"
+    assert f"{value:.4g} in 'x3' of row 7 ({['cases', 'controls'][group]})" in finding.sentence
+    with pytest.warns(TableWarning, match="'x3' of row 7"):
+        contrast_test(tables[0], background=tables[1], random_state=0)
+    named = check_tables(tables[0], background=tables[1], row_names=[f"a{i}" for i in range(60)])[0]
+    assert ("'a7'" in named.sentence) == (group == 0)
+
+
+def test_up_to_three_far_cells_of_a_column():
+    for count in (2, 3, 4):
+        X = normal(60, 5)
+        X[:count, 2] = 1e8 + np.arange(count)
+        found = [
+            finding for finding in check_tables(X, background=normal(40, 5, seed=1)) if finding.check == "far cell"
+        ]
+        assert len(found) == (count < 4)  # more are values of a kind
+        assert (
+            not found or f"So {'is' if count == 2 else 'are'} {plural(count - 1, 'other value')}" in found[0].sentence
+        )
+    X[:, 2] = np.nan
+    X[5, 1] = 1e9
+    assert "1e+09 in 'x1' of row 5" in check_tables(X, background=normal(40, 5, seed=1))[0].sentence
+
+
+def heavy(kind, random, n, D):
+    """Tables whose largest values are no mistakes."""
+    draws = {
+        "normal": lambda: random.standard_normal((n, D)),
+        "t3": lambda: random.standard_t(3, (n, D)),
+        "lognormal": lambda: np.exp(random.standard_normal((n, D))),
+        "counts": lambda: np.log1p(random.poisson(random.gamma(0.3, 3, (n, D)))),
+        "sparse": lambda: random.poisson(0.02, (n, D)) * random.gamma(1, 1, (n, D)),
+        "binary": lambda: (random.random((n, D)) < 0.01) * 1.0,
+    }
+    return draws[kind]()
+
+
+@pytest.mark.parametrize("kind", ["normal", "t3", "lognormal", "counts", "sparse", "binary"])
+def test_heavy_tails_are_no_far_cells(kind):
+    """200 tables of each kind, of 12 to 300 rows: none has a far cell, and each would have one with 1e6 in it."""
+    random = np.random.default_rng(3)
+    for _ in range(200):
+        n = int(random.integers(12, 300))
+        X, Y = heavy(kind, random, n, 20), heavy(kind, random, 12, 20)
+        assert far_cells([""] * 20, [X, Y], [None, None], ["", ""]) == []
+    X = heavy("normal", random, n, 20)
+    X[3, 2] = 1e6
+    assert far_cells([""] * 20, [X, Y], [None, None], ["", ""])

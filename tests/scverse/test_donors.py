@@ -27,6 +27,12 @@ GOOD = {"groupby": "condition", "background": "ctrl"}
         "plates",
         "library id",
         "replicate",
+        "ind",
+        "biosample_id",
+        "HTO",
+        "pool",
+        "run",
+        "subject",
     ],
 )
 def test_columns_that_look_like_donors(unnamed, column):
@@ -105,5 +111,19 @@ def test_settings_are_not_changed_by_blocks(adata):
     adata.obs = adata.obs.drop(columns="donor")
     tl.contrapca(adata, **GOOD, n_comps=2)
     assert np.array_equal(adata.obsm["X_contrapca"], by_donor)
-    assert "held_out_ratio" not in adata.uns["contrapca"]
+    assert adata.uns["contrapca"]["held_out_ratio"].shape == (2,)  # by cells
     assert PLAIN["groupby"] in adata.obs
+
+
+def test_many_genes_are_judged_in_their_strongest_directions(adata, monkeypatch):
+    """About as in all genes, for a component that is there."""
+    tl.contrapca(adata, **CHOICE, n_comps=1)
+    whole = adata.uns["contrapca"]
+    monkeypatch.setattr("contrapca.scverse._fit.FEW_GENES", 2)
+    monkeypatch.setattr("contrapca.scverse._fit.DIRECTIONS", 10)
+    tl.contrapca(adata, **CHOICE, n_comps=1)
+    found = adata.uns["contrapca"]
+    assert found["held_out_ratio"] != pytest.approx(whole["held_out_ratio"], rel=1e-6)  # others than all genes
+    assert found["held_out_ratio"] == pytest.approx(whole["held_out_ratio"], rel=0.5)
+    assert found["found_again"] == whole["found_again"]
+    assert found["largest_share"] == pytest.approx(whole["largest_share"], rel=0.01)

@@ -42,7 +42,7 @@ def test_embedding_has_controls_in_grey(results, ax, need):
     assert np.allclose(shown["controls"][0], Z[~cases])
     assert shown["controls"][1] == BACKGROUND_COLOUR.lower()
     assert np.allclose(shown["cases"][0], Z[cases])
-    assert ax.get_xlabel() == "contrapca3"
+    assert ax.get_xlabel().startswith("contrapca3")
 
 
 @pytest.mark.parametrize("palette", [True, False])
@@ -84,11 +84,28 @@ def test_loadings_are_ranked(results, ax):
     assert np.allclose([bar.get_width() for bar in ax.patches], W[order], atol=1e-6)
 
 
-def test_variance_of_both_groups(results, ax):
+def test_variance_of_unseen_cells(results, ax):
     assert pl.variance(results, ax=ax) is ax
-    found, heights = results.uns["contrapca"], [bar.get_height() for bar in ax.patches]
-    assert np.allclose(heights, [*found["variance"], *found["background_variance"]])
+    found = results.uns["contrapca"]
+    lines, *points = ax.collections
+    drawn = np.concatenate([np.asarray(part.get_offsets()) for part in points])
+    assert np.allclose(sorted(drawn[:, 1]), sorted(found["held_out_ratio"]))
+    assert np.allclose([segment[:, 1] for segment in lines.get_segments()], found["held_out_interval"])
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
+    kinds = {"found again": found["found_again"].any(), "not found again": not found["found_again"].all()}
+    assert {text.get_text() for text in ax.get_legend().get_texts()} == {name for name, any_ in kinds.items() if any_}
+    adata = results.copy()
+    adata.uns["contrapca"] = {name: value for name, value in found.items() if name != "held_out_ratio"}
+    with pytest.raises(ValueError, match="says nothing of unseen cells"):
+        pl.variance(adata, ax=ax)
+
+
+def test_embedding_says_what_is_not_found_again(results, ax):
+    adata = results.copy()
+    adata.uns["contrapca"] = adata.uns["contrapca"] | {"found_again": np.array([True, False, True])}
+    pl.embedding(adata, ax=ax)
+    assert ax.get_xlabel() == "contrapca1"
+    assert ax.get_ylabel() == "contrapca2 (not found again)"
 
 
 def test_gamma_path(results, ax, unnamed):

@@ -119,9 +119,7 @@ def test_batches():
     X, Y = tables(150, 120, 20, noise=2.0)
     found = check(X, Y)
     assert found.noise_ratio == pytest.approx(0.25, rel=0.2)
-    assert [problem for problem in found.problems if "not measured or prepared alike" in problem] == list(
-        found.problems
-    )
+    assert [problem for problem in found.problems if "measured or prepared alike" in problem] == list(found.problems)
     assert found.p_background < LEVEL  # noise is told from directions
     X, Y = tables(150, 120, 20)
     moved = check(X + 10, Y)
@@ -206,7 +204,12 @@ def test_subgroup_ratios():
     X[:100, 2] *= 4  # varies within one subgroup
     X[100:200, 4] += 6  # tells another one apart
     labels = np.repeat(["a", "b", "c"], 100)
-    for model in (RatioPCA(2, ridge=0), CPCA(2, gamma=1.0), ContraPCA(2), CPCA(2, gamma=1.0, scale="pooled")):
+    for model in (
+        RatioPCA(2, ridge=0),
+        CPCA(2, gamma=1.0),
+        ContraPCA(2, shorten=False),
+        CPCA(2, gamma=1.0, scale="pooled"),
+    ):
         model.fit(X, background=Y)
         table = subgroup_ratios(model, X, labels)
         assert table["subgroup"].tolist() == ["a", "b", "c"]
@@ -236,7 +239,7 @@ def test_subgroup_ratios_take_the_rows_that_transform_takes(tmp_path):
     rng = np.random.default_rng(0)
     X, Y, age = rng.standard_normal((60, 4)), rng.standard_normal((50, 4)), rng.standard_normal((110, 1))
     labels = np.arange(60) % 2
-    model = ContraPCA(1).fit(X, background=Y)
+    model = ContraPCA(1, shorten=False).fit(X, background=Y)
     np.save(tmp_path / "x.npy", X)
     expected = subgroup_ratios(model, X, labels)["ratio_1"]
     np.testing.assert_allclose(subgroup_ratios(model, str(tmp_path / "x.npy"), labels)["ratio_1"], expected, rtol=1e-12)
@@ -246,3 +249,50 @@ def test_subgroup_ratios_take_the_rows_that_transform_takes(tmp_path):
     assert subgroup_ratios(adjusted, X, labels, covariates=age[:60])["rows"].tolist() == [30, 30]
     with pytest.raises(GroupError, match="covariates"):
         subgroup_ratios(adjusted, X, labels)
+
+
+def decaying(random, n, D=60):
+    """Rows whose variances fall like 1 / k^2, with no noise below: every dimension stands out from the rest."""
+    return random.standard_normal((n, D)) / np.arange(1, D + 1)
+
+
+def test_noise_is_not_judged_where_there_is_none_to_be_seen():
+    """The last dimensions differ in 15 times the variance; the count of those above the noise has run into its end."""
+    random = np.random.default_rng(0)
+    X, Y = decaying(random, 300), decaying(random, 300)
+    X[:, 45:] *= np.sqrt(15)
+    found = check(X, Y)
+    assert np.isnan(found.noise_ratio)
+    assert not [problem for problem in found.problems if "noise" in problem]
+    assert np.isnan(contrast_test(X, background=Y, random_state=0).noise_ratio)
+    white = [table + 3 * random.standard_normal(table.shape) for table in (X, Y)]
+    assert check(*white).noise_ratio == pytest.approx(1, abs=0.2)  # the control: here the rest is noise
+
+
+def test_controls_like_a_part_of_the_cases():
+    """A part of the cases responds, and varies elsewhere: that controls vary more in their way is no mistake."""
+    random = np.random.default_rng(0)
+    X, Y = random.standard_normal((200, 8)), random.standard_normal((200, 8))
+    Y[:, 0] *= 5
+    X[:70, 0] *= 5
+    X[70:, 1] *= 5
+    [problem] = check(X, Y).problems
+    assert "as it should be if only part of the foreground is like the background" in problem
+
+
+NULLS = {
+    "white": lambda random: random.standard_normal((120, 20)),
+    "decaying": lambda random: decaying(random, 120, 20),
+    "heavy rows": lambda random: random.standard_normal((120, 20)) / np.sqrt(random.chisquare(3, (120, 1)) / 3),
+    "skewed": lambda random: np.exp(random.standard_normal((120, 20))),
+}
+
+
+@pytest.mark.parametrize("kind", NULLS)
+def test_no_problem_is_seen_in_nulls(kind):
+    """200 splits of one table, equal and unequal: no more problems than a test at level .05 allows."""
+    random, said = np.random.default_rng(1), []
+    for k in range(200):
+        n, rows = [60, 25, 95, 80][k % 4], NULLS[kind](random)
+        said += check(rows[:n], rows[n:], n_splits=3).problems
+    assert len(said) <= 200 * 0.05 + 3 * np.sqrt(200 * 0.05 * 0.95)

@@ -13,9 +13,11 @@ from contrapca.blocks import fewer_folds, looks_like_replicates, unit_numbers
 from contrapca.exceptions import ContrastWarning
 from contrapca.groups import Groups
 from contrapca.results import ContrastTest
-from contrapca.selection import _significance, _split_moments, verdict_on
+from contrapca.selection import _split_moments, _split_outcomes, _spread, verdict_on
+from contrapca.selection._relabel import relabelled_p
 from contrapca.selection._splits import draw_splits, most_axes
-from contrapca.selection._spread import cauchy_combination
+from contrapca.selection._spread import cauchy_combination, compare_spread
+from contrapca.selection._unit_values import thinned, unit_values
 
 
 def tables(seed, n, m, D, planted=0, variance=6.0):
@@ -33,8 +35,17 @@ def run(X, Y, n_axes=1, seed=0, **options):
 
 
 def splits_of(n, m, n_splits, seed, blocks=None, background_blocks=None):
-    units = unit_numbers(Groups.of(n, m), blocks, background_blocks, least=4, what="the test")
+    units = unit_numbers(Groups.of(n, m), blocks, background_blocks, least=6, what="the test")
     return draw_splits(units, n_splits, np.random.default_rng(seed))
+
+
+def oracle_p_values(X, Y, splits, n_axes):
+    """The oracle's, with the rows that thinning leaves at random."""
+    kept = []
+    for finds, seed in zip(splits.finds, splits.seeds, strict=True):
+        tests = splits.unit_of.map(lambda units, chunks, finds=finds: units[~finds[chunks]], splits.chunks)
+        kept.append(list(thinned(tests, np.random.default_rng(seed))))
+    return oracle_split.split_p_values(X, Y, splits, n_axes, kept)
 
 
 def most_rejections(n, level):
@@ -55,15 +66,15 @@ def test_equals_the_oracle(n, m, D, planted, blocks):
     X, Y = tables(1, n, m, D, planted)
     shift = BLOCKS[blocks]
     names = {} if shift is None else {"blocks": np.arange(n) % 10, "background_blocks": np.arange(m) % 10 + shift}
-    expected = oracle_split.split_p_values(X, Y, splits_of(n, m, 5, 3, **names), 2)
+    expected = oracle_p_values(X, Y, splits_of(n, m, 5, 3, **names), 2)
     np.testing.assert_allclose(run(X, Y, 2, seed=3, n_splits=5, **names).p_values, expected, rtol=1e-8)
 
 
 def test_equals_the_oracle_on_counts():
     rng = np.random.default_rng(0)
-    X, Y = rng.poisson(0.3, size=(70, 12)).astype(float), rng.poisson(0.3, size=(30, 12)).astype(float)
-    expected = oracle_split.split_p_values(X, Y, splits_of(70, 30, 21, 3), 3)
-    np.testing.assert_allclose(run(X, Y, 3, seed=3).p_values, expected, rtol=1e-8)
+    X, Y = rng.poisson(0.3, size=(70, 12)).astype(float), rng.poisson(0.3, size=(40, 12)).astype(float)
+    expected = oracle_p_values(X, Y, splits_of(70, 40, 21, 3), 3)
+    np.testing.assert_allclose(run(X, Y, 3, seed=3, n_splits=21).p_values, expected, rtol=1e-8)
 
 
 @pytest.mark.parametrize("scale", ["group", "pooled"])
@@ -101,7 +112,7 @@ def test_subspace_iteration(monkeypatch):
 def test_the_span_of_a_wide_table_loses_nothing(monkeypatch):
     X, Y = tables(0, 30, 30, 200, planted=1, variance=30)
     in_span = run(X, Y, 2)
-    monkeypatch.setattr(_significance, "working_basis", lambda groups, rng: None)
+    monkeypatch.setattr(_split_outcomes, "working_basis", lambda groups, rng: None)
     np.testing.assert_allclose(in_span.statistics, run(X, Y, 2).statistics, rtol=1e-7, atol=1e-9)
 
 
@@ -109,16 +120,16 @@ def test_small_blocks_of_rows_change_nothing(monkeypatch):
     X, Y = tables(0, 300, 260, 700, planted=1)
     expected = run(X, Y, 2, n_splits=3)
     monkeypatch.setattr(_split_moments, "BLOCK_NUMBERS", 5000)
-    monkeypatch.setattr(_significance, "BLOCK_NUMBERS", 5000)
+    monkeypatch.setattr(_split_outcomes, "BLOCK_NUMBERS", 5000)
     np.testing.assert_allclose(run(X, Y, 2, n_splits=3).statistics, expected.statistics, rtol=1e-8, atol=1e-10)
 
 
 def test_threads_change_nothing(monkeypatch):
     X, Y = tables(0, 80, 60, 15, planted=1)
     asked = []
-    monkeypatch.setattr(_significance, "worker_count", lambda values: asked.append(values) or 1)
+    monkeypatch.setattr(_split_outcomes, "worker_count", lambda values: asked.append(values) or 1)
     alone = run(X, Y, 2)
-    monkeypatch.setattr(_significance, "worker_count", lambda values: 3)
+    monkeypatch.setattr(_split_outcomes, "worker_count", lambda values: 3)
     np.testing.assert_array_equal(run(X, Y, 2).statistics, alone.statistics)
     assert len(asked) == 1
 
@@ -164,23 +175,19 @@ def test_what_it_says():
     test = run(X, Y, 6)
     assert np.all(np.diff(test.p_values) >= 0)
     assert test.n_components == 3 == np.count_nonzero(test.p_values <= test.level)
-    assert test.statistics.shape == (21, 6)
+    assert test.statistics.shape == (51, 6)
     assert test.table()["found"].tolist() == [True] * 3 + [False] * 3
     assert test.units == "300 + 300 rows"
-    assert test.verdict() == "3 components vary more in the cases than chance allows (p < 1e-06)."
-    assert test.verdict(5).startswith("3 of 5 components vary more")
-    assert test.verdict(1).startswith("1 of 1 component varies more")
+    assert test.verdict() == "The cases vary more than chance allows in 3 directions (p < 1e-06)."
     assert "3 dimensions vary more in the cases: show more components" in test.remarks(2)[0]
     assert test.remarks(3) == []
     assert str(test).startswith(test.verdict())
     assert "noise of the cases over that of the controls: 1.0" in str(test)
     weaker = replace(test, p_values=np.array([0.001, 0.0049, 0.2, 0.3, 0.4, 0.5]), n_components=2)
-    assert weaker.verdict(2) == "2 of 2 components vary more in the cases than chance allows (p = 0.0049)."
+    assert weaker.verdict() == "The cases vary more than chance allows in 2 directions (p = 0.0049)."
     nothing = run(Y, X, 2)
     assert nothing.n_components == 0
-    assert nothing.verdict(2).startswith("Nothing found: the cases do not vary more than chance allows in any")
-    with pytest.raises(ValueError, match="n_shown=0"):
-        test.verdict(0)
+    assert nothing.verdict().startswith("Nothing found: the cases do not vary more than chance allows in any")
     with pytest.raises(AttributeError):
         test.level = 0.1
 
@@ -204,6 +211,112 @@ def test_noise_ratio():
 
 # ---------------------------------------------------------------------- level and power
 
+
+@pytest.mark.parametrize("paired", [0, 4])
+def test_thinned_blocks_have_as_many_rows(paired):
+    rng = np.random.default_rng(0)
+    x_sizes, y_sizes = rng.integers(1, 30, 14), rng.integers(1, 9, 23)
+    x = np.repeat(np.arange(14), x_sizes)
+    y = np.repeat(np.append(np.arange(paired), 100 + np.arange(23 - paired)), y_sizes)
+    counts = np.zeros(x.size)
+    for seed in range(300):
+        x_keep, y_keep = thinned(Groups.of(x, y), np.random.default_rng(seed))
+        counts += x_keep
+        kept = [np.unique(units[keep], return_counts=True)[1] for units, keep in ((x, x_keep), (y, y_keep))]
+        assert len(kept[0]) == 14
+        assert len(kept[1]) == 23  # every block stays
+        np.testing.assert_array_equal(kept[0][:paired], np.minimum(x_sizes, y_sizes[:14])[:paired])
+        np.testing.assert_array_equal(kept[0][:paired], kept[1][:paired])
+        expected = oracle_split.quotas(x_sizes[paired:], y_sizes[paired:])
+        for own, quota in zip(kept, expected, strict=True):
+            assert sorted(own[paired:]) == sorted(quota)
+    assert counts.min() > 0  # any row may stay
+
+
+def test_single_rows_are_not_thinned():
+    for keep in thinned(Groups.of(np.arange(9), np.arange(9, 40)), np.random.default_rng(0)):
+        assert keep.all()
+
+
+@pytest.mark.parametrize("within", [True, False])
+def test_unit_values(within):
+    rng = np.random.default_rng(0)
+    units = np.repeat([5, 2, 7, 3], [4, 2, 9, 3])
+    x = np.round(rng.standard_normal((18, 3)), 1)  # with ties
+    found = unit_values(1e6 + x, units, 9, within=within)
+    for column in range(3):
+        expected = oracle_split.unit_values(x[:, column], units, within)
+        np.testing.assert_allclose(found[sorted(expected), column], [expected[u] for u in sorted(expected)], rtol=1e-7)
+    assert np.isnan(found[[0, 1, 4, 6, 8]]).all()
+    np.testing.assert_array_equal(unit_values(np.full((18, 1), 0.1), units, 9, within=within)[[2, 3, 5, 7]], 0)
+
+
+GUARDED = {
+    "rows": (np.arange(4), np.arange(4, 13)),
+    "many cases": (np.arange(9), np.arange(9, 12)),
+    "blocks": (np.repeat(np.arange(3), 3), np.repeat(np.arange(3, 11), 2)),
+    "partly paired": (np.repeat(np.arange(4), 2), np.repeat(np.arange(2, 11), 2)),
+}
+
+
+@pytest.mark.parametrize("within", [True, False])
+@pytest.mark.parametrize("kind", GUARDED)
+def test_exchanged_labels(kind, within):
+    """As many of 1,999 random exchanges as of all have a larger difference, up to a binomial's error."""
+    x_units, y_units = GUARDED[kind]
+    if within and np.unique(x_units).size == x_units.size:
+        x_units, y_units = np.repeat(x_units, 2), np.repeat(y_units, 2)
+    for seed in range(4):
+        rng = np.random.default_rng([seed, 1])
+        x, y = rng.standard_normal((x_units.size, 1)), rng.standard_normal((y_units.size, 1))
+        codes = Groups.of(x_units, y_units)
+        values = Groups.of(x, y).map(lambda z, own: unit_values(z, own, 13, within=within), codes)
+        found = relabelled_p(Groups.of(x, y), codes, values, rng, within=within)[0]
+        expected = oracle_split.exchange_p(x[:, 0], y[:, 0], x_units, y_units, within)
+        assert abs(found - expected) < 4.5 * np.sqrt(expected * (1 - expected) / 1999) + 1e-3
+
+
+def test_the_guard_takes_some_of_many_units():
+    """A block is still a block if only some of its rows, and some of the blocks, are relabelled."""
+    rng = np.random.default_rng(0)
+    codes = Groups.of(np.repeat(np.arange(5), 40), np.repeat(np.arange(5, 305), 40))
+    x = codes.map(lambda own: rng.standard_normal((own.size, 2)))
+    values = x.map(lambda z, own: unit_values(z, own, 305, within=False), codes)
+    assert np.all(relabelled_p(x, codes, values, rng, within=False) > 0.01)
+    larger = Groups.of(5 * x.foreground, x.background)
+    assert np.all(relabelled_p(larger, codes, values, rng, within=False) < 0.01)
+
+
+def unequal_blocks(rng, x_rows, y_rows, icc=0.5):
+    """15 + 15 blocks from one law, with the given numbers of rows."""
+    labels = [np.repeat(np.arange(15), rows) for rows in (x_rows, y_rows)]
+    x, y = (
+        np.sqrt(icc) * rng.standard_normal(15)[own] + np.sqrt(1 - icc) * rng.standard_normal(own.size) for own in labels
+    )
+    return Groups.of(x[:, None], y[:, None]), Groups.of(labels[0], labels[1] + 15)
+
+
+@pytest.mark.parametrize("within", [True, False])
+@pytest.mark.parametrize(("x_rows", "y_rows"), [(40, 2), (2, 40)])
+def test_the_level_with_unequal_blocks(x_rows, y_rows, within, monkeypatch):
+    def rejections(n):
+        rng, count = np.random.default_rng([x_rows, within]), 0
+        for _ in range(n):
+            count += compare_spread(*unequal_blocks(rng, x_rows, y_rows), rng, within=within)[1][0] <= 0.05
+        return count
+
+    assert rejections(1000) <= most_rejections(1000, 0.05)
+    if within and y_rows == 2:  # the control: means over 2 rows vary more, and are more skewed, than over 40
+        monkeypatch.setattr(_spread, "thinned", lambda codes, rng: codes.map(lambda own: np.ones(own.size, bool)))
+        assert rejections(1000) > most_rejections(1000, 0.05)
+
+
+@pytest.mark.parametrize("factor", [1e-140, 1e-108, 1e103, 1e140])
+def test_any_unit_of_measurement(factor):
+    X, Y = tables(0, 80, 60, 8, planted=1)
+    np.testing.assert_allclose(run(factor * X, factor * Y, 2).p_values, run(X, Y, 2).p_values, rtol=1e-6)
+
+
 LAWS = {
     "gauss": lambda rng, n: rng.standard_normal((n, 10)),
     "t3": lambda rng, n: rng.standard_t(3, size=(n, 10)),
@@ -213,7 +326,7 @@ LAWS = {
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(("n", "m"), [(60, 60), (100, 20)])
+@pytest.mark.parametrize(("n", "m"), [(60, 60), (100, 20), (8, 8), (6, 50), (20, 20)])
 @pytest.mark.parametrize("law", LAWS)
 def test_size(law, n, m):
     rejections = 0
@@ -264,7 +377,7 @@ def test_few_blocks_show_what_varies_within_them():
     """A rank limited by the number of blocks has no room for the shared directions and finds nothing."""
     X, Y, blocks = few_donors(np.random.default_rng(0), within=2.0)
     found = run(X, Y, **blocks)
-    assert found.p_values[0] < 0.01
+    assert found.p_values[0] == found.least_p == 1 / 70  # 4 + 4 blocks test
     assert 3 < found.ratios[0] < 5  # 5 along the true direction
     assert not found.remarks()
     # Every other split; not if a block is a single row.
@@ -282,16 +395,18 @@ def test_few_blocks_and_what_they_can_show():
     assert np.isnan(run(X, Y).block_ratio)
     paired = run(X, Y, blocks=blocks["blocks"], background_blocks=blocks["blocks"])
     assert np.isnan(paired.block_ratio)
-    assert not paired.remarks()
+    assert paired.least_p == 1 / 16
+    assert paired.remarks()[0].startswith("No p-value can be below 0.062 with 8 + 8 blocks, 8 of them in both groups: ")
+    assert not replace(paired, level=0.07).remarks()
 
 
 def test_ratios_are_those_of_the_testing_halves():
     X, Y = tables(0, 80, 60, 8, planted=1)
     splits = splits_of(80, 60, 5, 3)
-    expected = []
+    expected, shared = [], oracle_split.shared(X, Y, *splits.chunks, within=False)
     for finds in splits.finds:
         x, y = (T[finds[chunks]] for T, chunks in zip((X, Y), splits.chunks, strict=True))
-        V = oracle_split.axes(np.cov(x.T, ddof=0), np.cov(y.T, ddof=0), len(x), len(y), 2)
+        V = oracle_split.axes(np.cov(x.T, ddof=0), np.cov(y.T, ddof=0), len(x), len(y), 2, *shared)
         x, y = (T[~finds[chunks]] @ V for T, chunks in zip((X, Y), splits.chunks, strict=True))
         expected.append(np.log(x.var(axis=0) / y.var(axis=0)))
     np.testing.assert_allclose(run(X, Y, 2, seed=3, n_splits=5).ratios, np.exp(np.mean(expected, axis=0)), rtol=1e-8)
@@ -318,13 +433,22 @@ def test_paired_blocks_fall_on_the_same_side():
         assert np.count_nonzero(finds) == 4
 
 
-def test_the_cauchy_rule_keeps_its_level_under_dependence():
-    rng = np.random.default_rng(0)
+def plain_cauchy(p_values):
+    return scipy.stats.cauchy.sf(np.mean(np.tan((0.5 - np.minimum(p_values, 0.99)) * np.pi), axis=0))
+
+
+@pytest.mark.parametrize("n_splits", [2, 21, 51, 101])
+def test_the_cauchy_rule_keeps_its_level_under_dependence(n_splits):
+    rng, rates = np.random.default_rng(0), {cauchy_combination: [], plain_cauchy: []}
     for rho in (0.0, 0.2, 0.4, 0.7, 1.0):
-        z = np.sqrt(rho) * rng.standard_normal(20_000) + np.sqrt(1 - rho) * rng.standard_normal((21, 20_000))
-        p = cauchy_combination(scipy.stats.norm.sf(z))
-        assert np.count_nonzero(p <= 0.05) <= most_rejections(20_000, 0.05)
-    assert cauchy_combination(np.zeros((21, 1)))[0] < 1e-200
+        z = np.sqrt(rho) * rng.standard_normal(20_000) + np.sqrt(1 - rho) * rng.standard_normal((n_splits, 20_000))
+        for rule, counts in rates.items():
+            counts.append(np.count_nonzero(rule(scipy.stats.norm.sf(z)) <= 0.05))
+    limit = most_rejections(20_000, 0.054)
+    assert max(rates[cauchy_combination]) <= limit
+    if n_splits >= 21:
+        assert max(rates[plain_cauchy]) > limit  # the control
+    assert cauchy_combination(np.zeros((n_splits, 1)))[0] < 1e-200
 
 
 def test_constant_tables():
@@ -354,7 +478,7 @@ NAMES = [f"donor {k % 5}" for k in range(20)]
         ),
         ({"blocks": bad(NAMES, 0, float("nan")), "background_blocks": NAMES}, "blocks has no label"),
         ({"blocks": bad(NAMES, 0, ""), "background_blocks": NAMES}, "blocks has no label"),
-        ({"blocks": ["a"] * 20, "background_blocks": NAMES}, "blocks has 1 block: the test needs at least 4"),
+        ({"blocks": ["a"] * 20, "background_blocks": NAMES}, "blocks has 1 block: the test needs at least 6"),
         ({"blocks": NAMES}, "blocks is given but background_blocks is not"),
         ({"background_blocks": NAMES}, "background_blocks is given but blocks is not"),
         ({"blocks": NAMES, "background_blocks": NAMES, "method": "permutation"}, "5 of the blocks have rows in both"),
@@ -376,7 +500,7 @@ def test_bad_options(options, words):
 
 def test_bad_tables():
     X, Y = tables(0, 20, 20, 8)
-    with pytest.raises(ValueError, match=r"The foreground has 3 rows: the test needs at least 4"):
+    with pytest.raises(ValueError, match=r"The foreground has 3 rows: the test needs at least 6"):
         run(X[:3], Y)
     with pytest.raises(ValueError, match="The foreground has 7 features and the background 8"):
         run(X[:, :7], Y)
@@ -386,9 +510,6 @@ def test_bad_tables():
         run(X, None)
     with pytest.raises(ValueError, match="too large to be squared"):
         run(X * 1e200, Y)
-    X[2, 3] = np.nan
-    with pytest.raises(ValueError, match="needs complete rows, but values are missing: impute them first"):
-        run(X, Y)
     X[2, 3] = np.inf
     with pytest.raises(ValueError, match="infinity"):
         run(X, Y)
@@ -413,13 +534,19 @@ def test_verdict_on_tables():
 
     X, Y = tables(0, 200, 200, 12, planted=2)
     found = verdict(X, Y)
-    assert found.sentence.startswith("2 of 2 components vary more in the cases than chance allows (p ")
+    assert found.sentence.startswith("The cases vary more than chance allows in 2 directions (p ")
     assert found.summary() == verdict(X, Y).summary()
     assert found.summary()["test"]["n_components"] == 2
     X[0, 0] = np.nan
-    assert "the test needs complete rows, but values are missing" in verdict(X, Y).sentence
-    assert verdict(X, Y).summary()["test"] is None
+    assert verdict(X, Y).sentence.startswith("The cases vary more than chance allows in 2 directions")
+    assert verdict(X, Y).summary()["test"]["missing"] == {"foreground": 1 / 2400, "background": 0.0, "differ": False}
     assert "one group has 3 rows" in verdict(Y, Y[:3]).sentence
+    for labels, group in ((np.arange(200) % 5, "5 blocks"), (np.arange(200) % 2, "2 blocks")):
+        found = verdict(Y, Y, blocks=(labels, labels + 5, (None, None)))
+        assert f"not tested: one group has {group}, but the test needs at least 6 in each." in found.sentence
+        assert found.test is None
+    with pytest.raises(ValueError, match="blocks has 1 block: the test needs at least 6"):  # another column was meant
+        verdict(Y, Y, blocks=(np.zeros(200), np.ones(200), (None, None)))
     with pytest.raises(ValueError, match="blocks has shape"):
         verdict(Y, Y, blocks=([1], [2]))
 
@@ -448,7 +575,7 @@ def test_names_of_replicates(names, stems):
 def test_replicates_are_noticed(need):
     pd = need("pandas")
     X, Y = tables(0, 20, 20, 8)
-    names = [f"{i // 4}_{i % 4}" for i in range(20)]
+    names = [f"{i // 3}_{i % 3}" for i in range(20)]
     frames = [pd.DataFrame(table, index=names) for table in (X, Y)]
     for frame in frames:
         frame.columns = [f"g{j}" for j in range(8)]
@@ -457,7 +584,7 @@ def test_replicates_are_noticed(need):
     with pytest.warns(ContrastWarning, match="Every row is its own block, but"):
         run(X, Y, blocks=names, background_blocks=[f"b{name}" for name in names])
     donors = [name[0] for name in names]
-    assert run(*frames, blocks=donors, background_blocks=donors).units.startswith("5 + 5 blocks, 5 of them")
+    assert run(*frames, blocks=donors, background_blocks=donors).units.startswith("7 + 7 blocks, 7 of them")
 
 
 def test_folds_keep_blocks():

@@ -3,18 +3,23 @@
 import numpy as np
 import pytest
 import scipy.sparse as sp
+import scipy.stats
 from sklearn.base import clone
 
 import contrapca.moments._collect as collect_module
 import contrapca.moments._folds as folds_module
 from conftest import make_groups
-from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, gamma_limits, held_out_contrast
+from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, RatioPCA, gamma_limits, held_out_contrast
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError
-from contrapca.fitting import resolved
+from contrapca.fitting import OTHER_AXES
 from contrapca.groups import Groups
-from contrapca.moments import assign_folds, collect
+from contrapca.moments import assign_folds
 from contrapca.moments._dual import reduce_rows
+from contrapca.reporting import summarize
+from contrapca.results import HeldOutContrast
 from contrapca.selection._held_out import complete_tables
+from contrapca.selection._verdict import on_components
+from oracle_split import unseen
 
 X, Y = make_groups(90, 70, 12, signal=2.0)
 ESTIMATORS = {
@@ -23,71 +28,77 @@ ESTIMATORS = {
     "PCPCA, auto": PCPCA(2),
     "PCPCA, gradients": PCPCA(1, gamma=0.2, solver="lbfgs"),
     "PCPCA, pooled": PCPCA(2, gamma=0.3, scale="pooled"),
-    "ContraPCA": ContraPCA(2),
-    "ContraPCA, one, group": ContraPCA(1, scale="group"),
-    "ContraPCA, rank": ContraPCA(2, n_latent=5),
+    "ContraPCA": ContraPCA(2, shorten=False),
+    "ContraPCA, one, group": ContraPCA(1, scale="group", shorten=False),
+    "ContraPCA, rank": ContraPCA(2, n_latent=5, shorten=False),
     "CPCA": CPCA(2, gamma=2.0),
     "CLVM": CLVM(2, 2, scale="pooled"),
 }
 
 
-def folds_of(X, Y, n_folds=5, blocks=None):
+def halves_of(X, Y, blocks=None, n_splits=5):
+    """The splits, parts and units of `held_out_contrast` with its default seed."""
     units = Groups.of(np.arange(len(X)), len(X) + np.arange(len(Y))) if blocks is None else Groups.of(*blocks)
-    return assign_folds(units, n_folds, np.random.default_rng(0))
+    rng = np.random.default_rng(0)
+    parts = assign_folds(units, 10, rng)
+    n_parts = 1 + parts.foreground.max()
+    return np.argsort(rng.random((n_splits, n_parts)), axis=1) < n_parts // 2, parts, units
 
 
-def slow(estimator, X, Y, folds):
-    """F17 word by word: refit without each fold, then sums of squares of its rows about what they add to the others."""
-    if isinstance(estimator, ContraPCA) and estimator.n_latent == "auto":
-        data = collect(complete_tables(X, Y, "slow"), 2, estimator.scale)
-        estimator.set_params(n_latent=resolved(data, estimator._latents()).rank)
-    sums = []
-    for k in range(folds.foreground.max() + 1):
-        left, held = (
-            [rows[(own != k) if keep else (own == k)] for rows, own in zip((X, Y), folds, strict=True)]
-            for keep in (True, False)
-        )
-        model = estimator.fit(left[0]) if isinstance(estimator, PPCA) else estimator.fit(left[0], background=left[1])
-        units = model._state.units
-        scales = [units.foreground.scale, (units.background or units.foreground).scale]
-        axes = [model.components_.T / scale[:, None] for scale in scales]
-        unit = sum(np.var(rows @ V, axis=0) for rows, V in zip(left, axes, strict=True))
-        both = [np.vstack(pair) for pair in zip(left, held, strict=True)]
-        added = [
-            len(all_) * np.var(all_ @ V, axis=0) - len(some) * np.var(some @ V, axis=0)
-            for all_, some, V in zip(both, left, axes, strict=True)
-        ]
-        sums.append(np.array(added) / unit)
-    sums = np.array(sums)
-    rows = np.array([[np.sum(own == k) for own in folds] for k in range(len(sums))])
+def refitted(estimator, X, Y):
+    """A function that fits the estimator to other rows, with what is chosen from all."""
+    if isinstance(estimator, ContraPCA):
+        model = clone(estimator).set_params(shorten=False)
+        data = model._collected(complete_tables(X, Y, "slow"))
+        estimator = model._settled(data)
 
-    def log_ratio(kept):
-        variances = sums[kept].sum(axis=0) / rows[kept].sum(axis=0)[:, None]
-        return np.log(variances[0] / variances[1])
+    def fit(left, right):
+        model = clone(estimator)
+        return model.fit(left) if isinstance(model, PPCA) else model.fit(left, background=right)
 
-    K = len(sums)
-    every = log_ratio(np.arange(K))
-    left_out = np.array([log_ratio(np.delete(np.arange(K), k)) for k in range(K)])
-    spread = ((left_out - left_out.mean(axis=0)) ** 2).sum(axis=0)
-    return every, np.sqrt((K - 1) * (1 / K + 1 / (K - 1)) * spread)
+    return fit
 
 
-def gamma_of_all_rows(found, estimator):
-    """What folds do not choose: the gamma of CPCA."""
-    return {"gamma": found.gamma} if isinstance(estimator, CPCA) else {}
+def check(estimator, X, Y, found, tolerance, given=(None, None), model=None):
+    """F43 word by word."""
+    splits, parts, units = halves_of(X, Y, None if given[0] is None else given)
+    slow = refitted(estimator if model is None else model, X, Y)
+    log_ratios, added, agreement = unseen(slow, X, Y, splits, list(parts), list(units))
+    np.testing.assert_allclose(found.log_ratios, log_ratios, atol=tolerance)
+    np.testing.assert_allclose(found.agreement, agreement, atol=10 * tolerance)
+    kinds = [set(own) for own in units]
+    variance = np.zeros(len(log_ratios))
+    for kind in (kinds[0] - kinds[1], kinds[1] - kinds[0], kinds[0] & kinds[1]):
+        n = len(kind)
+        variance += (n - 1) / max(n, 1) * sum((added[u] ** 2 for u in kind), np.zeros(len(log_ratios)))
+    np.testing.assert_allclose(found.standard_errors, np.sqrt(OTHER_AXES * variance), rtol=100 * tolerance)
 
 
 @pytest.mark.parametrize("name", ESTIMATORS)
 @pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
 def test_is_that_of_refits_to_rows(name):
-    found = held_out_contrast(ESTIMATORS[name], X, background=Y)
-    expected, errors = slow(ESTIMATORS[name], X, Y, folds_of(X, Y))
-    tolerance = 1e-3 if name in ("CLVM", "PCPCA, gradients") else 1e-7
-    np.testing.assert_allclose(found.log_ratios, expected, atol=tolerance)
-    np.testing.assert_allclose(found.standard_errors, errors, atol=tolerance)
-    assert found.mean == pytest.approx(expected.mean(), abs=tolerance)
-    assert found.n_folds == 5
+    estimator = ESTIMATORS[name]
+    found = held_out_contrast(estimator, X, background=Y)
+    check(estimator, X, Y, found, 1e-3 if name in ("CLVM", "PCPCA, gradients") else 1e-6)
+    assert found.mean == pytest.approx(found.log_ratios.mean())
+    assert found.n_splits == 5
     np.testing.assert_allclose(found.ratios, np.exp(found.log_ratios))
+    assert np.all(found.intervals[:, 0] < found.ratios)
+    assert np.all(found.ratios < found.intervals[:, 1])
+
+
+@pytest.mark.parametrize("paired", [False, True])
+def test_blocks_are_judged_whole(paired):
+    animals = np.repeat(np.arange(12), np.arange(2, 14))  # of unequal size
+    others = np.arange(70) // 7 + (0 if paired else 100)
+    found = held_out_contrast(
+        CPCA(2, gamma=1.0), X, background=Y, blocks=animals, background_blocks=others, random_state=0
+    )
+    _, numbers = np.unique(np.concatenate([animals, others]), return_inverse=True)
+    check(CPCA(2, gamma=1.0), X, Y, found, 1e-6, (numbers[:90], numbers[90:]))
+    latents = CPCA(2, gamma=1.0).fit(X, background=Y).transform(X)
+    sums = np.stack([np.bincount(animals, column**2) for column in latents.T])
+    np.testing.assert_allclose(found.largest_share, sums.max(axis=1) / sums.sum(axis=1))
 
 
 @pytest.mark.parametrize("scale", [None, "pooled"])
@@ -97,23 +108,17 @@ def test_other_tables(shape, scale):
     left, right = make_groups(n, m, D, signal=4.0, nuisance=2.0)
     if "sparse" in shape:
         left, right = (np.where(np.abs(rows) > 0.8, rows, 0.0) for rows in (left, right))
-    expected, errors = slow(ContraPCA(2, scale=scale), left, right, folds_of(left, right))
     convert = {"float32": np.float32}.get(shape, sp.csr_array if "sparse" in shape else np.asarray)
-    found = held_out_contrast(ContraPCA(2, scale=scale), convert(left), background=convert(right))
-    tolerance = 1e-3 if shape == "float32" else 1e-6
-    np.testing.assert_allclose(found.log_ratios, expected, atol=tolerance)
-    np.testing.assert_allclose(found.standard_errors, errors, atol=tolerance)
+    model = ContraPCA(2, scale=scale, shorten=False)
+    found = held_out_contrast(model, convert(left), background=convert(right))
+    check(model, left, right, found, 1e-3 if shape == "float32" else 1e-6)
 
 
-@pytest.mark.parametrize("estimator", [PPCA(1), PCPCA(2), PCPCA(2, gamma=0.3), CPCA(2)])
+@pytest.mark.parametrize("estimator", [PPCA(1), PCPCA(2), PCPCA(2, gamma=0.3), CPCA(2, gamma=2.0)])
 def test_wide_tables_without_scales_need_one_gram_matrix(estimator, monkeypatch):
     left, right = make_groups(25, 30, 120, signal=6.0)
     found = held_out_contrast(estimator, left, background=right)
-    expected, errors = slow(
-        clone(estimator).set_params(**gamma_of_all_rows(found, estimator)), left, right, folds_of(left, right)
-    )
-    np.testing.assert_allclose(found.log_ratios, expected, atol=1e-7)
-    np.testing.assert_allclose(found.standard_errors, errors, atol=1e-7)
+    check(estimator, left, right, found, 1e-6)
     products = []
     monkeypatch.setattr(folds_module, "reduce_rows", lambda *given: products.append(1) or reduce_rows(*given))
     monkeypatch.setattr(collect_module, "reduce_rows", lambda *given: products.append(1) or reduce_rows(*given))
@@ -124,7 +129,8 @@ def test_wide_tables_without_scales_need_one_gram_matrix(estimator, monkeypatch)
 def test_group_scales_measure_each_group_in_its_own_units():
     """The background in other units than the foreground: with scale="group" nothing changes."""
     found, other = (
-        held_out_contrast(ContraPCA(1, scale="group"), X, background=Y * unit) for unit in (1.0, np.geomspace(1, 9, 12))
+        held_out_contrast(ContraPCA(1, scale="group", shorten=False), X, background=Y * unit)
+        for unit in (1.0, np.geomspace(1, 9, 12))
     )
     np.testing.assert_allclose(found.log_ratios, other.log_ratios, atol=1e-9)
 
@@ -163,23 +169,20 @@ def test_replicates_need_blocks():
     assert blocks.mean < 3 * blocks.mean_error
 
 
-def test_fewer_blocks_than_folds():
+def test_few_blocks_are_split_too():
     blocks = np.arange(90) % 3
-    with pytest.warns(ContrastWarning, match="3 folds"):
-        found = held_out_contrast(
-            CPCA(2, gamma=1.0), X, background=Y, blocks=blocks, background_blocks=np.arange(70) + 9
-        )
-    assert found.n_folds == 3
-    assert "3 folds" in str(found)
+    found = held_out_contrast(CPCA(2, gamma=1.0), X, background=Y, blocks=blocks, background_blocks=np.arange(70) + 9)
+    assert np.isfinite(found.log_ratios).all()
+    assert "5 splits" in str(found)
 
 
 def test_refuses():
     with pytest.raises(TypeError, match="estimator of contrapca"):
         held_out_contrast("pca", X, background=Y)
-    holes = X.copy()
-    holes[0, 0] = np.nan
-    with pytest.raises(ValueError, match="complete rows"):
-        held_out_contrast(PCPCA(2), holes, background=Y)
+    incomplete = X.copy()
+    incomplete[0, 0] = np.nan
+    with pytest.raises(ValueError, match="no weights where values are missing"):
+        held_out_contrast(PCPCA(2), incomplete, background=Y, sample_weight=np.arange(90) + 1)
     with pytest.raises(GroupError, match="shape"):
         held_out_contrast(PCPCA(2), X, background=Y, blocks=[1, 2], background_blocks=np.arange(70))
     with pytest.raises(GroupError, match="block"):
@@ -188,8 +191,8 @@ def test_refuses():
         held_out_contrast(PCPCA(2), X, background=Y, blocks=[None, *range(89)], background_blocks=np.arange(70) + 100)
     with pytest.raises(InfeasibleGammaError, match=r"gamma=0\.99"):
         held_out_contrast(PCPCA(2, gamma=0.99), X, background=Y)
-    with pytest.raises(ValueError, match="n_folds=1"):
-        held_out_contrast(PCPCA(2), X, background=Y, n_folds=1)
+    with pytest.raises(ValueError, match="n_splits"):
+        held_out_contrast(PCPCA(2), X, background=Y, n_splits=0)
 
 
 def test_a_gamma_that_some_folds_have_no_solution_for():
@@ -197,10 +200,10 @@ def test_a_gamma_that_some_folds_have_no_solution_for():
     left, right = make_groups(40, 40, 12)
     limit = gamma_limits(left, background=right).pcpca
     model = PCPCA(2, gamma=0.999 * limit)
-    folds = folds_of(left, right)
+    splits, parts, _ = halves_of(left, right)
     assert any(
-        gamma_limits(left[folds.foreground != k], background=right[folds.background != k]).pcpca < model.gamma
-        for k in range(5)
+        gamma_limits(left[half[parts.foreground]], background=right[half[parts.background]]).pcpca < model.gamma
+        for half in splits
     )
     assert np.isfinite(held_out_contrast(model, left, background=right).mean)
 
@@ -215,24 +218,24 @@ def test_an_explicit_gamma_above_the_limit_at_the_automatic_rank():
 
 def test_table(need):
     found = held_out_contrast(ContraPCA(2), X, background=Y)
-    assert list(found.table()) == ["component", "ratio", "from", "to", "log_ratio", "standard_error"]
-    assert str(found).startswith("held-out ratio of variances")
+    names = ["component", "ratio", "from", "to", "agreement", "largest_share", "log_ratio", "standard_error"]
+    assert list(found.table()) == names
+    assert str(found).startswith("ratio of variances on unseen rows")
     assert len(need("pandas").DataFrame(found.table())) == 2
 
 
 # ---------------------------------------------------------------------- gamma="auto" of CPCA
 
 
-def test_cpca_auto_is_chosen_by_held_out_contrast():
+def test_cpca_auto_is_chosen_by_reproducible_contrast():
     left, right = make_groups(200, 200, 15, signal=2.0, nuisance=15.0)
     model = CPCA(2).fit(left, background=right)
     assert model.gamma_ > 1  # beyond PCPCA's range
     assert model.gamma_ == CPCA(2).fit(left, background=right).gamma_
     auto = held_out_contrast(CPCA(2), left, background=right)
     assert auto.gamma == pytest.approx(model.gamma_)
-    grid = [held_out_contrast(CPCA(2, gamma=gamma), left, background=right) for gamma in np.geomspace(0.1, 2.9, 20)]
-    best = max(grid, key=lambda one: one.mean)
-    assert auto.mean > best.mean - 1.1 * best.mean_error
+    least = held_out_contrast(CPCA(2, gamma=0.0), left, background=right)
+    assert auto.log_ratios.min() > least.log_ratios.min() + 2 * auto.standard_errors.max()
     stacked = CPCA(2, background_label=0).fit(np.vstack([left, right]), np.repeat([1, 0], 200))
     assert stacked.gamma_ == model.gamma_
 
@@ -259,3 +262,83 @@ def test_cpca_auto_needs_rows():
         CPCA(2).fit(moments[0], background=moments[1])
     with pytest.raises(GroupError, match="one"):
         CPCA(2).fit(X)
+
+
+# ---------------------------------------------------------------------- intervals, and what is said of components
+
+
+def excluded(draw, runs, **given):
+    """How many of some tables without contrast have an interval that excludes 1."""
+    found = 0
+    for seed in range(runs):
+        left, right = draw(np.random.default_rng(seed))
+        low, high = held_out_contrast(RatioPCA(1, ridge=1.0), left, background=right, **given).intervals[0]
+        found += low > 1 or high < 1
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", ["20 + 200 of heavy tails", "200 + 20 of heavy tails", "blocks"])
+def test_intervals_exclude_1_seldom_where_there_is_nothing(kind):
+    """At most 7 % (a binomial of that rate has more once in 1,000); far more if blocks are ignored (the control)."""
+    runs, donors = 120, np.repeat(np.arange(8), 10)
+    most = scipy.stats.binom.ppf(0.999, runs, 0.07)
+
+    def draw(rng):
+        if kind == "blocks":
+            return [rng.standard_normal((8, 10))[donors] + rng.standard_normal((80, 10)) for _ in range(2)]
+        n, m = (20, 200) if kind.startswith("20 ") else (200, 20)
+        return np.exp(rng.standard_normal((n, 10))), np.exp(rng.standard_normal((m, 10)))
+
+    given = {"blocks": donors, "background_blocks": donors + 8} if kind == "blocks" else {}
+    assert excluded(draw, runs, **given) <= most
+    if kind == "blocks":
+        assert excluded(draw, runs) > 2 * most
+
+
+def test_a_component_of_one_block_and_one_of_noise():
+    """The first is in all cases, the second in one animal, the third nowhere."""
+    rng = np.random.default_rng(0)
+    left, right = rng.standard_normal((2, 240, 40))
+    animals = np.arange(240) // 20
+    left[:, 0] *= 4
+    left[animals == 3, 1] *= 8
+    found = held_out_contrast(
+        RatioPCA(3, ridge=1.0), left, background=right, blocks=animals, background_blocks=animals + 100
+    )
+    assert found.found_again[0]
+    assert found.intervals[0, 0] > 1
+    assert found.largest_share[0] < 0.3 < 0.6 < found.largest_share[1]
+    assert found.intervals[1, 0] < 1
+    assert found.agreement[2] < found.agreement[0]
+
+
+def test_sentences_about_components():
+    """Only what is both clear and found again is claimed; the rest says what it lacks."""
+    facts = [(7.6, 3.4, 17.0, 0.8), (2.0, 1.2, 3.0, 0.1), (3.8, 0.77, 25.0, 0.7), (1.1, 0.8, 1.4, 0.1)]
+
+    def said(*chosen):
+        ratio, low, high, agreement = np.array([facts[k] for k in chosen]).T
+        found = HeldOutContrast(np.log(ratio), ratio, np.stack([low, high], axis=1), agreement, agreement, 1.0, 0.1, 5)
+        return on_components(found, [["a", "b"]] * len(chosen))
+
+    clear = "Component 1 (a, b) varies 7.6 times (3.4 to 17) as much in unseen cases and is found again"
+    assert said(0, 3) == f"{clear}; component 2 is not."
+    assert said(0, 3, 3) == f"{clear}; components 2 and 3 are not."
+    assert said(1) == "Component 1 (a, b) varies 2 times (1.2 to 3) as much in unseen cases but is not found again."
+    assert said(2, 3) == (
+        "Component 1 (a, b) is found again and varies 3.8 times (0.77 to 25) as much in unseen cases, so perhaps no "
+        "more; component 2 is not found again."
+    )
+    assert said(0, 1, 3).endswith("; component 3 is not found again.")
+    assert said(3, 3) == "Components 1 and 2 are not found again."
+
+
+def test_the_verdict_claims_nothing_where_the_test_does_not_reject():
+    rng = np.random.default_rng(0)
+    noise, signal = rng.standard_normal((2, 80, 6)), rng.standard_normal((2, 80, 6))
+    signal[0][:, 2] *= 4
+    for (left, right), found in ((noise, False), (signal, True)):
+        summary = summarize(ContraPCA(1), left, background=right, gammas=2)
+        assert ("as much in unseen cases" in summary["verdict"]) == found
+        assert summary["verdict"].startswith("Nothing found") != found

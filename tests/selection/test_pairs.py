@@ -11,8 +11,8 @@ from contrapca import CPCA, PCPCA, PPCA, ContraPCA, GammaSearch, compare, contra
 from contrapca.covariates import design_of
 from contrapca.exceptions import GroupError
 from contrapca.groups import split_groups
-from contrapca.moments import assign_folds, row_units
-from contrapca.selection._held_out import folds_of
+from contrapca.moments import row_units
+from contrapca.selection._held_out import study_halves
 
 pytestmark = pytest.mark.filterwarnings("ignore:PCPCA still shows")
 
@@ -58,15 +58,21 @@ def test_stacked_rows():
 
 
 def test_compare_takes_pairs_and_covariates():
-    """With the same folds and regressions as `held_out_contrast`."""
-    cases, controls = X[:, :2], Y[:, :2]
-    found = compare(cases, background=controls, n_components=1, progress=False, **PAIRS, **COVARIATES)
+    """Whatever the covariates' effect is: it is regressed out of each half."""
+    cases, controls = X[:, :3], Y[:, :3]
+    effect = np.array([[3.0, 0.0, 1.0], [0.0, 2.0, 5.0]])
+    found, with_effect, plain = (
+        compare(**rows, n_components=1, progress=False, **PAIRS, **beside)
+        for rows, beside in (
+            (({"X": cases, "background": controls}), COVARIATES),
+            (({"X": cases + ZX @ effect, "background": controls + ZY @ effect}), COVARIATES),
+            (({"X": cases, "background": controls}), {}),
+        )
+    )
     assert not any(entry.failure for entry in found.entries)
-    for entry in found.entries[::4]:
-        alone = held_out_contrast(entry.estimator, cases, background=controls, **PAIRS, **COVARIATES)
-        np.testing.assert_allclose(entry.mean, alone.mean, rtol=1e-6)
-    plain = held_out_contrast(found.entries[0].estimator, cases, background=controls)
-    assert abs(plain.mean - found.entries[0].mean) > 1e-3  # the control
+    scores, same, other = ({e.name: e.score for e in one.entries} for one in (found, with_effect, plain))
+    assert scores["PCA"] == pytest.approx(same["PCA"], rel=1e-6)
+    assert abs(scores["PCA"] - other["PCA"]) > 1e-3  # the control
 
 
 @pytest.mark.parametrize(
@@ -87,14 +93,14 @@ def test_compare_takes_pairs_and_covariates():
         ),
         (
             {"pairs": ["a", "b"] * 20, "background_pairs": ["a", "b"] * 20},
-            "pairs has 2 pairs: the test needs at least 4",
+            "pairs has 2 pairs: the test needs at least 6",
         ),
     ],
 )
 def test_bad_pairs_raise(given, message):
     with pytest.raises(GroupError, match=message):
         contrast_test(X, background=Y, **given)
-    if "at least 4" not in message:
+    if "needs at least" not in message:
         with pytest.raises(GroupError, match=message):
             held_out_contrast(CPCA(1, gamma=1.0), X, background=Y, **given)
 
@@ -121,29 +127,28 @@ def test_pairs_without_a_background_and_permutations_raise():
 
 @pytest.mark.parametrize("width", [6, 60])
 def test_covariates_of_held_out_rows_do_not_leak(width):
-    """The regression of each fold is that of the rows that are left."""
+    """The regression of each half is that of its own rows."""
     cases, controls = rng.normal(size=(40, width)), rng.normal(size=(40, width))
     tables = split_groups(cases, None, controls, None, name="test", needs_background=True)
     units, design = row_units(tables), design_of(tables, cases, controls, ZX, ZY)
-    fold_of = assign_folds(units, 4, np.random.default_rng(0))
-    for k, fold in enumerate(folds_of(tables, units, 4, 0, design=design)):
-        left = fold_of.map(lambda own, k=k: own != k)
+    halves = study_halves(tables, units, 2, np.random.default_rng(0), design=design)
+    for inside in halves:
+        parts = halves.parts(inside)
+        left, fitted = parts.part_of.map(lambda own, inside=inside: inside[own]), parts.union(inside)[1]
         _, B = oracles.residuals(
             [cases[left.foreground], controls[left["background"]]], [ZX[left.foreground], ZY[left["background"]]]
         )
-        for table, Z, own, training, held in zip((cases, controls), (ZX, ZY), left, fold.left, fold.held, strict=True):
-            rows = table - Z @ B
-            np.testing.assert_allclose(training.variance, rows[own].var(axis=0), rtol=1e-9)
-            np.testing.assert_allclose(held.variance, rows[~own].var(axis=0), rtol=1e-9)
-            np.testing.assert_allclose(
-                np.ptp(training.mean - rows[own].mean(axis=0) - held.mean + rows[~own].mean(axis=0)), 0, atol=1e-12
-            )
+        for table, Z, own, training, rows in zip((cases, controls), (ZX, ZY), left, fitted, parts.rows, strict=True):
+            expected = table - Z @ B
+            np.testing.assert_allclose(training.variance, expected[own].var(axis=0), rtol=1e-9)
+            difference = rows - rows.mean(axis=0) - expected + expected.mean(axis=0)
+            np.testing.assert_allclose(difference, 0, atol=1e-12)
 
 
 def test_a_level_that_a_fold_lacks_does_no_harm():
     rare = np.array(["rare", *["common"] * 39])
     found = held_out_contrast(
-        CPCA(1, gamma=1.0), X, background=Y, covariates=rare, background_covariates=["common", "rare"] * 20, n_folds=3
+        CPCA(1, gamma=1.0), X, background=Y, covariates=rare, background_covariates=["common", "rare"] * 20, n_splits=3
     )
     assert np.isfinite(found.mean)
 
@@ -258,9 +263,9 @@ def test_rows_of_a_visit_are_not_independent():
         after, before, donors = visits(random)
         return after, before, {"pairs": donors, "background_pairs": donors}
 
-    limit = binom.isf(1e-4, 80, 0.05)
-    assert rejections(by_donor, 80) <= limit
-    assert rejections(lambda random: (*visits(random)[:2], {}), 80) > limit  # the control
+    limit = binom.isf(1e-4, 160, 0.05)
+    assert rejections(by_donor, 160) <= limit
+    assert rejections(lambda random: (*visits(random)[:2], {}), 160) > limit  # the control
 
 
 @pytest.mark.slow

@@ -89,7 +89,7 @@ def test_what_the_test_reports():
     assert found.p_values[2] > 0.05
     cosines = np.linalg.svd(U.T @ np.linalg.qr(found.directions.T)[0], compute_uv=False)
     assert cosines.min() > 0.85
-    assert str(found).startswith("2 components vary more in the cases than chance allows (p = 0.005).")
+    assert str(found).startswith("The cases vary more than chance allows in 2 directions (p = 0.005).")
     assert found.table()["found"].tolist() == [True, True, False]
     assert str(count(0, 1)).startswith("Nothing found: the cases do not vary")
     same = by_permutation(left, background=right, random_state=0)
@@ -116,7 +116,7 @@ def test_components_refused(capsys, watched):
         by_permutation(X, background=Y, level=0.001)
     with pytest.raises(ValueError, match="n_permutations=0"):
         by_permutation(X, background=Y, n_permutations=0)
-    with pytest.raises(ValueError, match="values are missing: impute them first"):
+    with pytest.raises(ValueError, match='values are missing: use method="split"'):
         by_permutation(np.where(X > 2, np.nan, X), background=Y)
     by_permutation(X, background=Y, n_permutations=19, max_components=1, random_state=0)
     assert "permutations" in capsys.readouterr().err

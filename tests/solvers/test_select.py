@@ -8,21 +8,23 @@ from contrapca.moments import select_solver
 
 
 @pytest.mark.parametrize(
-    ("rows", "features", "sparse", "name"),
+    ("rows", "features", "density", "name"),
     [
-        (40_000, 1000, False, "eigh"),
-        (1000, 5000, False, "dual"),
-        (120, 50_000, False, "dual"),
-        (60_000, 40_000, False, "lanczos"),
-        (5918, 32_738, True, "lanczos"),
-        (5918, 200, True, "eigh"),
-        (100_000, 2000, True, "eigh"),
-        (5918, 2000, True, "lanczos"),
-        (100, 100, False, "eigh"),
+        (40_000, 1000, None, "eigh"),
+        (1000, 5000, None, "dual"),
+        (120, 50_000, None, "dual"),
+        (60_000, 40_000, None, "lanczos"),
+        (5918, 32_738, 0.02, "lanczos"),
+        (5918, 200, 0.2, "eigh"),
+        (25_000, 500, 0.07, "eigh"),
+        (100_000, 2000, 0.07, "eigh"),
+        (100_000, 2500, 0.07, "eigh"),  # there is no number of features from which on a matrix is never formed
+        (5918, 2000, 0.2, "lanczos"),
+        (100, 100, None, "eigh"),
     ],
 )
-def test_auto(rows, features, sparse, name):
-    choice = select_solver(rows, features, sparse)
+def test_auto(rows, features, density, name):
+    choice = select_solver(rows, features, None if density is None else int(density * rows * features))
     assert choice.name == name
     assert str(features) in choice.reason
 

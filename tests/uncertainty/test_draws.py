@@ -8,8 +8,8 @@ import pytest
 
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA, Moments, calibrate_power, load
-from contrapca.exceptions import ContrastWarning, ModelFileError
+from contrapca import CPCA, PCPCA, PPCA, ContraPCA, Moments, calibrate_power, load
+from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, ModelFileError
 from contrapca.results import ContrastPosterior
 from contrapca.subspaces import align
 from contrapca.uncertainty import _diagnostics as diagnostics
@@ -260,7 +260,7 @@ def test_bootstrap_with_holes():
     np.testing.assert_allclose(found.loadings[0, 0], align(refit.loadings_, model.loadings_), atol=1e-3)
     with pytest.raises(ValueError, match=r"complete rows.*bootstrap"):
         model.posterior(holes, background=Y)
-    with pytest.raises(ValueError, match="Only PPCA and PCPCA take missing values"):
+    with pytest.raises(ValueError, match="These rows must be complete: use ContraPCA"):
         CPCA(2, gamma=0.3).fit(X, background=Y).bootstrap(holes, background=Y)
 
 
@@ -322,3 +322,40 @@ def test_calibrated_regions_cover():
     tolerance = 3 * np.sqrt(0.9 * 0.1 / repeats)
     assert abs(np.mean(hits) - 0.9) < tolerance
     assert np.mean(naive) < 0.9 - tolerance  # the control: ten times the rate is told apart
+
+
+def test_the_least_power_counts_all_latent_dimensions():
+    """Variances exist only if power * N exceeds D + r + 3 with all r latent dimensions, of which k are shown (F12)."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((30, 20)) * np.r_[4, 3, np.ones(18)], 0.5 * rng.standard_normal((100, 20))
+    model = ContraPCA(2, gamma=0.1, n_latent=8).fit(X, background=Y)
+    given = {"background": Y, "random_state": 0, "progress": False}
+    with pytest.raises(ImproperPosteriorError):  # N = 27 is too few for D + r = 28
+        model.posterior(X, power=1.0, draws=20, **given)
+    with pytest.warns(ContrastWarning, match="exist from"):
+        rate = calibrate_power(model, X, n_resamples=20, draws=60, **given)
+    assert rate * 27 >= 20 + 8 + 4
+
+
+def test_power_by_blocks_is_as_small_as_blocks_are_few():
+    """Six copies of each row as a block: intervals must be as wide as those of the blocks alone."""
+    rng = np.random.default_rng(1)
+    X, Y = rng.standard_normal((40, 4)) * [2, 1, 1, 1], rng.standard_normal((40, 4))
+    whole, rows = [np.repeat(table, 6, axis=0) for table in (X, Y)], np.repeat(np.arange(40), 6)
+    options = {"n_resamples": 60, "draws": 100, "random_state": 0, "progress": False}
+    model = CPCA(1, gamma=0.5).fit(whole[0], background=whole[1])
+    naive = calibrate_power(model, whole[0], background=whole[1], **options)
+    options |= {"blocks": rows, "background_blocks": rows + 40}
+    assert calibrate_power(model, whole[0], background=whole[1], **options) == pytest.approx(naive / 6, rel=0.5)
+
+
+def test_calibrated_with_covariates():
+    rng = np.random.default_rng(2)
+    X, Y, ages = (
+        rng.standard_normal((60, 4)) * [2, 1, 1, 1],
+        rng.standard_normal((50, 4)),
+        rng.standard_normal((110, 1)),
+    )
+    given = {"background": Y, "covariates": ages[:60], "background_covariates": ages[60:]}
+    model = CPCA(1, gamma=0.5).fit(X, **given)
+    assert calibrate_power(model, X, **given, n_resamples=20, draws=100, random_state=0, progress=False) > 0

@@ -10,18 +10,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.text import as_command, listed
-from ..blocks import unit_numbers
+from ..blocks import PEOPLE, SUFFIX, unit_numbers
 from ..groups import Groups
 from ..sanity import Finding, both, replicates
 from ..selection import looks_like_replicates
 from ..tables import DataTable
 
 # Names of columns that say whom or what several rows come from.
-WHOSE = re.compile(
-    r"(?:donor|patient|subject|animal|mouse|individual|participant|person|plate|litter|family)s?"
-    r"(?:[ _.-]?(?:id|nr|no|number|name))?",
-    re.IGNORECASE,
-)
+WHOSE = re.compile(f"(?:{'|'.join([*PEOPLE, 'biosample', 'plate', 'hto', 'pool', 'run'])}){SUFFIX}", re.IGNORECASE)
 
 
 def block_labels(
@@ -66,15 +62,18 @@ def names_block(column: str) -> bool:
 
 def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
     """Names of rows, or a column, that say that several rows belong together."""
-    names = [name for table in tables for name in table.row_names or []]
-    places = {"The row names": names}
-    for column in tables[0].texts:
-        same = all(column in table.texts for table in tables)
-        places[f"The values of {column!r}"] = [
-            label for table in (tables if same else tables[:1]) for label in table.as_text(column).tolist()
-        ]
-    for place, labels in places.items():
-        if found := replicates(labels, place):
+    first, names = tables[0], [name for table in tables for name in table.row_names or []]
+    shared = [column for column in first.texts if all(column in table.texts for table in tables)]
+    # The column of the row names is among those of text, if it has a name.
+    own = next((column for column in shared if first.row_names == first.as_text(column).tolist()), None)
+    places: list[tuple[str, list[str], str | None]] = [("The row names", names, own)]
+    for column in first.texts:
+        of = tables if column in shared else tables[:1]
+        places.append(
+            (f"The values of {column!r}", [cell for table in of for cell in table.as_text(column).tolist()], column)
+        )
+    for place, labels, where in places:
+        if found := replicates(labels, place, where):
             return found
     for column in tables[0].columns:
         if names_block(column) and 1 < np.unique(tables[0].as_text(column)).size <= len(tables[0]) / 2:

@@ -7,9 +7,22 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+import numpy as np
+
+from .._util.arrays import is_sparse
 from .._util.text import as_command, listed
 from ..exceptions import TableFileError
-from ..sanity import Finding, alike_labels, both, dropped_columns, hidden_by, names_rows, repeated_names, swapped_names
+from ..sanity import (
+    Finding,
+    alike_labels,
+    both,
+    dropped_columns,
+    hidden_by,
+    is_whole,
+    names_rows,
+    repeated_names,
+    swapped_names,
+)
 from ..tables import DataTable
 from ._blocks import names_block
 
@@ -43,6 +56,33 @@ def findings_of_tables(tables: list[DataTable], options: Namespace, without: set
     return found
 
 
+def identifiers_of(tables: list[DataTable], without: set[str]) -> list[str]:
+    """Columns of whole numbers that say which row it is, or whose, by their name: MouseID, patient, plate."""
+    tables = [table for table in tables if not table.annotated and not is_sparse(table.values)]
+    names = dict.fromkeys(name for table in tables for name in table.names)
+    named = [name for name in names if name not in without and (names_rows(name) or names_block(name))]
+    found = {
+        name: [np.asarray(table.select([name]))[:, 0] for table in tables if name in table.names] for name in named
+    }
+    return [name for name, columns in found.items() if all(map(is_whole, columns))]
+
+
+def not_analysed(names: list[str]) -> list[Finding]:
+    """That identifiers are no features."""
+    if not names:
+        return []
+    many = len(names) > 1
+    return [
+        both(
+            "identifier",
+            f"{listed(names)} {'are' if many else 'is'} not analysed: by {'their names' if many else 'its name'} and "
+            f"whole numbers, {'these columns say' if many else 'this column says'} which sample a row is, or whose.",
+            f"To use {'them' if many else 'it'} as {'features' if many else 'a feature'}, rename "
+            f"{'the columns' if many else 'the column'}.",
+        )
+    ]
+
+
 def _names_of_rows(table: DataTable, without: set[str]) -> list[str] | None:
     """The names of the rows, also where some are repeated so that the reader has not taken them for names.
 
@@ -61,8 +101,13 @@ def _names_of_rows(table: DataTable, without: set[str]) -> list[str] | None:
 
 
 def check_mixed(tables: list[DataTable], without: Iterable[str]) -> None:
-    """A few texts in a column of numbers are usually mistakes."""
-    bad = [(table, name) for table in tables for name in table.mixed if name not in without]
+    """A few texts in a column of numbers are usually mistakes, but not among the names of rows, or of mice."""
+    bad = [
+        (table, name)
+        for table in tables
+        for name in table.mixed
+        if name not in without and not names_rows(name) and not names_block(name)
+    ]
     if not bad:
         return
     parts = [f"column {name!r} of {table.path!r} is numeric except for {table.mixed[name]}" for table, name in bad]

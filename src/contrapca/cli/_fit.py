@@ -9,12 +9,12 @@ from .. import CPCA, PCPCA, PPCA, ContraPCA
 from .._util.table import Table
 from .._util.text import default_names
 from ..groups import Groups
-from ..reporting import caveats, coordinate_table, label_texts, named_clusters
+from ..reporting import coordinate_table, findings_of, label_texts, named_clusters
 from ._console import Console, caution
 from ._describe import model_summary
 from ._inputs import Group, Inputs, read_inputs
 from ._outputs import check_outputs, staged, write_columns
-from ._verdict import scale_of, verdict_lines, verdict_of
+from ._verdict import scale_of, unseen_lines, verdict_lines
 
 METHODS: dict[str, Any] = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
 FILES = ("model.npz", "latents.csv", "loadings.csv")
@@ -31,41 +31,44 @@ def fit(options: Namespace, console: Console) -> None:
         )
     inputs = read_inputs(options, needs_background=not alone and options.gamma != 0)
     model = fitted_model(options, inputs, console)
-    verdict = verdict_of(options, inputs, console)
-    cautions = _cautions(model, inputs, options)
+    about = _findings(model, inputs, options, console)
+    cautions = about.get("cautions", inputs.cautions)
     with staged(files, force=options.force) as places:
         _with_covariates(model, options, inputs, console).save(places["model.npz"])
         write_columns(places["latents.csv"], latent_columns(model, inputs.cases, inputs.controls))
         write_columns(places["loadings.csv"], model.feature_table())
     caution(*cautions[len(inputs.findings) :])
-    console.say(*verdict_lines(verdict), *inputs.describe(), model.summary(), "")
+    console.say(*verdict_lines(about), *inputs.describe(), model.summary(), "", *unseen_lines(about))
     console.say(*(f"{what:<9} {file}" for what, file in zip(("Model:", "Latents:", "Loadings:"), files, strict=True)))
     written = {file.stem: str(file) for file in files}
     found = {"inputs": inputs.summary(), "model": model_summary(model), "cautions": cautions, "written": written}
-    console.summarise(verdict | found)
+    found["components"] = about.get("components")
+    console.summarise({"verdict": about.get("verdict"), "test": about.get("test")} | found)
 
 
-def _cautions(model: Any, inputs: Inputs, options: Namespace) -> list[str]:
-    """What a report of this model would warn of."""
+def _findings(model: Any, inputs: Inputs, options: Namespace, console: Console) -> dict[str, Any]:
+    """What a report of this model would begin with; empty without controls."""
     if inputs.controls is None:
-        return inputs.cautions
+        return {}
     blocks, background_blocks = inputs.blocks or (None, None)
-    return caveats(
+    return findings_of(
         model,
         inputs.X,
         background=inputs.Y,
         row_names=inputs.cases.row_names,
+        test=not options.no_test,
         blocks=blocks,
         background_blocks=background_blocks,
         findings=inputs.findings,
         code=options.shell,
-        progress=False,
+        progress=console.progress,
     )
 
 
 def make_model(options: Namespace, console: Console) -> Any:
     """The estimator that the options ask for."""
-    kind, scale = METHODS[options.method], scale_of(options)
+    kind = METHODS[options.method]
+    scale = scale_of(options, kind)
     given = {"gamma": options.gamma, "random_state": options.seed, "progress": console.progress}
     given["scale"] = scale if kind._contrasts else scale is not None  # one group is scaled or not
     return kind(options.components, **{name: value for name, value in given.items() if name in kind._get_param_names()})

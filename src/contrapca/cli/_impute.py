@@ -9,23 +9,30 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from .. import PCPCA, PPCA, gamma_limits
 from .._util.arrays import Array, is_sparse
 from .._util.table import Table
 from ..exceptions import TableFileError, UnboundedError
+from ..sanity import IMPUTED
 from ..tables import TEXT, write_filled
 from ._console import Console
 from ._describe import records
 from ._inputs import Inputs, read_inputs
-from ._outputs import SEPARATORS, OutputError, check_outputs, staged, write_columns
+from ._outputs import SEPARATORS, OutputError, check_outputs, check_text_output, staged, write_columns
 
 MAX_COLUMNS_SHOWN = 15
 
+Flags = npt.NDArray[np.bool_]
+
 
 def impute(options: Namespace, console: Console) -> None:
-    """Fill the holes of a table and say how much was filled."""
-    check_outputs([options.output], force=options.force)
+    """Fill the missing values of a table and say how much was filled."""
+    if options.mask_out:
+        check_text_output(options.mask_out, "--mask-out")
+    outputs = [options.output, *([options.mask_out] if options.mask_out else [])]
+    check_outputs(outputs, force=options.force)
     if options.gamma is not None and options.background is None:
         raise ValueError("--gamma needs --background: without controls there is nothing to contrast with.")
     inputs = read_inputs(options, needs_background=False)
@@ -39,9 +46,14 @@ def impute(options: Namespace, console: Console) -> None:
     X = np.asarray(inputs.X)
     model, how = _model(inputs, options.components, options.gamma)
     filled, std = model.impute(X, return_std=True)
+    absent = np.isnan(X)
     with staged([options.output], force=options.force) as places:
-        _write(places[options.output.name], inputs, filled)
-    table, holes = _filled_table(inputs.columns, X, filled, std), np.isnan(X)
+        _write(places[options.output.name], inputs, filled, absent)
+    if options.mask_out:
+        with staged([options.mask_out], force=options.force) as places:
+            columns = dict(zip(inputs.columns, absent.T.astype(int), strict=True))
+            write_columns(places[options.mask_out.name], {"row": inputs.cases.row_names} | columns | _mark(absent))
+    table = _filled_table(inputs.columns, X, filled, std)
     console.say(*inputs.describe())
     if inputs.table.empty:
         console.say(f"Columns without any value, which cannot be filled: {', '.join(inputs.table.empty)}")
@@ -52,10 +64,11 @@ def impute(options: Namespace, console: Console) -> None:
     if len(table):
         console.say(table, "")
     console.say(
-        f"{holes.sum()} of {X.size} values ({holes.mean():.1%}) were missing and are filled in: {options.output}"
+        f"{absent.sum()} of {X.size} values ({absent.mean():.1%}) were missing and are filled in: {options.output}"
     )
+    console.say("Test the table as it was: contrapca test takes missing values, and filled ones would look measured.")
     summary: dict[str, Any] = {"method": type(model).__name__.lower(), "gamma": getattr(model, "gamma_", None)}
-    summary |= {"missing": holes.sum(), "values": X.size, "columns": records(table), "written": str(options.output)}
+    summary |= {"missing": absent.sum(), "values": X.size, "columns": records(table), "written": str(options.output)}
     console.summarise({"inputs": inputs.summary()} | summary)
 
 
@@ -78,33 +91,41 @@ def _model(inputs: Inputs, components: int, gamma: float | None) -> tuple[Any, s
         return model, f", gamma = {error.works:.4f} (as large as works)"
 
 
-def _write(place: Path, inputs: Inputs, filled: Array) -> None:
-    """The table of the cases with its holes filled: a text table as it was, others by their names."""
+def _mark(absent: Flags) -> dict[str, Array]:
+    """The column that says of each row how many of its values were imputed."""
+    return {IMPUTED: absent.sum(axis=1)}
+
+
+def _write(place: Path, inputs: Inputs, filled: Array, absent: Flags) -> None:
+    """The table of the cases with its missing values filled: a text table as it was, others by their names."""
     table, names = inputs.table, inputs.columns
     everywhere = np.array(table.select(names), dtype=np.float64)
     everywhere[inputs.rows] = filled
+    counts = np.zeros(len(table), dtype=int)
+    counts[inputs.rows] = _mark(absent)[IMPUTED]
     if place.suffix.lower() == ".npy":
         with place.open("wb") as file:
             np.save(file, everywhere, allow_pickle=False)
     elif table.source is not None:
         text = io.BytesIO()
-        write_filled(table, text, names, everywhere)
+        write_filled(table, text, names, everywhere, (IMPUTED, counts.tolist()) if counts.any() else None)
         packed = place.suffix.lower() == ".gz"
         # Without the time in it the same table gives the same bytes.
         place.write_bytes(gzip.compress(text.getvalue(), mtime=0) if packed else text.getvalue())
     else:
         columns: dict[str, Any] = {"row": table.row_names} if table.row_names else {}
-        write_columns(place, columns | table.texts | dict(zip(names, everywhere.T, strict=True)))
+        columns |= table.texts | dict(zip(names, everywhere.T, strict=True))
+        write_columns(place, columns | ({IMPUTED: counts} if counts.any() else {}))
 
 
 def _filled_table(names: list[str], X: Array, filled: Array, std: Array) -> Table:
     """What was filled into each column, those with the most missing values first."""
-    holes = np.isnan(X)
-    missing = holes.sum(axis=0)
+    absent = np.isnan(X)
+    missing = absent.sum(axis=0)
     order = [j for j in np.argsort(-missing, kind="stable") if missing[j]][:MAX_COLUMNS_SHOWN]
 
     def mean(values: Array) -> Array:
-        return np.array([values[holes[:, j], j].mean() for j in order])
+        return np.array([values[absent[:, j], j].mean() for j in order])
 
     return Table(
         {

@@ -15,12 +15,12 @@ from .._util.labels import on_a_scale
 from .._util.text import listed, plural, spelling
 from ..exceptions import TableFileError
 from ..groups import Groups
-from ..sanity import Finding, check_groups
+from ..sanity import IMPUTED, Finding, check_groups, imputed_values
 from ..tables import DataTable, align, align_to, read_table, with_names
 from ._blocks import block_findings, block_labels, check_pairs
 from ._console import caution
 from ._covariates import covariate_columns, covariate_names
-from ._findings import check_mixed, findings_of_tables
+from ._findings import check_mixed, findings_of_tables, identifiers_of, not_analysed
 
 BY_PLACE = "columns matched by position, because one file has no column names"
 MAX_VALUES_LISTED = 10
@@ -173,7 +173,11 @@ def read_inputs(
         raise ValueError("--pairs and --blocks cannot be used together: pairs are blocks with rows in both groups.")
     covariates = covariate_names(tables, getattr(options, "covariates", None) or [])
     without = _columns_without(options, label, block or pair, tables) | set(covariates)
+    imputed = _imputed(tables)
+    without |= {IMPUTED} if imputed else set()
     blocks, decided = block_labels(tables, block or pair, "pairs" if pair else "blocks")
+    numbered = [] if features is not None else identifiers_of(tables, without)
+    without |= set(numbered)
     kept = [name for name in table.names if name not in without]
     if features is not None:
         names, values = features[0], [align_to(*features, given, without=without) for given in tables]
@@ -196,7 +200,7 @@ def read_inputs(
         notes.append(BY_PLACE)
     named = zip(tables, (sheets[0], sheets[-1]), strict=False)
     sources = [given.path if sheet is None else f"{given.path} (sheet {sheet})" for given, sheet in named]
-    findings = findings_of_tables(tables, options, without)
+    findings = [*findings_of_tables(tables, options, without), *not_analysed(numbered), *imputed]
     if pair is not None and len(groups) > 1:
         check_pairs(groups[0].blocks, groups[1].blocks)
     if covariates:
@@ -207,9 +211,21 @@ def read_inputs(
     controls = groups[1] if len(groups) > 1 else None
     inputs = Inputs(names, groups[0], controls, table, columns, where[0][1], sources, notes, findings)
     _check_values(inputs, None if features is not None else options.components)
-    findings += _findings_of_values(inputs)
+    told = getattr(options, "depth", "warn") != "warn"  # of unequal depth
+    findings += [found for found in _findings_of_values(inputs) if not (told and found.check == "depth")]
     caution(*inputs.cautions)
     return inputs
+
+
+def _imputed(tables: list[DataTable]) -> list[Finding]:
+    """Tables with the column that `contrapca impute` writes: how many values of each row were imputed."""
+    found = []
+    for given in tables:
+        if IMPUTED in given.names and not is_sparse(given.values):
+            counts = np.asarray(given.select([IMPUTED]), dtype=np.float64)[:, 0]
+            if np.all((counts >= 0) & (counts == np.round(counts))) and counts.any():
+                found.append(imputed_values(int(counts.sum()), repr(given.path)))
+    return found
 
 
 def _adjusted(groups: list[Group], beside: list[Any], path: str) -> list[Group]:

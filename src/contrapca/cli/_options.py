@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 FORMATS = "CSV, TSV, TXT (also .gz or .zip), Excel, Parquet, NPY, NPZ, MTX or h5ad"
-SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "none"}  # of a new model, unless told
+SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "auto"}  # of a new model, unless told
 
 
 def _whole(text: str, least: int) -> int:
@@ -143,13 +143,20 @@ GAMMA = {
     "help": "strength of the contrast, 0 for none (default: auto, which is robust for finding directions)",
 }
 SCALE = {
-    "choices": ["none", "group", "pooled"],
+    "choices": ["auto", "none", "group", "pooled"],
     "default": SETTINGS["scale"],
-    "help": f"divide features by their standard deviation in each group, or within groups (default: "
-    f"{SETTINGS['scale']})",
+    "help": "divide features by their standard deviation in each group, or within groups (default: auto, which is what "
+    "the noise asks for with contrapca, and none otherwise)",
 }
 NO_TEST = option("--no-test", action="store_true", help="skip the test against chance")
 # Tables, and a model to fit or a saved one. With that it matters whether settings were given, so they have no default.
+DEPTH = option(
+    "--depth",
+    choices=["warn", "match", "ignore"],
+    default="warn",
+    help="if counts add up to less in one group: warn, or thin both groups to equal depth for the test (default: "
+    "%(default)s)",
+)
 CONTRAST = [
     *GROUPS,
     LABELS,
@@ -160,6 +167,7 @@ CONTRAST = [
     option("--gamma", **GAMMA | {"default": None}),
     option("--scale", **SCALE | {"default": None}),
     NO_TEST,
+    DEPTH,
     option(
         "--model", type=Path, metavar="FILE", help="a saved model (or path) of these tables, in place of fitting one"
     ),

@@ -75,7 +75,7 @@ def write_columns(path: Path, columns: Mapping[str, Any]) -> None:
         writer.writerows(zip(*(np.asarray(column).tolist() for column in columns.values()), strict=True))
 
 
-def check_text_output(path: Path) -> None:
+def check_text_output(path: Path, name: str = "--output") -> None:
     """Refuse an ending that names another format than text."""
     if path.suffix.lower() not in SEPARATORS:
-        raise OutputError(f"--output {str(path)!r} must end in {' or '.join(SEPARATORS)}.")
+        raise OutputError(f"{name} {str(path)!r} must end in {' or '.join(SEPARATORS)}.")

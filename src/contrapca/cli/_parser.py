@@ -15,6 +15,7 @@ from ._options import (
     BLOCKS,
     COMPONENTS,
     CONTRAST,
+    DEPTH,
     FILES,
     FOLDER,
     FORCE,
@@ -48,6 +49,7 @@ EXAMPLES = {
     "test": [
         "contrapca test cases.csv --background controls.csv",
         "contrapca test cases.csv --background controls.csv --blocks donor",
+        "contrapca test cells.h5ad --group condition --background ctrl --depth match",
     ],
     "fit": [
         "contrapca fit cases.csv --background controls.csv -o results",
@@ -101,6 +103,7 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 help="permutation is the test of version 0.1, for comparison (default: %(default)s)",
             ),
             option("--scale", **SCALE),
+            DEPTH,
             SEED,
         ],
     ),
@@ -160,6 +163,13 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 metavar="FILE",
                 help="the table to be written (.csv, .tsv or .npy; of a text table in its own format, also .txt "
                 "and with .gz)",
+            ),
+            option(
+                "--mask-out",
+                type=Path,
+                metavar="FILE",
+                help="a table of 1 where a value was filled in and 0 elsewhere, with their number in each row (.csv or "
+                ".tsv)",
             ),
             FORCE,
         ],

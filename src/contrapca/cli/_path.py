@@ -19,9 +19,9 @@ def path(options: Namespace, console: Console) -> None:
     """Compute the path, write it, and name the gammas that differ most."""
     files = [options.output / name for name in FILES]
     check_outputs(files, force=options.force)
-    inputs = read_inputs(options)
+    inputs, kind = read_inputs(options), METHODS[options.method]
     found = contrast_path(
-        METHODS[options.method](options.components, scale=scale_of(options)),
+        kind(options.components, scale=scale_of(options, kind)),
         inputs.X,
         background=inputs.Y,
         gammas=options.gammas,

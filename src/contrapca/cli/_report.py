@@ -20,7 +20,7 @@ from ._inputs import Inputs, read_inputs
 from ._options import SETTINGS
 from ._outputs import OutputError, check_outputs, staged
 from ._parser import make_parser
-from ._verdict import verdict_lines
+from ._verdict import unseen_lines, verdict_lines
 
 
 def report(options: Namespace, console: Console) -> None:
@@ -36,8 +36,10 @@ def report(options: Namespace, console: Console) -> None:
         model = fitted_model(options, inputs, console)
     draws = None
     if options.uncertainty != "none":  # the name of a method
-        draw = getattr(model, options.uncertainty)
-        draws = draw(inputs.X, background=inputs.Y, random_state=options.seed, progress=console.progress)
+        draw, given = getattr(model, options.uncertainty), {"random_state": options.seed, "progress": console.progress}
+        if inputs.blocks is not None and options.uncertainty == "bootstrap":  # a posterior has no blocks
+            given["blocks"], given["background_blocks"] = inputs.blocks
+        draws = draw(inputs.X, background=inputs.Y, **given)
     with staged([options.output], force=options.force) as places:
         summary = write_report(
             model,
@@ -48,7 +50,7 @@ def report(options: Namespace, console: Console) -> None:
             gammas=options.gammas,
         )
     caution(*summary["cautions"][len(inputs.findings) :])
-    console.say(*verdict_lines(summary), *inputs.describe(), f"Report: {options.output}")
+    console.say(*verdict_lines(summary), *inputs.describe(), *unseen_lines(summary), f"Report: {options.output}")
     console.summarise(summary | {"written": str(options.output)})
 
 
@@ -67,6 +69,7 @@ def about(options: Namespace, inputs: Inputs, console: Console) -> dict[str, Any
         "blocks": cases.blocks,
         "background_blocks": controls.blocks,
         "test": not options.no_test,
+        "depth": options.depth,
         "title": options.title and printable(options.title),
         "code": printable(options.shell),
         "findings": inputs.findings,

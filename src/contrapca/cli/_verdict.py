@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 from argparse import Namespace
+from dataclasses import asdict, replace
 from typing import Any
 
+import numpy as np
+
 from .. import contrast_test
-from ..groups import split_groups
-from ..selection import verdict_on
+from .._util.table import Table
+from ..sanity import shows_replicates
 from ._console import Console
 from ._describe import records
-from ._inputs import Inputs, read_inputs
+from ._inputs import read_inputs
 
 MOST = 10  # dimensions tested unless told
 
@@ -27,39 +30,45 @@ def test(options: Namespace, console: Console) -> None:
         max_components=options.components or MOST,
         method=options.method,
         scale=scale_of(options),
+        depth="match" if options.depth == "match" else "ignore",  # whoever reads the tables has warned
         random_state=options.seed,
         progress=console.progress,
     )
+    found = replace(found, ignores_replicates=shows_replicates(inputs.findings))
     console.say(found, *inputs.describe())
     facts = {"n_components": found.n_components, "level": found.level, "method": found.method, "units": found.units}
+    facts |= {"missing": None if found.missing is None else asdict(found.missing)}
     facts |= {"noise_ratio": found.noise_ratio, "remarks": found.remarks(), "dimensions": records(found.table())}
     console.summarise(
         {"verdict": found.verdict(), "test": facts, "cautions": inputs.cautions, "inputs": inputs.summary()}
     )
 
 
-def scale_of(options: Namespace) -> str | None:
-    """The scaling that the options ask for."""
-    return None if options.scale == "none" else options.scale
-
-
-def verdict_of(options: Namespace, inputs: Inputs, console: Console) -> dict[str, Any]:
-    """The verdict on the components that a command shows, as values; None without controls, or if it is not wanted."""
-    if options.no_test or inputs.controls is None:
-        return {"verdict": None, "test": None}
-    tables = split_groups(inputs.X, None, inputs.Y, None, name="The test", needs_background=True, allow_missing=True)
-    verdict = verdict_on(
-        tables,
-        n_shown=options.components,
-        blocks=None if inputs.blocks is None else (*inputs.blocks, (None, None)),
-        scale=scale_of(options),
-        random_state=options.seed,
-        progress=console.progress,
-    )
-    return verdict.summary()
+def scale_of(options: Namespace, kind: Any = None) -> str | None:
+    """The scaling that the options ask for; "auto" is none but for a kind of estimator that chooses it."""
+    if options.scale == "auto" and kind is not None and "auto" in kind._scales:
+        return "auto"
+    return None if options.scale in ("none", "auto") else options.scale
 
 
 def verdict_lines(summary: dict[str, Any]) -> list[str]:
     """The verdict of a summary in lines for people, the first ones of the output."""
+    if summary.get("verdict") is None:
+        return []
     remarks = [] if summary["test"] is None else summary["test"]["remarks"]
-    return [] if summary["verdict"] is None else [summary["verdict"], *remarks, ""]
+    lines = [summary["verdict"], *remarks, *summary.get("remarks", [])]  # the last of a report
+    return [*lines, ""]
+
+
+def unseen_lines(summary: dict[str, Any]) -> list[Any]:
+    """What other halves of the rows say of each component, in lines for people; none where that is not known."""
+    components = [entry for entry in summary.get("components", ()) if entry["held_out_ratio"] is not None]
+    if not components:
+        return []
+    low, high = np.array([entry["held_out_interval"] for entry in components], dtype=float).T
+    columns: dict[str, Any] = {"component": np.array([entry["component"] + 1 for entry in components])}
+    columns |= {"ratio": np.array([entry["held_out_ratio"] for entry in components]), "from": low, "to": high}
+    columns["found again"] = np.array(["yes" if entry["found_again"] else "no" for entry in components], dtype=object)
+    share = "largest share of one block" if summary["by_blocks"] else "largest share of one case"
+    columns[share] = np.array([entry["largest_share"] for entry in components])
+    return ["Variance of cases over that of controls, on rows that the fit has not seen:", Table(columns), ""]

@@ -7,12 +7,10 @@ import re
 # What the library says of its arguments, and the option that sets it; the first that fits a place is used.
 PHRASES = [
     (
-        r"Only PPCA and PCPCA take missing values, and only in dense tables: use one of them, or impute the values "
-        r"first, for example with their impute\(\)",
-        "With missing values use --method contrapca or pcpca, or fill them in first with contrapca impute",
+        r"These rows must be complete: use ContraPCA, PCPCA or PPCA, which take missing values in dense tables",
+        "With missing values use --method contrapca or pcpca",
     ),
-    (r", for example with PCPCA\(\.\.\.\)\.impute", " with contrapca impute"),
-    (r"\bcontrast_test needs\b", "The test needs"),
+    (r"\bcontrast_test (needs|takes)\b", r"The test \1"),
     (r"n_components=(\d+)", r"--components \1"),
     (r"\bn_components\b", "--components"),
     (r"n_features=(\d+)", r"\1 features"),

@@ -8,7 +8,7 @@ from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin
+from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
@@ -129,7 +129,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         design, found = design_of(tables, X, background, covariates, background_covariates, y, label), None
         if design is not None:
             tables, found = without_covariates(tables, design)
-        fit = self._solve(self._collected(tables), gamma, tables)
+        tables, _, fit = self._solved(tables, gamma)
         if not isinstance(X, Moments | Blocked):
             validate_data(self, X, skip_check_array=True)
         # Everything is computed before attributes are set, so that a failure leaves nothing behind.
@@ -140,6 +140,23 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _strength(self) -> float | None:
         """gamma as the parameters give it; None if it is to be chosen, 0 if there is none."""
         return 0.0
+
+    def _solved(self, tables: Tables, gamma: float | None) -> tuple[Tables, Complete | Incomplete, Any]:
+        """The tables as the method weights their rows, the data they are reduced to, and the fit."""
+        tables = self._prepared(tables)
+        data = self._collected(tables)
+        fit = self._solve(data, gamma, tables)
+        if tables.shortened is not None:
+            fit = replace(fit, shortened=tables.shortened.map(_as_given, tables.kept))
+        return tables, data, fit
+
+    def _prepared(self, tables: Tables) -> Tables:
+        """The tables with weights that the method gives the rows."""
+        return tables
+
+    def _settled(self, data: Complete | Incomplete) -> Self:
+        """A copy with what these data decide, so that fits to some of their rows do not decide otherwise."""
+        return clone(self)  # type: ignore[no-any-return]
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         """The data of the fit, read from the tables."""
@@ -362,8 +379,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ rows held out
 
-    _to_hold_out, _trained, _gamma_in_folds = _folds.to_hold_out, _folds.trained, _folds.gamma_in_folds
-    _directions, _held_out = _folds.directions, _folds.held_out_of_folds
+    _to_hold_out, _trained, _gamma_in_halves = _folds.to_hold_out, _folds.trained, _folds.gamma_in_halves
+    _directions = _folds.directions
     _contrast_gamma, _tune = _folds.chosen_gamma, _folds.tune
 
     # ------------------------------------------------------------------ saving
@@ -388,6 +405,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if cls._has_model and fit.model is None:
             raise ValueError("its model is missing")
         return model._with_fit(fit)
+
+
+def _as_given(rows: Any, kept: Any) -> Any:
+    """Numbers of rows in the table as it was given, from those in the table of rows that count."""
+    return rows if kept is None else np.flatnonzero(kept)[rows]
 
 
 def answers(value: Any, question: str) -> bool:

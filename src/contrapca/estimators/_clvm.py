@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any, ClassVar
 
+from sklearn.base import clone
+
 from .._util.arrays import Array
-from ..fitting import Fit, Training, check_clvm, fit_clvm, in_original_units, shared_means, shared_rank
+from ..fitting import Fit, Halves, Training, check_clvm, fit_clvm, in_original_units, shared_means, shared_rank
 from ..groups import Groups, Tables
-from ..moments import Complete, Fold, Incomplete, collect
+from ..moments import Complete, Incomplete, collect
 from ._likelihood import Likelihood
 
 
@@ -21,8 +23,9 @@ class CLVM(Likelihood):
 
     Parameters
     ----------
-    n_shared : int, default 2
-        Number of shared dimensions k.
+    n_shared : int or "auto", default "auto"
+        Number of shared dimensions k. "auto" counts the dimensions that stand out from the noise in either group,
+        beside those of the foreground alone: at least 1 and at most 10.
     n_foreground : int, default 2
         Number of foreground-specific dimensions d; k + d < D. With 0 the model is PPCA of both groups together, each
         centred by its own mean.
@@ -66,7 +69,7 @@ class CLVM(Likelihood):
 
     def __init__(
         self,
-        n_shared: int = 2,
+        n_shared: int | str = "auto",
         n_foreground: int = 2,
         *,
         background_label: Any = None,
@@ -80,25 +83,36 @@ class CLVM(Likelihood):
         """None, as of a contrast whose gamma is yet to be chosen: a background is needed."""
         return None
 
-    def _gamma_in_folds(self, folds: Sequence[Fold], data: Complete) -> float:
+    def _gamma_in_halves(self, halves: Halves, data: Complete) -> float:
         return 0.0
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
-        k, d, D = self.n_shared, self.n_foreground, tables.n_features
-        check_clvm(k, d, D, tol=self.tol, max_iter=self.max_iter)
-        return collect(tables, k + d, self._scaling, "eigh")
+        d, D = self.n_foreground, tables.n_features
+        least = 1 if self._counts else self.n_shared
+        check_clvm(least, d, D, tol=self.tol, max_iter=self.max_iter)
+        return collect(tables, int(least) + d, self._scaling, "eigh")
+
+    @property
+    def _counts(self) -> bool:
+        """Whether the shared dimensions are counted."""
+        return isinstance(self.n_shared, str) and self.n_shared == "auto"
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         assert isinstance(data, Complete)
-        return fit_clvm(data, self.n_shared, self.n_foreground, tol=self.tol, max_iter=self.max_iter)
+        k = shared_rank(data, self.n_foreground) if self._counts else int(self.n_shared)
+        return fit_clvm(data, k, self.n_foreground, tol=self.tol, max_iter=self.max_iter)
 
-    def _tune(self, folds: Sequence[Fold], data: Complete) -> None:
-        self.set_params(n_shared=shared_rank(data, self.n_foreground))
+    def _tune(self, halves: Halves | None, data: Complete) -> None:
+        if self._counts:
+            self.set_params(n_shared=shared_rank(data, self.n_foreground))
 
     def _directions(self, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
+        alike = clone(self)
+        alike._tune(None, data)  # the count is that of all rows
+
         def of_training(tables: Training) -> Groups[Array]:
-            training = self._trained(tables)
-            return in_original_units(self._solve(training, None).components, training)
+            training = alike._trained(tables)
+            return in_original_units(alike._solve(training, None).components, training)
 
         return of_training
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
@@ -11,10 +10,10 @@ from sklearn.base import clone
 from .._checks import check_gamma
 from .._util.suggest import without
 from .._util.text import format_gamma
-from ..fitting import Fit, budgeted, held_out_gamma
+from ..fitting import Fit, Halves, budgeted, gamma_by_halves
 from ..groups import Tables
 from ..methods import CPCA_METHOD, Method
-from ..moments import Complete, Fold, Incomplete
+from ..moments import Complete, Incomplete
 from ..uncertainty import posterior
 from ._base import Decomposition
 
@@ -68,7 +67,8 @@ class Contrastive(Decomposition):
 
     @property
     def gamma_max_is_bound_(self) -> bool:
-        """Whether `gamma_max_` is only an upper bound on the limit, because values are missing."""
+        """Whether `gamma_max_` is only an upper bound on the limit: values are missing, or a large table was searched
+        for few directions."""
         _ = self.gamma_max_  # raises if there is none
         return self._state.limit_is_bound
 
@@ -103,12 +103,12 @@ class ContrastOfVariances(Contrastive):
         if gamma is None and self._has_budget:
             return budgeted(data, self.n_components)
         if gamma is None and self._holds_out:
-            return data, *held_out_gamma(tables, self._contrast_gamma, data, type(self).__name__)
+            return data, *gamma_by_halves(tables, self._contrast_gamma, data, type(self).__name__)
         return data, gamma, None
 
-    def _gamma_in_folds(self, folds: Sequence[Fold], data: Complete) -> float | None:
+    def _gamma_in_halves(self, halves: Halves, data: Complete) -> float | None:
         gamma = self._strength()
-        return self._contrast_gamma(folds, data)[0] if gamma is None and self._holds_out else gamma
+        return self._contrast_gamma(halves, data)[0] if gamma is None and self._holds_out else gamma
 
 
 class CPCA(ContrastOfVariances):
@@ -123,8 +123,9 @@ class CPCA(ContrastOfVariances):
         Number of directions d, 1 <= d < D.
     gamma : float, dict, "auto" or "budget", default "auto"
         Strength of the contrast (called alpha elsewhere), 0 or more; 0 is PCA of the foreground. "auto" takes the
-        smallest gamma whose contrast on held-out rows (five folds) is within one standard error of the best. It needs
-        rows, not Moments. If rows come in blocks, use `GammaSearch` with `blocks=`. "budget" (the rule of unique
+        gamma whose contrast is most reproducible: axes of one half of the rows along which the cases of the other half
+        vary more than its controls, and that the other half finds again. It needs rows, not Moments. If rows come in
+        blocks, use `GammaSearch` with `blocks=`. "budget" (the rule of unique
         component analysis, UCA) is the gamma at which the background varies along the components as much as in its
         noise, and no more; it finds one for each background, and needs no rows.
         With several backgrounds, a number is divided among them by their rows; a dict has one value for each.

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from .._util.arrays import Array
-from ..fitting import HeldOut, Training, contrast_gamma, fold_directions, held_out, resolved
+from ..fitting import Halves, Training, contrast_gamma, fold_directions, resolved
 from ..groups import Groups
-from ..moments import Complete, Fold
+from ..moments import Complete
 
 
 def to_hold_out(self: Any, X: Any, background: Any, covariates: Sequence[Any], **weights: Any) -> tuple[Any, Any, Any]:
@@ -26,25 +26,20 @@ def trained(self: Any, training: Training) -> Complete:
     return data
 
 
-def gamma_in_folds(self: Any, folds: Sequence[Fold], data: Complete) -> float | None:
-    """The gamma of all folds, of which `data` are all rows; None if each finds its own."""
+def gamma_in_halves(self: Any, halves: Halves, data: Complete) -> float | None:
+    """The gamma of all halves, of which `data` are all rows; None if each finds its own."""
     return self._strength()  # type: ignore[no-any-return]
 
 
-def chosen_gamma(self: Any, folds: Sequence[Fold], data: Complete) -> tuple[float, float]:
-    """The gamma that held-out contrast chooses, and its limit."""
-    return contrast_gamma(folds, self._trained, data, self._method, resolved(data, self._latents()))
+def chosen_gamma(self: Any, halves: Halves, data: Complete) -> tuple[float, float]:
+    """The gamma that is chosen by halves of the rows, and its limit."""
+    return contrast_gamma(halves, self._trained, data, self._method, resolved(data, self._latents()))
 
 
-def tune(self: Any, folds: Sequence[Fold], data: Complete) -> None:
+def tune(self: Any, halves: Halves, data: Complete) -> None:
     """Choose what is to be chosen before methods are compared."""
     if self._strength() is None:
-        self._with_strength(self._contrast_gamma(folds, data)[0])
-
-
-def held_out_of_folds(self: Any, folds: Sequence[Fold], data: Complete, gamma: float | None) -> HeldOut:
-    """Held-out contrast of the axes that the folds leave."""
-    return held_out(folds, self._directions(data, gamma))
+        self._with_strength(self._contrast_gamma(halves, data)[0])
 
 
 def directions(self: Any, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any, Self
+from collections.abc import Callable
+from typing import Any, ClassVar, Self
 
+from sklearn.base import clone
+
+from .._checks import SCALES
 from .._util.arrays import Array
 from .._util.devices import put
-from ..fitting import Fit, Latents, fit_pcpca, log_ratio, resolved
+from ..blocks import Indices
+from ..fitting import Fit, Halves, Latents, Training, few_directions, fit_pcpca, in_best_units, log_ratio, resolved
 from ..gaussian import LatentGaussian
-from ..groups import Tables
+from ..groups import Groups, Tables
 from ..methods import PCPCA_METHOD
-from ..moments import Complete, Fold, Incomplete
+from ..moments import Complete, Incomplete, Plateau, shortened
 from ._cpca import Contrastive
 from ._likelihood import Likelihood
 
@@ -45,9 +49,11 @@ class PCPCA(Likelihood, Contrastive):
     n_latent : int, "auto" or None, default None
         Number of latent dimensions of the model, n_components or more; None means n_components. "auto" counts the
         dimensions that stand out from the noise in either group, which leaves room for what they share.
-    axes : {"variance", "contrast"}, default "variance"
-        Which directions of the model are shown: the first principal ones, as in the paper, or those with the largest
-        ratio of foreground to background variance. With "contrast", gamma="auto" is half the limit.
+    axes : {"variance", "contrast", "ratio"}, default "variance"
+        Which directions are shown: the first principal ones of the model, as in the paper ("variance"); those of the
+        model with the largest ratio of foreground to background variance ("contrast"); or those of the whole space with
+        the largest ratio, with the mean variance of the background as floor ("ratio"). With the last two, gamma="auto"
+        is half the limit.
     mean : {"observed", "gls"}, default "observed"
         Only with missing values. "observed" is each group's mean of the observed values, which is correct if values are
         missing completely at random. "gls" is the generalised-least-squares mean given the model, which is also correct
@@ -87,7 +93,8 @@ class PCPCA(Likelihood, Contrastive):
     n_latent_ : int
         Number of latent dimensions of the model.
     axis_ratios_ : ndarray of shape (d,)
-        With axes="contrast": ratio of foreground to background variance along each axis, noise taken into account.
+        With axes="contrast" or "ratio": ratio of foreground to background variance along each axis, noise taken into
+        account.
         Computed on the rows of the fit, so it is optimistic; `contrapca.held_out_contrast` is not.
     gamma_, gamma_raw_ : float
         The gamma that was used, and the same in the paper's raw units, gamma n / m.
@@ -97,7 +104,8 @@ class PCPCA(Likelihood, Contrastive):
         With gamma="auto": the exact limit, at or above which the relative likelihood has no maximum.
         `contrapca.gamma_limits` computes it for any table.
     gamma_max_is_bound_ : bool
-        Whether that is only an upper bound on the limit, because values are missing.
+        Whether that is only an upper bound on the limit, because values are missing, or, with `ContraPCA`, because a
+        large table was only searched for few directions.
     covariate_names_ : ndarray of shape (q,)
         With covariates: the columns of numbers that stand for them, such as "age" and "sex=M".
     covariate_coefficients_ : ndarray of shape (q, D)
@@ -174,7 +182,9 @@ class PCPCA(Likelihood, Contrastive):
     def axis_ratios_(self) -> Array:
         """Ratios of foreground to background variance along contrast axes."""
         if self._state.axis_ratios is None:
-            raise AttributeError("This model has no axis_ratios_: they need axes='contrast' and a background.")
+            raise AttributeError(
+                "This model has no axis_ratios_: they need axes='contrast' or 'ratio', and a background."
+            )
         return put(self._state.axis_ratios, self._place)
 
     @property
@@ -220,18 +230,35 @@ class PCPCA(Likelihood, Contrastive):
 
 
 class ContraPCA(PCPCA):
-    """PCPCA with contrast axes and automatic rank: finds what varies in the foreground but not in the background.
+    """PCPCA with axes, units and rank that suit the data: what varies in the foreground but not in the background.
 
-    The model has more latent dimensions than are shown, which leaves room for what both groups share. The axes shown
-    are those with the largest ratio of foreground to background variance. It differs from `PCPCA` in three defaults:
-    `n_latent="auto"`, `axes="contrast"`, and gamma at half its limit, which works for directions, densities, sampling
-    and imputation. All attributes and methods are PCPCA's.
+    The axes shown are those with the largest ratio of foreground to background variance. Simulated noise has a plateau:
+    most dimensions vary alike, and those above can be counted. Real noise seldom has one. So the default looks first
+    (`plateau_` says what it found): with a plateau in the units given, or after dividing each feature by its
+    within-group standard deviation, the axes are those of a model with as many latent dimensions as stand out, which
+    leaves room for what both groups share; without one, they are those of all scaled features, with the controls' mean
+    variance as floor. It differs from `PCPCA` in four defaults: `scale="auto"`, `axes="auto"`, `n_latent="auto"`, and
+    gamma at half its limit, which works for densities, sampling and imputation. All else is PCPCA's.
 
     Parameters
     ----------
     n_components : int, default 2
         Number of components to show.
-    gamma, background_label, scale, solver, n_latent, axes, mean, n_init, max_iter, tol, random_state, progress
+    scale : {"auto", None, "group", "pooled"}, default "auto"
+        "auto" is None or "pooled", as the noise asks for; `plateau_` says which. The others are as for `PCPCA`.
+    axes : {"auto", "variance", "contrast", "ratio"}, default "auto"
+        "auto" is "contrast" where the noise has a plateau, and "ratio" where it has none. The others are as for
+        `PCPCA`. Units and axes are left to the data only as long as `scale`, `axes`, `n_latent` and `gamma` all are
+        "auto": else "auto" means scale=None and axes="contrast".
+    shorten : bool, default True
+        Whether rows that are much longer than most, measured from the medians of their group, count as if they were as
+        long as is usual: a few far away would otherwise decide what is shown. `n_shortened_` counts them. Moments and
+        batches have no rows to measure.
+    solver : {"auto", "eigh", "dual", "lanczos", "lbfgs"}, default "auto"
+        As for `PCPCA`. Besides, "auto" fits large sparse tables, and others with 1500 features or more, inside the few
+        directions that matter: components are then right to some three digits, `gamma_max_` is an upper bound, and the
+        model is a little less likely than the best. The others are exact.
+    gamma, background_label, n_latent, mean, n_init, max_iter, tol, random_state, progress
         As for `PCPCA`.
 
     Attributes
@@ -242,6 +269,13 @@ class ContraPCA(PCPCA):
         How much one unit of each latent adds to a row, in scaled units.
     axis_ratios_, n_latent_
         As for `PCPCA`; near a ratio of 1 there is no contrast.
+    plateau_ : Plateau or None
+        Whether the noise has a plateau: how many dimensions stand out from it, in which units, and, printed, a sentence
+        that says what follows. None if units and axes were given.
+    n_shortened_ : int
+        Number of rows, of all groups, that were shortened.
+    shortened_ : dict of ndarray of int
+        Which rows of each table these are, counted from 0: of the "foreground", and of each background by its name.
 
     Examples
     --------
@@ -256,6 +290,7 @@ class ContraPCA(PCPCA):
     _known_as = "ContraPCA, a form of probabilistic contrastive principal component analysis"
     _preferred = True
     _tuned = "n_latent"
+    _scales: ClassVar[tuple[str | bool | None, ...]] = ("auto", *SCALES)
 
     def __init__(
         self,
@@ -263,10 +298,11 @@ class ContraPCA(PCPCA):
         *,
         gamma: float | str | dict[str, float] = "auto",
         background_label: Any = None,
-        scale: str | None = None,
+        scale: str | None = "auto",
         solver: str = "auto",
         n_latent: int | str | None = "auto",
-        axes: str = "contrast",
+        axes: str = "auto",
+        shorten: bool = True,
         mean: str = "observed",
         n_init: int | str = "auto",
         max_iter: int = 1000,
@@ -276,5 +312,61 @@ class ContraPCA(PCPCA):
     ):
         self._keep(locals())
 
-    def _tune(self, folds: Sequence[Fold], data: Complete) -> None:
-        self.set_params(n_latent=resolved(data, self._latents()).rank)
+    @property
+    def _left_to_data(self) -> bool:
+        """Whether the data decide on units and axes; what a user sets works as it is."""
+        return all(isinstance(own, str) and own == "auto" for own in (self.scale, self.axes, self.n_latent, self.gamma))
+
+    @property
+    def _scaling(self) -> str | None:
+        return None if self.scale == "auto" else super()._scaling
+
+    def _latents(self, n_features: int | None = None) -> Latents:
+        axes = "contrast" if self.axes == "auto" and not self._left_to_data else self.axes
+        return Latents.asked(self.n_components, self.n_latent, axes, n_features)
+
+    def _prepared(self, tables: Tables) -> Tables:
+        return shortened(tables) if self.shorten else tables
+
+    def _collected(self, tables: Tables) -> Complete | Incomplete:
+        data = super()._collected(self._prepared(tables))
+        return in_best_units(data, tables, self.n_components, self.solver) if self._left_to_data else data
+
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+        if self.solver == "auto" and isinstance(data, Complete):
+            data = few_directions(data, self._latents(), gamma)
+        return super()._solve(data, gamma, tables)
+
+    def _settled(self, data: Complete | Incomplete) -> Self:
+        alike, latents = clone(self), resolved(data, self._latents())
+        scale = self._scaling if data.plateau is None else data.plateau.scale
+        return alike.set_params(scale=scale, axes=latents.axes, n_latent=latents.rank)  # type: ignore[no-any-return]
+
+    def _tune(self, halves: Halves, data: Complete) -> None:
+        self.set_params(**self._settled(data).get_params(deep=False))
+
+    def _directions(self, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
+        if self._left_to_data:
+            return self._settled(data)._directions(data, gamma)
+        return super()._directions(data, gamma)  # type: ignore[no-any-return]
+
+    def _path_estimator(self) -> Self:
+        alike, fit = super()._path_estimator(), self._state
+        scale = self._scaling if fit.plateau is None else fit.plateau.scale
+        return alike.set_params(scale=scale, axes=fit.axes)  # type: ignore[no-any-return]
+
+    @property
+    def plateau_(self) -> Plateau | None:
+        """Whether the noise has a plateau, and what followed for units and axes."""
+        return self._state.plateau
+
+    @property
+    def n_shortened_(self) -> int:
+        """Number of rows, of all groups, that were shortened."""
+        return sum(own.size for own in self.shortened_.values())
+
+    @property
+    def shortened_(self) -> dict[str, Indices]:
+        """Which rows of each group's table were shortened, counted from 0, by the group's name."""
+        known: Groups[Indices] | None = self._state.shortened
+        return {} if known is None else dict(zip(known.names, known, strict=True))

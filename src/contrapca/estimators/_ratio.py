@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any, Self
 
 import numpy as np
 
 from .._checks import check_option, check_ridge
+from .._util.arrays import Array
 from .._util.text import format_gamma
-from ..fitting import Fit, HeldOut
-from ..groups import Tables
+from ..fitting import Fit, Halves, Training
+from ..groups import Groups, Tables
 from ..methods import ENDS, Ratio, ridge_of_strength, strength_of_ridge
-from ..moments import Complete, Fold, Incomplete
+from ..moments import Complete, Incomplete
 from ._base import Decomposition
 from ._cpca import Contrastive
 
@@ -113,16 +114,21 @@ class RatioPCA(Decomposition):
         assert isinstance(data, Complete)
         return super()._solve(data, self._method.automatic(data.groups) if gamma is None else gamma)
 
-    def _gamma_in_folds(self, folds: Sequence[Fold], data: Complete) -> float:
+    def _gamma_in_halves(self, halves: Halves, data: Complete) -> float:
         gamma = self._strength()
         return self._method.automatic(data.groups) if gamma is None else gamma
 
-    def _held_out(self, folds: Sequence[Fold], data: Complete, gamma: float | None) -> HeldOut:
-        found = super()._held_out(folds, data, gamma)
-        if gamma is not None and np.isnan(found.log_ratios).any():  # a fold has no axes
-            hint = " With all rows it does vary there, but not when some are held out."
-            raise self._method.refusal(gamma, gamma, self.n_components, hint)
-        return found
+    def _directions(self, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
+        found = super()._directions(data, gamma)
+
+        def of_half(training: Training) -> Groups[Array]:
+            axes = found(training)
+            if gamma is not None and not np.abs(axes.foreground).max(axis=0).min() > 0:  # nan or 0: no such axis
+                hint = " With all rows it does vary there, but not when some are held out."
+                raise self._method.refusal(gamma, gamma, self.n_components, hint)
+            return axes
+
+        return of_half
 
     def _attributes(self, fit: Fit) -> dict[str, Any]:
         if fit.eigenvalues is None or fit.variances.background is None:  # in a file

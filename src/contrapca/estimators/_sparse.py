@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
 
 from .._checks import check_few_features, check_n_components, check_option
-from ..fitting import CONTRAST_FRACTION, Latents, contrast_gamma, gamma_with_contrast
+from ..fitting import CONTRAST_FRACTION, Halves, Latents, contrast_gamma, gamma_with_contrast
 from ..groups import Tables, refuse_devices
 from ..methods import CPCA_METHOD, SparseAxes, SparseCpca
-from ..moments import Complete, Fold, Incomplete, Moments, choose_solver, collect
+from ..moments import Complete, Incomplete, Moments, choose_solver, collect
 from ._cpca import ContrastOfVariances
 
 DEFAULT_SPARSITY = 10  # features of a component if there is no penalty
@@ -125,9 +124,9 @@ class SparseCPCA(ContrastOfVariances):
             chosen = gamma_with_contrast(found, self._method, self._latents(), chosen)
         return found, chosen, limit
 
-    def _contrast_gamma(self, folds: Sequence[Fold], data: Complete) -> tuple[float, float]:
+    def _contrast_gamma(self, halves: Halves, data: Complete) -> tuple[float, float]:
         """That of all features, or less."""
-        gamma, limit = contrast_gamma(folds, self._trained, data, CPCA_METHOD, self._latents())
+        gamma, limit = contrast_gamma(halves, self._trained, data, CPCA_METHOD, self._latents())
         return gamma_with_contrast(data, self._method, self._latents(), gamma), limit
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:

@@ -62,7 +62,8 @@ def fitted_groups(self: Any, X: Any, y: Any, background: Any, *beside: Any) -> T
     if not isinstance(X, Moments | Blocked):  # whose features are checked below
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
     label, given = self._parameters.get("background_label"), {"allow_missing": self._takes_missing}
-    return tables_again(fit, X, y, background, label, *beside, name=type(self).__name__, **given)
+    tables = tables_again(fit, X, y, background, label, *beside, name=type(self).__name__, **given)
+    return self._as_fitted()._prepared(tables)  # type: ignore[no-any-return]
 
 
 def fitted_data(self: Any, *given: Any) -> Complete | Incomplete:

@@ -2,34 +2,46 @@
 
 from ._again import check_same_data, tables_again
 from ._axes import (
+    at_least_short,
     automatic_rank,
     dimensions_above_noise,
+    few_directions,
+    in_best_units,
     masked_rank,
-    noise_variance,
+    path_around_axes,
+    ratio_axes,
     show_axes,
+    unwarned,
     variance_inside,
 )
 from ._budget import budgeted
 from ._clvm import check_clvm, fit_clvm, shared_rank
+from ._common import Common, fit_common
 from ._complete import complete_background_model, fit_complete, looks_swapped, solve_complete
 from ._data import background_model, fit_data, fit_pcpca, fold_directions, resolved
-from ._fit import AUTO_FRACTION, CONTRAST_FRACTION, SHARED_RATIO, Fit, Latents, Settings, share_of, shared_components
+from ._filled_tables import any_folds, expected_fold, expected_tables, usable
+from ._fit import (
+    AUTO_FRACTION,
+    AXES,
+    CONTRAST_FRACTION,
+    SHARED_RATIO,
+    Fit,
+    Latents,
+    Settings,
+    share_of,
+    shared_components,
+)
 from ._held_out import (
-    FOLDS,
-    SEED,
     HeldOut,
     Training,
     auto_directions,
-    contrast_gamma,
     fold_error,
     gamma_with_contrast,
     held_out,
-    held_out_gamma,
     in_original_units,
     many_problems,
     one_error_rule,
     path_directions,
-    unwarned,
     within_rows,
 )
 from ._incomplete import BACKTRACK, Start, attempt_fit, fit_incomplete, incomplete_background_model, upper_bound
@@ -54,3 +66,21 @@ from ._rows import (
     shared_means,
 )
 from ._tables import facts, feature_table, summary
+from ._unseen import (
+    FOUND_AGAIN,
+    OTHER_AXES,
+    RANKED,
+    HalfLatents,
+    Halves,
+    UnitSquares,
+    best_setting,
+    contrast_gamma,
+    gamma_by_halves,
+    half_latents,
+    halves_of,
+    largest_shares,
+    matched,
+    mean_ratio,
+    ratio_intervals,
+    reproducible_contrast,
+)

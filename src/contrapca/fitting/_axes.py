@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import math
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from .._util.arrays import EPS, Array
-from ..groups import Groups
-from ..limits import rank_exceeds
-from ..moments import Complete, Contrast, MaskedGroup, Moments, alone
+from ..exceptions import ContrastWarning
+from ..groups import Groups, Tables
+from ..limits import pcpca_limit, rank_exceeds
+from ..moments import (
+    Complete,
+    Contrast,
+    Incomplete,
+    MaskedGroup,
+    Moments,
+    Plateau,
+    alone,
+    collect_incomplete,
+    contrast,
+    mixture,
+    pooled,
+)
 from ..objectives import least_losses
 from ..solvers import (
+    BLOCK,
     CAP,
     SPARE,
+    PathSpectrum,
     Solution,
+    Spectrum,
     contrast_axes,
     estimated_moments,
     is_iterated,
@@ -23,16 +43,40 @@ from ..solvers import (
     missing_edge,
     noise_outside,
     noise_rank,
+    outside,
+    solve_ratio,
+    symmetric,
     top_eigenpairs,
     top_eigenvalues,
 )
 from ..subspaces import canonical_sign_of
 from ._fit import Latents
+from ._strongest import Equations, Strongest, by_products, in_strongest, strongest
 
 # Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products, the first few are
 # tried first: they are enough for most tables.
 LOOKS = (12, 51)
+# Of all dimensions that may be counted, those that stand out from the noise. From half of them on, features are put in
+# common units: where that was so, contrast axes of such features were never worse (F41). From nine tenths on there is
+# hardly a dimension left to tell what noise is.
+MANY, NEARLY_ALL = 0.5, 0.9
+FLOOR_VALUES = 32  # eigenvalues of the background that may be so large that the floor depends on them
+HIGHEST, MAX_CLIPS = 8.0, 200  # times the floor that an eigenvalue may add to it, and steps that this takes at most
+# Least length of a loading where ratio axes are shown, in units of the noise's standard deviation: along such an axis
+# the foreground may vary less than in the mean of all others, but what is shown must depend on the row.
+SHORTEST = 0.5
 MASKED_SPARE = 10  # latent dimensions of a model of incomplete rows beyond those that are shown
+
+
+Axes = tuple[Array, Array]  # ratios of variances (k,), and directions of unit length
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Without our warnings: what is to be said about the tables was said, or will be, of all rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ContrastWarning)
+        yield
 
 
 @dataclass(frozen=True)
@@ -72,6 +116,7 @@ def show_axes(
     totals: Groups[float],
     mix: Array,
     n_features: int,
+    known: Axes | None = None,
 ) -> ShownAxes:
     """The axes to show of the loadings U diag(lengths).
 
@@ -87,14 +132,18 @@ def show_axes(
     mix : ndarray of shape (backgrounds,)
         The part of each background in the contrast.
     n_features : int
+    known : (ndarray of shape (k,), ndarray of shape (r, k)), optional
+        Ratios, and directions U w of unit length, of axes that were found before, such as ratio axes.
     """
     k, r = latents.n_shown, lengths.size
     if not latents.contrast_axes or not covariances.backgrounds:
         identity = np.eye(r)
         return ShownAxes(identity[:, :k], identity, covariances.map(lambda c: np.diagonal(c)[:k].copy()), None)
-    background = np.tensordot(mix, covariances.backgrounds, 1)
-    noise = [noise_outside(total, inside, n_features) for total, inside in zip(totals, covariances, strict=True)]
-    ratios, w = contrast_axes(covariances.foreground, background, noise[0], float(mix @ noise[1:]), k)
+    if known is None:
+        background = np.tensordot(mix, covariances.backgrounds, 1)
+        noise = [noise_outside(total, inside, n_features) for total, inside in zip(totals, covariances, strict=True)]
+        known = contrast_axes(covariances.foreground, background, noise[0], float(mix @ noise[1:]), k)
+    ratios, w = known
     rotation = latent_rotation(lengths, sigma2, w)
     # Latent means are along U diag(l / (l^2 + sigma2)) R; where that vanishes, use the direction of the loading itself.
     directions = (lengths / (lengths**2 + sigma2))[:, None] * rotation[:, :k]
@@ -102,6 +151,94 @@ def show_axes(
     directions = np.where(norms > 0, directions / np.where(norms > 0, norms, 1.0), rotation[:, :k])
     variances = covariances.map(lambda c: np.einsum("ri,rs,si->i", directions, c, directions))
     return ShownAxes(directions, rotation, variances, ratios)
+
+
+def settled(data: Complete | Incomplete, latents: Latents) -> Latents:
+    """`latents` with the kind of axes that the data ask for, if that was left to them."""
+    if latents.axes != "auto":
+        return latents
+    return replace(latents, axes="contrast" if data.plateau is None else data.plateau.axes)
+
+
+def ratio_axes(groups: Groups[Moments], k: int, share: float | None = None) -> Axes | None:
+    """The k largest ratios of A v = theta (B + t I) v and their directions of unit length, shape (size, k) (F41); None
+    if the background does not vary, so that there is no ratio. `share` is that of `floor_share`, if it is known."""
+    if mixture(groups) @ [group.total_variance() for group in groups.backgrounds] <= 0:
+        return None
+    strength = 1 / (1 + (floor_share(groups) if share is None else share))  # the metric is strength (B + t I)
+    found = solve_ratio(contrast(groups, strength), k)
+    return strength * found.spectrum.values / groups.foreground.weight, found.spectrum.vectors
+
+
+def floor_share(groups: Groups[Moments]) -> float:
+    """t, in units of the background's mean variance: the mean of its eigenvalues, of which none counts as more than
+    `HIGHEST` times t itself.
+
+    So a few strong directions that both groups share do not raise the floor above all that is weaker. Beyond the
+    largest eigenvalues all are taken as they are.
+    """
+    parts = zip(mixture(groups), groups.backgrounds, strict=True)
+    B = Contrast.of(*((float(part) / group.weight, group) for part, group in parts if part > 0))
+    values = top_eigenvalues(B, min(LOOKS[-1], B.size - 1)) * B.n_features / B.trace
+    t, rest = 1.0, max(B.n_features - float(values.sum()), 0.0)
+    for _ in range(MAX_CLIPS):
+        t, before = (float(np.minimum(values, HIGHEST * t).sum()) + rest) / B.n_features, t
+        if before - t <= EPS:
+            break
+    return t
+
+
+def strongest_around(C: Array, k: int, r: int) -> tuple[Array, Array]:
+    """The r values and vectors (p, r) of C (p, p) in the strongest subspace that holds the first k coordinates.
+
+    Of all such subspaces, it has the largest trace of C: the k coordinates, and the top r - k eigenvectors of C among
+    those orthogonal to them.
+    """
+    frame = np.zeros((len(C), min(r, len(C))))
+    frame[:k, :k] = np.eye(k)
+    frame[k:, k:] = np.linalg.eigh(C[k:, k:])[1][:, ::-1][:, : frame.shape[1] - k]
+    values, turn = np.linalg.eigh(frame.T @ C @ frame)
+    return values[::-1], frame @ turn[:, ::-1]
+
+
+def around_axes(
+    C: Contrast, solution: Solution, found: Axes, complete: Callable[..., Solution]
+) -> tuple[Solution, Axes]:
+    """The solution in the strongest subspace that holds given axes, and these axes in its coordinates (F41).
+
+    `complete` makes a solution of directions. Their span is sought among the axes and the directions of the solution.
+    """
+    ratios, V = found
+    r, k = solution.lengths.size, V.shape[1]
+    basis = np.linalg.qr(np.hstack([V, solution.spectrum.vectors]))[0]
+    images = C.images(basis)
+    inner = basis.T @ C.combine(images)
+    values, small = strongest_around((inner + inner.T) / 2, k, r)
+    spectrum = Spectrum(values, basis @ small, [image @ small for image in images], solution.spectrum.n_iter)
+    again = at_least_short(complete(C, spectrum))
+    return replace(again, eigenvectors=False), (ratios, spectrum.vectors.T @ V)
+
+
+def at_least_short(solution: Solution) -> Solution:
+    """With loadings that are not so short that latents along ratio axes hardly depend on the row."""
+    return replace(solution, lengths=np.maximum(solution.lengths, SHORTEST * np.sqrt(solution.sigma2)))
+
+
+def path_around_axes(found: PathSpectrum, groups: Groups[Moments], gammas: Array, V: Array) -> PathSpectrum:
+    """The same for the solutions of a path, with the same axes V (size, k) at every gamma."""
+    new = outside(found.basis, V)
+    basis = np.hstack([found.basis, new])
+    covariances = groups.map(lambda group: symmetric(basis, group.scatter.matmul(basis)) / group.weight)
+    background = np.tensordot(mixture(groups), covariances.backgrounds, 1)
+    coordinates = np.zeros((len(gammas), basis.shape[1], found.coordinates.shape[2]))
+    values = np.empty(found.values.shape)
+    for g, gamma in enumerate(gammas):
+        own = np.vstack([found.coordinates[g], np.zeros((new.shape[1], found.coordinates.shape[2]))])
+        frame = np.linalg.qr(np.hstack([basis.T @ V, own]))[0]
+        inner = frame.T @ (covariances.foreground - gamma * background) @ frame
+        values[g], small = strongest_around(inner, V.shape[1], own.shape[1])
+        coordinates[g] = frame @ small
+    return replace(found, basis=basis, coordinates=coordinates, values=values, covariances=covariances)
 
 
 def variance_inside(solution: Solution, covariance: Array) -> float:
@@ -114,15 +251,87 @@ def variance_inside(solution: Solution, covariance: Array) -> float:
 
 def automatic_rank(data: Complete, k: int) -> int:
     """Number of latent dimensions of a model that shows k of them, from the spectra of the groups (F16)."""
-    groups, q = data.groups, 0
-    for group in sorted(groups, key=lambda group: group.weight):  # the fewer rows, the less a spectrum costs
-        if q + SPARE < CAP:  # else the others do not matter any more
-            q = max(q, dimensions_above_noise(group))
+    groups = data.groups
+    if data.plateau is not None and data.plateau.axes == "ratio":
+        q = CAP  # the noise has no end, and the count is only a lower bound
+    else:
+        q = _most_above_noise(groups)[0] if data.plateau is None else data.plateau.counts[-1]
     D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
     rank = latent_rank(q, q, k, D, rows[0], min(rows))
     if rank > k and not rank_exceeds(groups.foreground, rank):  # repeated features, or repeated rows
         rank = max(feasible_rank(alone(groups.foreground), rank), k)
     return rank
+
+
+def _most_above_noise(groups: Groups[Moments], enough: float = CAP - SPARE) -> tuple[int, tuple[Strongest, ...]]:
+    """The larger count of the groups, from `enough` on a lower bound; and what products found on the way.
+
+    The fewer rows, the less a spectrum costs; but products of the foreground serve the fit.
+    """
+    q, found, products = 0, [], by_products(groups)
+    for group in groups if products else sorted(groups, key=lambda group: group.weight):
+        if q >= enough:  # then the others do not matter any more
+            break
+        if products:
+            found.append(strongest(group, min(math.ceil(enough), group.scatter.size - 1)))
+            q = max(q, found[-1].values.size)
+        else:
+            q = max(q, dimensions_above_noise(group))
+    return q, tuple(found)
+
+
+def in_best_units(data: Complete | Incomplete, tables: Tables, d: int, solver: str) -> Complete | Incomplete:
+    """Data in the units given, in those in which their noise has a plateau, and with the reason (F41)."""
+    rows = min(group.weight for group in data.groups)
+    most = min(data.groups.foreground.mean.size - 1, rows - 1, LOOKS[-1])
+    many, bound = MANY * most, NEARLY_ALL * most
+    if isinstance(data, Complete):
+        q, found = _most_above_noise(data.groups, many)
+        counts: tuple[int, ...] = (q,)
+        if q >= many:
+            with unwarned():
+                data = pooled(data, tables, d, solver)
+            q, found = _most_above_noise(data.groups, bound)
+            counts += (q,)
+        data = replace(data, strongest=found)
+    else:
+        counts = (_most_above_wider_noise(data.groups),)
+        if counts[0] >= many:
+            with unwarned():
+                data = collect_incomplete(tables, "pooled")
+            counts += (_most_above_wider_noise(data.groups),)
+    return replace(data, plateau=Plateau(counts, bound))
+
+
+def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Complete:
+    """Data whose groups are rows and no matrix in the coordinates of few directions: those that are shown, and strong
+    ones for the model (F49)."""
+    latents = settled(data, latents)
+    varies = any(group.total_variance() > 0 for group in data.groups.backgrounds)
+    if not varies or not latents.contrast_axes or not by_products(data.groups):
+        return data
+    k, D = latents.n_shown, data.groups.foreground.mean.size
+    found = list(data.strongest or _most_above_noise(data.groups)[1])
+    q = max(own.values.size for own in found)
+    most = [k + CAP] * len(found) + [FLOOR_VALUES] * (len(data.groups) - len(found))
+    for group in list(data.groups)[len(found) :]:  # the floor, too, depends on what is strong in the background
+        found.append(strongest(group, FLOOR_VALUES, 5 * BLOCK))
+
+    def ratios(groups: Groups[Moments]) -> Equations:
+        share = floor_share(groups)
+        axes = ratio_axes(groups, max(k, BLOCK), share)
+        assert axes is not None
+        floor = share * float(mixture(groups) @ [group.total_variance() for group in groups.backgrounds]) / D
+        return Equations(axes[1], axes[0], floor, np.zeros(axes[0].size), k)
+
+    def eigenvectors(groups: Groups[Moments]) -> Equations:
+        r = latents.n_latent or max(q + SPARE + k, BLOCK)
+        strength = latents.auto_fraction * pcpca_limit(groups, r)[0] if gamma is None else gamma
+        top = top_eigenpairs(contrast(groups, strength), r)
+        return Equations(top.vectors, np.full(r, strength), 0.0, top.values / groups.foreground.weight, max(q, 1))
+
+    equations = ratios if latents.axes == "ratio" else eigenvectors
+    return in_strongest(data, [own.first(count) for own, count in zip(found, most, strict=True)], equations)
 
 
 def feasible_rank(C: Contrast, r: int) -> int:
@@ -138,11 +347,21 @@ def masked_rank(groups: Groups[MaskedGroup], k: int) -> int:
 
     Rows count as often as they have both of two features, and a row can hold only fewer dimensions than values.
     """
-    q = groups.map(lambda group: dimensions_above_noise(estimated_moments(group), missing_edge(group)))
+    q = max(dimensions_above_noise(estimated_moments(group), missing_edge(group)) for group in groups)
     values = min(int(group.cells / group.weight) for group in groups)
     rows = [int(group.pairs_per_entry) for group in groups]
-    rank = latent_rank(q.foreground, max(q.backgrounds, default=0), k, values, rows[0], min(rows))
+    rank = latent_rank(q, q, k, values, rows[0], min(rows))
     return min(rank, k + MASKED_SPARE)
+
+
+def _most_above_wider_noise(groups: Groups[MaskedGroup]) -> int:
+    """The larger count of incomplete groups whose noise is as wide as that of the rows in which two features are seen.
+
+    Unlike the count of F24 it does not allow for what missing values make of the signal, which would hide all but the
+    largest of many dimensions.
+    """
+    moments = groups.map(lambda group: replace(estimated_moments(group), weight=float(group.pairs_per_entry)))
+    return max(map(dimensions_above_noise, moments))
 
 
 def dimensions_above_noise(group: Moments, more: float = 0.0) -> int:

@@ -40,6 +40,8 @@ def shared_rank(data: Complete, d: int) -> int:
 def fit_clvm(data: Complete, k: int, d: int, *, tol: float, max_iter: int) -> Fit:
     """The maximum-likelihood fit with k shared and d foreground-specific dimensions; the latter are the axes shown."""
     groups = data.groups
+    if not sum(map(Moments.total_variance, groups)) > 0:
+        raise ValueError("The rows of each group are all the same, so there is no variance to model: pass more rows.")
     found = solve_clvm(groups, k, d, tol=tol, max_iter=max_iter)
     if not found.bounded:
         raise ValueError(

@@ -13,8 +13,8 @@ from ..gaussian import LatentGaussian
 from ..groups import Groups
 from ..limits import pcpca_limit, rank_exceeds
 from ..methods import PCPCA_METHOD, Method
-from ..moments import Complete, Moments, alone, contrast, mixture
-from ._axes import automatic_rank, feasible_rank, show_axes, variance_inside
+from ..moments import Complete, Moments, Subspace, alone, contrast, mixture
+from ._axes import around_axes, automatic_rank, feasible_rank, ratio_axes, settled, show_axes, variance_inside
 from ._fit import Fit, Latents
 
 # Below this limit, with more variance in the background, the groups were probably swapped.
@@ -23,7 +23,7 @@ TINY_LIMIT = 0.1
 
 def fit_complete(data: Complete, method: Method, latents: Latents, gamma: float | None) -> Fit:
     """Solve the contrast at `gamma` (None: choose it), or raise with the exact limit."""
-    groups, k = data.groups, latents.n_shown
+    groups, k, latents = data.groups, latents.n_shown, settled(data, latents)
     if not method.has_likelihood and not rank_exceeds(groups.foreground, k):  # PCPCA's feasibility includes it
         raise RankError(k)
     if latents.n_latent is None:
@@ -39,7 +39,9 @@ def fit_complete(data: Complete, method: Method, latents: Latents, gamma: float 
     fit = solve_complete(data, method, latents, gamma, start)
     if fit is None:
         raise infeasible(groups, method, latents.rank, gamma)
-    return fit if limit is None else replace(fit, limit=limit, at_limit=True)
+    if limit is None:
+        return fit
+    return replace(fit, limit=limit, at_limit=True, limit_is_bound=isinstance(data.basis, Subspace))
 
 
 def _given_way(wanted: int, possible: int, gamma: float) -> int:
@@ -59,9 +61,14 @@ def solve_complete(
     solution = method.solve(C, latents.rank, start)
     if not solution.feasible:
         return None
+    known = ratio_axes(groups, latents.n_shown) if latents.axes == "ratio" and groups.backgrounds else None
+    if known is not None:
+        solution, known = around_axes(C, solution, known, method.complete)
     spectrum, totals = solution.spectrum, groups.map(Moments.total_variance)
     covariances = groups.like(spectrum.covariances(C))
-    shown = show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features)
+    shown = show_axes(
+        latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features, known
+    )
     V = spectrum.vectors
     U = data.lift(C, V, spectrum.values) if solution.eigenvectors else data.vectors(V)
     components, W = shown.lift(U, solution.lengths)
@@ -82,6 +89,8 @@ def solve_complete(
         eigenvalues=values if shown.ratios is None else None,
         history=np.array([objective]),
         init_objectives=np.array([objective]),
+        axes="variance" if shown.ratios is None else latents.axes,
+        plateau=data.plateau,
     )
 
 
@@ -99,7 +108,7 @@ def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) ->
         )
     hint = ""
     if looks_swapped(limit, groups.map(Moments.total_variance)):
-        hint = " The background varies more than the foreground and the limit is tiny: were the two groups swapped?"
+        hint = " In total the background varies more than the foreground: were the two groups swapped?"
     if len(groups.backgrounds) > 1:
         parts = zip(groups.names[1:], mixture(groups) * limit, strict=True)
         each = ", ".join(f"{name!r}: {format_gamma(float(value))}" for name, value in parts)

@@ -14,7 +14,7 @@ from ..gaussian import LatentGaussian
 from ..groups import Groups
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete
-from ._axes import automatic_rank, masked_rank
+from ._axes import automatic_rank, masked_rank, settled
 from ._complete import complete_background_model, fit_complete
 from ._fit import Fit, Latents, Settings, shared_components
 from ._held_out import Training, auto_directions, in_original_units, path_directions, within_rows
@@ -53,7 +53,8 @@ def background_model(data: Complete | Incomplete, fit: Fit, settings: Settings) 
 
 
 def resolved(data: Complete | Incomplete, latents: Latents) -> Latents:
-    """`latents` with the number of latent dimensions filled in."""
+    """`latents` with the kind of axes and the number of latent dimensions filled in."""
+    latents = settled(data, latents)
     if latents.n_latent is not None:
         return latents
     if isinstance(data, Complete):
@@ -82,7 +83,8 @@ def fold_directions(
 
     def of_contrast(tables: Training) -> Groups[Array]:
         training = trained(tables)
-        if gamma is None and (axes := auto_directions(training, method, known)) is not None:
+        free = gamma is None or known.axes == "ratio"  # ratio axes do not depend on gamma
+        if free and (axes := auto_directions(training, method, known)) is not None:
             return axes
         try:
             fit = fit_data(training, method, within_rows(known, training), gamma, settings)

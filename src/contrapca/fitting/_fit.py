@@ -13,13 +13,15 @@ from .._util.devices import host
 from ..covariates import Regression
 from ..gaussian import LatentGaussian
 from ..groups import Groups
-from ..moments import SolverChoice, factors, mixed
+from ..moments import Plateau, SolverChoice, factors, mixed
 from ..units import Units
 
 # Fraction of the exact limit that gamma="auto" takes: with the paper's axes (F15), and with contrast axes (F16).
 AUTO_FRACTION, CONTRAST_FRACTION = 0.97, 0.5
 
 SHARED_RATIO = 1.5  # a component that varies less than this many times more in the foreground may be shared
+
+AXES = ("variance", "contrast", "ratio")  # kinds of axes that can be shown
 
 Step = dict[str, float | str]  # one step of a search for gamma: a value and its outcome
 
@@ -57,16 +59,16 @@ class Latents:
         k.
     n_latent : int or None
         r >= k; None means that it is found from the spectra of the groups (F16).
-    contrast_axes : bool
-        Whether to show the axes with the largest ratio of foreground to background variance instead of the first
-        principal ones.
+    axes : {"variance", "contrast", "ratio", "auto"}
+        Which axes are shown: the first principal ones, those with the largest ratio of foreground to background
+        variance in the model's subspace (F16) or in the whole space (F41); "auto" is settled with the data.
     fraction : float or None
         Fraction of the limit that gamma="auto" takes; None means that of the axes.
     """
 
     n_shown: int
     n_latent: int | None
-    contrast_axes: bool = False
+    axes: str = "variance"
     fraction: float | None = None
 
     @classmethod
@@ -77,17 +79,21 @@ class Latents:
     @classmethod
     def asked(cls, k: int, n_latent: int | str | None, axes: str, n_features: int | None) -> Latents:
         """Those that parameters of an estimator ask for, checked; also for so many features, if they are known."""
-        check_option(axes, "axes", ("variance", "contrast"))
-        contrast_axes = axes == "contrast"
+        check_option(axes, "axes", ("auto", *AXES))
         if n_latent is None:
-            return cls(k, k, contrast_axes)
+            return cls(k, k, axes)
         if isinstance(n_latent, str):
             check_option(n_latent, "n_latent", ("auto",))
-            return cls(k, None, contrast_axes)
+            return cls(k, None, axes)
         check_count(n_latent, "n_latent", least=k)
         if n_features is not None and n_latent >= n_features:
             raise ValueError(f"n_latent={n_latent} is not possible with n_features={n_features}: it must be smaller.")
-        return cls(k, n_latent, contrast_axes)
+        return cls(k, n_latent, axes)
+
+    @property
+    def contrast_axes(self) -> bool:
+        """Whether axes are chosen by ratios of variances."""
+        return self.axes != "variance"
 
     @property
     def rank(self) -> int:
@@ -132,7 +138,7 @@ class Fit:
     limit : float or None
         Limit of gamma, if it was computed.
     limit_is_bound : bool
-        Whether that is only an upper bound, because values are missing.
+        Whether that is only an upper bound: values are missing, or only few directions were searched (F49).
     at_limit : bool
         Whether gamma was chosen as a fraction of the limit.
     history : ndarray of shape (n_iter + 1,)
@@ -143,6 +149,12 @@ class Fit:
         How "auto" found gamma.
     covariates : Regression or None
         What was regressed out of the rows first.
+    axes : {"variance", "contrast", "ratio"}
+        Which axes are shown.
+    plateau : Plateau or None
+        What decided on units and axes, if that was left to the data (F41).
+    shortened : Groups of ndarray of int, or None
+        Which rows of the tables count less because they are long (F42); None if nobody has looked.
     """
 
     units: Groups[Units]
@@ -165,6 +177,9 @@ class Fit:
     init_objectives: Array = field(default_factory=lambda: np.empty(0))
     gamma_search: list[Step] = field(default_factory=list)
     covariates: Regression | None = None
+    axes: str = "variance"
+    plateau: Plateau | None = None
+    shortened: Groups[Any] | None = None
 
     @property
     def n_shown(self) -> int:
@@ -179,7 +194,7 @@ class Fit:
     @property
     def latents(self) -> Latents:
         """How many latent dimensions there are, and which are shown."""
-        return Latents(self.n_shown, self.n_latent, self.axis_ratios is not None)
+        return Latents(self.n_shown, self.n_latent, self.axes)
 
     @property
     def W(self) -> Array:
@@ -193,8 +208,15 @@ class Fit:
 
     @property
     def decoder(self) -> Array:
-        """From latents back to rows, shape (D, k): W, or V (V'V)^-1 if there is no model, which is V if orthonormal."""
-        return np.linalg.pinv(self.components).T if self.model is None else self.loadings
+        """From latents back to rows, shape (D, k): W, or V (V'V)^-1 if there is no model, which is V if orthonormal.
+
+        Ratio axes may vary so little that W would shrink them to nothing: rows then get exactly the latents given.
+        """
+        if self.model is None:
+            return np.linalg.pinv(self.components).T
+        if self.axes != "ratio":
+            return self.loadings
+        return np.linalg.solve((self.projection.T @ self.loadings).T, self.loadings.T).T
 
     @property
     def projection(self) -> Array:

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -12,16 +11,14 @@ import numpy as np
 
 from .._util.arrays import Array
 from .._util.threads import calm_threads
-from ..exceptions import ContrastWarning, RankError, warn
+from ..exceptions import RankError, warn
 from ..groups import Groups, Tables
 from ..methods import Method
-from ..moments import Complete, Fold, Moments, assign_folds, contrast, make_folds, mixture, row_units
+from ..moments import Complete, Fold, Moments, contrast, mixture
 from ..solvers import Spectrum
-from ._axes import show_axes
+from ._axes import ratio_axes, show_axes, unwarned
 from ._fit import Latents
 
-FOLDS, SEED = 5, 0  # of the folds by which gamma="auto" is chosen
-POINTS = 25  # gammas that "auto" tries
 HALVINGS = 30  # of a gamma that leaves few features no contrast
 COARSE = 1e-2  # residuals of axes that are only compared: they are then right to some 1e-4
 
@@ -114,14 +111,6 @@ def held_out(folds: Sequence[Fold], directions: Callable[[Training], Groups[Arra
     return HeldOut.of(squares, [fold.weights for fold in folds], mixture(folds[0].left))
 
 
-@contextmanager
-def unwarned() -> Iterator[None]:
-    """Without our warnings: what is to be said about the tables is said of all rows, not of every fold."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ContrastWarning)
-        yield
-
-
 def many_problems(order: int) -> AbstractContextManager[None]:
     """Without threads of the BLAS up to order 1000: many problems one after the other wake them too often.
 
@@ -156,6 +145,10 @@ def path_directions(data: Complete, method: Method, latents: Latents, gammas: Ar
     Principal axes exist at every gamma, also where the method itself has no solution with these rows; contrast axes do
     not, and are nan there.
     """
+    if latents.axes == "ratio" and (axes := ratio_axes(data.groups, latents.n_shown)) is not None:
+        return in_original_units(
+            np.broadcast_to(data.vectors(axes[1]), (gammas.size, *data.vectors(axes[1]).shape)), data
+        )
     groups, latents = data.groups, within_rows(latents, data)
     found, totals = method.along(groups, gammas, latents.rank, COARSE), groups.map(Moments.total_variance)
     basis = data.vectors(found.basis)
@@ -168,10 +161,10 @@ def path_directions(data: Complete, method: Method, latents: Latents, gammas: Ar
             solution = method.complete(C, Spectrum(values, found.basis @ small, images=[]))
             if solution.feasible:
                 covariances = found.covariances.map(lambda c, small=small: small.T @ c @ small)  # type: ignore[misc]
-                axes = show_axes(
+                own = show_axes(
                     latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features
                 )
-                shown[g] = small @ axes.directions
+                shown[g] = small @ own.directions
     return in_original_units(np.einsum("Dk,gkd->gDd", basis, shown), data)
 
 
@@ -180,8 +173,13 @@ def auto_directions(data: Complete, method: Method, latents: Latents) -> Groups[
 
     What `fit_data` finds, without all else that a fit reports; None where rounding hides the foreground.
     """
+    if latents.axes == "ratio" and (known := ratio_axes(data.groups, latents.n_shown)) is not None:
+        return in_original_units(data.vectors(known[1]), data)
     latents = within_rows(latents, data)
     limit, start = method.limit(data.groups, latents.rank)
+    while limit == 0 and latents.rank > latents.n_shown:  # few rows that count more than once: the rank gives way
+        latents = replace(latents, n_latent=latents.rank - 1)
+        limit, start = method.limit(data.groups, latents.rank)
     if limit == 0:
         raise RankError(latents.rank)
     C = contrast(data.groups, latents.auto_fraction * limit)
@@ -201,43 +199,6 @@ def one_error_rule(gammas: Array, found: HeldOut) -> int:
     error = found.mean_errors[best]
     near = means >= means[best] - (error if np.isfinite(error) else 0.0)
     return int(np.flatnonzero(near)[np.argmin(gammas[near])])
-
-
-def contrast_gamma(
-    folds: Sequence[Fold], collected: Callable[[Any], Complete], data: Complete, method: Method, latents: Latents
-) -> tuple[float, float]:
-    """The gamma that held-out contrast chooses from a method's own range (one-standard-error rule), and its limit.
-
-    Parameters
-    ----------
-    folds : sequence of Fold
-    collected : callable
-        From what a fold leaves to the data of a fit.
-    data : Complete
-        All rows.
-    method : Method
-    latents : Latents
-        With a known rank.
-    """
-    limit, _ = method.limit(data.groups, latents.rank)
-    if limit == 0:
-        raise RankError(latents.rank)
-    gammas = method.grid(limit, POINTS)
-    found = held_out(folds, lambda tables: path_directions(collected(tables), method, latents, gammas))
-    return float(gammas[one_error_rule(gammas, found)]), limit
-
-
-def held_out_gamma(
-    tables: Tables, choose: Callable[[Sequence[Fold], Complete], tuple[float, float]], data: Complete, name: str
-) -> tuple[float, float]:
-    """What `choose` makes of folds that are the same on every run: gamma and its limit; `name` is for messages."""
-    if isinstance(tables.rows.foreground, Moments):
-        raise ValueError(
-            f"{name}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
-            "2.0, or find one with GammaSearch where the rows are; gamma='budget' needs no rows."
-        )
-    folds = make_folds(tables, assign_folds(row_units(tables), FOLDS, np.random.default_rng(SEED)))
-    return choose(folds, data)
 
 
 def gamma_with_contrast(data: Complete, method: Method, latents: Latents, gamma: float) -> float:

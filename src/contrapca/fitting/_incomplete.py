@@ -15,7 +15,7 @@ from ..exceptions import RankError, UnboundedError, warn
 from ..gaussian import LatentGaussian
 from ..groups import Groups, feature_label
 from ..limits import comes_near_the_bound, count_bound, masked_bound
-from ..moments import Incomplete, MaskedGroup, SolverChoice, mixture, rounding_variance
+from ..moments import DenseScatter, Incomplete, MaskedGroup, Moments, SolverChoice, mixture, rounding_variance
 from ..solvers import (
     GradientSolution,
     expected_covariance,
@@ -27,7 +27,7 @@ from ..solvers import (
     random_start,
 )
 from ..subspaces import principal_axes
-from ._axes import masked_rank, show_axes
+from ._axes import SHORTEST, masked_rank, ratio_axes, settled, show_axes, strongest_around
 from ._fit import Fit, Latents, Settings, Step
 
 # gamma="auto" starts at a fraction of the bound and multiplies gamma by this until a fit converges.
@@ -56,6 +56,7 @@ def fit_incomplete(data: Incomplete, latents: Latents, gamma: float | None, sett
     foreground, d = data.groups.foreground, latents.n_shown
     if foreground.mean_variance <= rounding_variance(foreground):
         raise RankError(d)
+    latents = settled(data, latents)
     if latents.n_latent is None:
         latents = replace(latents, n_latent=masked_rank(data.groups, d))
     if gamma is None:
@@ -226,9 +227,12 @@ def _result(data: Incomplete, latents: Latents, gamma: float, solution: Gradient
     """The fit at a solution. W is determined only up to rotation, so its axes start from the singular vectors of W."""
     W, sigma2, groups = solution.W, solution.sigma2, data.groups
     U, lengths = principal_axes(W)
+    known = None
+    if latents.axes == "ratio" and groups.backgrounds:
+        U, lengths, known = _around_ratio_axes(groups, latents, gamma, W, sigma2)
     covariances = groups.map(lambda group: expected_covariance(group, U, W, sigma2))
     totals = groups.map(lambda group: expected_total_variance(group, W, sigma2))
-    shown = show_axes(latents, lengths, sigma2, covariances, totals, mixture(groups), U.shape[0])
+    shown = show_axes(latents, lengths, sigma2, covariances, totals, mixture(groups), U.shape[0], known)
     components, loadings = shown.lift(U, lengths)
     complete = all(np.all(group.feature_counts == group.weight) for group in groups)
     fit = Fit(
@@ -245,10 +249,40 @@ def _result(data: Incomplete, latents: Latents, gamma: float, solution: Gradient
         axis_ratios=shown.ratios,
         limit_is_bound=True,
         history=history,
+        axes="variance" if shown.ratios is None else latents.axes,
+        plateau=data.plateau,
     )
     if shown.ratios is not None:
         return fit
     return replace(fit, eigenvalues=fit.contrasted)
+
+
+def _around_ratio_axes(
+    groups: Groups[MaskedGroup], latents: Latents, gamma: float, W: Array, sigma2: float
+) -> tuple[Array, Array, tuple[Array, Array] | None]:
+    """Directions and lengths of a model whose subspace holds the ratio axes, and these in its coordinates (F41).
+
+    Missing values are replaced by their expectations given the observed ones, and the covariances of what is left of
+    them are added, by the model of the foreground in both groups. The loadings and the noise change only as far as they
+    must: their covariance is that of the solution in the new subspace.
+    """
+    U, lengths = principal_axes(W)
+    features = np.eye(len(W))
+
+    def moments(group: MaskedGroup) -> Moments:
+        return Moments(
+            group.weight, group.mean, DenseScatter(group.weight * expected_covariance(group, features, W, sigma2))
+        )
+
+    found = ratio_axes(groups.map(moments), latents.n_shown)
+    if found is None:
+        return U, lengths, None
+    basis = np.linalg.qr(np.hstack([found[1], U]))[0]
+    inside = (basis.T @ U) * lengths
+    values, small = strongest_around(inside @ inside.T, latents.n_shown, lengths.size)
+    directions = basis @ small
+    lengths = np.maximum(np.sqrt(np.maximum(values, 0.0)), SHORTEST * np.sqrt(sigma2))
+    return directions, lengths, (found[0], directions.T @ found[1])
 
 
 def incomplete_background_model(data: Incomplete, fit: Fit, settings: Settings) -> LatentGaussian | None:

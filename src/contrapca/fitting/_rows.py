@@ -6,6 +6,8 @@ from collections.abc import Callable
 from dataclasses import replace
 from typing import Any
 
+import numpy as np
+
 from .._checks import check_count, generator
 from .._util.arrays import Array, Rows, is_sparse
 from .._util.devices import cast, chosen, float_type, namespace, put
@@ -15,6 +17,7 @@ from ..exceptions import GroupError, RankError
 from ..gaussian import LatentGaussian
 from ..groups import like_table
 from ..rows import Blocked, map_rows, opened
+from ..sanity import IMPUTED
 from ..units import Units, group_of
 from ._again import check_covariates
 from ._fit import Fit
@@ -152,10 +155,17 @@ def imputed(
             raise ValueError("return_std cannot be combined with n_draws: the draws themselves show the spread.")
         random = generator(random_state)
         draws = [filled(rows, lambda row: row.draw(random), effect) for _ in range(n_draws)]
-        frames = [like_table(draw, X) for draw in draws]
+        frames = [_marked(like_table(draw, X), rows) for draw in draws]
         return xp.stack(draws) if frames[0] is draws[0] else frames
-    means = like_table(filled(rows, lambda row: row.mean(), effect), X)
+    means = _marked(like_table(filled(rows, lambda row: row.mean(), effect), X), rows)
     if not return_std:
         return means
     observed = xp.where(xp.isnan(rows), rows, xp.zeros_like(rows))
     return means, like_table(filled(observed, lambda row: row.deviation(), 0.0), X)
+
+
+def _marked(table: Any, rows: Rows) -> Any:
+    """A data frame that says how many of its values were imputed; other tables cannot."""
+    if hasattr(table, "attrs") and (count := int(np.isnan(rows).sum())):
+        table.attrs[IMPUTED] = count
+    return table

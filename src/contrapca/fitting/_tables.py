@@ -14,6 +14,10 @@ from ._fit import Fit
 from ._kernel import KernelFit
 
 TOP_FEATURES = 8
+IN_SAMPLE = (
+    "The axes were chosen for these rows, so ratios of these variances are too large, far above 1 even where there is "
+    "nothing: held_out_contrast(model, X, background=Y) judges the components by unseen rows."
+)
 WORDS = {"foreground_variance": "case variance", "background_variance": "control variance"}
 
 
@@ -66,7 +70,23 @@ def facts(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) ->
             found |= {"gamma_max": fit.limit, "gamma_max_is_bound": fit.limit_is_bound}
     if fit.model is not None:
         found["noise_variance"] = fit.model.sigma2
+    if fit.plateau is not None:
+        found["axes"] = str(fit.plateau)
     return found | {"components": component_table(fit), "top_features": top_features(fit)}
+
+
+def unseen_note(fit: Fit | KernelFit) -> list[str]:
+    """What the variances of both groups do not say, where there are two."""
+    return [IN_SAMPLE] if fit.variances.backgrounds else []
+
+
+def limit_in_words(limit: float, is_bound: bool, n_components: int, n_latent: int) -> str:
+    """The limit of gamma, for the number of dimensions that it belongs to: models of fewer have larger ones."""
+    words = f"limit {'at most ' * is_bound}{format_gamma(limit)}"
+    if n_latent == n_components:
+        return words
+    words += f" with {n_latent} latent dimensions"
+    return words if is_bound or limit >= 1 else f"{words}, higher with fewer"
 
 
 def summary(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) -> Display:
@@ -87,15 +107,22 @@ def summary(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) 
         kernel = fit.kernel
         width = f" of bandwidth {kernel.bandwidth:.4g}" if kernel.name in ("rbf", "poly") else ""
         line += f", kernel {kernel.name!r}{width}, {plural(fit.coefficients.shape[0], 'landmark')}"
-        return Display(f"{line}, gamma = {format_gamma(fit.gamma)}", component_table(fit))
+        return Display(f"{line}, gamma = {format_gamma(fit.gamma)}", component_table(fit), *unseen_note(fit))
     line += f" of {fit.units.foreground.mean.size} features"
     if has_gamma:
         line += f", gamma = {format_gamma(fit.gamma)}"
         if fit.limit is not None and np.isfinite(fit.limit):
-            limit = format_gamma(fit.limit)
-            line += f" (limit at most {limit})" if fit.limit_is_bound else f" (no solution exists at or above {limit})"
+            line += f" ({limit_in_words(fit.limit, fit.limit_is_bound, fit.n_shown, fit.n_latent)})"
     if n_shared:
         line += f", and {plural(n_shared, 'shared component')}"
     if fit.covariates is not None:
         line += f", without the effect of {listed(fit.covariates.names)}"
-    return Display(line, component_table(fit), "Features with the largest loadings:", top_features(fit))
+    if fit.plateau is not None:
+        line += f"\n{fit.plateau}"
+    long = [] if fit.shortened is None else [own.size for own in fit.shortened]
+    if any(long):
+        rows = plural(sum(long), "row")
+        line += f"\n{rows} far from most {'counts' if sum(long) == 1 else 'count'} less (shorten=False: in full)."
+    return Display(
+        line, component_table(fit), *unseen_note(fit), "Features with the largest loadings:", top_features(fit)
+    )

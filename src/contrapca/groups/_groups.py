@@ -96,6 +96,8 @@ class Tables:
         How often each row counts, above 0; None in a group whose rows all count once.
     kept : Groups of ndarray of bool, or of None
         Which rows of the tables as given these are, if rows of weight 0 were left out.
+    shortened : Groups of ndarray of int, or None
+        Which of the rows are so long that they count less (F42); None if nobody has looked.
     """
 
     rows: Groups[Rows]
@@ -104,6 +106,7 @@ class Tables:
     text_names: bool
     weights: Groups[Array | None]
     kept: Groups[npt.NDArray[np.bool_] | None]
+    shortened: Groups[npt.NDArray[np.intp]] | None = None
 
     @classmethod
     def of_moments(cls, moments: Groups[Any], names: tuple[str, ...] | None, text_names: bool) -> Tables:
@@ -134,13 +137,15 @@ class Tables:
         """The foreground as the only group."""
         every: tuple[Groups[Any], ...] = (self.rows, self.means, self.weights, self.kept)
         rows, means, weights, kept = (Groups.of(one.foreground) for one in every)
-        return replace(self, rows=rows, means=means, weights=weights, kept=kept)
+        long = None if self.shortened is None else Groups.of(self.shortened.foreground)
+        return replace(self, rows=rows, means=means, weights=weights, kept=kept, shortened=long)
 
     def exchanged(self) -> Tables:
         """The background as the foreground, and the foreground as the background."""
         every: tuple[Groups[Any], ...] = (self.rows, self.means, self.weights, self.kept)
         rows, means, weights, kept = (one.like(list(one)[::-1]) for one in every)
-        return replace(self, rows=rows, means=means, weights=weights, kept=kept)
+        long = None if self.shortened is None else self.shortened.like(list(self.shortened)[::-1])
+        return replace(self, rows=rows, means=means, weights=weights, kept=kept, shortened=long)
 
     def with_one_background(self, name: str) -> Tables:
         """These tables; raise if there are several backgrounds."""

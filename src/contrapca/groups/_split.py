@@ -222,8 +222,8 @@ def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: boo
     if is_sparse(rows) or not allow_missing:
         bad = np.flatnonzero(missing)
         raise NonFiniteError(
-            f"Input contains NaN {_where(bad, mean.size)}. Only PPCA and PCPCA take missing values, and only in dense "
-            "tables: use one of them, or impute the values first, for example with their impute().",
+            f"Input contains NaN {_where(bad, mean.size)}. These rows must be complete: use ContraPCA, PCPCA or PPCA, "
+            "which take missing values in dense tables, or drop rows or features.",
             int(bad[0]),
         )
     return np.where(missing, np.nan, mean)

@@ -1,11 +1,21 @@
 """Rows in, sufficient statistics out: means, scatter matrices and their contrast."""
 
-from ._basis import Basis
+from ._basis import Basis, Subspace
 from ._choice import MAX_DENSE, SPECTRAL, SolverChoice, choose_solver, select_solver
-from ._collect import Complete, Incomplete, check_solver_for, check_solver_of, collect, collect_incomplete, read
+from ._collect import (
+    Complete,
+    Incomplete,
+    Plateau,
+    check_solver_for,
+    check_solver_of,
+    collect,
+    collect_incomplete,
+    pooled,
+    read,
+)
 from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture, raw_gamma
 from ._dual import has_few_rows, in_span, reduce_rows, reduced_contrast
-from ._folds import Fold, assign_folds, make_folds, ready, row_units, without
+from ._folds import Fold, Parts, along, assign_folds, make_folds, make_parts, ready, row_units, spread_out, without
 from ._kernel import (
     FLOAT32_TOLERANCE,
     KERNELS,
@@ -17,6 +27,7 @@ from ._kernel import (
     median_bandwidth,
 )
 from ._kernel import TOLERANCE as KERNEL_TOLERANCE
+from ._long_rows import shortened
 from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
 from ._masked_blocks import MaskedBlocks
 from ._masked_on_device import DeviceMaskedRows
@@ -24,6 +35,7 @@ from ._memory import memory_estimate
 from ._moments import (
     DenseScatter,
     Indices,
+    InnerScatter,
     Moments,
     RowScatter,
     Scatter,

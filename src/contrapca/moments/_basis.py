@@ -63,3 +63,27 @@ class Basis(ABC):
         inner = weights * (self.R[inside, :] @ put(U, self.rows)) / put(values, self.rows)
         orthonormal, triangle = np.linalg.qr(host((inner.T @ self.rows[inside, :]).T))
         return orthonormal * np.sign(np.diagonal(triangle))
+
+
+@dataclass(frozen=True)
+class Subspace:
+    """An orthonormal basis Q of some directions, for fits that look nowhere else.
+
+    Attributes
+    ----------
+    Q : ndarray of shape (D, size)
+    """
+
+    Q: Array
+
+    def of_group(self, k: int) -> Self:
+        """The same, whatever the group."""
+        return self
+
+    def vectors(self, V: Array) -> Array:
+        """Q V in R^D for any V of shape (size, k)."""
+        return self.Q @ V
+
+    def lift(self, U: Array, values: Array, coefficients: Sequence[float]) -> Array:
+        """Q U in R^D."""
+        return self.Q @ U

@@ -10,9 +10,10 @@ from ..rows import Blocked
 
 # Up to this order a dense eigenproblem takes at most a minute and about 1.5 GiB.
 MAX_DENSE = 8000
-# Products with sparse rows are cheap, so forming a scatter matrix pays only when it is small, or when there are so many
-# rows that hundreds of products with them cost more.
-MAX_DENSE_FROM_SPARSE, MAX_DENSE_FROM_MANY, MANY_ROWS = 500, 2000, 5
+# Bytes that are moved by sparse rows for one multiplication (a value, its column, what is read and written), and by one
+# eigenproblem for D^3; solutions of a fit, and products with single vectors in place of them, for a few components.
+MULTIPLIED, SOLVED = 24.0, 8 / 3
+SOLUTIONS, PRODUCTS = 4, 500
 SPECTRAL = ("eigh", "dual", "lanczos")
 
 
@@ -38,7 +39,9 @@ def choose_solver(tables: Tables, requested: str = "auto") -> SolverChoice:
     n_rows = sum(table.shape[0] for table in tables.rows)
     if any(isinstance(table, Blocked) for table in tables.rows):
         return _select_for_blocks(tables.n_features, requested)
-    return select_solver(n_rows, tables.n_features, any(map(is_sparse, tables.rows)), requested)
+    sparse = any(map(is_sparse, tables.rows))
+    stored = sum(table.nnz if is_sparse(table) else table.size for table in tables.rows) if sparse else None
+    return select_solver(n_rows, tables.n_features, stored, requested)
 
 
 def _select_for_blocks(n_features: int, requested: str) -> SolverChoice:
@@ -46,14 +49,15 @@ def _select_for_blocks(n_features: int, requested: str) -> SolverChoice:
     if requested == "dual":
         raise ValueError("solver='dual' would read all rows into memory. Use 'eigh', 'lanczos' or 'auto'.")
     if requested != "auto":
-        return select_solver(n_features, n_features, False, requested)
+        return select_solver(n_features, n_features, None, requested)
     if n_features <= MAX_DENSE:
         return SolverChoice("eigh", f"rows are read in blocks, once, for one {n_features} x {n_features} matrix")
     return SolverChoice("lanczos", f"rows are read in blocks, and {n_features} features are too many for a matrix")
 
 
-def select_solver(n_rows: int, n_features: int, sparse: bool, requested: str = "auto") -> SolverChoice:
-    """The solver for `n_rows` rows (both groups together) of `n_features` features.
+def select_solver(n_rows: int, n_features: int, stored: int | None, requested: str = "auto") -> SolverChoice:
+    """The solver for `n_rows` rows (both groups together) of `n_features` features, of which sparse rows have so many
+    values `stored`; None if rows are dense.
 
     - "eigh": partial eigendecomposition of the D x D contrast, rows read once.
     - "dual": a factor of the stacked rows' Gram matrix, then a problem of the order of their number (F7).
@@ -63,14 +67,17 @@ def select_solver(n_rows: int, n_features: int, sparse: bool, requested: str = "
         if requested not in SPECTRAL:
             allowed = ", ".join(map(repr, SPECTRAL))
             raise ValueError(f"solver={requested!r} is not valid. Choose 'auto' or one of {allowed}.")
-        if requested == "dual" and sparse:
+        if requested == "dual" and stored is not None:
             raise ValueError("solver='dual' would make sparse rows dense. Use 'lanczos', 'eigh' or 'auto'.")
         return SolverChoice(requested, "requested")
     D, k = n_features, n_rows
-    if sparse:
-        if D <= MAX_DENSE_FROM_SPARSE or (D <= MAX_DENSE_FROM_MANY and k >= MANY_ROWS * D):
-            return SolverChoice("eigh", f"{k} sparse rows, but only {D} features: their scatter matrix is small")
-        return SolverChoice("lanczos", f"sparse rows with {D} features: only products with the rows are needed")
+    if stored is not None:
+        pairs = stored**2 / max(k, 1) / 2  # of values in a row, if all rows have as many, each multiplied once
+        matrix = MULTIPLIED * pairs + SOLUTIONS * SOLVED * D**3
+        products = PRODUCTS * 2 * MULTIPLIED * stored
+        if D <= MAX_DENSE and matrix <= products:
+            return SolverChoice("eigh", f"{k} sparse rows with {D} features: their matrix costs less than products")
+        return SolverChoice("lanczos", f"{k} sparse rows with {D} features: products with them cost less than a matrix")
     if min(D, k) > MAX_DENSE:
         return SolverChoice("lanczos", f"{D} features and {k} rows both exceed {MAX_DENSE}: too large to be dense")
     if D > k:

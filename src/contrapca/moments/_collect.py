@@ -16,7 +16,7 @@ from ..groups import Groups, Tables, split_groups
 from ..rows import Blocked
 from ..sanity import warn_distant_means
 from ..units import Units
-from ._basis import Basis
+from ._basis import Basis, Subspace
 from ._choice import SolverChoice, choose_solver
 from ._contrast import Contrast
 from ._dual import centre_rows, has_few_rows, reduce_rows
@@ -25,6 +25,47 @@ from ._masked_blocks import observe_blocks
 from ._moments import Moments, dense_moments, pooled_deviation, row_moments
 
 Scale = str | None | Groups[Array]  # how to scale, or the divisors of each group
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """Whether the noise of two groups has a plateau, and what follows for units and axes (F41).
+
+    Attributes
+    ----------
+    counts : tuple of int
+        Dimensions that stand out from the noise in the units given and, if these are many, in units of the within-group
+        standard deviations.
+    bound : float
+        So many dimensions of scaled features, or more, are no plateau.
+    """
+
+    counts: tuple[int, ...]
+    bound: float
+
+    @property
+    def scale(self) -> str | None:
+        """The scaling that follows."""
+        return None if len(self.counts) == 1 else "pooled"
+
+    @property
+    def axes(self) -> str:
+        """The axes that follow."""
+        return "contrast" if self.scale is None or self.counts[-1] < self.bound else "ratio"
+
+    def __str__(self) -> str:
+        found = f"{self.counts[-1]} dimension{'s' * (self.counts[-1] != 1)} stand{'s' * (self.counts[-1] == 1)} out"
+        if self.axes == "ratio":
+            return (
+                "The noise has no plateau, as in most real tables: components maximise the ratio of variances of "
+                "features divided by their within-group standard deviations, with the controls' mean variance as floor."
+            )
+        if self.scale is None:
+            return f"The noise has a plateau ({found} from it): components are contrast axes of the features as given."
+        return (
+            f"The noise has a plateau once features are divided by their within-group standard deviations ({found} "
+            "from it): components are contrast axes of the scaled features."
+        )
 
 
 @dataclass(frozen=True)
@@ -39,15 +80,22 @@ class Complete:
         The solver that the moments are stored for.
     basis : Basis or None
         Basis of the scatter matrices; None means the features themselves.
+    plateau : Plateau or None
+        What decided on the units, if that was left to the data.
+    strongest : tuple of Strongest
+        Of the first groups, if products looked for them (F49).
     """
 
     groups: Groups[Moments]
     units: Groups[Units]
     choice: SolverChoice
-    basis: Basis | None = None
+    basis: Basis | Subspace | None = None
+    plateau: Plateau | None = None
+    strongest: tuple[Any, ...] = ()
 
     def feature_matrix(self, contrast: Contrast) -> Array:
         """C of a contrast of these groups in the coordinates of the features, shape (D, D)."""
+        assert not isinstance(self.basis, Subspace)
         return host(contrast.dense() if self.basis is None else self.basis.matrix([c for c, _ in contrast.terms]))
 
     def lift(self, contrast: Contrast, U: Array, values: Array) -> Array:
@@ -72,16 +120,19 @@ class Incomplete:
     ----------
     groups : Groups of MaskedGroup
     units : Groups of Units
+    plateau : Plateau or None
+        What decided on the units, if that was left to the data.
     """
 
     groups: Groups[MaskedGroup]
     units: Groups[Units]
+    plateau: Plateau | None = None
 
     def about(self, means: Groups[Array]) -> Incomplete:
         """The same rows, centred by other means, in model units."""
         groups = self.groups.map(MaskedGroup.about, means)
         units = self.units.map(lambda known, mean: replace(known, mean=mean * known.scale), means)
-        return Incomplete(groups, units)
+        return replace(self, groups=groups, units=units)
 
 
 def read(
@@ -131,9 +182,7 @@ def check_solver_for(tables: Tables, solver: str) -> None:
         if not all(isinstance(rows, np.ndarray) or on_device(rows) for rows in tables.rows):
             raise ValueError(f"solver={solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
     elif solver != "auto" and tables.incomplete:
-        raise ValueError(
-            f"solver={solver!r} is for complete rows, but values are missing. Use solver='auto', or impute them first."
-        )
+        raise ValueError(f"solver={solver!r} is for complete rows, but values are missing. Use solver='auto'.")
 
 
 def collect(
@@ -161,6 +210,18 @@ def collect(
         moments, basis = reduce_rows(moments, d)
         return Complete(moments, units, choice, basis)
     return Complete(moments, units, choice)
+
+
+def pooled(data: Complete, tables: Tables, d: int, solver: str) -> Complete:
+    """Data in the units given, in units of the within-group standard deviations; rows in memory are read again only
+    where they are few."""
+    if data.basis is not None:
+        again = collect(tables, d, "pooled", solver)
+        assert isinstance(again, Complete)
+        return again
+    divisor = pooled_deviation(data.groups)
+    groups = data.groups.map(lambda group: group.scaled(divisor))
+    return replace(data, groups=groups, units=data.units.map(lambda own: replace(own, scale=divisor)))
 
 
 def _in_model_units(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, Rows
-from .._util.devices import chosen, outer, put
+from .._util.devices import chosen, host, outer, put
 from ..exceptions import GroupError
 from ..groups import Groups, Tables
 from ..rows import Blocked, labelled_moments, storage
@@ -25,6 +25,7 @@ from ._moments import DenseScatter, Moments, dense_moments, row_moments
 LOST = 1e-6  # of a feature's scatter left after a subtraction: below it, less than ten digits would be right
 
 Labels = npt.NDArray[np.intp]
+Flags = npt.NDArray[np.bool_]
 
 
 @dataclass(frozen=True)
@@ -53,7 +54,7 @@ class Fold:
         counts for more because its axes happen to lie along features of larger variance. nan where v is 0, which
         stands for an axis that does not exist.
         """
-        unit = np.sum([_along(left, own) / left.weight for left, own in zip(self.left, V, strict=True)], axis=0)
+        unit = np.sum([along(left, own) / left.weight for left, own in zip(self.left, V, strict=True)], axis=0)
         with np.errstate(invalid="ignore"):
             return np.array(list(self.held.map(_added, self.left, V))) / unit
 
@@ -63,14 +64,14 @@ class Fold:
         return np.array([held.weight for held in self.held])
 
 
-def _along(group: Moments, V: Array) -> Array:
+def along(group: Moments, V: Array) -> Array:
     """v'Sv for each column v of V (D, k); rounding may not make it negative."""
     return np.maximum(np.sum(V * group.scatter.matmul(V), axis=0), 0.0)
 
 
 def _added(held: Moments, left: Moments, V: Array) -> Array:
     between = held.weight * left.weight / (held.weight + left.weight)
-    return _along(held, V) + between * ((held.mean - left.mean) @ V) ** 2
+    return along(held, V) + between * ((held.mean - left.mean) @ V) ** 2
 
 
 def make_folds(tables: Tables, fold_of: Groups[Labels], *, unscaled: int | None = None) -> list[Fold]:
@@ -107,7 +108,8 @@ def ready(groups: Groups[Moments], n_features: int | None = None) -> Complete:
     return Complete(groups, units, SolverChoice("eigh", "moments were given"))
 
 
-def _folds_of_moments(tables: Tables, fold_of: Groups[Labels], count: int) -> Iterator[Fold]:
+def _moments_of_parts(tables: Tables, fold_of: Groups[Labels], count: int) -> Groups[list[Moments]]:
+    """Moments of each part of each group's rows."""
     names = tables.names if tables.text_names else None
 
     def of_folds(rows: Rows, folds: Labels, w: Array | None) -> list[Moments]:
@@ -116,7 +118,11 @@ def _folds_of_moments(tables: Tables, fold_of: Groups[Labels], count: int) -> It
             return [Moments(weight, mean, DenseScatter(scatter), names) for weight, mean, scatter in found]
         return [_moments(chosen(rows, folds == k), _some(w, folds == k), names) for k in range(count)]
 
-    parts = tables.rows.map(of_folds, fold_of, tables.weights)
+    return tables.rows.map(of_folds, fold_of, tables.weights)
+
+
+def _folds_of_moments(tables: Tables, fold_of: Groups[Labels], count: int) -> Iterator[Fold]:
+    parts = _moments_of_parts(tables, fold_of, count)
     totals = parts.map(lambda every: reduce(add, every))
     for k in range(count):
         left = parts.map(lambda every, total, k=k: _rest(total, every, k), totals)  # type: ignore[misc]
@@ -128,25 +134,35 @@ def _folds_of_rows(tables: Tables, fold_of: Groups[Labels], count: int) -> Itera
     for k in range(count):
         inside = fold_of.map(lambda folds, k=k: folds == k)  # type: ignore[misc]
         weights = tables.weights
-        left = tables.rows.map(lambda rows, w, out: _implicit(chosen(rows, ~out), _some(w, ~out)), weights, inside)
+        training, left = _left_rows(tables, inside.map(np.logical_not))
         held = tables.rows.map(lambda rows, w, out: _implicit(chosen(rows, out), _some(w, out)), weights, inside)
-        training = Tables(
-            left.map(lambda group: group.scatter.rows),
-            left.map(lambda group: group.mean),
-            tables.names,
-            tables.text_names,
-            left.map(lambda group: group.scatter.weights),
-            tables.kept,
-        )
         yield Fold(training, left, held)
 
 
-def _folds_in_span(tables: Tables, fold_of: Groups[Labels], count: int, n_null: int) -> Iterator[Fold]:
-    """One Gram matrix of all rows gives their coordinates, and these every fold's moments."""
-    weights = tables.weights
-    _, basis = reduce_rows(tables.rows.map(row_moments, tables.means, weights), n_null)
+def _left_rows(tables: Tables, inside: Groups[Flags]) -> tuple[Tables, Groups[Moments]]:
+    """Some rows as tables and as moments."""
+    left = tables.rows.map(lambda rows, w, own: _implicit(chosen(rows, own), _some(w, own)), tables.weights, inside)
+    training = Tables(
+        left.map(lambda group: group.scatter.rows),
+        left.map(lambda group: group.mean),
+        tables.names,
+        tables.text_names,
+        left.map(lambda group: group.scatter.weights),
+        tables.kept,
+        tables.shortened,  # if it is known which rows are long, their weights say so
+    )
+    return training, left
+
+
+def _span_coordinates(tables: Tables, n_null: int) -> Groups[Rows]:
+    """Coordinates of all rows in their span, from one Gram matrix; they give every fold's moments."""
+    _, basis = reduce_rows(tables.rows.map(row_moments, tables.means, tables.weights), n_null)
     rows = tables.rows.like(basis.R[a:b] for a, b in pairwise(basis.edges))
-    rows = rows.map(lambda table, w: table if w is None else table / put(np.sqrt(w), table)[:, None], weights)
+    return rows.map(lambda table, w: table if w is None else table / put(np.sqrt(w), table)[:, None], tables.weights)
+
+
+def _folds_in_span(tables: Tables, fold_of: Groups[Labels], count: int, n_null: int) -> Iterator[Fold]:
+    rows, weights = _span_coordinates(tables, n_null), tables.weights
     for k in range(count):
         inside = fold_of.map(lambda folds, k=k: folds == k)  # type: ignore[misc]
         left = rows.map(lambda table, w, out: _moments(chosen(table, ~out), _some(w, ~out)), weights, inside)
@@ -154,7 +170,78 @@ def _folds_in_span(tables: Tables, fold_of: Groups[Labels], count: int, n_null: 
         yield Fold(ready(left, tables.n_features), left, held)
 
 
-def _some(weights: Array | None, chosen: npt.NDArray[np.bool_]) -> Array | None:
+# ---------------------------------------------------------------------- any union of parts
+
+
+@dataclass(frozen=True)
+class Parts:
+    """Complete rows in parts, of any union of which there are moments; rows are read once for all of them.
+
+    Attributes
+    ----------
+    rows, means, weights : Groups
+        The rows, their means and how often each counts, in the coordinates in which axes are found.
+    part_of : Groups of ndarray of int of shape (n_k,)
+        The part of each row, numbered from 0.
+    union : callable
+        From flags of parts (count,) to what a fit is given of their rows, and to their moments.
+    """
+
+    rows: Groups[Rows]
+    means: Groups[Array]
+    weights: Groups[Array | None]
+    part_of: Groups[Labels]
+    union: Callable[[Flags], tuple[Tables | Complete, Groups[Moments]]]
+
+    @property
+    def count(self) -> int:
+        """The number of parts."""
+        return 1 + max(int(own.max()) for own in self.part_of)
+
+    def project(self, V: Groups[Array], most: int | None = None) -> Groups[Array]:
+        """Rows about their means along each group's V (D, columns): all, or some of them (see `spread_out`)."""
+
+        def of(rows: Rows, mean: Array, own: Array) -> Array:
+            if most is not None and most < rows.shape[0]:
+                rows = chosen(rows, np.isin(np.arange(rows.shape[0]), spread_out(rows.shape[0], most)))
+            return np.asarray(host(storage(rows).centred_product(rows, mean, own)))
+
+        return self.rows.map(of, self.means, V)
+
+
+def spread_out(count: int, most: int | None) -> Labels:
+    """Numbers of at most so many rows, evenly spread."""
+    return np.unique(np.linspace(0, count - 1, count if most is None else min(count, most)).astype(np.intp))
+
+
+def make_parts(tables: Tables, part_of: Groups[Labels], *, unscaled: int | None = None) -> Parts:
+    """Parts of complete rows; arguments as for `make_folds`."""
+    given = (tables.rows, tables.means, tables.weights, part_of)
+    if choose_solver(tables).name == "dual" and unscaled is not None:
+        return _parts_in_span(tables, part_of, unscaled)
+    if choose_solver(tables).name == "dual" or tables.n_features > MAX_DENSE:
+        return Parts(*given, lambda chosen_parts: _left_rows(tables, part_of.map(lambda own: chosen_parts[own])))
+    parts = _moments_of_parts(tables, part_of, 1 + max(int(own.max()) for own in part_of))
+
+    def union(chosen_parts: Flags) -> tuple[Tables | Complete, Groups[Moments]]:
+        left = parts.map(lambda every: reduce(add, [every[k] for k in np.flatnonzero(chosen_parts)]))
+        return (Tables.of_moments(left, tables.names, tables.text_names) if unscaled is None else ready(left)), left
+
+    return Parts(*given, union)
+
+
+def _parts_in_span(tables: Tables, part_of: Groups[Labels], n_null: int) -> Parts:
+    rows = _span_coordinates(tables, n_null)
+
+    def union(chosen_parts: Flags) -> tuple[Tables | Complete, Groups[Moments]]:
+        inside = part_of.map(lambda own: chosen_parts[own])
+        left = rows.map(lambda table, w, own: _moments(chosen(table, own), _some(w, own)), tables.weights, inside)
+        return ready(left, tables.n_features), left
+
+    return Parts(rows, rows.map(_mean, tables.weights), tables.weights, part_of, union)
+
+
+def _some(weights: Array | None, chosen: Flags) -> Array | None:
     return None if weights is None else weights[chosen]
 
 

@@ -63,7 +63,7 @@ def memory_estimate(shape: Any, *, background: Any, n_components: int = 2, densi
         "dual": 8.0 * (k * D + (groups + 4) * k**2) + vectors,
         "lanczos": vectors + copy,
     }
-    chosen = select_solver(k, D, density is not None).name
+    chosen = select_solver(k, D, None if density is None else int(density * k * D)).name
     names = [name for name in SPECTRAL if name != "dual" or density is None]
     amounts = np.array([needs[name] + min(BUFFERS, 64.0 * k * D) for name in names])
     return Table(

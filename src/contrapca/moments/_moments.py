@@ -23,6 +23,7 @@ from ._choice import MAX_DENSE
 
 Indices = npt.NDArray[np.intp]
 
+WIDE = 8  # columns from which on rows are converted for each product: that moves fewer bytes than the product
 KIND = "moments"
 ARRAYS = {"mean": "D", "scatter": "DD"}
 
@@ -83,6 +84,23 @@ class DenseScatter:
 
 
 @dataclass(frozen=True)
+class InnerScatter(DenseScatter):
+    """Q'S Q for some directions Q, with the trace of the whole of S.
+
+    Attributes
+    ----------
+    whole : float
+        tr S.
+    """
+
+    whole: float
+
+    @property
+    def trace(self) -> float:  # type: ignore[override]
+        return self.whole
+
+
+@dataclass(frozen=True)
 class RowScatter:
     """The scatter matrix of (rows - mean) / divisor, never formed, only applied: (rows)'(rows V).
 
@@ -101,14 +119,17 @@ class RowScatter:
 
     def __post_init__(self) -> None:
         # Not only at the first product: solvers hold the BLAS to one thread meanwhile, and we use as many as it has.
-        _ = self._parts
+        _ = self._slices
 
     @property
     def size(self) -> int:
         return self.mean.size
 
     def scaled(self, divisor: Array) -> RowScatter:
-        return replace(self, divisor=self.divisor * divisor)
+        found = replace(self, divisor=self.divisor * divisor)
+        if "_diagonal" in vars(self):  # which takes a pass over the rows
+            vars(found)["_diagonal"] = self._diagonal / divisor**2
+        return found
 
     @cached_property
     def _diagonal(self) -> Array:
@@ -122,25 +143,36 @@ class RowScatter:
         return float(self._diagonal.sum())
 
     @cached_property
-    def _parts(self) -> list[tuple[Rows, Array | None]]:
-        """Parts of the rows, one per thread, and their weights."""
-        kind, weights = storage(self.rows), self.weights
-        slices = kind.parts(self.rows)
-        return [(kind.view(self.rows, part), None if weights is None else weights[part]) for part in slices]
+    def _slices(self) -> list[slice]:
+        """Parts of the rows, one per thread."""
+        return storage(self.rows).parts(self.rows)
+
+    @cached_property
+    def _prepared(self) -> Rows:
+        return storage(self.rows).prepared(self.rows)
 
     @cached_property
     def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(len(self._parts))
+        return ThreadPoolExecutor(len(self._slices))
 
     def matmul(self, V: Array) -> Array:
+        # Rows of another type are converted for good only if single vectors would convert them again and again.
+        return self._times(self._prepared if V.shape[1] < WIDE else self.rows, V / self.divisor[:, None])
+
+    def coarse_matmul(self, V: Array) -> Array:
+        """S V in the float type of sparse rows, which then need no copy in another."""
         scaled = V / self.divisor[:, None]
+        return self._times(self.rows, scaled.astype(self.rows.dtype) if is_sparse(self.rows) else scaled)
 
-        def product(part: tuple[Rows, Array | None]) -> Array:
-            rows, weights = part
-            return storage(rows).product(rows, self.mean, scaled, weights)
+    def _times(self, rows: Rows, scaled: Array) -> Array:
+        kind = storage(rows)
 
-        run: Any = map if len(self._parts) == 1 else self._pool.map
-        return np.sum(list(run(product, self._parts)), axis=0) / self.divisor[:, None]
+        def product(part: slice) -> Array:
+            weights = None if self.weights is None else self.weights[part]
+            return kind.product(kind.view(rows, part), self.mean, scaled, weights)
+
+        run: Any = map if len(self._slices) == 1 else self._pool.map
+        return np.sum(list(run(product, self._slices)), axis=0) / self.divisor[:, None]
 
     def dense(self) -> Any:
         found = DenseScatter(storage(self.rows).scatter(self.rows, self.mean, self.weights))
@@ -277,8 +309,8 @@ def dense_moments(rows: Rows, mean: Array, weights: Array | None = None) -> Mome
 
 
 def row_moments(rows: Rows, mean: Array, weights: Array | None = None) -> Moments:
-    """Moments with an implicit scatter, which keeps `rows`; only sparse float32 rows are copied."""
-    rows = storage(rows).prepared(rows)
+    """Moments with an implicit scatter, which keeps `rows`; products with single vectors copy sparse float32 rows."""
+    rows = rows if is_sparse(rows) else storage(rows).prepared(rows)
     return Moments(_total(rows, weights), mean, RowScatter(rows, mean, np.ones(mean.size), weights))
 
 

@@ -12,7 +12,16 @@ from .._util.arrays import Array
 from .._util.suggest import suggesting
 from ..estimators import WithStrength, answers
 from ..exceptions import InfeasibleGammaError, RankError
-from ..fitting import Latents, complete_background_model, resolved, show_axes, variance_inside
+from ..fitting import (
+    Latents,
+    at_least_short,
+    complete_background_model,
+    path_around_axes,
+    ratio_axes,
+    resolved,
+    show_axes,
+    variance_inside,
+)
 from ..groups import Groups
 from ..moments import Complete, Incomplete, Moments, check_solver_of, contrast, factors, mixture, read
 from ..solvers import PATH_TOLERANCE, PathSpectrum, Spectrum
@@ -109,6 +118,7 @@ def path_of_data(
         For residuals of complete rows, relative to the largest eigenvalue.
     progress : bool
     """
+    estimator = estimator._settled(data)
     latents = resolved(data, estimator._latents())
     if isinstance(data, Incomplete):
         return masked_path(data, estimator, latents, gammas, limit=limit, progress=progress)
@@ -137,6 +147,9 @@ def _solved_path(
     """The path of complete rows."""
     groups, method, r = data.groups, estimator._method, latents.rank
     found, totals = method.along(groups, gammas, r, tolerance), groups.map(Moments.total_variance)
+    axes = ratio_axes(groups, latents.n_shown) if latents.axes == "ratio" else None
+    if axes is not None:
+        found = path_around_axes(found, groups, gammas, axes[1])
     basis, coordinates = _in_features(data, found)
     G, k, size = gammas.size, latents.n_shown, coordinates.shape[1]
     sigma2, objective, eigenvalues = np.full(G, np.nan), np.empty(G), np.empty((G, k))
@@ -155,8 +168,11 @@ def _solved_path(
         if method.has_likelihood:
             sigma2[g] = solution.sigma2
         covariances = found.covariances.map(lambda c, small=small: small.T @ c @ small)  # type: ignore[misc]
+        known = None
+        if axes is not None:
+            solution, known = at_least_short(solution), (axes[0], small.T @ (found.basis.T @ axes[1]))
         shown = show_axes(
-            latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features
+            latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features, known
         )
         components[g] = coordinates[g] @ shown.directions
         loadings[g] = (coordinates[g] * solution.lengths) @ shown.rotation

@@ -315,6 +315,7 @@ class ContrastPath:
             inside=self.subspace_variance.map(lambda inside: float(inside[g])),
             axis_ratios=None if self.axis_ratios is None else self.axis_ratios[g],
             eigenvalues=self.eigenvalues[g] if self.axis_ratios is None else None,
+            axes="variance" if self.axis_ratios is None else self.estimator._latents().axes,
             background_model=self.background_model,
             limit=self.gamma_max,
             limit_is_bound=self.gamma_max_is_bound,

@@ -1,4 +1,4 @@
-"""Plot of a comparison of methods: held-out ratios with their errors."""
+"""Plot of a comparison of methods: how reproducible their contrast is."""
 
 from __future__ import annotations
 
@@ -16,21 +16,20 @@ if TYPE_CHECKING:
 
 @suggesting
 def comparison_data(comparison: Comparison) -> dict[str, Any]:
-    """Names, held-out ratios and their ranges (two standard errors), best first, without methods that failed."""
-    entries = [entry for entry in comparison.entries if not entry.failure and np.isfinite(entry.mean)]
-    table = comparison.table()
-    kept = np.array([entry in entries for entry in comparison.entries], dtype=bool)
+    """Names and scores of the methods, best first, without those that failed."""
+    entries = [entry for entry in comparison.entries if entry.scores is not None]
+    scores = [entry.scores for entry in entries if entry.scores is not None]
     return {
         "names": [entry.name for entry in entries],
-        "ratios": table["held_out_ratio"][kept],
-        "ranges": np.column_stack([table["from"][kept], table["to"][kept]]),
+        "scores": np.array([entry.score for entry in entries]),
+        "ranges": np.array([[np.min(own), np.max(own)] for own in scores]),
         "recommended": [entry is comparison.recommended for entry in entries],
     }
 
 
 @suggesting
 def comparison(comparison: Comparison, *, ax: Any = None) -> Any:
-    """Plot the held-out ratios of all methods on a logarithmic scale, with two standard errors; 1 is no contrast.
+    """Plot the reproducible contrast of all methods, with its range over splits of the rows; 0 is no contrast.
 
     Parameters
     ----------
@@ -44,15 +43,14 @@ def comparison(comparison: Comparison, *, ax: Any = None) -> Any:
     """
     data = comparison_data(comparison)
     ax = axes_or_current(ax)
-    for k, (ratio, (low, high), chosen) in enumerate(
-        zip(data["ratios"], data["ranges"], data["recommended"], strict=True)
+    for k, (score, (low, high), chosen) in enumerate(
+        zip(data["scores"], data["ranges"], data["recommended"], strict=True)
     ):
         colour = COLOURS[1] if chosen else COLOURS[0]
         ax.plot([low, high], [k, k], color=colour, linewidth=1.5)
-        ax.plot([ratio], [k], "o", color=colour, markersize=5)
-    ax.axvline(1.0, color=BACKGROUND_COLOUR, linewidth=1, linestyle="--")
-    ax.set_xscale("log")
+        ax.plot([score], [k], "o", color=colour, markersize=5)
+    ax.axvline(0.0, color=BACKGROUND_COLOUR, linewidth=1, linestyle="--")
     ax.set_yticks(range(len(data["names"])), data["names"])
     ax.invert_yaxis()
-    ax.set_xlabel("variance of unseen cases over that of unseen controls")
+    ax.set_xlabel("reproducible contrast: agreement of halves x contrast on unseen rows")
     return tidy(ax, legend=False)

@@ -3,5 +3,5 @@
 from ._clusters import named_clusters
 from ._export import Export, coordinate_table, export
 from ._html import check_libraries
-from ._report import caveats, report, summarize
+from ._report import findings_of, report, summarize
 from ._subject import label_texts

@@ -6,9 +6,12 @@ from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
+import scipy.special
 
-from .._util.text import joined
-from ..fitting import AUTO_FRACTION, SHARED_RATIO, looks_swapped
+from .._util.arrays import Array
+from .._util.text import joined, listed
+from ..fitting import AUTO_FRACTION, SHARED_RATIO
 from ..paths import ContrastPath
 from ..sanity import Finding, both
 from ..subspaces import principal_angles, principal_axes
@@ -22,46 +25,43 @@ UNEQUAL_UNITS = 100.0  # ratio of standard deviations above which the larger one
 MANY_MISSING = 0.2
 STRONG = 0.9  # fraction of the largest gamma shown
 WIDE_ANGLE = 30.0  # degrees
+BETWEEN, CHANCE = 0.5, 0.001  # part of a component between the means of labels, and how likely that is by chance
 SAME_ANGLE = 5.0  # degrees from PCA below which the contrast has changed nothing
 MAX_OUTLIER_ROWS = 200_000
 
 
-def cautions(subject: Subject, summary: dict[str, Any], *, shown: bool) -> Iterator[Finding]:
+def cautions(subject: Subject, summary: dict[str, Any], *, by_blocks: bool, shown: bool) -> Iterator[Finding]:
     """One finding per caveat, besides those of the tables; none if there are none.
 
     Parameters
     ----------
     subject : Subject
     summary : dict
+    by_blocks : bool
+        Whether rows come in blocks.
     shown : bool
         Whether there is a page, which may not show everything.
     """
-    yield from _about_groups(subject, summary["data"])
+    yield from _about_groups(summary["data"])
     yield from _about_features(subject)
     yield from _about_components(subject, summary)
     yield from _outliers(subject)
     if summary["uncertainty"] is not None:
-        yield from _about_uncertainty(summary["uncertainty"])
+        yield from _about_uncertainty(summary["uncertainty"], by_blocks)
     if shown:
         yield from _about_display(subject, summary["data"])
 
 
-def _about_groups(subject: Subject, data: dict[str, Any]) -> Iterator[Finding]:
-    if looks_swapped(subject.path.gamma_max, subject.path.totals):
-        yield both(
-            "swapped",
-            "The controls vary more than the cases, so almost no contrast is possible.",
-            "Were the two tables swapped?",
-        )
+def _about_groups(data: dict[str, Any]) -> Iterator[Finding]:
     D, groups = data["features"], (("cases", data["foreground"]), ("controls", data["background"]))
     for name, group in groups:
         if group["rows"] < D:
             yield Finding(
                 "few rows",
-                f"There are fewer {name} ({group['rows']}) than features ({D}). Directions found from so few rows may "
-                "be due to chance:",
-                "check the uncertainty with bootstrap(), or confirm them with new samples.",
-                "check the uncertainty with --uncertainty bootstrap, or confirm them with new samples.",
+                f"There are fewer {name} ({group['rows']}) than features ({D}): which features a component consists of "
+                "is then uncertain, even where it is clear that there is one.",
+                "See intervals of the loadings from bootstrap(), or confirm them with new samples.",
+                "See intervals of the loadings with --uncertainty bootstrap, or confirm them with new samples.",
             )
     for name, group in groups:
         share = group["missing_values"] / (group["rows"] * D)
@@ -97,12 +97,7 @@ def _angle_to_pca(path: ContrastPath, g: int) -> float:
 
 def _about_components(subject: Subject, summary: dict[str, Any]) -> Iterator[Finding]:
     path, g = subject.path, subject.start
-    # Use held-out rows if possible: on the rows of the fit the ratio is far too large.
-    ratios = {
-        entry["component"]: entry["held_out_ratio"]
-        or entry["foreground_variance"] / max(entry["background_variance"], 1e-300)
-        for entry in summary["components"]
-    }
+    ratios = {entry["component"]: _ratio(entry) for entry in summary["components"] if not _surely_more(entry)}
     if path.gammas[0] == 0 < path.gammas[g] and _angle_to_pca(path, g) < SAME_ANGLE:
         yield both(
             "no contrast", "The contrast changed nothing: these are the components of an ordinary PCA of the cases."
@@ -114,7 +109,7 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> Iterator[Fin
         yield both(
             "shared",
             f"Component{'s' * many} {joined(k + 1 for k in shared)} var{'y' if many else 'ies'} hardly more in the "
-            f"cases than in the controls, or even less ({times} times as much), and may be something both share.",
+            f"cases than in the controls, or even less ({times} times as much): chance, or something that both share.",
             _way_out(subject),
         )
     # What rows are projected onto, and what the tables and bars show.
@@ -126,9 +121,55 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> Iterator[Fin
             yield both("one feature", f"Component {k + 1} is almost only the feature {name!r}:", "look at it directly.")
 
 
+def _ratio(entry: dict[str, Any]) -> float:
+    """How many times as much the cases vary, in rows that were held out if possible: on those of the fit it is far
+    too large."""
+    if entry["held_out_ratio"] is not None:
+        return float(entry["held_out_ratio"])
+    return float(entry["foreground_variance"] / max(entry["background_variance"], 1e-300))
+
+
+def _surely_more(entry: dict[str, Any]) -> bool:
+    """Whether the interval of the ratio on unseen rows lies above 1."""
+    interval = entry["held_out_interval"]
+    return interval is not None and interval[0] is not None and interval[0] > 1
+
+
+def remarks(subject: Subject) -> list[str]:
+    """What labels explain: components that lie between the means of labelled cases, which are pooled under one mean."""
+    if subject.classes is None or subject.clustered:
+        return []
+    known = subject.classes != ""
+    names, own = np.unique(subject.classes[known], return_inverse=True)
+    if names.size < 2:
+        return []
+    Z = subject.latents()[known]
+    between, ranks = between_classes(Z, own), Z.argsort(axis=0).argsort(axis=0)
+    # Of ranks, whose distribution is known whatever the tails are: the test of Kruskal and Wallis.
+    chance = scipy.special.chdtrc(names.size - 1, (len(Z) - 1) * between_classes(ranks, own))
+    found = np.flatnonzero((between > BETWEEN) & (chance < CHANCE)).tolist()
+    if not found:
+        return []
+    parts, are = joined(f"{between[k]:.0%} of component {k + 1}" for k in found), "are" * (len(found) > 1)
+    return [
+        f"{parts} {are or 'is'} the difference between the means of {listed(names.tolist(), 3)}. "
+        "Such a shift counts as variation of the cases, also where none of these groups varies more than the controls: "
+        "contrast each alone to see that."
+    ]
+
+
+def between_classes(Z: Array, own: npt.NDArray[np.intp]) -> Array:
+    """The part of the variance of each column that lies between the means of classes, shape (k,)."""
+    Z = Z - Z.mean(axis=0)
+    means = np.stack([np.bincount(own, z) for z in Z.T], axis=1) / np.bincount(own)[:, None]
+    return np.sum(means[own] ** 2, axis=0) / np.maximum(np.sum(Z**2, axis=0), 1e-300)  # type: ignore[no-any-return]
+
+
 def _way_out(subject: Subject) -> str:
     """What to try if both groups share a component."""
     path = subject.path
+    if path.axis_ratios is not None:  # contrast axes hardly depend on gamma
+        return "Fewer components may help."
     if path.gammas[subject.start] < STRONG * path.gammas[-1]:
         return "A larger gamma may remove it."
     if path.estimator._method.has_likelihood and not path.gamma_max_is_bound:
@@ -153,7 +194,13 @@ def _outliers(subject: Subject) -> Iterator[Finding]:
             )
 
 
-def _about_uncertainty(uncertainty: dict[str, Any]) -> Iterator[Finding]:
+def _about_uncertainty(uncertainty: dict[str, Any], by_blocks: bool) -> Iterator[Finding]:
+    if by_blocks and uncertainty["power"] == 1 and not uncertainty["by_blocks"]:
+        yield both(
+            "uncertainty",
+            "The intervals take the rows for independent, but they come in blocks: they are too narrow.",
+            "Take them from the bootstrap of whole blocks.",
+        )
     if uncertainty["kind"] == "gibbs" and uncertainty["power"] == 1:
         yield both(
             "uncertainty",

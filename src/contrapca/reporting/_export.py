@@ -76,6 +76,7 @@ def export(
     test: ContrastTest | bool | None = None,
     blocks: Any = None,
     background_blocks: Any = None,
+    depth: str = "warn",
     title: str | None = None,
     code: str | None = None,
     findings: Sequence[Finding] | None = None,
@@ -85,6 +86,7 @@ def export(
     names = (row_names, background_row_names)
     subject = examine(model_or_path, X, background, labels, label_name, *names, None, 2, progress, background_labels)
     given: dict[str, Any] = {"test": test, "blocks": (blocks, background_blocks), "findings": findings}
+    given["depth"] = depth
     summary = summary_of(subject, **given, title=title, code=code, progress=progress, shown=False)
     sources = "\n".join(f"{source['text']} https://doi.org/{source['doi']}" for source in summary["citations"])
     entries = "\n\n".join(source["bibtex"] for source in summary["citations"])

@@ -82,11 +82,19 @@ def methods_paragraph(summary: dict[str, Any], kind: Any) -> str:
             f"Whether the cases vary more than the controls was tested by {how} ({test['units']}) at the level "
             f"{test['level']:g}. {summary['verdict']}"
         )
-    ratios = [entry["held_out_ratio"] for entry in summary["components"]]
-    if None not in ratios:
-        times, names = joined(f"{ratio:.2f}" for ratio in ratios), joined(range(1, len(ratios) + 1))
-        where = "component 1" if len(ratios) == 1 else f"components {names}, respectively"
-        sentences.append(f"On held-out rows, the cases' variance was {times} times that of the controls along {where}.")
+    known = [
+        (entry["held_out_ratio"], *entry["held_out_interval"])
+        for entry in summary["components"]
+        if entry["held_out_ratio"] is not None and None not in entry["held_out_interval"]
+    ]
+    if len(known) == len(summary["components"]):
+        times = joined(f"{ratio:.2f} ({low:.2f} to {high:.2f})" for ratio, low, high in known)
+        names = joined(range(1, len(known) + 1))
+        where = "component 1" if len(known) == 1 else f"components {names}, respectively"
+        sentences.append(
+            f"On halves of the rows that the fit had not seen, the cases' variance was {times} times that of the "
+            f"controls along {where} (95 % intervals)."
+        )
     if uncertainty is not None:
         how = "bootstrap resamples" if uncertainty["kind"] == "bootstrap" else "Gibbs posterior draws"
         share, draws = uncertainty["probability"], uncertainty["draws"]

@@ -39,12 +39,13 @@ def path_through(
     if not model._contrasts or model.__sklearn_is_fitted__():
         check_is_fitted(model)
         model = model._as_fitted()
+        tables = model._prepared(tables)
         data = _data_again(model, tables)
     else:
         check_option(model.scale, "scale", model._scales)
         model = clone(model)
-        data = model._collected(tables)
-        model._with_fit(model._solve(data, model._strength(), tables))
+        tables, data, fit = model._solved(tables, model._strength())
+        model._with_fit(fit)
         if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
             data = _data_again(model, tables)
     fit, alike = model._state, model._path_estimator()

@@ -37,6 +37,7 @@ def report(
     test: ContrastTest | bool | None = None,
     blocks: Any = None,
     background_blocks: Any = None,
+    depth: str = "warn",
     gammas: int | None = None,
     title: str | None = None,
     sources: Sequence[str] = (),
@@ -83,6 +84,8 @@ def report(
         no verdict.
     blocks, background_blocks : array-like of shape (n,), (m,), optional
         The donor, animal or plate of each row, for the test.
+    depth : {"warn", "match", "ignore"}, default "warn"
+        What to do if counts add up to less in one group: a caveat, or a test at equal depth, as for `contrast_test`.
     gammas : int, optional
         Number of slider steps for a model: by default 40, or 20 with missing values. A path has its own.
     title : str, optional
@@ -123,8 +126,16 @@ def report(
     if is_anndata(model_or_path):
         choice = {"background": background, "foreground": foreground, "layer": layer, "obsm": obsm}
         found = report_arguments(
-            model_or_path, key=key, groupby=groupby, blocks=blocks, labels=labels, **choice, mask_var=mask_var
+            model_or_path,
+            key=key,
+            groupby=groupby,
+            blocks=blocks,
+            labels=labels,
+            depth="match" if depth == "match" and test in (None, True) else "warn",
+            **choice,
+            mask_var=mask_var,
         )
+        test = found.get("test", test)
         label_name = labels if label_name is None else label_name
         model_or_path, X, background, labels = (found[name] for name in ("model_or_path", "X", "background", "labels"))
         background_labels = found["background_labels"]
@@ -139,6 +150,7 @@ def report(
             subject,
             test=test,
             blocks=(blocks, background_blocks),
+            depth=depth,
             title=title,
             sources=sources,
             code=code,
@@ -164,6 +176,7 @@ def summarize(
     test: ContrastTest | bool | None = None,
     blocks: Any = None,
     background_blocks: Any = None,
+    depth: str = "warn",
     gammas: int | None = None,
     title: str | None = None,
     sources: Sequence[str] = (),
@@ -177,6 +190,7 @@ def summarize(
         subject,
         test=test,
         blocks=(blocks, background_blocks),
+        depth=depth,
         title=title,
         sources=sources,
         code=code,
@@ -185,21 +199,21 @@ def summarize(
     )
 
 
-def caveats(
+def findings_of(
     model: Any,
     X: Any,
     *,
     background: Any,
     row_names: Sequence[str] | None = None,
+    test: bool = True,
     blocks: Any = None,
     background_blocks: Any = None,
     findings: Sequence[Finding] | None = None,
     code: str | None = None,
     progress: bool = True,
-) -> list[str]:
-    """The caveats that a report of a fitted model would show, without one; parameters as for `report`."""
+) -> dict[str, Any]:
+    """The summary that a report of a fitted model would begin with, without one; parameters as for `report`."""
     unlabelled = [""] * X.shape[0]  # no clusters need be found
     subject = examine(model, X, background, unlabelled, None, row_names, None, None, FEW_GAMMAS, progress)
     given: dict[str, Any] = {"blocks": (blocks, background_blocks), "code": code, "findings": findings}
-    found: list[str] = summary_of(subject, test=False, **given, progress=progress, shown=False)["cautions"]
-    return found
+    return summary_of(subject, test=test, **given, progress=progress, shown=False)

@@ -61,6 +61,12 @@ class Subject:
         What the labels mean.
     row_names : Groups of list of str, or of None for row numbers
     uncertainty : ContrastPosterior or None
+    scale : {None, "group", "pooled"}
+        How the model was asked to scale the features; None also where it chose that by itself.
+    noise : str
+        What the noise decided on units and axes (F41); empty where these were given.
+    shortened : Groups of ndarray of int, or None
+        Rows that are so long that they count less (F42).
     """
 
     path: ContrastPath
@@ -78,6 +84,9 @@ class Subject:
     label_name: str
     row_names: Groups[list[str] | None]
     uncertainty: ContrastPosterior | None
+    scale: str | None
+    noise: str
+    shortened: Groups[npt.NDArray[np.intp]] | None
 
     @property
     def rows(self) -> Groups[Rows]:
@@ -146,9 +155,10 @@ def examine(
     if beside is not None and labels is None:
         raise ValueError("background_labels= is given without labels=: pass the labels of the foreground rows, too.")
     if isinstance(model_or_path, ContrastPath):
-        path, about = model_or_path, "path"
+        path, about, tables = model_or_path, "path", asked._prepared(tables)
         check_same_tables(tables.rows.map(_observed_mean, tables.means), path.units)
         start, code = default_start(path), path_code(path)
+        noise, long = "", tables.shortened
         kind: Any = type(path.estimator)
     else:
         if getattr(getattr(model_or_path, "_state", None), "covariates", None) is not None:
@@ -158,6 +168,7 @@ def examine(
             )
         model, path, start = path_through(model_or_path, tables, points=gammas, progress=progress)
         kind, code, about = type(model), model_code(model), "model"
+        noise, long = str(model._state.plateau or ""), model._state.shortened
     if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):
         raise ValueError(
             f"uncertainty has (features, components) = {uncertainty.estimate.shape}, but the model has "
@@ -168,7 +179,9 @@ def examine(
     if not tables.incomplete:
         inside = tables.rows.map_named(lambda name, rows: path.inside(rows, center=name))
     about_rows = (classes, False, values, beside, shown, names)
-    subject = Subject(path, start, kind, code, about, gammas, tables, inside, *about_rows, uncertainty)
+    subject = Subject(
+        path, start, kind, code, about, gammas, tables, inside, *about_rows, uncertainty, asked._scaling, noise, long
+    )
     if labels is None:
         found = named_clusters(subject.latents(), subject.rows.foreground, path.feature_names)
         if found is not None:

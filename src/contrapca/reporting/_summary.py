@@ -17,11 +17,11 @@ from .._util.text import natural_order
 from .._version import __version__
 from ..blocks import table_units
 from ..exceptions import InfeasibleGammaError, RankError
-from ..fitting import share_of
-from ..sanity import Finding, Words, check_groups, warn_of_replicates
+from ..fitting import share_of, usable
+from ..sanity import Finding, Words, check_groups, shows_replicates, warn_of_replicates
 from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..uncertainty import ContrastPosterior
-from ._cautions import cautions
+from ._cautions import cautions, remarks
 from ._code import tables_code
 from ._methods_text import citations, methods_paragraph
 from ._subject import TOP_FEATURES, Subject
@@ -29,6 +29,8 @@ from ._subject import TOP_FEATURES, Subject
 TITLE = "What varies in the cases but not in the controls"
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 MIN_ROWS = 10  # minimum rows per group for ratios on unseen rows
+TOP_NAMES = 3  # features that name a component in the verdict
+UNSEEN = ("held_out_ratio", "held_out_interval", "agreement", "largest_share", "found_again")
 PROBABILITY = 0.9  # probability of the intervals
 
 
@@ -38,6 +40,7 @@ def summary_of(
     test: ContrastTest | bool | None,
     blocks: tuple[Any, Any],
     progress: bool,
+    depth: str = "warn",
     title: str | None = None,
     sources: Sequence[str] = (),
     code: str | None = None,
@@ -50,35 +53,49 @@ def summary_of(
     everything.
     """
     by_blocks = blocks[0] is not None
-    verdict = _judge(subject, test, blocks, progress)
+    if findings is None:
+        names, columns = subject.row_names, subject.tables.names
+        findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
+        findings = [finding for finding in findings if depth == "warn" or finding.check != "depth"]
+    verdict = _judge(subject, test, blocks, depth, progress, ignores_replicates=shows_replicates(findings))
+    held_out = _on_unseen_rows(subject, blocks)
+    components = _components(subject, held_out)
+    if verdict is not None:
+        strongest = [[item["feature"] for item in entry["features"][:TOP_NAMES]] for entry in components]
+        verdict = verdict.about(held_out, strongest)
     summary = {
         "title": TITLE if title is None else str(title),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
+        "remarks": remarks(subject),
         "data": _data(subject, sources),
         "model": _model(subject),
-        "components": _components(subject, _on_unseen_rows(subject, blocks)),
+        "components": components,
+        "by_blocks": by_blocks,
         "path": _path(subject),
         "loadings": _loadings(subject),
         "uncertainty": None if subject.uncertainty is None else _uncertainty(subject.uncertainty),
         "code": {
-            "python": _python(subject, title, code, tested=verdict is not None, by_blocks=by_blocks),
+            "python": _python(subject, title, code, tested=verdict is not None, by_blocks=by_blocks, depth=depth),
             "command": code,
         },
         "versions": {"contrapca": __version__, "Python": platform.python_version()}
         | {name: version(name) for name in LIBRARIES},
         "date": _today(),
     }
-    if findings is None:
-        names, columns = subject.row_names, subject.tables.names
-        findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
     words: Words = "python" if code is None else "command"
-    caveats = [*findings, *cautions(subject, summary, shown=shown)]
+    caveats = [*findings, *cautions(subject, summary, by_blocks=by_blocks, shown=shown)]
     summary |= {"cautions": [finding.text(words) for finding in caveats]}
     return summary | {"methods": methods_paragraph(summary, subject.kind), "citations": citations(subject.kind)}
 
 
 def _judge(
-    subject: Subject, test: ContrastTest | bool | None, blocks: tuple[Any, Any], progress: bool
+    subject: Subject,
+    test: ContrastTest | bool | None,
+    blocks: tuple[Any, Any],
+    depth: str,
+    progress: bool,
+    *,
+    ignores_replicates: bool,
 ) -> Verdict | None:
     """The verdict of a report; None if it is not wanted."""
     n_shown = subject.path.n_components
@@ -92,18 +109,25 @@ def _judge(
     if given is None:
         warn_of_replicates(subject.row_names)
     return verdict_on(
-        subject.tables, n_shown=n_shown, blocks=given, scale=subject.path.estimator._scaling, progress=progress
+        subject.tables,
+        n_shown=n_shown,
+        blocks=given,
+        scale=subject.scale,
+        depth=depth,
+        ignores_replicates=ignores_replicates,
+        progress=progress,
     )
 
 
 def _on_unseen_rows(subject: Subject, blocks: tuple[Any, Any]) -> HeldOutContrast | None:
     """Ratios of variances on held-out rows; None if these tables do not allow it."""
-    if subject.tables.incomplete or min(rows.shape[0] for rows in subject.rows) < MIN_ROWS:
+    if min(rows.shape[0] for rows in subject.rows) < MIN_ROWS:
         return None
-    unit_of = table_units(subject.tables, *blocks, least=2, what="holding rows out")
     try:
+        tables = usable(subject.tables, "holding rows out")
+        unit_of = table_units(tables, *blocks, least=2, what="holding rows out")
         model = subject.path.model(subject.path.gammas[subject.start])
-        return held_out_of(prepared(model), subject.tables, unit_of)
+        return held_out_of(prepared(model), tables, unit_of)
     except (InfeasibleGammaError, RankError):  # gamma or n_components is too large for fewer rows
         return None
 
@@ -137,9 +161,21 @@ def _model(subject: Subject) -> dict[str, Any]:
         "limit": _finite(path.gamma_max),
         "limit_is_bound": path.gamma_max_is_bound,
         "scale": path.estimator.scale,
+        "noise": subject.noise,
+        "shortened": _shortened(subject),
         "noise_variance": _finite(path.noise_variance[g]),
         "objective": float(path.objective[g]),
     }
+
+
+def _shortened(subject: Subject) -> dict[str, list[str]]:
+    """The names of the rows of each group that are so long that they count less."""
+    if subject.shortened is None:
+        return {}
+    names = subject.shortened.map(
+        lambda rows, own: [f"row {k}" if own is None else own[k] for k in rows.tolist()], subject.row_names
+    )
+    return dict(zip(names.names, names, strict=True))
 
 
 def _finite(value: float) -> float | None:
@@ -159,14 +195,27 @@ def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict
             "background_variance": float(path.background_variance[g, k]),
             "foreground_share": float(shares.foreground[g, k]),
             "background_share": float(shares.backgrounds[0][g, k]),
-            "held_out_ratio": None if held_out is None else _finite(float(held_out.ratios[k])),
-            "held_out_error": None if held_out is None else _finite(float(held_out.standard_errors[k])),
+            **_unseen(held_out, k),
             "features": [
                 {"feature": path.feature_names[j], "loading": float(W[j, k])} for j in _largest(W[:, k], TOP_FEATURES)
             ],
         }
         for k in range(path.n_components)
     ]
+
+
+def _unseen(held_out: HeldOutContrast | None, k: int) -> dict[str, Any]:
+    """What other halves of the rows say of a component; None where that is not known."""
+    if held_out is None:
+        return dict.fromkeys(UNSEEN)
+    facts = (
+        _finite(float(held_out.ratios[k])),
+        [_finite(float(end)) for end in held_out.intervals[k]],
+        _finite(float(held_out.agreement[k])),
+        float(held_out.largest_share[k]),
+        bool(held_out.found_again[k]),
+    )
+    return dict(zip(UNSEEN, facts, strict=True))
 
 
 def _largest(loading: Array, count: int) -> list[int]:
@@ -238,6 +287,7 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     table = posterior.diagnostics() if posterior.kind == "gibbs" else None
     return {
         "kind": posterior.kind,
+        "by_blocks": posterior.by_blocks,
         "power": posterior.power,
         "draws": chains * draws,
         "probability": PROBABILITY,
@@ -251,7 +301,9 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     }
 
 
-def _python(subject: Subject, title: str | None, command: str | None, *, tested: bool, by_blocks: bool) -> str:
+def _python(
+    subject: Subject, title: str | None, command: str | None, *, tested: bool, by_blocks: bool, depth: str
+) -> str:
     """Python code that makes this report: from the files of a command, or from tables of these names."""
     labelled = subject.values is not None or (subject.classes is not None and not subject.clustered)
     options = ", labels=labels" if labelled else ""
@@ -261,10 +313,14 @@ def _python(subject: Subject, title: str | None, command: str | None, *, tested:
     options += "" if subject.points is None else f", gammas={subject.points}"
     options += ", blocks=blocks, background_blocks=control_blocks" if by_blocks else ""
     options += "" if tested else ", test=False"
+    options += "" if depth == "warn" else f", depth={depth!r}"
     draws = ""
     if subject.uncertainty is not None:
-        how = "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"
-        draws = f"draws = model.{how}(cases, background=controls)  # random\n"
+        drawn, how = subject.uncertainty, "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"
+        given = ", blocks=blocks, background_blocks=control_blocks" if by_blocks and drawn.by_blocks else ""
+        given += "" if drawn.power == 1 else f", power={drawn.power!r}"
+        given += "" if drawn.seed is None else f", random_state={drawn.seed}"
+        draws = f"draws = model.{how}(cases, background=controls{given}){'  # random' * (drawn.seed is None)}\n"
         options += ", uncertainty=draws"
     names = ["cases", "controls", *["labels"] * labelled, *["blocks", "control_blocks"] * by_blocks]
     reading = f"# {', '.join(names)}: your tables, rows being samples\n"

@@ -14,6 +14,7 @@ from .._util.threads import worker_count
 
 MAX_CANCELLATION = 1e4  # of mean^2 / variance: how much larger than the result its summands may be
 STORED_BLOCK = 2**21  # stored values at a time
+CONVERTED_BLOCK = 2**18  # the same where they are converted to another float type
 MIN_TOGETHER = 6  # columns of weights from which on it pays to make the products of all at once
 COLUMN_PARTS = 6  # of a product of sparse rows with themselves: it makes (1 + 1 / 6) / 2 of all multiplications
 
@@ -61,15 +62,15 @@ def squares(rows: Rows, mean: Array, weights: Array | None = None) -> Array:
     of_row = None if weights is None else np.repeat(weights, np.diff(rows.indptr))
     for part in row_slices(rows.nnz, STORED_BLOCK):
         columns = rows.indices[part]
-        weight = np.ones(columns.size) if of_row is None else of_row[part]
-        total += np.bincount(columns, weight * (rows.data[part] - mean[columns]) ** 2, minlength=D)
+        weight = None if of_row is None else of_row[part]
+        squared = (rows.data[part] - mean[columns]) ** 2
+        total += np.bincount(columns, squared if weight is None else weight * squared, minlength=D)
         stored += np.bincount(columns, weight, minlength=D)
     return total + ((n if weights is None else weights.sum()) - stored) * mean**2
 
 
 @np.errstate(invalid="ignore", over="ignore")
 def scatter(rows: Rows, mean: Array, weights: Array | None = None) -> Array:
-    rows = rows.astype(np.float64, copy=False)
     total = rows.shape[0] if weights is None else float(weights.sum())
     # Products of sparse matrices, centred afterwards: centring first would fill the rows.
     return _centred(_second_moments(rows, weights), rows, mean, total, weights)
@@ -117,7 +118,7 @@ def _mirrored(upper: Array, edges: list[int]) -> Array:
 
 
 def _second_moments(rows: Rows, weights: Array | None) -> Array:
-    """sum_i w_i x_i x_i', shape (D, D), a block of rows at a time: no more than that is ever copied.
+    """sum_i w_i x_i x_i' in float64, shape (D, D), a block of rows at a time: no more than that is ever copied.
 
     The product of two sparse matrices costs some nanoseconds for each pair of values in a row, so that no pair of
     features is multiplied twice, and rows that count 0 times, of a resample more than a third, are left out.
@@ -126,6 +127,7 @@ def _second_moments(rows: Rows, weights: Array | None) -> Array:
     total, edges = np.zeros((D, D)), _column_edges(D)
     for block in row_slices(n, max(1, STORED_BLOCK * n // max(rows.nnz, 1))):
         part = rows[block] if weights is None else rows[block.start + np.flatnonzero(weights[block])]
+        part = part.astype(np.float64, copy=False)
         counted = None if weights is None else np.asarray(weights[block][weights[block] != 0], dtype=np.float64)
         for start, stop in pairwise(edges):  # of `part` the columns before `start` are gone
             first = part[:, : stop - start]
@@ -154,10 +156,17 @@ def _many_second_moments(rows: Rows, weights: Array) -> list[tuple[int, Array]]:
 
 
 def product(rows: Rows, mean: Array, V: Array, weights: Array | None = None) -> Array:
-    projected = rows @ V - mean @ V
-    if weights is not None:
-        projected *= weights[:, None]
-    return rows.T @ projected - np.outer(mean, projected.sum(axis=0))
+    """In the float type of V; rows of another are converted a block at a time."""
+    size = rows.shape[0] if rows.dtype == V.dtype else max(1, CONVERTED_BLOCK * rows.shape[0] // max(rows.nnz, 1))
+    total, sums = np.zeros(V.shape), np.zeros(V.shape[1])
+    for block in row_slices(rows.shape[0], size):
+        part = view(rows, block).astype(V.dtype, copy=False)
+        projected = part @ V - (mean @ V).astype(V.dtype, copy=False)
+        if weights is not None:
+            projected *= weights[block, None]
+        total += part.T @ projected
+        sums += projected.sum(axis=0, dtype=np.float64)
+    return total - np.outer(mean, sums)
 
 
 def gram(rows: Rows, mean: Array, divisor: Array) -> Array:

@@ -12,7 +12,8 @@ from .._util.suggest import suggesting
 from .._util.text import default_names, is_missing
 from ..backgrounds import named_backgrounds
 from ..groups import Groups, index_names, split_groups
-from ._features import check_features
+from ._depth import unequal_depth
+from ._features import check_features, every_few, far_cells, people_of
 from ._finding import Finding, Findings
 from ._names import alike_labels, repeated_names, replicates, summary_rows
 from ._raw_values import advice_on_values
@@ -33,10 +34,10 @@ def check_tables(
 ) -> Findings:
     """Look for mistakes in two tables before they are analysed; the command line and reports use the same checks.
 
-    They find identifiers used as features, codes for missing values (999, -999, -1), constant and duplicate columns,
-    labels that differ only in case or blanks, repeated row names, rows of totals, replicates, the same rows in both
-    tables, tables with samples as columns, raw counts or intensities, and means that are far apart, as in different
-    batches.
+    They find identifiers used as features, single values far from all others, codes for missing values (999, -999,
+    -1), constant and duplicate columns, labels that differ only in case or blanks, repeated row names, rows of totals,
+    replicates, the same rows in both tables, tables with samples as columns, raw counts or intensities, counts of
+    unequal depth (fewer molecules in one group), and means that are far apart, as in different batches.
 
     Parameters
     ----------
@@ -87,28 +88,28 @@ def check_groups(
     if labels is not None:
         texts = [label for label in np.asarray(labels).tolist() if not is_missing(label) and isinstance(label, str)]
         found += alike_labels(texts, "Labels")
-    people = ["cases", "controls"] if len(names) == 2 else ["cases", *names.names[1:]]
+    people = people_of(names)
     repeated = [finding for group, own in zip(people, names, strict=True) for finding in repeated_names(own, group)]
     found += repeated
     found += [finding for own in names for finding in summary_rows(own)]
     if not has_blocks and not repeated:
         found += replicates([name for own in names if own is not None for name in own])
     found += advice_on_values(rows)
+    found += unequal_depth(rows)
     if not all(isinstance(table, np.ndarray) for table in rows):
         return found
-    X, *others = (every_few(np.asarray(table), MAX_ROWS) for table in rows)
+    whole = [np.asarray(table) for table in rows]
+    X, *others = (every_few(table, MAX_ROWS) for table in whole)
     labels_of = default_names(X.shape[1]) if columns is None else list(columns)
-    found += check_features(labels_of, X, np.vstack(others) if len(others) > 1 else others[0] if others else None)
+    about = list(check_features(labels_of, X, np.vstack(others) if len(others) > 1 else others[0] if others else None))
+    if not any(finding.check == "missing code" for finding in about):  # which are far from all others, too
+        about += far_cells(labels_of, whole, list(names), people)
+    found += about
     for Y, own in zip(others, names.backgrounds, strict=True):
         found += shared_rows(X, Y)
         found += transposed(X, columns, names.foreground, own)
         found += distant_means(_distance(X, Y), columns)
     return found
-
-
-def every_few(table: Array, most: int) -> Array:
-    """At most so many rows of a table, evenly spread; a view."""
-    return table[:: -(-len(table) // most)]
 
 
 def _distance(X: Array, Y: Array) -> Array:

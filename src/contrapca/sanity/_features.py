@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Iterator, Sequence
+from itertools import pairwise
+from typing import Any
 
 import numpy as np
 
-from .._util.arrays import Array
-from .._util.text import as_command, listed, plural
+from .._util.arrays import Array, Rows
+from .._util.text import as_command, default_names, listed, plural
+from ..exceptions import TableWarning, warn
+from ..groups import Groups
 from ._finding import Finding
 
 # Names of columns that say which row it is, whatever numbers they hold ...
@@ -34,8 +39,10 @@ MIN_CODED = 2  # cells; one may be chance
 MIN_REPEATED = {-9.0: 2, -1.0: 2, 9.0: 3, 99.0: 2}
 MANY_COLUMNS, MAX_CODED, MIN_MEAN = 0.1, 0.5, 0.1
 LARGEST_SYMMETRIC = 2.0  # -1, 0, 1, 2 is a scale; -1, 0, 1, 2, 3 is not
+FAR_CELL, MOST_FAR, MIN_ROWS_BESIDE = 100.0, 3, 10  # how far, how many of a column, of how many that vary
 SURE_BITS = 20.0  # equal columns or rows are chance with a probability below 2 ** -20
 SAMPLE = 500  # rows that are compared first
+LOOK = 200  # rows that show which columns may have a far cell
 
 
 def identifiers(names: Sequence[str], tables: list[Array]) -> list[Finding]:
@@ -48,7 +55,7 @@ def identifiers(names: Sequence[str], tables: list[Array]) -> list[Finding]:
     maybe = np.flatnonzero(np.all((some == np.floor(some)) | np.isnan(some), axis=0)).tolist()
     named = {j for j, name in enumerate(names) if names_rows(name)}
     named = {j for j in named if all(_varies(column) for column in _observed(tables, j))}
-    whole = [j for j in maybe if all(_is_whole(table[:, j]) for table in tables)]
+    whole = [j for j in maybe if all(is_whole(table[:, j]) for table in tables)]
     rare = len(whole) <= max(1.0, FEW_WHOLE * len(names))
     found = sorted(named | {j for j in whole if _tells_rows_apart(names[j], _observed(tables, j), rare=rare)})
     if not found:
@@ -80,7 +87,7 @@ def _varies(column: Array) -> bool:
     return column.size > 1 and bool(column.min() < column.max())
 
 
-def _is_whole(column: Array) -> bool:
+def is_whole(column: Array) -> bool:
     """Whether a column holds whole numbers in most rows, missing values in the others, and not all are equal."""
     observed = column[~np.isnan(column)]
     return (
@@ -166,6 +173,89 @@ def _is_beside(column: Array, others: Array) -> bool:
     return others.size >= (1 - MAX_CODED) * column.size and abs(column.mean()) > MIN_MEAN * column.std()
 
 
+def far_cells(
+    names: Sequence[str], tables: list[Array], rows: Sequence[Sequence[str] | None], people: Sequence[str]
+) -> list[Finding]:
+    """Cells that are a hundred times as far from the median of their column and table as those of all other rows.
+
+    At most 3 of a column, and none if fewer than 10 rows differ from the median, as in sparse columns. Chance is unlike
+    that: with the tails of Student's t of 3 degrees of freedom, it takes a million columns.
+
+    Parameters
+    ----------
+    names : sequence of str
+    tables : list of ndarray of shape (n, D), (m, D)
+    rows : sequence of sequence of str, or None
+        Names of the rows of each table.
+    people : sequence of str
+        What the rows of each table are, for the sentence: "cases", "controls".
+    """
+    found = []
+    for j in _columns_with_far_cells(tables):
+        columns = [table[:, j] for table in tables]
+        away = np.concatenate([np.nan_to_num(np.abs(column - np.nanmedian(column))) for column in columns])
+        if np.count_nonzero(away) < MIN_ROWS_BESIDE:
+            continue
+        few = np.argpartition(-away, MOST_FAR)[: MOST_FAR + 1]
+        order = few[np.argsort(-away[few], kind="stable")]
+        with np.errstate(over="ignore"):  # of a ratio, which is then infinite
+            gaps = [high / low if low > 0 else 0.0 for high, low in pairwise(away[order].tolist())]
+        if max(gaps) > FAR_CELL:
+            count = 1 + int(np.argmax(gaps))
+            found += [(max(gaps), j, place) for place in order[:count].tolist()]
+    if not found:
+        return []
+    times, j, place = max(found)
+    k = int(place >= len(tables[0])) if len(tables) > 1 else 0
+    i = place - k * len(tables[0])
+    own = rows[k]
+    who = f"row {i}" if own is None else f"row {own[i]}" if own[i].isdigit() else repr(own[i])
+    more = (
+        f" So {'is' if len(found) == 2 else 'are'} {plural(len(found) - 1, 'other value')}." if len(found) > 1 else ""
+    )
+    return [
+        Finding(
+            "far cell",
+            f"{tables[k][i, j]:.4g} in {names[j]!r} of {who} ({people[k]}) is "
+            f"{times:.2g} times as far from the median as any other row.{more} Such a value can hide a contrast, or "
+            "look like one.",
+            "If it is a mistake, correct it, or set it to NaN.",
+            "If it is a mistake, correct it, or empty the cell.",
+        )
+    ]
+
+
+def warn_of_far_cells(rows: Groups[Rows], columns: Sequence[str] | None, names: Groups[list[str] | None]) -> None:
+    """Warn of single values far from all others, in tables that are arrays."""
+    tables = [np.asarray(table) for table in rows if isinstance(table, np.ndarray)]
+    if len(tables) == len(rows):
+        shown = default_names(tables[0].shape[1]) if columns is None else columns
+        for finding in far_cells(shown, tables, list(names), people_of(names)):
+            warn(finding.text(), TableWarning)
+
+
+def people_of(groups: Groups[Any]) -> list[str]:
+    """What the rows of each group are called in sentences."""
+    return ["cases", "controls"] if len(groups) == 2 else ["cases", *groups.names[1:]]
+
+
+def _columns_with_far_cells(tables: list[Array]) -> list[int]:
+    """Columns that may have far cells: their extremes are far beyond all but a few values of some rows."""
+    found = np.zeros(tables[0].shape[1], dtype=bool)
+    differ = np.zeros(found.size, dtype=int)
+    for table in tables:
+        some = every_few(table, LOOK)
+        last = max(len(some) - 1 - MOST_FAR, 0)
+        with np.errstate(over="ignore", invalid="ignore"), warnings.catch_warnings():
+            warnings.simplefilter("ignore", RuntimeWarning)  # columns without any value
+            middle = np.nanmedian(some, axis=0)
+            away = np.partition(np.nan_to_num(np.abs(some - middle)), last, axis=0)[last]
+            most = np.fmax(np.fmax.reduce(table, axis=0) - middle, middle - np.fmin.reduce(table, axis=0))
+            found |= most > FAR_CELL / 2 * away  # half, as the median of all rows is another
+            differ += np.count_nonzero(table != middle, axis=0)
+    return np.flatnonzero(found & (differ >= MIN_ROWS_BESIDE)).tolist()
+
+
 def constant_columns(names: Sequence[str], tables: list[Array]) -> list[Finding]:
     """Columns with one value in all rows of both tables."""
     first = tables[0][0]
@@ -220,6 +310,11 @@ def information(column: Array) -> Array:
     """Bits that each value of a column tells, from how often it occurs there: rare values tell more. Shape (n,)."""
     _, place, counts = np.unique(column, return_inverse=True, return_counts=True)
     return -np.log2(counts / column.size)[place.reshape(column.shape)]
+
+
+def every_few(table: Array, most: int) -> Array:
+    """At most so many rows of a table, evenly spread; a view."""
+    return table[:: -(-len(table) // most)]
 
 
 def check_features(names: Sequence[str], X: Array, Y: Array | None) -> Iterator[Finding]:

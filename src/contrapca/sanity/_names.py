@@ -6,17 +6,13 @@ import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
 
-from .._util.text import listed, plural, spelling
+from .._util.text import as_command, listed, plural, spelling
 from ..blocks import looks_like_replicates, replicate_example
 from ..exceptions import TableWarning, warn
 from ..groups import Groups
 from ._finding import Finding, both
 
 SUMMARIES = re.compile(r"(?:grand )?(?:mean|average|avg|total|sum|median|sd|std|stdev|se|sem|min|max|count)s?", re.I)
-BY_BLOCKS = (
-    "Pass blocks= and background_blocks=.",
-    "Add --blocks COLUMN, with a column that names the donor, animal or plate of each row.",
-)
 
 
 def alike_labels(labels: Iterable[str], what: str) -> list[Finding]:
@@ -79,8 +75,8 @@ def summary_rows(names: Sequence[str] | None) -> list[Finding]:
     ]
 
 
-def replicates(names: Sequence[str], what: str = "The row names") -> list[Finding]:
-    """Names such as 309_1, 309_2 that say that several rows belong together."""
+def replicates(names: Sequence[str], what: str = "The row names", column: str | None = None) -> list[Finding]:
+    """Names such as 309_1, 309_2 that say that several rows belong together; `column` is where a file has them."""
     stems = looks_like_replicates(names)
     if stems is None:
         return []
@@ -89,12 +85,22 @@ def replicates(names: Sequence[str], what: str = "The row names") -> list[Findin
             "replicates",
             f"{what} look like replicates ({replicate_example(names, stems)}). Rows of one donor, animal or plate are "
             "not independent, and p-values that ignore this are far too small.",
-            *BY_BLOCKS,
+            "Pass blocks= and background_blocks=.",
+            f"Add --blocks {as_command([column])}."
+            if column
+            else "Give the column that they are in a name in both files, such as donor, and add --blocks donor.",
         )
     ]
 
 
-def warn_of_replicates(names: Groups[list[str] | None]) -> None:
-    """Warn if the row names of the groups look like replicates; None where rows have no names."""
-    for finding in replicates([name for own in names if own is not None for name in own]):
+def shows_replicates(findings: Iterable[Finding]) -> bool:
+    """Whether rows look like replicates, and no blocks say which belong together."""
+    return any(finding.check == "replicates" for finding in findings)
+
+
+def warn_of_replicates(names: Groups[list[str] | None]) -> bool:
+    """Warn if the row names of the groups look like replicates, and say so; None where rows have no names."""
+    found = replicates([name for own in names if own is not None for name in own])
+    for finding in found:
         warn(finding.text(), TableWarning)
+    return bool(found)

@@ -1,10 +1,11 @@
-"""Detection of raw counts and raw intensities, which need a logarithm before any variance-based method."""
+"""Detection of raw counts, raw intensities and counts over totals, which need a logarithm before anything else."""
 
 from __future__ import annotations
 
 import numpy as np
 
 from .._util.arrays import Array, Rows, is_sparse
+from ..depth import kind_of
 from ..groups import Groups
 from ._finding import Finding
 
@@ -18,14 +19,16 @@ MIN_POSITIVE = 10  # minimum number of values above 0 for a feature to count
 ADVICE = {
     "counts": "The values look like raw counts (whole numbers, few of them very large)",
     "intensities": "The values look like raw intensities (none negative, few of them very large)",
+    "normalised": "The values look like counts divided by the total of their row, without logarithms",
 }
 
 
 def looks_like_counts(rows: Rows) -> str | None:
-    """Whether a table looks like raw counts or raw intensities, whose few large values would dominate.
+    """Whether a table looks like counts, counts over totals or intensities, whose few large values would dominate.
 
-    Both are non-negative. For counts (whole numbers), the 99th percentile of the values above 0 is at least 4 times
-    their median; for intensities (other numbers), at least 6 times in a typical feature.
+    All are non-negative. For counts (whole numbers), the 99th percentile of the values above 0 is at least 4 times
+    their median; for intensities (other numbers), at least 6 times in a typical feature; counts over totals are
+    multiples of one value in each row, another in each.
 
     Parameters
     ----------
@@ -34,7 +37,7 @@ def looks_like_counts(rows: Rows) -> str | None:
 
     Returns
     -------
-    "counts", "intensities" or None
+    "counts", "normalised", "intensities" or None
     """
     n = rows.shape[0]
     some = rows[np.unique(np.linspace(0, n - 1, min(n, MAX_ROWS)).astype(int))]
@@ -45,6 +48,8 @@ def looks_like_counts(rows: Rows) -> str | None:
         return None
     if np.all(positive == np.rint(positive)):
         return "counts" if _top_over_median(positive) >= MANY_COUNTS else None
+    if kind_of(rows) == "normalised":
+        return "normalised"
     columns = [column[np.isfinite(column) & (column > 0)] for column in dense.T]
     ratios = [_top_over_median(column) for column in columns if column.size >= MIN_POSITIVE]
     return "intensities" if ratios and np.median(ratios) >= MANY_TIMES else None

@@ -10,7 +10,9 @@ import numpy as np
 from .._util.archive import LARGEST, ROUNDING, check_arrays, check_count_of, check_number, check_switch
 from .._util.arrays import Array
 from ..covariates import Regression
-from ..fitting import Fit
+from ..fitting import AXES, Fit
+from ..groups import Groups
+from ..moments import Plateau
 from ._groups import (
     prefixes,
     restored_arrays,
@@ -39,13 +41,15 @@ def saved_fit(fit: Fit) -> tuple[dict[str, Any], dict[str, Array]]:
     arrays |= of_groups
     if fit.covariates is not None:
         arrays |= fit.covariates.arrays()
+    facts["shortened"] = None if fit.shortened is None else [own.tolist() for own in fit.shortened]
     with np.errstate(over="ignore"):  # in the float type of the attributes
         dtype = fit.units.foreground.dtype
         overflowed = [name for name, value in arrays.items() if not np.isfinite(value.astype(dtype)).all()]
     if overflowed:
         raise ValueError(f"{', '.join(overflowed)} overflowed, so the model cannot be saved: rescale the data.")
     facts |= {"covariates": None if fit.covariates is None else fit.covariates.facts()}
-    facts |= groups | {"solver": [fit.solver.name, fit.solver.reason]}
+    facts |= groups | {"solver": [fit.solver.name, fit.solver.reason], "axes": fit.axes}
+    facts["plateau"] = None if fit.plateau is None else {"counts": fit.plateau.counts, "bound": fit.plateau.bound}
     return facts | {name: getattr(fit, name) for name in ("limit_is_bound", "at_limit", "gamma_search")}, arrays
 
 
@@ -68,6 +72,9 @@ def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names:
     if models["model"] is not None and not k <= models["model"].W.shape[1] < D:
         raise ValueError("its components do not fit its model")
     largest = max(float(group["total"]) for group in groups)
+    axes = facts.get("axes", "variance" if found.get("axis_ratios") is None else "contrast")
+    if axes not in AXES or (axes == "variance") != (found.get("axis_ratios") is None):
+        raise ValueError(f"its axes {axes!r} do not fit what it holds")
     return Fit(
         units=units,
         variances=restored_arrays("along", found, units),
@@ -84,10 +91,33 @@ def fit_from_saved(facts: Mapping[str, Any], arrays: Mapping[str, Array], names:
             {"gamma": float(check_number(step, "gamma", 0)), "outcome": str(step["outcome"])}
             for step in facts["gamma_search"]
         ],
+        axes=axes,
+        plateau=_restored_plateau(facts.get("plateau")),
+        shortened=_restored_rows(facts.get("shortened"), units),
         covariates=Regression.restored(facts.get("covariates"), arrays, D),
         **{name: found.get(name) for name in PLAIN},  # type: ignore[arg-type]
         **models,  # type: ignore[arg-type]
     )
+
+
+def _restored_rows(numbers: Any, groups: Groups[Any]) -> Groups[Any] | None:
+    """Numbers of rows of each group, checked; None if there are none."""
+    if numbers is None:
+        return None
+    rows = [row for own in numbers for row in own]
+    if len(numbers) != len(groups) or not all(type(row) is int and row >= 0 for row in rows):
+        raise ValueError("its shortened rows are impossible")
+    return groups.like(np.array(own, dtype=np.intp) for own in numbers)
+
+
+def _restored_plateau(facts: Mapping[str, Any] | None) -> Plateau | None:
+    """What decided on units and axes, checked."""
+    if facts is None:
+        return None
+    counts = tuple(int(check_number({"counts": count}, "counts", 0, LARGEST)) for count in facts["counts"])
+    if not 1 <= len(counts) <= 2:
+        raise ValueError("its plateau is impossible")
+    return Plateau(counts, float(check_number(facts, "bound", -LARGEST, LARGEST)))
 
 
 def _inside(group: Mapping[str, Any], largest: float) -> float:

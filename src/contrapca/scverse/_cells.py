@@ -12,6 +12,7 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows, is_sparse
 from .._util.text import listed, plural
 from ..blocks import Indices
+from ..depth import kind_of
 from ..exceptions import GroupError, warn
 from ..groups import Groups
 from ..moments import MAX_DENSE, DenseScatter, Moments
@@ -195,6 +196,17 @@ def looks_like_counts(rows: Rows) -> bool:
     some = rows[np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], CHECKED_ROWS)).astype(int))]
     values = np.ravel(some.data if is_sparse(some) else some)
     return bool(values.size and values.min() >= 0 and values.max() > 1 and np.all(values == np.rint(values)))
+
+
+def warn_of_values(cells: Cells, table: Rows) -> None:
+    """Warn of counts, and of counts over totals, that are no logarithms."""
+    if cells.of_genes and looks_like_counts(table):
+        warn_of_counts()
+    elif cells.of_genes and kind_of(table) == "normalised":
+        warn(
+            "The values look like counts divided by the total of their cell, without logarithms, so few large ones "
+            "would dominate: call sc.pp.log1p(adata), or name a layer that has log values with layer=."
+        )
 
 
 def warn_of_counts() -> None:

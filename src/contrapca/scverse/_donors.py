@@ -8,16 +8,17 @@ from typing import Any
 
 import numpy as np
 
+from ..blocks import PEOPLE, SUFFIX
 from ..exceptions import warn
 from ._cells import Cells
 from ._obs import levels_of
 
-# Whom or what several cells come from, people first; a column may be named "donor", "patient_id" or "Sample.name".
+# Whom or what several cells come from, people first.
 SOURCES = (
-    *("donor", "patient", "subject", "individual", "participant", "person", "animal", "mouse", "litter", "family"),
-    *("sample", "specimen", "replicate", r"orig[._]?ident", "library", "batch", "plate", "channel", "lane"),
+    *PEOPLE,
+    *("sample", "biosample", "specimen", "replicate", r"orig[._]?ident", "library", "batch", "plate", "channel"),
+    *("lane", "hto", "pool", "run"),
 )
-SUFFIX = r"s?(?:[ _.-]?(?:id|nr|no|number|name))?"
 
 
 def warn_of_donors(obs: Any, cells: Cells) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
 from operator import add
 from typing import Any
 
@@ -10,14 +11,25 @@ import numpy as np
 
 from .._checks import check_option
 from .._util.arrays import Array, Rows
+from ..blocks import table_units
+from ..estimators import answers
+from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import latent_means
-from ..selection import HeldOutContrast, held_out_contrast
-from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts
+from ..groups import Groups, split_groups
+from ..moments import spread_out
+from ..rows import Blocked
+from ..selection import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
+from ..tables import with_names
+from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts, warn_of_values
+from ._depth import warn_of_depth
 from ._donors import warn_of_donors
 from ._obs import background_argument
 from ._results import Keys, check_writable, fit_results, write
 
 DTYPES = ("float32", "float64")
+MOST_CELLS, MIN_CELLS = 5000, 10  # of each group that judge the components
+# More genes than these are judged in as many directions, which so many cells of each group find by subspace iteration.
+FEW_GENES, DIRECTIONS, FINDING_CELLS, ROUNDS = 200, 100, 1000, 2
 
 
 def run_fit(
@@ -51,27 +63,75 @@ def run_fit(
     check_writable(adata, copy)
     check_option(str(np.dtype(dtype)), "dtype", DTYPES)
     warn_of_donors(adata.obs, cells)
+    warn_of_depth(adata, cells)
     model, latents, held_out = fitted(cells, estimator)
     results = fit_results(cells, model, latents, keys, adata.n_vars, dtype, settings, held_out)
     return write(adata, results, copy=copy)
 
 
 def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:
-    """The fitted model, the latents of all cells, and ratios on unseen donors if there are blocks."""
-    searches = estimator._holds_out and estimator.gamma == "auto"  # on held-out cells, as ratios are computed
-    if cells.is_large and not searches and cells.blocks is None:
-        return *_fitted_in_blocks(cells, estimator), None
+    """The fitted model, the latents of all cells, and what unseen cells say of each component."""
+    searches = estimator._holds_out and estimator.gamma == "auto"  # by halves of the cells
+    if cells.is_large and not searches:
+        model, latents = _fitted_in_blocks(cells, estimator)
+        return model, latents, on_unseen_cells(cells, cells.lazy(), model)
     table = cells.read()
-    if cells.of_genes and looks_like_counts(table):
-        warn_of_counts()
-    rows, held_out = cells.split(table), None
-    if cells.blocks is not None:
+    warn_of_values(cells, table)
+    rows = cells.split(table)
+    if searches and cells.blocks is not None:  # by halves of the donors
         given = {"background": background_argument(rows)} | cells.given_blocks
-        held_out = held_out_contrast(estimator, rows.foreground, **given)
-        if searches:
-            estimator.set_params(gamma=held_out.gamma)
+        estimator.set_params(gamma=held_out_contrast(estimator, rows.foreground, **given).gamma)
     model = estimator.fit(rows.foreground, background=background_argument(rows))
-    return model, latents_of(model, table), held_out
+    return model, latents_of(model, table), on_unseen_cells(cells, table, model)
+
+
+def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | None:
+    """`held_out_contrast` of a fitted model with some of the cells, if both groups have enough and no value is missing.
+
+    More than 200 genes are judged in the 100 strongest directions of both groups together.
+    """
+    chosen = cells.groups.map(lambda own: spread_out(own.size, MOST_CELLS))
+    if min(own.size for own in chosen) < MIN_CELLS:
+        return None
+    some = cells.groups.map(lambda own, k: own[k], chosen)
+    if isinstance(table, Blocked):
+        inside = np.isin(np.arange(table.shape[0]), np.concatenate(list(some)))
+        table, some = table[inside][:], some.map(lambda own: np.cumsum(inside)[own] - 1)
+    groups = some.map(lambda own: with_names(table[own], cells.names))
+    if not all(np.isfinite(own.sum()) for own in groups):
+        return None
+    alike, rows = _in_strongest_directions(model, groups) if len(cells.names) > FEW_GENES else (model, groups)
+    alike = prepared(alike)
+    if model._holds_out:
+        alike._with_strength(model.gamma_)
+    background = background_argument(rows)
+    tables = split_groups(rows.foreground, None, background, None, name="held_out_contrast", needs_background=True)
+    blocks = (None, None)
+    if cells.blocks is not None:
+        own = cells.blocks.map(lambda every, k: every[k], chosen)
+        blocks = (own.foreground, background_argument(own))
+    unit_of = table_units(tables, *blocks, least=2, what="holding rows out")
+    try:
+        return held_out_of(alike, tables, unit_of, shown=latents_of(model, groups.foreground))
+    except (InfeasibleGammaError, RankError):  # gamma or n_comps is too large for half of the cells
+        return None
+
+
+def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Groups[Array]]:
+    """An estimator like the model's, and cells in the strongest directions of both groups together, in its units.
+
+    These do not depend on which group a cell is in, and each of the fits to halves then costs a thousandth.
+    """
+    units = model._state.units
+    rows = groups.map(lambda own, unit: GroupRows(own, unit.mean, unit.scale), units)
+    D, k = units.foreground.mean.size, model._state.n_shown
+    V = np.random.default_rng(0).standard_normal((D, min(max(DIRECTIONS, 2 * k), D)))
+    some = rows.map(lambda own: replace(own, rows=own.rows[spread_out(own.rows.shape[0], FINDING_CELLS)]))
+    for _ in range(ROUNDS):
+        V = np.linalg.qr(np.sum([own.times(V) for own in some], axis=0))[0]
+    settled = model._path_estimator() if answers(model, "_path_estimator") else model
+    alike = type(settled)(**settled.get_params() | {"scale": None})
+    return alike, rows.map(lambda own: own.coordinates(V))
 
 
 def _fitted_in_blocks(cells: Cells, estimator: Any) -> tuple[Any, Array]:

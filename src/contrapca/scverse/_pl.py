@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -73,7 +72,11 @@ def embedding(
         _coloured(ax, adata, color, Z, ~controls)
     if len(ax.get_legend_handles_labels()[1]) > 1:
         ax.legend(frameon=False, title=color, loc="upper left", bbox_to_anchor=(1, 1))
-    names = [f"{place.removeprefix('X_')}{k}" for k in components]  # as scanpy labels them
+    again = stored(adata, key).get("found_again")
+    names = [
+        f"{place.removeprefix('X_')}{k}" + (" (not found again)" if again is not None and not again[k - 1] else "")
+        for k in components  # named as scanpy labels them
+    ]
     ax.set(xlabel=names[0], ylabel=names[1], xticks=[], yticks=[])
     return shown(ax, show)
 
@@ -134,7 +137,10 @@ def loadings(
 
 @suggesting
 def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool = False) -> Any:
-    """Bar plot of the variance of cases and controls along each component; several backgrounds have bars of their own.
+    """Plot how many times as much unseen cases vary as unseen controls along each component, with 95 % intervals.
+
+    Components that other halves of the cells do not find again are hollow. The variances of the cells of the fit, in
+    `uns`, are no evidence: axes are chosen for them.
 
     Parameters
     ----------
@@ -145,16 +151,21 @@ def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool =
     -------
     ax : matplotlib Axes
     """
-    entry, ax = stored(adata, key), axes_or_current(ax)
-    found = entry["background_variance"]
-    controls = dict(found) if isinstance(found, Mapping) else {"controls": found}
-    bars = {"cases": entry["variance"]} | controls
-    k, width = np.arange(len(entry["variance"])), 0.8 / len(bars)
-    greys = [BACKGROUND_COLOUR, *(COLOURS[1 + j % (len(COLOURS) - 1)] for j in range(len(controls) - 1))]
-    for j, (name, colour) in enumerate(zip(bars, [COLOURS[0], *greys], strict=True)):
-        ax.bar(k + (j + 0.5) * width - 0.4, np.asarray(bars[name]), width, color=colour, label=name)
-    ax.set_xticks(k, [str(j + 1) for j in k])
-    ax.set(xlabel="component", ylabel="variance")
+    entry = stored(adata, key)
+    if "held_out_ratio" not in entry:
+        raise ValueError(
+            f"adata.uns[{key!r}] says nothing of unseen cells: that needs complete values, and at least 10 cells and 2 "
+            "donors of each group."
+        )
+    ratios, intervals = np.asarray(entry["held_out_ratio"]), np.asarray(entry["held_out_interval"])
+    again, k = np.asarray(entry["found_again"], dtype=bool), np.arange(1, ratios.size + 1)
+    ax = axes_or_current(ax)
+    ax.vlines(k, intervals[:, 0], intervals[:, 1], color=COLOURS[0], linewidth=1.5)
+    for own, face, name in ((again, COLOURS[0], "found again"), (~again, "white", "not found again")):
+        if own.any():
+            ax.scatter(k[own], ratios[own], s=40, facecolors=face, edgecolors=COLOURS[0], label=name, zorder=2)
+    ax.axhline(1.0, color=BACKGROUND_COLOUR, linewidth=1, linestyle="--")
+    ax.set(yscale="log", xlabel="component", ylabel="variance of unseen cases\nover that of unseen controls", xticks=k)
     ax.legend(frameon=False)
     ax.spines[["top", "right"]].set_visible(False)
     return shown(ax, show)

@@ -6,11 +6,17 @@ from typing import Any
 
 import numpy as np
 
+from .._util.arrays import Rows
 from ..estimators import ContraPCA
-from ._cells import choose
+from ..groups import Groups
+from ..selection import ContrastTest, at_equal_depth, contrast_test
+from ._cells import Cells, choose
+from ._depth import matched
 from ._donors import warn_of_donors
 from ._obs import background_argument, column
 from ._results import stored_choice, stored_model
+
+SEED, MOST = 0, 10  # the same tables give the same page; dimensions tested, or as many as are shown
 
 
 def report_arguments(
@@ -20,9 +26,10 @@ def report_arguments(
     groupby: str | None,
     blocks: str | None,
     labels: str | None,
+    depth: str = "warn",
     **choice: Any,
 ) -> dict[str, Any]:
-    """The model, both tables, labels, names and blocks, as `report` takes them.
+    """The model, both tables, labels, names and blocks, and perhaps the test, as `report` takes them.
 
     Parameters
     ----------
@@ -33,6 +40,8 @@ def report_arguments(
         Columns of `obs`. With `groupby`, the report is about a new ContraPCA with two components.
     labels : str or None
         Column of `obs` that colours the cases.
+    depth : {"warn", "match", "ignore"}
+        With "match", the test is made here, where the totals over all genes are known.
     **choice
         Other arguments of `choose`.
     """
@@ -53,4 +62,13 @@ def report_arguments(
     tables = {"model_or_path": model, "X": rows.foreground, "background": background_argument(rows)}
     named = {"row_names": names.foreground, "background_row_names": names.background}
     labelled = {"labels": values.foreground, "background_labels": values.background}
-    return tables | named | labelled | cells.given_blocks
+    tested = {"test": _test_at_equal_depth(adata, cells, rows, model)} if depth == "match" else {}
+    return tables | named | labelled | cells.given_blocks | tested
+
+
+def _test_at_equal_depth(adata: Any, cells: Cells, rows: Groups[Rows], model: Any) -> ContrastTest:
+    cells, rows = matched(adata, cells, rows, SEED)
+    given = {"background": background_argument(rows), "scale": model._scaling, "random_state": SEED}
+    n_axes = max(MOST, model.n_components)
+    found = contrast_test(rows.foreground, **given, max_components=n_axes, depth="ignore", **cells.given_blocks)
+    return at_equal_depth(found)

@@ -100,7 +100,7 @@ def fit_results(
     params : mapping
         Settings of the fit.
     held_out : HeldOutContrast or None
-        Ratios of variances on cells of unseen donors.
+        What cells, or donors, that the fit has not seen say of each component.
     """
     fit = model._state
     summary: dict[str, Any] = {
@@ -114,6 +114,8 @@ def fit_results(
         summary |= {"gamma": float(fit.gamma), "gamma_max": np.nan if fit.limit is None else float(fit.limit)}
     if held_out is not None:
         summary |= {"held_out_ratio": held_out.ratios, "held_out_interval": held_out.intervals}
+        summary |= {"agreement": held_out.agreement, "largest_share": held_out.largest_share}
+        summary["found_again"] = held_out.found_again
     loadings = fit.loadings.astype(dtype)
     varm = {}
     if not cells.of_genes:

@@ -7,13 +7,16 @@ from typing import Any
 
 import numpy as np
 
+from .._checks import check_option
 from .._util.arrays import Rows
 from .._util.suggest import suggesting
+from ..depth import DEPTHS
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA
 from ..groups import Groups
+from ..selection import at_equal_depth, contrast_test
 from ..selection import compare as compare_tables
-from ..selection import contrast_test
-from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts
+from ._cells import Cells, check_n_comps, choose, warn_of_values
+from ._depth import matched, warn_of_depth
 from ._donors import warn_of_donors
 from ._fit import run_fit
 from ._obs import background_argument, column, frame
@@ -31,7 +34,7 @@ def contrapca(
     foreground: Any = None,
     n_comps: int = 10,
     gamma: float | str = "auto",
-    scale: str | None = None,
+    scale: str | None = "auto",
     layer: str | None = None,
     obsm: str | None = None,
     mask_var: Any = "auto",
@@ -63,9 +66,9 @@ def contrapca(
         Number of components.
     gamma : float or "auto", default "auto"
         Strength of the contrast, as for `contrapca.ContraPCA`.
-    scale : {None, "group", "pooled"}, default None
+    scale : {"auto", None, "group", "pooled"}, default "auto"
         Whether to divide genes by their standard deviation in each group, or within groups; sparse matrices stay
-        sparse.
+        sparse. "auto" is None or "pooled", as the noise asks for (see `contrapca.ContraPCA`).
     layer : str, optional
         The layer to use instead of X.
     obsm : str, optional
@@ -74,8 +77,8 @@ def contrapca(
         The genes to use: a column of `var`, or one value for each gene; None means all. "auto" is the column
         "highly_variable" if there is one.
     blocks : str, optional
-        Column of `obs` with the donor (patient, animal, batch, plate) of each cell. Adds ratios of variances on cells
-        of unseen donors to the results.
+        Column of `obs` with the donor (patient, animal, batch, plate) of each cell. The ratios on unseen cells are then
+        on cells of unseen donors.
     key_added : str, optional
         The key of all results, in place of the names below.
     copy : bool, default False
@@ -96,7 +99,10 @@ def contrapca(
           for genes that were not used.
         - `uns["contrapca"]`: `params`; `variance`, `variance_ratio` (of the cases along each component) and
           `background_variance`, shape (n_comps,), a dict if there are several backgrounds; `gamma` and `gamma_max`, its
-          limit (nan if not computed); with `blocks`, `held_out_ratio` (n_comps,) and `held_out_interval` (n_comps, 2);
+          limit (nan if not computed); what unseen cells (with `blocks`, of unseen donors) say of each component, as
+          `contrapca.held_out_contrast` finds it with at most 5000 cells of each group and, with more than 200 genes, in
+          the 100 strongest directions of all: `held_out_ratio` (n_comps,),
+          `held_out_interval` (n_comps, 2), `agreement`, `found_again` and `largest_share`, shape (n_comps,); and
           `model`, the arrays of the saved model, which `contrapca.get.model` reads.
 
     Examples
@@ -180,10 +186,10 @@ def cpca(
     adata, groupby, background, foreground, n_comps, scale, layer, obsm, mask_var, key_added, copy, dtype
         As for `contrapca.tl.contrapca`.
     gamma : float or "auto", default "auto"
-        Strength of the contrast, 0 or more; elsewhere called alpha. "auto" takes the smallest gamma whose contrast on
-        held-out cells is within one standard error of the best.
+        Strength of the contrast, 0 or more; elsewhere called alpha. "auto" takes the gamma whose contrast is most
+        reproducible in halves of the cells, as for `contrapca.CPCA`.
     blocks : str, optional
-        Column of `obs` with the donor of each cell. Whole donors are then held out, also by "auto".
+        Column of `obs` with the donor of each cell. Halves are then of donors, also for "auto".
 
     Returns
     -------
@@ -205,7 +211,7 @@ def clvm(
     background: Any,
     foreground: Any = None,
     n_comps: int = 10,
-    n_shared: int = 10,
+    n_shared: int | str = "auto",
     scale: str | None = None,
     layer: str | None = None,
     obsm: str | None = None,
@@ -223,8 +229,8 @@ def clvm(
         As for `contrapca.tl.contrapca`. At most 8000 genes.
     n_comps : int, default 10
         Number of dimensions that only the cases have.
-    n_shared : int, default 10
-        Number of dimensions that both groups share.
+    n_shared : int or "auto", default "auto"
+        Number of dimensions that both groups share, as for `contrapca.CLVM`.
 
     Returns
     -------
@@ -253,11 +259,19 @@ def test(
     obsm: str | None = None,
     mask_var: Any = "auto",
     blocks: str | None = None,
+    depth: str = "warn",
     key_added: str | None = None,
     copy: bool = False,
     random_state: int | None = 0,
 ) -> Any:
     """Test whether the cases vary more than the controls in any direction, and in how many (`contrast_test`).
+
+    It compares how cells vary about the mean of their group. So it does not see a shift of the mean alone, a gene that
+    is higher in all cases by the same amount: tests of differential expression do. And what it finds need not be new:
+    another mixture of the same cell types, such as more of a rare one, also varies more. Compare the proportions of
+    cell types, or test within each of them.
+
+    Values may be missing (NaN) in dense tables, at any rates; `remarks` then has the rates of both groups.
 
     Parameters
     ----------
@@ -269,6 +283,11 @@ def test(
     blocks : str, optional
         Column of `obs` with the donor of each cell. Whole donors are then compared; without it, p-values are far too
         small if several cells come from each donor.
+    depth : {"warn", "match", "ignore"}, default "warn"
+        What to do if cells of one group were sequenced less deeply, which alone makes the test reject: warn, or first
+        thin the counts of both groups to equal depth (`contrapca.match_depth`). Totals over all genes are
+        `obs["total_counts"]`, `obs["n_counts"]` or `obs["nCount_RNA"]`, or the sums of the counts in `raw`, in
+        `layers["counts"]` or in the matrix that is used. That matrix holds counts or log-normalised values.
     key_added : str, optional
         The key of `uns` in place of "contrapca_test".
     random_state : int or None, default 0
@@ -282,17 +301,23 @@ def test(
         `statistics`, `noise_ratio`, `level`, `units` (what was compared: cells or donors).
     """
     key = TEST if key_added is None else check_key(key_added)
-    cells, rows = _tables(adata, _choice(groupby, background, foreground, layer, obsm, mask_var, blocks), copy)
+    check_option(depth, "depth", DEPTHS)
+    choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
+    cells, rows = _tables(adata, choice, copy, depth=depth)
+    if depth == "match":
+        cells, rows = matched(adata, cells, rows, _seed(random_state))
     found = contrast_test(
         rows.foreground,
         background=background_argument(rows),
         max_components=max_comps,
         level=level,
         scale=scale,
+        depth="ignore",
         random_state=_seed(random_state),
         **cells.given_blocks,
     )
-    given = {"max_comps": max_comps, "scale": scale, "random_state": random_state}
+    found = at_equal_depth(found) if depth == "match" else found
+    given = {"max_comps": max_comps, "scale": scale, "depth": depth, "random_state": random_state}
     summary = {
         "params": plain(cells.params | given),
         "verdict": found.verdict(),
@@ -324,7 +349,7 @@ def compare(
     copy: bool = False,
     random_state: int | None = 0,
 ) -> Any:
-    """Compare all methods on held-out cells, unscaled and scaled (`contrapca.compare`).
+    """Compare all methods in halves of the cells, unscaled and scaled (`contrapca.compare`).
 
     Parameters
     ----------
@@ -372,7 +397,9 @@ def _choice(
     return groups | {"layer": layer, "obsm": obsm, "mask_var": mask_var}
 
 
-def _tables(adata: Any, choice: dict[str, Any], copy: bool, labels: str | None = None) -> tuple[Cells, Groups[Rows]]:
+def _tables(
+    adata: Any, choice: dict[str, Any], copy: bool, labels: str | None = None, depth: str = "warn"
+) -> tuple[Cells, Groups[Rows]]:
     """The chosen cells, and the rows of both groups in memory."""
     cells = choose(adata, **choice)
     if labels is not None:
@@ -380,8 +407,10 @@ def _tables(adata: Any, choice: dict[str, Any], copy: bool, labels: str | None =
     check_writable(adata, copy)
     warn_of_donors(adata.obs, cells)
     table = cells.read()
-    if cells.of_genes and looks_like_counts(table):
-        warn_of_counts()
+    if depth != "match":  # which takes logarithms
+        warn_of_values(cells, table)
+    if depth == "warn":
+        warn_of_depth(adata, cells)
     return cells, cells.split(table)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -9,23 +10,27 @@ import numpy as np
 import scipy.special
 
 from .._checks import SCALES, check_count, check_option, generator
-from .._util.arrays import Array
+from .._util.arrays import Array, Rows
+from .._util.devices import host
 from .._util.display import shown_as_html
 from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import count_units, table_units
-from ..fitting import dimensions_above_noise, noise_variance
+from ..fitting import dimensions_above_noise
 from ..groups import Groups, Tables, refuse_devices
 from ..moments import Complete, Contrast, Moments, collect
-from ..solvers import top_eigenpairs
+from ..solvers import has_plateau, top_eigenpairs
+from ..units import Units
 from ._held_out import complete_tables
 from ._significance import ContrastTest, in_brief, significance_of
 from ._splits import MIN_UNITS
+from ._verdict import SURE
 
 LEVEL = 0.05  # of the test of each group's own directions
 OWN_RATIO = 2.0  # of the groups' variances, from which a direction is called a group's own
 MIN_ROWS = 10  # rows, or blocks, of a group below which little can be said
 NOISE_RATIO = 2.0  # of the groups' noise variances, either way, from which they were probably not measured alike
+NOISE_DIRECTIONS = 50
 FAR = 1.0  # distance of a feature's means, in pooled standard deviations, that is large
 BASCOD_CORRELATION = 0.7  # the correlation that BasCoD takes for similar
 
@@ -50,7 +55,8 @@ class BackgroundCheck:
     dimensions : dict of str to int
         Dimensions of each group that stand out from its noise.
     noise_ratio : float
-        Noise variance of the foreground, relative to that of the background.
+        Noise variance of the foreground, relative to that of the background, in typical rows (medians); nan if so many
+        dimensions stand out that there is no noise to be seen, as in most real tables.
     far_features : float
         Part of the features whose means differ by more than one pooled standard deviation.
     problems : tuple of str
@@ -104,7 +110,7 @@ def check_background(
     blocks: Any = None,
     background_blocks: Any = None,
     scale: str | None = None,
-    n_splits: int = 21,
+    n_splits: int = 51,
     random_state: Any = 0,
     progress: bool = True,
 ) -> BackgroundCheck:
@@ -125,7 +131,7 @@ def check_background(
     blocks, background_blocks : array-like of shape (n,) and (m,), optional
         The donor, animal or plate of each row: blocks are split as a whole.
     scale : {None, "group", "pooled"}, default None
-    n_splits : int, default 21
+    n_splits : int, default 51
     random_state : None, int, Generator or RandomState, default 0
     progress : bool, default True
         Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
@@ -151,9 +157,13 @@ def check_background(
     counts = table_units(tables, blocks, background_blocks, least=2, what="the check").map(count_units)
     data = collect(tables, 1, scale)
     assert isinstance(data, Complete)
-    (q_x, q_y), noise = data.groups.map(dimensions_above_noise), data.groups.map(noise_variance)
+    q_x, q_y = data.groups.map(dimensions_above_noise)
     only_x, only_y = _outside(data, q_x, q_y)
-    far, noise_ratio = float(np.mean(_distances(data) > FAR)), _ratio(*noise)
+    noise_ratio, surely = np.nan, False
+    if has_plateau(q := max(q_x, q_y), tables.n_features, *counts):
+        (low_x, noise_x, high_x), (low_y, noise_y, high_y) = tables.rows.map(_noise(data, q), data.groups, data.units)
+        noise_ratio, surely = _ratio(noise_x, noise_y), low_x > high_y or low_y > high_x
+    far = float(np.mean(_distances(data) > FAR))
     found, about_directions = np.full((2, 2), np.nan), list[str]()
     if min(counts) >= MIN_UNITS:
         random = generator(random_state)
@@ -167,7 +177,11 @@ def check_background(
         tests = tested(tables, both), tested(tables.exchanged(), both[::-1])
         found = np.array([[test.p_values[0], test.ratios[0]] for test in tests])
         about_directions = _about_directions(*tests, noise_ratio, data.groups.map(Moments.total_variance))
-    problems = (*_about_rows(tables, counts), *about_directions, *_about_batches(noise_ratio, far))
+    problems = (
+        *_about_rows(tables, counts),
+        *about_directions,
+        *_about_batches(noise_ratio if surely else np.nan, far),
+    )
     (p_x, ratio_x), (p_y, ratio_y) = found.tolist()
     dimensions = {"foreground": q_x, "background": q_y}
     return BackgroundCheck(p_y, p_x, ratio_y, ratio_x, only_y, only_x, dimensions, noise_ratio, far, problems)
@@ -185,6 +199,27 @@ def _outside(data: Complete, q_x: int, q_y: int) -> tuple[float, float]:
     (parts_x, U_x), (parts_y, U_y) = first(x, q_x), first(y, q_y)
     cosines = (U_x.T @ U_y) ** 2
     return float(1 - parts_x @ cosines.sum(axis=1)), float(1 - parts_y @ cosines.sum(axis=0))
+
+
+def _noise(data: Complete, q: int) -> Callable[[Rows, Moments, Units], Array]:
+    """A function of a group: the variance of a typical row (the median) per dimension outside the first q of the group,
+    between two values that it lies between with hardly any doubt, shape (3,).
+
+    In random directions, which are all of them if there are at most 50. A mean over rows would be that of the few
+    largest, which differ from table to table if tails are heavy.
+    """
+
+    def typical(rows: Rows, group: Moments, units: Units) -> Array:
+        D, n = units.mean.size, rows.shape[0]
+        inside = data.vectors(top_eigenpairs(Contrast.of((1.0, group)), q).vectors) if q else np.zeros((D, 0))
+        others = np.random.default_rng(0).standard_normal((D, min(D - q, NOISE_DIRECTIONS)))
+        outside = np.linalg.qr(others - inside @ (inside.T @ others))[0]
+        squares = np.mean(host(units.project(rows, outside)) ** 2, axis=1)
+        error = min(1.5 / np.sqrt(n), 0.5)  # three standard errors of the rank of a median
+        # The q largest dimensions of few rows hold a good part of their noise, too.
+        return np.quantile(squares, [0.5 - error, 0.5, 0.5 + error]) * n / max(n - 1 - q, 1)
+
+    return typical
 
 
 def _ratio(left: float, right: float) -> float:
@@ -222,28 +257,30 @@ def _about_directions(
         return []
     total_x, total_y = totals
     much = f"{background.ratios[0]:.2g} times as much as the foreground along some direction"
-    if not _has_its_own(foreground, noise_ratio) and total_y > total_x:
+    sure = background.p_values[0] < SURE
+    if sure and not _has_its_own(foreground, noise_ratio) and total_y > total_x:
         return [
             f"The groups may be swapped: the background varies {much} ({in_brief(background.p_values[0])}), the "
             "foreground has no direction of its own, and the background varies more in total."
         ]
     return [
-        f"The background varies {much} ({in_brief(background.p_values[0])}). A contrast cannot remove this; is it a "
-        "batch, or another population? Then use other controls. ContraPCA and RatioPCA suffer less than CPCA and PCPCA."
+        f"The background varies {much} ({in_brief(background.p_values[0])}). Components leave such directions out. "
+        "That is as it should be if only part of the foreground is like the background; if it is a batch, or another "
+        "population, use other controls. ContraPCA and RatioPCA suffer less than CPCA and PCPCA."
     ]
 
 
 def _has_its_own(test: ContrastTest, noise: float) -> bool:
     """Whether a group varies far more than the other along some direction, also relative to their noise."""
-    return bool(test.n_components and test.ratios[0] >= OWN_RATIO * max(noise, 1.0))
+    return bool(test.n_components and test.ratios[0] >= OWN_RATIO * np.fmax(noise, 1.0))
 
 
 def _about_batches(noise_ratio: float, far: float) -> list[str]:
     found = []
-    if not 1 / NOISE_RATIO < noise_ratio < NOISE_RATIO:
+    if noise_ratio <= 1 / NOISE_RATIO or noise_ratio >= NOISE_RATIO:
         found.append(
-            f"The noise of the foreground has {noise_ratio:.2g} times the variance of the background's: they were "
-            "probably not measured or prepared alike. Prepare them together, or use scale='group'."
+            f"The noise of the foreground has {noise_ratio:.2g} times the variance of the background's: they may "
+            "not have been measured or prepared alike. Prepare them together, or use scale='group'."
         )
     if far > 0.5:
         found.append(

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -12,24 +11,28 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
-from .._checks import check_n_components
+from .._checks import check_n_components, generator
 from .._util.arrays import Array, Rows
 from .._util.display import shown_as_html
 from .._util.progress import Progress
 from .._util.suggest import suggesting
 from .._util.table import Table
-from ..blocks import unit_numbers
-from ..covariates import design_of
+from ..blocks import table_units
+from ..covariates import design_of, without_covariates
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
-from ..fitting import Fit, HeldOut, Training, fold_error, held_out, many_problems, unwarned
+from ..fitting import RANKED, Fit, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
 from ..groups import Groups, Tables, refuse_devices
-from ..moments import MAX_DENSE, Fold
+from ..moments import MAX_DENSE
 from ..sanity import advice_on_values
-from ..subspaces import affinity
-from ._held_out import complete_tables, folds_of, merged
+from ._filled import filled_draws
+from ._held_out import measured_tables, study_halves
+from ._significance import ContrastTest
 from ._silhouette import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
+from ._verdict import verdict_on
 
 SCALINGS = (None, "pooled")
+GAMMAS = (2.0, 4.0)  # of CPCA, beside the one that is chosen
+SPLITS = 5  # into halves
 CERTAIN = 2.0  # differences of at least this many standard errors count
 
 
@@ -42,12 +45,14 @@ class Entry:
     method : str
     estimator : estimator
         Not fitted, with the settings that were used.
-    held_out : HeldOut or None
-        None if the method could not be fitted.
+    scores : ndarray of shape (n_splits,) or None
+        Reproducible contrast in each split into halves; None if the method could not be fitted.
+    agreement : float
+        Mean rank correlation of the cases' latents from both halves: 1 if they are the same.
+    contrast : float
+        How much more unseen cases vary than unseen controls, mean over the components, from -1 to 1; 0 is no contrast.
     shares : Groups of float
         Fraction of each group's variance along all components, on the rows of the fit.
-    stability : float
-        Affinity of the subspaces from two halves of the rows: 1 if they are the same, about k / D by chance.
     seconds : float
         Time to choose the settings and fit, from moments.
     silhouette : float
@@ -58,22 +63,18 @@ class Entry:
 
     method: str
     estimator: Any
-    held_out: HeldOut | None = None
+    scores: Array | None = None
+    agreement: float = np.nan
+    contrast: float = np.nan
     shares: Groups[float] = field(default_factory=lambda: Groups.of(np.nan, np.nan))
-    stability: float = np.nan
     seconds: float = np.nan
     silhouette: float = np.nan
     failure: str = ""
 
     @property
-    def mean(self) -> float:
-        """Mean log ratio on held-out rows."""
-        return np.nan if self.held_out is None else float(self.held_out.means)
-
-    @property
-    def error(self) -> float:
-        """Its standard error."""
-        return np.nan if self.held_out is None else float(self.held_out.mean_errors)
+    def score(self) -> float:
+        """Reproducible contrast, mean over the splits."""
+        return np.nan if self.scores is None else float(self.scores.mean())
 
     @property
     def name(self) -> str:
@@ -82,7 +83,7 @@ class Entry:
 
     @property
     def settings(self) -> str:
-        """The settings that were chosen."""
+        """The settings that were used."""
         name = self.estimator._tuned
         value = getattr(self.estimator, name)
         return f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value}"
@@ -96,48 +97,59 @@ class Comparison:
     Attributes
     ----------
     entries : tuple of Entry
-        Largest held-out contrast first; failed methods last.
-    n_folds : int
+        Largest reproducible contrast first; failed methods last.
+    n_splits : int
+    test : ContrastTest or None
+        Whether there is anything to find; None if that could not be tested, see `untested`.
+    untested : str
+        Why not.
     cautions : tuple of str
         Problems of the tables to fix first.
     """
 
     entries: tuple[Entry, ...]
-    n_folds: int
+    n_splits: int
+    test: ContrastTest | None = None
+    untested: str = ""
     cautions: tuple[str, ...] = ()
 
     @property
     def recommended(self) -> Entry | None:
-        """ContraPCA unless another method is significantly better, else the best; None if nothing was found."""
+        """ContraPCA unless another method is clearly better, else the best; None if the contrast test finds nothing."""
         found = [entry for entry in self.entries if not entry.failure]
-        if not found or not found[0].mean > CERTAIN * _known(found[0].error):
+        if not found or self.test is None or not self.test.n_components or not found[0].score > 0:
             return None
-        default = [entry for entry in found if entry.estimator._preferred and self.difference(entry) is None]
-        return min(default, key=lambda entry: bool(entry.estimator.scale)) if default else found[0]
+        return next((entry for entry in found if entry.estimator._preferred and not self.is_behind(entry)), found[0])
 
-    def difference(self, entry: Entry) -> tuple[float, float] | None:
-        """Lead of the best entry in log ratios, and its standard error; None if it is within error."""
+    def is_behind(self, entry: Entry) -> bool:
+        """Whether the best entry is better by more than two standard errors of the difference."""
         best = self.entries[0]
-        if best.held_out is None or entry.held_out is None or entry is best:
-            return None
-        ahead = best.mean - entry.mean
-        error = float(fold_error(best.held_out.left_out - entry.held_out.left_out))
-        return (ahead, error) if not ahead <= CERTAIN * _known(error) else None
+        if best.scores is None or entry.scores is None or entry is best:
+            return False
+        ahead = best.scores - entry.scores
+        # The halves of a split judge each other, and splits share their rows (Nadeau and Bengio 2003).
+        error = float(np.std(ahead, ddof=1)) * np.sqrt(1 + 1 / ahead.size) if ahead.size > 1 else np.inf
+        return bool(ahead.mean() > CERTAIN * error)
 
     @property
     def recommendation(self) -> str:
         """The recommendation in words."""
         chosen = self.recommended
+        if self.test is None:
+            return f"Nothing is recommended: {self.untested}."
         if chosen is None:
-            return (
-                "Nothing found: no method finds directions along which unseen cases vary more than unseen controls, "
-                "beyond chance. Whatever they show is probably noise."
-            )
-        ratio = np.exp(chosen.mean)
-        words = [f"Use {chosen.name}: unseen cases vary {ratio:.2g} times as much as unseen controls along its axes."]
+            return f"Nothing is recommended. {self.test.verdict()}"
+        best = chosen is self.entries[0]
+        words = [
+            f"Use {chosen.name}: what it finds in one half of the rows is {'clearest' if best else 'clear'} in the "
+            f"other half (agreement {chosen.agreement:.2f}, contrast {chosen.contrast:.2f})"
+            f"{'.' if best else ', within error as much as that of the best.'}"
+        ]
         others = [entry for entry in self.entries if entry is not chosen and not entry.failure]
-        alike = [entry.name for entry in others if self.difference(entry) is None]
-        worse = [entry.name for entry in others if self.difference(entry) is not None]
+        # What the chosen one may be behind is not behind it.
+        behind = [self.is_behind(entry) and entry.score < chosen.score for entry in others]
+        alike = [entry.name for entry, worse in zip(others, behind, strict=True) if not worse]
+        worse = [entry.name for entry, worse in zip(others, behind, strict=True) if worse]
         if alike:
             words.append(f"Within error as good: {'; '.join(alike)}.")
         if worse:
@@ -147,17 +159,18 @@ class Comparison:
     def table(self) -> Table:
         """One row per method and scaling."""
         every = self.entries
-        mean, error = (np.array([getattr(entry, name) for entry in every]) for name in ("mean", "error"))
         columns: dict[str, Any] = {
             "method": np.array([entry.method for entry in every], dtype=object),
             "scale": np.array([entry.estimator.scale or "none" for entry in every], dtype=object),
             "settings": np.array([entry.settings for entry in every], dtype=object),
-            "held_out_ratio": np.exp(mean),
-            "from": np.exp(mean - CERTAIN * error),
-            "to": np.exp(mean + CERTAIN * error),
+        }
+        columns |= {
+            name: np.array([getattr(entry, name) for entry in every], dtype=float)
+            for name in ("score", "agreement", "contrast")
+        }
+        columns |= {
             "cases_share": np.array([entry.shares.foreground for entry in every]),
             "controls_share": np.array([entry.shares["background"] for entry in every]),
-            "stability": np.array([entry.stability for entry in every]),
             "seconds": np.array([entry.seconds for entry in every]),
         }
         silhouettes = np.array([entry.silhouette for entry in every])
@@ -172,11 +185,6 @@ class Comparison:
 
     def __str__(self) -> str:
         return "\n".join(map(str, self._parts()))
-
-
-def _known(error: float) -> float:
-    """A standard error, or 0 if it is not finite (for infinite ratios)."""
-    return error if np.isfinite(error) else 0.0
 
 
 @suggesting
@@ -195,21 +203,25 @@ def compare(
     random_state: Any = 0,
     progress: bool = True,
 ) -> Comparison:
-    """Compare all methods, unscaled and scaled, on held-out rows of the same tables.
+    """Compare all methods, unscaled and scaled, in halves of the same tables.
 
-    Settings are chosen from the rows: gamma of PCPCA and CPCA and the ridge of RatioPCA by held-out contrast, the
-    latent dimensions of ContraPCA and the shared dimensions of CLVM (at most 10) by the rank rule. All methods use the
-    same folds, so differences are more certain than single figures.
+    The rows are split into halves, several times. A method is good if what it finds in one half is found again in the
+    other, and if the cases of the other half vary more along it than its controls: the mean over the components of
+    agreement times contrast. Contrast is bounded, and directions in which nothing varies count for nothing, so that no
+    large ratio of small variances wins. CPCA and RatioPCA are tried at fixed strengths and at those that are best by
+    the same measure, which also chooses the gamma of PCPCA; the shared dimensions of CLVM (at most 10) are counted. All
+    methods use the same halves, so differences are more certain than single figures. Nothing is recommended unless
+    `contrast_test` finds something.
 
     Parameters
     ----------
     X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, without missing values.
+        The foreground. Missing values (NaN), in either group, as for `held_out_contrast`.
     background : array-like, data frame or sparse matrix of shape (m, D)
     covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
         As for `held_out_contrast`.
     blocks, background_blocks : array-like of shape (n,) and (m,), optional
-        The donor, animal or plate of each row: rows of a block are held out together.
+        The donor, animal or plate of each row: rows of a block are in one half.
     pairs, background_pairs : array-like of shape (n,) and (m,), optional
         The same for pairs, such as a donor before and after treatment: every label must be in both groups.
     labels : array-like of shape (n,), optional
@@ -217,7 +229,7 @@ def compare(
         anything.
     n_components : int, default 2
     random_state : None, int, Generator or RandomState, default 0
-        Random seed for folds and halves.
+        Random seed for the halves.
     progress : bool, default True
         Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
 
@@ -234,71 +246,80 @@ def compare(
     >>> found.recommended.method
     'ContraPCA'
     """
-    tables = complete_tables(X, background, "compare").with_one_background("compare")
+    tables = measured_tables(X, background, "compare").with_one_background("compare")
     refuse_devices(tables, "compare")
     k = check_n_components(n_components, tables.n_features)
-    counts = tables.rows.map(lambda rows: rows.shape[0])
-    classes = _checked_labels(labels, counts.foreground)
+    classes = _checked_labels(labels, tables)
     together = (blocks, background_blocks, (pairs, background_pairs))
-    unit_of = unit_numbers(counts, *together, least=2, what="holding rows out")
+    unit_of = table_units(tables, *together, least=2, what="splitting rows")
+    rng = generator(random_state)
+    measured, [tables] = tables, filled_draws(tables, 1, rng)
     design = design_of(tables, X, background, covariates, background_covariates)
-    folds, halves = (folds_of(tables, unit_of, number, random_state, design=design) for number in (5, 2))
-    whole, candidates = merged(folds, tables, design), _candidates(k, tables.n_features)
-    cases = whole.rows.foreground if design is not None and isinstance(whole, Tables) else tables.rows.foreground
+    halves = study_halves(tables, unit_of, SPLITS, rng, design=design)
+    whole, candidates = halves.whole[0], _candidates(k, tables.n_features)
+    adjusted = tables if design is None else without_covariates(tables, design)[0]
+    tested = measured if design is None else without_covariates(measured, design)[0]
     entries = []
-    with Progress("compare", len(candidates), progress) as bar, many_problems(tables.n_features), unwarned():
+    calm = many_problems(tables.n_features), unwarned(), np.errstate(divide="ignore", invalid="ignore")
+    with Progress("compare", len(candidates), progress) as bar, calm[0], calm[1], calm[2]:
         warnings.simplefilter("ignore", ConvergenceWarning)
         for step, (method, model) in enumerate(candidates):
             bar.update(step, f"{method}, scale={model.scale!r}")
-            entries.append(_entry(method, model, whole, cases, folds, halves, classes))
+            entries.append(_entry(method, model, whole, adjusted.rows.foreground, halves, classes))
             bar.update(step + 1)
-    order = sorted(entries, key=lambda entry: -entry.mean if entry.held_out is not None else np.inf)
-    return Comparison(tuple(order), len(folds), tuple(map(str, advice_on_values(tables.rows))))
+    order = sorted(entries, key=lambda entry: -entry.score if entry.scores is not None else np.inf)
+    scale = next((entry.estimator.scale for entry in entries if entry.estimator._preferred), None)
+    given = None if all(own is None for own in (*together[:2], *together[2])) else together
+    verdict = verdict_on(tested, n_shown=k, blocks=given, scale=scale, progress=False)
+    about = ("" if verdict.test else verdict.sentence, tuple(map(str, advice_on_values(tables.rows))))
+    return Comparison(tuple(order), len(halves.splits), verdict.test, *about)
 
 
 def _candidates(k: int, n_features: int) -> list[tuple[str, Any]]:
-    """Every method with every scaling, without those that the table is too large for."""
-    found: list[tuple[str, Any]] = []
+    """ContraPCA and every other method with every scaling, without those that the table is too large for."""
+    found: list[tuple[str, Any]] = [("ContraPCA", ContraPCA(k))]
     for scale in SCALINGS:
-        found.append(("PCA", CPCA(k, gamma=0.0, scale=scale)))
-        found += [(kind.__name__, kind(k, scale=scale)) for kind in (PCPCA, ContraPCA, CPCA, RatioPCA)]
+        found += [("PCA", CPCA(k, gamma=0.0, scale=scale)), ("PCPCA", PCPCA(k, scale=scale))]
+        found += [("CPCA", CPCA(k, gamma=gamma, scale=scale)) for gamma in ("auto", *GAMMAS)]
+        found += [("RatioPCA", RatioPCA(k, ridge=ridge, scale=scale)) for ridge in ("auto", 1.0)]
         if k + 1 < n_features <= MAX_DENSE:
-            found.append(("CLVM", CLVM(1, k, scale=scale)))
+            found.append(("CLVM", CLVM(n_foreground=k, scale=scale)))
     return found
 
 
-def _checked_labels(labels: Any, n_rows: int) -> Any:
+def _checked_labels(labels: Any, tables: Tables) -> Any:
+    """The class of each foreground row, without those that were left out."""
     if labels is None:
         return None
-    classes = checked_classes(labels, n_rows)
+    kept = tables.kept.foreground
+    classes = checked_classes(labels, tables.rows.foreground.shape[0] if kept is None else kept.size)
+    classes = classes if kept is None else classes[kept]
     check_several(classes)
     return classes
 
 
-def _entry(
-    method: str, model: Any, whole: Training, rows: Rows, folds: Sequence[Fold], halves: Sequence[Fold], classes: Any
-) -> Entry:
-    """One method: its settings, the fit to all rows, and the held-out results."""
+def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves, classes: Any) -> Entry:
+    """One method: its settings, the fit to all rows, and what halves of the rows say of it."""
     start = time.perf_counter()
+    fixed = model._strength() is not None
     try:
         data = model._trained(whole)
-        model._tune(folds, data)
+        model._tune(halves, data)
         rough, gamma = clone(model).set_params(**model._rough), model._strength()
         fit = rough._solve(data, gamma)
         seconds = time.perf_counter() - start
-        axes = rough._directions(data, gamma)
-        found = held_out(folds, axes)
-        stability = _agreement([axes(half.training).foreground for half in halves])
+        latents = half_latents(halves, rough._directions(data, gamma), RANKED)
     except ValueError as error:
         return Entry(method, model, failure=str(error))
+    found = reproducible_contrast(latents)
+    if not np.isfinite(found.scores).all():
+        return Entry(method, model, failure="half of the rows has no axes.")
+    if fixed and model._tuned != "n_latent" and method != "PCA":
+        method = f"{method} at {model._tuned} {getattr(model, model._tuned):g}"
     silhouette = np.nan if classes is None else _silhouette(fit, rows, classes)
-    return Entry(method, model, found, fit.shares.map(lambda share: float(share.sum())), stability, seconds, silhouette)
-
-
-def _agreement(axes: list[Array]) -> float:
-    """Affinity of the spans of two sets of axes, in original units."""
-    left, right = (np.linalg.qr(V)[0] for V in axes)
-    return float(affinity(left, right))
+    shares = fit.shares.map(lambda share: float(share.sum()))
+    figures = (float(found.agreement.mean()), float(found.contrast.mean()))
+    return Entry(method, model, found.scores[:, 0], *figures, shares, seconds, silhouette)
 
 
 def _silhouette(fit: Fit, rows: Rows, classes: Any) -> float:

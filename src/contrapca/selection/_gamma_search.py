@@ -20,10 +20,10 @@ from ..backgrounds import label_groups
 from ..blocks import Indices, Together, fewer_folds, table_units
 from ..estimators import WithStrength
 from ..exceptions import GroupError
-from ..fitting import HeldOut, held_out, one_error_rule, path_directions, resolved
+from ..fitting import HeldOut, any_folds, held_out, one_error_rule, path_directions, resolved
 from ..groups import Groups, Tables, split_groups
 from ..methods import Method
-from ..moments import Complete, DenseScatter, assign_folds, contrast, make_folds
+from ..moments import Complete, DenseScatter, Incomplete, assign_folds, contrast, make_folds
 from ..objectives import relative_log_likelihood
 from ..paths import ContrastPath, check_estimator, path_of_data
 from ..solvers import Spectrum, solve_path
@@ -146,7 +146,6 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         path = path_of_data(data, estimator, self.gammas)
         errors = np.full(len(path), np.nan)
         if self.criterion == "contrast":
-            assert isinstance(data, Complete)
             found = self._contrast(tables, folds, data, estimator, path.gammas)
             scores, errors = np.where(np.isnan(found.means), -np.inf, found.means), found.mean_errors
             best = one_error_rule(path.gammas, found)
@@ -172,8 +171,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        takes_missing = getattr(self.estimator, "_takes_missing", False)
-        tags.input_tags.allow_nan = takes_missing and self.criterion not in HELD_OUT
+        tags.input_tags.allow_nan = getattr(self.estimator, "_takes_missing", False) and self.criterion != "likelihood"
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
@@ -194,10 +192,9 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """The fold of each row; None if the criterion does not hold rows out."""
         if self.criterion not in HELD_OUT:
             return None
-        if tables.incomplete:
+        if tables.incomplete and self.criterion == "likelihood":
             raise ValueError(
-                f"criterion={self.criterion!r} needs complete rows, but values are missing (NaN): use "
-                "'silhouette', or impute first."
+                f"criterion={self.criterion!r} needs complete rows, but values are missing (NaN): use 'contrast'."
             )
         counts = tables.rows.map(lambda rows: rows.shape[0])
         by_rows = together[0] is None and together[2][0] is None
@@ -212,12 +209,17 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return assign_folds(unit_of, fewer_folds(unit_of, self.n_folds), random)
 
     def _contrast(
-        self, tables: Tables, folds: Groups[Indices] | None, data: Complete, estimator: WithStrength, gammas: Array
+        self,
+        tables: Tables,
+        folds: Groups[Indices] | None,
+        data: Complete | Incomplete,
+        estimator: WithStrength,
+        gammas: Array,
     ) -> HeldOut:
         """Held-out contrast at every gamma (F17)."""
         assert folds is not None
         method, latents = estimator._method, resolved(data, estimator._latents())
-        every = make_folds(tables, folds)
+        every = any_folds(tables, folds)
         return held_out(every, lambda left: path_directions(estimator._trained(left), method, latents, gammas))
 
     def __sklearn_is_fitted__(self) -> bool:

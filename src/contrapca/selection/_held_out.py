@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Callable
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import clone
 
 from .._checks import check_count, check_n_components, generator
@@ -14,18 +15,32 @@ from .._util.arrays import Array
 from .._util.display import shown_as_html
 from .._util.suggest import suggesting
 from .._util.table import Table
-from ..blocks import fewer_folds, table_units
+from ..blocks import table_units
 from ..covariates import Design, design_of, regression, without_covariates
 from ..estimators import answers
-from ..fitting import Training
+from ..fitting import (
+    FOUND_AGAIN,
+    Halves,
+    UnitSquares,
+    half_latents,
+    halves_of,
+    largest_shares,
+    matched,
+    mean_ratio,
+    ratio_intervals,
+    usable,
+)
 from ..groups import Groups, Tables, split_groups
-from ..moments import Fold, assign_folds, make_folds, ready
+from ..moments import Parts, make_parts, mixture
+from ._filled import filled_draws
+
+Flags = npt.NDArray[np.bool_]
 
 
 @suggesting
 @dataclass(frozen=True)
 class HeldOutContrast:
-    """The outcome of `held_out_contrast`.
+    """The outcome of `held_out_contrast`, for each component that is shown.
 
     Attributes
     ----------
@@ -34,19 +49,29 @@ class HeldOutContrast:
         contrast. Infinite where a group does not vary along an axis at all.
     standard_errors : ndarray of shape (k,)
         Of the log ratios; nan where these are infinite.
+    intervals : ndarray of shape (k, 2)
+        95 % intervals of the ratios, which hold for few rows, heavy tails and few blocks, too.
+    agreement : ndarray of shape (k,)
+        Whether a component is found again: the correlation of the ranks of all cases' latents along it from fits to two
+        halves of the rows, mean over splits. Below 0.3 it is not.
+    largest_share : ndarray of shape (k,)
+        The largest part of the cases' variance along each axis that is from one block; without blocks, from one row.
     mean, mean_error : float
         Mean of the log ratios over the axes and its standard error: by it methods, gammas, ranks and scalings compare.
-    n_folds : int
-        Fewer than were asked for where there are fewer blocks.
+    n_splits : int
+        Splits into halves.
     gamma : float or None
         That of the fit to all rows, where the estimator has one; 1 / (1 + ridge) for RatioPCA.
     """
 
     log_ratios: Array
     standard_errors: Array
+    intervals: Array
+    agreement: Array
+    largest_share: Array
     mean: float
     mean_error: float
-    n_folds: int
+    n_splits: int
     gamma: float | None = None
 
     @property
@@ -55,19 +80,19 @@ class HeldOutContrast:
         return np.exp(self.log_ratios)
 
     @property
-    def intervals(self) -> Array:
-        """Two standard errors around the ratios, shape (k, 2)."""
-        around = np.array([-2.0, 2.0])
-        return np.exp(self.log_ratios[:, None] + around * self.standard_errors[:, None])
+    def found_again(self) -> Flags:
+        """Which components are found again in other halves of the rows, shape (k,)."""
+        return self.agreement >= FOUND_AGAIN
 
     def table(self) -> Table:
-        """One row for each axis."""
+        """One row for each component."""
         low, high = self.intervals.T
         columns = {"component": np.arange(1, self.log_ratios.size + 1), "ratio": self.ratios, "from": low, "to": high}
+        columns |= {"agreement": self.agreement, "largest_share": self.largest_share}
         return Table(columns | {"log_ratio": self.log_ratios, "standard_error": self.standard_errors})
 
     def _head(self) -> str:
-        return f"held-out ratio of variances, foreground to background, {self.n_folds} folds"
+        return f"ratio of variances on unseen rows, foreground to background, {self.n_splits} splits into halves"
 
     def _repr_html_(self) -> str:
         return shown_as_html(self._head(), self.table())
@@ -90,40 +115,43 @@ def held_out_contrast(
     background_blocks: Any = None,
     pairs: Any = None,
     background_pairs: Any = None,
-    n_folds: int = 5,
+    n_splits: int = 5,
     random_state: Any = 0,
 ) -> HeldOutContrast:
     """How much more the foreground varies than the background along an estimator's axes, on rows it has not seen.
 
-    Ratios of variances on the rows of the fit are far too large: axes are chosen for them. Here the rows are put into
-    folds, each is held out in turn, axes are found from the others, and what the fold shows along them is added up. The
-    rows are read once: moments of the folds are enough for the rest. What is chosen from all rows stays: the latent
-    dimensions of ContraPCA, the gamma of CPCA and the ridge of RatioPCA where they are not given, and the bandwidth and
-    landmarks of KernelCPCA, whose variances are those in its feature space. With
-    scale="group" the rows of each group are measured in its own units, the standard deviations of its training rows.
+    Ratios of variances on the rows of the fit are far too large: axes are chosen for them. Here the rows are split into
+    halves, several times; axes are found in each half, matched with those of all rows, and judged by the rows of the
+    other half. It also says whether both halves find the same component, and whether it is that of a single block.
+    Half of the rows find less than all, so the ratios are rather too small. What is chosen from all rows stays: units
+    and latent dimensions of ContraPCA, the gamma of CPCA and the ridge of RatioPCA where they are not given, and the
+    bandwidth and landmarks of KernelCPCA, whose variances are those in its feature space. With scale="group" the rows
+    of each group are measured in its own units, the standard deviations of its training rows.
 
     Parameters
     ----------
     estimator : PPCA, PCPCA, ContraPCA, CPCA, SparseCPCA, KernelCPCA, RatioPCA or CLVM
         Fitted or not: it is cloned.
     X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, complete rows.
+        The foreground. Where values are missing (NaN), in either group, moments are expected ones under one model of
+        both groups, fitted without the fold; axes are found from them, too. Ratios are then right where there is no
+        contrast, and too small where there is one, the more so the more is missing.
     background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them
         The variance of several backgrounds is their mean, each with its part of gamma.
     sample_weight, background_weight
         As for the `fit` of PCPCA.
     covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
-        As for the `fit` of PCPCA. Their effect is estimated from the rows that are not held out, for each fold.
+        As for the `fit` of PCPCA. Their effect is estimated from the half that axes are fitted to.
     blocks, background_blocks : array-like of shape (n,) and (m,), optional
-        The donor, animal or plate of each row. Rows of a block are held out together; the ratios are far too large
+        The donor, animal or plate of each row. Rows of a block are in one half; the ratios are far too large
         otherwise. A label that stands in both is one block with rows in both groups. `background_blocks` is a dict if
         there are several backgrounds.
     pairs, background_pairs : array-like of shape (n,) and (m,), optional
         The same for pairs, such as a donor before and after treatment: every label must be in both groups.
-    n_folds : int, default 5
-        Fewer, with a warning, where a group has fewer blocks.
+    n_splits : int, default 5
+        How often the rows are split into halves.
     random_state : None, int, Generator or RandomState, default 0
-        Which rows or blocks share a fold.
+        Which rows or blocks share a half.
 
     Returns
     -------
@@ -148,11 +176,11 @@ def held_out_contrast(
     if model._has_budget:
         beside = {"covariates": covariates, "background_covariates": background_covariates}
         model._with_strength(clone(model).fit(X, background=background, **given, **beside)._state.strength)
-    tables = complete_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
+    tables = measured_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
     together = (blocks, background_blocks, (pairs, background_pairs))
     unit_of = table_units(tables, *together, least=2, what="holding rows out")
     design = design_of(tables, X, background, covariates, background_covariates)
-    return held_out_of(model, tables, unit_of, design, n_folds, random_state)
+    return held_out_of(model, tables, unit_of, design, n_splits, random_state)
 
 
 def held_out_of(
@@ -160,19 +188,67 @@ def held_out_of(
     tables: Tables,
     unit_of: Groups[Any],
     design: Design | None = None,
-    n_folds: int = 5,
+    n_splits: int = 5,
     random_state: Any = 0,
+    shown: Any = None,
 ) -> HeldOutContrast:
-    """`held_out_contrast` of a prepared estimator and complete tables, given the independent unit of each row."""
+    """`held_out_contrast` of a prepared estimator, given the independent unit of each row.
+
+    Missing values are thinned to equal rates and filled by one model of both groups (F45), as for the test.
+
+    `shown` are the cases' latents (n, k) along the components to judge, if they are not those of a fit to these tables.
+    """
     # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
-    rotates = model._rotates and not model.scale
+    rng = generator(random_state)
+    [tables] = filled_draws(tables, 1, rng)
+    weighted = model._prepared(tables if design is None else without_covariates(tables, design)[0])
+    chooses = model._holds_out and model._strength() is None  # by what features are like
+    rotates = model._rotates and not model.scale and not chooses
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
-    folds = folds_of(tables, unit_of, n_folds, random_state, unscaled, design)
-    data = model._trained(merged(folds, tables, design))
-    gamma = model._gamma_in_folds(folds, data)
-    found = model._held_out(folds, data, gamma)
-    means = float(found.means), float(found.mean_errors)
-    return HeldOutContrast(found.log_ratios, found.errors, *means, len(folds), gamma)
+    halves = study_halves(tables if design else weighted, unit_of, n_splits, rng, unscaled, design, weighted)
+    training, left = halves.whole
+    data, mix = model._trained(training), mixture(left)
+    gamma = model._gamma_in_halves(halves, data)
+    latents = half_latents(halves, model._directions(data, gamma))
+    whole = latents[-1].every.foreground if shown is None else np.asarray(shown, dtype=float)
+    found, agreement = matched(latents[:-1], whole)
+    units = UnitSquares.of(found, unit_of, weighted.weights)
+    ratios, errors, logs = ratio_intervals(units, mix, rng)
+    shares = largest_shares(whole - whole.mean(axis=0), unit_of.foreground, weighted.weights.foreground)
+    with np.errstate(over="ignore"):
+        intervals = np.exp(logs)
+    means = mean_ratio(units, mix)
+    return HeldOutContrast(ratios, errors, intervals, agreement, shares, *means, len(halves.splits), gamma)
+
+
+def study_halves(
+    tables: Tables,
+    unit_of: Groups[Any],
+    n_splits: int,
+    rng: np.random.Generator,
+    unscaled: int | None = None,
+    design: Design | None = None,
+    weighted: Tables | None = None,
+) -> Halves:
+    """Random halves of some tables, given the independent unit of each row; `unscaled` as for `make_parts`.
+
+    With covariates the rows of each half are others; they then have the weights of `weighted` tables.
+    """
+    check_count(n_splits, "n_splits")
+    if design is None:
+        return halves_of(tables, unit_of, n_splits, rng, unscaled=unscaled)
+
+    def parts(part_of: Groups[Any]) -> Callable[[Any], Parts]:
+        def of_half(inside: Any) -> Parts:
+            known = regression(tables, design, part_of.map(lambda own: inside[own]))
+            rows, _ = without_covariates(tables, design, known)
+            if weighted is not None:
+                rows = replace(rows, weights=weighted.weights, shortened=weighted.shortened)
+            return make_parts(rows, part_of, unscaled=unscaled)
+
+        return of_half
+
+    return halves_of(tables, unit_of, n_splits, rng, parts)
 
 
 def prepared(estimator: Any) -> Any:
@@ -185,44 +261,13 @@ def complete_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
     """Tables of complete rows; other arguments as for `split_groups`."""
     tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True, **given)
     if tables.incomplete:
-        raise ValueError(f"{name} needs complete rows: fill missing values first, for example with impute().")
+        raise ValueError(f"{name} needs complete rows, but values are missing: drop rows or features.")
     return tables
 
 
-def folds_of(
-    tables: Tables,
-    unit_of: Groups[Any],
-    n_folds: int,
-    random_state: Any = 0,
-    unscaled: int | None = None,
-    design: Design | None = None,
-) -> list[Fold]:
-    """The folds of some tables, given the independent unit of each row; `unscaled` as for `make_folds`."""
-    check_count(n_folds, "n_folds", least=2)
-    fold_of = assign_folds(unit_of, fewer_folds(unit_of, n_folds), generator(random_state))
-    if design is None:
-        return make_folds(tables, fold_of, unscaled=unscaled)
-    count = 1 + max(int(own.max()) for own in fold_of)
-    return [_adjusted_fold(tables, fold_of.map(lambda own, k=k: own == k), design, unscaled) for k in range(count)]  # type: ignore[misc]
-
-
-def _adjusted_fold(tables: Tables, held: Groups[Any], design: Design, unscaled: int | None) -> Fold:
-    """A fold without the effect of covariates, as the rows that are left show it."""
-    known = regression(tables, design, held.map(np.logical_not))
-    adjusted, _ = without_covariates(tables, design, known)
-    return make_folds(adjusted, held.map(lambda own: own.astype(np.intp)), unscaled=unscaled)[1]
-
-
-def merged(folds: Sequence[Fold], tables: Tables, design: Design | None = None) -> Training:
-    """All rows again: as moments where the folds have them, so that rows are not read twice."""
-    if design is not None:
-        return without_covariates(tables, design)[0]
-    fold = folds[0]
-    if isinstance(fold.training, Tables) and fold.training.rows is not fold.left:
-        return tables
-    moments = fold.left.map(lambda left, held: left + held, fold.held)
-    return (
-        Tables.of_moments(moments, tables.names, tables.text_names)
-        if isinstance(fold.training, Tables)
-        else ready(moments, tables.n_features)
-    )
+def measured_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
+    """The same of tables in which values may be missing, but in no whole row, and no whole feature of a group (F45)."""
+    tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True, **given)
+    if tables.incomplete and any(own is not None for own in tables.weights):
+        raise ValueError(f"{name} takes no weights where values are missing: repeat rows instead.")
+    return usable(tables, name)

@@ -114,7 +114,7 @@ def _coordinates(tables: Tables, scale: str | None) -> tuple[Groups[Array], Basi
     wide = tables.n_features > sum(rows.shape[0] for rows in tables.rows)
     data = collect(dense, 0, scale, "dual" if wide else "lanczos")
     assert isinstance(data, Complete)
-    if data.basis is not None:
+    if isinstance(data.basis, Basis):
         parts = tuple(data.basis.R[a:b] for a, b in pairwise(data.basis.edges))
         return tables.rows.like(parts), data.basis
     return dense.rows.map(lambda rows, units: (rows - units.mean) / units.scale, data.units), None

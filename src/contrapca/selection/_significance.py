@@ -2,32 +2,31 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field
+import itertools
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 import scipy.special
 
 from .._checks import SCALES, check_count, check_option, check_positive, generator
-from .._util.arrays import TINY, Array
+from .._util.arrays import Array
 from .._util.display import shown_as_html
 from .._util.progress import Progress
 from .._util.suggest import suggesting
 from .._util.table import Table
-from .._util.threads import single_thread, worker_count
+from .._util.text import plural
 from ..backgrounds import named_backgrounds
-from ..blocks import Indices, Together, count_units, paired_units, unit_numbers
+from ..blocks import Indices, Together, count_units, paired_units, table_units
 from ..covariates import design_of, without_covariates
-from ..exceptions import GroupError
+from ..depth import DEPTHS, match_depth, rows_of
+from ..fitting import usable
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
-from ..moments import collect
-from ..sanity import warn_of_replicates
+from ..sanity import warn_of_depth, warn_of_far_cells, warn_of_imputed, warn_of_replicates
+from ._filled import DRAWS, Missing, filled_draws, missing_of
 from ._permutation import permutation_test
-from ._split_axes import axes_of_split
-from ._split_moments import BLOCK_NUMBERS, GroupRows, chunk_moments, working_basis
-from ._splits import MIN_UNITS, draw_splits, most_axes
-from ._spread import cauchy_combination, compare_spread
+from ._split_outcomes import SplitOutcomes, combine, split_outcomes
+from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
 
 METHODS = ("split", "permutation")
 LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
@@ -52,7 +51,8 @@ class ContrastTest:
         row: the relative excess of variance.
     noise_ratio : float
         Ratio of foreground to background mean variance outside the model's subspace, on rows that did not choose it.
-        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan for the permutation test.
+        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan for the permutation test,
+        and if so many dimensions stand out that there is no noise to be seen, as in most real tables.
     level : float
     method : {"split", "permutation"}
     units : str
@@ -65,6 +65,14 @@ class ContrastTest:
         be found in about half of such tables. Few blocks need a large one. nan by rows, and for paired blocks.
     directions : ndarray of shape (n_components, D) or None
         For the permutation test: the directions with excess variance (unit vectors in scaled units).
+    least_p : float
+        The smallest p-value that so few rows or blocks can give: one over the number of ways to exchange the labels of
+        those that test. 0 for the permutation test.
+    ignores_replicates : bool
+        Whether rows look like replicates, by their names or a column, and were taken for independent: the verdict
+        begins with that.
+    missing : Missing or None
+        Where values are missing: their share in the `foreground` and the `background`, and whether these `differ`.
     """
 
     n_components: int
@@ -77,34 +85,29 @@ class ContrastTest:
     ratios: Array = field(default_factory=lambda: np.empty(0), repr=False)
     block_ratio: float = np.nan
     directions: Array | None = field(default=None, repr=False)
+    least_p: float = 0.0
+    ignores_replicates: bool = False
+    missing: Missing | None = field(default=None, repr=False)
 
-    def found_of(self, n_shown: int) -> int:
-        """How many of the first `n_shown` components, in order of contrast, vary more in the foreground."""
-        return min(check_count(n_shown, "n_shown"), self.n_components)
+    def verdict(self) -> str:
+        """The result in one sentence."""
+        sentence = self._sentence()
+        return without_replicates(sentence) if self.ignores_replicates else sentence
 
-    def verdict(self, n_shown: int | None = None) -> str:
-        """The result in one sentence.
-
-        Parameters
-        ----------
-        n_shown : int, optional
-            Number of components to judge; None means all that were tested.
-        """
-        found = self.n_components if n_shown is None else self.found_of(n_shown)
+    def _sentence(self) -> str:
+        found = self.n_components
         if found == 0:
             return (
                 "Nothing found: the cases do not vary more than chance allows in any direction "
-                f"({in_brief(self.p_values[0])}); any components shown are noise."
+                f"({in_brief(self.p_values[0])}); any components shown may be noise."
             )
-        of = "" if n_shown is None else f" of {n_shown}"
-        what = "component" if (found if n_shown is None else n_shown) == 1 else "components"
-        verb = "varies" if found == 1 else "vary"
         p = in_brief(self.p_values[found - 1])
-        return f"{found}{of} {what} {verb} more in the cases than chance allows ({p})."
+        least = "at least " * (found == self.p_values.size > 1)
+        return f"The cases vary more than chance allows in {least}{plural(found, 'direction')} ({p})."
 
     def remarks(self, n_shown: int | None = None) -> list[str]:
         """Remarks on the verdict, as sentences; usually none."""
-        remarks = []
+        remarks = [] if self.missing is None else [str(self.missing)]
         if n_shown is not None and n_shown < self.n_components:
             least = "at least " * (self.n_components == self.p_values.size)
             remarks.append(
@@ -112,7 +115,12 @@ class ContrastTest:
             )
         if n_shown is not None and self.n_components == self.p_values.size < n_shown:
             remarks.append(f"No more than {self.p_values.size} could be tested with {self.units}.")
-        if not self.n_components and self.block_ratio > LARGE_BLOCK_RATIO:
+        if self.least_p > self.level:
+            remarks.append(
+                f"No p-value can be below {self.least_p:.2g} with {self.units}: nothing can be found at level "
+                f"{self.level:g}, however strong it is, without more of them."
+            )
+        elif not self.n_components and self.block_ratio > LARGE_BLOCK_RATIO:
             remarks.append(
                 f"With {self.units}, what varies between blocks is likely to be found only if it varies about "
                 f"{self.block_ratio:.2g} times as much in the cases: that nothing was found says little about it."
@@ -143,6 +151,11 @@ class ContrastTest:
         return "\n".join([self.verdict(), *self.remarks(), str(self.table()), self._about()])
 
 
+def without_replicates(sentence: str) -> str:
+    """A verdict whose p-value takes replicates for independent rows."""
+    return f"Without regard to replicates, which makes p-values too small, {sentence[0].lower()}{sentence[1:]}"
+
+
 def in_brief(p: float) -> str:
     """A p-value in words."""
     return f"p < {LEAST_P:g}" if p < LEAST_P else f"p = {p:.2g}"
@@ -162,9 +175,10 @@ def contrast_test(
     max_components: int = 10,
     level: float = 0.05,
     method: str = "split",
-    n_splits: int = 21,
+    n_splits: int = 51,
     n_permutations: int = 199,
     scale: str | None = None,
+    depth: str = "warn",
     random_state: Any = None,
     progress: bool = True,
 ) -> ContrastTest:
@@ -174,20 +188,28 @@ def contrast_test(
     only if the foreground varies more, but a background with heavier tails and equal variances can look like that.
 
     With splits (the default), one random half of each group finds contrast axes, as ContraPCA does, and the other half
-    tests whether the foreground deviates more along them. The p-values of several splits are combined into one per
-    axis. The level holds for Gaussian, heavy-tailed, skewed, count and binary rows, small or unequal groups and wide
-    tables. The first p-values do not depend on `max_components`.
+    tests whether rows of the foreground are further apart along them. The p-values of several splits are combined into
+    one per axis. The level holds for Gaussian, heavy-tailed, skewed, count and binary rows, small or unequal groups,
+    blocks of unequal size and wide tables. Each group needs at least 6 rows (or blocks). The first p-values do not
+    depend on `max_components`.
+
+    Where values are missing, some of the group that has more are left out, feature by feature, until both lack the same
+    share, and what is then missing is filled from one model of both groups, several times. The result holds if whether
+    a value is missing does not depend on the value itself; it fails if, say, low values are missing more often in one
+    of the groups. `missing` has the rates of both.
 
     Parameters
     ----------
     X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, without missing values: impute them first.
+        The foreground. Values may be missing (NaN) in both groups, at any rates: leave them as they are. What is
+        imputed beforehand, each group by its own model, looks like a contrast. Rows without values, and features that
+        a group lacks, are left out with a warning.
     background : array-like, data frame or sparse matrix of shape (m, D)
     covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
         As for the `fit` of PCPCA: what is left of all rows is tested.
     blocks, background_blocks : array-like of shape (n,), (m,), optional
-        The donor, animal or plate of each row. Whole blocks are split and compared. A label in both groups is one block
-        with rows in both (paired).
+        The donor, animal or plate of each row. Whole blocks are split and compared, by as many rows of each in both
+        groups. A label in both groups is one block with rows in both (paired).
     pairs, background_pairs : array-like of shape (n,), (m,), optional
         The same for pairs, such as a donor before and after treatment: every label must be in both groups. Rows are
         compared within pairs, so that what a donor's rows share does not count.
@@ -197,10 +219,15 @@ def contrast_test(
     level : float, default 0.05
     method : {"split", "permutation"}, default "split"
         "permutation" is the test of version 0.1: slow, and its level holds for Gaussian rows only.
-    n_splits : int, default 21
+    n_splits : int, default 51
+        More make p-values depend less on the seed: 101 if a decision hangs on it.
     n_permutations : int, default 199
     scale : {None, "group", "pooled"}, default None
         As for PCPCA.
+    depth : {"warn", "match", "ignore"}, default "warn"
+        What to do about counts, raw or log-normalised, that add up to less in one group, as in cells that were
+        sequenced less deeply, which alone makes the test reject: warn, or thin both groups to equal depth first
+        (`match_depth`).
     random_state : None, int, Generator or RandomState
     progress : bool, default True
 
@@ -217,17 +244,29 @@ def contrast_test(
     >>> test.n_components  # the plane of the clusters
     2
     """
+    check_option(depth, "depth", DEPTHS)
+    rng = generator(random_state)
+    if depth == "match":
+        X, background, *kept = match_depth(X, background=background, random_state=rng)
+        covariates, blocks, pairs = (rows_of(own, kept[0]) for own in (covariates, blocks, pairs))
+        beside = (background_covariates, background_blocks, background_pairs)
+        background_covariates, background_blocks, background_pairs = (rows_of(own, kept[1]) for own in beside)
     tables = split_groups(X, None, background, None, name="contrast_test", needs_background=True, allow_missing=True)
     refuse_devices(tables, "contrast_test")
+    if depth == "warn":
+        warn_of_depth(tables.rows)
+    warn_of_imputed([X, *named_backgrounds(background).values()])
     design = design_of(tables, X, background, covariates, background_covariates)
     if design is not None:
         tables, _ = without_covariates(tables, design)
     given: Together | None = (blocks, background_blocks, (pairs, background_pairs))
+    named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
+    warn_of_far_cells(tables.rows, tables.names, named)
+    ignores_replicates = False
     if all(own is None for own in (blocks, background_blocks, pairs, background_pairs)):
         given = None
-        named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
-        warn_of_replicates(named)
-    return significance_of(
+        ignores_replicates = warn_of_replicates(named)
+    found = significance_of(
         tables,
         blocks=given,
         max_components=max_components,
@@ -236,9 +275,11 @@ def contrast_test(
         n_splits=n_splits,
         n_permutations=n_permutations,
         scale=scale,
-        random_state=random_state,
+        random_state=rng,
         progress=progress,
     )
+    found = replace(found, ignores_replicates=ignores_replicates)
+    return at_equal_depth(found) if depth == "match" else found
 
 
 def significance_of(
@@ -248,7 +289,7 @@ def significance_of(
     max_components: int = 10,
     level: float = 0.05,
     method: str = "split",
-    n_splits: int = 21,
+    n_splits: int = 51,
     n_permutations: int = 199,
     scale: str | None = None,
     random_state: Any = None,
@@ -261,16 +302,13 @@ def significance_of(
     for value, name in ((max_components, "max_components"), (n_splits, "n_splits"), (n_permutations, "n_permutations")):
         check_count(value, name)
     _check_level(level, method, n_permutations)
-    if tables.incomplete:
-        raise GroupError(
-            "contrast_test needs complete rows, but values are missing: impute them first, for example with "
-            "PCPCA(...).impute, or drop these rows or features."
-        )
+    if tables.incomplete and method == "permutation":
+        raise ValueError('method="permutation" needs complete rows, but values are missing: use method="split".')
+    tables = usable(tables, "contrast_test")
     if tables.n_features < 2:
         raise ValueError("The tables have 1 feature: the test needs at least 2.")
-    counts = tables.rows.map(lambda rows: int(rows.shape[0]))
     least = MIN_UNITS if method == "split" else 2
-    unit_of = unit_numbers(counts, *(blocks or (None, None)), least=least, what="the test")
+    unit_of = table_units(tables, *(blocks or (None, None)), least=least, what="the test")
     by_pairs = blocks is not None and any(own is not None for own in blocks[2])
     rng = generator(random_state)
     if method == "permutation":
@@ -285,14 +323,35 @@ def significance_of(
             progress=progress,
         )
         p_values, statistics, noise_ratio, directions = found.p_values, found.excess[None], np.nan, found.directions
-        n_found, ratios, needed = len(directions), np.full(p_values.size, np.nan), np.nan
+        n_found, ratios, needed, least_p = len(directions), np.full(p_values.size, np.nan), np.nan, 0.0
     else:
         n_axes = min(max_components, most_axes(unit_of, tables.n_features))
-        p_values, statistics, ratios, noise_ratio = _split_test(tables, unit_of, scale, n_axes, n_splits, rng, progress)
+        splits, count = draw_splits(unit_of, n_splits, rng), itertools.count(1)
+        with Progress("splits", n_splits, progress) as bar:
+            # Where values are missing, each share of the splits has a draw of its own (F45).
+            shares = splits.shares(min(DRAWS, n_splits) if tables.incomplete else 1)
+            draws = zip(filled_draws(tables, len(shares), rng), shares, strict=True)
+            outcomes = SplitOutcomes.joined(
+                [
+                    split_outcomes(own, share, scale, n_axes, rng, lambda: bar.update(next(count)))
+                    for own, share in draws
+                ]
+            )
+        least_p = least_p_value(unit_of)
+        p_values, ratios, noise_ratio = combine(outcomes, least_p)
+        statistics = outcomes.statistics
         n_found, directions = int(np.count_nonzero(p_values <= level)), None
         needed = np.nan if blocks is None else _block_ratio(unit_of, level)
     words = _in_words(unit_of, blocks is not None, by_pairs)
-    return ContrastTest(n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions)
+    found_test = ContrastTest(
+        n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions, least_p
+    )
+    return replace(found_test, missing=missing_of(tables.rows) if tables.incomplete else None)
+
+
+def at_equal_depth(found: ContrastTest) -> ContrastTest:
+    """The result, which says that depths were matched first."""
+    return replace(found, units=f"{found.units} of equal depth")
 
 
 def _check_level(level: float, method: str, n_permutations: int) -> None:
@@ -321,50 +380,3 @@ def _in_words(unit_of: Groups[Indices], by_blocks: bool, by_pairs: bool) -> str:
     numbers = " + ".join(str(count_units(own)) for own in unit_of)
     paired = paired_units(unit_of)
     return f"{numbers} {'blocks' if by_blocks else 'rows'}" + (f", {paired} of them in both groups" if paired else "")
-
-
-def _split_test(
-    tables: Tables,
-    unit_of: Groups[Indices],
-    scale: str | None,
-    n_axes: int,
-    n_splits: int,
-    rng: np.random.Generator,
-    progress: bool,
-) -> tuple[Array, Array, Array, float]:
-    """p-values (n_axes,), statistics (n_splits, n_axes), ratios of variances (n_axes,) and the noise ratio."""
-    splits = draw_splits(unit_of, n_splits, rng)
-    divisors = tables.means.map(np.ones_like)
-    if scale:
-        divisors = collect(tables, 0, scale, "lanczos").units.map(lambda units: units.scale)
-    groups = tables.rows.map(GroupRows, tables.means, divisors)
-    basis = working_basis(groups, rng)
-    chunks = groups.map(lambda group, own: chunk_moments(group, own, basis), splits.chunks)
-    # Matrices of order 500 or less gain little from the threads of the BLAS; so each of ours takes splits of its own.
-    workers = worker_count(n_splits * chunks.foreground.coordinates.shape[1] ** 3 // 100)
-    found = []
-    with Progress("splits", n_splits, progress) as bar, single_thread(), ThreadPoolExecutor(workers) as pool:
-        for axes in pool.map(lambda split: axes_of_split(chunks, splits, split, n_axes), range(n_splits)):
-            found.append(axes)
-            bar.update(len(found))
-    directions = [axes if basis is None else basis @ axes for axes, _ in found]
-    statistics, p_values, log_ratios = np.empty((3, n_splits, n_axes))
-    # Coordinates of all rows along the axes of as many splits at a time as fit into memory.
-    together = max(1, BLOCK_NUMBERS // (max(map(len, unit_of)) * n_axes))
-    for start in range(0, n_splits, together):
-        batch = range(start, min(start + together, n_splits))
-        stacked = np.hstack(directions[start : batch.stop])
-        coordinates = groups.map(lambda group, V=stacked: group.coordinates(V))  # type: ignore[misc]
-        for k, split in enumerate(batch):
-            finds, own = splits.finds[split], slice(k * n_axes, (k + 1) * n_axes)
-            tests = splits.chunks.map(lambda chunks, finds=finds: ~finds[chunks])  # type: ignore[misc]
-            tested = coordinates.map(lambda Z, test, own=own: Z[test, own], tests)  # type: ignore[misc]
-            x, y = tested.map(lambda Z: np.log(np.maximum(Z.var(axis=0), TINY)))
-            log_ratios[split] = x - y
-            statistics[split], p_values[split] = compare_spread(
-                tested, unit_of.map(lambda unit, test: unit[test], tests), within=splits.within[split]
-            )
-    combined = cauchy_combination(np.maximum.accumulate(p_values, axis=1))
-    noise_ratio = float(np.exp(np.mean([log_ratio for _, log_ratio in found])))
-    with np.errstate(over="ignore"):  # infinite where the background does not vary at all
-        return combined, statistics, np.exp(log_ratios.mean(axis=0)), noise_ratio

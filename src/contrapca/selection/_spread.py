@@ -1,4 +1,4 @@
-"""The test on the second half of the rows: does the foreground spread more along the axes? (F18)"""
+"""The test on the second half of the rows: does the foreground spread more along the axes? (F18, F44)"""
 
 from __future__ import annotations
 
@@ -9,10 +9,11 @@ import numpy as np
 import scipy.linalg
 import scipy.special
 
-from .._util.arrays import TINY, Array
+from .._util.arrays import EPS, Array
 from ..blocks import Indices
 from ..groups import Groups
-from ._splits import Flags
+from ._relabel import is_doubtful, relabelled_p
+from ._unit_values import about_unit_means, thinned, unit_values
 
 # Below this fraction of the background's variance, the excess of the earlier axes cannot be inverted.
 LEAST_EXCESS = 0.2
@@ -20,20 +21,24 @@ LEAST_EXCESS = 0.2
 LARGEST_P = 0.99
 SMALLEST_P = 1e-300  # keeps scores finite
 NO_SKEWNESS = 1e-3  # below this, Pearson III is the normal distribution
+TRIMMED = 20  # one in so many splits, those with the smallest p-values, counts no more than the next
 
 
 def compare_spread(
-    coordinates: Groups[Array], unit_of: Groups[Indices], *, within: bool = False
+    coordinates: Groups[Array], unit_of: Groups[Indices], rng: np.random.Generator, *, within: bool = False
 ) -> tuple[Array, Array]:
     """Statistic and p-value of each axis on the test half of one split.
 
-    Deviations are from the mean of the unit (`within` blocks of two rows or more), or from the median of the group.
+    Distances are between rows of a unit (`within` blocks of two rows or more), or between rows of different units of a
+    group.
 
     Parameters
     ----------
     coordinates : Groups of ndarray of shape (n_t, k), (m_t, k)
         Coordinates of the test rows along the axes.
     unit_of : Groups of ndarray of shape (n_t,), (m_t,)
+    rng : Generator
+        Thins units that have more rows than those of the other group, and relabels units.
 
     Returns
     -------
@@ -41,26 +46,30 @@ def compare_spread(
     """
     labels, numbers = np.unique(np.concatenate(list(unit_of)), return_inverse=True)
     codes = unit_of.like(np.split(numbers, [len(unit_of.foreground)]))
-    if within:
-        coordinates = coordinates.map(lambda x, own: _about_unit_means(x, own, labels.size), codes)
-    remainders = _without_earlier_axes(coordinates)
-    deviations = remainders.map(np.abs if within else lambda x: np.abs(x - np.median(x, axis=0)))
-    (x_means, x_here), (y_means, y_here) = deviations.map(lambda x, own: _unit_means(x, own, labels.size), codes)
-    n, m = int(x_here.sum()), int(y_here.sum())
-    if not within:
-        # Deviations from a group's own median are too small by about sqrt(1 - 1 / units): make both equally so.
-        y_means = y_means * math.sqrt((1 - 1 / n) / (1 - 1 / m))
+    kept = thinned(codes, rng)
+    codes = codes.map(lambda own, keep: own[keep], kept)
+    coordinates = coordinates.map(lambda x, keep: x[keep], kept)
+    effects = _without_earlier_axes(coordinates.map(about_unit_means, codes) if within else coordinates)
+    remainders = coordinates.map(lambda x: x @ effects)
+    values = remainders.map(lambda x, own: unit_values(x, own, labels.size, within=within), codes)
+    # Cubes of very large or small numbers would leave the range of floating point.
+    largest = np.maximum(*values.map(lambda own: np.nanmax(np.abs(own), axis=0)))
+    x, y = values.map(lambda own: own / np.where(largest > 0, largest, 1.0))
+    x_here, y_here = values.map(lambda own: ~np.isnan(own[:, 0]))
     both = x_here & y_here
-    alone, paired = _unpaired(x_means[x_here & ~both], y_means[y_here & ~both]), _paired(x_means[both], y_means[both])
+    alone, paired = _unpaired(x[x_here & ~both], y[y_here & ~both]), _paired(x[both], y[both])
     variance = alone.variance + paired.variance
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
     statistic = (alone.difference + paired.difference) / scale
     skewness = (alone.third + paired.third) / scale**3
-    return statistic, upper_tail(statistic, skewness, alone.square_limit + paired.square_limit)
+    p_values = upper_tail(statistic, skewness, alone.square_limit + paired.square_limit)
+    if is_doubtful(remainders, codes, values, within=within):
+        p_values = np.maximum(p_values, relabelled_p(remainders, codes, values, rng, within=within))
+    return statistic, p_values
 
 
-def _without_earlier_axes(coordinates: Groups[Array]) -> Groups[Array]:
-    """Coordinates along each axis, without the part that the earlier axes' excess explains.
+def _without_earlier_axes(coordinates: Groups[Array]) -> Array:
+    """Each axis without the part that the earlier axes' excess explains: a combination (k, k) of all axes.
 
     With M = cov_X - cov_Y of the coordinates, x_<j M_<<^-1 M_<j is subtracted from axis j: for latents that only the
     foreground has, this is the part of axis j that comes from those found before. If M_<< is not clearly positive, the
@@ -69,27 +78,12 @@ def _without_earlier_axes(coordinates: Groups[Array]) -> Groups[Array]:
     k = coordinates.foreground.shape[1]
     a, b = coordinates.map(lambda x: np.cov(x.T, ddof=0).reshape(k, k))
     excess = a - b
-    effects = np.eye(k)  # remainder of each axis, as a combination of all axes
+    effects = np.eye(k)
     for j in range(1, k):
         clear = scipy.linalg.eigvalsh(excess[:j, :j])[0] >= LEAST_EXCESS * np.trace(b[:j, :j]) / j
         matrix = excess if clear else a
         effects[:j, j] = -scipy.linalg.lstsq(matrix[:j, :j], matrix[:j, j])[0]
-    return coordinates.map(lambda x: x @ effects)
-
-
-def _unit_means(deviations: Array, codes: Indices, n_units: int) -> tuple[Array, Flags]:
-    """Mean deviation of each unit (n_units, k), and which units have rows."""
-    counts = np.bincount(codes, minlength=n_units)
-    sums = np.column_stack([np.bincount(codes, weights=column, minlength=n_units) for column in deviations.T])
-    return sums / np.maximum(counts, 1)[:, None], counts > 0
-
-
-def _about_unit_means(x: Array, codes: Indices, n_units: int) -> Array:
-    """Rows (n, k) about the mean of their unit, with the variance of single rows: units may differ in size."""
-    means, _ = _unit_means(x, codes, n_units)
-    counts = np.bincount(codes, minlength=n_units)[codes]
-    centred: Array = (x - means[codes]) / np.sqrt(1 - 1 / counts)[:, None]
-    return centred
+    return effects
 
 
 @dataclass(frozen=True)
@@ -121,8 +115,9 @@ def _unpaired(x: Array, y: Array) -> _Exchange:
         return _Exchange(nothing, nothing, nothing, 0)
     values = np.concatenate([x, y])
     centred = values - values.mean(axis=0)
-    square = np.mean(centred**2, axis=0)
-    skewness = np.mean(centred**3, axis=0) / np.where(square > 0, square, 1.0) ** 1.5
+    squares = centred * centred
+    square = squares.mean(axis=0)
+    skewness = np.mean(squares * centred, axis=0) / np.where(square > 0, square, 1.0) ** 1.5
     weight = n * m / M
     variance = weight * square * M / (M - 1)
     third = variance**1.5 * skewness * (M - 2 * n) * math.sqrt(M - 1) / ((M - 2) * math.sqrt(n * m))
@@ -143,7 +138,7 @@ def upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
     permuted labels. For many units this is the normal distribution. Pearson III adds the skewness.
     """
     freedom = square_limit - 1
-    room = np.maximum(square_limit - statistic**2, TINY)
+    room = np.maximum(square_limit - statistic**2, EPS * square_limit)
     student = scipy.special.stdtr(freedom, -statistic * np.sqrt(freedom / room))
     small = np.abs(skewness) < NO_SKEWNESS
     shape = 4 / np.where(small, 1.0, skewness) ** 2
@@ -153,13 +148,13 @@ def upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
 
 
 def cauchy_combination(p_values: Array) -> Array:
-    """Combine p-values (n_splits, k) into one per column: Cauchy rule (Liu & Xie 2020), corrected for dependence.
+    """Combine p-values (n_splits, k) into one per column: the trimmed Cauchy rule (F44).
 
-    Splits share rows. For equicorrelated normal statistics, the rule exceeds its level by a factor that grows with
-    their number: at level .05 and the worst correlation by 1.09, 1.23, 1.35, 1.44 and 1.59 for 2, 5, 11, 21 and 51
-    splits (simulated; less at lower levels). 1 + log(n_splits) / 7 follows these.
+    Splits share rows. For equicorrelated normal statistics the plain Cauchy rule (Liu & Xie 2020) exceeds its level by
+    a factor that grows with their number: at level .05 and the worst correlation 1.44 for 21 and 1.59 for 51 splits.
+    Its excess comes from the smallest few p-values, which trimming replaces by the next.
     """
-    excess = 1 + math.log(len(p_values)) / 7
-    p_values = np.clip(p_values, SMALLEST_P, LARGEST_P)
-    score = np.mean(1 / np.tan(np.pi * p_values), axis=0)
-    return np.minimum(excess * np.arctan2(1.0, score) / np.pi, 1.0)
+    p_values = np.sort(np.clip(p_values, SMALLEST_P, LARGEST_P), axis=0)
+    trimmed = min(max(len(p_values) // TRIMMED, 1), len(p_values) - 1)
+    score = np.mean(1 / np.tan(np.pi * np.maximum(p_values, p_values[trimmed])), axis=0)
+    return np.arctan2(1.0, score) / np.pi

@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
 from typing import Any
 
-from ..blocks import Together
-from ..groups import Tables
-from ._significance import ContrastTest, significance_of
+import numpy as np
+
+from .._checks import check_option, generator
+from .._util.text import joined, plural
+from ..blocks import Together, count_units, table_units
+from ..depth import DEPTHS, match_depth, rows_of
+from ..exceptions import GroupError
+from ..fitting import unwarned, usable
+from ..groups import Tables, split_groups
+from ._held_out import HeldOutContrast
+from ._significance import ContrastTest, at_equal_depth, significance_of
 from ._splits import MIN_UNITS
 
 SEED = 0  # the same tables give the same page
@@ -39,7 +48,13 @@ class Verdict:
     @classmethod
     def of(cls, test: ContrastTest, n_shown: int) -> Verdict:
         """The verdict of a finished test."""
-        return cls(test.verdict(n_shown), test.remarks(n_shown), test, n_shown)
+        return cls(test.verdict(), test.remarks(n_shown), test, n_shown)
+
+    def about(self, held_out: HeldOutContrast | None, features: Sequence[Sequence[str]]) -> Verdict:
+        """This verdict with what is known of each shown component; as it is if the test found nothing."""
+        if held_out is None or self.test is None or not self.test.n_components:
+            return self
+        return replace(self, sentence=f"{self.sentence} {on_components(held_out, features)}")
 
     def summary(self) -> dict[str, Any]:
         """Plain values: "verdict" (the sentence) and "test" (the result, or None)."""
@@ -54,9 +69,48 @@ class Verdict:
             "level": test.level,
             "method": test.method,
             "units": test.units,
+            "missing": None if test.missing is None else asdict(test.missing),
             "remarks": self.remarks,
         }
         return {"verdict": self.sentence, "test": facts}
+
+
+def on_components(held_out: HeldOutContrast, features: Sequence[Sequence[str]]) -> str:
+    """Which of the shown components vary more on unseen rows and are found again, in one sentence (F43).
+
+    The test finds axes of its own, so it says that there is something, not that a component shows it. A component does
+    if its interval lies above 1 and other halves of the rows find it again. Only say this where the test rejects.
+
+    Parameters
+    ----------
+    held_out : HeldOutContrast
+    features : sequence of sequences of str
+        The strongest features of each component.
+    """
+    more, again = held_out.intervals[:, 0] > 1, held_out.found_again
+    sentences = []
+    for kind, words in (
+        (more & again, "{figures} as much in unseen cases and is found again"),
+        (more & ~again, "{figures} as much in unseen cases but is not found again"),
+        (~more & again, "is found again and {figures} as much in unseen cases, so perhaps no more"),
+    ):
+        for k in np.flatnonzero(kind).tolist():
+            low, high = held_out.intervals[k]
+            figures = f"varies {_times(held_out.ratios[k])} times ({_times(low)} to {_times(high)})"
+            what = f"component {k + 1} ({', '.join(features[k])})"
+            sentences.append(f"{what} {words.format(figures=figures)}")
+    neither = np.flatnonzero(~more & ~again) + 1
+    if neither.size:
+        one, all_clear = neither.size == 1, bool(sentences) and np.all(more == again)
+        what = f"component{'' if one else 's'} {joined(neither)} {'is' if one else 'are'} not"
+        sentences.append(what if all_clear else f"{what} found again")
+    text = "; ".join(sentences)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _times(ratio: float) -> str:
+    """A ratio to two digits."""
+    return f"{ratio:.2g}" if ratio < 100 or not np.isfinite(ratio) else f"{ratio:.0f}"
 
 
 def verdict_on(
@@ -65,6 +119,8 @@ def verdict_on(
     n_shown: int,
     blocks: Together | None = None,
     scale: str | None = None,
+    depth: str = "ignore",
+    ignores_replicates: bool = False,
     random_state: Any = SEED,
     progress: bool = True,
 ) -> Verdict:
@@ -78,14 +134,27 @@ def verdict_on(
         The block or pair of each row; invalid ones raise an error.
     scale : {None, "group", "pooled"}
         The model's scaling.
+    depth : {"warn", "match", "ignore"}
+        As for `contrast_test`; "warn" is left to the checks of the tables.
+    ignores_replicates : bool
+        Whether rows look like replicates: the verdict then says that its p-value takes them for independent.
     random_state : None, int, Generator or RandomState
     progress : bool
     """
-    least = min(rows.shape[0] for rows in tables.rows)
-    if tables.incomplete:
-        reason = "the test needs complete rows, but values are missing. Impute them first, or drop those rows"
-    elif least < MIN_UNITS:
-        reason = f"one group has {least} rows, but the test needs at least {MIN_UNITS} in each"
+    check_option(depth, "depth", DEPTHS)
+    rng = generator(random_state)
+    if depth == "match":
+        tables, blocks = _matched(tables, blocks, rng)
+    reason = ""
+    try:
+        tables = usable(tables, "the test")
+    except GroupError as error:
+        reason = str(error).removesuffix(".")
+    least, what = _units(tables, blocks)
+    if reason:
+        pass
+    elif least < MIN_UNITS and (blocks is None or least > 1):  # one label for all rows is the wrong column: an error
+        reason = f"one group has {plural(least, what)}, but the test needs at least {MIN_UNITS} in each"
     elif tables.n_features < 2:
         reason = "there is one feature"
     else:
@@ -94,14 +163,35 @@ def verdict_on(
             blocks=blocks,
             max_components=max(n_shown, N_TESTED),
             scale=scale,
-            random_state=random_state,
+            random_state=rng,
             progress=progress,
         )
-        verdict = Verdict.of(test, n_shown)
+        test = replace(test, ignores_replicates=ignores_replicates)
+        verdict = Verdict.of(at_equal_depth(test) if depth == "match" else test, n_shown)
         if test.n_components == 0 and _varies_more_the_other_way(tables, blocks, scale, progress):
             verdict = replace(verdict, remarks=[*verdict.remarks, SWAPPED])
         return verdict
     return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)
+
+
+def _units(tables: Tables, blocks: Together | None) -> tuple[int, str]:
+    """How many units the smaller group has, and what they are."""
+    if blocks is None:
+        return min(int(rows.shape[0]) for rows in tables.rows), "row"
+    with unwarned():  # the test itself warns
+        unit_of = table_units(tables, *blocks, least=1, what="the test")
+    return min(map(count_units, unit_of)), "pair" if blocks[0] is None else "block"
+
+
+def _matched(tables: Tables, blocks: Together | None, rng: Any) -> tuple[Tables, Together | None]:
+    """The tables thinned to equal depths, and the blocks of the rows that are left."""
+    cases, controls = tables.with_one_background("The test").rows
+    X, Y, own, of_controls = match_depth(cases, background=controls, random_state=rng)
+    matched = split_groups(X, None, Y, None, name="The test", needs_background=True, allow_missing=True)
+    if blocks is None:
+        return matched, None
+    pairs = rows_of(blocks[2][0], own), rows_of(blocks[2][1], of_controls)
+    return matched, (rows_of(blocks[0], own), rows_of(blocks[1], of_controls), pairs)
 
 
 def _varies_more_the_other_way(tables: Tables, blocks: Together | None, scale: str | None, progress: bool) -> bool:

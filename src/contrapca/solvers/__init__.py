@@ -3,13 +3,25 @@
 from ._budget import Budget, budget_strengths
 from ._closed_form import Solution, closed_form, noise_sum, solve_cpca, solve_pcpca
 from ._clvm import solve_clvm
-from ._contrast_axes import CAP, SPARE, contrast_axes, latent_rank, latent_rotation, noise_outside, noise_rank
+from ._contrast_axes import (
+    CAP,
+    SPARE,
+    contrast_axes,
+    has_plateau,
+    latent_rank,
+    latent_rotation,
+    noise_edges,
+    noise_outside,
+    noise_rank,
+)
+from ._directions import BLOCK, Directions, random_block
 from ._expectations import expected_covariance, expected_total_variance, gls_mean
+from ._factors import Factors, Labels, fit_factors
 from ._gradient import GradientSolution, maximise
 from ._identified import noise_is_determined
 from ._lbfgs import minimise
 from ._path import TOLERANCE as PATH_TOLERANCE
-from ._path import PathSpectrum, outside, path_of_solutions, solve_path
+from ._path import PathSpectrum, outside, path_of_solutions, solve_path, symmetric
 from ._quotient import BACKGROUND, BOTH, FOREGROUND, strength
 from ._ratio import shrunk_strength, solve_ratio
 from ._sparse import Target, solve_sparse

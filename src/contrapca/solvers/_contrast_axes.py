@@ -17,6 +17,7 @@ EDGE = 2.02  # .99 quantile of the Tracy-Widom law (beta = 1): noise alone excee
 SPARE = 1  # latent dimensions beyond those that the edges count and those that are shown
 CAP = 50  # maximum number beyond those that are shown: noise that is not white exceeds any edge
 RATIO = 3.0  # the floor of the background's variance is lowered only if the last axis has a smaller ratio
+PLATEAU = 0.75  # fraction of the possible dimensions above the noise from which there is no noise to be seen
 DEAD = 1e-7  # a latent dimension shorter than this, in units of its standard deviation, is the rounding error of zero
 
 
@@ -50,10 +51,25 @@ def noise_rank(
         bound.
     """
     values = np.asarray(values, dtype=np.float64)
+    edges = noise_edges(values, n_rows, n_features, trace, more=more)
+    above = values[: edges.size] > edges
+    return edges.size if above.all() else int(above.argmin())
+
+
+def noise_edges(
+    values: Array, n_rows: float, n_features: int, trace: float | None = None, *, more: float = 0.0
+) -> Array:
+    """What each eigenvalue must exceed if those before it stand out; arguments as for `noise_rank`.
+
+    Returns
+    -------
+    ndarray of shape (q,)
+        As many as may be counted, at most p.
+    """
     degrees = n_rows - 1
-    count = min(len(values), int(min(degrees, n_features)) - 1)
-    if count <= 0:
-        return 0
+    count = max(min(len(values), int(min(degrees, n_features)) - 1), 0)
+    if count == 0:
+        return np.empty(0)
     unseen = 0.0 if trace is None else max(float(trace) - float(values.sum()), 0.0)
     # Summed from the smallest, so faint noise is not lost in the rounding error of a large total.
     tails = np.append(np.cumsum(values[::-1])[::-1], 0.0)[1 : count + 1] + unseen
@@ -63,8 +79,22 @@ def noise_rank(
     spread = (rows + columns) * (1 / rows + 1 / columns) ** (1 / 3)
     # In a table of low rank, eigenvalues and the noise they are compared with are both zero up to rounding.
     zero = values[0] * max(n_rows, n_features) * EPS
-    above = values[:count] > np.maximum(variance * ((rows + columns) ** 2 + EDGE * spread) + more, zero)
-    return count if above.all() else int(above.argmin())
+    return np.maximum(variance * ((rows + columns) ** 2 + EDGE * spread) + more, zero)
+
+
+def has_plateau(q: int, n_features: int, n: int, m: int) -> bool:
+    """Whether q dimensions above the noise leave enough others to know the noise by (F16).
+
+    Noise that is not white exceeds any edge, so the count runs into its maximum; what lies below it is then no noise.
+
+    Parameters
+    ----------
+    q : int
+        The larger count of the two groups, see `noise_rank`.
+    n_features, n, m : int
+        D, and the independent rows or blocks of the groups.
+    """
+    return q < PLATEAU * min(n_features - 1, n - 1, m - 1, CAP + 1)
 
 
 def latent_rank(

@@ -8,7 +8,7 @@ import io
 import itertools
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import IO, Any, TextIO
 
 import numpy as np
@@ -91,7 +91,9 @@ def text_table(
     )
 
 
-def write_filled(table: DataTable, file: IO[bytes], names: Sequence[str], filled: Array) -> None:
+def write_filled(
+    table: DataTable, file: IO[bytes], names: Sequence[str], filled: Array, beside: tuple[str, list[int]] | None = None
+) -> None:
     """Write a text table again with missing cells of some columns filled in; all other cells stay as they were.
 
     Comments in or below the table are left out.
@@ -105,6 +107,8 @@ def write_filled(table: DataTable, file: IO[bytes], names: Sequence[str], filled
         Columns to fill.
     filled : ndarray of shape (n, len(names))
         NaN where a cell stays as it is.
+    beside : tuple of str and list of n numbers, optional
+        A further column, the last one; left out where the table has no header, or has a column of that name.
     """
     source = table.source
     assert source is not None
@@ -114,12 +118,15 @@ def write_filled(table: DataTable, file: IO[bytes], names: Sequence[str], filled
     writer = csv.writer(text, delimiter=source.separator, lineterminator="\n")
     nothing = [np.nan] * len(names)
     values = iter([nothing, *filled.tolist()] if source.has_header else filled.tolist())
+    further: Iterator[Any] = iter(())
+    if beside is not None and source.has_header and beside[0] not in source.columns:
+        further = iter([beside[0], *beside[1]])
     for _, row in source.rows():
         fill = nothing if is_empty(row) else next(values)
         for j, k in place.items():
             if fill[k] == fill[k] and source.numerals.is_missing(row[j]):
                 row[j] = f"{fill[k]:.8g}".replace(".", source.numerals.decimal)
-        writer.writerow(row)
+        writer.writerow(row if is_empty(row) else [*row, *itertools.islice(further, 1)])
     text.flush()
     text.detach()  # the file is the caller's to close
 

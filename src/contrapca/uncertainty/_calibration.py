@@ -22,6 +22,12 @@ def calibrate_power(
     background: Any = None,
     sample_weight: Any = None,
     background_weight: Any = None,
+    covariates: Any = None,
+    background_covariates: Any = None,
+    blocks: Any = None,
+    background_blocks: Any = None,
+    pairs: Any = None,
+    background_pairs: Any = None,
     n_resamples: int = 200,
     draws: int = 500,
     rounds: int = 2,
@@ -37,8 +43,10 @@ def calibrate_power(
     Parameters
     ----------
     model : fitted PPCA, PCPCA or CPCA
-    X, y, background, sample_weight, background_weight
-        The rows of the fit.
+    X, y, background, sample_weight, background_weight, covariates, background_covariates
+        The rows of the fit, as for `fit`.
+    blocks, background_blocks, pairs, background_pairs : array-like, optional
+        As for `model.bootstrap`: whole donors, animals or plates are resampled, and the posterior becomes as wide.
     n_resamples : int, default 200
         Bootstrap refits.
     draws : int, default 500
@@ -67,8 +75,21 @@ def calibrate_power(
     """
     check_count(rounds, "rounds")
     random = generator(random_state)
-    groups = {"background": background, "sample_weight": sample_weight, "background_weight": background_weight}
-    refits = model.bootstrap(X, y, **groups, n_resamples=n_resamples, random_state=random, progress=progress)
+    groups = {
+        "background": background,
+        "sample_weight": sample_weight,
+        "background_weight": background_weight,
+        "covariates": covariates,
+        "background_covariates": background_covariates,
+    }
+    together = {
+        "blocks": blocks,
+        "background_blocks": background_blocks,
+        "pairs": pairs,
+        "background_pairs": background_pairs,
+    }
+    drawing: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random, "progress": progress}
+    refits = model.bootstrap(X, y, **groups, **together, **drawing)
     wanted = float(np.mean(np.sin(refits.angles()) ** 2))
     rate = wide = _first_rate(model)
     for _ in range(rounds):
@@ -99,8 +120,8 @@ def _least_rate(model: Any) -> float:
     """The least power for which the posterior of PPCA or PCPCA and its variances exist; 0 for CPCA."""
     if not hasattr(model, "noise_variance_"):
         return 0.0
-    d, D = model.components_.shape
-    return float((D + d + 4) / model.n_effective_)
+    D, r = model._state.W.shape  # all latent dimensions, also those that are not shown
+    return float((D + r + 4) / model.n_effective_)
 
 
 def _first_rate(model: Any) -> float:

@@ -57,6 +57,10 @@ class ContrastPosterior:
         Bootstrap samples in which gamma was infeasible; they are left out.
     noise_variance_estimate : float or None
         The fitted noise variance; None for CPCA, and for a bootstrap with gamma="auto", whose refits have other gammas.
+    by_blocks : bool
+        Whether whole blocks or pairs were resampled.
+    seed : int or None
+        The `random_state`, if it was a number.
 
     Examples
     --------
@@ -82,6 +86,8 @@ class ContrastPosterior:
     divergences: int = 0
     failures: int = 0
     noise_variance_estimate: float | None = None
+    by_blocks: bool = False
+    seed: int | None = None
 
     @property
     def loadings(self) -> Array:
@@ -336,7 +342,7 @@ class ContrastPosterior:
         if self.noise_variance is not None:
             arrays["noise_variance"] = self.noise_variance
         facts = {name: getattr(self, name) for name in FACTS} | {"units": self.units.facts()}
-        facts["noise_variance_estimate"] = self.noise_variance_estimate
+        facts |= {name: getattr(self, name) for name in ("noise_variance_estimate", "by_blocks", "seed")}
         write_archive(path, KIND, facts, arrays, self.units.names)
 
     @classmethod
@@ -359,6 +365,8 @@ class ContrastPosterior:
         if noise is not None:
             noise = float(check_number(facts, "noise_variance_estimate", SMALLEST, LARGEST))
         plain["noise_variance_estimate"] = noise
+        plain["by_blocks"] = facts.get("by_blocks") is True  # files of earlier versions do not say
+        plain["seed"] = None if facts.get("seed") is None else check_count_of(facts, "seed")
         return cls(**found, **plain, units=Units.restored(facts["units"], arrays, "units", names, D))
 
     def to_arviz(self) -> Any:

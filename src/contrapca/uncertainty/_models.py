@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import replace
+from numbers import Integral
 from typing import Any, Protocol
 
 from .._util.suggest import suggesting
@@ -98,7 +100,8 @@ def posterior(
     data = self._fitted_data(X, y, background, *beside)
     sampling: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "power": power}
     settings = sampling | {"sigma2_min": sigma2_min, "random_state": random_state, "progress": progress}
-    return sample_posterior(data, self._state, self._as_fitted()._method, **settings)
+    found = sample_posterior(data, self._state, self._as_fitted()._method, **settings)
+    return replace(found, seed=_number(random_state))
 
 
 @suggesting
@@ -168,4 +171,11 @@ def bootstrap(
     check_same_tables(tables.means, fit.units, weights=weights, gls=self._parameters.get("mean") == "gls")
     given = {"blocks": blocks, "background_blocks": background_blocks, "pairs": (pairs, background_pairs)}
     settings: dict[str, Any] = {"n": n_resamples, "random_state": random_state, "progress": progress}
-    return resample(tables, fit, self._as_fitted()._method, **given, **settings)
+    found = resample(tables, fit, self._as_fitted()._method, **given, **settings)
+    by_blocks = any(own is not None for own in (blocks, background_blocks, pairs, background_pairs))
+    return replace(found, by_blocks=by_blocks, seed=_number(random_state))
+
+
+def _number(random_state: Any) -> int | None:
+    """A seed that Python code can repeat."""
+    return int(random_state) if isinstance(random_state, Integral) else None

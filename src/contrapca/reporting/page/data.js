@@ -58,12 +58,15 @@ const percent = (share) => `${(100 * share).toFixed(1)} %`;
 const gammaText = (g) => `gamma = ${short(path.gammas[g])}`;
 const componentName = (axis) => `component ${axis + 1}`;
 
+const notFoundAgain = (axis) => (summary.components[axis].found_again === false ? " (not found again)" : "");
+
 // With the share of each group's variance along the axis, where it is known.
 function axisTitle(g, axis) {
   const cases = path.axis_shares.foreground[g],
     controls = path.axis_shares.background[g];
-  if (!cases) return componentName(axis);
-  return `${componentName(axis)} (cases ${percent(cases[axis])}, controls ${percent(controls[axis])})`;
+  const name = `${componentName(axis)}${notFoundAgain(axis)}`;
+  if (!cases) return name;
+  return `${name} (cases ${percent(cases[axis])}, controls ${percent(controls[axis])})`;
 }
 
 function nameOf(i) {

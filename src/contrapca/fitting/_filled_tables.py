@@ -1,0 +1,125 @@
+"""Tables with missing values as complete moments, of all rows or of folds (F45)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..exceptions import GroupError, warn
+from ..groups import Groups, Tables, refuse_devices
+from ..moments import Fold, make_folds
+from ..rows import Blocked
+from ._common import fit_common
+
+MOST_FEATURES = 3000  # expected moments are dense: 72 MB for each group of each fold
+FEW_FEATURES = 3  # that are named in a message
+
+Flags = npt.NDArray[np.bool_]
+Labels = npt.NDArray[np.intp]
+
+
+def usable(tables: Tables, name: str) -> Tables:
+    """Groups without the rows that have no value and the features that a group lacks, with a warning.
+
+    Complete tables stay what they are. `name` is what needs them, for messages.
+    """
+    if not tables.incomplete:
+        return tables
+    _check_fillable(tables, name)
+    lacking = _lacking(tables)
+    if np.sum(~lacking) < 2:
+        raise GroupError(f"{name} needs at least 2 features that have values in every group.")
+    if lacking.any():
+        warn(
+            f"{lacking.sum()} of {lacking.size} features have no value in one of the groups and are left out: "
+            f"{_named(tables, lacking)}."
+        )
+        names = None if tables.names is None else tuple(np.array(tables.names, dtype=object)[~lacking].tolist())
+        means = tables.means.map(lambda mean: mean[~lacking])
+        tables = replace(tables, rows=tables.rows.map(lambda X: X[:, ~lacking]), means=means, names=names)
+    return _without_empty_rows(tables)
+
+
+def expected_tables(tables: Tables, name: str) -> Tables:
+    """Incomplete tables as expected moments, under one model of all groups."""
+    _check_fillable(tables, name)
+    if any(own is not None for own in tables.weights):
+        raise ValueError(f"{name} takes no weights where values are missing: repeat rows instead.")
+    if (lacking := _lacking(tables)).any():
+        raise GroupError(
+            f"{lacking.sum()} of {lacking.size} features have no observed value in one of the groups "
+            f"({_named(tables, lacking)}). Drop them from both groups."
+        )
+    tables = _without_empty_rows(tables)
+    moments = fit_common(tables.rows).moments(tables.rows, tables.names if tables.text_names else None)
+    return Tables.of_moments(moments, tables.names, tables.text_names)
+
+
+def any_folds(tables: Tables, fold_of: Groups[Labels], *, unscaled: int | None = None) -> list[Fold]:
+    """`make_folds`, of expected moments where values are missing."""
+    if not tables.incomplete:
+        return make_folds(tables, fold_of, unscaled=unscaled)
+    count = 1 + max(int(own.max()) for own in fold_of)
+    return [expected_fold(tables, fold_of.map(lambda own, k=k: own == k)) for k in range(count)]  # type: ignore[misc]
+
+
+def expected_fold(tables: Tables, held: Groups[Flags]) -> Fold:
+    """A fold of incomplete tables: expected moments, all under the common model of the rows that are left (F45).
+
+    Without a contrast E[z^2 | x_o] of unseen rows has then the expectation of z^2, whatever is missing; a model of each
+    group would find contrast in noise. A contrast is understated, the more so the more is missing.
+    """
+    present = tables.rows.map(lambda X: ~np.isnan(X).all(axis=1))
+    left, out = (
+        tables.rows.map(lambda X, own, some: X[own & some], part, present) for part in (held.map(np.logical_not), held)
+    )
+    model = fit_common(left, whole=tables.rows)
+    names = tables.names if tables.text_names else None
+    training = model.moments(left, names)
+    return Fold(Tables.of_moments(training, tables.names, tables.text_names), training, model.moments(out, names))
+
+
+def _check_fillable(tables: Tables, name: str) -> None:
+    refuse_devices(tables, name)
+    if tables.n_features > MOST_FEATURES:
+        raise GroupError(
+            f"{name} takes at most {MOST_FEATURES} features where values are missing, not {tables.n_features}: choose "
+            "those of largest variance, for example, or drop rows or features until the tables are complete."
+        )
+    if any(isinstance(rows, Blocked) for rows in tables.rows):
+        raise GroupError(f"{name} needs rows with missing values in memory: pass arrays or data frames.")
+
+
+def _lacking(tables: Tables) -> Flags:
+    """Which features have no value in one of the groups, shape (D,)."""
+    return np.any([np.isnan(X).all(axis=0) for X in tables.rows], axis=0)  # type: ignore[no-any-return]
+
+
+def _named(tables: Tables, chosen: Flags) -> str:
+    which = np.flatnonzero(chosen)
+    return ", ".join([*map(tables.feature, which[:FEW_FEATURES]), *["..."] * (which.size > FEW_FEATURES)])
+
+
+def _without_empty_rows(tables: Tables) -> Tables:
+    """Tables without the rows that have no value, with a warning."""
+    present = tables.rows.map(lambda X: ~np.isnan(X).all(axis=1))
+    if all(own.all() for own in present):
+        return tables
+    for group, own in zip(present.names, present, strict=True):
+        if not own.all():
+            warn(f"{np.sum(~own)} of the {own.size} {group} rows have no observed value; they are ignored.")
+    rows, weights = tables.rows.map(lambda X, own: X[own], present), tables.weights
+    weights = weights.map(lambda w, own: None if w is None else w[own], present)
+    return replace(tables, rows=rows, weights=weights, kept=tables.kept.map(_still_kept, present))
+
+
+def _still_kept(before: Flags | None, now: Flags) -> Any:
+    """Which rows as given are left, where some had been left out before."""
+    if before is None:
+        return now
+    after = before.copy()
+    after[before] = now
+    return after

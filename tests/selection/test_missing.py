@@ -1,0 +1,313 @@
+"""F45: a verdict with missing values, against slow oracles, its level, and what would not hold it."""
+
+import numpy as np
+import pytest
+import scipy.stats
+
+import oracles
+from contrapca import CLVM, CPCA, PPCA, ContraPCA, RatioPCA, compare, contrast_test, held_out_contrast
+from contrapca.exceptions import ContrastWarning, GroupError, TableWarning
+from contrapca.fitting import fit_common, usable
+from contrapca.groups import Groups, split_groups
+from contrapca.moments import observe
+from contrapca.selection._filled import filled_draws, missing_of, thinned
+from contrapca.solvers import Factors, estimated_moments, fit_factors
+
+
+def noise(rng, n, m, D=10, factors=1):
+    """Two groups of one population with `factors` shared dimensions."""
+    W = rng.normal(size=(D, factors))
+    return [rng.normal(size=(rows, factors)) @ W.T + rng.normal(size=(rows, D)) for rows in (n, m)]
+
+
+def without(rng, X, rate):
+    """Values missing completely at random."""
+    return np.where(rng.random(X.shape) < rate, np.nan, X)
+
+
+def incomplete(seed, rates=(0.05, 0.3), n=60, m=60, **options):
+    rng = np.random.default_rng(seed)
+    return [without(rng, X, rate) for X, rate in zip(noise(rng, n, m, **options), rates, strict=True)]
+
+
+def tables_of(X, Y):
+    return split_groups(X, None, Y, None, name="it", needs_background=True, allow_missing=True)
+
+
+# ---------------------------------------------------------------------- the model
+
+
+def start(rng, X, D, r):
+    return Factors(0.1 * rng.normal(size=(2, D)), rng.normal(size=(D, r)), rng.uniform(0.5, 1.5, D))
+
+
+@pytest.mark.parametrize("rates", [(0.0, 0.0), (0.1, 0.4)])
+def test_a_step_is_that_of_the_oracle(rates):
+    rng = np.random.default_rng(1)
+    X, group_of = np.vstack(incomplete(0, rates, 20, 15, D=6)), np.repeat([0, 1], [20, 15])
+    model, least = start(rng, X, 6, 2), np.full(6, 0.7)
+    found = model.stepped(X, group_of, least)
+    means, W, noise = oracles.factor_step(X, group_of, model.means, model.W, model.noise, least)
+    np.testing.assert_allclose(found.means, means, atol=1e-10)
+    np.testing.assert_allclose(found.W @ found.W.T, W @ W.T, atol=1e-10)
+    np.testing.assert_allclose(found.noise, noise, atol=1e-10)
+    assert 0 < np.sum(found.noise == 0.7) < 6  # the floor was needed, and not everywhere
+
+
+def test_steps_raise_the_likelihood():
+    rng = np.random.default_rng(2)
+    X, group_of = np.vstack(incomplete(3, (0.2, 0.3), 80, 70, D=8)), np.repeat([0, 1], [80, 70])
+    X[group_of == 1] += 2.0
+
+    def likelihood(model):
+        A, total = model.W @ model.W.T + np.diag(model.noise), 0.0
+        for x, g in zip(X, group_of, strict=True):
+            o = ~np.isnan(x)
+            total += scipy.stats.multivariate_normal(model.means[g][o], A[np.ix_(o, o)]).logpdf(x[o])
+        return total - 0.5 * float(np.sum(model.W**2 / model.noise[:, None]))  # the row that holds loadings
+
+    models = [start(rng, X, 8, 1)]
+    for _ in range(12):
+        models.append(models[-1].stepped(X, group_of, np.full(8, 1e-3)))
+    values = list(map(likelihood, models))
+    assert np.all(np.diff(values) > -0.05)
+    assert values[-1] > values[0] + 10
+    # The means are soon those of the likelihood: without expanded parameters these take hundreds of steps.
+    later = fit_factors(X, group_of, models[-1], 200)
+    np.testing.assert_allclose(models[-1].means, later.means, atol=0.02)
+
+
+def test_rows_and_moments_are_those_given_what_is_observed():
+    X, Y = incomplete(4, (0.1, 0.4), 30, 25, D=5, factors=2)
+    X, Y = 3 * X + 1, 3 * Y
+    Y[0] = np.nan
+    groups = Groups.of(X, Y)
+    model = fit_common(groups)
+    filled, moments = model.filled(groups), model.moments(groups)
+    A = (model.factors.W @ model.factors.W.T + np.diag(model.factors.noise)) * np.outer(model.divisor, model.divisor)
+    for g, (Z, centre) in enumerate(zip(groups, model.centre, strict=True)):
+        mean = centre + model.factors.means[g] * model.divisor
+        rows, covariances = zip(*(oracles.given_observed(z, mean, A) for z in Z), strict=True)
+        own = list(filled)[g]
+        np.testing.assert_allclose(own, rows, atol=1e-9)
+        assert np.array_equal(own[~np.isnan(Z)], Z[~np.isnan(Z)])  # to the last digit
+        scatter = oracles.scatter(np.array(rows)) + np.sum(covariances, axis=0)
+        found = list(moments)[g]
+        np.testing.assert_allclose(found.scatter.dense(), scatter, atol=1e-8)
+        np.testing.assert_allclose(found.mean, np.mean(rows, axis=0), atol=1e-10)
+        assert np.linalg.eigvalsh(found.scatter.dense())[0] > 0
+
+
+# ---------------------------------------------------------------------- thinning
+
+
+def test_thinned_groups_miss_alike():
+    rng = np.random.default_rng(5)
+    rates = [np.array([0.0, 0.1, 0.5, 0.3]), np.array([0.2, 0.1, 0.0, 0.6])]
+    groups = Groups.of(*(np.where(rng.random((20000, 4)) < own, np.nan, 1.0) for own in rates))
+    found = thinned(groups, rng)
+    x, y = found.map(lambda X: np.isnan(X).mean(axis=0))
+    error = np.sqrt(0.25 * 2 / 20000)
+    np.testing.assert_allclose(x, y, atol=5 * error)
+    np.testing.assert_allclose(x, np.maximum(*rates), atol=5 * error)  # no more than needed
+    before = groups.map(lambda X: np.isnan(X).mean(axis=0))
+    assert np.abs(before.foreground - before.background).max() > 50 * error  # the tolerance would not hide it
+    assert all(np.isnan(after[np.isnan(given)]).all() for after, given in zip(found, groups, strict=True))
+
+
+def test_draws_are_complete_and_complete_tables_stay():
+    X, Y = incomplete(6)
+    tables = tables_of(X, Y)
+    first, second = filled_draws(tables, 2, np.random.default_rng(0))
+    assert not first.incomplete
+    assert not np.array_equal(first.rows.foreground, second.rows.foreground)
+    for draw in (first, second):
+        same = draw.rows.background == Y
+        assert same[~np.isnan(Y)].all()  # the group with fewer values keeps all
+        assert (draw.rows.foreground == X).mean() < 0.8
+    whole = tables_of(*noise(np.random.default_rng(0), 20, 20))
+    assert all(draw is whole for draw in filled_draws(whole, 3, np.random.default_rng(0)))
+
+
+# ---------------------------------------------------------------------- the test
+
+
+def rejected(p_values, level=0.05):
+    return sum(p <= level for p in p_values)
+
+
+def test_level_at_unequal_rates():
+    """At 5 and 30 % missing, and with each group imputed by its own model, as users were told before."""
+    runs = 40
+    most = scipy.stats.binom.ppf(0.999, runs, 0.065)
+    thinly, naively = [], []
+    for seed in range(runs):
+        X, Y = incomplete(seed)
+        thinly.append(contrast_test(X, background=Y, max_components=1, random_state=seed).p_values[0])
+        own = [PPCA(2).fit(Z).impute(Z) for Z in (X, Y)]
+        naively.append(contrast_test(own[0], background=own[1], max_components=1, random_state=seed).p_values[0])
+    assert rejected(thinly) <= most
+    assert rejected(naively) > most
+
+
+def test_power_is_kept():
+    found = []
+    for seed in range(10):
+        rng = np.random.default_rng(seed)
+        X, Y = noise(rng, 200, 60, D=30, factors=2)
+        X += 3 * rng.normal(size=(200, 1)) @ np.linalg.qr(rng.normal(size=(30, 1)))[0].T
+        found.append(contrast_test(without(rng, X, 0.05), background=without(rng, Y, 0.3), random_state=0))
+    assert sum(test.n_components == 1 for test in found) >= 8
+    assert all(test.missing.differ for test in found)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("rates", [(0.05, 0.05), (0.3, 0.3), (0.05, 0.3), (0.3, 0.05), (0.0, 0.2)])
+@pytest.mark.parametrize("blocks", [False, True])
+def test_level(rates, blocks):
+    runs, p_values = 150, []
+    for seed in range(runs):
+        rng = np.random.default_rng(seed)
+        X, Y = noise(rng, 80, 64)
+        donors = [np.arange(len(Z)) // 4 for Z in (X, Y)]
+        given = {}
+        if blocks:
+            X, Y = (Z + rng.normal(size=(20, 10))[own] for Z, own in zip((X, Y), donors, strict=True))
+            given = {"blocks": donors[0], "background_blocks": donors[1] + 100}
+        X, Y = (without(rng, Z, rate) for Z, rate in zip((X, Y), rates, strict=True))
+        p_values.append(contrast_test(X, background=Y, max_components=1, random_state=seed, **given).p_values[0])
+    assert rejected(p_values) <= scipy.stats.binom.ppf(0.999, runs, 0.065)
+
+
+def test_rates_are_said():
+    X, Y = incomplete(7)
+    found = contrast_test(X, background=Y, random_state=0)
+    rates = (found.missing.foreground, found.missing.background)
+    np.testing.assert_allclose(rates, (np.isnan(X).mean(), np.isnan(Y).mean()))
+    assert "holds only if whether a value is missing does not depend on the value itself" in found.remarks()[0]
+    X, Y = incomplete(7, (0.3, 0.3))
+    alike = contrast_test(X, background=Y, random_state=0)
+    assert not alike.missing.differ
+    assert "depend" not in alike.remarks()[0]
+    X, Y = noise(np.random.default_rng(0), 30, 30)
+    assert contrast_test(X, background=Y, random_state=0).missing is None
+    # Equal rates of all values, but not of each feature.
+    X, Y = noise(np.random.default_rng(0), 60, 60)
+    X[:30, :5], Y[:30, 5:] = np.nan, np.nan
+    assert missing_of(Groups.of(X, Y)).differ
+
+
+def test_rows_without_values_and_features_that_a_group_lacks():
+    X, Y = incomplete(9)
+    X[[3, 5]], X[:, 2], Y[:, 4] = np.nan, np.nan, np.nan
+    blocks = np.arange(60) // 3
+    given = {"blocks": blocks, "background_blocks": blocks + 50, "random_state": 0}
+    with pytest.warns(ContrastWarning) as said:
+        found = contrast_test(X, background=Y, **given)
+    texts = [str(warning.message) for warning in said]
+    assert any(
+        "2 of 10 features have no value in one of the groups and are left out: column 2, column 4." in t for t in texts
+    )
+    assert any("2 of the 60 foreground rows have no observed value; they are ignored." in text for text in texts)
+    rows, features = np.delete(np.arange(60), [3, 5]), np.delete(np.arange(10), [2, 4])
+    given |= {"blocks": blocks[rows]}
+    by_hand = contrast_test(X[rows][:, features], background=Y[:, features], **given)
+    np.testing.assert_allclose(found.p_values, by_hand.p_values, rtol=1e-6)  # columns of another layout
+    with pytest.warns(ContrastWarning, match=r"2 of (10 features|the 60)"):
+        assert held_out_contrast(CPCA(1, gamma=1.0), X, background=Y).ratios.size == 1
+
+
+def test_too_many_features_are_refused():
+    X = np.ones((5, 3001))
+    X[0, 0] = np.nan
+    with pytest.raises(GroupError, match="at most 3000 features where values are missing, not 3001"):
+        usable(tables_of(X, np.ones((5, 3001))), "it")
+
+
+# ---------------------------------------------------------------------- rows held out
+
+
+def test_held_out_ratio_of_noise_is_one():
+    """Filling with means is the control: values that are missing do not vary."""
+    runs, found, filled = 16, [], []
+    for seed in range(runs):
+        X, Y = incomplete(seed, n=100, m=100, D=20, factors=2)
+        found.append(held_out_contrast(ContraPCA(1), X, background=Y).mean)
+        X, Y = (np.where(np.isnan(Z), np.nanmean(Z, axis=0), Z) for Z in (X, Y))
+        filled.append(held_out_contrast(ContraPCA(1), X, background=Y).mean)
+    error = np.std(found, ddof=1) / np.sqrt(runs)
+    assert abs(np.mean(found)) < 3.5 * error
+    assert np.mean(filled) > 3.5 * error
+
+
+@pytest.mark.parametrize(
+    "estimator", [ContraPCA(1), PPCA(1), CPCA(1), RatioPCA(1), CLVM(1, 1), ContraPCA(1, scale="group")]
+)
+def test_held_out_contrast_of_every_method(estimator):
+    rng = np.random.default_rng(0)
+    X, Y = noise(rng, 120, 120)
+    X[:, 0] += 3 * rng.normal(size=120)
+    complete = held_out_contrast(estimator, X, background=Y)
+    found = held_out_contrast(estimator, without(rng, X, 0.05), background=without(rng, Y, 0.1))
+    assert abs(found.mean - complete.mean) < 0.4  # ratios are understated, by little here
+
+
+def test_held_out_with_blocks_and_covariates():
+    rng = np.random.default_rng(1)
+    X, Y = noise(rng, 60, 60)
+    age = rng.normal(size=(120, 1))
+    X, Y = X + 5 * age[:60], Y + 5 * age[60:]
+    X[:, 0] += 3 * rng.normal(size=60)
+    X, Y = without(rng, X, 0.1), without(rng, Y, 0.1)
+    donors = np.arange(60) // 6
+    given = {
+        "blocks": donors,
+        "background_blocks": donors + 20,
+        "covariates": age[:60],
+        "background_covariates": age[60:],
+    }
+    found = held_out_contrast(ContraPCA(1), X, background=Y, **given)
+    assert found.ratios[0] > 2
+    assert contrast_test(X, background=Y, random_state=0, **given).n_components >= 0
+
+
+def test_compare_with_labels():
+    rng = np.random.default_rng(2)
+    X, Y = noise(rng, 90, 80)
+    labels = np.arange(90) % 2
+    X[:, :2] += 3.0 * labels[:, None]
+    X, Y = without(rng, X, 0.05), without(rng, Y, 0.3)
+    X[4] = np.nan
+    with pytest.warns(ContrastWarning, match="1 of the 90 foreground rows"):
+        found = compare(X, background=Y, labels=labels, n_components=1, progress=False)
+    assert found.recommended is not None
+    assert not any(entry.failure for entry in found.entries)
+    assert max(entry.silhouette for entry in found.entries) > 0.3
+
+
+def test_a_frame_that_was_imputed_is_not_taken_for_measured(need):
+    pandas = need("pandas")
+    X, Y = incomplete(10)
+    frames = [pandas.DataFrame(Z) for Z in (X, Y)]
+    filled = PPCA(1).fit(frames[0]).impute(frames[0])
+    assert filled.attrs == {"imputed": np.isnan(X).sum()}
+    with pytest.warns(TableWarning, match=f"{np.isnan(X).sum()} values of a table were imputed"):
+        contrast_test(filled, background=frames[1], random_state=0)
+    assert contrast_test(frames[0], background=frames[1], random_state=0).missing.differ  # and no warning
+
+
+def test_expected_moments_are_nearer_than_those_of_pairs():
+    rng = np.random.default_rng(4)
+    errors = []
+    for _ in range(10):
+        X, Y = noise(rng, 80, 80, D=20, factors=3)
+        groups = Groups.of(without(rng, X, 0.3), without(rng, Y, 0.3))
+        found = fit_common(groups).moments(groups).map(lambda own: own.scatter.dense() / own.weight)
+        pairs = groups.map(lambda Z: estimated_moments(observe(Z)[0])).map(lambda own: own.scatter.dense() / own.weight)
+        whole = Groups.of(X, Y).map(lambda Z: np.cov(Z.T, ddof=0))
+        errors.append(
+            [[np.linalg.norm(own - true) for own, true in zip(g, whole, strict=True)] for g in (found, pairs)]
+        )
+        assert min(np.linalg.eigvalsh(own)[0] for own in found) > 0
+    mine, theirs = np.mean(errors, axis=(0, 2))
+    assert mine < 0.8 * theirs
