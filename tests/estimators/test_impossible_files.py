@@ -38,7 +38,14 @@ THINGS = {
 KERNEL = {"name": "rbf", "bandwidth": 1.0, "degree": 3, "coef0": 1.0}
 ANYTHING_ELSE = ("x", [], {}, None, np.nan)  # where a number is wanted
 NEGATIVE, NOT_POSITIVE = (-1, -1e-3, *ANYTHING_ELSE), (0, -1.0, np.inf, *ANYTHING_ELSE)
-MAY_BE_NONE = {"limit", "gamma_max", "auto_gamma", "noise_variance_estimate", "covariates"}  # where there is none
+MAY_BE_NONE = {
+    "limit",
+    "gamma_max",
+    "auto_gamma",
+    "noise_variance_estimate",
+    "covariates",
+    "seed",
+}  # where there is none
 FACTS = {
     "gamma": (np.inf, *NEGATIVE),
     "objective": (np.inf, -np.inf, *ANYTHING_ELSE),
@@ -64,7 +71,9 @@ FACTS = {
     "parameters": ({"n_components": 7}, {"magic": 1}, 3),
     "axes": ("magic", 3),
     "plateau": (3, {}, {"counts": [], "bound": 1.0}, {"counts": [1, 2, 3], "bound": 1.0}, {"counts": 2, "bound": 1.0}),
-    "shortened": (3, [3], [[0.5], [1]], [[-1], [0]], [[0]]),
+    "shortened": (3, [3], [[0.5], [1]], [[-1], [0]], [[0]] * 9),
+    "by_blocks": (1, *ANYTHING_ELSE),
+    "seed": (0.5, *NEGATIVE),
     "estimator": ("PPCA", "magic", 3),
     "covariates": (
         *([], 3, "x", {}, np.nan, [3], [{}], [{"name": "age"}], [{"name": "age", "levels": None}]),

@@ -392,7 +392,7 @@ def test_page_export_and_fit_save_the_same_table(open_page, tmp_path, monkeypatc
         beside = words.get(labels, [""] * 50)
         write_csv(tmp_path / f"{name}.csv", ["kind", *"uvwxyz"], zip(2 * beside, *table.T, strict=False))
     tables = ["cases.csv", "--background", "controls.csv", "--no-test", "--quiet"]
-    tables += ["--ignore", "kind"] if labels is None else ["--labels", "kind"]
+    tables += ["--ignore", "kind", "--scale", "none"] if labels is None else ["--labels", "kind"]
     for command, output in (("fit", "fit"), ("export", "export"), ("report", "page.html")):
         assert cli.main([command, *tables, *["--gammas", "3"] * (command == "report"), "-o", output]) == 0
     page = open_page(tmp_path / "page.html")

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_count, generator
-from .._util.archive import LARGEST, SMALLEST, check_arrays, check_count_of, check_number, write_archive
+from .._util.archive import LARGEST, SMALLEST, check_arrays, check_count_of, check_number, check_switch, write_archive
 from .._util.arrays import Array
 from .._util.display import shown_as_html
 from .._util.optional import require
@@ -365,7 +365,7 @@ class ContrastPosterior:
         if noise is not None:
             noise = float(check_number(facts, "noise_variance_estimate", SMALLEST, LARGEST))
         plain["noise_variance_estimate"] = noise
-        plain["by_blocks"] = facts.get("by_blocks") is True  # files of earlier versions do not say
+        plain["by_blocks"] = "by_blocks" in facts and check_switch(facts, "by_blocks")  # older files do not say
         plain["seed"] = None if facts.get("seed") is None else check_count_of(facts, "seed")
         return cls(**found, **plain, units=Units.restored(facts["units"], arrays, "units", names, D))
 
