@@ -84,7 +84,7 @@ def separation(latents: Any, labels: Any) -> tuple[float, float]:
 def figure(results: Json) -> Any:
     """Adjusted Rand index of every method on every set, one dot each, and a bar for the mean."""
     methods = list(next(iter(results.values())))
-    made, axes = _common.new_figure(1, 2, width=4.2, height=3.8)
+    made, axes = _common.new_figure(2, 1, width=4.2, height=3.8)
     for ax, number, name in zip(axes[0], (0, 1), ("silhouette", "adjusted Rand index"), strict=True):
         for j, method in enumerate(methods):
             scores = [found[method][number] for found in results.values() if found[method] is not None]
