@@ -800,8 +800,9 @@ def test_axis_shares_are_those_of_the_components_at_the_start(data, model):
     ]
 
 
-def test_the_limit_is_said_with_its_dimensions(data, tmp_path):
+def test_the_limit_is_said_with_its_dimensions(data, tmp_path, need):
     """More is possible with fewer dimensions, so no gamma is called impossible."""
+    need("jinja2")
     X, Y = data.foreground, data.background
     model = ContraPCA(2).fit(X, background=Y)
     assert f"with {model.n_latent_} latent dimensions, higher with fewer)" in str(model.summary())

@@ -324,8 +324,9 @@ def test_calibrated_regions_cover():
     assert np.mean(naive) < 0.9 - tolerance  # the control: ten times the rate is told apart
 
 
-def test_the_least_power_counts_all_latent_dimensions():
+def test_the_least_power_counts_all_latent_dimensions(need):
     """Variances exist only if power * N exceeds D + r + 3 with all r latent dimensions, of which k are shown (F12)."""
+    need("nutpie")
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((30, 20)) * np.r_[4, 3, np.ones(18)], 0.5 * rng.standard_normal((100, 20))
     model = ContraPCA(2, gamma=0.1, n_latent=8).fit(X, background=Y)
