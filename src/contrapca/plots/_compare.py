@@ -52,5 +52,5 @@ def comparison(comparison: Comparison, *, ax: Any = None) -> Any:
     ax.axvline(0.0, color=BACKGROUND_COLOUR, linewidth=1, linestyle="--")
     ax.set_yticks(range(len(data["names"])), data["names"])
     ax.invert_yaxis()
-    ax.set_xlabel("reproducible contrast: agreement of halves x contrast on unseen rows")
+    ax.set_xlabel("reproducible contrast\n(agreement of halves x contrast on unseen rows)")
     return tidy(ax, legend=False)
