@@ -7,10 +7,10 @@ import scipy.stats
 import oracles
 from contrapca import CLVM, CPCA, PPCA, ContraPCA, RatioPCA, compare, contrast_test, held_out_contrast
 from contrapca.exceptions import ContrastWarning, GroupError, TableWarning
-from contrapca.fitting import fit_common, usable
+from contrapca.fitting import filled_draws, fit_common, thinned, usable
 from contrapca.groups import Groups, split_groups
 from contrapca.moments import observe
-from contrapca.selection._filled import filled_draws, missing_of, thinned
+from contrapca.selection._filled import missing_of
 from contrapca.solvers import Factors, estimated_moments, fit_factors
 
 

@@ -52,9 +52,8 @@ def latent_means(fit: Fit | KernelFit, rows: Rows, missing: bool, center: str = 
     if isinstance(fit, KernelFit):
         return cast(fit.latents(rows, center), rows)
     units = group_of(fit.units, center)
-    if not missing:
+    if fit.model is None or not missing:
         return units.project(rows, fit.projection)
-    assert fit.model is not None
     model = replace(fit.model, mean=units.origin)
     return units.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
 
