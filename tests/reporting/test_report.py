@@ -263,11 +263,13 @@ def test_a_model_that_cannot_be_fitted(data, estimator, error, message):
         summarize(estimator, data.foreground, background=data.background)
 
 
-def test_missing_values_are_for_models_with_a_likelihood(data):
+def test_models_of_complete_rows_do_not_show_missing_values(data):
     X, Y = data.foreground, data.background
     holes = np.where(np.arange(X.size).reshape(X.shape) % 50 == 0, np.nan, X)
     path = contrast_path(CPCA(2), X, background=Y, gammas=[0, 0.2])
-    for thing in (CPCA(2), CPCA(2, gamma=0.2).fit(X, background=Y), path):
+    summary = summarize(CPCA(2, gamma=0.2), holes, background=Y)  # which is fitted to them
+    assert summary["data"]["foreground"]["missing_values"] == np.isnan(holes).sum()
+    for thing in (CPCA(2, gamma=0.2).fit(X, background=Y), path):
         with pytest.raises(NonFiniteError, match="These rows must be complete: use ContraPCA"):
             summarize(thing, holes, background=Y)
 

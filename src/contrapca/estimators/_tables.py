@@ -14,7 +14,7 @@ from sklearn.utils.validation import validate_data
 from .._util.arrays import Rows
 from .._util.devices import on_device, place_of
 from ..exceptions import NonFiniteError
-from ..fitting import adjusted, check_same_data, tables_again
+from ..fitting import adjusted, check_same_data, maps_missing, tables_again
 from ..groups import Tables, canonical, check_device_table, column_means, distinct, refuse_moments, without_mask
 from ..moments import Complete, Incomplete, Moments, collect
 from ..rows import Blocked, is_kept, opened
@@ -29,7 +29,7 @@ def rows(self: Any, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
 def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
     """Check new rows against the fitted features; return them and whether values are missing."""
     fit = self._state
-    fills = fit.model is not None or fit.units.foreground.fills
+    maps = maps_missing(fit)
     check_place(self, X)
     if on_device(X):
         rows = check_device_table(X, type(self).__name__, least_rows=1)
@@ -38,12 +38,12 @@ def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
         refuse_moments(X, f"This method of {type(self).__name__}", "X")
         X = opened(X)
         if isinstance(X, Blocked):
-            return fit.units.foreground.check(X, allow_missing=fills)  # type: ignore[no-any-return]
+            return fit.units.foreground.check(X, allow_missing=maps)  # type: ignore[no-any-return]
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
         checks = {"skip_check_array": True} if is_kept(X) else checks
         rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
-    missing = np.isnan(column_means(rows, allow_missing=fills or self._takes_missing))
-    if missing.any() and not fills:
+    missing = np.isnan(column_means(rows, allow_missing=maps or self._takes_missing))
+    if missing.any() and not maps:
         raise NonFiniteError(
             f"Input contains NaN, but this {type(self).__name__} was fitted to complete rows and has no model of what "
             "is missing: fit it to tables with missing values, too, or use ContraPCA, PCPCA or PPCA.",
@@ -70,7 +70,8 @@ def fitted_groups(self: Any, X: Any, y: Any, background: Any, *beside: Any) -> T
     fit, X = self._state, opened(X)
     if not isinstance(X, Moments | Blocked):  # whose features are checked below
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
-    label, given = self._parameters.get("background_label"), {"allow_missing": self._takes_missing}
+    allow_missing = self._takes_missing and maps_missing(fit)
+    label, given = self._parameters.get("background_label"), {"allow_missing": allow_missing}
     tables = tables_again(fit, X, y, background, label, *beside, name=type(self).__name__, **given)
     return self._as_fitted()._prepared(tables)  # type: ignore[no-any-return]
 

@@ -62,6 +62,7 @@ from ._rows import (
     latent_posterior,
     log_density,
     log_ratio,
+    maps_missing,
     of_foreground,
     shared_means,
 )

@@ -47,6 +47,11 @@ def adjusted(fit: Fit | KernelFit, X: Any, rows: Rows, covariates: Any) -> Rows:
     return rows if known is None else known.adjusted(rows, known.design(covariates, X, rows.shape[0]))
 
 
+def maps_missing(fit: Fit | KernelFit) -> bool:
+    """Whether rows with missing values can be mapped: by a probability model, or by one that fills them (F45)."""
+    return fit.model is not None or fit.units.foreground.fills
+
+
 def latent_means(fit: Fit | KernelFit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
     """Latents of rows of the group named by `center`, shape (n, k); `missing` says whether values are."""
     if isinstance(fit, KernelFit):
