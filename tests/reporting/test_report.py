@@ -780,7 +780,9 @@ def test_methods_of_missing_values_and_intervals(data):
     X = data.foreground.copy()
     X[:3, 0] = np.nan
     model = PCPCA(1, gamma=0.2).fit(X, background=data.background)
-    assert "(3 of the cases, 0 of the controls)" in summarize(model, X, background=data.background, gammas=2)["methods"]
+    for fitted, how in ((model, "left out of the likelihood"), (CPCA(1, gamma=0.2), "expected under one factor model")):
+        methods = summarize(fitted, X, background=data.background, gammas=2)["methods"]
+        assert f"(3 of the cases, 0 of the controls) were {how}" in methods
     whole = PCPCA(1, gamma=0.2).fit(data.foreground, background=data.background)
     refits = whole.bootstrap(data.foreground, background=data.background, n_resamples=20, random_state=0)
     summary = summarize(whole, data.foreground, background=data.background, gammas=2, uncertainty=refits, test=False)
