@@ -453,6 +453,8 @@ def test_what_such_models_do_not_do():
         CPCA(2).fit(X, background=Y, sample_weight=np.arange(100) + 1)
     with pytest.raises(GroupError, match=r"1 of 8 features have no observed value in one of the groups \(column 3\)"):
         CPCA(2).fit(hollow, background=Y)
+    with pytest.raises(ValueError, match=r"too large to be squared: rescale them. \(In the background"):
+        CPCA(2).fit(X, background=1e160 * Y)
     with pytest.raises(ValueError, match="solver='dual' is for complete rows"):
         CPCA(2, solver="dual").fit(X, background=Y)
     with pytest.raises(NonFiniteError, match="infinity"):

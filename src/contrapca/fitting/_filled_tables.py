@@ -61,6 +61,10 @@ def collect_expected(tables: Tables, d: int, scale: str | None, solver: str, nam
             f"{lacking.sum()} of {lacking.size} features have no observed value in one of the groups "
             f"({_named(tables, lacking)}). Drop them from both groups."
         )
+    with np.errstate(over="ignore"):
+        for group, rows in zip(tables.rows.names, tables.rows, strict=True):
+            if not np.isfinite(np.nansum(np.square(rows, dtype=np.float64))):
+                raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {group}.)")
     tables = _without_empty_rows(tables)
     model, dtype = fit_common(tables.rows), float_type(tables.rows.foreground)
     moments = model.moments(tables.rows)
