@@ -188,6 +188,31 @@ class Conditional:
         return put(self.model.mean, self.W) + Z @ self.W.T + sigma * noise
 
 
+def centred_condition(apart: Any, W: Array, noise: Array) -> Conditional:
+    """Given the observed values of rows about their means, where the noise of every feature has its own variance (F45).
+
+    In units in which that is 1: latents are the same in these.
+    """
+    root = np.sqrt(noise)
+    return LatentGaussian(np.zeros(root.size), W / root[:, None], 1.0).condition(apart / put(root, apart))
+
+
+def filled(X: Any, mean: Array, W: Array, noise: Array) -> Any:
+    """Rows X (n, D), their missing values replaced by the means given the observed ones (F45).
+
+    Parameters
+    ----------
+    X : array of shape (n, D)
+    mean : ndarray of shape (D,) or (n, D)
+    W : ndarray of shape (D, r)
+    noise : ndarray of shape (D,)
+        Variances.
+    """
+    xp, mean = namespace(X), put(mean, X)
+    latent = centred_condition(X - mean, W, noise).latent_mean
+    return xp.where(xp.isnan(X), mean + latent @ put(W.T, X), X)
+
+
 def times(matrices: Any, vectors: Any) -> Any:
     """A_i v_i for matrices (n, d, d) and vectors (n, d), shape (n, d)."""
     return namespace(matrices).sum(matrices * vectors[:, None, :], axis=2)

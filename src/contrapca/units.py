@@ -14,14 +14,15 @@ from ._util.archive import LARGEST, SMALLEST, check_arrays, check_number
 from ._util.arrays import Array, Rows, is_sparse
 from ._util.devices import cast, float_type, namespace, on_device, put, stacked
 from ._util.text import default_names
+from .gaussian import filled
 from .groups import Groups, check_names, check_table, column_means, feature_label
 from .rows import Blocked, blocks, storage
 
 T = TypeVar("T")
 
-# How far column means may be from those of a fit: in standard deviations (more for GLS means), and relative (for
-# float32).
-SAME_MEAN, SAME_GLS_MEAN, ROUNDING = 1e-3, 1.0, 1e-5
+# How far column means may be from those of a fit: in standard deviations (more where a fit's are not those of the
+# observed values), and relative (for float32).
+SAME_MEAN, SAME_OTHER_MEAN, ROUNDING = 1e-3, 1.0, 1e-5
 
 
 @dataclass(frozen=True)
@@ -41,6 +42,10 @@ class Units:
         Feature names, if the table had them as strings.
     dtype : str
         The float type of the fit.
+    factors : ndarray of shape (D, r), or None
+    noise : ndarray of shape (D,), or None
+        W and Psi of the model N(mean, W W' + Psi), in original units, by which missing values of rows are filled in
+        (F45); None if there is none.
     """
 
     weight: float
@@ -49,6 +54,8 @@ class Units:
     scale: Array
     names: tuple[str, ...] | None
     dtype: str
+    factors: Array | None = None
+    noise: Array | None = None
 
     @property
     def origin(self) -> Array:
@@ -65,13 +72,28 @@ class Units:
         found = [function(storage(block).scaled(block, self.scale)) for block in blocks(rows)]
         return stacked([cast(part, rows) for part in found])
 
+    @property
+    def fills(self) -> bool:
+        """Whether missing values of rows are filled in."""
+        return self.noise is not None
+
+    def filled(self, rows: Array) -> Array:
+        """Rows in the model's units, their missing values replaced by their means given the observed ones (F45)."""
+        if self.factors is None or self.noise is None or not namespace(rows).any(namespace(rows).isnan(rows)):
+            return rows
+        found: Array = filled(rows, self.origin, self.factors / self.scale[:, None], self.noise / self.scale**2)
+        return found
+
     def project(self, rows: Rows, P: Array) -> Array:
-        """(x - mean) P of each row x in model units, for P of shape (D, k), in the rows' float type, shape (n, k)."""
+        """(x - mean) P of each row x in model units, for P of shape (D, k), in the rows' float type, shape (n, k).
+
+        Missing values are filled in, if there is a model of them.
+        """
         if is_sparse(rows):  # the product of a block costs less than a scaled copy
             inner, P = self.mean, P / self.scale[:, None]
             return stacked([cast(storage(block).centred_product(block, inner, P), rows) for block in blocks(rows)])
         origin = self.origin
-        return self.apply(lambda block: storage(block).centred_product(block, origin, P), rows)
+        return self.apply(lambda block: storage(block).centred_product(self.filled(block), origin, P), rows)
 
     def undo(self, rows: Array) -> Array:
         """Convert rows from model to original units, in the float type of the fit; on a device in the rows' own."""
@@ -92,6 +114,7 @@ class Units:
     def check(self, X: Any, *, allow_missing: bool = False) -> tuple[Rows, bool]:
         """Check new rows against the fitted features; return them and whether values are missing."""
         check_names(X, self.labels)
+        allow_missing = allow_missing or self.fills
         rows = check_table(X, "X", least=1)
         if rows.shape[1] != self.mean.size:
             raise ValueError(f"X has {rows.shape[1]} features, but {self.mean.size} were fitted.")
@@ -103,7 +126,8 @@ class Units:
 
     def arrays(self, prefix: str) -> dict[str, Array]:
         """The arrays to save."""
-        return {f"{prefix}.{name}": getattr(self, name) for name in ("mean", "variance", "scale")}
+        found = {f"{prefix}.{name}": getattr(self, name) for name in ("mean", "variance", "scale", "factors", "noise")}
+        return {name: value for name, value in found.items() if value is not None}
 
     def facts(self) -> dict[str, Any]:
         """The plain values to save."""
@@ -114,14 +138,18 @@ class Units:
         cls, facts: Any, arrays: Mapping[str, Array], prefix: str, names: tuple[str, ...] | None, n_features: int
     ) -> Units:
         """Units read from a file, checked."""
-        found = check_arrays(arrays, {f"{prefix}.{name}": "D" for name in ("mean", "variance", "scale")}, names)
-        mean, variance, scale = found.values()
+        shapes = {"mean": "D", "variance": "D", "scale": "D", "factors?": "Dr", "noise?": "D"}
+        found = check_arrays(arrays, {f"{prefix}.{name}": shape for name, shape in shapes.items()}, names)
+        mean, variance, scale = (found[f"{prefix}.{name}"] for name in ("mean", "variance", "scale"))
+        factors, noise = (found.get(f"{prefix}.{name}") for name in ("factors", "noise"))
         weight, dtype = float(check_number(facts, "weight", SMALLEST, LARGEST)), str(facts["dtype"])
         if mean.size != n_features:
             raise ValueError(f"{prefix}.mean has {mean.size} features, and the others {n_features}")
         if np.any(scale <= 0) or np.any(variance < 0) or dtype not in ("float32", "float64"):
             raise ValueError("its scales, variances or float type are impossible")
-        return cls(weight, mean, variance, scale, names, dtype)
+        if (factors is None) != (noise is None) or (noise is not None and np.any(noise <= 0)):
+            raise ValueError("its model of missing values is impossible")
+        return cls(weight, mean, variance, scale, names, dtype, factors, noise)
 
 
 def check_same_tables(
@@ -144,7 +172,8 @@ def check_same_tables(
     for mean, known, name in zip(means, fitted, names, strict=False):
         if mean.size != known.mean.size:
             raise ValueError(f"{name} has {mean.size} columns, but the fit had {known.mean.size}.")
-        allowed = (SAME_GLS_MEAN if gls else SAME_MEAN) * np.sqrt(known.variance) + ROUNDING * np.abs(known.mean)
+        reach = SAME_OTHER_MEAN if gls or known.fills else SAME_MEAN
+        allowed = reach * np.sqrt(known.variance) + ROUNDING * np.abs(known.mean)
         far = np.flatnonzero(np.abs(mean - known.mean) > allowed)
         if far.size:
             _refuse(name, f"the means of {far.size} columns differ, the first is {feature_label(known.names, far[0])}")

@@ -13,7 +13,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from contrapca import CPCA, PCPCA, PPCA, KernelCPCA, check_tables, contrast_test, gamma_limits, load, report
+from contrapca import CLVM, CPCA, PCPCA, PPCA, KernelCPCA, check_tables, contrast_test, gamma_limits, load, report
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError, RankError
 
 rng = np.random.default_rng(0)
@@ -33,8 +33,8 @@ def low_rank(table, rank):
 
 # name: (estimator, arguments of fit, keywords of fit, error, what the message says)
 CASES = {
-    "NaN in X": (CPCA(), (with_value(X, np.nan),), {"background": Y}, ValueError, "NaN.*PCPCA or PPCA.*foreground"),
-    "NaN in background": (CPCA(), (X,), {"background": with_value(Y, np.nan)}, ValueError, "NaN.*background"),
+    "NaN in X": (CLVM(), (with_value(X, np.nan),), {"background": Y}, ValueError, "NaN.*PCPCA or PPCA.*foreground"),
+    "NaN in background": (CLVM(), (X,), {"background": with_value(Y, np.nan)}, ValueError, "NaN.*background"),
     "inf in X": (CPCA(), (with_value(X, np.inf),), {"background": Y}, ValueError, "infinity"),
     "inf in wide X": (PPCA(), (with_value(X[:4], -np.inf),), {}, ValueError, "infinity"),
     "NaN in sparse X": (PPCA(solver="lanczos"), (sp.csr_array(with_value(X, np.nan)),), {}, ValueError, "NaN"),
@@ -264,7 +264,7 @@ def test_names_are_checked(need):
     with pytest.raises(ValueError, match="background that are not numbers: 'c'"):
         PCPCA().fit(left, background=right.assign(c="text"))
     with pytest.raises(NonFiniteError, match=r"NaN.*In the background, 'd'"):
-        CPCA().fit(left, background=pd.DataFrame(with_value(Y, np.nan), columns=names))
+        CLVM().fit(left, background=pd.DataFrame(with_value(Y, np.nan), columns=names))
     with pytest.warns(ContrastWarning, match="the first: 'e'"):
         PCPCA(1, gamma=0.1).fit(left, background=right.assign(e=right.e + 1000))
 

@@ -440,7 +440,11 @@ def test_half_precision_and_sparse_tensors(monkeypatch, dtype, layout, match):
 
 def test_missing_values_where_none_are_allowed():
     with pytest.raises(NonFiniteError, match="NaN in 12 of 12 features"):
+        CLVM(1, 1).fit(there(INCOMPLETE[0]), background=there(TALL[1]))
+    with pytest.raises(TypeError, match="CPCA computes with NumPy"):
         CPCA(2, gamma=1.0).fit(there(INCOMPLETE[0]), background=there(TALL[1]))
+    model = CPCA(2, gamma=1.0).fit(INCOMPLETE[0], background=TALL[1])  # which then maps rows anywhere
+    check(model.transform(there(INCOMPLETE[0])), model.transform(INCOMPLETE[0]), 1e-10)
 
 
 def test_what_needs_numpy_says_so():

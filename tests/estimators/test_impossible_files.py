@@ -19,6 +19,7 @@ THINGS = {
     "CPCA": lambda: CPCA(2, gamma=0.4).fit(X, background=Y),
     "PCPCA": lambda: PCPCA(2, scale="group").fit(X, background=Y),
     "PCPCA, missing values": lambda: PCPCA(2, gamma=0.2).fit(HOLES, background=Y),
+    "CPCA, missing values": lambda: CPCA(2, gamma=0.4).fit(HOLES, background=Y),
     "ContraPCA": lambda: ContraPCA(2).fit(X, background=Y),
     "CLVM": lambda: CLVM(2, 2).fit(X, background=Y),
     "RatioPCA": lambda: RatioPCA(2).fit(X, background=Y),
@@ -98,6 +99,7 @@ FREE = {"method"}  # names of methods are not known to those who keep draws
 SIGNED = (  # arrays that may be negative, or of any size
     *("components", "eigenvalues", "history", "init_objectives", "objective", "coordinates", "loading_coordinates"),
     *("basis", "W", "W_estimate", "scatter", "mean", "reference", "coefficients", "landmarks", "origin", "offset"),
+    "factors",
 )
 MAY_BE_NAN = {("path of CPCA", "noise_variance")}  # CPCA has none
 

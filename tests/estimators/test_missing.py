@@ -13,7 +13,7 @@ from sklearn.metrics import silhouette_score
 
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA, gamma_limits, load
+from contrapca import CLVM, PCPCA, PPCA, gamma_limits, load
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError, UnboundedError
 from contrapca.fitting import Latents, Settings, _incomplete
 from contrapca.groups import split_groups
@@ -553,7 +553,7 @@ REFUSED = {
     "sparse": (PCPCA(), sp.csr_array(np.nan_to_num(XM)), sp.csr_array(YM), NonFiniteError, "NaN.*in dense"),
     "sparse, lbfgs": (PCPCA(solver="lbfgs"), sp.csr_array(X), sp.csr_array(Y), ValueError, "toarray"),
     "closed form": (PCPCA(solver="eigh"), XM, YM, ValueError, "solver='eigh' is for complete rows.*'auto'"),
-    "CPCA": (CPCA(), XM, YM, NonFiniteError, "PCPCA or PPCA"),
+    "CLVM": (CLVM(), XM, YM, NonFiniteError, "PCPCA or PPCA"),
     "mean": (PCPCA(mean="median"), XM, YM, ValueError, "mean='median'.*'gls'"),
     "n_init": (PCPCA(n_init=0), XM, YM, ValueError, "n_init=0"),
     "max_iter": (PCPCA(max_iter=1.5), XM, YM, ValueError, "max_iter=1.5"),

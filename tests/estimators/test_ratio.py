@@ -382,7 +382,7 @@ BAD = {
     "ridge of another type": ({"ridge": "Auto"}, CONTROLS, TypeError, "ridge='Auto'"),
     "end": ({"end": "top"}, CONTROLS, ValueError, "end='top' is not valid"),
     "no background": ({}, None, GroupError, r"background=.*For a single group, use PPCA\.$"),  # there is no gamma
-    "NaN": ({}, np.where(CONTROLS > 2, np.nan, CONTROLS), ValueError, "NaN"),
+    "infinity": ({}, np.where(CONTROLS > 2, np.inf, CONTROLS), ValueError, "infinity"),
     "too many components": ({"n_components": 6}, CONTROLS, ValueError, "n_components=6"),
     "other features": ({}, CONTROLS[:, :5], GroupError, "6 features"),
     "solver": ({"solver": "lbfgs"}, CONTROLS, ValueError, "solver='lbfgs'"),

@@ -356,8 +356,10 @@ def test_missing_values_in_files(tmp_path, kind):
     np.testing.assert_allclose(model.get_covariance(), whole.get_covariance(), rtol=1e-8)
     np.testing.assert_allclose(model.score_samples(path), whole.score_samples(HOLED_X))
     np.testing.assert_allclose(model.impute(path), whole.impute(HOLED_X))
-    with pytest.raises(ValueError, match=r"Input contains NaN .*must be complete.*foreground"):
+    with pytest.raises(GroupError, match="CPCA needs rows with missing values in memory: pass arrays"):
         CPCA(2, gamma=0.5).fit(path, background=Y)
+    filling = CPCA(2, gamma=0.5).fit(HOLED_X, background=Y)
+    np.testing.assert_allclose(filling.transform(path), filling.transform(HOLED_X), atol=1e-12)
 
 
 @pytest.mark.parametrize("mean", ["observed", "gls"])

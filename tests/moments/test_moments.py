@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import oracles
-from contrapca import CLVM, CPCA, PCPCA, PPCA, Moments, contrast_path, gamma_limits, load
+from contrapca import CLVM, CPCA, PCPCA, PPCA, Moments, SparseCPCA, contrast_path, gamma_limits, load
 from contrapca.exceptions import GroupError, ModelFileError, NonFiniteError
 from contrapca.moments import DenseScatter
 from contrapca.rows import _numpy, _scipy
@@ -123,7 +123,7 @@ def test_bad_rows_are_refused():
             with pytest.raises(ValueError, match=message):
                 Moments.from_rows(kind(table))
             with pytest.raises(ValueError, match=message):
-                CPCA(1, gamma=0.1).fit(kind(table), background=kind(Y))
+                SparseCPCA(1, gamma=0.1, sparsity=3).fit(kind(table), background=kind(Y))
     with pytest.raises(ValueError, match="too many for a matrix of moments"):
         Moments.from_rows(sp.csr_array((3, 9000)))
     with pytest.raises(ValueError, match="minimum of 2"):
@@ -288,7 +288,7 @@ def test_one_missing_value_is_noticed_before_anything_is_multiplied(multiplied):
         tables[group][-1, -1] = np.nan
         PCPCA(2, gamma=0.2).fit(tables[0], background=tables[1])
         for call in (
-            lambda tables=tables: CPCA(2, gamma=0.2).fit(tables[0], background=tables[1]),
+            lambda tables=tables: CLVM(1, 1).fit(tables[0], background=tables[1]),
             lambda tables=tables, group=group: Moments.from_rows(tables[group]),
         ):
             before = len(multiplied)

@@ -247,7 +247,7 @@ def test_missing_values():
     with pytest.raises(ValueError, match="not one of this path's"):
         path.model(0.3)
     with pytest.raises(NonFiniteError):
-        contrast_path(CPCA(2), holes, background=Y)
+        contrast_path(SparseCPCA(2), holes, background=Y)
 
 
 def test_sparse_rows():

@@ -263,11 +263,13 @@ def test_a_model_that_cannot_be_fitted(data, estimator, error, message):
         summarize(estimator, data.foreground, background=data.background)
 
 
-def test_missing_values_are_for_models_with_a_likelihood(data):
+def test_models_of_complete_rows_do_not_show_missing_values(data):
     X, Y = data.foreground, data.background
     holes = np.where(np.arange(X.size).reshape(X.shape) % 50 == 0, np.nan, X)
     path = contrast_path(CPCA(2), X, background=Y, gammas=[0, 0.2])
-    for thing in (CPCA(2), CPCA(2, gamma=0.2).fit(X, background=Y), path):
+    summary = summarize(CPCA(2, gamma=0.2), holes, background=Y)  # which is fitted to them
+    assert summary["data"]["foreground"]["missing_values"] == np.isnan(holes).sum()
+    for thing in (CPCA(2, gamma=0.2).fit(X, background=Y), path):
         with pytest.raises(NonFiniteError, match="These rows must be complete: use ContraPCA"):
             summarize(thing, holes, background=Y)
 
@@ -778,7 +780,9 @@ def test_methods_of_missing_values_and_intervals(data):
     X = data.foreground.copy()
     X[:3, 0] = np.nan
     model = PCPCA(1, gamma=0.2).fit(X, background=data.background)
-    assert "(3 of the cases, 0 of the controls)" in summarize(model, X, background=data.background, gammas=2)["methods"]
+    for fitted, how in ((model, "left out of the likelihood"), (CPCA(1, gamma=0.2), "expected under one factor model")):
+        methods = summarize(fitted, X, background=data.background, gammas=2)["methods"]
+        assert f"(3 of the cases, 0 of the controls) were {how}" in methods
     whole = PCPCA(1, gamma=0.2).fit(data.foreground, background=data.background)
     refits = whole.bootstrap(data.foreground, background=data.background, n_resamples=20, random_state=0)
     summary = summarize(whole, data.foreground, background=data.background, gammas=2, uncertainty=refits, test=False)

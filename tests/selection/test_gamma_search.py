@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from sklearn.base import clone
 from sklearn.metrics import silhouette_score
 
-from contrapca import CPCA, PCPCA, PPCA, ContraPCA, GammaSearch, contrast_path, gamma_limits
+from contrapca import CPCA, PCPCA, PPCA, ContraPCA, GammaSearch, RatioPCA, contrast_path, gamma_limits
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import ContrastWarning, GroupError
 from contrapca.groups import Groups
@@ -162,7 +162,7 @@ def test_search_with_missing_values():
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.1, np.nan, X)
     search = GammaSearch(PCPCA(2), criterion="silhouette").fit(holes, background=Y, labels=LABELS)
     assert search.best_score_ > 0.3
-    for estimator in (PCPCA(2), ContraPCA(2)):
+    for estimator in (PCPCA(2), ContraPCA(2), CPCA(2), RatioPCA(2)):
         search, complete = (GammaSearch(estimator).fit(rows, background=Y) for rows in (holes, X))
         assert affinity(search.best_estimator_.components_.T, complete.best_estimator_.components_.T) > 0.95
         assert 0.5 * complete.best_score_ < search.best_score_ < complete.best_score_ + 0.2  # understated

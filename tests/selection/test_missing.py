@@ -3,14 +3,30 @@
 import numpy as np
 import pytest
 import scipy.stats
+from sklearn.base import clone
 
 import oracles
-from contrapca import CLVM, CPCA, PPCA, ContraPCA, RatioPCA, compare, contrast_test, held_out_contrast
-from contrapca.exceptions import ContrastWarning, GroupError, TableWarning
-from contrapca.fitting import fit_common, usable
+from contrapca import (
+    CLVM,
+    CPCA,
+    PPCA,
+    ContraPCA,
+    GammaSearch,
+    KernelCPCA,
+    RatioPCA,
+    SparseCPCA,
+    compare,
+    contrast_path,
+    contrast_test,
+    held_out_contrast,
+    load,
+    report,
+)
+from contrapca.exceptions import ContrastWarning, GroupError, NonFiniteError, TableWarning
+from contrapca.fitting import filled_draws, fit_common, thinned, usable
 from contrapca.groups import Groups, split_groups
 from contrapca.moments import observe
-from contrapca.selection._filled import filled_draws, missing_of, thinned
+from contrapca.selection._filled import missing_of
 from contrapca.solvers import Factors, estimated_moments, fit_factors
 
 
@@ -294,6 +310,158 @@ def test_a_frame_that_was_imputed_is_not_taken_for_measured(need):
     with pytest.warns(TableWarning, match=f"{np.isnan(X).sum()} values of a table were imputed"):
         contrast_test(filled, background=frames[1], random_state=0)
     assert contrast_test(frames[0], background=frames[1], random_state=0).missing.differ  # and no warning
+
+
+# ---------------------------------------------------------------------- fits
+
+
+def planted(seed, rates, n=100, m=100, D=20):
+    """Two groups that share three factors, an axis (D,) along which the foreground varies more, and both with holes."""
+    rng = np.random.default_rng(seed)
+    X, Y = noise(rng, n, m, D=D, factors=3)
+    axis = rng.normal(size=D)
+    axis /= np.linalg.norm(axis)
+    X += 2.5 * rng.normal(size=(n, 1)) * axis
+    return axis, (X, Y), [without(rng, Z, rate) for Z, rate in zip((X, Y), rates, strict=True)]
+
+
+def searched(model):
+    """The model that a search found, or the model itself."""
+    return getattr(model, "best_estimator_", model)
+
+
+def square_cosine(estimator, axis, X, Y):
+    return float(searched(clone(estimator).fit(X, background=Y)).components_[0] @ axis) ** 2
+
+
+FITS = {
+    "CPCA": CPCA(2),
+    "budget": CPCA(2, gamma="budget"),
+    "pooled": CPCA(2, gamma=1.5, scale="pooled"),
+    "group": CPCA(2, gamma=1.5, scale="group"),
+    "RatioPCA": RatioPCA(2),
+    "both ends": RatioPCA(2, end="both"),
+    "search": GammaSearch(CPCA(2), n_folds=3),
+}
+
+
+def with_means(X, Y):
+    return [np.where(np.isnan(Z), np.nanmean(Z, axis=0), Z) for Z in (X, Y)]
+
+
+def of_pairs(X, Y):
+    """Moments of the rows in which both values of a pair were observed."""
+    return [estimated_moments(observe(Z)[0]) for Z in (X, Y)]
+
+
+@pytest.mark.parametrize("rates", [(0.05, 0.3), (0.3, 0.3)])
+@pytest.mark.parametrize(
+    ("estimator", "control"), [(CPCA(1, gamma=2.0), of_pairs), (RatioPCA(1), of_pairs), (CPCA(1), with_means)], ids=str
+)
+def test_axes_are_found_where_values_are_missing(estimator, control, rates):
+    """Of the squared cosine with complete rows no more than .1 is lost, but for chance; the controls lose more."""
+    lost = []
+    for seed in range(24):
+        axis, complete, (X, Y) = planted(seed, rates)
+        best, found = (square_cosine(estimator, axis, *both) for both in (complete, (X, Y)))
+        try:
+            other = square_cosine(estimator, axis, *control(X, Y))
+        except ValueError:  # moments of pairs need not be positive semidefinite, and have no solution then
+            other = 0.0
+        lost.append([best - found, best - other])
+    mine, others = np.transpose(lost)
+    error, error_apart = (np.std(own, ddof=1) / np.sqrt(len(lost)) for own in (mine, others - mine))
+    assert mine.mean() < 0.1 + 3 * error
+    assert (others - mine).mean() > 3 * error_apart
+
+
+@pytest.mark.parametrize("name", FITS)
+def test_fits_take_expected_moments(name):
+    """Components of the moments, and latents of rows filled as Gaussian conditioning by dense matrices fills them."""
+    estimator = FITS[name]
+    _, _, (X, Y) = planted(3, (0.05, 0.3), 90, 70, 10)
+    X, Y = 3 * X + 1, 3 * Y  # in no particular units
+    X[4] = np.nan
+    with pytest.warns(ContrastWarning, match="1 of the 90 foreground rows") as caught:
+        model = clone(estimator).fit(X, background=Y)
+    assert len(caught) == 1
+    groups = Groups.of(np.delete(X, 4, axis=0), Y)
+    common = fit_common(groups)
+    moments, best = common.moments(groups), searched(model)
+    gamma = {"gamma": best.gamma_} if isinstance(best, CPCA) else {}
+    again = clone(best).set_params(**gamma).fit(moments.foreground, background=moments.background)
+    np.testing.assert_allclose(best.components_, again.components_, atol=1e-8)
+    A = (common.factors.W @ common.factors.W.T + np.diag(common.factors.noise)) * np.outer(
+        common.divisor, common.divisor
+    )
+    for rows, center, mean in ((X, "foreground", best.mean_), (Y, "background", best.background_mean_)):
+        filled = np.array([oracles.given_observed(row, mean, A)[0] for row in rows])
+        expected = again.transform(filled, center=center)
+        np.testing.assert_allclose(best.transform(rows, center=center), expected, atol=1e-8)
+    np.testing.assert_allclose(model.transform(X)[4], 0, atol=1e-12)  # a row without values is the mean
+    complete = np.delete(X, 4, axis=0)[~np.isnan(np.delete(X, 4, axis=0)).any(axis=1)]
+    np.testing.assert_allclose(model.transform(complete), again.transform(complete), atol=1e-8)
+
+
+@pytest.mark.parametrize("estimator", [CPCA(2, gamma=1.0, scale="group"), RatioPCA(2)])
+def test_such_models_are_saved_and_keep_the_float_type(estimator, tmp_path):
+    _, (whole, _), (X, Y) = planted(5, (0.1, 0.2))
+    model = clone(estimator).fit(X, background=Y)
+    model.save(tmp_path / "model.npz")
+    again = load(tmp_path / "model.npz")
+    for center, rows in (("foreground", X), ("background", Y)):
+        np.testing.assert_array_equal(again.transform(rows, center=center), model.transform(rows, center=center))
+    small = clone(estimator).fit(X.astype(np.float32), background=Y.astype(np.float32))
+    latents = small.transform(X.astype(np.float32))
+    assert small.components_.dtype == latents.dtype == small.inverse_transform(latents).dtype == np.float32
+    np.testing.assert_allclose(latents, model.transform(X), atol=1e-3)
+    # The filled values tell what is missing: latents are nearer to those of complete rows than with means.
+    true, means = model.transform(whole), np.where(np.isnan(X), model.mean_, X)
+    assert np.sum((model.transform(X) - true) ** 2) < 0.8 * np.sum((model.transform(means) - true) ** 2)
+
+
+def test_paths_and_reports_of_such_models(tmp_path):
+    _, _, (X, Y) = planted(6, (0.05, 0.2), D=8)
+    model = CPCA(2, gamma=0.8).fit(X, background=Y)
+    path = contrast_path(CPCA(2), X, background=Y, gammas=[0.0, 0.8])
+    path.save(tmp_path / "path.npz")
+    for found in (path, load(tmp_path / "path.npz")):
+        np.testing.assert_allclose(found.latents(X)[1], model.transform(X), atol=1e-8)
+        np.testing.assert_allclose(found.model(0.8).transform(X), model.transform(X), atol=1e-8)
+    for subject in (model, path):
+        report(subject, X, background=Y, output=tmp_path / "page.html", progress=False)
+        assert f"{np.isnan(X).sum()}</td>" in (tmp_path / "page.html").read_text()
+    covariate = np.random.default_rng(0).normal(size=(200, 1))
+    beside = {"covariates": covariate[:100], "background_covariates": covariate[100:]}
+    adjusted = CPCA(2, gamma=0.8).fit(X, background=Y, **beside)
+    assert np.isfinite(adjusted.transform(X, covariates=covariate[:100])).all()
+    several = CPCA(2, gamma=0.8).fit(X, background={"a": Y[:50], "b": Y[50:]})
+    np.testing.assert_allclose(several.transform(np.full((1, 8), np.nan), center="b"), 0, atol=1e-12)
+
+
+def test_what_such_models_do_not_do():
+    _, (whole, controls), (X, Y) = planted(7, (0.05, 0.2), D=8)
+    model, hollow = CPCA(2, gamma=0.8).fit(X, background=Y), X.copy()
+    hollow[:, 3] = np.nan
+    with pytest.raises(NonFiniteError, match="CPCA was fitted to complete rows and has no model of what is missing"):
+        CPCA(2, gamma=0.8).fit(whole, background=controls).transform(X)
+    with pytest.raises(ValueError, match=r"bootstrap\(\) of a model without a likelihood needs complete rows"):
+        model.bootstrap(X, background=Y)
+    with pytest.raises(ValueError, match=r"bootstrap\(X, background=Y\) of ContraPCA, PCPCA and PPCA takes them"):
+        model.posterior(X, background=Y)
+    with pytest.raises(ValueError, match="no weights where values are missing"):
+        CPCA(2).fit(X, background=Y, sample_weight=np.arange(100) + 1)
+    with pytest.raises(GroupError, match=r"1 of 8 features have no observed value in one of the groups \(column 3\)"):
+        CPCA(2).fit(hollow, background=Y)
+    with pytest.raises(ValueError, match=r"too large to be squared: rescale them. \(In the background"):
+        CPCA(2).fit(X, background=1e160 * Y)
+    with pytest.raises(ValueError, match="solver='dual' is for complete rows"):
+        CPCA(2, solver="dual").fit(X, background=Y)
+    with pytest.raises(NonFiniteError, match="infinity"):
+        model.transform(np.where(np.isnan(X), np.inf, X))
+    for refused in (SparseCPCA(2), CLVM(1, 1), KernelCPCA(2)):
+        with pytest.raises(ValueError, match="NaN"):
+            refused.fit(X, background=Y)
 
 
 def test_expected_moments_are_nearer_than_those_of_pairs():

@@ -20,7 +20,19 @@ from .._util.display import Display, showing_summary
 from .._util.suggest import suggesting
 from .._util.table import Table
 from ..covariates import design_of, without_covariates
-from ..fitting import Fit, Latents, Settings, by_block, decoded, facts, feature_table, fit_data, latent_means, summary
+from ..fitting import (
+    Fit,
+    Latents,
+    Settings,
+    by_block,
+    collect_expected,
+    decoded,
+    facts,
+    feature_table,
+    fit_data,
+    latent_means,
+    summary,
+)
 from ..groups import Groups, Tables, check_device_table, refuse_moments
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, raw_gamma, read
@@ -94,7 +106,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         ----------
         X : array-like, data frame or sparse matrix of shape (n, D), or Moments
             The foreground (cases); rows are samples. With `background_label`, both groups stacked. Missing values (NaN)
-            may be in both groups for PPCA, PCPCA and ContraPCA, and in none for other estimators.
+            may be in both groups: PPCA, PCPCA and ContraPCA maximise the likelihood of what was observed, CPCA and
+            RatioPCA take the moments that one factor model of both groups expects. Other estimators need complete rows.
         y : array-like of shape (n,), optional
             The group of each row. Rows with `y == background_label` are the background. Ignored without
             `background_label`.
@@ -161,6 +174,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         """The data of the fit, read from the tables."""
         d = check_n_components(self.n_components, tables.n_features)
+        if tables.incomplete:  # there is no likelihood of what was observed to maximise
+            return collect_expected(tables, d, self._scaling, self.solver, type(self).__name__)
         return collect(tables, d, self._scaling, self.solver, reduced=self._reduced)
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:

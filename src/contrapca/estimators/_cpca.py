@@ -78,7 +78,6 @@ class ContrastOfVariances(Contrastive):
 
     _method = CPCA_METHOD
     _known_as, _source = "contrastive principal component analysis (CPCA)", "Abid 2018"
-    _takes_missing = False
     _holds_out = True
 
     def _strength(self) -> float | None:

@@ -73,7 +73,6 @@ class RatioPCA(Decomposition):
     (np.int64(1), array([9.2]))
     """
 
-    _takes_missing = False
     _reduced = False
     _tuned = "ridge"
     _known_as, _source = "the directions of largest variance ratio (RatioPCA)", "Salloum 2022"

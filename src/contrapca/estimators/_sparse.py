@@ -87,7 +87,7 @@ class SparseCPCA(ContrastOfVariances):
 
     _known_as = "contrastive principal component analysis with few features per component (SparseCPCA)"
     _is_sparse = True  # what `sparsity_path` and `stability_selection` ask
-    _takes_devices = False
+    _takes_missing = _takes_devices = False
     _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here
     _reduced = _rotates = False  # features count one by one
 

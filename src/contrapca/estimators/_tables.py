@@ -13,7 +13,8 @@ from sklearn.utils.validation import validate_data
 
 from .._util.arrays import Rows
 from .._util.devices import on_device, place_of
-from ..fitting import adjusted, check_same_data, tables_again
+from ..exceptions import NonFiniteError
+from ..fitting import adjusted, check_same_data, maps_missing, tables_again
 from ..groups import Tables, canonical, check_device_table, column_means, distinct, refuse_moments, without_mask
 from ..moments import Complete, Incomplete, Moments, collect
 from ..rows import Blocked, is_kept, opened
@@ -27,7 +28,8 @@ def rows(self: Any, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
 
 def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
     """Check new rows against the fitted features; return them and whether values are missing."""
-    allow_missing = self._state.model is not None
+    fit = self._state
+    maps = maps_missing(fit)
     check_place(self, X)
     if on_device(X):
         rows = check_device_table(X, type(self).__name__, least_rows=1)
@@ -36,11 +38,18 @@ def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
         refuse_moments(X, f"This method of {type(self).__name__}", "X")
         X = opened(X)
         if isinstance(X, Blocked):
-            return self._state.units.foreground.check(X, allow_missing=allow_missing)
+            return fit.units.foreground.check(X, allow_missing=maps)  # type: ignore[no-any-return]
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
         checks = {"skip_check_array": True} if is_kept(X) else checks
         rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
-    return rows, bool(np.isnan(column_means(rows, allow_missing=allow_missing)).any())
+    missing = np.isnan(column_means(rows, allow_missing=maps or self._takes_missing))
+    if missing.any() and not maps:
+        raise NonFiniteError(
+            f"Input contains NaN, but this {type(self).__name__} was fitted to complete rows and has no model of what "
+            "is missing: fit it to tables with missing values, too, or use ContraPCA, PCPCA or PPCA.",
+            int(np.argmax(missing)),
+        )
+    return rows, bool(missing.any())
 
 
 def check_place(self: Any, X: Any) -> None:
@@ -61,7 +70,8 @@ def fitted_groups(self: Any, X: Any, y: Any, background: Any, *beside: Any) -> T
     fit, X = self._state, opened(X)
     if not isinstance(X, Moments | Blocked):  # whose features are checked below
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
-    label, given = self._parameters.get("background_label"), {"allow_missing": self._takes_missing}
+    allow_missing = self._takes_missing and maps_missing(fit)
+    label, given = self._parameters.get("background_label"), {"allow_missing": allow_missing}
     tables = tables_again(fit, X, y, background, label, *beside, name=type(self).__name__, **given)
     return self._as_fitted()._prepared(tables)  # type: ignore[no-any-return]
 

@@ -19,7 +19,7 @@ from ._clvm import check_clvm, fit_clvm, shared_rank
 from ._common import Common, fit_common
 from ._complete import complete_background_model, fit_complete, looks_swapped, solve_complete
 from ._data import background_model, fit_data, fit_pcpca, fold_directions, resolved
-from ._filled_tables import any_folds, expected_fold, expected_tables, usable
+from ._filled_tables import any_folds, collect_expected, expected_fold, filled_draws, thinned, usable
 from ._fit import (
     AUTO_FRACTION,
     AXES,
@@ -62,6 +62,7 @@ from ._rows import (
     latent_posterior,
     log_density,
     log_ratio,
+    maps_missing,
     of_foreground,
     shared_means,
 )

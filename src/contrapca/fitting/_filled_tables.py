@@ -1,18 +1,21 @@
-"""Tables with missing values as complete moments, of all rows or of folds (F45)."""
+"""Tables with missing values as complete moments, of all rows or of folds, and as complete rows (F45)."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
+from .._util.arrays import Array
+from .._util.devices import float_type
 from ..exceptions import GroupError, warn
 from ..groups import Groups, Tables, refuse_devices
-from ..moments import Fold, make_folds
+from ..moments import Complete, Fold, SolverChoice, collect, make_folds
 from ..rows import Blocked
-from ._common import fit_common
+from ._common import Common, fit_common
 
 MOST_FEATURES = 3000  # expected moments are dense: 72 MB for each group of each fold
 FEW_FEATURES = 3  # that are named in a message
@@ -43,8 +46,13 @@ def usable(tables: Tables, name: str) -> Tables:
     return _without_empty_rows(tables)
 
 
-def expected_tables(tables: Tables, name: str) -> Tables:
-    """Incomplete tables as expected moments, under one model of all groups."""
+def collect_expected(tables: Tables, d: int, scale: str | None, solver: str, name: str) -> Complete:
+    """The data of a fit to incomplete tables: expected moments, and the model of all groups that they are due to.
+
+    `name` is what needs them, for messages; other arguments as for `collect`.
+    """
+    if solver not in ("auto", "eigh"):
+        raise ValueError(f"solver={solver!r} is for complete rows, but values are missing. Use solver='auto'.")
     _check_fillable(tables, name)
     if any(own is not None for own in tables.weights):
         raise ValueError(f"{name} takes no weights where values are missing: repeat rows instead.")
@@ -53,9 +61,69 @@ def expected_tables(tables: Tables, name: str) -> Tables:
             f"{lacking.sum()} of {lacking.size} features have no observed value in one of the groups "
             f"({_named(tables, lacking)}). Drop them from both groups."
         )
+    with np.errstate(over="ignore"):
+        for group, rows in zip(tables.rows.names, tables.rows, strict=True):
+            if not np.isfinite(np.nansum(np.square(rows, dtype=np.float64))):
+                raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {group}.)")
     tables = _without_empty_rows(tables)
-    moments = fit_common(tables.rows).moments(tables.rows, tables.names if tables.text_names else None)
-    return Tables.of_moments(moments, tables.names, tables.text_names)
+    model, dtype = fit_common(tables.rows), float_type(tables.rows.foreground)
+    moments = model.moments(tables.rows)
+    data = collect(Tables.of_moments(moments, tables.names, tables.text_names), d, scale)
+    assert isinstance(data, Complete)
+    factors, noise = model.factors.W * model.divisor[:, None], model.factors.noise * model.divisor**2
+    units = data.units.map(lambda own: replace(own, dtype=dtype, factors=factors, noise=noise))
+    return replace(data, units=units, choice=SolverChoice("eigh", "values are missing: moments are expected ones"))
+
+
+def thinned(rows: Groups[Array], rng: np.random.Generator) -> Groups[Array]:
+    """The groups with the same expected rate of missing values in every feature: the larger of their rates.
+
+    A value is kept with the probability that makes up for the difference, whatever it is, so values of both groups
+    are missing alike, if values that are missing are so at random.
+    """
+    fractions = rows.map(lambda X: 1 - np.isnan(X).mean(axis=0))
+    least = np.min(list(fractions), axis=0)
+    keep = fractions.map(lambda own: np.where(own > 0, least / np.where(own > 0, own, 1.0), 0.0))
+
+    def thin(X: Array, chance: Array) -> Array:
+        some = np.flatnonzero(chance < 1)
+        X = X.copy()
+        X[:, some] = np.where(rng.random((len(X), some.size)) < chance[some], X[:, some], np.nan)
+        return X
+
+    return rows.map(thin, keep)
+
+
+def filled_draws(tables: Tables, n_draws: int, rng: np.random.Generator) -> Iterator[Tables]:
+    """Complete tables, thinned and filled anew for each draw; complete tables themselves, as often.
+
+    Neither the thinning nor the model knows the groups but for their means, so under the null hypothesis filled rows
+    are as exchangeable as complete ones.
+
+    Parameters
+    ----------
+    tables : Tables
+        As `usable` leaves them.
+    n_draws : int
+    rng : Generator
+
+    Yields
+    ------
+    Tables
+    """
+    if not tables.incomplete:
+        yield from [tables] * n_draws
+        return
+    model: Common | None = None
+    for _ in range(n_draws):
+        rows = thinned(tables.rows, rng)
+        model = fit_common(rows, model, whole=tables.rows)
+        yield _completed(tables, model.filled(rows))
+
+
+def _completed(tables: Tables, rows: Groups[Array]) -> Tables:
+    """The tables with other, complete rows."""
+    return replace(tables, rows=rows, means=rows.map(lambda X: X.mean(axis=0)))
 
 
 def any_folds(tables: Tables, fold_of: Groups[Labels], *, unscaled: int | None = None) -> list[Fold]:

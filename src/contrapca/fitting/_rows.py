@@ -47,14 +47,18 @@ def adjusted(fit: Fit | KernelFit, X: Any, rows: Rows, covariates: Any) -> Rows:
     return rows if known is None else known.adjusted(rows, known.design(covariates, X, rows.shape[0]))
 
 
+def maps_missing(fit: Fit | KernelFit) -> bool:
+    """Whether rows with missing values can be mapped: by a probability model, or by one that fills them (F45)."""
+    return fit.model is not None or fit.units.foreground.fills
+
+
 def latent_means(fit: Fit | KernelFit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
     """Latents of rows of the group named by `center`, shape (n, k); `missing` says whether values are."""
     if isinstance(fit, KernelFit):
         return cast(fit.latents(rows, center), rows)
     units = group_of(fit.units, center)
-    if not missing:
+    if fit.model is None or not missing:
         return units.project(rows, fit.projection)
-    assert fit.model is not None
     model = replace(fit.model, mean=units.origin)
     return units.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
 

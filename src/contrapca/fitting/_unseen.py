@@ -29,6 +29,7 @@ from ..moments import (
     spread_out,
 )
 from ._axes import unwarned
+from ._filled_tables import filled_draws, usable
 from ._fit import Latents
 from ._held_out import Training, _of_all_groups, many_problems, path_directions
 
@@ -472,4 +473,7 @@ def gamma_by_halves(
             f"{name}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
             "2.0, or find one with GammaSearch where the rows are; gamma='budget' needs no rows."
         )
-    return choose(halves_of(tables, row_units(tables), SPLITS, np.random.default_rng(SEED)), data)
+    rng = np.random.default_rng(SEED)
+    with unwarned():  # the fit has warned of rows that are left out
+        [tables] = filled_draws(usable(tables, name), 1, rng)
+    return choose(halves_of(tables, row_units(tables), SPLITS, rng), data)

@@ -201,12 +201,12 @@ class ContrastPath:
         Parameters
         ----------
         X : array-like of shape (n, D)
-            Missing values are allowed for PCPCA only.
+            Missing values are allowed for PCPCA, ContraPCA, and other paths of tables in which values are missing.
         center : {"foreground", "background"} or the name of one of several backgrounds
             Which group's mean and scale to use.
         """
         rows, missing, units = self._rows(X, center)
-        if not missing:
+        if not missing or not self._method.has_likelihood:
             inside = units.project(rows, self.basis)
             return inside @ put(self.projections(), inside, float_type(inside))
         k, W = self.n_components, self.loading_coordinates

@@ -75,7 +75,8 @@ def methods_paragraph(summary: dict[str, Any], kind: Any) -> str:
     sentences = [_model(summary, kind)]
     n, m = data["foreground"]["missing_values"], data["background"]["missing_values"]
     if n + m:
-        sentences.append(f"Missing values ({n:,} of the cases, {m:,} of the controls) were left out of the likelihood.")
+        how = "left out of the likelihood" if kind._has_model else "expected under one factor model of both groups"
+        sentences.append(f"Missing values ({n:,} of the cases, {m:,} of the controls) were {how}.")
     if test is not None:
         how = "repeated splits of the data" if test["method"] == "split" else "permutations"
         sentences.append(

@@ -65,6 +65,9 @@ def _data_again(model: Any, tables: Tables) -> Complete | Incomplete:
     scale: Any = model._scaling
     if len(fit.units) == len(tables.rows):
         scale = fit.units.map(lambda known: known.scale)
-    data = collect(tables, fit.n_shown, scale, reduced=model._reduced)
+    if tables.incomplete and fit.model is None:  # the same expected moments again
+        data = model._collected(tables)
+    else:
+        data = collect(tables, fit.n_shown, scale, reduced=model._reduced)
     check_same_data(data, fit.units, gls=gls)
     return data

@@ -16,6 +16,7 @@ from .._util.labels import as_classes, on_a_scale
 from ..backgrounds import named_backgrounds
 from ..estimators import answers
 from ..exceptions import GroupError
+from ..fitting import maps_missing
 from ..groups import Groups, Tables, refuse_devices, split_groups
 from ..moments import observe
 from ..paths import ContrastPath
@@ -143,7 +144,7 @@ def examine(
     if gammas is not None:
         check_count(gammas, "gammas")
     asked = model_or_path.estimator if isinstance(model_or_path, ContrastPath) else model_or_path
-    allow_missing = asked._takes_missing
+    allow_missing = asked._takes_missing and _maps_missing(model_or_path)
     tables = split_groups(X, None, background, None, name="report", needs_background=True, allow_missing=allow_missing)
     tables.with_one_background("report")
     refuse_devices(tables, "report")
@@ -187,6 +188,13 @@ def examine(
         if found is not None:
             return replace(subject, classes=found, clustered=True, label_name=CLUSTERS)
     return subject
+
+
+def _maps_missing(model_or_path: Any) -> bool:
+    """Whether rows with missing values can be shown: without a likelihood, those of a fit to such rows only."""
+    if isinstance(model_or_path, ContrastPath):
+        return model_or_path._method.has_likelihood or model_or_path.units.foreground.fills
+    return not model_or_path.__sklearn_is_fitted__() or maps_missing(model_or_path._state)
 
 
 def _observed_mean(rows: Rows, mean: Array) -> Array:

@@ -20,11 +20,20 @@ from .._util.table import Table
 from ..blocks import table_units
 from ..covariates import design_of, without_covariates
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
-from ..fitting import RANKED, Fit, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
+from ..fitting import (
+    RANKED,
+    Fit,
+    Halves,
+    Training,
+    filled_draws,
+    half_latents,
+    many_problems,
+    reproducible_contrast,
+    unwarned,
+)
 from ..groups import Groups, Tables, refuse_devices
 from ..moments import MAX_DENSE
 from ..sanity import advice_on_values
-from ._filled import filled_draws
 from ._held_out import measured_tables, study_halves
 from ._significance import ContrastTest
 from ._silhouette import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette

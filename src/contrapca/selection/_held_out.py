@@ -22,6 +22,7 @@ from ..fitting import (
     FOUND_AGAIN,
     Halves,
     UnitSquares,
+    filled_draws,
     half_latents,
     halves_of,
     largest_shares,
@@ -32,7 +33,6 @@ from ..fitting import (
 )
 from ..groups import Groups, Tables, split_groups
 from ..moments import Parts, make_parts, mixture
-from ._filled import filled_draws
 
 Flags = npt.NDArray[np.bool_]
 

@@ -20,10 +20,10 @@ from ..backgrounds import named_backgrounds
 from ..blocks import Indices, Together, count_units, paired_units, table_units
 from ..covariates import design_of, without_covariates
 from ..depth import DEPTHS, match_depth, rows_of
-from ..fitting import usable
+from ..fitting import filled_draws, usable
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
 from ..sanity import warn_of_depth, warn_of_far_cells, warn_of_imputed, warn_of_replicates
-from ._filled import DRAWS, Missing, filled_draws, missing_of
+from ._filled import DRAWS, Missing, missing_of
 from ._permutation import permutation_test
 from ._split_outcomes import SplitOutcomes, combine, split_outcomes
 from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes

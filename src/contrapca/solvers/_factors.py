@@ -8,7 +8,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array
-from ..gaussian import Conditional, LatentGaussian
+from ..gaussian import Conditional, centred_condition, filled
 
 Labels = npt.NDArray[np.intp]
 
@@ -32,14 +32,11 @@ class Factors:
 
     def condition(self, X: Array, group_of: Labels) -> Conditional:
         """All features given the observed ones (F11), in units in which the noise of every feature is 1."""
-        root = np.sqrt(self.noise)
-        whitened = LatentGaussian(np.zeros(root.size), self.W / root[:, None], 1.0)
-        return whitened.condition((X - self.means[group_of]) / root)
+        return centred_condition(X - self.means[group_of], self.W, self.noise)
 
     def filled(self, X: Array, group_of: Labels) -> Array:
         """The rows X (n, D), their missing values replaced by the means given the observed ones."""
-        latent = self.condition(X, group_of).latent_mean
-        return np.where(np.isnan(X), self.means[group_of] + latent @ self.W.T, X)
+        return np.asarray(filled(X, self.means[group_of], self.W, self.noise))
 
     def expected(self, X: Array, group: int) -> tuple[Array, Array]:
         """Expected mean (D,) and scatter (D, D) of the rows X (n, D) of one group, given what is observed of them.

@@ -87,8 +87,8 @@ def eigenbasis(data: Complete | Incomplete, gamma: float) -> tuple[float, Array,
     """(N, eigenvalues of C descending, eigenvectors) of a contrast, in model units."""
     if isinstance(data, Incomplete):
         raise ValueError(
-            "posterior() needs complete rows, and values are missing here. Use bootstrap(X, background=Y), which takes "
-            "them."
+            "posterior() needs complete rows, and values are missing here. bootstrap(X, background=Y) of ContraPCA, "
+            "PCPCA and PPCA takes them."
         )
     D = data.groups.foreground.mean.size
     if D > MAX_DENSE:

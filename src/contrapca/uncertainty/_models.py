@@ -125,9 +125,9 @@ def bootstrap(
 ) -> ContrastPosterior:
     """Refit to rows, or whole blocks, resampled with replacement within each group.
 
-    It needs no condition on N and no extra library, and it takes missing values (PPCA, PCPCA). Scales and the
-    number of latent dimensions are those of the fit; with gamma="auto" every refit uses the same fraction of its
-    own limit. With missing values no exact limit is known: a refit without a solution is tried again at 0.85 of
+    It needs no condition on N and no extra library, and it takes missing values (ContraPCA, PCPCA, PPCA). Scales
+    and the number of latent dimensions are those of the fit; with gamma="auto" every refit uses the same fraction
+    of its own limit. With missing values no exact limit is known: a refit without a solution is tried again at 0.85 of
     its gamma, up to 25 times, if gamma is "auto", and counts as failed if it was given.
 
     Parameters
@@ -167,6 +167,11 @@ def bootstrap(
     fit, tables = self._state, self._fitted_groups(X, y, background, *beside)
     if isinstance(X, Moments):
         raise TypeError("bootstrap() resamples rows, and moments have none: pass the tables of the fit.")
+    if tables.incomplete and fit.model is None:
+        raise ValueError(
+            "bootstrap() of a model without a likelihood needs complete rows, and values are missing here: use "
+            "bootstrap() of ContraPCA or PCPCA, or drop rows or features."
+        )
     weights = None if tables.incomplete else tables.totals
     check_same_tables(tables.means, fit.units, weights=weights, gls=self._parameters.get("mean") == "gls")
     given = {"blocks": blocks, "background_blocks": background_blocks, "pairs": (pairs, background_pairs)}
