@@ -121,7 +121,6 @@ WITH_BACKGROUND = {
     "SparseCPCA, contrast axes": (CheckedSparseCPCA(n_components=1, penalty=0.3, axes="contrast"), 46),
     "RatioPCA": (CheckedRatioPCA(n_components=1), 45),
     "RatioPCA, both ends": (CheckedRatioPCA(n_components=1, ridge=0.5, end="both", orthogonal=True), 45),
-    "GammaSearch": (CheckedGammaSearch(PCPCA(1), n_folds=2), 45),
     "GammaSearch, CPCA": (CheckedGammaSearch(CPCA(1), n_folds=2), 45),
 }
 # Expected failures, each with its reason.

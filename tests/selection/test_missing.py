@@ -356,7 +356,9 @@ def of_pairs(X, Y):
 
 @pytest.mark.parametrize("rates", [(0.05, 0.3), (0.3, 0.3)])
 @pytest.mark.parametrize(
-    ("estimator", "control"), [(CPCA(1, gamma=2.0), of_pairs), (RatioPCA(1), of_pairs), (CPCA(1), with_means)], ids=str
+    ("estimator", "control"),
+    [(CPCA(1, gamma=2.0), of_pairs), (RatioPCA(1), of_pairs), (CPCA(1), with_means)],
+    ids=["CPCA, gamma 2", "RatioPCA", "CPCA, auto"],
 )
 def test_axes_are_found_where_values_are_missing(estimator, control, rates):
     """Of the squared cosine with complete rows no more than .1 is lost, but for chance; the controls lose more."""
