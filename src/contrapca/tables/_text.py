@@ -148,12 +148,13 @@ def _layout(
     file = dataclasses.replace(file, above=tuple(first[: start + lines_above(first[start:])]))
     lines = itertools.dropwhile(lambda line: not line.strip(' \t;|,"\n').strip(), (line for _, line in file.lines()))
     sample = list(itertools.islice(lines, 2 * SAMPLE))
-    rest = [line for line in sample[1:] if not line.startswith(COMMENT)]
+    every, rest = sample[:SAMPLE], [line for line in sample[1:] if not line.startswith(COMMENT)]
     sample = [*sample[:1], *(rest or sample[1:])][:SAMPLE]  # without comments, unless names of rows begin with #
     if not sample:
         raise TableFileError(f"{path!r} is empty: a table needs a header and rows of values.")
     if separator is None:
-        separator = declared[1] if declared and declared[1] in sample[0] else find_separator(sample)
+        known = declared[1] if declared and declared[1] in sample[0] else None
+        separator = known or find_separator(sample) or find_separator(every)  # a quoted name may have a line with #
     if separator is None:
         raise TableFileError(
             f"{path!r} has only one column: separate the columns by commas, tabs, semicolons, | or spaces."
