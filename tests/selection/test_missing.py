@@ -422,7 +422,8 @@ def test_such_models_are_saved_and_keep_the_float_type(estimator, tmp_path):
     assert np.sum((model.transform(X) - true) ** 2) < 0.8 * np.sum((model.transform(means) - true) ** 2)
 
 
-def test_paths_and_reports_of_such_models(tmp_path):
+def test_paths_and_reports_of_such_models(tmp_path, need):
+    need("jinja2")
     _, _, (X, Y) = planted(6, (0.05, 0.2), D=8)
     model = CPCA(2, gamma=0.8).fit(X, background=Y)
     path = contrast_path(CPCA(2), X, background=Y, gammas=[0.0, 0.8])
