@@ -41,6 +41,7 @@ from ..solvers import (
     latent_rank,
     latent_rotation,
     missing_edge,
+    most_above_noise,
     noise_outside,
     noise_rank,
     outside,
@@ -283,7 +284,7 @@ def _most_above_noise(groups: Groups[Moments], enough: float = CAP - SPARE) -> t
 def in_best_units(data: Complete | Incomplete, tables: Tables, d: int, solver: str) -> Complete | Incomplete:
     """Data in the units given, in those in which their noise has a plateau, and with the reason (F41)."""
     rows = min(group.weight for group in data.groups)
-    most = min(data.groups.foreground.mean.size - 1, rows - 1, LOOKS[-1])
+    most = most_above_noise(data.groups.foreground.mean.size, rows, rows)
     many, bound = MANY * most, NEARLY_ALL * most
     if isinstance(data, Complete):
         q, found = _most_above_noise(data.groups, many)

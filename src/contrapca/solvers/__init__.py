@@ -10,6 +10,7 @@ from ._contrast_axes import (
     has_plateau,
     latent_rank,
     latent_rotation,
+    most_above_noise,
     noise_edges,
     noise_outside,
     noise_rank,

@@ -94,7 +94,12 @@ def has_plateau(q: int, n_features: int, n: int, m: int) -> bool:
     n_features, n, m : int
         D, and the independent rows or blocks of the groups.
     """
-    return q < PLATEAU * min(n_features - 1, n - 1, m - 1, CAP + 1)
+    return q < PLATEAU * most_above_noise(n_features, n, m)
+
+
+def most_above_noise(n_features: int, n: float, m: float) -> float:
+    """How many dimensions of groups of n and m rows can be counted as standing out from the noise."""
+    return min(n_features - 1, n - 1, m - 1, CAP + 1)
 
 
 def latent_rank(
