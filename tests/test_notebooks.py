@@ -1,9 +1,6 @@
 """What a notebook shows: HTML of every result, escaped, cut at ten rows; and arguments that were misspelt."""
 
-import functools
 import html.parser
-import inspect
-import pickle
 
 import numpy as np
 import pytest
@@ -18,7 +15,6 @@ from contrapca import (
     GammaSearch,
     SparseCPCA,
     check_background,
-    compare,
     contrast_path,
     contrast_test,
     gamma_limits,
@@ -129,66 +125,6 @@ def test_findings_are_sentences(named):
     shown = found._repr_html_()
     assert EVIL not in shown
     assert Tags(shown).opened == ["p", "p"]
-
-
-@pytest.mark.parametrize(
-    ("call", "says"),
-    [
-        (lambda X, Y: PCPCA(n_component=2), r"PCPCA\(\) got an .* 'n_component'; did you mean n_components\? Its arg"),
-        (lambda X, Y: ContraPCA(gama=0.1), "did you mean gamma"),
-        (lambda X, Y: PCPCA().fit(X, backgroud=Y), r"fit\(\) got an .* 'backgroud'; did you mean background"),
-        (lambda X, Y: CLVM().fit(X, backgroud=Y), "did you mean background"),
-        (lambda X, Y: contrast_test(X, background=Y, block=[1]), "did you mean blocks"),
-        (lambda X, Y: contrast_path(PCPCA(2), X, background=Y, gamma=3), "did you mean gammas"),
-        (lambda X, Y: compare(X, background=Y, n_component=1), "did you mean n_components"),
-        (lambda X, Y: gamma_limits(X, background=Y, components=1), "did you mean n_components"),
-        (lambda X, Y: contrapca.report(PCPCA(2), X, background=Y, out="x"), "Its arguments are model_or_path"),
-        (lambda X, Y: contrapca.plots.loadings(PCPCA(2), n_feature=3), "did you mean n_features"),
-        (lambda X, Y: PCPCA(2, quux=1), r"'quux'\. Its arguments are n_components"),
-        (lambda X, Y: GammaSearch(CPCA(2), gamas=3), "did you mean gammas"),
-        (
-            lambda X, Y: ContraPCA(2).transform(X, centre="background"),
-            r"^ContraPCA\.transform\(\) .*did you mean center",
-        ),
-        (lambda X, Y: ContraPCA(2).bootstrap(X, n_resample=3), r"^ContraPCA\.bootstrap\(\) .*did you mean n_resamples"),
-        (lambda X, Y: PCPCA(2).fit(x=X, background=Y), r"'x'; did you mean X\?"),
-        (lambda X, Y: PPCA(2).feature_table(rows=3), r"'rows'\. It takes no arguments\.$"),
-    ],
-)
-def test_misspelt_arguments(groups, call, says):
-    with pytest.raises(TypeError, match=says):
-        call(*groups)
-
-
-def public():
-    """Every public function, and every public method of every public class with an object of it: (title, call)."""
-    public_modules = ("datasets", "get", "pl", "plots", "results", "theory", "tl")
-    modules = [contrapca, *(getattr(contrapca, name) for name in public_modules)]
-    values = {
-        id(value): value for module in modules for name in module.__all__ if callable(value := getattr(module, name))
-    }
-    for value in values.values():
-        if inspect.isfunction(value):
-            yield value.__name__, value
-            continue
-        for name in [name for name in dir(value) if not name.startswith("_")]:
-            found = inspect.getattr_static(value, name)
-            method = getattr(found, "fn", getattr(found, "__func__", found))  # available_if, classmethod
-            if inspect.isfunction(method) and method.__module__.startswith("contrapca"):
-                yield f"{value.__name__}.{name}", functools.partial(method, value.__new__(value))
-
-
-def test_everything_public_names_misspelt_arguments():
-    found = list(public())
-    assert len(found) > 200
-    for title, call in found:
-        if inspect.Parameter.VAR_KEYWORD not in {p.kind for p in inspect.signature(call).parameters.values()}:
-            with pytest.raises(
-                TypeError, match=rf"^{title}\(\) got .* 'quux'.*( Its arguments are | takes no arguments)"
-            ):
-                call(quux=1)
-        if inspect.isfunction(call):
-            assert pickle.loads(pickle.dumps(call)) is call
 
 
 @pytest.mark.parametrize(

@@ -11,7 +11,6 @@ import scipy.special
 
 from ._checks import generator
 from ._util.arrays import Array, Rows, is_sparse
-from ._util.suggest import suggesting
 from ._util.text import plural
 from .backgrounds import named_backgrounds
 from .blocks import Indices
@@ -33,7 +32,6 @@ LEAST_TOTAL = 20  # rows left with fewer molecules are dropped
 IndexArray = npt.NDArray[np.intp]
 
 
-@suggesting
 def match_depth(
     X: Any, *, background: Any, totals: Any = None, background_totals: Any = None, random_state: Any = None
 ) -> tuple[Any, Any, IndexArray, IndexArray]:

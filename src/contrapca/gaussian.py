@@ -18,7 +18,6 @@ import scipy.linalg
 
 from ._util.arrays import Array, Rows
 from ._util.devices import cast, namespace, on_device, put
-from ._util.suggest import suggesting
 from .rows import storage
 
 
@@ -28,7 +27,6 @@ def log_normaliser(n_values: Array | float, d: float, sigma2: Array | float, log
     return -0.5 * (n_values * math.log(2 * math.pi) + (n_values - d) * log_sigma2 + log_M)
 
 
-@suggesting
 @dataclass(frozen=True)
 class LatentGaussian:
     """N(mean, W W' + sigma2 I).

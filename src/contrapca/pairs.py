@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from ._util.arrays import Array
-from ._util.suggest import suggesting
 from ._util.text import listed, plural
 from .blocks import Indices, check_labels, unit_numbers
 from .covariates import check_dense
@@ -15,7 +14,6 @@ from .exceptions import GroupError
 from .groups import like_table, split_groups
 
 
-@suggesting
 def within_pairs(X: Any, *, background: Any, pairs: Any, background_pairs: Any) -> Any:
     """Rows relative to the controls of their own pair: what donors differ in anyway is taken out of both tables.
 

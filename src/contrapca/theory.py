@@ -16,7 +16,6 @@ from sklearn.utils.validation import check_array
 from ._checks import check_fixed_gamma, check_n_components
 from ._util.arrays import Array
 from ._util.devices import host
-from ._util.suggest import suggesting
 from .gaussian import LatentGaussian
 from .groups import Groups
 from .moments import Complete, Moments, collect, contrast, read
@@ -38,7 +37,6 @@ def _population(foreground: Any, background: Any, beta: float, gamma: float) -> 
     return N, beta * C_F - (1 - beta) * gamma * C_B
 
 
-@suggesting
 def risk(W: Any, sigma2: Any, foreground: Any, background: Any, *, beta: float, gamma: float) -> Array:
     """The risk of parameters without its constant (the paper's equation for the PCPCA risk).
 
@@ -69,7 +67,6 @@ def risk(W: Any, sigma2: Any, foreground: Any, background: Any, *, beta: float, 
     return (np.array(found) - constant).reshape(sigma2.shape)
 
 
-@suggesting
 def risk_minimizer(foreground: Any, background: Any, d: int, *, beta: float, gamma: float) -> tuple[Array, float]:
     """The (W, sigma2) that minimise the risk: F2 with the population's N and C.
 
@@ -103,7 +100,6 @@ def risk_minimizer(foreground: Any, background: Any, d: int, *, beta: float, gam
     return U[:, :d] * lengths, sigma2
 
 
-@suggesting
 def divergence(W: Any, sigma2: Any, foreground: Any, background: Any, *, beta: float, gamma: float) -> Array:
     """(R(theta) - R(theta*))^(1/2), the risk divergence in which posteriors contract at rate n^(-1/2), shape (...)."""
     d = np.asarray(W).shape[-1]
@@ -121,7 +117,6 @@ def _groups(X: Any, background: Any, d: int, solver: str, name: str) -> Groups[M
     return data.groups
 
 
-@suggesting
 def reconstruction_loss(X: Any, components: Any, *, background: Any, gamma: float) -> float:
     """CPCA's geometric objective (the paper's Theorem 1) for any orthonormal components.
 
@@ -161,7 +156,6 @@ def reconstruction_loss(X: Any, components: Any, *, background: Any, gamma: floa
     return contrast_loss(C, V, C.matmul(V))
 
 
-@suggesting
 def loss_by_components(X: Any, *, background: Any, gamma: float, max_components: int) -> Array:
     """The smallest reconstruction loss with 0, 1, ..., `max_components` components (the paper's Corollary).
 

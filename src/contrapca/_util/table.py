@@ -10,12 +10,9 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .suggest import suggesting
-
 SHOWN_ROWS = 10
 
 
-@suggesting
 class Table(dict[str, npt.NDArray[Any]]):
     """Named columns of equal length: a dict that `pandas.DataFrame` and `polars.DataFrame` take as it is.
 

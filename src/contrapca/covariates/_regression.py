@@ -10,7 +10,6 @@ import numpy as np
 
 from .._util.archive import check_arrays
 from .._util.arrays import Array, Rows
-from .._util.suggest import suggesting
 from .._util.text import listed
 from ..backgrounds import named_backgrounds
 from ..exceptions import GroupError
@@ -139,7 +138,6 @@ def without_covariates(tables: Tables, design: Design, known: Regression | None 
     return replace(tables, rows=rows, means=means), found
 
 
-@suggesting
 def regress_out(X: Any, *, background: Any = None, covariates: Any, background_covariates: Any = None) -> Any:
     """Tables without the linear effect of covariates: those that `fit` with the same arguments works with.
 

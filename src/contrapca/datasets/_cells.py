@@ -9,7 +9,6 @@ import scipy.sparse as sp
 
 from .._checks import check_count, generator
 from .._util.optional import require
-from .._util.suggest import suggesting
 
 CELL_TYPES = ("B", "Mono", "T")
 PROGRAMME = 15  # genes of the programme that some cells of the cases have switched on
@@ -18,7 +17,6 @@ TYPE_SD, SIZE_SD = 1.0, 0.3  # of log means between cell types, and of log libra
 ACTIVE = 0.4  # fraction of the cases' cells with the programme
 
 
-@suggesting
 def make_cells(
     n_donors: int = 24,
     n_cells: int = 25,

@@ -9,12 +9,10 @@ from sklearn.utils import Bunch
 
 from .._checks import check_option, generator
 from .._util.arrays import Array
-from .._util.suggest import suggesting
 from .._util.text import default_names
 from ..gaussian import LatentGaussian
 
 
-@suggesting
 def make_hidden_clusters(
     n_foreground: int = 400,
     n_background: int = 400,
@@ -80,7 +78,6 @@ def _toy_population(kind: str) -> tuple[Array, float]:
     return np.array([[variance, covariance], [covariance, variance]]), distance
 
 
-@suggesting
 def make_toy(
     n_foreground: int = 200, n_background: int = 200, *, kind: str = "estimates", random_state: Any = None
 ) -> Bunch:
@@ -117,7 +114,6 @@ def make_toy(
     )
 
 
-@suggesting
 def make_two_ppca(
     n_foreground: int = 100,
     n_background: int = 100,
@@ -175,7 +171,6 @@ def make_two_ppca(
     )
 
 
-@suggesting
 def make_contraction_mixture(n: int = 500, *, beta: float = 0.5, random_state: Any = None) -> Bunch:
     """The paper's set for the contraction of posteriors: one two-dimensional Gaussian for each group.
 

@@ -13,13 +13,11 @@ from sklearn.utils import Bunch
 from .._checks import generator
 from .._util.arrays import Array
 from .._util.optional import require
-from .._util.suggest import suggesting
 
 SIDE = 8  # pixels in a row of scikit-learn's digits
 WHITE, DIGIT_WHITE = 255.0, 16.0  # brightest pixel of photographs and of digits
 
 
-@suggesting
 def make_corrupted_digits(
     n_foreground: int = 1000,
     n_background: int = 1000,

@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from .._checks import check_option, generator
-from .._util.suggest import suggesting
 from . import _parsers
 from ._fetch import Form, Source, load_arrays, locate
 from ._images import pixel_names, random_patches
@@ -58,7 +57,6 @@ DIGIT_SHARE = 0.25  # of a digit's brightness, as in the paper
 GRASS = ("auto", "photograph", "grass700")
 
 
-@suggesting
 def load_mouse_protein() -> Bunch:
     """Protein expression in the cortex of mice (Higuera et al. 2015), in the paper's two groups.
 
@@ -93,7 +91,6 @@ def load_mouse_protein() -> Bunch:
     )
 
 
-@suggesting
 def load_zheng_bmmc(*, log: bool = True) -> Bunch:
     """Single-cell gene expression of bone marrow (Zheng et al. 2017), with a STAND-IN for the paper's foreground.
 
@@ -134,7 +131,6 @@ def load_zheng_bmmc(*, log: bool = True) -> Bunch:
     )
 
 
-@suggesting
 def load_corrupted_mnist(*, n: int = 5000, grass: str = "auto", random_state: Any = 0) -> Bunch:
     """Handwritten zeros and ones, faint on grass, against grass alone.
 

@@ -17,7 +17,6 @@ from .._util.archive import write_archive
 from .._util.arrays import Array, Rows
 from .._util.devices import on_device, put
 from .._util.display import Display, showing_summary
-from .._util.suggest import suggesting
 from .._util.table import Table
 from ..covariates import design_of, without_covariates
 from ..fitting import (
@@ -46,7 +45,6 @@ linear = available_if(lambda self: self._linear)
 
 
 @showing_summary
-@suggesting
 class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not public. All fitted attributes come from the fit in `_state`."""
 
@@ -78,7 +76,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         super().__init_subclass__(**options)
         if cls.__module__.startswith(f"{__package__}."):  # `load` could not read files of other classes
             REGISTRY[cls.__name__] = cls
-        suggesting(cls)
 
     def _keep(self, given: dict[str, Any]) -> None:
         """Set the arguments of a constructor, its `locals()`, as attributes: scikit-learn reads them by these names."""
@@ -318,7 +315,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return fitted.transform(X, **({"covariates": groups["covariates"]} if "covariates" in groups else {}))
 
     @linear  # type: ignore[untyped-decorator]
-    @suggesting
     def inverse_transform(self, Z: Any) -> Array:
         """Map latents back to rows: mean + W z, in original units; without a model, the nearest rows of the components'
         span that have these latents. Rows have average covariates, if the fit had covariates.
@@ -373,7 +369,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self.shared_loadings_.shape[1] if hasattr(self, "shared_loadings_") else 0
 
     @linear  # type: ignore[untyped-decorator]
-    @suggesting
     def feature_table(self) -> Table:
         """Loadings and variances of every feature, strongest features first.
 

@@ -8,13 +8,11 @@ from typing import Any, ClassVar, Self
 from sklearn.base import clone
 
 from .._checks import check_gamma
-from .._util.suggest import without
 from .._util.text import format_gamma
 from ..fitting import Fit, Halves, budgeted, gamma_by_halves
 from ..groups import Tables
 from ..methods import CPCA_METHOD, Method
 from ..moments import Complete, Incomplete
-from ..uncertainty import posterior
 from ._base import Decomposition
 
 
@@ -160,7 +158,6 @@ class CPCA(ContrastOfVariances):
     """
 
     _sampled = True
-    posterior = without(posterior, "sigma2_min")  # there is no noise variance
 
     def __init__(
         self,

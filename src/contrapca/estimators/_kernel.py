@@ -10,7 +10,6 @@ from sklearn.utils.validation import validate_data
 
 from .._checks import check_gamma, check_n_components
 from .._util.arrays import Array
-from .._util.suggest import without
 from ..fitting import (
     KernelFit,
     KernelSettings,
@@ -124,7 +123,6 @@ class KernelCPCA(Decomposition):
     scale: str | None
     gammas_ = Contrastive.gammas_
     _linear = _takes_missing = _takes_devices = _resampled = False
-    transform = without(Decomposition.transform, "covariates")
     _saved_fit, _restored_fit = staticmethod(saved_kernel_fit), staticmethod(kernel_fit_from_saved)
 
     def fit(  # type: ignore[override]

@@ -13,7 +13,6 @@ from typing import Any
 from sklearn.utils.validation import validate_data
 
 from .._checks import check_option
-from .._util.suggest import suggesting
 from ..exceptions import GroupError, InfeasibleGammaError, RankError, warn
 from ..fitting import Fit
 from ..groups import distinct
@@ -26,7 +25,6 @@ NO_MOMENTS = (
 )
 
 
-@suggesting
 def partial_fit(
     self: Any,
     X: Any,
@@ -75,7 +73,6 @@ def partial_fit(
     return self if fit is None else self._with_fit(fit)
 
 
-@suggesting
 def fit_batches(self: Any, batches: Iterable[Any], *, checkpoint: Any = None) -> Any:
     """Fit to rows that come in batches, of which one at a time is in memory.
 

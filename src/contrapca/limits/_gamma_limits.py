@@ -14,7 +14,6 @@ from .._checks import SCALES, check_gamma, check_n_components, check_option, gen
 from .._util.arrays import EPS, Array
 from .._util.devices import host, namespace, on_device
 from .._util.display import shown_as_html
-from .._util.suggest import suggesting
 from .._util.table import Table
 from .._util.text import format_gamma, plural
 from ..exceptions import SolverError, warn
@@ -36,7 +35,6 @@ from ._exact import cpca_limit, pcpca_limit
 from ._masked import masked_bound
 
 
-@suggesting
 def gamma_limits(
     X: Any,
     *,
@@ -100,7 +98,6 @@ def gamma_limits(
     return all_limits(collect(tables, d, scale, solver), d)
 
 
-@suggesting
 @dataclass(frozen=True)
 class GammaLimits:
     """Limits and bounds of gamma, all in gamma' units; `raw` has them in the paper's raw units.

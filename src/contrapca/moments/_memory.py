@@ -9,7 +9,6 @@ import numpy as np
 
 from .._checks import check_count
 from .._util.memory import in_words
-from .._util.suggest import suggesting
 from .._util.table import Table
 from ._choice import SPECTRAL, select_solver
 from ._moments import Moments
@@ -17,7 +16,6 @@ from ._moments import Moments
 BUFFERS = 160e6  # blocks of rows in several threads, and what libraries take on first use
 
 
-@suggesting
 def memory_estimate(shape: Any, *, background: Any, n_components: int = 2, density: float | None = None) -> Table:
     """The memory that each solver would take besides the tables themselves, and which one "auto" would choose.
 

@@ -14,7 +14,6 @@ import numpy.typing as npt
 from .._util.archive import LARGEST, ROUNDING, SMALLEST, check_arrays, check_number, write_archive
 from .._util.arrays import EPS, Array, Rows, is_sparse
 from .._util.devices import host, namespace, outer, put
-from .._util.suggest import suggesting
 from ..backgrounds import check_weights
 from ..exceptions import GroupError
 from ..groups import check_table, column_means, text_names
@@ -199,7 +198,6 @@ class RowScatter:
         return found if self.weights is None else found * outer(np.sqrt(self.weights), found)
 
 
-@suggesting
 @dataclass(frozen=True, eq=False)  # arrays cannot say whether they are equal in one word
 class Moments:
     """Number of rows, mean and centred scatter of one group: all that methods for complete data need.

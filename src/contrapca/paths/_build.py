@@ -9,7 +9,6 @@ import numpy as np
 from sklearn.base import clone
 
 from .._util.arrays import Array
-from .._util.suggest import suggesting
 from ..estimators import WithStrength, answers
 from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import (
@@ -31,7 +30,6 @@ from ._masked import masked_path
 from ._path import ContrastPath, stacked
 
 
-@suggesting
 def contrast_path(
     estimator: WithStrength,
     X: Any,

@@ -14,7 +14,6 @@ from .._util.archive import write_archive
 from .._util.arrays import Array, Rows
 from .._util.devices import float_type, namespace, put
 from .._util.display import shown_as_html
-from .._util.suggest import suggesting
 from .._util.table import Table
 from ..estimators import WithStrength
 from ..fitting import Fit, share_of
@@ -32,7 +31,6 @@ KIND = "path"
 ROUNDING = 1e-12  # of entries of vectors, relative to the largest
 
 
-@suggesting
 @dataclass(frozen=True, eq=False)
 class ContrastPath:
     """Contrasts of the same groups at increasing gamma.

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from .._checks import check_count, check_penalty, check_sparsity
 from .._util.arrays import Array
 from .._util.progress import Progress
-from .._util.suggest import suggesting
 from .._util.table import Table
 from ..estimators import SparseCPCA, answers
 from ..fitting import Fit, fit_data, resolved, solve_complete
@@ -21,7 +20,6 @@ from ..moments import contrast, read
 POINTS, LARGEST = 20, 500  # sizes of a default path, and the largest of them
 
 
-@suggesting
 @dataclass(frozen=True, eq=False)
 class SparsityPath:
     """The result of `sparsity_path`, from few features to many.
@@ -94,7 +92,6 @@ class SparsityPath:
         )
 
 
-@suggesting
 def sparsity_path(
     estimator: SparseCPCA,
     X: Any,

@@ -8,7 +8,6 @@ import numpy as np
 
 from .._checks import check_count
 from .._util.arrays import Array
-from .._util.suggest import suggesting
 from .._util.text import component_names
 from ._explore import latent_scatter_data, two_components
 from ._latents import axes_or_current, latents, short_name, tidy
@@ -19,7 +18,6 @@ LONGEST_NAME = 20  # characters of a feature at its arrow, where they take room 
 ROUNDS = 3  # of making room: in wider axes a name takes more of them
 
 
-@suggesting
 def biplot_data(model: Any, X: Any, n_features: int = 8) -> dict[str, Any]:
     """Latents on two components, and arrows for the features with the largest loadings, scaled to fit."""
     check_count(n_features, "n_features")
@@ -32,7 +30,6 @@ def biplot_data(model: Any, X: Any, n_features: int = 8) -> dict[str, Any]:
     return {"latents": Z, "feature": [str(table["feature"][j]) for j in order], "arrows": factor * W[order]}
 
 
-@suggesting
 def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: Any = None) -> Any:
     """Scatter plot of latents with arrows for the features with the largest loadings.
 

@@ -7,14 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
-from .._util.suggest import suggesting
 from ._latents import axes_or_current, tidy
 
 if TYPE_CHECKING:
     from ..selection import Comparison
 
 
-@suggesting
 def comparison_data(comparison: Comparison) -> dict[str, Any]:
     """Names and scores of the methods, best first, without those that failed."""
     entries = [entry for entry in comparison.entries if entry.scores is not None]
@@ -27,7 +25,6 @@ def comparison_data(comparison: Comparison) -> dict[str, Any]:
     }
 
 
-@suggesting
 def comparison(comparison: Comparison, *, ax: Any = None) -> Any:
     """Plot the reproducible contrast of all methods, with its range over splits of the rows; 0 is no contrast.
 

@@ -14,7 +14,6 @@ from .._util.arrays import Array
 from .._util.labels import NO_LABEL, OTHER, on_a_scale
 from .._util.optional import require
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
-from .._util.suggest import suggesting
 from .._util.text import component_names
 from ..backgrounds import named_backgrounds
 from ..gaussian import gaussian_ellipse
@@ -29,13 +28,11 @@ def two_components(d: int) -> None:
         raise ValueError("This plot needs two components, but there is one: use plots.latent_scatter, which draws one.")
 
 
-@suggesting
 def ellipse_data(points: Any, n: int = 100) -> Array:
     """The 95 % ellipse of a Gaussian with the points' mean and covariance, shape (n, 2)."""
     return gaussian_ellipse(np.asarray(points, dtype=np.float64), n)
 
 
-@suggesting
 def latent_scatter_data(
     model: Any, X: Any, *, background: Any = None, components: tuple[int, int] = (0, 1)
 ) -> dict[str, Any]:
@@ -69,7 +66,6 @@ def latent_scatter_data(
     }
 
 
-@suggesting
 def latent_scatter(
     model: Any,
     X: Any,
@@ -113,7 +109,6 @@ def latent_scatter(
     return tidy(ax)
 
 
-@suggesting
 def gamma_panel_data(path: ContrastPath, X: Any, *, background: Any = None, k: int = 6) -> list[dict[str, Any]]:
     """Aligned latents of both groups at `k` gammas spread over the path: `gamma`, `foreground`, `background`."""
     check_count(k, "k")
@@ -138,7 +133,6 @@ def gamma_panel_data(path: ContrastPath, X: Any, *, background: Any = None, k: i
     ]
 
 
-@suggesting
 def gamma_panel(
     path: ContrastPath, X: Any, *, background: Any = None, labels: Any = None, k: int = 6, figure: Any = None
 ) -> Any:
@@ -176,7 +170,6 @@ def gamma_panel(
     return figure
 
 
-@suggesting
 def path_curves_data(path: ContrastPath) -> dict[str, Any]:
     """Total fraction of variance along the components at each gamma, and the limit."""
     foreground, background = (share.sum(axis=1) for share in (path.shares().foreground, path.background_share))
@@ -188,7 +181,6 @@ def path_curves_data(path: ContrastPath) -> dict[str, Any]:
     }
 
 
-@suggesting
 def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
     """Plot the fraction of each group's variance along the components against gamma; the limit is marked.
 
@@ -211,7 +203,6 @@ def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
     return tidy(ax)
 
 
-@suggesting
 def loadings_data(model: Any, component: int = 0, n_features: int = 15) -> dict[str, Any]:
     """The largest loadings on a component: `feature` and `loading`, largest magnitude first."""
     table = model.feature_table()
@@ -223,7 +214,6 @@ def loadings_data(model: Any, component: int = 0, n_features: int = 15) -> dict[
     return {"feature": [str(table["feature"][j]) for j in order], "loading": loading[order]}
 
 
-@suggesting
 def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = None) -> Any:
     """Bar plot of the largest loadings on one component.
 
@@ -250,7 +240,6 @@ def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = 
     return tidy(ax, legend=False)
 
 
-@suggesting
 def scree_data(path: ContrastPath, gamma: float) -> dict[str, Array]:
     """Contrast eigenvalues and both groups' variances along the components, at the path's gamma nearest to `gamma`."""
     if not path.gammas[0] <= gamma <= path.gammas[-1]:
@@ -263,7 +252,6 @@ def scree_data(path: ContrastPath, gamma: float) -> dict[str, Array]:
     }
 
 
-@suggesting
 def scree(path: ContrastPath, gamma: float, *, ax: Any = None) -> Any:
     """Plot contrast eigenvalues and the variances of both groups, component by component.
 
@@ -289,14 +277,12 @@ def scree(path: ContrastPath, gamma: float, *, ax: Any = None) -> Any:
     return tidy(ax)
 
 
-@suggesting
 def samples_data(model: Any, n: int = 9, shape: tuple[int, int] | None = None, random_state: Any = 0) -> Array:
     """`n` new rows of a model, shape (n, D), or with `shape`, images (n, height, width)."""
     rows = np.asarray(model.sample(n, random_state=random_state))
     return rows if shape is None else rows.reshape(n, *shape)
 
 
-@suggesting
 def samples(
     model: Any, n: int = 9, *, shape: tuple[int, int] | None = None, random_state: Any = 0, ax: Any = None
 ) -> Any:

@@ -15,7 +15,6 @@ from .._util.files import atomic_write
 from .._util.labels import NO_LABEL, as_classes, for_legend, on_a_scale
 from .._util.optional import require
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
-from .._util.suggest import suggesting
 
 SIZE = (6.4, 4.2)  # inches, of a figure with one panel
 LEGEND = {"fontsize": "small", "frameon": False, "borderaxespad": 0.0, "handletextpad": 0.3, "columnspacing": 1.0}
@@ -80,7 +79,6 @@ def short_name(name: str, longest: int = LONGEST_NAME) -> str:
     return name if len(name) <= longest else f"{name[: half - 1]}…{name[-half:]}"
 
 
-@suggesting
 def latents(
     foreground: Array,
     *,
@@ -147,7 +145,6 @@ def _strip(k: int, n: int) -> Array:
     return k + (np.arange(n) * 0.618034) % 1 * 0.7 - 0.35
 
 
-@suggesting
 def side_by_side(panels: Sequence[dict[str, Any]]) -> Any:
     """Several `latents` plots in a row with one legend.
 
@@ -194,7 +191,6 @@ def _widen(figure: Any, added: Sequence[Any]) -> None:
         figure.set_figwidth(figure.get_figwidth() + width / figure.dpi)
 
 
-@suggesting
 def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 300) -> None:
     """Write a figure atomically, in the format that the ending names (.png, .svg, .pdf): the same bytes each time."""
     ending = Path(path).suffix[1:] or "png"

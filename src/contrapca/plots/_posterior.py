@@ -8,7 +8,6 @@ import numpy as np
 
 from .._util.arrays import Array
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
-from .._util.suggest import suggesting
 from ._latents import axes_or_current, short_name, tidy
 
 TITLES = {"bootstrap": "bootstrap", "gibbs": "Gibbs posterior"}
@@ -17,7 +16,6 @@ if TYPE_CHECKING:
     from ..uncertainty import ContrastPosterior
 
 
-@suggesting
 def subspace_draws_data(posterior: ContrastPosterior, n_draws: int = 100) -> tuple[Array, Array]:
     """Unit directions of evenly spaced draws (n_draws, 2) and of the estimate (2,), in original units.
 
@@ -32,7 +30,6 @@ def subspace_draws_data(posterior: ContrastPosterior, n_draws: int = 100) -> tup
     return chosen / np.linalg.norm(chosen, axis=1, keepdims=True), estimate / np.linalg.norm(estimate)
 
 
-@suggesting
 def subspace_draws(
     posterior: ContrastPosterior, foreground: Any, *, background: Any = None, n_draws: int = 100, ax: Any = None
 ) -> Any:
@@ -69,7 +66,6 @@ def subspace_draws(
     return tidy(ax)
 
 
-@suggesting
 def loading_intervals_data(
     posterior: ContrastPosterior, component: int = 0, n_features: int = 20, probability: float = 0.9
 ) -> dict[str, Any]:
@@ -77,7 +73,6 @@ def loading_intervals_data(
     return posterior.largest_loadings(component, n_features, probability)
 
 
-@suggesting
 def loading_intervals(
     posterior: ContrastPosterior,
     component: int = 0,
@@ -112,7 +107,6 @@ def loading_intervals(
     return tidy(ax)
 
 
-@suggesting
 def trace_data(posterior: ContrastPosterior) -> tuple[str, Array]:
     """Name and values (chains, draws) of an identified quantity: sigma2, or the largest angle to the estimate."""
     if posterior.noise_variance is not None:
@@ -120,7 +114,6 @@ def trace_data(posterior: ContrastPosterior) -> tuple[str, Array]:
     return "largest angle to the estimate, radians", posterior.angles()[..., 0]
 
 
-@suggesting
 def trace(posterior: ContrastPosterior, *, ax: Any = None) -> Any:
     """Trace plot of an identified quantity in each chain: chains that have mixed look alike.
 

@@ -7,7 +7,6 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._util.files import atomic_write
-from .._util.suggest import suggesting
 from ..sanity import Finding
 from ..scverse import is_anndata, report_arguments
 from ..selection import ContrastTest
@@ -21,7 +20,6 @@ from ._summary import summary_of
 FEW_GAMMAS = 2  # the ends of the path, for caveats alone
 
 
-@suggesting
 def report(
     model_or_path: Any,
     X: Any = None,
@@ -164,7 +162,6 @@ def report(
     return summary
 
 
-@suggesting
 def summarize(
     model_or_path: Any,
     X: Any,

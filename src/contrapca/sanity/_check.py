@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array, Rows
-from .._util.suggest import suggesting
 from .._util.text import default_names, is_missing
 from ..backgrounds import named_backgrounds
 from ..groups import Groups, index_names, split_groups
@@ -22,7 +21,6 @@ from ._tables import distant_means, shared_rows, transposed
 MAX_ROWS, FEW_ROWS = 100_000, 2_000  # rows that are checked, and rows whose means are compared, evenly spread
 
 
-@suggesting
 def check_tables(
     X: Any,
     *,

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Literal
 
 from .._util.display import shown_as_html
-from .._util.suggest import suggesting
 
 Words = Literal["python", "command"]
 
 
-@suggesting
 @dataclass(frozen=True)
 class Finding:
     """Something about the tables that is probably a mistake.

@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from .._util.archive import Archive, OldFileError, read_archive
-from .._util.suggest import suggesting
 from ..exceptions import ModelFileError
 from ..moments import STREAM, Moments
 from ..uncertainty import ContrastPosterior
@@ -27,7 +26,6 @@ def saved_model(estimator: Any) -> dict[str, Any]:
     return {"kind": kind, "facts": facts, "arrays": arrays, "names": fit.units.foreground.names}
 
 
-@suggesting
 def load(path: Any) -> Any:
     """Load a model, path, moments or draws written by `save`.
 

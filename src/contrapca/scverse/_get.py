@@ -7,12 +7,10 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_count
-from .._util.suggest import suggesting
 from ._obs import frame
 from ._results import check_component, stored_model
 
 
-@suggesting
 def model(adata: Any, key: str = "contrapca") -> Any:
     """The fitted model that a function of `contrapca.tl` stored, with all its methods.
 
@@ -39,7 +37,6 @@ def model(adata: Any, key: str = "contrapca") -> Any:
     return stored_model(adata, key)
 
 
-@suggesting
 def loadings(adata: Any, key: str = "contrapca", *, component: int | None = None, n_genes: int | None = None) -> Any:
     """The loadings of all genes that were used, strongest first.
 

@@ -10,7 +10,6 @@ import numpy.typing as npt
 from .._checks import check_count
 from .._util.labels import on_a_scale
 from .._util.palette import BACKGROUND_COLOUR, COLOURS
-from .._util.suggest import suggesting
 from .._util.text import listed
 from ..estimators import answers
 from ..paths import contrast_path
@@ -25,7 +24,6 @@ from ._tl import TEST
 POINT = {"s": 12, "linewidths": 0}
 
 
-@suggesting
 def embedding(
     adata: Any,
     key: str = "contrapca",
@@ -111,7 +109,6 @@ def _palette(adata: Any, color: str, levels: list[Any]) -> dict[Any, str]:
     return dict(zip(levels, colours, strict=False))
 
 
-@suggesting
 def loadings(
     adata: Any, key: str = "contrapca", *, component: int = 1, n_genes: int = 15, ax: Any = None, show: bool = False
 ) -> Any:
@@ -135,7 +132,6 @@ def loadings(
     return shown(loading_bars(model, component - 1, n_features=n_shown, ax=axes_or_current(ax)), show)
 
 
-@suggesting
 def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool = False) -> Any:
     """Plot how many times as much unseen cases vary as unseen controls along each component, with 95 % intervals.
 
@@ -171,7 +167,6 @@ def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool =
     return shown(ax, show)
 
 
-@suggesting
 def gamma_path(adata: Any, key: str = "contrapca", *, n_gammas: int = 40, ax: Any = None, show: bool = False) -> Any:
     """Plot the fraction of each group's variance along the components against gamma.
 
@@ -201,7 +196,6 @@ def gamma_path(adata: Any, key: str = "contrapca", *, n_gammas: int = 40, ax: An
     return shown(ax, show)
 
 
-@suggesting
 def verdict(adata: Any, key: str = TEST, *, ax: Any = None, show: bool = False) -> Any:
     """Plot the p-values of a test, with its verdict as the title.
 

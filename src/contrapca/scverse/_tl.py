@@ -9,7 +9,6 @@ import numpy as np
 
 from .._checks import check_option
 from .._util.arrays import Rows
-from .._util.suggest import suggesting
 from ..depth import DEPTHS
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA
 from ..groups import Groups
@@ -25,7 +24,6 @@ from ._results import Keys, Results, check_key, check_writable, plain, write
 TEST, COMPARISON = "contrapca_test", "contrapca_compare"  # keys of uns
 
 
-@suggesting
 def contrapca(
     adata: Any,
     *,
@@ -120,7 +118,6 @@ def contrapca(
     return run_fit(adata, model, keys, choice, settings, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
-@suggesting
 def pcpca(
     adata: Any,
     *,
@@ -161,7 +158,6 @@ random_state
     return run_fit(adata, model, keys, choice, settings, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
-@suggesting
 def cpca(
     adata: Any,
     *,
@@ -203,7 +199,6 @@ def cpca(
     return run_fit(adata, model, keys, choice, settings, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
-@suggesting
 def clvm(
     adata: Any,
     *,
@@ -245,7 +240,6 @@ def clvm(
     return run_fit(adata, model, keys, choice, settings, n_comps=n_comps, copy=copy, dtype=dtype)
 
 
-@suggesting
 def test(
     adata: Any,
     *,
@@ -332,7 +326,6 @@ def test(
     return write(adata, Results({key: summary}), copy=copy)
 
 
-@suggesting
 def compare(
     adata: Any,
     *,

@@ -13,7 +13,6 @@ from .._checks import SCALES, check_count, check_option, generator
 from .._util.arrays import Array, Rows
 from .._util.devices import host
 from .._util.display import shown_as_html
-from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import count_units, table_units
 from ..fitting import dimensions_above_noise
@@ -35,7 +34,6 @@ FAR = 1.0  # distance of a feature's means, in pooled standard deviations, that 
 BASCOD_CORRELATION = 0.7  # the correlation that BasCoD takes for similar
 
 
-@suggesting
 @dataclass(frozen=True)
 class BackgroundCheck:
     """The result of `check_background`.
@@ -102,7 +100,6 @@ class BackgroundCheck:
         return "\n".join(map(str, self._parts()))
 
 
-@suggesting
 def check_background(
     X: Any,
     *,

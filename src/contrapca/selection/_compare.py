@@ -15,7 +15,6 @@ from .._checks import check_n_components, generator
 from .._util.arrays import Array, Rows
 from .._util.display import shown_as_html
 from .._util.progress import Progress
-from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import table_units
 from ..covariates import design_of, without_covariates
@@ -98,7 +97,6 @@ class Entry:
         return f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value}"
 
 
-@suggesting
 @dataclass(frozen=True)
 class Comparison:
     """The result of `compare`.
@@ -196,7 +194,6 @@ class Comparison:
         return "\n".join(map(str, self._parts()))
 
 
-@suggesting
 def compare(
     X: Any,
     *,

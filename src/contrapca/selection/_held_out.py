@@ -13,7 +13,6 @@ from sklearn.base import clone
 from .._checks import check_count, check_n_components, generator
 from .._util.arrays import Array
 from .._util.display import shown_as_html
-from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import table_units
 from ..covariates import Design, design_of, regression, without_covariates
@@ -37,7 +36,6 @@ from ..moments import Parts, make_parts, mixture
 Flags = npt.NDArray[np.bool_]
 
 
-@suggesting
 @dataclass(frozen=True)
 class HeldOutContrast:
     """The outcome of `held_out_contrast`, for each component that is shown.
@@ -101,7 +99,6 @@ class HeldOutContrast:
         return f"{self._head()}\n{self.table()}"
 
 
-@suggesting
 def held_out_contrast(
     estimator: Any,
     X: Any,

@@ -9,14 +9,12 @@ import numpy as np
 from .._checks import check_count
 from .._util.arrays import is_sparse
 from .._util.devices import cast, float_type, put
-from .._util.suggest import suggesting
 from ..groups import like_table, split_groups
 from ..moments import Complete, alone, collect
 from ..rows import storage
 from ..solvers import top_eigenpairs
 
 
-@suggesting
 def remove_background(X: Any, *, background: Any, n_directions: int = 2) -> Any:
     """The foreground with the background's dominant directions removed, in original units.
 

@@ -13,7 +13,6 @@ from .._checks import SCALES, check_count, check_option, check_positive, generat
 from .._util.arrays import Array
 from .._util.display import shown_as_html
 from .._util.progress import Progress
-from .._util.suggest import suggesting
 from .._util.table import Table
 from .._util.text import plural
 from ..backgrounds import named_backgrounds
@@ -34,7 +33,6 @@ NOISIER = 1.2  # noise ratio above which a remark says that the cases vary more 
 LARGE_BLOCK_RATIO = 4.0  # a remark says that more is needed: with fewer than about 16 blocks in a group
 
 
-@suggesting
 @dataclass(frozen=True)
 class ContrastTest:
     """The result of `contrast_test`.
@@ -161,7 +159,6 @@ def in_brief(p: float) -> str:
     return f"p < {LEAST_P:g}" if p < LEAST_P else f"p = {p:.2g}"
 
 
-@suggesting
 def contrast_test(
     X: Any,
     *,

@@ -13,7 +13,6 @@ from .._checks import check_count, generator
 from .._util.arrays import Array
 from .._util.display import shown_as_html
 from .._util.progress import Progress
-from .._util.suggest import suggesting
 from .._util.table import Table
 from ..blocks import table_units
 from ..estimators import SparseCPCA, answers
@@ -24,7 +23,6 @@ from ._held_out import complete_tables
 THRESHOLD = 0.75  # frequency from which a feature counts as stable, and what the bound is stated for
 
 
-@suggesting
 @dataclass(frozen=True, eq=False)
 class StabilitySelection:
     """The result of `stability_selection`.
@@ -93,7 +91,6 @@ class StabilitySelection:
         return f"{self._head()}\n{self.table()}"
 
 
-@suggesting
 def stability_selection(
     estimator: SparseCPCA,
     X: Any,

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 from sklearn.utils.validation import check_is_fitted
 
-from .._util.suggest import suggesting
 from .._util.table import Table
 from ..estimators import answers
 from ..exceptions import GroupError
@@ -15,7 +14,6 @@ from ..moments import mixed
 from ._silhouette import checked_classes
 
 
-@suggesting
 def subgroup_ratios(model: Any, X: Any, labels: Any, *, covariates: Any = None) -> Table:
     """Variance of each subgroup of rows along a fitted model's components, relative to the background's.
 

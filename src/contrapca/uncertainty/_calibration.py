@@ -9,11 +9,9 @@ import numpy as np
 
 from .._checks import check_count, generator
 from .._util.arrays import TINY
-from .._util.suggest import suggesting
 from ..exceptions import ContrastWarning, warn
 
 
-@suggesting
 def calibrate_power(
     model: Any,
     X: Any,

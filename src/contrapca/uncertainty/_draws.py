@@ -12,7 +12,6 @@ from .._util.archive import LARGEST, SMALLEST, check_arrays, check_count_of, che
 from .._util.arrays import Array
 from .._util.display import shown_as_html
 from .._util.optional import require
-from .._util.suggest import suggesting
 from .._util.table import Table
 from ..exceptions import warn
 from ..gaussian import LatentGaussian
@@ -30,7 +29,6 @@ MAX_MATRIX = 30  # features up to which every entry of A and of the projector is
 MAX_DRAWS_FOR_LATENTS = 500
 
 
-@suggesting
 @dataclass(frozen=True, eq=False)
 class ContrastPosterior:
     """Draws from a Gibbs posterior, or of the bootstrap, around a fitted model.

@@ -7,7 +7,6 @@ from dataclasses import replace
 from numbers import Integral
 from typing import Any, Protocol
 
-from .._util.suggest import suggesting
 from ..fitting import Fit
 from ..groups import Tables
 from ..moments import Complete, Incomplete, Moments
@@ -33,7 +32,6 @@ class FittedModel(Protocol):
         """Their data in model units."""
 
 
-@suggesting
 def posterior(
     self: FittedModel,
     X: Any,
@@ -104,7 +102,6 @@ def posterior(
     return replace(found, seed=_number(random_state))
 
 
-@suggesting
 def bootstrap(
     self: FittedModel,
     X: Any,
