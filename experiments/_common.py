@@ -11,7 +11,7 @@ from sklearn.metrics import silhouette_score
 from contrapca import CPCA
 from contrapca._util.palette import BACKGROUND_COLOUR, COLOURS
 from contrapca.datasets import load_mouse_protein
-from contrapca.results import ContrastPath
+from contrapca.paths import ContrastPath
 
 __all__ = [
     "BACKGROUND_COLOUR",

@@ -16,7 +16,7 @@ from contrapca.datasets import make_toy
 from contrapca.datasets._generators import TOY_COVARIANCES
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, InfeasibleGammaError
 from contrapca.plots import subspace_draws_data
-from contrapca.results import ContrastPosterior
+from contrapca.uncertainty import ContrastPosterior
 
 from ._common import BACKGROUND_COLOUR, COLOURS, new_figure, plain, tidy
 from ._stages import Json, Row, Tick

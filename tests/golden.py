@@ -173,12 +173,6 @@ def component_test(X, Y, *, max_components, level, n_permutations, scale, seed):
     return found, found.excess if old else found.statistics[0]
 
 
-def without_background(X, Y, n_directions):
-    from contrapca import remove_background
-
-    return remove_background(X, background=Y, n_directions=n_directions)
-
-
 def posterior(model, X, Y, *, draws, tune, chains, learning_rate, seed, sigma2_min=None):
     """Old: from moments behind the model. New: from the data."""
     call = model.posterior
@@ -890,14 +884,6 @@ def _(numbers: Numbers) -> None:
             numbers.add("seeded", f"{name}.p_values", test.p_values[excess[: test.p_values.size] > 1e-12])
             numbers.add("closed", f"{name}.excess", excess[: test.n_components + 1])
             numbers.add("closed", f"{name}.directions", np.sum((test.directions @ probes(D)) ** 2, axis=1))
-
-
-@case("background removed")
-def _(numbers: Numbers) -> None:
-    X, Y = ordinary()
-    for n_directions in (1, 2, 3):
-        left = without_background(X, Y, n_directions)
-        numbers.add("closed", f"{n_directions}", [left.sum(), left.var(), *(weights(len(X)) @ left @ probes(12))])
 
 
 @case("bootstrap")

@@ -124,7 +124,7 @@ def public_names():
         for name in contrapca.__all__
         if name != "__version__" and not isinstance(getattr(contrapca, name), ModuleType)
     )
-    for module in (contrapca.datasets, contrapca.get, contrapca.pl, contrapca.plots, contrapca.results, contrapca.tl):
+    for module in (contrapca.datasets, contrapca.get, contrapca.pl, contrapca.plots, contrapca.tl):
         yield from (f"{module.__name__}.{name}" for name in module.__all__)
     for name, value in vars(contrapca.exceptions).items():
         if isinstance(value, type) and issubclass(value, Exception):

@@ -16,7 +16,6 @@ from contrapca import (
     contrast_test,
     gamma_limits,
     held_out_contrast,
-    remove_background,
 )
 from contrapca.exceptions import ContrastWarning
 
@@ -77,7 +76,6 @@ UNITLESS = {
     "bootstrap": lambda x, y: (
         PCPCA(2, gamma=0.3).fit(x, background=y).bootstrap(x, background=y, n_resamples=10, random_state=0).angles()
     ),
-    "background removed": lambda x, y: remove_background(x, background=y, n_directions=1) / np.std(x),
     "missing values": lambda x, y: (
         PCPCA(2, gamma=0.2, tol=1e-9).fit(x * HOLES / X, background=y).transform(x * HOLES / X)
     ),

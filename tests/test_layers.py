@@ -37,7 +37,7 @@ LAYERS = [
     {"plots"},
     {"scverse"},
     {"reporting"},
-    {"results", "tl", "pl", "get"},
+    {"tl", "pl", "get"},
     {"cli"},
     {"__main__"},
 ]

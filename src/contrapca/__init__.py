@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import datasets, exceptions, get, pl, plots, results, theory, tl
+    from . import datasets, exceptions, get, pl, plots, theory, tl
     from .covariates import regress_out
     from .depth import match_depth
     from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, KernelCPCA, RatioPCA, SparseCPCA
@@ -24,14 +24,12 @@ if TYPE_CHECKING:
         compare,
         contrast_test,
         held_out_contrast,
-        remove_background,
         stability_selection,
-        subgroup_ratios,
     )
     from .uncertainty import calibrate_power
 
 # All names load on first use: importing scikit-learn takes a second, and `contrapca --help` does not need it.
-_MODULES = ("datasets", "exceptions", "get", "pl", "plots", "results", "theory", "tl")
+_MODULES = ("datasets", "exceptions", "get", "pl", "plots", "theory", "tl")
 _HOMES = {
     "CLVM": "estimators",
     "CPCA": "estimators",
@@ -55,11 +53,9 @@ _HOMES = {
     "match_depth": "depth",
     "memory_estimate": "moments",
     "regress_out": "covariates",
-    "remove_background": "selection",
     "report": "reporting",
     "sparsity_path": "paths",
     "stability_selection": "selection",
-    "subgroup_ratios": "selection",
     "within_pairs": "pairs",
 }
 
@@ -92,12 +88,9 @@ __all__ = [
     "pl",
     "plots",
     "regress_out",
-    "remove_background",
     "report",
-    "results",
     "sparsity_path",
     "stability_selection",
-    "subgroup_ratios",
     "theory",
     "tl",
     "within_pairs",

@@ -375,8 +375,6 @@ def test_what_works_from_folds_and_weights_works_there():
     refits = model.bootstrap(there(X), background=there(Y), n_resamples=4, random_state=0, progress=False)
     again = fitted(PCPCA(2, gamma=0.3), X, Y).bootstrap(X, background=Y, n_resamples=4, random_state=0, progress=False)
     np.testing.assert_allclose(refits.summary()["sd"], again.summary()["sd"], rtol=1e-8)
-    cleaned = contrapca.remove_background(there(X), background=there(Y), n_directions=2)
-    check(cleaned, contrapca.remove_background(X, background=Y, n_directions=2))
 
 
 # ---------------------------------------------------------------------- refusals

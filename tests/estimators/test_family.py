@@ -7,9 +7,9 @@ from sklearn.decomposition import PCA
 import oracles
 from conftest import make_groups
 from contrapca import CPCA, PCPCA, PPCA, gamma_limits
+from contrapca._util.table import Table
 from contrapca.datasets import make_hidden_clusters
 from contrapca.fitting import AUTO_FRACTION
-from contrapca.results import Table
 
 SHAPES = {"tall": (150, 120, 12), "wide": (15, 12, 60), "n < D < n + m": (15, 40, 30)}
 

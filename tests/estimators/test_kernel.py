@@ -14,7 +14,7 @@ from sklearn.preprocessing import StandardScaler
 import contrapca
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, KernelCPCA, Moments, contrast_path, gamma_limits, held_out_contrast, subgroup_ratios
+from contrapca import CPCA, KernelCPCA, Moments, contrast_path, gamma_limits, held_out_contrast
 from contrapca.exceptions import GroupError, InfeasibleGammaError, NonFiniteError, RankError
 from contrapca.fitting import _kernel as fitting
 from contrapca.moments import choose_landmarks, median_bandwidth
@@ -371,14 +371,6 @@ def test_held_out_contrast():
     same = np.random.default_rng(0).standard_normal((2, 100, 3))
     nothing = held_out_contrast(KernelCPCA(1, gamma=2), same[0], background=same[1])
     assert abs(nothing.mean) < 3 * nothing.mean_error
-
-
-def test_subgroup_ratios_are_those_of_cpca():
-    models = (CPCA(2, gamma=0.7), KernelCPCA(2, kernel="linear", gamma=0.7))
-    tables = [subgroup_ratios(model.fit(X, background=Y), X, np.arange(len(X)) % 3) for model in models]
-    for name in ("ratio_1", "ratio_2"):
-        np.testing.assert_allclose(tables[1][name], tables[0][name], rtol=1e-8)
-    np.testing.assert_allclose(np.abs(tables[1]["shift_1"]), np.abs(tables[0]["shift_1"]), rtol=1e-6)
 
 
 # ---------------------------------------------------------------------- the interface

@@ -20,7 +20,6 @@ from contrapca import (
     held_out_contrast,
     load,
     plots,
-    remove_background,
     report,
     theory,
 )
@@ -280,10 +279,9 @@ def test_plots(need):
         lambda: contrast_test(X, background=BOTH),
         lambda: compare(X, background=BOTH),
         lambda: report(ContraPCA(2), X, background=BOTH, output="never.html"),
-        lambda: remove_background(X, background=BOTH),
         lambda: theory.reconstruction_loss(X, np.eye(2, 8), background=BOTH, gamma=0.1),
     ],
-    ids=["contrast_test", "compare", "report", "remove_background", "theory"],
+    ids=["contrast_test", "compare", "report", "theory"],
 )
 def test_what_compares_two_groups_says_so(call, need, request):
     if "report" in request.node.name:

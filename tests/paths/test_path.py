@@ -14,7 +14,7 @@ from contrapca._util.archive import read_archive, write_archive
 from contrapca.exceptions import InfeasibleGammaError, ModelFileError, NonFiniteError, RankError
 from contrapca.groups import Groups
 from contrapca.moments import DenseScatter, contrast
-from contrapca.results import ContrastPath
+from contrapca.paths import ContrastPath
 from contrapca.solvers import solve_path
 from contrapca.solvers._path import has_no_more
 

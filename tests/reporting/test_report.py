@@ -38,8 +38,8 @@ from contrapca.reporting import _html, _packing, _points, summarize
 from contrapca.reporting._cautions import between_classes
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._subject import examine
-from contrapca.results import ContrastTest
 from contrapca.rows import _numpy
+from contrapca.selection import ContrastTest
 
 NASTY = """<script>alert("x")</script> & 'quotes' </style>"""
 

@@ -1,11 +1,11 @@
-"""check_background and subgroup_ratios: golden BasCoD, what each problem looks like, the level, controls."""
+"""check_background: golden BasCoD, what each problem looks like, the level, controls."""
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 import scipy.stats
 
-from contrapca import CPCA, PPCA, ContraPCA, RatioPCA, check_background, contrast_test, subgroup_ratios
+from contrapca import check_background, contrast_test
 from contrapca.exceptions import GroupError
 from contrapca.selection import bascod_statistic
 from contrapca.selection._background import LEVEL
@@ -193,62 +193,6 @@ def test_bad_input():
     ):
         with pytest.raises(error, match=says):
             check_background(X, **{"background": Y} | options)
-
-
-# ---------------------------------------------------------------------- subgroups
-
-
-def test_subgroup_ratios():
-    rng = np.random.default_rng(0)
-    X, Y = rng.standard_normal((300, 6)) + 5, rng.standard_normal((200, 6))
-    X[:100, 2] *= 4  # varies within one subgroup
-    X[100:200, 4] += 6  # tells another one apart
-    labels = np.repeat(["a", "b", "c"], 100)
-    for model in (
-        RatioPCA(2, ridge=0),
-        CPCA(2, gamma=1.0),
-        ContraPCA(2, shorten=False),
-        CPCA(2, gamma=1.0, scale="pooled"),
-    ):
-        model.fit(X, background=Y)
-        table = subgroup_ratios(model, X, labels)
-        assert table["subgroup"].tolist() == ["a", "b", "c"]
-        assert table["rows"].tolist() == [100, 100, 100]
-        V = model.components_.T / model.scale_[:, None]
-        for k in range(2):
-            Z, reference = (X - X.mean(axis=0)) @ V[:, k], np.var(Y @ (model.components_[k] / model.background_scale_))
-            expected = [Z[labels == name].var() / reference for name in "abc"]
-            np.testing.assert_allclose(table[f"ratio_{k + 1}"], expected, rtol=1e-8)
-            shifts = [Z[labels == name].mean() / np.sqrt(reference) for name in "abc"]
-            np.testing.assert_allclose(table[f"shift_{k + 1}"], shifts, atol=1e-8)
-    np.testing.assert_allclose(subgroup_ratios(model, sp.csr_array(X), labels)["ratio_1"], table["ratio_1"], rtol=1e-8)
-
-
-def test_bad_input_of_subgroups():
-    X, Y = tables(30, 25, 6)
-    model = CPCA(1, gamma=0.5).fit(X, background=Y)
-    with pytest.raises(GroupError, match="labels has 3 entries for 30"):
-        subgroup_ratios(model, X, ["a", "b", "c"])
-    with pytest.raises(GroupError, match="without a background"):
-        subgroup_ratios(PPCA(1).fit(X), X, np.zeros(30))
-    with pytest.raises(TypeError, match="not a str"):
-        subgroup_ratios("model", X, np.zeros(30))
-
-
-def test_subgroup_ratios_take_the_rows_that_transform_takes(tmp_path):
-    rng = np.random.default_rng(0)
-    X, Y, age = rng.standard_normal((60, 4)), rng.standard_normal((50, 4)), rng.standard_normal((110, 1))
-    labels = np.arange(60) % 2
-    model = ContraPCA(1, shorten=False).fit(X, background=Y)
-    np.save(tmp_path / "x.npy", X)
-    expected = subgroup_ratios(model, X, labels)["ratio_1"]
-    np.testing.assert_allclose(subgroup_ratios(model, str(tmp_path / "x.npy"), labels)["ratio_1"], expected, rtol=1e-12)
-    with pytest.raises(ValueError, match="complete rows"):
-        subgroup_ratios(model, np.where(X > 2, np.nan, X), labels)
-    adjusted = ContraPCA(1).fit(X, background=Y, covariates=age[:60], background_covariates=age[60:])
-    assert subgroup_ratios(adjusted, X, labels, covariates=age[:60])["rows"].tolist() == [30, 30]
-    with pytest.raises(GroupError, match="covariates"):
-        subgroup_ratios(adjusted, X, labels)
 
 
 def decaying(random, n, D=60):

@@ -12,8 +12,7 @@ from contrapca import contrast_test
 from contrapca.blocks import fewer_folds, looks_like_replicates, unit_numbers
 from contrapca.exceptions import ContrastWarning
 from contrapca.groups import Groups
-from contrapca.results import ContrastTest
-from contrapca.selection import _split_moments, _split_outcomes, _spread, verdict_on
+from contrapca.selection import ContrastTest, _split_moments, _split_outcomes, _spread, verdict_on
 from contrapca.selection._relabel import relabelled_p
 from contrapca.selection._splits import draw_splits, most_axes
 from contrapca.selection._spread import cauchy_combination, compare_spread

@@ -10,8 +10,8 @@ import oracles
 from conftest import make_groups
 from contrapca import CPCA, PCPCA, PPCA, ContraPCA, Moments, calibrate_power, load
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, ModelFileError
-from contrapca.results import ContrastPosterior
 from contrapca.subspaces import align
+from contrapca.uncertainty import ContrastPosterior
 from contrapca.uncertainty import _diagnostics as diagnostics
 from contrapca.units import Units
 

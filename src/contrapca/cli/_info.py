@@ -7,7 +7,8 @@ from typing import Any
 
 from .. import Moments, load
 from .._util.text import default_names, format_gamma, listed, plural
-from ..results import ContrastPath, ContrastPosterior
+from ..paths import ContrastPath
+from ..uncertainty import ContrastPosterior
 from ._console import Console
 from ._describe import model_summary, records
 

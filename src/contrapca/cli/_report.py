@@ -10,8 +10,8 @@ from .. import load
 from .. import report as write_report
 from ..estimators import answers
 from ..groups import Groups
+from ..paths import ContrastPath
 from ..reporting import check_libraries
-from ..results import ContrastPath
 from ..units import Units
 from ._config import parse
 from ._console import Console, caution, printable

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._checks import SCALES, check_n_components, check_option
 from .._util.archive import write_archive
-from .._util.arrays import Array, Rows
+from .._util.arrays import Array
 from .._util.devices import on_device, put
 from .._util.display import Display, showing_summary
 from .._util.table import Table
@@ -275,9 +275,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # ------------------------------------------------------------------ rows to latents and back
 
     _rows, _checked_rows = _tables.rows, _tables.checked_rows
-
-    def _along_components(self, rows: Rows) -> Array:
-        return self._state.along_components(rows)
 
     def transform(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Latent coordinates of each row.

@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_count, check_option, check_positive
-from .._util.arrays import Array, Rows
-from .._util.devices import host
+from .._util.arrays import Array
 from ..covariates import Regression
 from ..gaussian import LatentGaussian
 from ..groups import Groups
@@ -258,10 +257,6 @@ class Fit:
     def shares(self) -> Groups[Array]:
         """Fraction of each group's total variance along each component, shape (k,)."""
         return self.variances.map(share_of, self.totals)
-
-    def along_components(self, rows: Rows) -> Array:
-        """Complete rows along the components, unit vectors in model units, as are the variances along them."""
-        return host(self.units.foreground.project(rows, self.components))
 
 
 def share_of(along: Array, total: Array | float) -> Array:

@@ -1,4 +1,4 @@
-"""Choosing gamma, the number of components and a method, and removing the background's directions."""
+"""Choosing gamma, the number of components and a method."""
 
 from ..blocks import looks_like_replicates
 from ..sanity import looks_like_counts
@@ -7,9 +7,7 @@ from ._compare import Comparison, compare
 from ._filled import Missing
 from ._gamma_search import GammaSearch
 from ._held_out import HeldOutContrast, held_out_contrast, held_out_of, prepared
-from ._remove_background import remove_background
 from ._significance import LEAST_P, ContrastTest, at_equal_depth, contrast_test
 from ._split_moments import GroupRows
 from ._stability import StabilitySelection, stability_selection
-from ._subgroups import subgroup_ratios
 from ._verdict import Verdict, verdict_on
