@@ -16,10 +16,9 @@ import numpy as np
 
 from contrapca import Moments, check_background, contrast_test
 from contrapca.fitting import dimensions_above_noise
-from contrapca.selection import bascod_statistic
 
 from . import _common
-from ._other_tests import UnitMoments, contrastive_dimension, ract_p_value
+from ._other_tests import UnitMoments, bascod_statistic, contrastive_dimension, ract_p_value
 from ._stages import Json, Row, Tick
 from .contrast_test import ALLOWED, LEVEL, _note, _seeded, _share, gauss, lognormal, planted, poisson, t3_rows
 

@@ -22,6 +22,7 @@ from contrapca.exceptions import GroupError
 
 from . import _common
 from ._few_units import FEW, WEAK, Setting
+from ._other_tests import permutation_test
 from ._stages import Json, Row, Tick
 
 TITLE = "Is there anything to find? Size and power of the test"
@@ -171,8 +172,8 @@ def run(config: Json, tick: Tick) -> Json:
     results["power"] = {}
     for name in config["power"]:
         split = _rejected(name, POWER[name], counts["power"], tick)
-        options = {"method": "permutation", "n_permutations": config["n_permutations"]}
-        results["power"][name] = [split, _rejected(name, POWER[name], counts["power"], tick, **options)]
+        number = config["n_permutations"]
+        results["power"][name] = [split, _permuted(name, POWER[name], counts["power"], number, tick)]
     results["number"] = {}
     for name in config["number"]:
         truth, draw = NUMBER[name]
@@ -188,17 +189,28 @@ def _seeded(name: str, k: int) -> np.random.Generator:
     return np.random.default_rng([k, zlib.crc32(name.encode())])
 
 
-def _found(name: str, draw: Draw, k: int, most: int, tick: Tick, **options: Any) -> int:
+def _found(name: str, draw: Draw, k: int, most: int, tick: Tick) -> int:
     """Dimensions found in data set k."""
     tick(f"{name}, data set {k}")
     rng = _seeded(name, k)
     X, Y = draw(rng)
-    return contrast_test(X, background=Y, max_components=most, level=LEVEL, random_state=rng, **options).n_components
+    return contrast_test(X, background=Y, max_components=most, level=LEVEL, random_state=rng).n_components
 
 
-def _rejected(name: str, draw: Draw, count: int, tick: Tick, **options: Any) -> float:
+def _rejected(name: str, draw: Draw, count: int, tick: Tick) -> float:
     """The share of data sets in which anything is found."""
-    return float(np.mean([_found(name, draw, k, 1, tick, **options) > 0 for k in range(count)]))
+    return float(np.mean([_found(name, draw, k, 1, tick) > 0 for k in range(count)]))
+
+
+def _permuted(name: str, draw: Draw, count: int, n_permutations: int, tick: Tick) -> float:
+    """The same by the permutation test."""
+    found = []
+    for k in range(count):
+        tick(f"{name}, data set {k}, permutations")
+        rng = _seeded(name, k)
+        options = {"level": LEVEL, "n_permutations": n_permutations, "random_state": rng}
+        found.append(permutation_test(*draw(rng), max_components=1, **options).n_components > 0)
+    return float(np.mean(found))
 
 
 def _p_value(name: str, k: int, setting: Setting, tick: Tick, seed: int = 0) -> float:

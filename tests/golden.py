@@ -161,16 +161,13 @@ def search(criterion, method, d, gammas, scale, n_splits, seed, X, Y, labels):
 
 
 def component_test(X, Y, *, max_components, level, n_permutations, scale, seed):
-    """p-values, excess and directions of the permutation test, whatever it is called."""
-    import contrapca
+    """The permutation test of 0.1."""
+    from experiments._other_tests import permutation_test
 
-    old = getattr(contrapca, "choose_components", None)
-    call = old or contrapca.contrast_test
-    found = call(
-        X, background=Y, max_components=max_components, level=level, n_permutations=n_permutations,
-        scale=scaling(scale), random_state=seed, **accepted(call, progress=False, method="permutation"),
+    return permutation_test(
+        X, Y, max_components=max_components, level=level, n_permutations=n_permutations,
+        scale=scale or None, random_state=seed,
     )  # fmt: skip
-    return found, found.excess if old else found.statistics[0]
 
 
 def posterior(model, X, Y, *, draws, tune, chains, learning_rate, seed, sigma2_min=None):
@@ -877,7 +874,8 @@ def _(numbers: Numbers) -> None:
     for index, (kind, n, m, D) in enumerate((("plain", 120, 100, 8), ("units", 80, 60, 5), ("plain", 25, 20, 60))):
         X, Y = simulated(kind, n, m, D, 40 + index)
         for scale in (False, "group", "pooled"):
-            test, excess = component_test(X, Y, max_components=4, level=0.1, n_permutations=49, scale=scale, seed=6)
+            test = component_test(X, Y, max_components=4, level=0.1, n_permutations=49, scale=scale, seed=6)
+            excess = test.excess
             name = f"{kind} {n}+{m}x{D} {scale}"
             numbers.add("exact", f"{name}.n_components", test.n_components)
             # Where nothing is left, version 0.1 compared rounding errors.

@@ -173,7 +173,8 @@ def test_troubleshooting_quotes_messages_that_exist():
 def test_math_names_things_that_exist():
     """Every `name` in docs/math.md that looks like ours is one of ours."""
     text = read("docs/math.md")
-    source = "\n".join(file.read_text(encoding="utf-8") for file in (ROOT / "src").rglob("*.py"))
+    files = (file for folder in ("src", "experiments") for file in (ROOT / folder).rglob("*.py"))
+    source = "\n".join(file.read_text(encoding="utf-8") for file in files)
     names = set(re.findall(r"`(?:\w+\.)*(\w+)`", text))
     assert len(names) > 20
     external = {"stats", "dsyrk", "name", "gamma_fraction", "missing_simulation", "posterior"}

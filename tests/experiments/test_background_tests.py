@@ -61,6 +61,18 @@ def test_ract():
     assert ract_p_value(*moments(*tables(rng, own=0.0)), 39, rng) > 1 / 40
 
 
+def test_bascod(mouse):
+    """Ten and seven loadings of the mouse proteins, from an independent run."""
+    from experiments._other_tests import bascod_statistic
+
+    X, Y, _, _ = mouse
+    V, U = (np.linalg.eigh(np.cov(T.T))[1][:, : -d - 1 : -1] for T, d in ((X, 10), (Y, 7)))
+    statistic, p, r = bascod_statistic(V, U)
+    np.testing.assert_allclose(r, [0.8771, 0.8709, 0.6752, 0.5524, 0.6810, 0.5823, 0.7544], atol=5e-5)
+    assert statistic == pytest.approx(18.8991, abs=5e-5)
+    assert p == pytest.approx(0.1688, abs=5e-5)
+
+
 # ---------------------------------------------------------------------- the study
 
 

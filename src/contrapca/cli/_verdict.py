@@ -28,7 +28,6 @@ def test(options: Namespace, console: Console) -> None:
         blocks=blocks,
         background_blocks=background_blocks,
         max_components=options.components or MOST,
-        method=options.method,
         scale=scale_of(options),
         depth="match" if options.depth == "match" else "ignore",  # whoever reads the tables has warned
         random_state=options.seed,
@@ -36,7 +35,7 @@ def test(options: Namespace, console: Console) -> None:
     )
     found = replace(found, ignores_replicates=shows_replicates(inputs.findings))
     console.say(found, *inputs.describe())
-    facts = {"n_components": found.n_components, "level": found.level, "method": found.method, "units": found.units}
+    facts = {"n_components": found.n_components, "level": found.level, "units": found.units}
     facts |= {"missing": None if found.missing is None else asdict(found.missing)}
     facts |= {"noise_ratio": found.noise_ratio, "remarks": found.remarks(), "dimensions": records(found.table())}
     console.summarise(

@@ -2,7 +2,7 @@
 
 from ..blocks import looks_like_replicates
 from ..sanity import looks_like_counts
-from ._background import BackgroundCheck, bascod_statistic, check_background
+from ._background import BackgroundCheck, check_background
 from ._compare import Comparison, compare
 from ._filled import Missing
 from ._gamma_search import GammaSearch

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-import scipy.special
 
 from .._checks import SCALES, check_count, check_option, generator
 from .._util.arrays import Array, Rows
@@ -31,7 +30,6 @@ MIN_ROWS = 10  # rows, or blocks, of a group below which little can be said
 NOISE_RATIO = 2.0  # of the groups' noise variances, either way, from which they were probably not measured alike
 NOISE_DIRECTIONS = 50
 FAR = 1.0  # distance of a feature's means, in pooled standard deviations, that is large
-BASCOD_CORRELATION = 0.7  # the correlation that BasCoD takes for similar
 
 
 @dataclass(frozen=True)
@@ -285,17 +283,3 @@ def _about_batches(noise_ratio: float, far: float) -> list[str]:
             "batches is likely. Each group is centred by itself, so means do no harm, but variances may differ, too."
         )
     return found
-
-
-def bascod_statistic(target: Array, background: Array) -> tuple[float, float, Array]:
-    """BasCoD's statistic, its p-value and correlations, from orthonormal loadings (D, d) and (D, R) (F31).
-
-    Large if background loadings are not in the span of the target's. Its p-value takes the features for independent,
-    which they are not: `check_background` splits the rows instead.
-    """
-    D, R = background.shape
-    inside = target @ (target.T @ background)
-    r = np.array([np.corrcoef(a, b)[0, 1] for a, b in zip(background.T, inside.T, strict=True)])
-    z = (np.arctanh(np.clip(r, -1 + 1e-15, 1 - 1e-15)) - np.arctanh(BASCOD_CORRELATION)) * np.sqrt(D - 3)
-    statistic = float(-2 * scipy.special.log_ndtr(z).sum())
-    return statistic, float(scipy.special.chdtrc(2 * R, statistic)), r

@@ -23,11 +23,9 @@ from ..fitting import filled_draws, usable
 from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
 from ..sanity import warn_of_depth, warn_of_far_cells, warn_of_imputed, warn_of_replicates
 from ._filled import DRAWS, Missing, missing_of
-from ._permutation import permutation_test
 from ._split_outcomes import SplitOutcomes, combine, split_outcomes
 from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
 
-METHODS = ("split", "permutation")
 LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
 NOISIER = 1.2  # noise ratio above which a remark says that the cases vary more everywhere
 LARGE_BLOCK_RATIO = 4.0  # a remark says that more is needed: with fewer than about 16 blocks in a group
@@ -42,30 +40,25 @@ class ContrastTest:
     n_components : int
         Number of dimensions found, with p-values at or below the level; 0 if nothing was found.
     p_values : ndarray of shape (k,)
-        p-values of "the foreground varies more along 1, ..., k axes"; they never decrease. For the permutation test,
-        p-values of "no further dimension" at each step, up to the first that is not rejected.
+        p-values of "the foreground varies more along 1, ..., k axes"; they never decrease.
     statistics : ndarray of shape (n_splits, k)
-        Standardised difference of the mean deviations on the test half of each split. For the permutation test, one
-        row: the relative excess of variance.
+        Standardised difference of the mean deviations on the test half of each split.
     noise_ratio : float
         Ratio of foreground to background mean variance outside the model's subspace, on rows that did not choose it.
-        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan for the permutation test,
-        and if so many dimensions stand out that there is no noise to be seen, as in most real tables.
+        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan if so many
+        dimensions stand out that there is no noise to be seen, as in most real tables.
     level : float
-    method : {"split", "permutation"}
     units : str
-        What was split or permuted: "60 + 50 rows", "9 + 8 blocks", "20 pairs".
+        What was split: "60 + 50 rows", "9 + 8 blocks", "20 pairs".
     ratios : ndarray of shape (k,)
         Ratios of foreground to background variance along the axes, on the test halves (geometric means over splits):
-        how strong the contrast is. nan for the permutation test.
+        how strong the contrast is.
     block_ratio : float
         By blocks: how many times the variance between the background's blocks that between the foreground's must be to
         be found in about half of such tables. Few blocks need a large one. nan by rows, and for paired blocks.
-    directions : ndarray of shape (n_components, D) or None
-        For the permutation test: the directions with excess variance (unit vectors in scaled units).
     least_p : float
         The smallest p-value that so few rows or blocks can give: one over the number of ways to exchange the labels of
-        those that test. 0 for the permutation test.
+        those that test.
     ignores_replicates : bool
         Whether rows look like replicates, by their names or a column, and were taken for independent: the verdict
         begins with that.
@@ -78,11 +71,9 @@ class ContrastTest:
     statistics: Array
     noise_ratio: float
     level: float
-    method: str
     units: str
     ratios: Array = field(default_factory=lambda: np.empty(0), repr=False)
     block_ratio: float = np.nan
-    directions: Array | None = field(default=None, repr=False)
     least_p: float = 0.0
     ignores_replicates: bool = False
     missing: Missing | None = field(default=None, repr=False)
@@ -140,7 +131,7 @@ class ContrastTest:
         return shown_as_html(" ".join([self.verdict(), *self.remarks()]), self.table(), self._about())
 
     def _about(self) -> str:
-        about = f"Level {self.level:g}, method {self.method!r}, {self.units}"
+        about = f"Level {self.level:g}, {self.units}"
         if not np.isnan(self.noise_ratio):
             about += f"; noise of the cases over that of the controls: {self.noise_ratio:.2f}"
         return about
@@ -171,9 +162,7 @@ def contrast_test(
     background_pairs: Any = None,
     max_components: int = 10,
     level: float = 0.05,
-    method: str = "split",
     n_splits: int = 51,
-    n_permutations: int = 199,
     scale: str | None = None,
     depth: str = "warn",
     random_state: Any = None,
@@ -184,7 +173,7 @@ def contrast_test(
     The null hypothesis is that both groups, apart from their means, come from the same distribution. The test rejects
     only if the foreground varies more, but a background with heavier tails and equal variances can look like that.
 
-    With splits (the default), one random half of each group finds contrast axes, as ContraPCA does, and the other half
+    One random half of each group finds contrast axes, as ContraPCA does, and the other half
     tests whether rows of the foreground are further apart along them. The p-values of several splits are combined into
     one per axis. The level holds for Gaussian, heavy-tailed, skewed, count and binary rows, small or unequal groups,
     blocks of unequal size and wide tables. Each group needs at least 6 rows (or blocks). The first p-values do not
@@ -214,11 +203,8 @@ def contrast_test(
         Maximum number of dimensions to test; at most a quarter of the rows (or blocks) of the smaller group, and fewer
         than D.
     level : float, default 0.05
-    method : {"split", "permutation"}, default "split"
-        "permutation" is the test of version 0.1: slow, and its level holds for Gaussian rows only.
     n_splits : int, default 51
         More make p-values depend less on the seed: 101 if a decision hangs on it.
-    n_permutations : int, default 199
     scale : {None, "group", "pooled"}, default None
         As for PCPCA.
     depth : {"warn", "match", "ignore"}, default "warn"
@@ -268,9 +254,7 @@ def contrast_test(
         blocks=given,
         max_components=max_components,
         level=level,
-        method=method,
         n_splits=n_splits,
-        n_permutations=n_permutations,
         scale=scale,
         random_state=rng,
         progress=progress,
@@ -285,81 +269,53 @@ def significance_of(
     blocks: Together | None,
     max_components: int = 10,
     level: float = 0.05,
-    method: str = "split",
     n_splits: int = 51,
-    n_permutations: int = 199,
     scale: str | None = None,
     random_state: Any = None,
     progress: bool = True,
 ) -> ContrastTest:
     """`contrast_test` for tables that are already checked."""
     tables.with_one_background("contrast_test")
-    check_option(method, "method", METHODS)
     check_option(scale, "scale", SCALES)
-    for value, name in ((max_components, "max_components"), (n_splits, "n_splits"), (n_permutations, "n_permutations")):
+    for value, name in ((max_components, "max_components"), (n_splits, "n_splits")):
         check_count(value, name)
-    _check_level(level, method, n_permutations)
-    if tables.incomplete and method == "permutation":
-        raise ValueError('method="permutation" needs complete rows, but values are missing: use method="split".')
+    check_positive(level, "level")
+    if level >= 1:
+        raise ValueError(f"level={level} must be below 1, for example 0.05.")
     tables = usable(tables, "contrast_test")
     if tables.n_features < 2:
         raise ValueError("The tables have 1 feature: the test needs at least 2.")
-    least = MIN_UNITS if method == "split" else 2
-    unit_of = table_units(tables, *(blocks or (None, None)), least=least, what="the test")
+    unit_of = table_units(tables, *(blocks or (None, None)), least=MIN_UNITS, what="the test")
     by_pairs = blocks is not None and any(own is not None for own in blocks[2])
     rng = generator(random_state)
-    if method == "permutation":
-        found = permutation_test(
-            tables,
-            None if blocks is None else unit_of,
-            scale,
-            max_components=max_components,
-            level=level,
-            n_permutations=n_permutations,
-            rng=rng,
-            progress=progress,
+    n_axes = min(max_components, most_axes(unit_of, tables.n_features))
+    splits, count = draw_splits(unit_of, n_splits, rng), itertools.count(1)
+    with Progress("splits", n_splits, progress) as bar:
+        # Where values are missing, each share of the splits has a draw of its own (F45).
+        shares = splits.shares(min(DRAWS, n_splits) if tables.incomplete else 1)
+        draws = zip(filled_draws(tables, len(shares), rng), shares, strict=True)
+        outcomes = SplitOutcomes.joined(
+            [split_outcomes(own, share, scale, n_axes, rng, lambda: bar.update(next(count))) for own, share in draws]
         )
-        p_values, statistics, noise_ratio, directions = found.p_values, found.excess[None], np.nan, found.directions
-        n_found, ratios, needed, least_p = len(directions), np.full(p_values.size, np.nan), np.nan, 0.0
-    else:
-        n_axes = min(max_components, most_axes(unit_of, tables.n_features))
-        splits, count = draw_splits(unit_of, n_splits, rng), itertools.count(1)
-        with Progress("splits", n_splits, progress) as bar:
-            # Where values are missing, each share of the splits has a draw of its own (F45).
-            shares = splits.shares(min(DRAWS, n_splits) if tables.incomplete else 1)
-            draws = zip(filled_draws(tables, len(shares), rng), shares, strict=True)
-            outcomes = SplitOutcomes.joined(
-                [
-                    split_outcomes(own, share, scale, n_axes, rng, lambda: bar.update(next(count)))
-                    for own, share in draws
-                ]
-            )
-        least_p = least_p_value(unit_of)
-        p_values, ratios, noise_ratio = combine(outcomes, least_p)
-        statistics = outcomes.statistics
-        n_found, directions = int(np.count_nonzero(p_values <= level)), None
-        needed = np.nan if blocks is None else _block_ratio(unit_of, level)
-    words = _in_words(unit_of, blocks is not None, by_pairs)
-    found_test = ContrastTest(
-        n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions, least_p
+    least_p = least_p_value(unit_of)
+    p_values, ratios, noise_ratio = combine(outcomes, least_p)
+    return ContrastTest(
+        int(np.count_nonzero(p_values <= level)),
+        p_values,
+        outcomes.statistics,
+        noise_ratio,
+        level,
+        _in_words(unit_of, blocks is not None, by_pairs),
+        ratios,
+        np.nan if blocks is None else _block_ratio(unit_of, level),
+        least_p,
+        missing=missing_of(tables.rows) if tables.incomplete else None,
     )
-    return replace(found_test, missing=missing_of(tables.rows) if tables.incomplete else None)
 
 
 def at_equal_depth(found: ContrastTest) -> ContrastTest:
     """The result, which says that depths were matched first."""
     return replace(found, units=f"{found.units} of equal depth")
-
-
-def _check_level(level: float, method: str, n_permutations: int) -> None:
-    check_positive(level, "level")
-    if level >= 1:
-        raise ValueError(f"level={level} must be below 1, for example 0.05.")
-    if method == "permutation" and level < 1 / (1 + n_permutations):
-        raise ValueError(
-            f"level={level} must be below 1 and at least 1 / (1 + n_permutations) = {1 / (1 + n_permutations):.3g}: "
-            "raise n_permutations."
-        )
 
 
 def _block_ratio(unit_of: Groups[Indices], level: float) -> float:
