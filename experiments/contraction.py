@@ -16,10 +16,10 @@ from sklearn.utils import Bunch
 from contrapca import PCPCA
 from contrapca.datasets import make_contraction_mixture
 from contrapca.exceptions import ContrastWarning, InfeasibleGammaError
-from contrapca.theory import divergence
 
 from ._common import COLOURS, new_figure, plain, tidy
 from ._stages import Json, Row, Tick
+from ._theory import divergence
 
 TITLE = "Contraction of the Gibbs posterior"
 SERIES = {"toy covariances": 0.5, "authors' covariances": 0.1}  # and gamma: ours, and that of their code

@@ -4,14 +4,12 @@
     python golden.py compare FILE   # every difference beyond its tolerance, and the worst of each kind
 
 No rows are stored: only summaries. Every argument of every call is given, so that defaults may change.
-All calls of the library are in the first section; where signatures of a later version are foreseeable, both are known.
+All calls of the library are in the first section.
 Attributes of results are read in `summarise`, `summarise_path`, `summarise_clvm` and `summarise_draws` only.
 """
 
 from __future__ import annotations
 
-import importlib.util
-import inspect
 import json
 import math
 import os
@@ -29,23 +27,12 @@ import scipy.sparse as sp
 # ====================================================================== the library: adapt here, and only here
 
 
-# Whether this is version 0.2 or later, whose API was settled once.
-LATER_NAMES = {"objective": "objective_", "reconstruction_loss": "reconstruction_error_"}
-LATER = importlib.util.find_spec("contrapca.theory") is not None
-
-
-def accepted(function: Any, **arguments: Any) -> dict[str, Any]:
-    """Those of the arguments that this version's function has."""
-    known = inspect.signature(function).parameters
-    return {name: value for name, value in arguments.items() if name in known}
-
-
 def ppca(d, *, scale, solver, mean="observed", tol=1e-8, n_init=1, max_iter=2000, seed=0):
     from contrapca import PPCA
 
     return PPCA(
         d,
-        scale=bool(scale) if LATER else scale,
+        scale=bool(scale),
         solver=solver,
         mean=mean,
         n_init=n_init,
@@ -61,36 +48,25 @@ def pcpca(
     from contrapca import PCPCA
 
     given = {"n_init": n_init, "max_iter": max_iter, "tol": tol, "random_state": seed, "mean": mean}
-    # A version that knows latent dimensions and axes besides components: PCPCA's own.
-    given |= accepted(PCPCA, n_latent=None, axes="variance")
-    return PCPCA(d, gamma=gamma, background_label=background_label, scale=scaling(scale), solver=solver, **given)
+    given |= {"n_latent": None, "axes": "variance"}
+    return PCPCA(d, gamma=gamma, background_label=background_label, scale=scale or None, solver=solver, **given)
 
 
 def cpca(d, *, gamma, scale, solver, background_label=None):
     from contrapca import CPCA
 
-    return CPCA(d, gamma=gamma, background_label=background_label, scale=scaling(scale), solver=solver)
+    return CPCA(d, gamma=gamma, background_label=background_label, scale=scale or None, solver=solver)
 
 
 def clvm(k, d, *, scale, tol=1e-9, max_iter=3000, background_label=None):
     from contrapca import CLVM
 
-    return CLVM(k, d, background_label=background_label, scale=scaling(scale), tol=tol, max_iter=max_iter)
-
-
-def scaling(scale):
-    """False stands for no scaling here; later versions say None."""
-    return (scale or None) if LATER else scale
+    return CLVM(k, d, background_label=background_label, scale=scale or None, tol=tol, max_iter=max_iter)
 
 
 def names_of(model, X):
     """Names of the features as `feature_table` has them."""
     return list(getattr(model, "feature_names_in_", [f"x{j}" for j in range(X.shape[1])]))
-
-
-def noise_of(draws):
-    """Draws of the noise variance."""
-    return draws.noise_variance if LATER else draws.sigma2
 
 
 def fit(estimator, X, Y=None, y=None):
@@ -99,11 +75,6 @@ def fit(estimator, X, Y=None, y=None):
         estimator.set_params(gamma=0.97 * limits(X, Y, estimator.n_components, **settings)[0]["pcpca"])
         estimator.asked_for = "auto"
     return estimator.fit(X, y, background=Y) if Y is not None else estimator.fit(X, y)
-
-
-def value(model, name):
-    """`objective` and `reconstruction_loss`: methods of version 0.1, attributes since."""
-    return float(getattr(model, LATER_NAMES[name]) if LATER else getattr(model, name)())
 
 
 def fitted_limit(model):
@@ -115,15 +86,11 @@ def score_of_stacked(model, X, y):
     return model.score(X, y)
 
 
-def transform(model, X, center="foreground"):
-    return model.transform(X, **accepted(model.transform, center=center))
-
-
 def limits(X, Y, d, scale, solver):
     """(numbers by name, whether `pcpca` is a bound only)."""
     from contrapca import gamma_limits
 
-    found = gamma_limits(X, background=Y, n_components=d, scale=scaling(scale), solver=solver)
+    found = gamma_limits(X, background=Y, n_components=d, scale=scale or None, solver=solver)
     names = ("pcpca", "cpca", "positive_definite", "leading_positive", "noise_positive", "noise_positive_sharp")
     return {name: getattr(found, name) for name in names} | {"ratio": found.ratio}, bool(found.is_bound)
 
@@ -131,32 +98,16 @@ def limits(X, Y, d, scale, solver):
 def path(X, Y, d, gammas, method, scale, solver):
     from contrapca import contrast_path
 
-    if "method" not in inspect.signature(contrast_path).parameters:  # a later version may take an estimator
-        estimator = (pcpca if method == "pcpca" else cpca)(d, gamma=0.0, scale=scale, solver=solver)
-        return contrast_path(estimator, X, background=Y, gammas=gammas)
-    return contrast_path(
-        X, background=Y, n_components=d, gammas=gammas, method=method, scale=scale, solver=solver,
-        **accepted(contrast_path, progress=False),
-    )  # fmt: skip
-
-
-def model_on_path(found, gamma, X, Y):
-    """The estimator at one gamma of a path; later versions may want the data again."""
-    return found.model(gamma, *((X,) if "X" in inspect.signature(found.model).parameters else ()),
-                       **accepted(found.model, background=Y))  # fmt: skip
+    estimator = (pcpca if method == "pcpca" else cpca)(d, gamma=0.0, scale=scale, solver=solver)
+    return contrast_path(estimator, X, background=Y, gammas=gammas)
 
 
 def search(criterion, method, d, gammas, scale, n_splits, seed, X, Y, labels):
     from contrapca import GammaSearch
 
-    given = {"gammas": gammas, "random_state": seed}
-    if not LATER:
-        given |= {"n_splits": n_splits, "method": method, "n_components": d, "scale": scale}
-        estimator = GammaSearch(criterion, background_label=None, **given)
-    else:
-        model = (pcpca if method == "pcpca" else cpca)(d, gamma="auto", scale=scale, solver="auto")
-        name = "likelihood" if criterion == "heldout" else criterion
-        estimator = GammaSearch(model, criterion=name, n_folds=n_splits, **given)
+    model = (pcpca if method == "pcpca" else cpca)(d, gamma="auto", scale=scale, solver="auto")
+    name = "likelihood" if criterion == "heldout" else criterion
+    estimator = GammaSearch(model, criterion=name, n_folds=n_splits, gammas=gammas, random_state=seed)
     return estimator.fit(X, background=Y, labels=labels)
 
 
@@ -170,42 +121,27 @@ def component_test(X, Y, *, max_components, level, n_permutations, scale, seed):
     )  # fmt: skip
 
 
-def posterior(model, X, Y, *, draws, tune, chains, learning_rate, seed, sigma2_min=None):
-    """Old: from moments behind the model. New: from the data."""
-    call = model.posterior
-    given = {
-        "draws": draws,
-        "tune": tune,
-        "chains": chains,
-        "random_state": seed,
-        "power" if LATER else "learning_rate": learning_rate,
-    }
+def posterior(model, X, Y, *, draws, tune, chains, power, seed, sigma2_min=None):
+    given = {"draws": draws, "tune": tune, "chains": chains, "random_state": seed, "power": power, "progress": False}
     given |= {} if sigma2_min is None else {"sigma2_min": sigma2_min}
-    given |= accepted(call, progress=False)
-    if "X" in inspect.signature(call).parameters:
-        return call(X, **({} if Y is None else {"background": Y}), **given)
-    return call(**given)
+    return model.posterior(X, **({} if Y is None else {"background": Y}), **given)
 
 
 def bootstrap(model, X, Y, n, seed):
-    call = model.bootstrap
-    number = "n" if "n" in inspect.signature(call).parameters else "n_resamples"
-    given = {number: n, "random_state": seed} | accepted(call, progress=False)
-    return call(X, **({} if Y is None else {"background": Y}), **given)
+    given = {} if Y is None else {"background": Y}
+    return model.bootstrap(X, **given, n_resamples=n, random_state=seed, progress=False)
 
 
-def losses(X, Y, components, gamma, max_components):
-    from contrapca.theory import loss_by_components, reconstruction_loss
-
-    return (
-        reconstruction_loss(X, components, background=Y, gamma=gamma),
-        loss_by_components(X, background=Y, gamma=gamma, max_components=max_components),
-    )
+def least_losses(X, Y, gamma, max_components):
+    """CPCA's loss with 0, 1, ... components."""
+    nothing = X.var(axis=0).sum() - gamma * Y.var(axis=0).sum()
+    models = (fit(cpca(d, gamma=gamma, scale=False, solver="auto"), X, Y) for d in range(1, max_components + 1))
+    return [nothing, *(float(model.reconstruction_error_) for model in models)]
 
 
 def theory(W, sigma2, foreground, background, d, beta, gamma):
     """(risk, divergence, sigma2 of the minimiser, its W W')."""
-    from contrapca.theory import divergence, risk, risk_minimizer
+    from experiments._theory import divergence, risk, risk_minimizer
 
     best, noise = risk_minimizer(foreground, background, d, beta=beta, gamma=gamma)
     given = {"beta": beta, "gamma": gamma}
@@ -370,13 +306,13 @@ def summarise(
     likelihood = hasattr(model, "noise_variance_")
     contrast = getattr(model, "background_mean_", None) is not None
     add(values, "eigenvalues", model.eigenvalues_)
-    add(values, "objective", value(model, "objective"))
+    add(values, "objective", float(model.objective_))
     if not brief:
         add(values, "n_effective", model.n_effective_)
     if hasattr(model, "gamma_"):
         if not brief or "auto" in (model.gamma, getattr(model, "asked_for", None)):
             add(values, "gamma", [model.gamma_, model.gamma_raw_])
-        add(values, "reconstruction_loss", value(model, "reconstruction_loss"))
+        add(values, "reconstruction_loss", float(model.reconstruction_error_))
     if likelihood:
         add(values, "noise_variance", model.noise_variance_)
     means = [model.mean_, model.feature_variance_]
@@ -410,16 +346,16 @@ def summarise(
             table = model.feature_table()  # in version 0.1 in the order of the columns
             ranks = dict(zip(table["feature"], table["rank"], strict=True))
             add("exact", "ranks", [int(ranks[name]) for name in names_of(model, X)[:6]])
-        Z = np.asarray(transform(model, X), dtype=np.float64) * signs
+        Z = np.asarray(model.transform(X), dtype=np.float64) * signs
         w = weights(len(Z))
         add(rows, "latents", [w @ Z, Z.std(axis=0)])
         if contrast and not (brief and likelihood):
-            Z = np.asarray(transform(model, Y, center="background"), dtype=np.float64) * signs
+            Z = np.asarray(model.transform(Y, center="background"), dtype=np.float64) * signs
             add(rows, "background_latents", [weights(len(Z)) @ Z, Z.std(axis=0)])
     if level == 1:
         add(first_order, "projector", np.sum((V @ P) ** 2, axis=0))
     if level >= 1 and (level == 1 or not brief):
-        back = model.inverse_transform(transform(model, X))
+        back = model.inverse_transform(model.transform(X))
         add(rows, "inverse_transform@probe", weights(len(back)) @ np.asarray(back, dtype=np.float64) @ P)
     if not likelihood:
         return
@@ -465,7 +401,7 @@ def imputed(numbers: Numbers, prefix: str, model: Any, table: np.ndarray, kind: 
     numbers.add(kind, f"{prefix}.imputed.std", [np.sum(w * std), np.sum(std), np.max(std)])
     scores = model.score_samples(table)
     numbers.add(kind, f"{prefix}.scores_with_holes", [np.mean(scores), np.std(scores)])
-    Z = np.asarray(transform(model, table), dtype=np.float64)
+    Z = np.asarray(model.transform(table), dtype=np.float64)
     numbers.add(kind, f"{prefix}.latents_with_holes", np.sqrt(np.mean(Z**2, axis=0)))
 
 
@@ -494,14 +430,14 @@ def summarise_path(
     def add(kind: str, name: str, what: Any) -> None:
         numbers.add(kind, f"{prefix}.{name}", what)
 
-    add(values, "limit", found.gamma_max if LATER else found.limit)
+    add(values, "limit", found.gamma_max)
     add(values, "eigenvalues", found.eigenvalues)
     add(values, "objective", found.objective)
-    noise = found.noise_variance if LATER else found.sigma2
+    noise = found.noise_variance
     if np.isfinite(noise).all():
         add(values, "sigma2", noise)
     if not brief:
-        add("exact", "limit_is_bound", int(found.gamma_max_is_bound if LATER else found.limit_is_bound))
+        add("exact", "limit_is_bound", int(found.gamma_max_is_bound))
     if level < 1:
         return
     previous, first = found.angles()
@@ -515,7 +451,7 @@ def summarise_path(
             Z = np.asarray(found.latents(table, center=center), dtype=np.float64)
             add(vectors, f"{center}_latents", np.linalg.norm(Z, axis=1) / math.sqrt(Z.shape[1]))
         middle = len(found.gammas) // 2
-        middle = found.gammas[middle] if LATER else middle
+        middle = found.gammas[middle]
         V, P = np.asarray(found.components(middle)), probes(X.shape[1])
         signs = settled_signs(V)
         add(vectors, "components@probe", signs * (V @ P[:, 0]))
@@ -751,7 +687,7 @@ def _(numbers: Numbers) -> None:
         if name == "pcpca":
             numbers.add("closed", "pcpca.score", score_of_stacked(model, rows, y))
     model = fit(clvm(2, 1, scale="group", background_label="control"), rows, y=y)
-    numbers.add("iterative", "clvm.objective", value(model, "objective"))
+    numbers.add("iterative", "clvm.objective", float(model.objective_))
 
 
 @case("without a background")
@@ -781,9 +717,9 @@ def _(numbers: Numbers) -> None:
         numbers.add("closed", f"{method}.eigenvalues", found.eigenvalues[every])
         numbers.add("closed", f"{method}.objective", found.objective[every])
         numbers.add("residual", f"{method}.cos_angles", np.cos(found.angles()[1][every]))
-        numbers.add("closed", f"{method}.limit", found.gamma_max if LATER else found.limit)
+        numbers.add("closed", f"{method}.limit", found.gamma_max)
         numbers.add("residual", f"{method}.turns", found.turns(start=5)[every, 0, 0])
-        model = model_on_path(found, float(found.gammas[20]), X, Y)
+        model = found.model(float(found.gammas[20]))
         summarise(numbers, f"{method}.model", model, X, Y, brief=True)
     numbers.add("residual", "representatives", path(X, Y, 2, 40, "pcpca", "pooled", "eigh").representatives(4))
 
@@ -791,10 +727,7 @@ def _(numbers: Numbers) -> None:
 @case("losses and theory")
 def _(numbers: Numbers) -> None:
     X, Y = ordinary()
-    V = np.linalg.qr(probes(12, 2))[0].T
-    loss, curve = losses(X, Y, V, 0.7, 5)
-    numbers.add("closed", "loss", loss)
-    numbers.add("closed", "curve", curve)
+    numbers.add("closed", "curve", least_losses(X, Y, 0.7, 5))
     F, B = np.cov(X.T), np.cov(Y.T)
     risk, divergence, noise, WW = theory(probes(12, 2), 0.8, F, B, 2, 0.6, 0.5)
     numbers.add("closed", "risk", [risk, divergence, noise])
@@ -826,7 +759,7 @@ def summarise_clvm(numbers: Numbers, prefix: str, model: Any, X: Any, Y: Any) ->
         numbers.add("iterative", f"{prefix}.{name}", what)
 
     P = probes(X.shape[1])
-    add("objective", value(model, "objective"))
+    add("objective", float(model.objective_))
     add("noise_variance", model.noise_variance_)
     for name, L in (("own", model.loadings_), ("shared", model.shared_loadings_)):
         if L.size:
@@ -836,7 +769,7 @@ def summarise_clvm(numbers: Numbers, prefix: str, model: Any, X: Any, Y: Any) ->
     scores = np.asarray(model.score_samples(X), dtype=np.float64)
     add("score_samples", [scores.mean(), scores.std(), weights(len(scores)) @ scores])
     if model.loadings_.size:
-        back = np.asarray(model.inverse_transform(transform(model, X)), dtype=np.float64)
+        back = np.asarray(model.inverse_transform(model.transform(X)), dtype=np.float64)
         add("inverse_transform@probes", weights(len(X)) @ back @ P)
     for center, table in (("foreground", X), ("background", Y)):
         Z = np.asarray(model.transform_shared(table, center=center), dtype=np.float64)
@@ -907,7 +840,7 @@ def _(numbers: Numbers) -> None:
     refits = bootstrap(fit(pcpca(1, gamma=0.3, scale=False, solver="auto"), X, Y), X, Y, 10, 9)
     flat = refits.loadings.reshape(-1, *refits.estimate.shape)
     numbers.add("iterative", "mean", flat.mean(axis=0))
-    numbers.add("iterative", "sigma2", noise_of(refits).mean())
+    numbers.add("iterative", "sigma2", refits.noise_variance.mean())
     numbers.add("exact", "failures", refits.failures)
 
 
@@ -922,9 +855,9 @@ def summarise_draws(numbers: Numbers, prefix: str, found: Any, *, seeded: bool) 
         "projector": np.sum(np.einsum("...Dd,Dk->...kd", B, P) ** 2, axis=-1),
         "cos2": np.cos(found.angles()) ** 2,
     }
-    if noise_of(found) is not None:
-        quantities["log sigma2"] = np.log(noise_of(found))[..., None]
-        quantities["covariance"] = np.sum(along**2, axis=-1) + noise_of(found)[..., None]
+    if found.noise_variance is not None:
+        quantities["log sigma2"] = np.log(found.noise_variance)[..., None]
+        quantities["covariance"] = np.sum(along**2, axis=-1) + found.noise_variance[..., None]
     for name, draws in quantities.items():
         if seeded:
             numbers.add("seeded", f"{prefix}.{name}", draws.mean(axis=(0, 1)))
@@ -937,10 +870,10 @@ def summarise_draws(numbers: Numbers, prefix: str, found: Any, *, seeded: bool) 
 
 @case("posterior of directions")
 def _(numbers: Numbers) -> None:
-    for d, learning_rate in ((1, 0.5), (2, 0.2)):
+    for d, power in ((1, 0.5), (2, 0.2)):
         X, Y = simulated("plain", 100, 90, 6, 60 + d)
         model = fit(cpca(d, gamma=0.8, scale=False, solver="eigh"), X, Y)
-        draws = posterior(model, X, Y, draws=1500, tune=200, chains=2, learning_rate=learning_rate, seed=3)
+        draws = posterior(model, X, Y, draws=1500, tune=200, chains=2, power=power, seed=3)
         summarise_draws(numbers, f"d{d}", draws, seeded=False)
 
 
@@ -949,7 +882,7 @@ def _(numbers: Numbers) -> None:
     for name, d, gamma, scale, rate in (("plain", 1, 0.3, False, 1.0), ("scaled", 2, 0.35, "group", 0.8)):
         X, Y = simulated("plain", 200, 150, 6, 70 + d)
         model = fit(pcpca(d, gamma=gamma, scale=scale, solver="eigh"), X, Y)
-        given = {"draws": 1500, "tune": 500, "chains": 2, "learning_rate": rate, "seed": 3, "sigma2_min": 0.0}
+        given = {"draws": 1500, "tune": 500, "chains": 2, "power": rate, "seed": 3, "sigma2_min": 0.0}
         summarise_draws(numbers, name, posterior(model, X, Y, **given), seeded=False)
     model = fit(ppca(2, scale=False, solver="eigh"), X)
     summarise_draws(numbers, "ppca", posterior(model, X, None, **given), seeded=False)

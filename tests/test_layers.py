@@ -29,7 +29,7 @@ LAYERS = [
     {"methods"},
     {"fitting"},
     {"uncertainty"},
-    {"saving", "theory"},
+    {"saving"},
     {"estimators"},
     {"paths"},
     {"selection"},
@@ -46,7 +46,7 @@ BOTTOM = LAYERS[0]
 OPEN_FOLDERS = {"_util"}  # whose modules are imported from everywhere; those of other folders are their own
 # The reduction to fewer coordinates is one of dense rows, and centres them all at once.
 REACHING_IN = {("moments._dual", "rows._numpy"), ("moments._dual_on_device", "rows._array_api")}
-SKLEARN_ALLOWED = {"groups", "fitting", "theory", "paths", "estimators", "selection", "datasets", "reporting", "cli"}
+SKLEARN_ALLOWED = {"groups", "fitting", "paths", "estimators", "selection", "datasets", "reporting", "cli"}
 SKLEARN_NAMES = {"fitting": {"ConvergenceWarning"}}  # all that a room may take of it
 ONE_ROOM_ONLY = {
     "anndata": "tables datasets",

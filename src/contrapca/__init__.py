@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from ._version import __version__
 
 if TYPE_CHECKING:
-    from . import datasets, exceptions, get, pl, plots, theory, tl
+    from . import datasets, exceptions, get, pl, plots, tl
     from .covariates import regress_out
     from .depth import match_depth
     from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, KernelCPCA, RatioPCA, SparseCPCA
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from .uncertainty import calibrate_power
 
 # All names load on first use: importing scikit-learn takes a second, and `contrapca --help` does not need it.
-_MODULES = ("datasets", "exceptions", "get", "pl", "plots", "theory", "tl")
+_MODULES = ("datasets", "exceptions", "get", "pl", "plots", "tl")
 _HOMES = {
     "CLVM": "estimators",
     "CPCA": "estimators",
@@ -91,7 +91,6 @@ __all__ = [
     "report",
     "sparsity_path",
     "stability_selection",
-    "theory",
     "tl",
     "within_pairs",
 ]

@@ -15,7 +15,7 @@ from contrapca.datasets import (
     make_two_ppca,
 )
 from contrapca.exceptions import MissingExtraError
-from contrapca.theory import risk_minimizer
+from experiments._theory import risk_minimizer
 
 MAKERS = [make_contraction_mixture, make_corrupted_digits, make_hidden_clusters, make_toy, make_two_ppca]
 

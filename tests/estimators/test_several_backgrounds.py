@@ -21,7 +21,6 @@ from contrapca import (
     load,
     plots,
     report,
-    theory,
 )
 from contrapca.exceptions import GroupError, InfeasibleGammaError
 
@@ -279,9 +278,8 @@ def test_plots(need):
         lambda: contrast_test(X, background=BOTH),
         lambda: compare(X, background=BOTH),
         lambda: report(ContraPCA(2), X, background=BOTH, output="never.html"),
-        lambda: theory.reconstruction_loss(X, np.eye(2, 8), background=BOTH, gamma=0.1),
     ],
-    ids=["contrast_test", "compare", "report", "theory"],
+    ids=["contrast_test", "compare", "report"],
 )
 def test_what_compares_two_groups_says_so(call, need, request):
     if "report" in request.node.name:

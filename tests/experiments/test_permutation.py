@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from conftest import make_groups
+from experiments import _other_tests
 
 
 def by_permutation(left, *, background, **options):
-    from experiments._other_tests import permutation_test
-
-    return permutation_test(left, background, **options)
+    return _other_tests.permutation_test(left, background, **options)
 
 
 def planted(k, seed, n=120, m=100, D=10, signal=2.0):
@@ -61,8 +60,6 @@ def test_few_rows_and_wide_tables_keep_the_level(n, m, D):
 
 def test_rows_about_their_means_do_not_keep_the_level(monkeypatch):
     """The control: without contrasts of the rows the test finds a dimension in more than 10 % of the repeats."""
-    from experiments import _other_tests
-
     monkeypatch.setattr(_other_tests, "helmert_contrasts", lambda table: table - table.mean(axis=0))
     assert false_positives(100, 6, 8) > AT_MOST + 5
 

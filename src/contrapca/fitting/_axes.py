@@ -27,7 +27,6 @@ from ..moments import (
     mixture,
     pooled,
 )
-from ..objectives import least_losses
 from ..solvers import (
     BLOCK,
     CAP,
@@ -339,7 +338,7 @@ def feasible_rank(C: Contrast, r: int) -> int:
     """The largest number of latent dimensions, at most r, for which the contrast has a solution; 0 if there is none."""
     if C.N <= EPS * C.n_foreground:
         return 0
-    left = least_losses(C, top_eigenpairs(C, r).values)[1:] * C.n_foreground  # f of F3 for 1, ..., r dimensions
+    left = C.trace - np.cumsum(top_eigenpairs(C, r).values)  # f of F3 for 1, ..., r dimensions
     return int(np.max(np.flatnonzero(left > C.rounding) + 1, initial=0))
 
 

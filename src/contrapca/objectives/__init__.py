@@ -4,8 +4,6 @@ from ._clvm import clvm_log_likelihood
 from ._complete import (
     Evaluation,
     contrastive_variance,
-    least_losses,
-    reconstruction_loss,
     relative_log_likelihood,
 )
 from ._masked import device_latents, masked_latents, masked_log_likelihood

@@ -33,22 +33,6 @@ def contrastive_variance(V: Array, CV: Array) -> float:
     return float(np.sum(V * CV))
 
 
-def reconstruction_loss(contrast: Contrast, V: Array, CV: Array) -> float:
-    """CPCA's geometric objective (Theorem 1 of the paper), for V with orthonormal columns.
-
-    (1/n) sum |x - V V'x|^2 - gamma' (1/m) sum |y - V V'y|^2 = (tr C - tr V'C V) / n.
-    """
-    return float(least_losses(contrast, np.array([contrastive_variance(V, CV)]))[-1])
-
-
-def least_losses(contrast: Contrast, values: Array) -> Array:
-    """(tr C - sum_{i<=k} values_i) / n for k = 0, 1, ..., shape (len(values) + 1,).
-
-    For the largest eigenvalues of C these are the smallest reconstruction losses with k components (the Corollary).
-    """
-    return (contrast.trace - np.concatenate([[0.0], np.cumsum(values)])) / contrast.n_foreground
-
-
 @dataclass(frozen=True)
 class Evaluation:
     """An objective and its gradient at (W, sigma2).

@@ -6,7 +6,7 @@ import pytest
 from contrapca import PCPCA
 from contrapca.datasets import make_toy
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, InfeasibleGammaError
-from contrapca.theory import divergence, risk, risk_minimizer
+from experiments._theory import divergence, risk, risk_minimizer
 
 rng = np.random.default_rng(0)
 ROOTS = rng.standard_normal((2, 12, 4))
