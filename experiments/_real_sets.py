@@ -11,7 +11,9 @@ from typing import Any
 
 import numpy as np
 
-from contrapca.datasets import load_corrupted_mnist, load_mouse_protein, load_zheng_bmmc
+from contrapca.datasets import load_mouse_protein
+
+from ._data import load_corrupted_mnist, load_zheng_bmmc
 
 # Where the tables of the folder real_sets come from, for those who do not have it.
 ORIGINS = {

@@ -14,10 +14,10 @@ import numpy as np
 from sklearn.utils import Bunch
 
 from contrapca import PCPCA
-from contrapca.datasets import make_contraction_mixture
 from contrapca.exceptions import ContrastWarning, InfeasibleGammaError
 
 from ._common import COLOURS, new_figure, plain, tidy
+from ._generators import make_contraction_mixture
 from ._stages import Json, Row, Tick
 from ._theory import divergence
 

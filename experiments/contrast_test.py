@@ -17,10 +17,10 @@ from typing import Any
 import numpy as np
 
 from contrapca import contrast_test
-from contrapca.datasets import load_zheng_bmmc
 from contrapca.exceptions import GroupError
 
 from . import _common
+from ._data import load_zheng_bmmc
 from ._few_units import FEW, WEAK, Setting
 from ._other_tests import permutation_test
 from ._stages import Json, Row, Tick

@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from contrapca import PCPCA, PPCA, contrast_path
-from contrapca.datasets import load_corrupted_mnist
 
 from ._common import COLOURS, interval, new_figure, permuted, plain, silhouette, tidy, unit_variance
+from ._data import load_corrupted_mnist
 from ._stages import Json, Row, Tick
 
 TITLE = "Corrupted digits: latents and generated images"

@@ -13,9 +13,9 @@ import numpy as np
 from sklearn.preprocessing import StandardScaler
 
 from contrapca import PCPCA, contrast_path
-from contrapca.datasets import load_corrupted_mnist
 
 from ._common import COLOURS, new_figure, tidy
+from ._data import load_corrupted_mnist
 from ._stages import Json, Row, Tick
 
 TITLE = "Log-likelihood of clean held-out digits"

@@ -15,9 +15,9 @@ from typing import Any
 import numpy as np
 
 from contrapca import CLVM, CPCA, PCPCA, ContraPCA
-from contrapca.datasets import load_corrupted_mnist, load_zheng_bmmc
 
 from . import _common
+from ._data import load_corrupted_mnist, load_zheng_bmmc
 from ._directions_settings import STANDARD, Setting, random_setting, share
 from ._stages import Json, Row, Tick
 

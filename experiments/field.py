@@ -14,10 +14,11 @@ from typing import Any
 import numpy as np
 
 from contrapca import CLVM, CPCA, PCPCA, ContraPCA, KernelCPCA, RatioPCA, SparseCPCA, held_out_contrast
-from contrapca.datasets import load_corrupted_mnist, load_zheng_bmmc, make_hidden_clusters
+from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import SolverError
 
 from . import _common
+from ._data import load_corrupted_mnist, load_zheng_bmmc
 from ._stages import Json, Row, Tick
 
 TITLE = "The methods of the field"

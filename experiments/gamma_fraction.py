@@ -19,9 +19,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from contrapca import PCPCA, gamma_limits
-from contrapca.datasets import load_corrupted_mnist, load_zheng_bmmc
 
 from . import _common
+from ._data import load_corrupted_mnist, load_zheng_bmmc
 
 Floats = NDArray[np.float64]
 Labels = NDArray[Any]

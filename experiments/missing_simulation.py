@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from contrapca.datasets import make_two_ppca
 from contrapca.exceptions import ContrastWarning
 
 from ._common import new_figure
+from ._generators import make_two_ppca
 from ._holes import METHODS, draw_curves, fit_all, imputation_errors, with_holes
 from ._stages import Json, Row, Tick
 

@@ -12,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from contrapca import PCPCA
-from contrapca.datasets import make_toy
-from contrapca.datasets._generators import TOY_COVARIANCES
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, InfeasibleGammaError
 from contrapca.plots import subspace_draws_data
 from contrapca.uncertainty import ContrastPosterior
 
 from ._common import BACKGROUND_COLOUR, COLOURS, new_figure, plain, tidy
+from ._generators import TOY_COVARIANCES, make_toy
 from ._stages import Json, Row, Tick
 
 TITLE = "Gibbs posterior draws of the toy data"

@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from contrapca import CPCA, PCPCA, contrast_path, gamma_limits
-from contrapca.datasets import load_zheng_bmmc
 from contrapca.plots import latents
 
 from ._common import draw_silhouettes, gamma_grid, new_figure, permuted, plain, projections, silhouette
+from ._data import load_zheng_bmmc
 from ._stages import Json, Row, Tick
 
 TITLE = "Single cells before and after a transplant (stand-in foreground)"

@@ -7,11 +7,10 @@ from typing import Any
 import numpy as np
 
 from contrapca import PCPCA, PPCA, contrast_path
-from contrapca.datasets import make_toy
-from contrapca.datasets._generators import TOY_COVARIANCES
 from contrapca.plots import latents
 
 from ._common import new_figure, plain
+from ._generators import TOY_COVARIANCES, make_toy
 from ._stages import Json, Row, Tick
 
 TITLE = "Toy data: estimates at four strengths of the contrast"

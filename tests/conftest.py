@@ -15,8 +15,7 @@ import numpy as np
 import pytest
 
 from contrapca._util import progress
-from contrapca.datasets import load_mouse_protein
-from contrapca.datasets._loaders import MOUSE, load_arrays
+from contrapca.datasets import load_mouse_protein, mouse_arrays
 from contrapca.groups import column_means
 from contrapca.moments import row_moments
 
@@ -98,7 +97,7 @@ def mouse(mouse_raw):
 @pytest.fixture(scope="session")
 def mouse_classes(data_folder):
     """All mouse proteins, missing values as 0, without the second of two equal columns: by genotype, treatment, ..."""
-    arrays = load_arrays(MOUSE)
+    arrays = mouse_arrays()
     values = np.nan_to_num(arrays["values"])
     values = values[:, np.sort(np.unique(values, axis=1, return_index=True)[1])]
     columns = (arrays[name] for name in ("genotype", "treatment", "behavior"))

@@ -169,14 +169,14 @@ def mouse_protein():
 
 
 def zheng(log):
-    from contrapca.datasets import load_zheng_bmmc
+    from experiments._data import load_zheng_bmmc
 
     data = load_zheng_bmmc(log=log)
     return data.foreground, data.background, data.labels
 
 
 def digits(n):
-    from contrapca.datasets import load_corrupted_mnist
+    from experiments._data import load_corrupted_mnist
 
     data = load_corrupted_mnist(n=n, grass="grass700", random_state=0)
     return data.foreground, data.background, data.labels

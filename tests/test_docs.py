@@ -30,7 +30,6 @@ DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md"
 # An example, and what it prints if that is shown below it.
 EXAMPLE = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.S)
 LIBRARIES = {
-    "docs/datasets.md": ["PIL"],
     "docs/gallery.md": ["matplotlib"],
     "docs/guide/anndata.md": ["anndata", "matplotlib"],
     "docs/guide/plots.md": ["matplotlib"],

@@ -52,7 +52,6 @@ ONE_ROOM_ONLY = {
     "anndata": "tables datasets",
     "array_api_compat": "_util",
     "fastexcel": "tables",
-    "PIL": "datasets",
     "arviz": "uncertainty",
     "dask": "rows",
     "h5py": "rows",

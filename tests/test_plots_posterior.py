@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from contrapca import CPCA, PCPCA, plots
-from contrapca.datasets import make_toy
 from contrapca.exceptions import MissingExtraError
+from experiments._generators import make_toy
 
 
 @pytest.fixture(scope="module")

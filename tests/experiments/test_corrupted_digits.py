@@ -51,8 +51,8 @@ def test_the_photograph_serves_as_well(data_folder, need):
     """Where the 700 photographs are not at hand, the CC0 one takes their place; PPCA sees more of the digits on it."""
     need("PIL")
     from contrapca import PCPCA, contrast_path
-    from contrapca.datasets import load_corrupted_mnist
     from experiments._common import permuted, silhouette
+    from experiments._data import load_corrupted_mnist
 
     data = load_corrupted_mnist(n=1500, grass="photograph")
     path = contrast_path(PCPCA(2, scale="group"), data.foreground, background=data.background, gammas=[0.0, 0.8])

@@ -32,7 +32,7 @@ def test_images_without_digits_gain_nothing(data_folder):
     """Control: with their pixels in another order, digits are not likelier under PCPCA."""
     from sklearn.preprocessing import StandardScaler
 
-    from contrapca.datasets import load_corrupted_mnist
+    from experiments._data import load_corrupted_mnist
     from experiments.digits_likelihood import score_along
 
     data = load_corrupted_mnist(n=2000)

@@ -28,8 +28,8 @@ def test_every_data_set_is_accounted_for(results):
 
 def test_without_subgroups_draws_lie_along_the_shared_axis(results):
     """Control, at one gamma for both: rows like the background's have no axis between subgroups to be found."""
-    from contrapca.datasets import make_toy
     from experiments import posterior
+    from experiments._generators import make_toy
 
     settings = posterior.config(quick=True) | {"gamma": 0.5}
     data, other = (make_toy(300, 300, kind="posterior", random_state=seed) for seed in (0, 1))

@@ -96,7 +96,7 @@ def test_a_real_set_has_no_false_alarms(mouse_raw, need):
 
 @pytest.mark.slow
 def test_large_real_sets_have_no_false_alarms(data_folder):
-    from contrapca.datasets import load_corrupted_mnist, load_zheng_bmmc
+    from experiments._data import load_corrupted_mnist, load_zheng_bmmc
 
     for data in (load_zheng_bmmc(), load_corrupted_mnist()):
         assert check_tables(data.foreground, background=data.background, labels=data.labels) == []

@@ -1,78 +1,25 @@
-"""Generators of foreground and background with known truth."""
+"""The paper's simulated data, with known truth, and small images."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
+from sklearn.datasets import load_digits, load_sample_image
 from sklearn.utils import Bunch
 
-from .._checks import check_option, generator
-from .._util.arrays import Array
-from .._util.text import default_names
-from ..gaussian import LatentGaussian
+from contrapca.gaussian import LatentGaussian
 
-
-def make_hidden_clusters(
-    n_foreground: int = 400,
-    n_background: int = 400,
-    n_features: int = 30,
-    *,
-    separation: float = 4.0,
-    nuisance: float = 4.0,
-    random_state: Any = None,
-) -> Bunch:
-    """Four clusters of cases, hidden under stronger variation that cases and controls share.
-
-    Rows are centre + nuisance + noise. The centres (foreground only) are the corners of a square of side
-    2 `separation` / sqrt(2) in a random plane; the nuisance varies with standard deviation `nuisance` along each
-    of three random directions orthogonal to it, in both groups; the noise has variance 1.
-
-    Parameters
-    ----------
-    n_foreground, n_background, n_features : int
-        Sizes; at least 6 features.
-    separation : float
-        Distance of a cluster's centre from the mean.
-    nuisance : float
-        Standard deviation along each nuisance direction.
-    random_state : None, int, Generator or RandomState
-
-    Returns
-    -------
-    Bunch
-        `foreground`, `background` (tables), `labels` (cluster of each foreground row), `feature_names`,
-        `plane` (n_features, 2; the true contrastive directions), `description`.
-    """
-    if n_features < 6:
-        raise ValueError(f"n_features={n_features} must be at least 6: five directions are planted.")
-    rng = generator(random_state)
-    directions = np.linalg.qr(rng.standard_normal((n_features, 5)))[0]
-    plane, shared = directions[:, :2], directions[:, 2:]
-
-    def rows(n: int) -> Any:
-        return nuisance * rng.standard_normal((n, 3)) @ shared.T + rng.standard_normal((n, n_features))
-
-    labels = np.arange(n_foreground) % 4
-    angle = np.pi / 4 + labels * np.pi / 2
-    centres = separation * np.column_stack([np.cos(angle), np.sin(angle)]) @ plane.T
-    return Bunch(
-        foreground=rows(n_foreground) + centres,
-        background=rows(n_background),
-        labels=labels,
-        feature_names=default_names(n_features),
-        plane=plane,
-        description="Four clusters of cases, hidden under variation that cases and controls share.",
-    )
-
-
+SIDE = 8  # pixels in a row of scikit-learn's digits
+WHITE, DIGIT_WHITE = 255.0, 16.0  # brightest pixel of photographs and of digits
 TOY_COVARIANCES = {
     "estimates": (2.7, 2.6, 1.0),
     "posterior": (4.0, 2.6, 1.5),
 }  # variance, covariance, distance of means
 
 
-def _toy_population(kind: str) -> tuple[Array, float]:
+def _toy_population(kind: str) -> tuple[Any, float]:
     """Covariance within a subgroup, and its distance from the mean along each axis."""
     variance, covariance, distance = TOY_COVARIANCES[kind]
     return np.array([[variance, covariance], [covariance, variance]]), distance
@@ -90,7 +37,7 @@ def make_toy(
     n_foreground, n_background : int
     kind : {"estimates", "posterior"}
         The paper's values a, b, c for its figures of estimates (2.7, 2.6, 1) and of posteriors (4, 2.6, 1.5).
-    random_state : None, int, Generator or RandomState
+    random_state : None, int or Generator
 
     Returns
     -------
@@ -98,9 +45,8 @@ def make_toy(
         `foreground`, `background` (tables), `labels` (subgroup of each foreground row), `feature_names`, `covariance`
         (within each group), `plane` (2, 1; the axis that separates the subgroups), `description`.
     """
-    check_option(kind, "kind", tuple(TOY_COVARIANCES))
     matrix, distance = _toy_population(kind)
-    rng = generator(random_state)
+    rng = np.random.default_rng(random_state)
     labels = np.arange(n_foreground) % 2
     centres = distance * np.where(labels == 0, 1.0, -1.0)[:, None] * [1.0, -1.0]
     return Bunch(
@@ -134,7 +80,7 @@ def make_two_ppca(
         Columns of each W; fewer than `n_features`.
     noise_variance : float
         Positive; the same in both groups.
-    random_state : None, int, Generator or RandomState
+    random_state : None, int or Generator
 
     Returns
     -------
@@ -142,21 +88,12 @@ def make_two_ppca(
         `foreground`, `background` (tables), `foreground_model`, `background_model` (the truth: their `W` and `sigma2`,
         ``log_prob(rows)``, and ``sample(n, generator)`` for further rows of the same model), `feature_names`,
         `description`. There are no labels: neither group has subgroups.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from contrapca.datasets import make_two_ppca
-    >>> data = make_two_ppca(random_state=0)
-    >>> held_out = data.foreground_model.sample(1000, np.random.default_rng(1))
-    >>> held_out.shape
-    (1000, 10)
     """
     if not 1 <= n_components < n_features:
         raise ValueError(f"n_components={n_components} must be at least 1 and less than n_features={n_features}.")
     if not noise_variance > 0:
         raise ValueError(f"noise_variance={noise_variance} must be positive.")
-    rng = generator(random_state)
+    rng = np.random.default_rng(random_state)
     models = [
         LatentGaussian(np.zeros(n_features), W, float(noise_variance))
         for W in rng.standard_normal((2, n_features, n_components))
@@ -166,7 +103,7 @@ def make_two_ppca(
         background=models[1].sample(n_background, rng),
         foreground_model=models[0],
         background_model=models[1],
-        feature_names=default_names(n_features),
+        feature_names=[f"x{k}" for k in range(n_features)],
         description=f"Two PPCA models with {n_components} components each, one for cases and one for controls.",
     )
 
@@ -183,7 +120,7 @@ def make_contraction_mixture(n: int = 500, *, beta: float = 0.5, random_state: A
         Rows of both groups together.
     beta : float
         Share of the foreground; round(beta n) rows, not a random number of them.
-    random_state : None, int, Generator or RandomState
+    random_state : None, int or Generator
 
     Returns
     -------
@@ -194,7 +131,7 @@ def make_contraction_mixture(n: int = 500, *, beta: float = 0.5, random_state: A
     n_foreground = round(beta * n)
     if not 0 < beta < 1 or not 1 <= n_foreground < n:
         raise ValueError(f"beta={beta} must be between 0 and 1 and leave both groups some of the n={n} rows.")
-    rng = generator(random_state)
+    rng = np.random.default_rng(random_state)
     within, distance = _toy_population("posterior")
     total = within + distance**2 * np.array([[1.0, -1.0], [-1.0, 1.0]])
     return Bunch(
@@ -206,3 +143,81 @@ def make_contraction_mixture(n: int = 500, *, beta: float = 0.5, random_state: A
         feature_names=["x0", "x1"],
         description="One Gaussian of cases and one of controls, with known covariances.",
     )
+
+
+def make_corrupted_digits(
+    n_foreground: int = 1000,
+    n_background: int = 1000,
+    *,
+    digits: Sequence[int] = (0, 1),
+    brightness: float = 0.14,
+    random_state: Any = None,
+) -> Bunch:
+    """Handwritten digits, too faint to be seen on a photograph's texture, against the texture alone.
+
+    A small relative of the paper's digits on grass that needs no download: scikit-learn's 8 x 8 digits and its
+    photograph of a flower, in grey, cut into 8 x 8 tiles. No tile is used twice, so the groups share no pixel of the
+    photograph. If there are more rows than digits, digits are used again, on other tiles.
+
+    Parameters
+    ----------
+    n_foreground, n_background : int
+        Numbers of rows; together at most 4240, the number of tiles.
+    digits : sequence of int
+        Digits to use.
+    brightness : float
+        Factor of a digit before it is added to a tile; white is 255 in both. With the default, PCA does not separate
+        zeros from ones, but ``PCPCA(2, gamma=0.8, scale="group")`` does.
+    random_state : None, int or Generator
+
+    Returns
+    -------
+    Bunch
+        `foreground`, `background` (tables of 64 pixels), `labels` (the digit of each foreground row), `feature_names`,
+        `image_shape`, `description`.
+    """
+    wanted = np.unique(digits)
+    if not wanted.size or not np.isin(wanted, np.arange(10)).all():
+        raise ValueError(f"digits={digits!r} must be one or more of 0, 1, ..., 9.")
+    tiles = _tiles("flower.jpg")
+    if min(n_foreground, n_background) < 1 or n_foreground + n_background > len(tiles):
+        raise ValueError(
+            f"n_foreground={n_foreground} and n_background={n_background} must each be at least 1 and together at most "
+            f"{len(tiles)}, the number of tiles of the photograph."
+        )
+    rng = np.random.default_rng(random_state)
+    pixels, classes = load_digits(return_X_y=True)
+    kept = rng.permutation(np.flatnonzero(np.isin(classes, wanted)))
+    rows = np.resize(kept, n_foreground)  # starts again if there are too few
+    tiles = rng.permutation(tiles)[: n_foreground + n_background]
+    return Bunch(
+        foreground=tiles[:n_foreground] + brightness * WHITE / DIGIT_WHITE * pixels[rows],
+        background=tiles[n_foreground:],
+        labels=classes[rows],
+        feature_names=pixel_names(SIDE, SIDE),
+        image_shape=(SIDE, SIDE),
+        description=(
+            f"Digits ({', '.join(map(str, wanted))}) times {brightness:g}, added to tiles of a photograph of a flower; "
+            "background: other tiles. Both come with scikit-learn."
+        ),
+    )
+
+
+def _tiles(photograph: str) -> Any:
+    """A photograph in grey, as rows of square tiles that do not overlap."""
+    grey = load_sample_image(photograph).mean(axis=2)
+    windows = np.lib.stride_tricks.sliding_window_view(grey, (SIDE, SIDE))[::SIDE, ::SIDE]
+    return windows.reshape(-1, SIDE * SIDE)
+
+
+def random_patches(photographs: Any, n: int, side: int, rng: np.random.Generator) -> Any:
+    """Random square patches of grey photographs (count, height, width), as rows of floats."""
+    windows = np.lib.stride_tricks.sliding_window_view(photographs, (side, side), axis=(1, 2))
+    rows, columns = rng.integers(0, windows.shape[1:3], size=(n, 2)).T
+    chosen = rng.integers(0, len(windows), size=n)
+    return windows[chosen, rows, columns].reshape(n, side * side).astype(np.float64)
+
+
+def pixel_names(height: int, width: int) -> list[str]:
+    """Names of an image's pixels, row by row."""
+    return [f"row{r}_column{c}" for r in range(height) for c in range(width)]

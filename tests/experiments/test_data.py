@@ -1,14 +1,7 @@
-"""The real data sets: the paper's groups, figures known from independent runs, and the formats of the origins."""
+"""The paper's cells and digits: its groups, figures known from independent runs, and the formats of the origins."""
 
-import csv
-import dataclasses
-import gzip
-import importlib.resources
 import io
-import re
-import sys
 import tarfile
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -16,13 +9,10 @@ import scipy.io
 import scipy.sparse
 from sklearn.metrics import silhouette_score
 
-from conftest import skip
-from contrapca import PCPCA, datasets, gamma_limits
-from contrapca.datasets import _loaders, _parsers, load_corrupted_mnist, load_mouse_protein, load_zheng_bmmc
-from contrapca.datasets._fetch import locate
-from contrapca.exceptions import DatasetError, MissingExtraError
-
-PAGE = Path(__file__).parents[2] / "docs" / "datasets.md"
+from contrapca import PCPCA, gamma_limits
+from contrapca.exceptions import DatasetError
+from experiments import _data
+from experiments._data import load_corrupted_mnist, load_zheng_bmmc
 
 
 def limit(data, d):
@@ -44,25 +34,6 @@ def cells(data_folder):
 @pytest.fixture(scope="module")
 def digits_on_grass(data_folder):
     return load_corrupted_mnist(grass="grass700")
-
-
-def test_mouse_groups(data_folder):
-    data = load_mouse_protein()
-    assert data.foreground.shape == (270, 77)
-    assert data.background.shape == (135, 77)
-    assert [np.isnan(group).sum() for group in (data.foreground, data.background)] == [324, 199]
-    assert [np.isnan(group).any(axis=1).sum() for group in (data.foreground, data.background)] == [123, 60]
-    names, counts = np.unique(data.labels, return_counts=True)
-    assert dict(zip(names, counts, strict=True)) == {"Control": 135, "Ts65Dn": 135}
-    assert (data.feature_names[0], data.feature_names[-1], len(data.feature_names)) == ("DYRK1A_N", "CaNA_N", 77)
-    assert "CC BY 4.0" in data.description
-
-
-@pytest.mark.parametrize(("d", "expected"), [(1, 0.7534), (2, 0.6291), (5, 0.4317), (10, 0.2461)])
-def test_mouse_limits(data_folder, d, expected):
-    data = load_mouse_protein()
-    data.foreground, data.background = np.nan_to_num(data.foreground), np.nan_to_num(data.background)
-    assert limit(data, d) == pytest.approx(expected, abs=5e-5)
 
 
 def test_cell_groups(cells):
@@ -98,7 +69,7 @@ def test_digit_groups(digits_on_grass):
     assert len(data.feature_names) == 784
     assert (data.grass, "700 photographs" in data.description) == ("grass700", True)
     # The digit itself is a quarter as bright as in the file, and whole numbers of grass are left without it.
-    arrays = _loaders.load_arrays(_loaders.DIGITS)
+    arrays = _data.load_arrays(_data.DIGITS)
     grass = data.foreground - 0.25 * arrays["train_images"].reshape(5000, -1)
     np.testing.assert_array_equal(grass, np.round(grass))
     assert 0 <= grass.min() < grass.max() <= 255
@@ -131,71 +102,27 @@ def test_bad_values_are_named():
         load_corrupted_mnist(n=5001)
 
 
-def test_grass700_is_not_downloaded(cache):
-    with pytest.raises(DatasetError, match=r"it cannot be downloaded: put grass700\.npz into a folder"):
+def test_grass700_is_not_downloaded(tmp_path, monkeypatch):
+    monkeypatch.setenv("CONTRAPCA_DATA", str(tmp_path))
+    with pytest.raises(DatasetError, match=r"There is no grass700\.npz in .*, and it cannot be downloaded"):
         load_corrupted_mnist(grass="grass700")
 
 
-# The formats of the origins: files are written as the origins write them, from what lies in CONTRAPCA_DATA, served
-# by a server on this machine, and must lead to the checksums in the source.
+# The formats of the origins: files are written as the origins write them, from what lies in CONTRAPCA_DATA, and must
+# lead to the checksums in the source.
 
 
 @pytest.fixture
-def from_origin(server, cache, monkeypatch):
-    """Serve files in place of a source's addresses."""
+def from_origin(tmp_path, monkeypatch):
+    """A data folder with nothing but the origin's files of a set."""
+    monkeypatch.setenv("CONTRAPCA_DATA", str(tmp_path))
 
-    def serve(name, *contents):
-        source = getattr(_loaders, name)
-        urls = tuple(server.answer(f"/{name}/{k}", content) for k, content in enumerate(contents))
-        monkeypatch.setattr(_loaders, name, dataclasses.replace(source, urls=urls))
+    def place(source, *contents):
+        (tmp_path / source.folder).mkdir(exist_ok=True)
+        for name, content in zip(source.forms[-1].files, contents, strict=True):
+            (tmp_path / source.folder / name).write_bytes(content)
 
-    return serve
-
-
-def mouse_arff(data_folder):
-    with (data_folder / "mouse_protein" / "Data_Cortex_Nuclear.csv").open(encoding="utf-8-sig", newline="") as file:
-        header, *rows = csv.reader(file)
-    lines = ["% a comment", "@relation mice_protein", ""]
-    lines += [f"@attribute {name} " + ("numeric" if 1 <= k <= 77 else "{'a','b'}") for k, name in enumerate(header)]
-    lines.append("@data")
-    for row in rows:
-        cells = [cell or "?" if 1 <= k <= 77 else f"'{cell}'" for k, cell in enumerate(row)]
-        lines.append(",".join(cells))
-    return "\n".join([*lines, "% the end"]).encode()
-
-
-def test_mouse_from_openml(data_folder, from_origin, cache, server):
-    from_origin("MOUSE", mouse_arff(data_folder))
-    data = load_mouse_protein()
-    server.close()
-    assert locate(_loaders.MOUSE)[1] == [cache / "mouse_protein" / "mouse_protein.npz"]
-    np.testing.assert_array_equal(load_mouse_protein().foreground, data.foreground)
-    assert data.background.shape == (135, 77)
-
-
-def test_one_changed_number_is_found(data_folder, from_origin):
-    """The control of the checksums."""
-    content = mouse_arff(data_folder)
-    assert content.count(b"0.503643884") == 1
-    from_origin("MOUSE", content.replace(b"0.503643884", b"0.503643885"))
-    with pytest.raises(DatasetError, match="the checksum of its content"):
-        load_mouse_protein()
-
-
-def test_openml_itself(data_folder, tmp_path):
-    """scikit-learn's tests come with the first rows of the very file that OpenML serves."""
-    folder = importlib.resources.files("sklearn.datasets.tests.data.openml.id_40966")
-    found = folder / "data-v1-dl-17928620.arff.gz"
-    if not found.is_file():
-        skip("scikit-learn is installed without the data of its tests")
-    path = tmp_path / "MiceProtein.arff"
-    path.write_bytes(gzip.decompress(found.read_bytes()))
-    excerpt = _parsers.read_mouse_arff([path])
-    whole = _parsers.read_mouse_csv([data_folder / "mouse_protein" / "Data_Cortex_Nuclear.csv"])
-    assert len(excerpt["values"]) == 7
-    np.testing.assert_array_equal(excerpt.pop("proteins"), whole["proteins"])
-    for name, values in excerpt.items():
-        np.testing.assert_array_equal(values, whole[name][:7])
+    return place
 
 
 def archive(counts, genes):
@@ -222,12 +149,12 @@ def test_cells_from_10x(data_folder, from_origin, cells):
     order = rng.permutation(540)
     genes = [*zip(cells.gene_ids, cells.feature_names, strict=True), *((f"OTHER{k}", "X") for k in range(40))]
     contents = []
-    for name in _parsers.CELL_SAMPLES:
+    for name in _data.CELL_SAMPLES:
         with np.load(data_folder / "zheng_bmmc" / "zheng500.npz") as file:
             counts = file[name]
         everything = np.hstack([counts, rng.integers(0, 9, (len(counts), 40))])
         contents.append(archive(everything[:, order], [genes[k] for k in order]))
-    from_origin("CELLS", *contents)
+    from_origin(_data.CELLS, *contents)
     data = load_zheng_bmmc()
     np.testing.assert_array_equal(data.foreground, cells.foreground)
     np.testing.assert_array_equal(data.background, cells.background)
@@ -235,8 +162,8 @@ def test_cells_from_10x(data_folder, from_origin, cells):
 
 def test_an_archive_without_the_genes_is_refused(data_folder, from_origin, cells):
     small = archive(np.ones((3, 2), dtype=int), [("ENSG0", "A"), ("ENSG1", "B")])
-    from_origin("CELLS", small, small, small)
-    with pytest.raises(DatasetError, match=r"cannot be read \(KeyError: 'ENSG00000213934'\)"):
+    from_origin(_data.CELLS, small, small, small)
+    with pytest.raises(DatasetError, match=r"is not the data set 'zheng_bmmc' \(KeyError: 'ENSG00000213934'\)"):
         load_zheng_bmmc()
 
 
@@ -249,49 +176,19 @@ def digits_arff(images, labels):
 
 
 @pytest.mark.slow
-def test_digits_from_openml(data_folder, from_origin, cache, server, need):
+def test_digits_from_openml(data_folder, from_origin, need):
     need("PIL")
     with np.load(data_folder / "corrupted_mnist" / "mnist01.npz") as file:
         images = np.concatenate([file["train_images"], file["test_images"]])
         labels = np.concatenate([file["train_labels"], file["test_labels"]])
-    from_origin("DIGITS", digits_arff(images, labels))
-    from_origin("PHOTOGRAPH", (data_folder / "corrupted_mnist" / "skimage_grass_v0.19.3.png").read_bytes())
+    from_origin(_data.DIGITS, digits_arff(images, labels))
+    from_origin(_data.PHOTOGRAPH, (data_folder / "corrupted_mnist" / "skimage_grass_v0.19.3.png").read_bytes())
     data = load_corrupted_mnist(n=200)
     assert data.grass == "photograph"  # grass700 is not there
     np.testing.assert_array_equal(data.test, images[5000:].reshape(5000, -1))
-    assert sorted(path.name for path in (cache / "corrupted_mnist").iterdir()) == ["grass.npz", "mnist01.npz"]
-    server.close()
-    np.testing.assert_array_equal(load_corrupted_mnist(n=200).foreground, data.foreground)
 
 
-def test_without_pillow_the_extra_is_named(data_folder, monkeypatch):
-    monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(MissingExtraError, match=r'This needs PIL. Install it with: pip install "contrapca\[plot\]"'):
-        load_corrupted_mnist(n=10, grass="photograph")
-
-
-def test_too_few_digits_are_refused(from_origin, cache):
-    from_origin("DIGITS", digits_arff(np.zeros((5, 28, 28), dtype=int), [0, 1, 0, 1, 0]))
+def test_too_few_digits_are_refused(from_origin):
+    from_origin(_data.DIGITS, digits_arff(np.zeros((5, 28, 28), dtype=int), [0, 1, 0, 1, 0]))
     with pytest.raises(DatasetError, match="it has 5 zeros and ones; expected 10000"):
-        _loaders.load_arrays(_loaders.DIGITS)
-
-
-def test_the_page_for_users_says_what_the_source_does():
-    page = PAGE.read_text()
-    for name in datasets.__all__:
-        assert f"`{name}`" in page
-    for source in (_loaders.MOUSE, _loaders.CELLS, _loaders.DIGITS, _loaders.PHOTOGRAPH, _loaders.GRASS700):
-        assert f"| `{source.folder}` |" in page
-        for url in source.urls:
-            address, sample = (_loaders._10X, url.split("/")[-2]) if source is _loaders.CELLS else (url, "")
-            assert f"<{address}>" in page
-            assert sample in page
-
-
-def test_the_page_s_example_runs(need):
-    need("PIL")
-    (block,) = re.findall(r"```python\n(.*?)```", PAGE.read_text(), re.S)
-    names: dict = {}
-    exec(compile(block, "docs/datasets.md", "exec"), names)
-    latents = names["latents"] / names["latents"].std(axis=0)
-    assert silhouette_score(latents, names["data"].labels) > 0.3
+        _data.load_arrays(_data.DIGITS)

@@ -1,23 +1,14 @@
-"""Made-up data: what is planted is there, and can be found."""
-
-import sys
+"""The paper's made-up data: what is planted is there, and can be found."""
 
 import numpy as np
 import pytest
 from sklearn.metrics import silhouette_score
 
 from contrapca import PCPCA
-from contrapca.datasets import (
-    make_contraction_mixture,
-    make_corrupted_digits,
-    make_hidden_clusters,
-    make_toy,
-    make_two_ppca,
-)
-from contrapca.exceptions import MissingExtraError
+from experiments._generators import make_contraction_mixture, make_corrupted_digits, make_toy, make_two_ppca
 from experiments._theory import risk_minimizer
 
-MAKERS = [make_contraction_mixture, make_corrupted_digits, make_hidden_clusters, make_toy, make_two_ppca]
+MAKERS = [make_contraction_mixture, make_corrupted_digits, make_toy, make_two_ppca]
 
 
 def covariance_error(rows, covariance):
@@ -118,7 +109,6 @@ def test_digits_repeat_and_tiles_do_not(need):
         (make_corrupted_digits, {"digits": (0, 10)}, "must be one or more of 0, 1, ..., 9"),
         (make_corrupted_digits, {"digits": ()}, "must be one or more of 0, 1, ..., 9"),
         (make_corrupted_digits, {"n_background": 4000}, "together at most 4240"),
-        (make_hidden_clusters, {"n_features": 5}, "n_features=5 must be at least 6"),
     ],
 )
 def test_bad_values_are_named(make, arguments, said, need):
@@ -126,9 +116,3 @@ def test_bad_values_are_named(make, arguments, said, need):
         need("PIL")
     with pytest.raises(ValueError, match=said):
         make(**arguments)
-
-
-def test_without_pillow_the_extra_is_named(monkeypatch):
-    monkeypatch.setitem(sys.modules, "PIL.Image", None)
-    with pytest.raises(MissingExtraError, match=r'This needs PIL. Install it with: pip install "contrapca\[plot\]"'):
-        make_corrupted_digits()
