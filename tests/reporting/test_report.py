@@ -35,7 +35,7 @@ from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import ContrastWarning, InfeasibleGammaError, NonFiniteError
 from contrapca.fitting import SHARED_RATIO
 from contrapca.reporting import _html, _packing, _points, summarize
-from contrapca.reporting._cautions import between_classes
+from contrapca.reporting._cautions import _ratio, between_classes
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._subject import examine
 from contrapca.rows import _numpy
@@ -865,6 +865,13 @@ def test_a_component_that_surely_varies_more_is_not_called_shared():
         found = summarize(CPCA(1, gamma=0.5), X, background=Y, gammas=2, test=False)
         assert found["components"][0]["held_out_ratio"] < SHARED_RATIO
         assert ("hardly more" not in " ".join(found["cautions"])) is sure
+
+
+def test_a_held_out_ratio_of_zero_is_one():
+    """Not an absent one, for which the ratio on the rows of the fit would be taken."""
+    entry = {"held_out_ratio": 0.0, "foreground_variance": 5.0, "background_variance": 1.0}
+    assert _ratio(entry) == 0
+    assert _ratio(entry | {"held_out_ratio": None}) == 5
 
 
 @pytest.mark.parametrize("classes", [2, 5])

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contrapca import CPCA, compare, held_out_contrast, plots
+from contrapca import CPCA, RatioPCA, compare, held_out_contrast, plots
 from contrapca.datasets import make_hidden_clusters
-from contrapca.exceptions import GroupError
+from contrapca.exceptions import GroupError, SolverError
 from contrapca.groups import Groups
 from contrapca.moments import assign_folds
 from contrapca.selection import looks_like_counts
@@ -135,6 +135,17 @@ def test_failures_are_kept_and_said():
     failed = [entry for entry in found.entries if entry.failure]
     assert failed
     assert "could not be fitted" in str(found)
+
+
+def test_a_solver_that_fails_is_a_failure_of_its_method(monkeypatch):
+    def fails(*given, **options):
+        raise SolverError("Lanczos did not converge.")
+
+    monkeypatch.setattr(RatioPCA, "_solve", fails)
+    found = compare(X, background=Y, n_components=1)
+    failures = {entry.method: entry.failure for entry in found.entries if entry.failure}
+    assert failures == {"RatioPCA": "Lanczos did not converge."}
+    assert found.recommended is not None
 
 
 @pytest.mark.slow

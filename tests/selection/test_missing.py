@@ -26,7 +26,7 @@ from contrapca.exceptions import ContrastWarning, GroupError, NonFiniteError, Ta
 from contrapca.fitting import filled_draws, fit_common, thinned, usable
 from contrapca.groups import Groups, split_groups
 from contrapca.moments import observe
-from contrapca.selection._filled import missing_of
+from contrapca.selection._significance import missing_of
 from contrapca.solvers import Factors, estimated_moments, fit_factors
 
 

@@ -19,6 +19,7 @@ from .._util.table import Table
 from ..blocks import table_units
 from ..covariates import design_of, without_covariates
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
+from ..exceptions import SolverError
 from ..fitting import (
     RANKED,
     Fit,
@@ -315,7 +316,7 @@ def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves,
         fit = rough._solve(data, gamma)
         seconds = time.perf_counter() - start
         latents = half_latents(halves, rough._directions(data, gamma), RANKED)
-    except ValueError as error:
+    except (ValueError, SolverError) as error:
         return Entry(method, model, failure=str(error))
     found = reproducible_contrast(latents)
     if not np.isfinite(found.scores).all():
