@@ -316,6 +316,14 @@ def test_any_unit_of_measurement(factor):
     np.testing.assert_allclose(run(factor * X, factor * Y, 2).p_values, run(X, Y, 2).p_values, rtol=1e-6)
 
 
+@pytest.mark.parametrize(("factor", "said"), [(1e-160, "too small"), (1e-300, "too small"), (1e160, "too large")])
+def test_what_cannot_be_squared_is_refused(factor, said):
+    X, Y = tables(0, 80, 60, 8, planted=1)
+    with pytest.raises(ValueError, match=f"{said} to be squared: rescale"):
+        run(factor * X, factor * Y)
+    assert run(0 * X, 0 * Y).n_components == 0  # the control: nothing is not too small
+
+
 LAWS = {
     "gauss": lambda rng, n: rng.standard_normal((n, 10)),
     "t3": lambda rng, n: rng.standard_t(3, size=(n, 10)),

@@ -199,11 +199,10 @@ def contrast_test(
     The null hypothesis is that both groups, apart from their means, come from the same distribution. The test rejects
     only if the foreground varies more, but a background with heavier tails and equal variances can look like that.
 
-    One random half of each group finds contrast axes, as ContraPCA does, and the other half
-    tests whether rows of the foreground are further apart along them. The p-values of several splits are combined into
-    one per axis. The level holds for Gaussian, heavy-tailed, skewed, count and binary rows, small or unequal groups,
-    blocks of unequal size and wide tables. Each group needs at least 6 rows (or blocks). The first p-values do not
-    depend on `max_components`.
+    One random half of each group finds contrast axes, as ContraPCA does, and the other half tests whether rows of the
+    foreground are further apart along them. The p-values of several splits are combined into one per axis. The level
+    holds for Gaussian, heavy-tailed, skewed, count and binary rows, small or unequal groups, blocks of unequal size and
+    wide tables. Each group needs at least 6 rows (or blocks). The first p-values do not depend on `max_components`.
 
     Where values are missing, some of the group that has more are left out, feature by feature, until both lack the same
     share, and what is then missing is filled from one model of both groups, several times. The result holds if whether

@@ -24,6 +24,7 @@ WORKING_DIMENSIONS = 500
 # iteration, whose error after 4 rounds is far below the sampling error of these directions.
 EXACT_FEATURES = 3000
 SUBSPACE_ROUNDS = 4
+LEAST_SQUARES = 1e-290  # sums of squares below have lost digits
 BLOCK_NUMBERS = 2**21  # numbers in a block of rows, dense or projected: 16 MB
 
 
@@ -189,6 +190,8 @@ def chunk_moments(group: GroupRows, chunks: Indices, basis: Array | None) -> Chu
         total = squares.sum() + counts @ np.sum((means - counts @ means / counts.sum()) ** 2, axis=1)
     if not np.isfinite(total):
         raise ValueError("Input contains values too large to be squared: rescale them.")
+    if total < LEAST_SQUARES and np.ptp(means[counts > 0], axis=0).any():
+        raise ValueError("Input contains only values too small to be squared: rescale them.")
     return ChunkMoments(counts, means, coordinates, scatters, squares)
 
 
