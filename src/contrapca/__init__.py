@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .limits import gamma_limits
     from .moments import Moments, memory_estimate
     from .pairs import within_pairs
-    from .paths import contrast_path, load, sparsity_path
+    from .paths import contrast_path, load
     from .reporting import report
     from .sanity import check_tables
     from .selection import (
@@ -57,7 +57,6 @@ _HOMES = {
     "regress_out": "covariates",
     "remove_background": "selection",
     "report": "reporting",
-    "sparsity_path": "paths",
     "stability_selection": "selection",
     "subgroup_ratios": "selection",
     "within_pairs": "pairs",
@@ -95,7 +94,6 @@ __all__ = [
     "remove_background",
     "report",
     "results",
-    "sparsity_path",
     "stability_selection",
     "subgroup_ratios",
     "theory",

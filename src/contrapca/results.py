@@ -5,7 +5,7 @@ from ._util.table import Table
 from .gaussian import LatentGaussian
 from .limits import GammaLimits
 from .moments import SolverChoice
-from .paths import ContrastPath, SparsityPath
+from .paths import ContrastPath
 from .sanity import Finding, Findings
 from .selection import BackgroundCheck, Comparison, ContrastTest, HeldOutContrast, StabilitySelection
 from .uncertainty import ContrastPosterior
@@ -23,7 +23,6 @@ __all__ = [
     "HeldOutContrast",
     "LatentGaussian",
     "SolverChoice",
-    "SparsityPath",
     "StabilitySelection",
     "Table",
 ]

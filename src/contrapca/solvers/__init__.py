@@ -25,7 +25,6 @@ from ._path import TOLERANCE as PATH_TOLERANCE
 from ._path import PathSpectrum, outside, path_of_solutions, solve_path, symmetric
 from ._quotient import BACKGROUND, BOTH, FOREGROUND, strength
 from ._ratio import shrunk_strength, solve_ratio
-from ._sparse import Target, solve_sparse
-from ._sparse_axes import axes_target
+from ._sparse import solve_sparse
 from ._spectral import LOOSE, SECOND_ORDER, Spectrum, is_iterated, top_eigenpairs, top_eigenvalues
 from ._starts import estimated_moments, masked_start, missing_edge, random_start
