@@ -1,11 +1,11 @@
-"""The other methods of the field: ratios of variances against their peers, sparse components, kernels."""
+"""The other methods of the field: ratios of variances against their peers, kernels."""
 
 from __future__ import annotations
 
 import numpy as np
 from sklearn.decomposition import PCA, KernelPCA
 
-from contrapca import PCPCA, KernelCPCA, RatioPCA, SparseCPCA, sparsity_path
+from contrapca import PCPCA, KernelCPCA, RatioPCA
 
 from .closed_form import tables
 from .timing import Bound, Case
@@ -31,17 +31,6 @@ def ratio() -> Case:
     return Case("ratios 500 + 500 x 2,000", calls, ["scikit-learn PCA, full"], bounds)
 
 
-def sparse() -> Case:
-    """A path over 20 sizes; there is no peer, so the bound is in units of a full PCA."""
-    X, Y = tables(500, 500, 5000)
-    stacked = np.vstack([X, Y])
-    calls = {
-        "contrapca sparsity_path, 20 sizes": lambda: sparsity_path(SparseCPCA(2, gamma=1.0), X, background=Y),
-        "scikit-learn PCA, full": lambda: PCA(2, svd_solver="full").fit(stacked),
-    }
-    return Case("sparse components 500 + 500 x 5,000 (at most 20 s)", calls, ["scikit-learn PCA, full"])
-
-
 def kernel() -> Case:
     """KernelCPCA with landmarks, gamma included, and kernel PCA of the same rows, whose exact solver is the peer."""
     X, Y = tables(2000, 2000, 50)
@@ -55,4 +44,4 @@ def kernel() -> Case:
     return Case("kernels 2,000 + 2,000 rows x 50 (at most 5 s)", calls, ["scikit-learn PCA, full"])
 
 
-CASES = {"ratio": ratio, "sparse-path": sparse, "kernel": kernel}
+CASES = {"ratio": ratio, "kernel": kernel}

@@ -381,15 +381,6 @@ def quadratic_features(X, constant):
     return np.hstack([X**2, np.stack(products, axis=1), np.sqrt(2 * constant) * X, ones])
 
 
-def penalty_conditions(B, v, weight):
-    """How far v is from a maximum of v'B v - 2 weight |v|_1 over unit vectors, in units of the largest |B v|."""
-    gradient, inside = B @ v, v != 0
-    mu = v @ gradient - weight * np.abs(v).sum()
-    within = np.abs(gradient - weight * np.sign(v) - mu * v)[inside].max()
-    elsewhere = np.max(np.abs(gradient[~inside]) - weight, initial=0.0)
-    return max(within, elsewhere) / np.abs(gradient).max()
-
-
 def depth_unit(values):
     """The value of one molecule in a row: all values of the row are multiples of it; nan if there is none (F46)."""
     values = sorted(float(v) for v in values if v > 0)

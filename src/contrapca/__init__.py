@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from .limits import gamma_limits
     from .moments import Moments, memory_estimate
     from .pairs import within_pairs
-    from .paths import contrast_path, load, sparsity_path
+    from .paths import contrast_path, load
     from .reporting import report
     from .sanity import check_tables
     from .selection import (
@@ -54,7 +54,6 @@ _HOMES = {
     "memory_estimate": "moments",
     "regress_out": "covariates",
     "report": "reporting",
-    "sparsity_path": "paths",
     "stability_selection": "selection",
     "within_pairs": "pairs",
 }
@@ -89,7 +88,6 @@ __all__ = [
     "plots",
     "regress_out",
     "report",
-    "sparsity_path",
     "stability_selection",
     "tl",
     "within_pairs",

@@ -25,36 +25,17 @@ def check_n_components(n_components: Any, n_features: int) -> int:
     return int(n_components)
 
 
-def check_sparsity(sparsity: Any, n_features: int) -> int:
-    """Return s as an int with 1 <= s <= D."""
-    if check_count(sparsity, "sparsity") > n_features:
+def check_sparsity(sparsity: Any, n_features: int) -> None:
+    """Raise unless it is "auto" or a whole number s with 1 <= s <= D."""
+    if isinstance(sparsity, str) and sparsity == "auto":
+        return
+    if not isinstance(sparsity, numbers.Integral) or isinstance(sparsity, bool) or int(sparsity) < 1:
+        raise ValueError(f"sparsity={sparsity!r} must be a whole number of features, 1 or more, or 'auto'.")
+    if int(sparsity) > n_features:
         raise ValueError(
             f"sparsity={sparsity} is more than the {n_features} features of the table. It limits how many features a "
             "component uses: for no limit, use CPCA."
         )
-    return int(sparsity)
-
-
-def check_penalty(penalty: Any) -> float:
-    """Return the penalty as a float between 0 and 1."""
-    if not isinstance(penalty, numbers.Real) or isinstance(penalty, bool) or not 0 < float(penalty) < 1:
-        raise ValueError(
-            f"penalty={penalty!r} must be a number above 0 and below 1: roughly, loadings below it become 0. Without a "
-            "penalty, use CPCA."
-        )
-    return float(penalty)
-
-
-def check_few_features(sparsity: Any, penalty: Any, n_features: int) -> None:
-    """Raise unless one of the two ways to ask for few features is used, as it should be."""
-    if sparsity is not None and penalty is not None:
-        raise ValueError(
-            f"sparsity={sparsity} and penalty={penalty} are two ways to ask for few features: pass only one of them."
-        )
-    if penalty is None:
-        check_sparsity(sparsity, n_features)
-    else:
-        check_penalty(penalty)
 
 
 def check_count(value: Any, name: str, *, least: int = 1) -> int:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 import scipy.linalg
 import scipy.sparse as sp
+from sklearn.base import clone
 from sklearn.decomposition import PCA
 
 import oracles
@@ -19,7 +20,7 @@ from contrapca import (
     load,
 )
 from contrapca.exceptions import GroupError, InfeasibleGammaError, RankError, SingularGroupError
-from contrapca.solvers import _quotient, _ratio, _spectral
+from contrapca.solvers import _ratio, _spectral
 
 SHAPES = {"tall": (150, 120, 12), "wide": (15, 12, 60), "n < D < n + m": (15, 40, 30)}
 
@@ -367,10 +368,12 @@ def test_a_feature_that_only_the_background_lacks(groups):
 
 
 def test_without_ridge_too_many_features(monkeypatch):
-    monkeypatch.setattr(_quotient, "MAX_DENSE", 100)
+    monkeypatch.setattr(_ratio, "MAX_DENSE", 100)
     X, Y = (sp.random(60, 150, density=0.3, random_state=seed, format="csr") for seed in (0, 1))
     with pytest.raises(ValueError, match=r"150 are too many .*ridge='auto'"):
         RatioPCA(2, ridge=0, solver="lanczos").fit(X, background=Y)
+    with pytest.raises(ValueError, match=r"orthogonal=True needs matrices of all features, and 150 are too many"):
+        RatioPCA(2, orthogonal=True, solver="lanczos").fit(X, background=Y)
     RatioPCA(2, ridge=0.1, solver="lanczos").fit(X, background=Y)
 
 
@@ -410,31 +413,27 @@ def test_a_foreground_of_low_rank():
 
 @pytest.mark.parametrize("end", ["foreground", "both"])
 @pytest.mark.parametrize("scale", [None, "pooled"])
-def test_inner_products_of_few_rows_are_enough(monkeypatch, end, scale):
-    """More features than rows: the result is that of matrices in a basis of the rows."""
+@pytest.mark.parametrize("solver", ["dual", "lanczos"])
+def test_few_rows_with_weights_and_several_backgrounds(end, scale, solver):
+    """More features than rows: the result is that of matrices of all features."""
     X, Y = make_groups(25, 30, 90)
     weights = {"sample_weight": np.linspace(0.5, 2, 25), "background_weight": np.linspace(2, 0.5, 30)}
     several = {"background": {"a": Y[:12], "b": Y[12:]}}
-    for given in ({"background": Y}, {"background": Y, **weights}, several):
-        estimator = RatioPCA(2, ridge=0.3, end=end, scale=scale)
-        with monkeypatch.context() as patch:
-            patch.setattr(_ratio, "_in_span", None)  # what is not needed
-            found = estimator.fit(X, **given)
-            components, ratios = found.components_, found.ratios_
-        with monkeypatch.context() as patch:
-            patch.setattr(_ratio, "from_inner_products", lambda *_: None)
-            expected = estimator.fit(X, **given)
-        np.testing.assert_allclose(components, expected.components_, atol=1e-9)
-        np.testing.assert_allclose(ratios, expected.ratios_, rtol=1e-10)
+    for ridge in (0.3, "auto"):
+        for given in ({"background": Y}, {"background": Y, **weights}, several):
+            estimator = RatioPCA(2, ridge=ridge, end=end, scale=scale)
+            expected = clone(estimator).set_params(solver="eigh").fit(X, **given)
+            found = estimator.set_params(solver=solver).fit(X, **given)
+            assert found.solver_.name == solver
+            assert found.ridge_ == pytest.approx(expected.ridge_, rel=1e-10)
+            np.testing.assert_allclose(found.components_, expected.components_, atol=1e-8)
+            np.testing.assert_allclose(found.ratios_, expected.ratios_, rtol=1e-9)
 
 
-def test_a_tiny_ridge_needs_a_basis_of_the_rows(monkeypatch):
-    """Where a difference of inner products would lose digits, its residuals tell."""
+@pytest.mark.parametrize("solver", ["dual", "lanczos"])
+def test_a_tiny_ridge_in_the_span_of_few_rows(solver):
     X, Y = make_groups(25, 30, 90)
-    taken, in_span = [], _ratio._in_span
-    monkeypatch.setattr(_ratio, "_in_span", lambda *given: taken.append(1) or in_span(*given))
-    model = RatioPCA(2, ridge=1e-8).fit(X, background=Y)
-    assert taken
+    model = RatioPCA(2, ridge=1e-8, solver=solver).fit(X, background=Y)
     rho, V = oracles.ratio(X, Y, 1e-8)
     np.testing.assert_allclose(model.ratios_, rho[:2], rtol=1e-5)
     same_directions(model.components_.T, V[:, :2], 1e-4)

@@ -118,7 +118,6 @@ WITH_BACKGROUND = {
     "CPCA": (CheckedCPCA(n_components=1), 45),
     "SparseCPCA": (CheckedSparseCPCA(n_components=1, sparsity=1, gamma=0.3), 46),
     "KernelCPCA": (CheckedKernelCPCA(n_components=1), 46),
-    "SparseCPCA, contrast axes": (CheckedSparseCPCA(n_components=1, penalty=0.3, axes="contrast"), 46),
     "RatioPCA": (CheckedRatioPCA(n_components=1), 45),
     "RatioPCA, both ends": (CheckedRatioPCA(n_components=1, ridge=0.5, end="both", orthogonal=True), 45),
     "GammaSearch, CPCA": (CheckedGammaSearch(CPCA(1), n_folds=2), 45),

@@ -1,19 +1,20 @@
-"""SparseCPCA, its path over sizes and its stability: exhaustive search, optimality, planted supports."""
+"""SparseCPCA and its stability: exhaustive search, optimality, planted supports, the number of features."""
 
 from itertools import combinations
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
+from sklearn.base import clone
 
 import oracles
 from conftest import make_groups, planted_features
-from contrapca import CPCA, Moments, SparseCPCA, contrast_path, held_out_contrast, load, sparsity_path
+from contrapca import CPCA, GammaSearch, Moments, SparseCPCA, contrast_path, held_out_contrast, load
 from contrapca import stability_selection as stability
-from contrapca.exceptions import ContrastWarning, GroupError, RankError
+from contrapca.exceptions import ContrastWarning, GroupError
 from contrapca.moments import _moments
 from contrapca.reporting import summarize
-from contrapca.solvers import _sparse_parts
+from contrapca.solvers import _sparse
 
 
 def f1(found, support):
@@ -72,10 +73,10 @@ def test_optimality_conditions(groups, solver):
 def test_columns_that_are_kept_change_nothing(monkeypatch, columns, solver):
     """None, too few for all features, room that has to be made, all of them at once."""
     X, Y = make_groups(30, 25, 40)
-    monkeypatch.setattr(_sparse_parts, "MANY", 2.0)  # never at once
+    monkeypatch.setattr(_sparse, "MANY", 2.0)  # never at once
     expected = SparseCPCA(2, sparsity=4, gamma=0.4, solver=solver).fit(X, background=Y)
-    monkeypatch.setattr(_sparse_parts, "KEPT_BYTES", 8 * 40 * columns)
-    monkeypatch.setattr(_sparse_parts, "MANY", 0.1)
+    monkeypatch.setattr(_sparse, "KEPT_BYTES", 8 * 40 * columns)
+    monkeypatch.setattr(_sparse, "MANY", 0.1)
     found = SparseCPCA(2, sparsity=4, gamma=0.4, solver=solver).fit(X, background=Y)
     np.testing.assert_allclose(found.components_, expected.components_, atol=1e-9)
 
@@ -126,7 +127,7 @@ def test_sparse_tables():
 
 def test_the_estimator(groups, tmp_path):
     X, Y = groups
-    for gamma in ("auto", "budget", 0.5):
+    for gamma in ("auto", 0.5):
         model = SparseCPCA(2, sparsity=3, gamma=gamma).fit(X, background=Y)
         if gamma != 0.5:  # those of all features
             assert model.gamma_ == pytest.approx(CPCA(2, gamma=gamma).fit(X, background=Y).gamma_, rel=1e-6)
@@ -137,6 +138,7 @@ def test_the_estimator(groups, tmp_path):
         np.testing.assert_allclose(model.explained_variance_, np.var(X @ V, axis=0), rtol=1e-9)
         model.save(tmp_path / "model.npz")
         np.testing.assert_array_equal(load(tmp_path / "model.npz").components_, model.components_)
+        assert model.sparsity_ == 3
     assert not hasattr(model, "posterior")
     assert not hasattr(model, "bootstrap")
     assert model.feature_table()["feature"][0] in {f"x{j}" for j in support_of(V.any(axis=1))}
@@ -152,6 +154,14 @@ def test_the_report(groups):
     assert "SparseCPCA(gamma=0.5, sparsity=3)" in summary["code"]["python"]
 
 
+def test_the_report_of_a_fitted_model_of_a_wide_table():
+    """Features stay features: coordinates in the span of the rows would have other few ones."""
+    X, Y, _ = planted_features(30, 30, 100, 5, 6.0, 0)
+    model = SparseCPCA(1, sparsity=5, gamma=1.0).fit(X, background=Y)
+    summary = summarize(model, X, background=Y, gammas=3, test=False)
+    assert summary["code"]["python"]
+
+
 def test_moments_and_several_backgrounds(groups):
     X, Y = groups
     expected = SparseCPCA(1, sparsity=4, gamma=0.5).fit(X, background=Y).components_
@@ -159,38 +169,6 @@ def test_moments_and_several_backgrounds(groups):
     np.testing.assert_allclose(found.components_, expected, atol=1e-10)
     twice = SparseCPCA(1, sparsity=4, gamma={"a": 0.2, "b": 0.3}).fit(X, background={"a": Y, "b": Y})
     np.testing.assert_allclose(twice.components_, expected, atol=1e-9)
-
-
-# ---------------------------------------------------------------------- the path over sizes
-
-
-def test_path_over_sizes(groups):
-    X, Y = groups
-    path = sparsity_path(SparseCPCA(2, gamma=0.6), X, background=Y)
-    D = X.shape[1]
-    assert path.sizes[0] == 1
-    assert path.sizes[-1] == D
-    assert np.all(np.diff(path.shares) > -1e-9)  # more features, more contrast
-    assert path.shares[-1] == pytest.approx(1)
-    for size in path.sizes[1::4]:
-        model, again = path.model(size), SparseCPCA(2, sparsity=int(size), gamma=0.6).fit(X, background=Y)
-        assert model.sparsity == size
-        np.testing.assert_allclose(model.transform(X), (X - X.mean(axis=0)) @ path.components(size).T, atol=1e-9)
-        assert model.eigenvalues_[0] >= 0.95 * again.eigenvalues_[0]
-    table = path.table()
-    assert list(table) == ["sparsity", "features", "contrast", "share", "cases_share"]
-    assert np.all(table["features"] <= 2 * path.sizes)
-    assert "12 features" in repr(path)
-    with pytest.raises(ValueError, match=r"5000 is not one of this path's sizes"):
-        path.model(5000)
-
-
-def test_the_share_bends_where_the_planted_features_end():
-    X, Y, support = planted_features(300, 300, 100, 8, 4.0, 1)
-    path = sparsity_path(SparseCPCA(1, gamma=2.0), X, background=Y, sizes=[4, 8, 16, 100])
-    np.testing.assert_array_equal(support_of(path.components(8)[0]), support)
-    gained = np.diff(path.contrasts)
-    assert gained[0] > 2 * gained[1]
 
 
 # ---------------------------------------------------------------------- stability
@@ -258,11 +236,10 @@ def features_that_share(rng, n, extra):
     return X + extra * rng.standard_normal((n, 1)) * signs, Y
 
 
-@pytest.mark.parametrize("gamma", ["auto", "budget"])
-def test_automatic_gamma_gives_way_to_few_features(gamma):
+def test_automatic_gamma_gives_way_to_few_features():
     X, Y = features_that_share(np.random.default_rng(0), 300, 1.0)
-    dense = CPCA(1, gamma=gamma).fit(X, background=Y).gamma_
-    model = SparseCPCA(1, sparsity=1, gamma=gamma)
+    dense = CPCA(1).fit(X, background=Y).gamma_
+    model = SparseCPCA(1, sparsity=1)
     with pytest.raises(ValueError, match="so few features show nothing"):
         SparseCPCA(1, sparsity=1, gamma=dense).fit(X, background=Y)
     with pytest.warns(ContrastWarning, match="leaves no contrast to components of few"):
@@ -272,22 +249,14 @@ def test_automatic_gamma_gives_way_to_few_features(gamma):
     limit = (X.var(axis=0) / Y.var(axis=0)).max()  # of single features
     assert limit / 4 <= model.gamma_ <= limit / 2
     assert model.eigenvalues_[0] > 0
-    if gamma == "auto":
-        with pytest.warns(ContrastWarning, match="no contrast"):
-            assert held_out_contrast(model, X, background=Y).gamma == pytest.approx(model.gamma_, rel=1e-9)
-    if gamma == "budget":  # "auto" finds one that leaves three components their contrast
-        with pytest.warns(ContrastWarning, match="no contrast"):
-            assert SparseCPCA(3, sparsity=1, gamma=gamma).fit(X, background=Y).gamma_ > 0
     with pytest.warns(ContrastWarning, match="no contrast"):
-        assert sparsity_path(model, X, background=Y, sizes=[1], progress=False).gamma == model.gamma_
+        assert held_out_contrast(model, X, background=Y).gamma == pytest.approx(model.gamma_, rel=1e-9)
 
 
 def test_what_has_no_contrast_at_all_is_refused():
     X, Y = features_that_share(np.random.default_rng(0), 300, 1.0)
     with pytest.raises(ValueError, match="so few features show nothing"):
         SparseCPCA(2, sparsity=1, gamma=2.0).fit(X, background=Y)
-    with pytest.raises(RankError):
-        SparseCPCA(2, sparsity=1, gamma="budget").fit(np.outer(X[:, 0], np.ones(5)), background=Y[:, :5])
 
 
 def test_halves_need_no_contrast_of_their_own():
@@ -307,6 +276,61 @@ def test_automatic_gamma_is_that_of_all_features():
     assert held_out_contrast(model, X, background=Y).gamma == gamma
 
 
+# ---------------------------------------------------------------------- the number of features
+
+
+@pytest.mark.parametrize("gamma", ["auto", 1.0])
+@pytest.mark.parametrize("size", [2, 5, 20])
+def test_the_number_of_features_that_were_planted(size, gamma):
+    """Within the neighbouring numbers that are tried; all rows then have components of so many features."""
+    X, Y, support = planted_features(200, 200, 60, size, 4.0, 0, shared=0)
+    model = SparseCPCA(1, sparsity="auto", gamma=gamma).fit(X, background=Y)
+    assert size / 2.5 <= model.sparsity_ <= 2.5 * size
+    assert f1(support_of(model.components_[0]), support) >= 0.5
+    assert model.sparsity == "auto"
+    again = SparseCPCA(1, sparsity=model.sparsity_, gamma=gamma).fit(X, background=Y)
+    np.testing.assert_array_equal(again.components_, model.components_)
+    assert (again.gamma_, again.sparsity_) == (model.gamma_, model.sparsity_)
+
+
+def test_the_chosen_number_wherever_the_model_goes(tmp_path):
+    X, Y, _ = planted_features(200, 200, 60, 5, 4.0, 0, shared=0)
+    estimator = SparseCPCA(1, sparsity="auto", gamma=1.0)
+    model = clone(estimator).fit(X, background=Y)
+    model.save(tmp_path / "model.npz")
+    assert load(tmp_path / "model.npz").sparsity_ == model.sparsity_
+    fixed = SparseCPCA(1, sparsity=model.sparsity_, gamma=1.0)
+    given = {"background": Y, "n_splits": 4, "progress": False}
+    np.testing.assert_array_equal(
+        stability(estimator, X, **given).frequencies, stability(fixed, X, **given).frequencies
+    )
+    found, expected = (held_out_contrast(own, X, background=Y) for own in (estimator, fixed))
+    assert found.mean == pytest.approx(expected.mean, rel=1e-9)
+    assert estimator.sparsity == "auto"
+    assert f"sparsity={model.sparsity_}" in summarize(model, X, background=Y, gammas=3, test=False)["code"]["python"]
+
+
+def test_the_smallest_number_of_equal_ones():
+    """A single feature that varies in the cases: others add nothing."""
+    random = np.random.default_rng(1)
+    X, Y = random.standard_normal((2, 150, 30))
+    X[:, 4] *= 5
+    assert SparseCPCA(1, sparsity="auto", gamma=1.0).fit(X, background=Y).sparsity_ == 1
+
+
+def test_no_number_without_rows(groups):
+    X, Y = groups
+    model = SparseCPCA(1, sparsity="auto", gamma=0.5)
+    with pytest.raises(ValueError, match=r"sparsity='auto' compares halves of the rows"):
+        model.fit(Moments.from_rows(X), background=Moments.from_rows(Y))
+    with pytest.raises(ValueError, match=r"sparsity='auto' compares halves of the rows"):
+        SparseCPCA(1, sparsity="auto", gamma=0.0).fit(X)
+    with pytest.raises(ValueError, match=r"sparsity='auto' is for fit"):
+        contrast_path(model, X, background=Y)
+    with pytest.raises(ValueError, match=r"sparsity='auto' is for fit"):
+        GammaSearch(model).fit(X, background=Y)
+
+
 # ---------------------------------------------------------------------- bad input
 
 rng = np.random.default_rng(0)
@@ -314,6 +338,8 @@ CASES, CONTROLS = rng.standard_normal((30, 6)), rng.standard_normal((25, 6))
 BAD = {
     "more than all features": ({"sparsity": 7}, CONTROLS, ValueError, "sparsity=7 is more than the 6 features"),
     "no feature": ({"sparsity": 0}, CONTROLS, ValueError, "sparsity=0 must be a whole number"),
+    "no number": ({"sparsity": "ten"}, CONTROLS, ValueError, "sparsity='ten' must be a whole number"),
+    "a budget": ({"gamma": "budget"}, CONTROLS, TypeError, "gamma='budget' must be 'auto'"),
     "a fraction": ({"sparsity": 0.5}, CONTROLS, ValueError, "sparsity=0.5"),
     "dual": ({"solver": "dual"}, CONTROLS, ValueError, "solver='dual' is not valid"),
     "no background": ({}, None, GroupError, "background="),
@@ -333,13 +359,8 @@ def test_bad_input(name):
 
 def test_bad_input_of_the_functions(groups):
     X, Y = groups
-    with pytest.raises(TypeError, match="sparsity_path needs a SparseCPCA"):
-        sparsity_path(CPCA(2), X, background=Y)
     with pytest.raises(TypeError, match="stability_selection needs a SparseCPCA"):
         stability(CPCA(2), X, background=Y)
-    for sizes, says in (([13], "sparsity=13"), ([], "sizes must"), ([0.5], "sizes must"), (1, "sizes=1"), ([0], "=0")):
-        with pytest.raises(ValueError, match=says):
-            sparsity_path(SparseCPCA(2, gamma=0.5), X, background=Y, sizes=sizes)
     found = stability(SparseCPCA(1, sparsity=3, gamma=0.5), X, background=Y, n_splits=1, progress=False)
     with pytest.raises(ValueError, match=r"threshold=0\.5"):
         found.stable(0.5)

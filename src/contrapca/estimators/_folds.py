@@ -31,7 +31,7 @@ def gamma_in_halves(self: Any, halves: Halves, data: Complete) -> float | None:
     return self._strength()  # type: ignore[no-any-return]
 
 
-def chosen_gamma(self: Any, halves: Halves, data: Complete) -> tuple[float, float]:
+def chosen_gamma(self: Any, halves: Halves, data: Complete) -> tuple[float, float | None]:
     """The gamma that is chosen by halves of the rows, and its limit."""
     return contrast_gamma(halves, self._trained, data, self._method, resolved(data, self._latents()))
 

@@ -1,45 +1,56 @@
-"""Contrastive PCA, or contrast axes, with few features in each component."""
+"""Contrastive PCA with few features in each component."""
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import replace
+from typing import Any, Self
 
-from .._checks import check_few_features, check_n_components, check_option
-from ..fitting import CONTRAST_FRACTION, Halves, Latents, contrast_gamma, gamma_with_contrast
-from ..groups import Tables, refuse_devices
-from ..methods import CPCA_METHOD, SparseAxes, SparseCpca
-from ..moments import Complete, Incomplete, Moments, choose_solver, collect
-from ._cpca import ContrastOfVariances
+import numpy as np
+from sklearn.base import clone
 
-DEFAULT_SPARSITY = 10  # features of a component if there is no penalty
+from .._checks import check_n_components, check_option, check_sparsity
+from .._util.arrays import Array
+from ..fitting import (
+    RANKED,
+    Fit,
+    Halves,
+    Training,
+    contrast_gamma,
+    gamma_by_halves,
+    gamma_with_contrast,
+    half_latents,
+    in_original_units,
+    reproducible_contrast,
+)
+from ..groups import Groups, Tables, refuse_devices
+from ..methods import CPCA_METHOD, SparseCpca
+from ..moments import Complete, Incomplete, Moments, choose_solver, collect, contrast
+from ..solvers import solve_sparse
+from ._cpca import Contrastive
+
+SIZES = (1, 2, 5, 10, 20, 50, 100)  # features of a component that sparsity="auto" tries, as the table has them
+LOST = 0.05  # part of the best score that fewer features may lose
 
 
-class SparseCPCA(ContrastOfVariances):
-    """Contrastive PCA whose components have few features each: at most so many, or as a penalty allows.
+class SparseCPCA(Contrastive):
+    """Contrastive PCA whose components have few features each.
 
     Each component is the direction of largest contrast, v'(cov_X - gamma cov_Y) v, among those with so few features and
     after what the components before have taken. Few features are easier to name, to check and to measure again; whether
-    they are the same in other samples is what `contrapca.stability_selection` tells, and how much contrast they cost
-    `contrapca.sparsity_path`.
+    they are the same in other samples is what `contrapca.stability_selection` tells.
 
     Parameters
     ----------
     n_components : int, default 2
         Number of components d, 1 <= d < D.
-    sparsity : int, optional
-        Largest number of features of a component, at most D; 10 if there is no penalty.
-    penalty : float, optional
-        Instead of `sparsity`, the weight of the sum of the loadings' magnitudes, above 0 and below 1: each component
-        maximises `v'(cov_X - gamma cov_Y) v - 2 penalty lambda sum |v_j|`, where lambda is the eigenvalue of CPCA's
-        component. Roughly, loadings that would be below the penalty become 0.
-    axes : {"variance", "contrast"}, default "variance"
-        "contrast" makes the axes of `ContraPCA` sparse instead of CPCA's: the features are those that hold most of
-        these axes, and their weights show them best against the background's variance. It finds weaker directions
-        than CPCA where both groups share strong ones.
-    gamma : float, dict, "auto" or "budget", default "auto"
-        As for `CPCA`; "auto" and "budget" are those of CPCA with all features, or less, with a warning, where
-        components of few features have no contrast left. With contrast axes as for `ContraPCA`: "auto" is half the
-        limit, and there is no "budget".
+    sparsity : int or "auto", default 10
+        Largest number of features of a component, at most D. "auto" tries 1, 2, 5, 10, 20, 50 and 100, and takes the
+        smallest number that keeps nearly all of the contrast that is reproducible: components of one half of the rows
+        along which the cases of the other half vary more than its controls, and that the other half finds again. It
+        needs rows, not Moments.
+    gamma : float, dict or "auto", default "auto"
+        As for `CPCA`; "auto" is that of CPCA with all features, or less, with a warning, where components of few
+        features have no contrast left.
     background_label, scale
         As for `PCPCA`.
     solver : {"auto", "eigh", "lanczos"}, default "auto"
@@ -49,9 +60,10 @@ class SparseCPCA(ContrastOfVariances):
     ----------
     components_ : ndarray of shape (d, D)
         Unit vectors with at most `sparsity` entries that are not 0; not orthogonal.
+    sparsity_ : int
+        Largest number of features of a component.
     eigenvalues_ : ndarray of shape (d,)
         v'(cov_X - gamma cov_Y) v of the part of each component that is orthogonal to those before, as a unit vector.
-        With contrast axes, what the features of each component hold of the foreground's variances along the axes.
     explained_variance_, background_variance_, gamma_, gamma_raw_, gammas_, mean_, scale_, solver_, n_iter_
         As for `PCPCA`, as are `background_mean_` and `background_scale_`.
 
@@ -66,74 +78,98 @@ class SparseCPCA(ContrastOfVariances):
     >>> model = SparseCPCA(n_components=1, sparsity=3, gamma=1.0).fit(cases, background=controls)
     >>> np.flatnonzero(model.components_[0])
     array([ 3,  7, 11])
-    >>> model = SparseCPCA(n_components=1, penalty=0.2, axes="contrast").fit(cases, background=controls)
-    >>> np.flatnonzero(model.components_[0])
-    array([ 3,  7, 11])
     """
 
     def __init__(
         self,
         n_components: int = 2,
         *,
-        sparsity: int | None = None,
-        penalty: float | None = None,
-        axes: str = "variance",
+        sparsity: int | str = 10,
         gamma: float | str | dict[str, float] = "auto",
         background_label: Any = None,
         scale: str | None = None,
         solver: str = "auto",
     ):
-        self._keep(locals())
+        self.n_components = n_components
+        self.sparsity = sparsity
+        self.gamma = gamma
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver
 
     _known_as = "contrastive principal component analysis with few features per component (SparseCPCA)"
-    _is_sparse = True  # what `sparsity_path` and `stability_selection` ask
+    _source = "Abid 2018"
+    _is_sparse = True  # what `stability_selection` asks
+    _holds_out = True
     _takes_missing = _takes_devices = False
     _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here
     _reduced = _rotates = False  # features count one by one
 
     @property
-    def _holds_out(self) -> bool:  # type: ignore[override]
-        return self.axes == "variance"
-
-    @property
     def _method(self) -> SparseCpca:  # type: ignore[override]
-        if self.axes == "variance":
-            return SparseCpca(size=self._size, penalty=self.penalty)
-        return SparseAxes(size=self._size, penalty=self.penalty, shown=self.n_components)
+        if self._counts:
+            raise ValueError(
+                "sparsity='auto' is for fit, held_out_contrast and stability_selection: pass a number of features "
+                "here, such as the sparsity_ of a fit."
+            )
+        return SparseCpca(size=int(self.sparsity))
 
     @property
-    def _size(self) -> int | None:
-        return DEFAULT_SPARSITY if self.sparsity is None and self.penalty is None else self.sparsity
+    def _counts(self) -> bool:
+        """Whether the number of features is chosen by halves of the rows."""
+        return isinstance(self.sparsity, str)
 
-    def _latents(self, n_features: int | None = None) -> Latents:
-        if self.axes == "variance":
-            return super()._latents()
-        return Latents(self.n_components, None, fraction=CONTRAST_FRACTION)
-
-    def _strength(self) -> float | None:
-        check_option(self.axes, "axes", ("variance", "contrast"))
-        if self.axes == "contrast" and self._has_budget:
-            raise ValueError("gamma='budget' is for axes='variance': pass gamma='auto' or a number for contrast axes.")
-        return super()._strength()
-
-    def _chosen(
-        self, tables: Tables, data: Complete | Incomplete, gamma: float | None
-    ) -> tuple[Complete, float | None, float | None]:
-        found, chosen, limit = super()._chosen(tables, data, gamma)
-        if gamma is None and self._has_budget and chosen is not None:
-            chosen = gamma_with_contrast(found, self._method, self._latents(), chosen)
-        return found, chosen, limit
-
-    def _contrast_gamma(self, halves: Halves, data: Complete) -> tuple[float, float]:
-        """That of all features, or less."""
-        gamma, limit = contrast_gamma(halves, self._trained, data, CPCA_METHOD, self._latents())
-        return gamma_with_contrast(data, self._method, self._latents(), gamma), limit
+    def _path_estimator(self) -> Self:
+        alike = super()._path_estimator()
+        return alike.set_params(sparsity=self.sparsity_) if self._counts else alike  # type: ignore[no-any-return]
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         refuse_devices(tables, type(self).__name__)
-        check_few_features(self._size, self.penalty, tables.n_features)
+        check_sparsity(self.sparsity, tables.n_features)
         check_option(self.solver, "solver", ("auto", "eigh", "lanczos"))
         d, solver = check_n_components(self.n_components, tables.n_features), self.solver
         if solver == "auto" and not isinstance(tables.rows.foreground, Moments):
             solver = "lanczos" if choose_solver(tables).name == "dual" else solver  # which would mix features
         return collect(tables, d, self._scaling, solver, reduced=False)
+
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+        if tables is None or (gamma is not None and not self._counts):
+            return super()._solve(data, gamma)
+        if self._counts and (len(tables.rows) == 1 or isinstance(tables.rows.foreground, Moments)):
+            raise ValueError(
+                "sparsity='auto' compares halves of the rows of cases and controls: pass both tables, not Moments, or "
+                "a number of features, such as sparsity=10."
+            )
+        assert isinstance(data, Complete)
+        model = clone(self)
+        gamma, limit = gamma_by_halves(tables, model._contrast_gamma, data, type(self).__name__)
+        return replace(model._solve(data, gamma), limit=limit)
+
+    def _gamma_in_halves(self, halves: Halves, data: Complete) -> float:
+        return self._contrast_gamma(halves, data)[0]
+
+    def _contrast_gamma(self, halves: Halves, data: Complete) -> tuple[float, float | None]:
+        """gamma, and its limit if that was needed; sets the number of features, too, if the halves choose it."""
+        gamma, limit, latents = self._strength(), None, self._latents()
+        if chosen := gamma is None:
+            gamma, limit = contrast_gamma(halves, self._trained, data, CPCA_METHOD, latents)
+        if self._counts:
+            self.sparsity = self._reproducible_size(halves, gamma, data.groups.foreground.mean.size)
+        return gamma_with_contrast(data, self._method, latents, gamma) if chosen else gamma, limit
+
+    def _reproducible_size(self, halves: Halves, gamma: float, n_features: int) -> int:
+        """The number of features that "auto" takes at a gamma."""
+        sizes = [size for size in SIZES if size <= n_features]
+
+        def directions(half: Training) -> Groups[Array]:
+            data = self._trained(half)
+            found = solve_sparse(contrast(data.groups, gamma), self.n_components, sizes)
+            return in_original_units(np.array([data.vectors(one.spectrum.vectors) for one in found]), data)
+
+        found = half_latents(halves, directions, RANKED)
+        scores = np.nan_to_num(reproducible_contrast(found).scores.mean(axis=0), nan=-1.0)  # nan: half has no such axis
+        best = scores.max()  # differences of the same halves are so certain that a standard error would ask for more
+        return sizes[int(np.argmax(scores >= best - LOST * abs(best)))]
+
+    def _attributes(self, fit: Fit) -> dict[str, Any]:
+        return super()._attributes(fit) | {"sparsity_": int(np.count_nonzero(fit.components, axis=0).max())}

@@ -2,6 +2,7 @@
 
 from ._again import check_same_data, tables_again
 from ._axes import (
+    along_path,
     at_least_short,
     automatic_rank,
     dimensions_above_noise,
@@ -10,7 +11,7 @@ from ._axes import (
     masked_rank,
     path_around_axes,
     ratio_axes,
-    show_axes,
+    show_solution,
     unwarned,
     variance_inside,
 )

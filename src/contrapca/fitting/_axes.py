@@ -14,6 +14,7 @@ from .._util.arrays import EPS, Array
 from ..exceptions import ContrastWarning
 from ..groups import Groups, Tables
 from ..limits import pcpca_limit, rank_exceeds
+from ..methods import Method
 from ..moments import (
     Complete,
     Contrast,
@@ -151,6 +152,44 @@ def show_axes(
     directions = np.where(norms > 0, directions / np.where(norms > 0, norms, 1.0), rotation[:, :k])
     variances = covariances.map(lambda c: np.einsum("ri,rs,si->i", directions, c, directions))
     return ShownAxes(directions, rotation, variances, ratios)
+
+
+def show_solution(
+    latents: Latents,
+    solution: Solution,
+    covariances: Groups[Array],
+    groups: Groups[Moments],
+    known: Axes | None = None,
+) -> ShownAxes:
+    """`show_axes` of a solution for complete groups, whose covariances along it are given."""
+    totals, D = groups.map(Moments.total_variance), groups.foreground.mean.size
+    return show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), D, known)
+
+
+def solve_and_show(
+    groups: Groups[Moments], gamma: float, method: Method, latents: Latents, start: Array | None = None
+) -> tuple[Contrast, Solution, Groups[Array], ShownAxes] | None:
+    """The contrast at gamma, its solution, the groups' covariances along that, and the axes to show; None if it has no
+    solution. `start` holds vectors near it."""
+    C = contrast(groups, gamma)
+    solution = method.solve(C, latents.rank, start)
+    if not solution.feasible:
+        return None
+    known = ratio_axes(groups, latents.n_shown) if latents.axes == "ratio" and groups.backgrounds else None
+    if known is not None:
+        solution, known = around_axes(C, solution, known, method.complete)
+    covariances = groups.like(solution.spectrum.covariances(C))
+    return C, solution, covariances, show_solution(latents, solution, covariances, groups, known)
+
+
+def along_path(
+    found: PathSpectrum, groups: Groups[Moments], gammas: Array, method: Method
+) -> Iterator[tuple[Contrast, Solution, Groups[Array]]]:
+    """The same at each gamma of a path, in the coordinates of its basis, but for the axes."""
+    for gamma, values, V in zip(gammas, found.values, found.coordinates, strict=True):
+        C = contrast(groups, float(gamma))
+        solution = method.complete(C, Spectrum(values * groups.foreground.weight, V, images=[]))
+        yield C, solution, found.covariances.map(lambda c, V=V: V.T @ c @ V)  # type: ignore[misc]
 
 
 def settled(data: Complete | Incomplete, latents: Latents) -> Latents:

@@ -14,7 +14,7 @@ from ..groups import Groups
 from ..limits import pcpca_limit, rank_exceeds
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Moments, Subspace, alone, contrast, mixture
-from ._axes import around_axes, automatic_rank, feasible_rank, ratio_axes, settled, show_axes, variance_inside
+from ._axes import automatic_rank, feasible_rank, settled, solve_and_show, variance_inside
 from ._fit import Fit, Latents
 
 # Below this limit, with more variance in the background, the groups were probably swapped.
@@ -28,8 +28,14 @@ def fit_complete(data: Complete, method: Method, latents: Latents, gamma: float 
         raise RankError(k)
     if latents.n_latent is None:
         latents = replace(latents, n_latent=automatic_rank(data, k))
-        if gamma is not None and (r := feasible_rank(contrast(groups, gamma), latents.rank)) < latents.rank:
-            latents = replace(latents, n_latent=_given_way(latents.rank, r, gamma) if r >= k else k)
+        wanted = latents.rank
+        if gamma is not None and (r := feasible_rank(contrast(groups, gamma), wanted)) < wanted:
+            if r >= k:
+                warn(
+                    f"gamma={gamma:.6g} is above the limit for the {wanted} latent dimensions that these tables "
+                    f"suggest, so the model has only {r}. For all {wanted}, use gamma='auto' or a smaller gamma."
+                )
+            latents = replace(latents, n_latent=max(r, k))
     start, limit = None, None
     if gamma is None:
         limit, start = pcpca_limit(groups, latents.rank)
@@ -44,32 +50,15 @@ def fit_complete(data: Complete, method: Method, latents: Latents, gamma: float 
     return replace(fit, limit=limit, at_limit=True, limit_is_bound=isinstance(data.basis, Subspace))
 
 
-def _given_way(wanted: int, possible: int, gamma: float) -> int:
-    """Reduce the number of latent dimensions, with a warning."""
-    warn(
-        f"gamma={gamma:.6g} is above the limit for the {wanted} latent dimensions that these tables suggest, so the "
-        f"model has only {possible}. For all {wanted}, use gamma='auto' or a smaller gamma."
-    )
-    return possible
-
-
 def solve_complete(
     data: Complete, method: Method, latents: Latents, gamma: float, start: Array | None = None
 ) -> Fit | None:
     """The solution at gamma, or None if there is none; `start` holds vectors near it."""
-    groups, C = data.groups, contrast(data.groups, gamma)
-    solution = method.solve(C, latents.rank, start)
-    if not solution.feasible:
+    groups, found = data.groups, solve_and_show(data.groups, gamma, method, latents, start)
+    if found is None:
         return None
-    known = ratio_axes(groups, latents.n_shown) if latents.axes == "ratio" and groups.backgrounds else None
-    if known is not None:
-        solution, known = around_axes(C, solution, known, method.complete)
-    spectrum, totals = solution.spectrum, groups.map(Moments.total_variance)
-    covariances = groups.like(spectrum.covariances(C))
-    shown = show_axes(
-        latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features, known
-    )
-    V = spectrum.vectors
+    C, solution, covariances, shown = found
+    spectrum, V = solution.spectrum, solution.spectrum.vectors
     U = data.lift(C, V, spectrum.values) if solution.eigenvectors else data.vectors(V)
     components, W = shown.lift(U, solution.lengths)
     objective, choice = method.value(C, solution), data.choice
@@ -78,7 +67,7 @@ def solve_complete(
         units=data.units,
         components=components,
         variances=shown.variances,
-        totals=totals,
+        totals=groups.map(Moments.total_variance),
         gamma=gamma,
         objective=objective,
         n_iter=spectrum.n_iter,

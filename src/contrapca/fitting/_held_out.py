@@ -14,9 +14,8 @@ from .._util.threads import calm_threads
 from ..exceptions import RankError, warn
 from ..groups import Groups, Tables
 from ..methods import Method
-from ..moments import Complete, Fold, Moments, contrast, mixture
-from ..solvers import Spectrum
-from ._axes import ratio_axes, show_axes, unwarned
+from ..moments import Complete, Fold, contrast, mixture
+from ._axes import along_path, ratio_axes, show_solution, solve_and_show, unwarned
 from ._fit import Latents
 
 HALVINGS = 30  # of a gamma that leaves few features no contrast
@@ -150,21 +149,15 @@ def path_directions(data: Complete, method: Method, latents: Latents, gammas: Ar
             np.broadcast_to(data.vectors(axes[1]), (gammas.size, *data.vectors(axes[1]).shape)), data
         )
     groups, latents = data.groups, within_rows(latents, data)
-    found, totals = method.along(groups, gammas, latents.rank, COARSE), groups.map(Moments.total_variance)
+    found = method.along(groups, gammas, latents.rank, COARSE)
     basis = data.vectors(found.basis)
     shown = found.coordinates[:, :, : latents.n_shown]
     if latents.contrast_axes:
         shown = np.full(shown.shape, np.nan)
-        for g, gamma in enumerate(gammas):
-            C, small = contrast(groups, float(gamma)), found.coordinates[g]
-            values = found.values[g] * groups.foreground.weight
-            solution = method.complete(C, Spectrum(values, found.basis @ small, images=[]))
+        for g, (_, solution, covariances) in enumerate(along_path(found, groups, gammas, method)):
             if solution.feasible:
-                covariances = found.covariances.map(lambda c, small=small: small.T @ c @ small)  # type: ignore[misc]
-                own = show_axes(
-                    latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features
-                )
-                shown[g] = small @ own.directions
+                own = show_solution(latents, solution, covariances, groups)
+                shown[g] = found.coordinates[g] @ own.directions
     return in_original_units(np.einsum("Dk,gkd->gDd", basis, shown), data)
 
 
@@ -182,14 +175,11 @@ def auto_directions(data: Complete, method: Method, latents: Latents) -> Groups[
         limit, start = method.limit(data.groups, latents.rank)
     if limit == 0:
         raise RankError(latents.rank)
-    C = contrast(data.groups, latents.auto_fraction * limit)
-    solution = method.solve(C, latents.rank, start)
-    if not solution.feasible:
+    found = solve_and_show(data.groups, latents.auto_fraction * limit, method, latents, start)
+    if found is None:
         return None
-    spectrum, totals = solution.spectrum, data.groups.map(Moments.total_variance)
-    covariances, mix = data.groups.like(spectrum.covariances(C)), mixture(data.groups)
-    shown = show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, mix, C.n_features)
-    return in_original_units(data.lift(C, spectrum.vectors, spectrum.values) @ shown.directions, data)
+    C, solution, _, shown = found
+    return in_original_units(data.lift(C, solution.spectrum.vectors, solution.spectrum.values) @ shown.directions, data)
 
 
 def one_error_rule(gammas: Array, found: HeldOut) -> int:

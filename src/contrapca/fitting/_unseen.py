@@ -465,8 +465,8 @@ def contrast_gamma(
 
 
 def gamma_by_halves(
-    tables: Tables, choose: Callable[[Halves, Complete], tuple[float, float]], data: Complete, name: str
-) -> tuple[float, float]:
+    tables: Tables, choose: Callable[[Halves, Complete], tuple[float, float | None]], data: Complete, name: str
+) -> tuple[float, float | None]:
     """What `choose` makes of halves that are the same on every run: gamma and its limit; `name` is for messages."""
     if isinstance(tables.rows.foreground, Moments):
         raise ValueError(

@@ -3,8 +3,7 @@
 from ._cpca import Cpca
 from ._method import Method
 from ._pcpca import Pcpca
-from ._ratio import ENDS, Ratio, ridge_of_strength, strength_of_ridge
-from ._sparse import SparseAxes, SparseCpca
+from ._sparse import SparseCpca
 
 PCPCA_METHOD = Pcpca()
 CPCA_METHOD = Cpca()

@@ -4,4 +4,3 @@ from ..saving import load  # paths register last: `load` now knows every kind of
 from ._build import check_estimator, contrast_path, path_of_data
 from ._masked import masked_path_around
 from ._path import ContrastPath
-from ._sparsity import SparsityPath, sparsity_path

@@ -13,17 +13,18 @@ from ..estimators import WithStrength, answers
 from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import (
     Latents,
+    along_path,
     at_least_short,
     complete_background_model,
     path_around_axes,
     ratio_axes,
     resolved,
-    show_axes,
+    show_solution,
     variance_inside,
 )
 from ..groups import Groups
-from ..moments import Complete, Incomplete, Moments, check_solver_of, contrast, factors, mixture, read
-from ..solvers import PATH_TOLERANCE, PathSpectrum, Spectrum
+from ..moments import Complete, Incomplete, Moments, check_solver_of, factors, read
+from ..solvers import PATH_TOLERANCE, PathSpectrum
 from ..subspaces import canonical_sign_of
 from ._grids import DEFAULT_POINTS, checked_grid, number_of_points, with_gamma
 from ._masked import masked_path
@@ -155,23 +156,18 @@ def _solved_path(
     ratios = np.empty((G, k)) if latents.contrast_axes else None
     variances: list[Groups[Array]] = []
     inside: list[Groups[float]] = []
-    for g, gamma in enumerate(gammas):
-        C, small = contrast(groups, float(gamma)), found.coordinates[g]
-        # Vectors in the coordinates of the basis: none of what follows depends on the basis, or on D.
-        spectrum = Spectrum(found.values[g] * groups.foreground.weight, small, images=[])
-        solution = method.complete(C, spectrum)
+    # Vectors are in the coordinates of the basis: none of what follows depends on the basis, or on D.
+    for g, (C, solution, covariances) in enumerate(along_path(found, groups, gammas, method)):
+        gamma, small = gammas[g], found.coordinates[g]
         if method.has_likelihood and not solution.feasible:
             raise method.refusal(float(gamma), limit, r)
         objective[g] = method.value(C, solution)
         if method.has_likelihood:
             sigma2[g] = solution.sigma2
-        covariances = found.covariances.map(lambda c, small=small: small.T @ c @ small)  # type: ignore[misc]
         known = None
         if axes is not None:
             solution, known = at_least_short(solution), (axes[0], small.T @ (found.basis.T @ axes[1]))
-        shown = show_axes(
-            latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), C.n_features, known
-        )
+        shown = show_solution(latents, solution, covariances, groups, known)
         components[g] = coordinates[g] @ shown.directions
         loadings[g] = (coordinates[g] * solution.lengths) @ shown.rotation
         variances.append(shown.variances)

@@ -17,7 +17,7 @@ from .._util.table import Table
 from ..blocks import table_units
 from ..estimators import SparseCPCA, answers
 from ..fitting import unwarned
-from ..moments import Complete, assign_folds, contrast, make_folds
+from ..moments import assign_folds, contrast, make_folds
 from ._held_out import complete_tables
 
 THRESHOLD = 0.75  # frequency from which a feature counts as stable, and what the bound is stated for
@@ -107,8 +107,8 @@ def stability_selection(
     """How often sparse components of random halves of the rows have each feature.
 
     Which few features are best depends on the rows. Here the rows of both groups are split at random into two halves,
-    many times, and components are found in each half; a feature that comes back nearly always is no accident. gamma is
-    that of all rows.
+    many times, and components are found in each half; a feature that comes back nearly always is no accident. gamma and
+    the number of features are those of all rows.
 
     Parameters
     ----------
@@ -147,7 +147,7 @@ def stability_selection(
     check_count(n_splits, "n_splits")
     given = {"sample_weight": sample_weight, "background_weight": background_weight}
     model = clone(estimator).fit(X, background=background, **given)
-    fixed = clone(model)._with_strength(model._state.strength)
+    fixed, d = model._path_estimator()._with_strength(model._state.strength), model.n_components
     tables = complete_tables(X, background, "stability_selection", gamma=fixed.gamma, **given)
     unit_of = table_units(tables, blocks, background_blocks, least=2, what="splitting rows")
     random, all_rows = generator(random_state), model._state
@@ -156,20 +156,14 @@ def stability_selection(
         for split in range(n_splits):
             bar.update(split, "splits")
             for half in make_folds(tables, assign_folds(unit_of, 2, random)):
-                found.append(_matched(_components(fixed, fixed._trained(half.training)), all_rows.components))
+                data = fixed._trained(half.training)
+                solution = fixed._method.solve(contrast(data.groups, model.gamma_), d)  # also without contrast
+                found.append(_matched(data.vectors(solution.spectrum.vectors), all_rows.components))
     chosen = np.array(found)
     in_any = chosen.any(axis=2)
     names = all_rows.units.foreground.labels
     counts = float(in_any.sum(axis=1).mean())
     return StabilitySelection(chosen.mean(axis=0), in_any.mean(axis=0), names, len(found), counts, model)
-
-
-def _components(model: SparseCPCA, data: Complete) -> Array:
-    """Components (D, d) of half of the rows, also where they have no contrast left at this gamma."""
-    gamma = model._strength()
-    if gamma is None or not model._holds_out:
-        return model._solve(data, gamma).components
-    return data.vectors(model._method.solve(contrast(data.groups, gamma), model.n_components).spectrum.vectors)
 
 
 def _matched(V: Array, all_rows: Array) -> Array:

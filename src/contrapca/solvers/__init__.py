@@ -23,9 +23,7 @@ from ._identified import noise_is_determined
 from ._lbfgs import minimise
 from ._path import TOLERANCE as PATH_TOLERANCE
 from ._path import PathSpectrum, outside, path_of_solutions, solve_path, symmetric
-from ._quotient import BACKGROUND, BOTH, FOREGROUND, strength
-from ._ratio import shrunk_strength, solve_ratio
-from ._sparse import Target, solve_sparse
-from ._sparse_axes import axes_target
+from ._ratio import BACKGROUND, BOTH, FOREGROUND, count_of_foreground, shrunk_strength, solve_ratio, strength
+from ._sparse import solve_sparse
 from ._spectral import LOOSE, SECOND_ORDER, Spectrum, is_iterated, top_eigenpairs, top_eigenvalues
 from ._starts import estimated_moments, masked_start, missing_edge, random_start

@@ -1,13 +1,16 @@
 """Directions with the largest ratio of two groups' variances (F26, F27).
 
 For covariances A of the foreground and B of the background, v'A v / v'M v is maximised, with M = gamma B + (1 - gamma)
-(tr B / D) I: gamma = 1 is the pure ratio, gamma = 0 is PCA, and gamma = 1 / (1 + ridge) in between.
+(tr B / D) I: gamma = 1 is the pure ratio, gamma = 0 is PCA, and gamma = 1 / (1 + ridge) in between. Matrices are
+factorised; large tables are only multiplied with. Rows that are fewer than their features are matrices in the
+coordinates of their span (F7).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -16,33 +19,40 @@ from scipy.linalg.lapack import dpocon, dpotrf
 
 from .._util.arrays import EPS, TINY, Array
 from .._util.devices import host, namespace, on_device, put
-from ..exceptions import SolverError
-from ..moments import Contrast, DenseScatter, Moments, Scatter, has_few_rows, reduced_contrast, rounding_variance
-from ._closed_form import Solution
-from ._few_rows import from_inner_products, inner_products
-from ._path import outside, symmetric
-from ._quotient import (
-    BACKGROUND,
-    BOTH,
-    FOREGROUND,
-    STATIONARY,
-    DeflatedScatter,
-    Found,
-    Quotient,
-    Terms,
-    matrix,
-    mean_of,
-    product,
-    strength,
+from ..exceptions import GroupError, SolverError
+from ..moments import (
+    MAX_DENSE,
+    Contrast,
+    DenseScatter,
+    Moments,
+    has_few_rows,
+    reduced_contrast,
+    rounding_variance,
 )
+from ._closed_form import Solution
+from ._path import outside, symmetric
 from ._spectral import Spectrum, top_eigenpairs, top_of, top_vectors
 
-# Variance of A where M has none, as a part of the whole, that rounding explains.
-ROUNDED = 1e-11
+FOREGROUND, BACKGROUND, BOTH = "foreground", "background", "both"
+STATIONARY = 1e-9  # for |A v - rho M v|, relative to |A v|
+ROUNDED = 1e-11  # variance of A where M has none, as a part of the whole, that rounding explains
 MAX_STEPS = 60  # solutions of contrasts, of which some five are needed for each ratio
 PROBES = 64  # random vectors for tr B^2: it is then right to 18 % at worst, and the ridge with it
 
-# ---------------------------------------------------------------------- solutions
+Terms = tuple[tuple[float, Moments], ...]  # sum of c_k S_k
+Map = Callable[[Any], Any]
+Found = tuple[Array, Array, int] | None  # ratios (d,), unit vectors (size, d), iterations; None where there are none
+
+
+def strength(contrast: Contrast) -> float:
+    """gamma of a contrast, from its coefficients 1 and -gamma n / m."""
+    _, *backgrounds = contrast.terms
+    return -sum(c * group.weight for c, group in backgrounds) / contrast.n_foreground
+
+
+def count_of_foreground(end: str, d: int) -> int:
+    """How many of d directions are of the foreground's end: of both ends, one more if d is odd. They come first."""
+    return {FOREGROUND: d, BACKGROUND: 0, BOTH: (d + 1) // 2}[end]
 
 
 def solve_ratio(
@@ -57,7 +67,7 @@ def solve_ratio(
     d : int
     end : {"foreground", "background", "both"}
         Directions in which the foreground varies most for the background's variance, the reverse, or half of the
-        former, then half of the latter (one less if d is odd).
+        former, then half of the latter.
     orthogonal : bool
         Whether each direction is the best of those orthogonal to all that were found before; with both ends they are
         found in turn. Otherwise directions are orthogonal in the metric M.
@@ -70,12 +80,14 @@ def solve_ratio(
         Directions of unit length, with n times the ratios to M as values. Not feasible if the foreground varies where M
         does not: ratios are then infinite.
     """
-    n_foreground = {FOREGROUND: d, BACKGROUND: 0, BOTH: (d + 1) // 2}[end]
-    ends = [FOREGROUND] * n_foreground + [BACKGROUND] * (d - n_foreground)
-    if not has_few_rows(group for _, group in contrast.terms):
-        found = (_in_turn if orthogonal else _at_once)(contrast, ends, start)
-    elif orthogonal or strength(contrast) == 1 or (found := _at_once(contrast, ends, start)) is None:
-        found = _in_span(contrast, ends, _in_turn if orthogonal else _at_once)
+    count = count_of_foreground(end, d)
+    ends, find = [FOREGROUND] * count + [BACKGROUND] * (d - count), _in_turn if orthogonal else _at_once
+    if has_few_rows(group for _, group in contrast.terms):
+        small, basis = reduced_contrast(contrast, d)
+        if (found := find(small, ends, None)) is not None:
+            found = found[0], basis.vectors(found[1]), found[2]
+    else:
+        found = find(contrast, ends, start)
     if found is None:
         empty = np.zeros((contrast.size, d))
         return Solution(Spectrum(np.zeros(d), empty, [empty] * len(contrast.terms)), np.ones(d), 0.0, feasible=False)
@@ -84,11 +96,19 @@ def solve_ratio(
     return Solution(spectrum, np.ones(d), 0.0, feasible=True, eigenvectors=False)
 
 
+# ---------------------------------------------------------------------- ratios of some groups
+
+
 def _at_once(contrast: Contrast, ends: list[str], start: Array | None) -> Found:
     """All directions of each end together."""
     values, vectors, total = [], [], 0
     for end in dict.fromkeys(ends):
-        found = top_quotients(Quotient.of(contrast, end), ends.count(end), start)
+        quotient, d = Quotient.of(contrast, end), ends.count(end)
+        stored = all(isinstance(group.scatter, DenseScatter) for _, group in contrast.terms)
+        if stored or quotient.floor == 0:  # only matrices tell where M does not vary
+            found = _from_matrices(*quotient.matrices("ridge=0"), d)
+        else:
+            found = _from_contrasts(quotient, d, start)
         if found is None:
             return None
         values.append(found[0])
@@ -101,80 +121,70 @@ def _in_turn(contrast: Contrast, ends: list[str], start: Array | None) -> Found:
     """One direction after the other, each orthogonal to those before; the ends alternate."""
     first = ends.count(ends[0])
     order = sorted(range(len(ends)), key=lambda k: (k % first, k // first))
-    values, vectors, total = np.zeros(len(ends)), np.zeros((contrast.size, 0)), 0
+    values, V, total = np.zeros(len(ends)), np.zeros((contrast.size, 0)), 0
+    matrices = {end: Quotient.of(contrast, end).matrices("orthogonal=True") for end in set(ends)}
     for k in order:
-        quotient, lift = _outside_of(Quotient.of(contrast, ends[k]), vectors)
-        found = top_quotients(quotient, 1)
-        if found is None:
+        A, M, tiny = matrices[ends[k]]
+        P = np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :]
+        if V.shape[1]:
+            placed = put(P, A)
+            A, M, tiny = placed.T @ A @ placed, placed.T @ M @ placed, np.full(P.shape[1], tiny.max())
+        if (found := _from_matrices(A, M, tiny, 1)) is None:
             return None
         values[k], total = found[0][0], total + found[2]
-        vectors = np.hstack([vectors, lift(found[1])])
-    return values, vectors[:, np.argsort(order)], total
-
-
-def _in_span(contrast: Contrast, ends: list[str], find: Callable[..., Found]) -> Found:
-    """The same for rows that are fewer than the features, from matrices in coordinates of their span (F7)."""
-    small, basis = reduced_contrast(contrast, len(ends))
-    found = find(small, ends, None)
-    return None if found is None else (found[0], basis.vectors(found[1]), found[2])
-
-
-def _outside_of(quotient: Quotient, V: Array) -> tuple[Quotient, Callable[[Array], Array]]:
-    """The quotient in the complement of the orthonormal columns of V, and the way back from its coordinates."""
-    if V.shape[1] == 0:
-        return quotient, np.asarray
-    if not quotient.needs_matrices:
-        return quotient.over(lambda scatter: DeflatedScatter(scatter, V)), lambda found: found - V @ (V.T @ found)
-    P = np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :]
-
-    def inside(scatter: Scatter) -> Scatter:
-        matrix = scatter.dense()
-        placed = put(P, matrix)
-        return DenseScatter(placed.T @ matrix @ placed)
-
-    return quotient.over(inside), lambda found: P @ found
-
-
-def top_quotients(quotient: Quotient, d: int, start: Array | None = None) -> Found:
-    """The d largest ratios and their M-orthogonal directions; None if A varies where M does not."""
-    if has_few_rows(group for _, group in (*quotient.above, *quotient.below)):
-        return from_inner_products(quotient, d)
-    return _from_matrices(quotient, d) if quotient.needs_matrices else _from_contrasts(quotient, d, start)
-
-
-# ---------------------------------------------------------------------- from matrices
+        V = np.hstack([V, P @ found[1]])
+    return values, V[:, np.argsort(order)], total
 
 
 @dataclass(frozen=True)
-class InverseRoot:
-    """T with T'M T = I, applied as `to` V = T V and `back` V = T'V where M is; T has `size` columns."""
+class Quotient:
+    """v'A v / v'M v, with A = sum c_k S_k over the groups `above` and M = sum c_k S_k + floor I over those `below`."""
 
-    to: Callable[[Any], Any]
-    back: Callable[[Any], Any]
-    size: int
+    above: Terms
+    below: Terms
+    floor: float
+
+    @classmethod
+    def of(cls, contrast: Contrast, end: str) -> Quotient:
+        """That of the groups of a contrast at its gamma; for the background's end, with the groups exchanged."""
+        gamma = strength(contrast)
+        parts = contrast.terms[:1], contrast.terms[1:]
+        above, below = (_mean_of(part) for part in (parts if end == FOREGROUND else parts[::-1]))
+        if not any(group.total_variance() > 0 for _, group in below):
+            constant = BACKGROUND if end == FOREGROUND else FOREGROUND
+            raise GroupError(f"The {constant} does not vary at all, so there is no ratio of variances: check it.")
+        floor = (1 - gamma) * sum(c * group.scatter.trace for c, group in below) / contrast.n_features
+        return cls(above, tuple((gamma * c, group) for c, group in below), floor)
+
+    def matrices(self, setting: str) -> tuple[Any, Any, Array]:
+        """A, M, and the variances that are rounding; `setting` is what needs them."""
+        groups = [group for _, group in (*self.above, *self.below)]
+        size = groups[0].scatter.size
+        if size > MAX_DENSE and not all(isinstance(group.scatter, DenseScatter) for group in groups):
+            raise ValueError(
+                f"{setting} needs matrices of all features, and {size} are too many (at most {MAX_DENSE}): use "
+                "ridge='auto' or a number above 0, such as ridge=0.1, without orthogonal=True."
+            )
+        A, M = _matrix(self.above), _matrix(self.below)
+        if on_device(M):
+            M = M + self.floor * namespace(M).eye(size, dtype=M.dtype, device=M.device)
+        else:
+            M[np.diag_indices_from(M)] += self.floor
+        return A, M, np.max([_rounding(group) for group in groups], axis=0)
+
+    def images(self, V: Array) -> tuple[Array, Array]:
+        """A V and M V."""
+        above, below = (
+            np.sum([c * group.scatter.matmul(V) for c, group in terms], axis=0) for terms in (self.above, self.below)
+        )
+        return above, below + self.floor * V
 
 
-def _from_matrices(quotient: Quotient, d: int) -> Found:
-    A, M = matrix(quotient.above), _with_floor(matrix(quotient.below), quotient.floor)
-    root = _inverse_root(A, M, np.max([_rounding(group) for _, group in (*quotient.above, *quotient.below)], axis=0))
-    if root is None or root.size < d:
-        return None
-    if on_device(A):
-        u, n_iter = top_vectors(root.back(root.back(A).T), d), 1
-    else:
-        u, n_iter = top_of(lambda v: root.back(A @ root.to(v)), root.size, d, lambda: root.back(root.back(A).T))
-    W = host(root.to(put(u, A)))
-    W = W / np.linalg.norm(W, axis=0)
-    above, below = (np.sum(W * DenseScatter(matrix).matmul(W), axis=0) for matrix in (A, M))
-    return above / np.maximum(below, TINY), W, n_iter
-
-
-def _with_floor(M: Any, floor: float) -> Any:
-    """M + floor I, in place of M."""
-    if on_device(M):
-        return M + floor * namespace(M).eye(M.shape[0], dtype=M.dtype, device=M.device)
-    M[np.diag_indices_from(M)] += floor
-    return M
+def _mean_of(terms: Terms) -> Terms:
+    """Coefficients of one covariance of the groups' scatters, in the parts of the contrast; by rows at gamma = 0."""
+    sizes = [abs(c) for c, _ in terms] if any(c for c, _ in terms) else [1.0] * len(terms)
+    weight = sum(size * group.weight for size, (_, group) in zip(sizes, terms, strict=True))
+    return tuple((size / weight, group) for size, (_, group) in zip(sizes, terms, strict=True))
 
 
 def _rounding(group: Moments) -> Array:
@@ -184,8 +194,37 @@ def _rounding(group: Moments) -> Array:
     return np.full(group.scatter.size, rounding_variance(group))
 
 
-def _inverse_root(A: Any, M: Any, tiny: Array) -> InverseRoot | None:
-    """T for M, restricted to where M varies; None if A varies elsewhere.
+def _matrix(terms: Terms) -> Any:
+    """sum c_k S_k as a new array on the device of the rows."""
+    (c, group), *others = terms
+    total = float(c) * group.scatter.dense()
+    for c, group in others:
+        total += float(c) * group.scatter.dense()
+    return total
+
+
+# ---------------------------------------------------------------------- the generalised eigenproblem
+
+
+def _from_matrices(A: Any, M: Any, tiny: Array, d: int) -> Found:
+    """The d largest ratios and their M-orthogonal directions; None if A varies where M does not."""
+    root = _inverse_root(A, M, tiny)
+    if root is None or root[2] < d:
+        return None
+    to, back, size = root
+    if on_device(A):
+        u, n_iter = top_vectors(back(back(A).T), d), 1
+    else:
+        u, n_iter = top_of(lambda v: back(A @ to(v)), size, d, lambda: back(back(A).T))
+    W = host(to(put(u, A)))
+    W = W / np.linalg.norm(W, axis=0)
+    above, below = (np.sum(W * DenseScatter(matrix).matmul(W), axis=0) for matrix in (A, M))
+    return above / np.maximum(below, TINY), W, n_iter
+
+
+def _inverse_root(A: Any, M: Any, tiny: Array) -> tuple[Map, Map, int] | None:
+    """V -> T V and V -> T'V for T with T'M T = I, and the columns of T, as many as M varies in; None if A varies
+    elsewhere.
 
     M is judged with its diagonal scaled to 1, so that units of the features do not matter. Variances of at most `tiny`
     are rounding. On a device there is no estimate of the condition of a Cholesky factor, so it is not tried.
@@ -193,14 +232,12 @@ def _inverse_root(A: Any, M: Any, tiny: Array) -> InverseRoot | None:
     order, below = M.shape[0], DenseScatter(M).diagonal()
     variances = np.where(below > tiny, below, DenseScatter(A).diagonal())
     scale = put(np.sqrt(np.where(variances > tiny, variances, 1.0)), M)
-    R = M / scale / scale[:, None]
-    L, failed = (None, True) if on_device(M) else dpotrf(R, lower=1)
-    if not failed and dpocon(L, np.abs(R).sum(axis=0).max(), uplo="L")[0] > order * EPS:
-
-        def solve(V: Array, trans: str) -> Array:
-            return np.asarray(scipy.linalg.solve_triangular(L, V, lower=True, trans=trans, check_finite=False))
-
-        return InverseRoot(lambda V: solve(V, "T") / scale[:, None], lambda V: solve(V / scale[:, None], "N"), order)
+    R = M / scale
+    R /= scale[:, None]
+    L, failed = (None, True) if on_device(M) else dpotrf(R.T, lower=1)  # R' is R, in LAPACK's order
+    if not failed and dpocon(L, np.linalg.norm(R, 1), uplo="L")[0] > order * EPS:
+        T = partial(scipy.linalg.solve_triangular, L, lower=True, check_finite=False)
+        return lambda V: T(V, trans="T") / scale[:, None], lambda V: T(V / scale[:, None]), order
     xp = namespace(M)
     values, Q = xp.linalg.eigh(R)
     n_null = int(np.sum(host(values) <= 4 * order * EPS * float(values[-1])))
@@ -208,10 +245,7 @@ def _inverse_root(A: Any, M: Any, tiny: Array) -> InverseRoot | None:
     if float(xp.sum(null * (scaled @ null))) > ROUNDED * DenseScatter(scaled).trace:
         return None
     T = Q[:, n_null:] / xp.sqrt(values[n_null:]) / scale[:, None]
-    return InverseRoot(lambda V: T @ V, lambda V: T.T @ V, order - n_null)
-
-
-# ---------------------------------------------------------------------- from products with rows
+    return lambda V: T @ V, lambda V: T.T @ V, order - n_null
 
 
 def _from_contrasts(quotient: Quotient, d: int, start: Array | None) -> Found:
@@ -222,7 +256,7 @@ def _from_contrasts(quotient: Quotient, d: int, start: Array | None) -> Found:
     grow to the largest ones, each in about five steps. The last ratio comes first, since its d eigenvectors certify
     that no larger one is missed.
     """
-    basis = np.empty((quotient.size, 0))
+    basis = np.empty((quotient.above[0][1].scatter.size, 0))
     images = [basis, basis]  # A and M times the basis
     rho, worst, products = np.zeros(d), d - 1, 0
     settled = np.zeros(d, dtype=bool)  # ratios whose eigenvectors add nothing to the basis, beyond rounding
@@ -257,12 +291,14 @@ def _from_contrasts(quotient: Quotient, d: int, start: Array | None) -> Found:
 
 def shrunk_strength(contrast: Contrast, end: str) -> float:
     """gamma in [0, 1) that shrinks the denominator's covariance as its rows demand (F27); of two ends, the smaller."""
+    if has_few_rows(group for _, group in contrast.terms):
+        contrast = reduced_contrast(contrast, 0)[0]
     cases, controls = contrast.terms[:1], contrast.terms[1:]
     chosen = {FOREGROUND: [controls], BACKGROUND: [cases], BOTH: [cases, controls]}[end]
-    return min(1 - shrinkage(mean_of(terms), contrast.n_features) for terms in chosen)
+    return min(1 - _shrinkage(_mean_of(terms), contrast.n_features) for terms in chosen)
 
 
-def shrinkage(terms: Terms, n_features: int) -> float:
+def _shrinkage(terms: Terms, n_features: int) -> float:
     """Part of the identity in a shrunk covariance, in (0, 1], by the oracle-approximating rule.
 
     It needs the trace of the covariance and of its square only (Chen, Wiesel, Eldar and Hero 2010).
@@ -276,9 +312,9 @@ def shrinkage(terms: Terms, n_features: int) -> float:
 
 def _trace_of_square(terms: Terms) -> float:
     """tr B^2, estimated by random vectors (Hutchinson 1990) where B is not a matrix."""
-    few = has_few_rows(group for _, group in terms)
-    if few or all(isinstance(group.scatter, DenseScatter) for _, group in terms):
-        found = inner_products(terms, terms) if few else matrix(terms)
-        return float(namespace(found).linalg.matrix_norm(found)) ** 2
+    if all(isinstance(group.scatter, DenseScatter) for _, group in terms):
+        total = _matrix(terms)
+        return float(namespace(total).linalg.matrix_norm(total)) ** 2
     probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(terms[0][1].scatter.size, PROBES))
-    return float(np.sum(product(terms, probes) ** 2)) / PROBES
+    image = np.sum([c * group.scatter.matmul(probes) for c, group in terms], axis=0)
+    return float(np.sum(image**2)) / PROBES
