@@ -1,11 +1,11 @@
-"""The other methods of the field: ratios of variances against their peers, sparse components, kernels."""
+"""The other methods of the field: ratios of variances against their peers, and sparse components."""
 
 from __future__ import annotations
 
 import numpy as np
-from sklearn.decomposition import PCA, KernelPCA
+from sklearn.decomposition import PCA
 
-from contrapca import PCPCA, KernelCPCA, RatioPCA, SparseCPCA, sparsity_path
+from contrapca import PCPCA, RatioPCA, SparseCPCA, sparsity_path
 
 from .closed_form import tables
 from .timing import Bound, Case
@@ -42,17 +42,4 @@ def sparse() -> Case:
     return Case("sparse components 500 + 500 x 5,000 (at most 20 s)", calls, ["scikit-learn PCA, full"])
 
 
-def kernel() -> Case:
-    """KernelCPCA with landmarks, gamma included, and kernel PCA of the same rows, whose exact solver is the peer."""
-    X, Y = tables(2000, 2000, 50)
-    stacked = np.vstack([X, Y])
-    calls = {
-        "contrapca KernelCPCA": lambda: KernelCPCA(2).fit(X, background=Y),
-        "contrapca KernelCPCA, gamma 2": lambda: KernelCPCA(2, gamma=2.0).fit(X, background=Y),
-        "scikit-learn KernelPCA, rbf": lambda: KernelPCA(2, kernel="rbf", eigen_solver="arpack").fit(stacked),
-        "scikit-learn PCA, full": lambda: PCA(2, svd_solver="full").fit(stacked),
-    }
-    return Case("kernels 2,000 + 2,000 rows x 50 (at most 5 s)", calls, ["scikit-learn PCA, full"])
-
-
-CASES = {"ratio": ratio, "sparse-path": sparse, "kernel": kernel}
+CASES = {"ratio": ratio, "sparse-path": sparse}

@@ -13,7 +13,7 @@ from typing import Any
 
 import numpy as np
 
-from contrapca import CLVM, CPCA, PCPCA, ContraPCA, KernelCPCA, RatioPCA, SparseCPCA, held_out_contrast
+from contrapca import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA, SparseCPCA, held_out_contrast
 from contrapca.datasets import load_corrupted_mnist, load_zheng_bmmc, make_hidden_clusters
 from contrapca.exceptions import SolverError
 
@@ -39,7 +39,6 @@ def methods(n_features: int) -> dict[str, Any]:
         "RatioPCA, ridge auto": RatioPCA(2, **common),
         "RatioPCA, no ridge (rhoPCA, cPCA++, gcPCA)": RatioPCA(2, ridge=0, **common),
         f"SparseCPCA, {SPARSITY} features": SparseCPCA(2, sparsity=min(SPARSITY, n_features), **common),
-        "KernelCPCA, rbf": KernelCPCA(2, **common),
         "CLVM, 5 shared": CLVM(5, 2, **common),
     }
 

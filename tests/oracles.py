@@ -356,31 +356,6 @@ def high_peaks(heights, neighbours, depth):
     return np.flatnonzero(heights - np.array(best) >= depth)
 
 
-def kernel_cpca(K, n, gamma, d):
-    """CPCA from the kernel values K of n cases, then all controls: eigenvalues (d,), latents of all rows (n + m, d).
-
-    With the centred rows as Phi and J = diag(1/n, ..., -gamma/m, ...), C = Phi'J Phi. An eigenvector a of J Phi Phi'
-    gives the eigenvector v = Phi'a of C, of squared length a'Phi Phi'a. Not symmetric, so solved by a general solver.
-    """
-    m = len(K) - n
-    H = np.zeros_like(K)
-    H[:n, :n], H[n:, n:] = np.eye(n) - 1 / n, np.eye(m) - 1 / max(m, 1)
-    centred = H @ K @ H
-    J = np.repeat([1 / n, -gamma / max(m, 1)], [n, m])
-    values, vectors = np.linalg.eig(J[:, None] * centred)
-    top = np.argsort(-values.real)[:d]
-    a = vectors[:, top].real
-    return values[top].real, centred @ a / np.sqrt(np.einsum("ik,ij,jk->k", a, centred, a))
-
-
-def quadratic_features(X, constant):
-    """phi(x) with phi(x)'phi(z) = (x'z + constant)^2, written out: squares, products, the features, 1."""
-    D = X.shape[1]
-    products = [np.sqrt(2) * X[:, i] * X[:, j] for i in range(D) for j in range(i)]
-    ones = np.full((len(X), 1), constant)
-    return np.hstack([X**2, np.stack(products, axis=1), np.sqrt(2 * constant) * X, ones])
-
-
 def penalty_conditions(B, v, weight):
     """How far v is from a maximum of v'B v - 2 weight |v|_1 over unit vectors, in units of the largest |B v|."""
     gradient, inside = B @ v, v != 0

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from . import datasets, exceptions, get, pl, plots, results, theory, tl
     from .covariates import regress_out
     from .depth import match_depth
-    from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, KernelCPCA, RatioPCA, SparseCPCA
+    from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, RatioPCA, SparseCPCA
     from .limits import gamma_limits
     from .moments import Moments, memory_estimate
     from .pairs import within_pairs
@@ -37,7 +37,6 @@ _HOMES = {
     "CPCA": "estimators",
     "ContraPCA": "estimators",
     "GammaSearch": "selection",
-    "KernelCPCA": "estimators",
     "Moments": "moments",
     "PCPCA": "estimators",
     "PPCA": "estimators",
@@ -70,7 +69,6 @@ __all__ = [
     "PPCA",
     "ContraPCA",
     "GammaSearch",
-    "KernelCPCA",
     "Moments",
     "RatioPCA",
     "SparseCPCA",

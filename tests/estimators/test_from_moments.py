@@ -14,7 +14,6 @@ from contrapca import (
     CPCA,
     PCPCA,
     PPCA,
-    KernelCPCA,
     Moments,
     calibrate_power,
     contrast_path,
@@ -333,9 +332,6 @@ def test_moments_are_no_rows():
             getattr(model, method)(WHOLE[0])
     with pytest.raises(TypeError, match=says):
         model.fit_transform(WHOLE[0], background=WHOLE[1])
-    kernel = KernelCPCA(2).fit(X, background=Y)
-    with pytest.raises(TypeError, match=says):
-        kernel.transform(WHOLE[0])
 
 
 def test_memory_of_moments():

@@ -12,7 +12,6 @@ from contrapca import (
     PPCA,
     ContraPCA,
     GammaSearch,
-    KernelCPCA,
     RatioPCA,
     SparseCPCA,
     compare,
@@ -462,7 +461,7 @@ def test_what_such_models_do_not_do():
         CPCA(2, solver="dual").fit(X, background=Y)
     with pytest.raises(NonFiniteError, match="infinity"):
         model.transform(np.where(np.isnan(X), np.inf, X))
-    for refused in (SparseCPCA(2), CLVM(1, 1), KernelCPCA(2)):
+    for refused in (SparseCPCA(2), CLVM(1, 1)):
         with pytest.raises(ValueError, match="NaN"):
             refused.fit(X, background=Y)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from operator import attrgetter
 from typing import Any, ClassVar, Self
@@ -36,12 +35,11 @@ from ..groups import Groups, Tables, check_device_table, refuse_moments
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, raw_gamma, read
 from ..rows import Blocked, opened
-from ..saving import REGISTRY, fit_from_saved, saved_fit, saved_model
+from ..saving import REGISTRY, fit_from_saved, saved_model
 from ..uncertainty import bootstrap, posterior
 from . import _folds, _streaming, _tables
 
 EXACT = ("objective_history_", "init_objectives_")  # in float64, whatever the rows are
-linear = available_if(lambda self: self._linear)
 
 
 @showing_summary
@@ -50,7 +48,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     _method: ClassVar[Method | None] = PCPCA_METHOD
     _contrasts: ClassVar[bool] = True  # whether there is a background
-    _linear: ClassVar[bool] = True  # whether components are directions of the features; those of a kernel are not
     _has_model: ClassVar[bool] = False  # whether there is a probability model
     _has_gamma: ClassVar[bool] = False  # whether there is a contrast with gamma
     _takes_missing: ClassVar[bool] = True
@@ -224,8 +221,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         found |= {"background_variance_": fit.variances, "background_variance_ratio_": shares}
         if fit.eigenvalues is not None:
             found["eigenvalues_"] = fit.eigenvalues
-        if not self._linear:
-            return found
         for name, value in (("mean", "mean"), ("scale", "scale"), ("feature_variance", "variance")):
             arrays = units.map(attrgetter(value))
             found |= {f"{name}_": arrays.foreground, f"background_{name}_": arrays}
@@ -267,7 +262,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # ------------------------------------------------------------------ batches
 
     _stream: Stream | None = None
-    partial_fit, fit_batches = linear(_streaming.partial_fit), linear(_streaming.fit_batches)
+    partial_fit, fit_batches = _streaming.partial_fit, _streaming.fit_batches
     moments_ = property(_streaming.moments_)
     n_samples_seen_ = property(_streaming.n_samples_seen_)
     n_background_samples_seen_ = property(_streaming.n_background_samples_seen_)
@@ -314,7 +309,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         fitted = self.fit(X, y, **groups)
         return fitted.transform(X, **({"covariates": groups["covariates"]} if "covariates" in groups else {}))
 
-    @linear  # type: ignore[untyped-decorator]
     def inverse_transform(self, Z: Any) -> Array:
         """Map latents back to rows: mean + W z, in original units; without a model, the nearest rows of the components'
         span that have these latents. Rows have average covariates, if the fit had covariates.
@@ -368,7 +362,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Shared dimensions of CLVM."""
         return self.shared_loadings_.shape[1] if hasattr(self, "shared_loadings_") else 0
 
-    @linear  # type: ignore[untyped-decorator]
     def feature_table(self) -> Table:
         """Loadings and variances of every feature, strongest features first.
 
@@ -389,14 +382,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ rows held out
 
-    _to_hold_out, _trained, _gamma_in_halves = _folds.to_hold_out, _folds.trained, _folds.gamma_in_halves
+    _trained, _gamma_in_halves = _folds.trained, _folds.gamma_in_halves
     _directions = _folds.directions
     _contrast_gamma, _tune = _folds.chosen_gamma, _folds.tune
 
     # ------------------------------------------------------------------ saving
-
-    _saved_fit: ClassVar[Callable[..., Any]] = staticmethod(saved_fit)
-    _restored_fit: ClassVar[Callable[..., Any]] = staticmethod(fit_from_saved)
 
     def save(self, path: Any) -> None:
         """Write the fitted model to a file that `contrapca.load` reads (npz and JSON, no pickle).
@@ -411,7 +401,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     @classmethod
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:
         """A fitted model from the checked contents of a saved file."""
-        model, fit = cls(**facts["parameters"]), cls._restored_fit(facts, arrays, names)
+        model, fit = cls(**facts["parameters"]), fit_from_saved(facts, arrays, names)
         if cls._has_model and fit.model is None:
             raise ValueError("its model is missing")
         return model._with_fit(fit)

@@ -45,14 +45,6 @@ from ._held_out import (
     within_rows,
 )
 from ._incomplete import BACKTRACK, Start, attempt_fit, fit_incomplete, incomplete_background_model, upper_bound
-from ._kernel import (
-    KernelFit,
-    KernelSettings,
-    fit_kernel,
-    kernel_tables,
-    map_of,
-    refuse_covariates,
-)
 from ._rows import (
     adjusted,
     by_block,

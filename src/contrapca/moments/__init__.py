@@ -16,17 +16,6 @@ from ._collect import (
 from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture, raw_gamma
 from ._dual import has_few_rows, in_span, reduce_rows, reduced_contrast
 from ._folds import Fold, Parts, along, assign_folds, make_folds, make_parts, ready, row_units, spread_out, without
-from ._kernel import (
-    FLOAT32_TOLERANCE,
-    KERNELS,
-    FeatureSpace,
-    Kernel,
-    check_definite,
-    check_precomputed,
-    choose_landmarks,
-    median_bandwidth,
-)
-from ._kernel import TOLERANCE as KERNEL_TOLERANCE
 from ._long_rows import shortened
 from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
 from ._masked_blocks import MaskedBlocks

@@ -12,5 +12,4 @@ from ._groups import (
     saved_groups,
     saved_solver,
 )
-from ._kernel import kernel_fit_from_saved, saved_kernel_fit
 from ._registry import REGISTRY, load, restored, saved_model

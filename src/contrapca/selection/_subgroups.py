@@ -22,7 +22,7 @@ def subgroup_ratios(model: Any, X: Any, labels: Any, *, covariates: Any = None) 
 
     Parameters
     ----------
-    model : fitted ContraPCA, PCPCA, CPCA, SparseCPCA, KernelCPCA, RatioPCA or CLVM
+    model : fitted ContraPCA, PCPCA, CPCA, SparseCPCA, RatioPCA or CLVM
         With a background.
     X : array-like or sparse matrix of shape (n, D)
         Rows of the foreground, or others.
