@@ -35,7 +35,6 @@ def methods(n_features: int) -> dict[str, Any]:
         "ContraPCA": ContraPCA(2, **common),
         "CPCA, gamma auto": CPCA(2, **common),
         "CPCA, gamma 2": CPCA(2, gamma=2.0, **common),
-        "CPCA, budget (UCA)": CPCA(2, gamma="budget", **common),
         "RatioPCA, ridge auto": RatioPCA(2, **common),
         "RatioPCA, no ridge (rhoPCA, cPCA++, gcPCA)": RatioPCA(2, ridge=0, **common),
         f"SparseCPCA, {SPARSITY} features": SparseCPCA(2, sparsity=min(SPARSITY, n_features), **common),

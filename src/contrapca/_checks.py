@@ -78,8 +78,7 @@ def check_gamma(gamma: Any) -> float | None:
         return sum(map(check_fixed_gamma, gamma.values()), start=0.0)
     if not isinstance(gamma, numbers.Real) or isinstance(gamma, bool):
         raise TypeError(
-            f"gamma={gamma!r} must be 'auto', a number, 0 or more, or a dict with a number for each background; CPCA "
-            "and SparseCPCA take 'budget', too."
+            f"gamma={gamma!r} must be 'auto', a number, 0 or more, or a dict with a number for each background."
         )
     if not 0 <= float(gamma) < np.inf:
         raise ValueError(f"gamma={gamma} must be 'auto' or a finite number, 0 or more (0: no contrast).")

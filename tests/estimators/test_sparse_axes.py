@@ -154,7 +154,6 @@ def test_bad_input(groups):
     X, Y = groups
     for settings, says in (
         ({"axes": "both"}, "axes='both' is not valid"),
-        ({"gamma": "budget"}, "gamma='budget' is for axes='variance'"),
         ({"sparsity": 100}, "sparsity=100 is more than"),
     ):
         with pytest.raises(ValueError, match=says):

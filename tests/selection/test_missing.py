@@ -335,7 +335,6 @@ def square_cosine(estimator, axis, X, Y):
 
 FITS = {
     "CPCA": CPCA(2),
-    "budget": CPCA(2, gamma="budget"),
     "pooled": CPCA(2, gamma=1.5, scale="pooled"),
     "group": CPCA(2, gamma=1.5, scale="group"),
     "RatioPCA": RatioPCA(2),

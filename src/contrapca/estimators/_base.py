@@ -57,7 +57,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _reduced: ClassVar[bool] = True  # whether few rows are replaced by coordinates in their span
     _rotates: ClassVar[bool] = True  # whether rotated features give the same, rotated
     _holds_out: ClassVar[bool] = False  # whether gamma="auto" is chosen on held-out rows
-    _has_budget: ClassVar[bool] = False  # whether gamma is chosen by a budget
     _known_as: ClassVar[str]  # in the methods section of a paper
     _source: ClassVar[str]  # to be cited there, a key of the report's sources
     _preferred: ClassVar[bool] = False  # whether to use it unless another is clearly better

@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from .._checks import check_gamma
 from .._util.text import format_gamma
-from ..fitting import Fit, Halves, budgeted, gamma_by_halves
+from ..fitting import Fit, Halves, gamma_by_halves
 from ..groups import Tables
 from ..methods import CPCA_METHOD, Method
 from ..moments import Complete, Incomplete
@@ -72,36 +72,27 @@ class Contrastive(Decomposition):
 
 
 class ContrastOfVariances(Contrastive):
-    """Base of CPCA and SparseCPCA: gamma is chosen on held-out rows or by a budget; not public."""
+    """Base of CPCA and SparseCPCA: gamma is chosen on held-out rows; not public."""
 
     _method = CPCA_METHOD
     _known_as, _source = "contrastive principal component analysis (CPCA)", "Abid 2018"
     _holds_out = True
 
-    def _strength(self) -> float | None:
-        return None if self._has_budget else super()._strength()
-
-    @property
-    def _has_budget(self) -> bool:  # type: ignore[override]
-        return isinstance(self.gamma, str) and self.gamma == "budget"
-
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         limit = None
         if tables is not None:
-            data, gamma, limit = self._chosen(tables, data, gamma)
+            gamma, limit = self._chosen(tables, data, gamma)
         fit = super()._solve(data, gamma)
         return fit if limit is None else replace(fit, limit=limit)
 
     def _chosen(
         self, tables: Tables, data: Complete | Incomplete, gamma: float | None
-    ) -> tuple[Complete, float | None, float | None]:
-        """The data with the part of each background in gamma, the gamma to use, and its limit, if that was needed."""
+    ) -> tuple[float | None, float | None]:
+        """The gamma to use, and its limit, if that was needed."""
+        if gamma is not None or not self._holds_out:
+            return gamma, None
         assert isinstance(data, Complete)
-        if gamma is None and self._has_budget:
-            return budgeted(data, self.n_components)
-        if gamma is None and self._holds_out:
-            return data, *gamma_by_halves(tables, self._contrast_gamma, data, type(self).__name__)
-        return data, gamma, None
+        return gamma_by_halves(tables, self._contrast_gamma, data, type(self).__name__)
 
     def _gamma_in_halves(self, halves: Halves, data: Complete) -> float | None:
         gamma = self._strength()
@@ -118,13 +109,11 @@ class CPCA(ContrastOfVariances):
     ----------
     n_components : int, default 2
         Number of directions d, 1 <= d < D.
-    gamma : float, dict, "auto" or "budget", default "auto"
+    gamma : float, dict or "auto", default "auto"
         Strength of the contrast (called alpha elsewhere), 0 or more; 0 is PCA of the foreground. "auto" takes the
         gamma whose contrast is most reproducible: axes of one half of the rows along which the cases of the other half
         vary more than its controls, and that the other half finds again. It needs rows, not Moments. If rows come in
-        blocks, use `GammaSearch` with `blocks=`. "budget" (the rule of unique
-        component analysis, UCA) is the gamma at which the background varies along the components as much as in its
-        noise, and no more; it finds one for each background, and needs no rows.
+        blocks, use `GammaSearch` with `blocks=`.
         With several backgrounds, a number is divided among them by their rows; a dict has one value for each.
     background_label, scale
         As for `PCPCA`.

@@ -36,10 +36,9 @@ class SparseCPCA(ContrastOfVariances):
         "contrast" makes the axes of `ContraPCA` sparse instead of CPCA's: the features are those that hold most of
         these axes, and their weights show them best against the background's variance. It finds weaker directions
         than CPCA where both groups share strong ones.
-    gamma : float, dict, "auto" or "budget", default "auto"
-        As for `CPCA`; "auto" and "budget" are those of CPCA with all features, or less, with a warning, where
-        components of few features have no contrast left. With contrast axes as for `ContraPCA`: "auto" is half the
-        limit, and there is no "budget".
+    gamma : float, dict or "auto", default "auto"
+        As for `CPCA`; "auto" is that of CPCA with all features, or less, with a warning, where components of few
+        features have no contrast left. With contrast axes as for `ContraPCA`: "auto" is half the limit.
     background_label, scale
         As for `PCPCA`.
     solver : {"auto", "eigh", "lanczos"}, default "auto"
@@ -112,17 +111,7 @@ class SparseCPCA(ContrastOfVariances):
 
     def _strength(self) -> float | None:
         check_option(self.axes, "axes", ("variance", "contrast"))
-        if self.axes == "contrast" and self._has_budget:
-            raise ValueError("gamma='budget' is for axes='variance': pass gamma='auto' or a number for contrast axes.")
         return super()._strength()
-
-    def _chosen(
-        self, tables: Tables, data: Complete | Incomplete, gamma: float | None
-    ) -> tuple[Complete, float | None, float | None]:
-        found, chosen, limit = super()._chosen(tables, data, gamma)
-        if gamma is None and self._has_budget and chosen is not None:
-            chosen = gamma_with_contrast(found, self._method, self._latents(), chosen)
-        return found, chosen, limit
 
     def _contrast_gamma(self, halves: Halves, data: Complete) -> tuple[float, float]:
         """That of all features, or less."""

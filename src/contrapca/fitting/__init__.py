@@ -14,7 +14,6 @@ from ._axes import (
     unwarned,
     variance_inside,
 )
-from ._budget import budgeted
 from ._clvm import check_clvm, fit_clvm, shared_rank
 from ._common import Common, fit_common
 from ._complete import complete_background_model, fit_complete, looks_swapped, solve_complete

@@ -471,7 +471,7 @@ def gamma_by_halves(
     if isinstance(tables.rows.foreground, Moments):
         raise ValueError(
             f"{name}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
-            "2.0, or find one with GammaSearch where the rows are; gamma='budget' needs no rows."
+            "2.0, or find one with GammaSearch where the rows are."
         )
     rng = np.random.default_rng(SEED)
     with unwarned():  # the fit has warned of rows that are left out

@@ -168,9 +168,6 @@ def held_out_contrast(
         raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
     given = {"sample_weight": sample_weight, "background_weight": background_weight}
     model = prepared(estimator)
-    if model._has_budget:
-        beside = {"covariates": covariates, "background_covariates": background_covariates}
-        model._with_strength(clone(model).fit(X, background=background, **given, **beside)._state.strength)
     tables = measured_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
     together = (blocks, background_blocks, (pairs, background_pairs))
     unit_of = table_units(tables, *together, least=2, what="holding rows out")
