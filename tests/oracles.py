@@ -313,16 +313,6 @@ def mixed_contrast(X, backgrounds, gammas):
     return scatter(X) - sum(g * len(X) / len(Y) * scatter(Y) for g, Y in zip(gammas, backgrounds, strict=True))
 
 
-def ray_limit(X, backgrounds, gammas, d, steps=60):
-    """The largest t <= 1 / sum(gammas) at which PCPCA is feasible along t * gammas, by bisection, times their sum."""
-    low, high = 0.0, 1 / sum(gammas)
-    for _ in range(steps):
-        middle = (low + high) / 2
-        C = mixed_contrast(X, backgrounds, [middle * g for g in gammas])
-        low, high = (middle, high) if np.linalg.eigvalsh(C)[: X.shape[1] - d].sum() > 0 else (low, middle)
-    return low * sum(gammas)
-
-
 def residuals(tables, covariates, weights=None):
     """Tables without covariates (F35): least squares with a dummy for each group, adjusted to the mean covariates."""
     counts = [len(table) for table in tables]

@@ -1,4 +1,4 @@
-"""The arguments that name groups: several backgrounds, group labels, one gamma for each, and weights of rows."""
+"""The arguments that name groups: several backgrounds, group labels, and weights of rows."""
 
 from __future__ import annotations
 
@@ -36,22 +36,6 @@ def _distinct_names(labels: Sequence[Any]) -> list[str]:
                 "'foreground'."
             )
     return names
-
-
-def mix_of(gamma: Any, backgrounds: Sequence[str]) -> tuple[float, ...] | None:
-    """The part of gamma that each background has, if gamma is a dict; otherwise None."""
-    if not isinstance(gamma, Mapping):
-        return None
-    given = {str(name): float(value) for name, value in gamma.items()}
-    total = sum(given.values())
-    if total == 0:
-        return None
-    if given.keys() != set(backgrounds):
-        raise GroupError(
-            f"gamma has values for {listed(list(given))}, but the backgrounds are {listed(list(backgrounds))}: give "
-            "one value for each of them, or a single number."
-        )
-    return tuple(given[name] / total for name in backgrounds)
 
 
 def by_background(given: Any, backgrounds: Iterable[str], argument: str, *, all_of_them: bool = True) -> list[Any]:

@@ -83,7 +83,7 @@ CASES = {
     "gamma negative": (PCPCA(gamma=-0.1), (X,), {"background": Y}, ValueError, "0 or more"),
     "gamma NaN": (PCPCA(gamma=np.nan), (X,), {"background": Y}, ValueError, "nan"),
     "gamma inf": (CPCA(gamma=np.inf), (X,), {"background": Y}, ValueError, "finite"),
-    "gamma text": (CPCA(gamma="strong"), (X,), {"background": Y}, TypeError, "must be 'auto', a number"),
+    "gamma text": (CPCA(gamma="strong"), (X,), {"background": Y}, TypeError, "must be 'auto' or a number"),
     "gamma too large": (PCPCA(gamma=1.0), (X,), {"background": Y}, InfeasibleGammaError, "is too large"),
     "complex": (PCPCA(), (X + 1j,), {"background": Y}, ValueError, "Complex"),
     "complex background": (PCPCA(), (X,), {"background": Y * 1j}, ValueError, "Complex"),

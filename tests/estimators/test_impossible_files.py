@@ -75,7 +75,6 @@ FACTS = {
         *([], 3, "x", {}, np.nan, [3], [{}], [{"name": "age"}], [{"name": "age", "levels": None}]),
         *([{"name": 3, "levels": None}] * 3, [{"name": "a", "levels": 3}], [{"name": "a", "levels": ["x", 1, 2, 3]}]),
     ),
-    "mix": ([2.0], [-1.0], [np.nan], [0.2] * 5, 3, "x"),
 }
 OF_A_GROUP = {
     "name": (3, None, []),

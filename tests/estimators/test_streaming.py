@@ -76,10 +76,10 @@ def test_ppca_and_float32():
 
 def test_several_backgrounds_and_labels():
     both = {"first": Y[:40], "second": Y[40:]}
-    whole = PCPCA(2, gamma={"first": 0.1, "second": 0.2}).fit(X, background=both)
-    model = PCPCA(2, gamma={"first": 0.1, "second": 0.2})
+    whole = PCPCA(2, gamma=0.3).fit(X, background=both)
+    model = PCPCA(2, gamma=0.3)
     model.partial_fit(X, background={"first": Y[:40]})
-    assert not model.__sklearn_is_fitted__()  # the second is not there yet
+    assert model.n_background_samples_seen_ == 40
     model.partial_fit(None, background={"second": Y[40:]})
     np.testing.assert_allclose(model.components_, whole.components_, atol=1e-10)
     assert model.n_background_samples_seen_ == {"first": 40, "second": 80}

@@ -33,7 +33,7 @@ from ..fitting import (
 )
 from ..groups import Groups, Tables, check_device_table, refuse_moments
 from ..methods import PCPCA_METHOD, Method
-from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, raw_gamma, read
+from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, read
 from ..rows import Blocked, opened
 from ..saving import REGISTRY, fit_from_saved, saved_model
 from ..uncertainty import bootstrap, posterior
@@ -130,7 +130,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_solver_of(X, getattr(self, "solver", "auto"))  # CLVM has one solver
         X = opened(X, memory_limit)
         given = {"sample_weight": sample_weight, "background_weight": background_weight, "memory_limit": memory_limit}
-        given |= {"allow_missing": self._takes_missing, "gamma": getattr(self, "gamma", None)}
+        given |= {"allow_missing": self._takes_missing}
         tables = read(X, y, background, label, name=type(self).__name__, needs_background=gamma != 0, **given)
         design, found = design_of(tables, X, background, covariates, background_covariates, y, label), None
         if design is not None:
@@ -227,7 +227,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if self._has_model or self._has_gamma:
             found["n_effective_"] = fit.n_effective
         if self._has_gamma:
-            found |= {"gamma_": fit.gamma, "gamma_raw_": raw_gamma(units, fit.gamma)}
+            found["gamma_"] = fit.gamma
         if self._has_model:
             found |= {"model_": fit.model, "loadings_": fit.loadings, "noise_variance_": fit.model.sigma2}
             found |= {"objective_history_": fit.history, "init_objectives_": fit.init_objectives}

@@ -21,7 +21,7 @@ class Contrastive(Decomposition):
 
     _method: ClassVar[Method]
     _has_gamma = True
-    gamma: float | str | dict[str, float]
+    gamma: float | str
 
     def _path_estimator(self) -> Self:
         """The estimator of the path through this fit, which settles once what all gammas share."""
@@ -30,7 +30,7 @@ class Contrastive(Decomposition):
     def _strength(self) -> float | None:
         return check_gamma(self.gamma)
 
-    def _with_strength(self, gamma: float | dict[str, float]) -> Self:
+    def _with_strength(self, gamma: float) -> Self:
         """Set gamma."""
         return self.set_params(gamma=gamma)  # type: ignore[no-any-return]
 
@@ -38,11 +38,6 @@ class Contrastive(Decomposition):
     def _strength_in_words(gamma: float, limit: str) -> str:
         """The strength of a fit, as the methods of a paper give it; `limit` is its limit, in words."""
         return f" and contrast strength gamma = {format_gamma(gamma)}{limit}"
-
-    @property
-    def gammas_(self) -> dict[str, float]:
-        """The gamma of each background by name; they add up to `gamma_`."""
-        return self._state.gammas
 
     @property
     def reconstruction_error_(self) -> float:
@@ -109,12 +104,12 @@ class CPCA(ContrastOfVariances):
     ----------
     n_components : int, default 2
         Number of directions d, 1 <= d < D.
-    gamma : float, dict or "auto", default "auto"
+    gamma : float or "auto", default "auto"
         Strength of the contrast (called alpha elsewhere), 0 or more; 0 is PCA of the foreground. "auto" takes the
         gamma whose contrast is most reproducible: axes of one half of the rows along which the cases of the other half
         vary more than its controls, and that the other half finds again. It needs rows, not Moments. If rows come in
         blocks, use `GammaSearch` with `blocks=`.
-        With several backgrounds, a number is divided among them by their rows; a dict has one value for each.
+        Several backgrounds share it by their rows.
     background_label, scale
         As for `PCPCA`.
     solver : {"auto", "eigh", "dual", "lanczos"}, default "auto"
@@ -129,8 +124,8 @@ class CPCA(ContrastOfVariances):
     explained_variance_, background_variance_, explained_variance_ratio_, background_variance_ratio_, mean_, scale_
         As for `PCPCA`, as are `background_mean_`, `background_scale_`, `feature_variance_`,
         `background_feature_variance_`, `n_effective_`, `solver_` and `n_iter_`.
-    gamma_, gamma_raw_, gammas_
-        As for `PCPCA`: the gamma that was used, and that of each background.
+    gamma_ : float
+        The gamma that was used.
     gamma_max_ : float
         The exact limit: at or above it fewer than d eigenvalues are positive. May be inf. Only models from a path have
         it; `contrapca.gamma_limits` computes it for any table.
@@ -152,7 +147,7 @@ class CPCA(ContrastOfVariances):
         self,
         n_components: int = 2,
         *,
-        gamma: float | str | dict[str, float] = "auto",
+        gamma: float | str = "auto",
         background_label: Any = None,
         scale: str | None = None,
         solver: str = "auto",

@@ -31,12 +31,12 @@ class PCPCA(Likelihood, Contrastive):
     ----------
     n_components : int, default 2
         Number of components to show: columns of `transform`, 1 <= n_components < D.
-    gamma : float, "auto" or dict, default "auto"
+    gamma : float or "auto", default "auto"
         Strength of the contrast, in [0, `gamma_max_`) and so below 1: the paper's gamma' = gamma_raw m / n. 0 is PPCA
         of the foreground. "auto" takes 0.97 of the exact limit, a robust choice for finding directions; for densities,
         scores, sampling and imputation use at most half the limit. With missing values only an upper bound on the limit
         is known: "auto" starts at 0.97 of it and goes down until the fit converges (`gamma_search_`).
-        With several backgrounds, gamma is divided among them by their rows; a dict has one value for each.
+        Several backgrounds share it by their rows.
     background_label : optional
         Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
         Each label of a list is a background of its own.
@@ -96,10 +96,8 @@ class PCPCA(Likelihood, Contrastive):
         With axes="contrast" or "ratio": ratio of foreground to background variance along each axis, noise taken into
         account.
         Computed on the rows of the fit, so it is optimistic; `contrapca.held_out_contrast` is not.
-    gamma_, gamma_raw_ : float
-        The gamma that was used, and the same in the paper's raw units, gamma n / m.
-    gammas_ : dict
-        The gamma of each background, by name; they add up to `gamma_`.
+    gamma_ : float
+        The gamma that was used; in the paper's raw units it is gamma_ n / m.
     gamma_max_ : float
         With gamma="auto": the exact limit, at or above which the relative likelihood has no maximum.
         `contrapca.gamma_limits` computes it for any table.
@@ -148,7 +146,7 @@ class PCPCA(Likelihood, Contrastive):
         self,
         n_components: int = 2,
         *,
-        gamma: float | str | dict[str, float] = "auto",
+        gamma: float | str = "auto",
         background_label: Any = None,
         scale: str | None = None,
         solver: str = "auto",
@@ -296,7 +294,7 @@ class ContraPCA(PCPCA):
         self,
         n_components: int = 2,
         *,
-        gamma: float | str | dict[str, float] = "auto",
+        gamma: float | str = "auto",
         background_label: Any = None,
         scale: str | None = "auto",
         solver: str = "auto",

@@ -101,8 +101,7 @@ class RatioPCA(Decomposition):
         ridge = check_ridge(self.ridge)
         return None if ridge is None else strength_of_ridge(ridge)
 
-    def _with_strength(self, gamma: float | dict[str, float]) -> Self:
-        assert not isinstance(gamma, dict)
+    def _with_strength(self, gamma: float) -> Self:
         return self.set_params(ridge=ridge_of_strength(gamma))  # type: ignore[no-any-return]
 
     @staticmethod

@@ -36,7 +36,7 @@ class SparseCPCA(ContrastOfVariances):
         "contrast" makes the axes of `ContraPCA` sparse instead of CPCA's: the features are those that hold most of
         these axes, and their weights show them best against the background's variance. It finds weaker directions
         than CPCA where both groups share strong ones.
-    gamma : float, dict or "auto", default "auto"
+    gamma : float or "auto", default "auto"
         As for `CPCA`; "auto" is that of CPCA with all features, or less, with a warning, where components of few
         features have no contrast left. With contrast axes as for `ContraPCA`: "auto" is half the limit.
     background_label, scale
@@ -51,7 +51,7 @@ class SparseCPCA(ContrastOfVariances):
     eigenvalues_ : ndarray of shape (d,)
         v'(cov_X - gamma cov_Y) v of the part of each component that is orthogonal to those before, as a unit vector.
         With contrast axes, what the features of each component hold of the foreground's variances along the axes.
-    explained_variance_, background_variance_, gamma_, gamma_raw_, gammas_, mean_, scale_, solver_, n_iter_
+    explained_variance_, background_variance_, gamma_, mean_, scale_, solver_, n_iter_
         As for `PCPCA`, as are `background_mean_` and `background_scale_`.
 
     Examples
@@ -77,7 +77,7 @@ class SparseCPCA(ContrastOfVariances):
         sparsity: int | None = None,
         penalty: float | None = None,
         axes: str = "variance",
-        gamma: float | str | dict[str, float] = "auto",
+        gamma: float | str = "auto",
         background_label: Any = None,
         scale: str | None = None,
         solver: str = "auto",

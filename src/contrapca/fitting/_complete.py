@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from .._util.arrays import Array
-from .._util.text import format_gamma
 from ..exceptions import RankError, warn
 from ..gaussian import LatentGaussian
 from ..groups import Groups
@@ -109,10 +108,6 @@ def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) ->
     hint = ""
     if looks_swapped(limit, groups.map(Moments.total_variance)):
         hint = " In total the background varies more than the foreground: were the two groups swapped?"
-    if len(groups.backgrounds) > 1:
-        parts = zip(groups.names[1:], mixture(groups) * limit, strict=True)
-        each = ", ".join(f"{name!r}: {format_gamma(float(value))}" for name, value in parts)
-        hint += f" gamma is the sum over the backgrounds; at the limit they have {each}."
     return method.refusal(gamma, limit, d, hint)
 
 

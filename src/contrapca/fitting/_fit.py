@@ -121,7 +121,7 @@ class Fit:
     totals : Groups of float
         Sum of the variances of all features.
     gamma : float
-        Of all backgrounds together.
+        Of all backgrounds together, shared by their rows (F20).
     objective : float
     n_iter : int
     solver : SolverChoice
@@ -227,16 +227,6 @@ class Fit:
     def factors(self) -> Array:
         """The factor of each group's covariance in C / n: 1, and -gamma for all backgrounds together."""
         return factors(self.units, self.gamma)
-
-    @property
-    def gammas(self) -> dict[str, float]:
-        """The part of gamma that each background has, by name."""
-        return dict(zip(self.units.names[1:], (-self.factors[1:]).tolist(), strict=True))
-
-    @property
-    def strength(self) -> float | dict[str, float]:
-        """gamma as an estimator takes it: one number, or one for each background if they have their own."""
-        return self.gamma if self.units.mix is None else self.gammas
 
     @property
     def contrasted(self) -> Array:

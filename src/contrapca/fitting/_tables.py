@@ -9,7 +9,6 @@ import numpy as np
 from .._util.display import Display
 from .._util.table import Table
 from .._util.text import component_names, format_gamma, listed, plural
-from ..moments import raw_gamma
 from ._fit import Fit
 
 TOP_FEATURES = 8
@@ -60,7 +59,7 @@ def facts(fit: Fit, name: str, *, has_gamma: bool, n_shared: int) -> dict[str, A
         return found | {"noise_variance": fit.model.sigma2}
     found |= {"solver": str(fit.solver), "objective": fit.objective}
     if has_gamma:
-        found |= {"gamma": fit.gamma, "gamma_raw": raw_gamma(fit.units, fit.gamma)}
+        found["gamma"] = fit.gamma
         if fit.limit is not None:
             found |= {"gamma_max": fit.limit, "gamma_max_is_bound": fit.limit_is_bound}
     if fit.model is not None:

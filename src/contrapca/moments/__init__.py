@@ -13,7 +13,7 @@ from ._collect import (
     pooled,
     read,
 )
-from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture, raw_gamma
+from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture
 from ._dual import has_few_rows, in_span, reduce_rows, reduced_contrast
 from ._folds import Fold, Parts, along, assign_folds, make_folds, make_parts, ready, row_units, spread_out, without
 from ._long_rows import shortened

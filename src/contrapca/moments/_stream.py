@@ -57,12 +57,10 @@ class Stream:
         kind = self.dtype if dtype is None else str(np.promote_types(self.dtype, dtype))
         return replace(self, moments=moments, counts=seen, dtype=kind, n_batches=self.n_batches + 1)
 
-    def lacks(self, *, needs_background: bool, gamma: Any) -> str:
-        """Which group has too few rows for a fit, in words; empty if none has. `gamma` may name the backgrounds."""
+    def lacks(self, *, needs_background: bool) -> str:
+        """Which group has too few rows for a fit, in words; empty if none has."""
         wanted = ["foreground"]
-        if needs_background and isinstance(gamma, Mapping):
-            wanted += map(str, gamma)
-        elif needs_background and len(self.moments) < 2:
+        if needs_background and len(self.moments) < 2:
             wanted.append("background")
         few = [name for name in wanted if name not in self.moments or self.moments[name].weight < 2]
         few += [name for name in self.moments if self.moments[name].weight < 2 and name not in few]

@@ -45,8 +45,7 @@ def contrast_path(
     Parameters
     ----------
     estimator : PCPCA, ContraPCA, CPCA or RatioPCA
-        Fitted or not: only its parameters are used. Its gamma is not, unless it is a dict: the path then goes along the
-        ray from 0 to the gammas of several backgrounds, and `gammas` are their sums.
+        Fitted or not: only its parameters are used, but not its gamma.
     X : array-like, data frame or sparse matrix of shape (n, D), or Moments
         The foreground. With missing values (PCPCA only), every gamma is a gradient fit, started from the previous one.
     background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them
@@ -76,7 +75,7 @@ def contrast_path(
     check_estimator(estimator, "contrast_path")
     check_solver_of(X, estimator.solver)
     given = {"sample_weight": sample_weight, "background_weight": background_weight, "needs_background": True}
-    given |= {"allow_missing": estimator._takes_missing, "gamma": getattr(estimator, "gamma", None)}
+    given |= {"allow_missing": estimator._takes_missing}
     tables = read(X, None, background, name="contrast_path", **given)
     return path_of_data(estimator._collected(tables), estimator, gammas, progress=progress)
 

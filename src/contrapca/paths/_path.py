@@ -292,7 +292,7 @@ class ContrastPath:
         """
         index, estimator = self.index(gamma), clone(self.estimator)
         fit = self._fit(index)
-        estimator._with_strength(fit.strength)
+        estimator._with_strength(fit.gamma)
         if getattr(estimator, "n_latent", None) is not None:
             estimator.set_params(n_latent=self.loading_coordinates.shape[2])
         return estimator._with_fit(fit)

@@ -76,7 +76,7 @@ class SparsityPath:
         """The fitted estimator of one of the path's sizes, or penalties."""
         fit = self._fits[self._index(value)]
         found = clone(self.estimator).set_params(**_setting(value, self.penalties is not None))
-        return found._with_strength(fit.strength)._with_fit(fit)
+        return found._with_strength(fit.gamma)._with_fit(fit)
 
     def table(self) -> Table:
         """One row for each size or penalty."""
@@ -141,7 +141,7 @@ def sparsity_path(
         raise TypeError(f"sparsity_path needs a SparseCPCA as its first argument; got {type(estimator).__name__}.")
     if sizes is not None and penalties is not None:
         raise ValueError("sizes= and penalties= are two ways to ask for few features: pass only one of them.")
-    given = {"sample_weight": sample_weight, "background_weight": background_weight, "gamma": estimator.gamma}
+    given = {"sample_weight": sample_weight, "background_weight": background_weight}
     tables = read(X, None, background, name="sparsity_path", needs_background=True, **given)
     penalised = penalties is not None
     grid: Any = _checked_penalties(penalties) if penalised else _checked_sizes(sizes, tables.n_features)
