@@ -85,7 +85,7 @@ OF_A_GROUP = {
 }
 FREE = {"method"}  # names of methods are not known to those who keep draws
 SIGNED = (  # arrays that may be negative, or of any size
-    *("components", "eigenvalues", "history", "init_objectives", "objective", "coordinates", "loading_coordinates"),
+    *("components", "eigenvalues", "history", "objective", "coordinates", "loading_coordinates"),
     *("basis", "W", "W_estimate", "scatter", "mean", "reference", "coefficients", "factors"),
 )
 MAY_BE_NAN = {("path of CPCA", "noise_variance")}  # CPCA has none

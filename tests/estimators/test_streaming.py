@@ -25,7 +25,6 @@ from contrapca import (
     gamma_limits,
     held_out_contrast,
     load,
-    memory_estimate,
 )
 from contrapca import rows as rows_module
 from contrapca.exceptions import ContrastWarning, GroupError, ModelFileError, TableFileError
@@ -479,31 +478,3 @@ def test_within_the_limit(tmp_path):
 
     assert peak(lambda: PPCA(2).fit(tmp_path / "x.npy", memory_limit="4 MB")) < 4e6
     assert peak(lambda: PPCA(2).fit(np.load(tmp_path / "x.npy"))) > 24e6
-
-
-@pytest.mark.parametrize(
-    ("shape", "background", "solver"),
-    [((3000, 400), 2000, "eigh"), ((90, 4000), 60, "dual"), ((600, 100), 500, "lanczos")],
-)
-def test_estimates_of_memory(shape, background, solver):
-    """At least what is measured, and not many times as much."""
-    rng = np.random.default_rng(0)
-    rows, controls = rng.standard_normal(shape), rng.standard_normal((background, shape[1]))
-    model = PCPCA(2, gamma=0.1, solver=solver)
-    tracemalloc.start()
-    model.fit(rows, background=controls)
-    measured = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    table = memory_estimate(shape, background=background)
-    estimate = float(table["bytes"][list(table["solver"]).index(solver)])
-    assert measured < estimate < 8 * measured + 2e8
-    chosen = table["solver"][table["chosen"]].item()
-    assert chosen == PCPCA(2, gamma=0.1).fit(rows, background=controls).solver_.name
-
-
-def test_estimates_of_sparse_tables():
-    table = memory_estimate((10_000, 30_000), background={"a": 100, "b": 200}, density=0.01)
-    assert list(table["solver"]) == ["eigh", "lanczos"]
-    assert table["solver"][table["chosen"]].item() == "lanczos"
-    with pytest.raises(ValueError, match="shape=0 must be a whole number"):
-        memory_estimate((0, 5), background=3)

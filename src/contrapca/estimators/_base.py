@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -39,7 +38,7 @@ from ..saving import REGISTRY, fit_from_saved, saved_model
 from ..uncertainty import bootstrap, posterior
 from . import _folds, _streaming, _tables
 
-EXACT = ("objective_history_", "init_objectives_")  # in float64, whatever the rows are
+EXACT = "objective_history_"  # in float64, whatever the rows are
 
 
 @showing_summary
@@ -200,7 +199,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if units.names is not None:
             self.feature_names_in_ = np.array(units.names, dtype=object)
         for name, value in self._attributes(fit).items():
-            setattr(self, name, self._placed(value, None if name in EXACT else dtype))
+            setattr(self, name, self._placed(value, None if name == EXACT else dtype))
         return self
 
     def _placed(self, value: Any, dtype: str | None) -> Any:
@@ -213,24 +212,33 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         kind = dtype or str(value.dtype)
         return put(value.astype(kind, copy=False), self._place, kind)
 
-    def _attributes(self, fit: Any) -> dict[str, Any]:
+    def _attributes(self, fit: Fit) -> dict[str, Any]:
         """What is reported of a fit, by name; of values of all groups, those of the backgrounds are."""
         units, shares = fit.units, fit.shares
-        found = {"explained_variance_": fit.variances.foreground, "explained_variance_ratio_": shares.foreground}
-        found |= {"background_variance_": fit.variances, "background_variance_ratio_": shares}
+        found: dict[str, Any] = {
+            "components_": fit.components.T,
+            "explained_variance_": fit.variances.foreground,
+            "explained_variance_ratio_": shares.foreground,
+            "background_variance_": fit.variances,
+            "background_variance_ratio_": shares,
+            "mean_": units.foreground.mean,
+            "background_mean_": units.map(lambda own: own.mean),
+            "scale_": units.foreground.scale,
+            "background_scale_": units.map(lambda own: own.scale),
+            "feature_variance_": units.foreground.variance,
+            "n_iter_": fit.n_iter,
+            "solver_": fit.solver,
+        }
         if fit.eigenvalues is not None:
             found["eigenvalues_"] = fit.eigenvalues
-        for name, value in (("mean", "mean"), ("scale", "scale"), ("feature_variance", "variance")):
-            arrays = units.map(attrgetter(value))
-            found |= {f"{name}_": arrays.foreground, f"background_{name}_": arrays}
-        found |= {"components_": fit.components.T, "n_iter_": fit.n_iter, "solver_": fit.solver}
         if self._has_model or self._has_gamma:
             found["n_effective_"] = fit.n_effective
         if self._has_gamma:
             found["gamma_"] = fit.gamma
         if self._has_model:
+            assert fit.model is not None
             found |= {"model_": fit.model, "loadings_": fit.loadings, "noise_variance_": fit.model.sigma2}
-            found |= {"objective_history_": fit.history, "init_objectives_": fit.init_objectives}
+            found["objective_history_"] = fit.history
         if fit.covariates is not None:
             found["covariate_names_"] = np.array(fit.covariates.names, dtype=object)
             found["covariate_coefficients_"] = fit.covariates.coefficients

@@ -46,7 +46,7 @@ class CLVM(Likelihood):
         Shared loadings S, likewise.
     noise_variance_ : float
     explained_variance_, explained_variance_ratio_, mean_, background_mean_, scale_, background_scale_, n_iter_
-        As for `PCPCA`, as are `feature_variance_`, `background_feature_variance_` and `objective_history_`.
+        As for `PCPCA`, as are `feature_variance_` and `objective_history_`.
     model_, background_model_ : LatentGaussian
         The fitted distributions of both groups, in scaled units; the foreground's has the loadings [W S].
 

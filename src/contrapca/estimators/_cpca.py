@@ -123,7 +123,7 @@ class CPCA(ContrastOfVariances):
         Largest eigenvalues of cov_X - gamma cov_Y: `explained_variance_ - gamma_ * background_variance_`.
     explained_variance_, background_variance_, explained_variance_ratio_, background_variance_ratio_, mean_, scale_
         As for `PCPCA`, as are `background_mean_`, `background_scale_`, `feature_variance_`,
-        `background_feature_variance_`, `n_effective_`, `solver_` and `n_iter_`.
+        `n_effective_`, `solver_` and `n_iter_`.
     gamma_ : float
         The gamma that was used.
     gamma_max_ : float

@@ -89,7 +89,8 @@ class PCPCA(Likelihood, Contrastive):
     explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
         The same as fractions of each group's total variance.
     mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
-    feature_variance_, background_feature_variance_ : ndarray of shape (D,)
+    feature_variance_ : ndarray of shape (D,)
+        Variance (ddof 0) of each feature in the foreground; `feature_table` has those of all groups.
     n_latent_ : int
         Number of latent dimensions of the model.
     axis_ratios_ : ndarray of shape (d,)
@@ -115,8 +116,6 @@ class PCPCA(Likelihood, Contrastive):
     n_iter_ : int
     objective_history_ : ndarray of shape (1 + iterations,)
         The objective after each iteration of a gradient solver; a single value for the closed form.
-    init_objectives_ : ndarray of shape (number of starts,)
-        The objective that each start reached; a spread means that there are several local maxima.
     gamma_search_ : list of dict
         With missing values and gamma="auto": every gamma that was tried, and the outcome. Otherwise empty.
     model_ : LatentGaussian

@@ -31,7 +31,7 @@ class PPCA(Likelihood):
     ----------
     components_, loadings_, noise_variance_, eigenvalues_, explained_variance_, explained_variance_ratio_, mean_, scale_
         As for `PCPCA`; eigenvalues are those of the covariance (ddof 0), and so equal to the variances.
-    feature_variance_, solver_, n_iter_, objective_history_, init_objectives_, model_
+    feature_variance_, solver_, n_iter_, objective_history_, model_
         As for `PCPCA`.
     n_effective_ : float
         Number of rows.

@@ -87,7 +87,6 @@ def solve_complete(
         axis_ratios=shown.ratios,
         eigenvalues=values if shown.ratios is None else None,
         history=np.array([objective]),
-        init_objectives=np.array([objective]),
         axes="variance" if shown.ratios is None else latents.axes,
         plateau=data.plateau,
     )

@@ -143,8 +143,6 @@ class Fit:
         Whether gamma was chosen as a fraction of the limit.
     history : ndarray of shape (n_iter + 1,)
         The objective after each iteration; a single value for the closed form.
-    init_objectives : ndarray of shape (n_init,)
-        The objective that each start reached.
     gamma_search : list of dict
         How "auto" found gamma.
     covariates : Regression or None
@@ -174,7 +172,6 @@ class Fit:
     limit_is_bound: bool = False
     at_limit: bool = False
     history: Array = field(default_factory=lambda: np.empty(0))
-    init_objectives: Array = field(default_factory=lambda: np.empty(0))
     gamma_search: list[Step] = field(default_factory=list)
     covariates: Regression | None = None
     axes: str = "variance"

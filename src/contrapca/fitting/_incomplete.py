@@ -141,8 +141,7 @@ def attempt_fit(
         limit = upper_bound(data, d)
     if limit is not None and gamma >= limit:
         return Attempt(None, "the noise variance goes to 0 (the optimiser stopped at a local maximum)")
-    objectives = np.array([solution.objective for solution in solutions])
-    fit = replace(_result(data, latents, gamma, best, history), init_objectives=objectives, limit=limit)
+    fit = replace(_result(data, latents, gamma, best, history), limit=limit)
     return Attempt(fit, unconverged=None if best.status == "converged" and settled else best)
 
 

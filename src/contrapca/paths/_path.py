@@ -318,7 +318,6 @@ class ContrastPath:
             limit=self.gamma_max,
             limit_is_bound=self.gamma_max_is_bound,
             history=self.objective[[g]],
-            init_objectives=self.objective[[g]],
         )
 
     def save(self, path: Any) -> None:
