@@ -72,12 +72,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if cls.__module__.startswith(f"{__package__}."):  # `load` could not read files of other classes
             REGISTRY[cls.__name__] = cls
 
-    def _keep(self, given: dict[str, Any]) -> None:
-        """Set the arguments of a constructor, its `locals()`, as attributes: scikit-learn reads them by these names."""
-        for name, value in given.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
-
     # ------------------------------------------------------------------ fit
 
     def fit(
@@ -146,7 +140,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """gamma as the parameters give it; None if it is to be chosen, 0 if there is none."""
         return 0.0
 
-    def _solved(self, tables: Tables, gamma: float | None) -> tuple[Tables, Complete | Incomplete, Any]:
+    def _solved(self, tables: Tables, gamma: float | None) -> tuple[Tables, Complete | Incomplete, Fit]:
         """The tables as the method weights their rows, the data they are reduced to, and the fit."""
         tables = self._prepared(tables)
         data = self._collected(tables)
@@ -187,7 +181,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _settings(self) -> Settings:
         return Settings()
 
-    def _with_fit(self, fit: Any, like: Any = None) -> Self:
+    def _with_fit(self, fit: Fit, like: Any = None) -> Self:
         """Set the attributes of a fit to rows that are where `like` is; leave none of a fit before."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
@@ -249,11 +243,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return type(self)(**self._parameters)._with_fit(self._state)
 
     @property
-    def _state(self) -> Any:
+    def _state(self) -> Fit:
         """The fit; raises before there is one."""
         if "_state" not in vars(self):
             check_is_fitted(self)
-        return vars(self)["_state"]
+        return vars(self)["_state"]  # type: ignore[no-any-return]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in vars(self)

@@ -75,19 +75,11 @@ class ContrastOfVariances(Contrastive):
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         limit = None
-        if tables is not None:
-            gamma, limit = self._chosen(tables, data, gamma)
+        if gamma is None and self._holds_out and tables is not None:
+            assert isinstance(data, Complete)
+            gamma, limit = gamma_by_halves(tables, self._contrast_gamma, data, type(self).__name__)
         fit = super()._solve(data, gamma)
         return fit if limit is None else replace(fit, limit=limit)
-
-    def _chosen(
-        self, tables: Tables, data: Complete | Incomplete, gamma: float | None
-    ) -> tuple[float | None, float | None]:
-        """The gamma to use, and its limit, if that was needed."""
-        if gamma is not None or not self._holds_out:
-            return gamma, None
-        assert isinstance(data, Complete)
-        return gamma_by_halves(tables, self._contrast_gamma, data, type(self).__name__)
 
     def _gamma_in_halves(self, halves: Halves, data: Complete) -> float | None:
         gamma = self._strength()
@@ -152,4 +144,8 @@ class CPCA(ContrastOfVariances):
         scale: str | None = None,
         solver: str = "auto",
     ):
-        self._keep(locals())
+        self.n_components = n_components
+        self.gamma = gamma
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver

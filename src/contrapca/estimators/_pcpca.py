@@ -158,7 +158,19 @@ class PCPCA(Likelihood, Contrastive):
         random_state: Any = None,
         progress: bool = True,
     ):
-        self._keep(locals())
+        self.n_components = n_components
+        self.gamma = gamma
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver
+        self.n_latent = n_latent
+        self.axes = axes
+        self.mean = mean
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.progress = progress
 
     def _latents(self, n_features: int | None = None) -> Latents:
         return Latents.asked(self.n_components, self.n_latent, self.axes, n_features)
@@ -307,7 +319,20 @@ class ContraPCA(PCPCA):
         random_state: Any = None,
         progress: bool = True,
     ):
-        self._keep(locals())
+        self.n_components = n_components
+        self.gamma = gamma
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver
+        self.n_latent = n_latent
+        self.axes = axes
+        self.shorten = shorten
+        self.mean = mean
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.progress = progress
 
     @property
     def _left_to_data(self) -> bool:

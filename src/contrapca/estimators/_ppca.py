@@ -62,7 +62,15 @@ class PPCA(Likelihood):
         random_state: Any = None,
         progress: bool = True,
     ):
-        self._keep(locals())
+        self.n_components = n_components
+        self.scale = scale
+        self.solver = solver
+        self.mean = mean
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.progress = progress
 
     def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, sample_weight: Any = None, covariates: Any = None, memory_limit: Any = None
@@ -81,7 +89,9 @@ class PPCA(Likelihood):
         """
         return super().fit(X, sample_weight=sample_weight, covariates=covariates, memory_limit=memory_limit)
 
-    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def partial_fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, *, sample_weight: Any = None
+    ) -> Self:
         """Add a batch of rows, and fit to all rows so far.
 
         As for `PCPCA`, with one group: the model is fitted as soon as there are rows enough.

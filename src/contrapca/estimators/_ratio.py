@@ -88,7 +88,13 @@ class RatioPCA(Decomposition):
         scale: str | None = None,
         solver: str = "auto",
     ):
-        self._keep(locals())
+        self.n_components = n_components
+        self.ridge = ridge
+        self.end = end
+        self.orthogonal = orthogonal
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver
 
     @property
     def _method(self) -> Ratio:  # type: ignore[override]

@@ -82,7 +82,14 @@ class SparseCPCA(ContrastOfVariances):
         scale: str | None = None,
         solver: str = "auto",
     ):
-        self._keep(locals())
+        self.n_components = n_components
+        self.sparsity = sparsity
+        self.penalty = penalty
+        self.axes = axes
+        self.gamma = gamma
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver
 
     _known_as = "contrastive principal component analysis with few features per component (SparseCPCA)"
     _is_sparse = True  # what `sparsity_path` and `stability_selection` ask

@@ -177,7 +177,7 @@ def split_groups(
         raise GroupError(
             f"{name} contrasts two groups but was given one. Pass the background table as fit(X, background=Y), "
             "or construct with background_label= and pass the group of each row as y. "
-            "For a single group, use PPCA, or gamma=0 where there is a gamma."
+            "For a single group, use PPCA."
         )
     else:
         rows = Groups(check_table(X, name))

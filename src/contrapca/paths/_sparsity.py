@@ -146,10 +146,9 @@ def sparsity_path(
     penalised = penalties is not None
     grid: Any = _checked_penalties(penalties) if penalised else _checked_sizes(sizes, tables.n_features)
     model = clone(estimator).set_params(**_setting(grid[-1], penalised))
-    data = model._collected(tables)
-    gamma, _ = model._chosen(tables, data, model._strength())
-    if gamma is None:  # that of contrast axes
-        gamma = model._solve(data, None).gamma
+    data, gamma = model._collected(tables), model._strength()
+    if gamma is None:
+        gamma = model._solve(data, None, tables).gamma
     latents, n = resolved(data, model._latents()), data.groups.foreground.weight
     target = model._method.target(contrast(data.groups, gamma), latents.rank)
     fits = [fit_data(data, replace(model._method, known=target), latents, gamma, model._settings())]
