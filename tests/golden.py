@@ -45,7 +45,7 @@ def ppca(d, *, scale, solver, mean="observed", tol=1e-8, n_init=1, max_iter=2000
 
     return PPCA(
         d,
-        scale=bool(scale) if LATER else scale,
+        scale=scaling(scale),
         solver=solver,
         mean=mean,
         n_init=n_init,

@@ -92,6 +92,7 @@ CASES = {
     "1-D X": (PCPCA(), (X[0],), {"background": Y}, ValueError, "1D array"),
     "scale unknown": (PCPCA(scale="both"), (X,), {"background": Y}, ValueError, "scale='both'.*'pooled'"),
     "scale True": (PCPCA(scale=True), (X,), {"background": Y}, ValueError, "scale=True"),
+    "scale True, one group": (PPCA(scale=True), (X,), {}, ValueError, "scale=True is not valid. Choose one of None"),
     "solver unknown": (PCPCA(solver="svd"), (X,), {"background": Y}, ValueError, "solver='svd'"),
 }
 

@@ -41,7 +41,7 @@ PARTS = in_parts(X, 20, 90), in_parts(Y, 61)
 
 ESTIMATORS = {
     "PPCA": PPCA(3),
-    "PPCA, scaled": PPCA(3, scale=True),
+    "PPCA, scaled": PPCA(3, scale="group"),
     "PCPCA": PCPCA(2, gamma=0.3),
     "PCPCA, auto": PCPCA(2),
     "PCPCA, scaled": PCPCA(2, gamma=0.3, scale="group"),

@@ -361,7 +361,7 @@ def model_loss(found):
 def test_constant_features_are_not_scaled_by_rounding():
     left = XM.copy()
     left[:, 2] = np.where(np.isnan(left[:, 2]), np.nan, 0.1)
-    found = PPCA(2, scale=True).fit(left)
+    found = PPCA(2, scale="group").fit(left)
     assert found.scale_[2] == 1
     with pytest.raises(ValueError, match="varies in at most"):
         PPCA(2).fit(np.where(np.isnan(XM), np.nan, 0.1))
@@ -409,7 +409,7 @@ def test_units_beyond_all_precision_are_no_missing_maximum():
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         model = PPCA(2).fit(rows)
-    scaled = PPCA(2, scale=True).fit(rows)
+    scaled = PPCA(2, scale="group").fit(rows)
     # The search of some versions of SciPy gets there.
     assert "scale='pooled'" in str(caught[0].message) if caught else model.score(rows) > scaled.score(rows) - 1
 

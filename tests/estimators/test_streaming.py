@@ -350,8 +350,8 @@ def test_missing_values_in_files(tmp_path, kind):
     else:
         store = pytest.importorskip("zarr").open(str(path), mode="w", shape=X.shape, dtype="f8", chunks=(40, 6))
         store[:] = HOLED_X
-    model = PPCA(2, scale=True).fit(path)
-    whole = PPCA(2, scale=True).fit(HOLED_X)
+    model = PPCA(2, scale="group").fit(path)
+    whole = PPCA(2, scale="group").fit(HOLED_X)
     np.testing.assert_allclose(model.get_covariance(), whole.get_covariance(), rtol=1e-8)
     np.testing.assert_allclose(model.score_samples(path), whole.score_samples(HOLED_X))
     np.testing.assert_allclose(model.impute(path), whole.impute(HOLED_X))

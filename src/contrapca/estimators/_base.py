@@ -61,9 +61,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _preferred: ClassVar[bool] = False  # whether to use it unless another is clearly better
     _tuned: ClassVar[str] = "gamma"  # the parameter that is chosen before methods are compared
     _rough: ClassVar[dict[str, Any]] = {}  # parameters where axes are only compared
-    _scales: ClassVar[tuple[str | bool | None, ...]] = SCALES
+    _scales: ClassVar[tuple[str | None, ...]] = SCALES
     n_components: int
-    scale: str | bool | None
+    scale: str | None
     solver: str
     background_label: Any = None
 
@@ -171,8 +171,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def _scaling(self) -> str | None:
-        """How each group is scaled; PPCA, with one group, uses True for "group"."""
-        return "group" if self.scale is True else self.scale or None
+        """How each group is scaled."""
+        return self.scale
 
     def _latents(self, n_features: int | None = None) -> Latents:
         """Which latent dimensions there are; raises if they are too many for so many features."""

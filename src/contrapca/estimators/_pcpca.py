@@ -299,7 +299,7 @@ class ContraPCA(PCPCA):
     _known_as = "ContraPCA, a form of probabilistic contrastive principal component analysis"
     _preferred = True
     _tuned = "n_latent"
-    _scales: ClassVar[tuple[str | bool | None, ...]] = ("auto", *SCALES)
+    _scales: ClassVar[tuple[str | None, ...]] = ("auto", *SCALES)
 
     def __init__(
         self,

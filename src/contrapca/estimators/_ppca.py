@@ -22,8 +22,8 @@ class PPCA(Likelihood):
     ----------
     n_components : int, default 2
         Number of latent dimensions d, 1 <= d < D.
-    scale : bool, default False
-        Divide each feature by its standard deviation first.
+    scale : {None, "group", "pooled"}, default None
+        Divide each feature by its standard deviation first: "group" and "pooled" are the same for one group.
     solver, mean, n_init, max_iter, tol, random_state, progress
         As for `PCPCA`: the solver for complete rows, and how missing values are treated.
 
@@ -47,13 +47,12 @@ class PPCA(Likelihood):
 
     _contrasts = False
     _known_as, _source = "probabilistic principal component analysis (PPCA)", "Tipping 1999"
-    _scales = (False, True)
 
     def __init__(
         self,
         n_components: int = 2,
         *,
-        scale: bool = False,
+        scale: str | None = None,
         solver: str = "auto",
         mean: str = "observed",
         n_init: int | str = "auto",
