@@ -62,8 +62,8 @@ def arguments_of(groups: Sequence[str], name: str) -> list[str]:
     return [name, *others]
 
 
-def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
-    """One finite weight per row, 0 or more, that do not all vanish, shape (n,); None if none are given."""
+def check_weights(weights: Any, n_rows: int, name: str, *, any_counts: bool = True) -> Array | None:
+    """One finite weight per row, 0 or more, shape (n,); None if none are given. If `any_counts`, one is above 0."""
     if weights is None:
         return None
     try:
@@ -79,7 +79,7 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
         )
     with np.errstate(over="ignore"):
         total = float(found.sum())
-    if total == 0:
+    if total == 0 and any_counts:
         raise ValueError(f"All weights in {name} are zero, so no row counts.")
     if total == np.inf:
         raise ValueError(f"{name} sums to {total:g}: use smaller weights.")

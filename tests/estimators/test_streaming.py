@@ -88,6 +88,17 @@ def test_several_backgrounds_and_labels():
     np.testing.assert_allclose(stacked.components_, PCPCA(2, gamma=0.2).fit(X, background=Y).components_, atol=1e-10)
 
 
+def test_weights_of_a_stacked_batch():
+    rows, y = np.vstack([X, Y]), np.repeat(["case", "control"], [150, 120])
+    model = PCPCA(2, gamma=0.2, background_label="control")
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(5,\) for 270 rows"):
+        model.partial_fit(rows, y, sample_weight=np.ones(5))
+    model.partial_fit(rows, y)
+    whole = model.components_
+    model.partial_fit(rows, y, sample_weight=np.zeros(270))  # no row of this batch counts
+    np.testing.assert_allclose(model.components_, whole, atol=1e-12)
+
+
 def test_it_waits_until_there_are_rows_enough():
     model = PCPCA(3, gamma=0.1).partial_fit(X[:2], background=Y[:2])
     assert not model.__sklearn_is_fitted__()
@@ -113,6 +124,10 @@ def test_batches_of_moments():
         ({"X": None}, "The batch is empty"),
         ({"X": X, "sample_weight": -np.ones(150)}, "sample_weight must contain finite numbers"),
         ({"X": X, "sample_weight": np.ones(3)}, r"sample_weight has shape \(3,\) for 150 rows"),
+        (
+            {"X": X, "background": Y, "background_weight": np.ones(3)},
+            r"background_weight has shape \(3,\) for 120 rows",
+        ),
         ({"X": X + 1j}, "Complex data not supported"),
         ({"X": np.full((9, 6), 1e200)}, "too large to be squared"),
     ],

@@ -119,8 +119,8 @@ class CPCA(ContrastOfVariances):
     gamma_ : float
         The gamma that was used.
     gamma_max_ : float
-        The exact limit: at or above it fewer than d eigenvalues are positive. May be inf. Only models from a path have
-        it; `contrapca.gamma_limits` computes it for any table.
+        With gamma="auto", or from a path: the exact limit, at or above which fewer than d eigenvalues are positive. May
+        be inf. `contrapca.gamma_limits` computes it for any table.
 
     Examples
     --------

@@ -129,7 +129,7 @@ class RatioPCA(Decomposition):
             axes = found(training)
             if gamma is not None and not np.abs(axes.foreground).max(axis=0).min() > 0:  # nan or 0: no such axis
                 hint = " With all rows it does vary there, but not when some are held out."
-                raise self._method.refusal(gamma, gamma, self.n_components, hint)
+                raise self._method.refusal(gamma, gamma, self.n_components, hint=hint)
             return axes
 
         return of_half

@@ -33,11 +33,11 @@ def fit_complete(data: Complete, method: Method, latents: Latents, gamma: float 
     if gamma is None:
         limit, start = pcpca_limit(groups, latents.rank)
         if limit == 0:
-            raise RankError(latents.rank)
+            raise RankError(latents.rank, parameter=latents.parameter)
         gamma = latents.auto_fraction * limit
     fit = solve_complete(data, method, latents, gamma, start)
     if fit is None:
-        raise infeasible(groups, method, latents.rank, gamma)
+        raise infeasible(groups, method, latents, gamma)
     if limit is None:
         return fit
     return replace(fit, limit=limit, at_limit=True, limit_is_bound=isinstance(data.basis, Subspace))
@@ -92,13 +92,11 @@ def solve_complete(
     )
 
 
-def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) -> ValueError:
+def infeasible(groups: Groups[Moments], method: Method, latents: Latents, gamma: float) -> ValueError:
     """Why there is no solution at `gamma`: the foreground's rank, or the exact limit."""
-    if groups.background is None:
-        return RankError(d)
-    limit, _ = method.limit(groups, d)
+    limit = 0.0 if groups.background is None else method.limit(groups, latents.rank)[0]
     if limit == 0:
-        return RankError(d)
+        return RankError(latents.rank, parameter=latents.parameter)
     if gamma < limit * (1 - 1e-9):  # feasible in exact arithmetic, but not in floating point, or not with few features
         return ValueError(
             f"gamma={gamma:.6g} is below its limit ({limit:.6g}), but so large that rounding errors hide the "
@@ -107,7 +105,7 @@ def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) ->
     hint = ""
     if looks_swapped(limit, groups.map(Moments.total_variance)):
         hint = " In total the background varies more than the foreground: were the two groups swapped?"
-    return method.refusal(gamma, limit, d, hint)
+    return method.refusal(gamma, limit, latents.rank, latents.parameter, hint)
 
 
 def looks_swapped(limit: float, totals: Groups[float]) -> bool:

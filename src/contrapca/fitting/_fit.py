@@ -102,6 +102,11 @@ class Latents:
         return self.n_latent
 
     @property
+    def parameter(self) -> str:
+        """The parameter of which r is the value: what errors name."""
+        return "n_components" if self.rank == self.n_shown else "n_latent"
+
+    @property
     def auto_fraction(self) -> float:
         """Fraction of the limit that gamma="auto" takes."""
         return self.fraction or (CONTRAST_FRACTION if self.contrast_axes else AUTO_FRACTION)

@@ -107,7 +107,7 @@ def log_ratio(fit: Fit, rows: Rows, missing: bool) -> Array:
             "them."
         )
     if fit.background_model is None:
-        raise RankError(fit.n_shown, "background")
+        raise RankError(fit.n_latent, "background", fit.latents.parameter)
     return log_density(fit, rows, missing) - _log_density(fit.background_model, others[0], rows, missing)
 
 

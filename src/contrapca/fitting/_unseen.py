@@ -458,7 +458,7 @@ def contrast_gamma(
     """
     limit, _ = method.limit(data.groups, latents.rank)
     if limit == 0:
-        raise RankError(latents.rank)
+        raise RankError(latents.rank, parameter=latents.parameter)
     gammas = method.grid(limit, POINTS)
     found = half_latents(halves, lambda half: path_directions(collected(half), method, latents, gammas), RANKED)
     return float(gammas[best_setting(reproducible_contrast(found).scores)]), limit

@@ -90,6 +90,8 @@ class Ratio:
             ridges[-1] = 0.0
         return np.concatenate([[0.0], 1 / (1 + ridges)])
 
-    def refusal(self, gamma: float, limit: float, d: int, hint: str = "") -> SingularGroupError:
+    def refusal(
+        self, gamma: float, limit: float, size: int, parameter: str = "n_components", hint: str = ""
+    ) -> SingularGroupError:
         varying, constant = (FOREGROUND, BACKGROUND) if self.end == FOREGROUND else (BACKGROUND, FOREGROUND)
         return SingularGroupError(gamma, varying, constant, hint)

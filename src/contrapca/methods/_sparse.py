@@ -83,5 +83,7 @@ class SparseAxes(SparseCpca):
     def grid(self, limit: float, points: int) -> Array:
         return Pcpca().grid(limit, points)
 
-    def refusal(self, gamma: float, limit: float, d: int, hint: str = "") -> InfeasibleGammaError:
-        return Pcpca().refusal(gamma, limit, d, hint)
+    def refusal(
+        self, gamma: float, limit: float, size: int, parameter: str = "n_components", hint: str = ""
+    ) -> InfeasibleGammaError:
+        return Pcpca().refusal(gamma, limit, size, parameter, hint)

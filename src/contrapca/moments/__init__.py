@@ -27,7 +27,6 @@ from ._moments import (
     Moments,
     RowScatter,
     Scatter,
-    dense_moments,
     pooled_deviation,
     rounding_variance,
     row_moments,

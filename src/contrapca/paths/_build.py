@@ -123,10 +123,10 @@ def path_of_data(
     if limit is None:
         limit, _ = method.limit(data.groups, latents.rank)
     if limit == 0:
-        raise RankError(latents.rank)
+        raise RankError(latents.rank, parameter=latents.parameter)
     points = number_of_points(gammas, DEFAULT_POINTS)
     if points is None:
-        grid = checked_grid(gammas, limit, method, latents.rank)
+        grid = checked_grid(gammas, limit, method, latents)
     else:
         grid = with_gamma(method.grid(limit, points), gamma)
     while True:
@@ -160,7 +160,7 @@ def _solved_path(
         spectrum = Spectrum(found.values[g] * groups.foreground.weight, small, images=[])
         solution = method.complete(C, spectrum)
         if method.has_likelihood and not solution.feasible:
-            raise method.refusal(float(gamma), limit, r)
+            raise method.refusal(float(gamma), limit, r, latents.parameter)
         objective[g] = method.value(C, solution)
         if method.has_likelihood:
             sigma2[g] = solution.sigma2

@@ -1,6 +1,6 @@
 """Files of models, paths, moments and draws: what is written, and checked when it is read."""
 
-from ._fit import UNIT_LENGTH, fit_from_saved, saved_fit
+from ._fit import UNIT_LENGTH, fit_from_saved
 from ._groups import (
     plain_parameters,
     prefixes,
