@@ -100,7 +100,7 @@ def _judged(model: Any, X: Any, Y: Any, labels: Any) -> tuple[Json, Any]:
 def figure(results: Json) -> Any:
     """Unit-variance latents of the same cases by every method."""
     shown = list(results["latents"])
-    columns = 6
+    columns = 5
     made, axes = _common.new_figure(columns, -(-len(shown) // columns), width=2.6, height=2.6)
     labels = np.array(results["labels"])
     for ax, method in zip(axes.ravel(), shown, strict=False):

@@ -378,9 +378,7 @@ def test_masked_arrays():
 
 def test_too_many_components_for_one_group():
     plane = X[:, :2] @ Y[:2]
-    with pytest.raises(
-        UnboundedError, match=r"no maximum with n_components=2.*noise variance goes to 0.*smaller n_components"
-    ):
+    with pytest.raises(UnboundedError, match=r"no maximum with n_components=2.*noise variance goes to 0.*smaller"):
         PPCA(2, solver="lbfgs").fit(plane)
 
 
