@@ -1,11 +1,11 @@
-"""The other methods of the field: ratios of variances against their peers, kernels."""
+"""The other methods of the field: ratios of variances against their peers."""
 
 from __future__ import annotations
 
 import numpy as np
-from sklearn.decomposition import PCA, KernelPCA
+from sklearn.decomposition import PCA
 
-from contrapca import PCPCA, KernelCPCA, RatioPCA
+from contrapca import PCPCA, RatioPCA
 
 from .closed_form import tables
 from .timing import Bound, Case
@@ -31,17 +31,4 @@ def ratio() -> Case:
     return Case("ratios 500 + 500 x 2,000", calls, ["scikit-learn PCA, full"], bounds)
 
 
-def kernel() -> Case:
-    """KernelCPCA with landmarks, gamma included, and kernel PCA of the same rows, whose exact solver is the peer."""
-    X, Y = tables(2000, 2000, 50)
-    stacked = np.vstack([X, Y])
-    calls = {
-        "contrapca KernelCPCA": lambda: KernelCPCA(2).fit(X, background=Y),
-        "contrapca KernelCPCA, gamma 2": lambda: KernelCPCA(2, gamma=2.0).fit(X, background=Y),
-        "scikit-learn KernelPCA, rbf": lambda: KernelPCA(2, kernel="rbf", eigen_solver="arpack").fit(stacked),
-        "scikit-learn PCA, full": lambda: PCA(2, svd_solver="full").fit(stacked),
-    }
-    return Case("kernels 2,000 + 2,000 rows x 50 (at most 5 s)", calls, ["scikit-learn PCA, full"])
-
-
-CASES = {"ratio": ratio, "kernel": kernel}
+CASES = {"ratio": ratio}

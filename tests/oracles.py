@@ -313,16 +313,6 @@ def mixed_contrast(X, backgrounds, gammas):
     return scatter(X) - sum(g * len(X) / len(Y) * scatter(Y) for g, Y in zip(gammas, backgrounds, strict=True))
 
 
-def ray_limit(X, backgrounds, gammas, d, steps=60):
-    """The largest t <= 1 / sum(gammas) at which PCPCA is feasible along t * gammas, by bisection, times their sum."""
-    low, high = 0.0, 1 / sum(gammas)
-    for _ in range(steps):
-        middle = (low + high) / 2
-        C = mixed_contrast(X, backgrounds, [middle * g for g in gammas])
-        low, high = (middle, high) if np.linalg.eigvalsh(C)[: X.shape[1] - d].sum() > 0 else (low, middle)
-    return low * sum(gammas)
-
-
 def residuals(tables, covariates, weights=None):
     """Tables without covariates (F35): least squares with a dummy for each group, adjusted to the mean covariates."""
     counts = [len(table) for table in tables]
@@ -356,29 +346,6 @@ def high_peaks(heights, neighbours, depth):
     return np.flatnonzero(heights - np.array(best) >= depth)
 
 
-def kernel_cpca(K, n, gamma, d):
-    """CPCA from the kernel values K of n cases, then all controls: eigenvalues (d,), latents of all rows (n + m, d).
-
-    With the centred rows as Phi and J = diag(1/n, ..., -gamma/m, ...), C = Phi'J Phi. An eigenvector a of J Phi Phi'
-    gives the eigenvector v = Phi'a of C, of squared length a'Phi Phi'a. Not symmetric, so solved by a general solver.
-    """
-    m = len(K) - n
-    H = np.zeros_like(K)
-    H[:n, :n], H[n:, n:] = np.eye(n) - 1 / n, np.eye(m) - 1 / max(m, 1)
-    centred = H @ K @ H
-    J = np.repeat([1 / n, -gamma / max(m, 1)], [n, m])
-    values, vectors = np.linalg.eig(J[:, None] * centred)
-    top = np.argsort(-values.real)[:d]
-    a = vectors[:, top].real
-    return values[top].real, centred @ a / np.sqrt(np.einsum("ik,ij,jk->k", a, centred, a))
-
-
-def quadratic_features(X, constant):
-    """phi(x) with phi(x)'phi(z) = (x'z + constant)^2, written out: squares, products, the features, 1."""
-    D = X.shape[1]
-    products = [np.sqrt(2) * X[:, i] * X[:, j] for i in range(D) for j in range(i)]
-    ones = np.full((len(X), 1), constant)
-    return np.hstack([X**2, np.stack(products, axis=1), np.sqrt(2 * constant) * X, ones])
 
 
 def depth_unit(values):

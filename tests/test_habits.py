@@ -288,7 +288,7 @@ def test_code_asks_estimators_and_not_for_their_class():
         ("isinstance(model, (CPCA, estimators.RatioPCA))", {"CPCA", "RatioPCA"}),
         ("Ours = PPCA | WithStrength\nisinstance(model, Ours)", {"PPCA", "WithStrength"}),
         ("issubclass(kind, Decomposition)", {"Decomposition"}),
-        ("type(model) is KernelCPCA", {"KernelCPCA"}),
+        ("type(model) is RatioPCA", {"RatioPCA"}),
         ("METHODS[name] is not CPCA", {"CPCA"}),
         ("entry.method == 'ContraPCA'", {"ContraPCA"}),
         ("type(model).__name__ in ('CLVM', 'PPCA')", {"CLVM", "PPCA"}),

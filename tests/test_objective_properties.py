@@ -7,14 +7,14 @@ from hypothesis import given, settings
 
 import oracles
 from contrapca.groups import Groups
-from contrapca.moments import counted_terms, observe, raw_gamma
+from contrapca.moments import counted_terms, observe
 from contrapca.objectives import masked_log_likelihood
 from strategies import masked_tables
 
 
 def evaluate(case, **options):
     groups = Groups.of(observe(case.X)[0], observe(case.Y)[0])
-    terms = counted_terms(groups, case.gamma_raw / raw_gamma(groups, 1.0))
+    terms = counted_terms(groups, case.gamma_raw * groups.background.weight / groups.foreground.weight)
     return masked_log_likelihood(terms, case.W, case.sigma2, **options)
 
 

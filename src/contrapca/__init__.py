@@ -11,9 +11,9 @@ if TYPE_CHECKING:
     from . import datasets, exceptions, get, pl, plots, tl
     from .covariates import regress_out
     from .depth import match_depth
-    from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, KernelCPCA, RatioPCA, SparseCPCA
+    from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, RatioPCA, SparseCPCA
     from .limits import gamma_limits
-    from .moments import Moments, memory_estimate
+    from .moments import Moments
     from .pairs import within_pairs
     from .paths import contrast_path, load
     from .reporting import report
@@ -35,7 +35,6 @@ _HOMES = {
     "CPCA": "estimators",
     "ContraPCA": "estimators",
     "GammaSearch": "selection",
-    "KernelCPCA": "estimators",
     "Moments": "moments",
     "PCPCA": "estimators",
     "PPCA": "estimators",
@@ -51,7 +50,6 @@ _HOMES = {
     "held_out_contrast": "selection",
     "load": "paths",
     "match_depth": "depth",
-    "memory_estimate": "moments",
     "regress_out": "covariates",
     "report": "reporting",
     "stability_selection": "selection",
@@ -65,7 +63,6 @@ __all__ = [
     "PPCA",
     "ContraPCA",
     "GammaSearch",
-    "KernelCPCA",
     "Moments",
     "RatioPCA",
     "SparseCPCA",
@@ -83,7 +80,6 @@ __all__ = [
     "held_out_contrast",
     "load",
     "match_depth",
-    "memory_estimate",
     "pl",
     "plots",
     "regress_out",

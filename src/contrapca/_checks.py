@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import numbers
-from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -52,16 +51,11 @@ def check_positive(value: Any, name: str) -> None:
 
 
 def check_gamma(gamma: Any) -> float | None:
-    """Return gamma' as a float, the sum where each background has its own (a dict), or None for "auto"."""
+    """Return gamma' as a float, or None for "auto"."""
     if isinstance(gamma, str) and gamma == "auto":
         return None
-    if isinstance(gamma, Mapping):
-        return sum(map(check_fixed_gamma, gamma.values()), start=0.0)
     if not isinstance(gamma, numbers.Real) or isinstance(gamma, bool):
-        raise TypeError(
-            f"gamma={gamma!r} must be 'auto', a number, 0 or more, or a dict with a number for each background; CPCA "
-            "and SparseCPCA take 'budget', too."
-        )
+        raise TypeError(f"gamma={gamma!r} must be 'auto' or a number, 0 or more, which all backgrounds share.")
     if not 0 <= float(gamma) < np.inf:
         raise ValueError(f"gamma={gamma} must be 'auto' or a finite number, 0 or more (0: no contrast).")
     return float(gamma)

@@ -1,4 +1,4 @@
-"""The arguments that name groups: several backgrounds, group labels, one gamma for each, and weights of rows."""
+"""The arguments that name groups: several backgrounds, group labels, and weights of rows."""
 
 from __future__ import annotations
 
@@ -38,22 +38,6 @@ def _distinct_names(labels: Sequence[Any]) -> list[str]:
     return names
 
 
-def mix_of(gamma: Any, backgrounds: Sequence[str]) -> tuple[float, ...] | None:
-    """The part of gamma that each background has, if gamma is a dict; otherwise None."""
-    if not isinstance(gamma, Mapping):
-        return None
-    given = {str(name): float(value) for name, value in gamma.items()}
-    total = sum(given.values())
-    if total == 0:
-        return None
-    if given.keys() != set(backgrounds):
-        raise GroupError(
-            f"gamma has values for {listed(list(given))}, but the backgrounds are {listed(list(backgrounds))}: give "
-            "one value for each of them, or a single number."
-        )
-    return tuple(given[name] / total for name in backgrounds)
-
-
 def by_background(given: Any, backgrounds: Iterable[str], argument: str, *, all_of_them: bool = True) -> list[Any]:
     """What was given for each background: one thing, or a dict with one for each, or only for some; else None."""
     names = list(backgrounds)
@@ -78,8 +62,8 @@ def arguments_of(groups: Sequence[str], name: str) -> list[str]:
     return [name, *others]
 
 
-def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
-    """One finite weight per row, 0 or more, that do not all vanish, shape (n,); None if none are given."""
+def check_weights(weights: Any, n_rows: int, name: str, *, any_counts: bool = True) -> Array | None:
+    """One finite weight per row, 0 or more, shape (n,); None if none are given. If `any_counts`, one is above 0."""
     if weights is None:
         return None
     try:
@@ -95,7 +79,7 @@ def check_weights(weights: Any, n_rows: int, name: str) -> Array | None:
         )
     with np.errstate(over="ignore"):
         total = float(found.sum())
-    if total == 0:
+    if total == 0 and any_counts:
         raise ValueError(f"All weights in {name} are zero, so no row counts.")
     if total == np.inf:
         raise ValueError(f"{name} sums to {total:g}: use smaller weights.")

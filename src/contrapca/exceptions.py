@@ -48,26 +48,26 @@ class NonFiniteError(ValueError):
 
 
 class RankError(ValueError):
-    """A group does not vary in more than `n_components` directions."""
+    """A group does not vary in more than `size` directions, the value of `parameter`: "n_components" or "n_latent"."""
 
-    def __init__(self, n_components: int, group: str = "foreground"):
+    def __init__(self, size: int, group: str = "foreground", parameter: str = "n_components"):
         consequence = {
             "foreground": "so components cannot be distinguished from noise at any gamma",
             "background": "so no PPCA can be fitted to it",
         }[group]
         super().__init__(
-            f"The {group} varies in at most {plural(n_components, 'direction')} (beyond rounding), but "
-            f"n_components={n_components} needs more, {consequence}. Use a smaller n_components or more {group} rows; "
-            "if a few features are many orders of magnitude larger than the others, use scale='pooled'."
+            f"The {group} varies in at most {plural(size, 'direction')} (beyond rounding), but {parameter}={size} "
+            f"needs more, {consequence}. Use a smaller {parameter} or more {group} rows; if a few features are many "
+            "orders of magnitude larger than the others, use scale='pooled'."
         )
-        self._arguments = (n_components, group)
+        self._arguments = (size, group, parameter)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._arguments
 
 
 class InfeasibleGammaError(ValueError):
-    """`gamma` is at or above its exact limit.
+    """`gamma` is at or above its exact limit for `size` dimensions, the value of `parameter`.
 
     Attributes
     ----------
@@ -75,14 +75,16 @@ class InfeasibleGammaError(ValueError):
         The requested gamma and its exact limit, both in gamma' units.
     """
 
-    def __init__(self, gamma: float, limit: float, n_components: int, reason: str, advice: str):
+    def __init__(
+        self, gamma: float, limit: float, size: int, reason: str, advice: str, parameter: str = "n_components"
+    ):
         self.gamma, self.limit = gamma, limit
         super().__init__(
             f"gamma={gamma:.6g} is too large: at or above the limit {format_gamma(limit)}, {reason} "
-            f"with n_components={n_components}. Use a gamma in [0, {format_gamma(limit)}), gamma='auto', "
-            f"or fewer components{advice}"
+            f"with {parameter}={size}. Use a gamma in [0, {format_gamma(limit)}), gamma='auto', "
+            f"or a smaller {parameter}{advice}"
         )
-        self._arguments: tuple[object, ...] = (gamma, limit, n_components, reason, advice)
+        self._arguments: tuple[object, ...] = (gamma, limit, size, reason, advice, parameter)
 
     def __reduce__(self) -> tuple[object, ...]:
         return type(self), self._arguments
@@ -115,19 +117,27 @@ class UnboundedError(InfeasibleGammaError):
         A gamma that was tried and works; None if none was found.
     """
 
-    def __init__(self, gamma: float, limit: float, works: float | None, n_components: int, reason: str):
+    def __init__(
+        self,
+        gamma: float,
+        limit: float,
+        works: float | None,
+        size: int,
+        reason: str,
+        parameter: str = "n_components",
+    ):
         self.gamma, self.limit, self.works = gamma, limit, works
         at = "" if math.isnan(limit) else f" at gamma={gamma:.6g}"
-        message = f"The objective has no maximum{at} with n_components={n_components} and these rows: {reason}. "
+        message = f"The objective has no maximum{at} with {parameter}={size} and these rows: {reason}. "
         if works is not None:
             message += (
                 f"gamma={format_gamma(works)} works; no gamma at or above {format_gamma(limit)} does. Use "
-                "that, gamma='auto', or fewer components."
+                f"that, gamma='auto', or a smaller {parameter}."
             )
         else:
-            message += "Use fewer components, or rows and features with more observed values."
+            message += f"Use a smaller {parameter}, or rows and features with more observed values."
         ValueError.__init__(self, message)
-        self._arguments = (gamma, limit, works, n_components, reason)
+        self._arguments = (gamma, limit, works, size, reason, parameter)
 
 
 class ImproperPosteriorError(ValueError):

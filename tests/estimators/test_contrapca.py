@@ -1,10 +1,18 @@
 """ContraPCA: the reference fit, its rank and axes, missing values, paths, uncertainty, and what it refuses."""
 
+import pickle
+
 import numpy as np
 import pytest
 
 from contrapca import PCPCA, ContraPCA, contrast_path, load
-from contrapca.exceptions import ContrastWarning, ImproperPosteriorError
+from contrapca.exceptions import (
+    ContrastWarning,
+    ImproperPosteriorError,
+    InfeasibleGammaError,
+    RankError,
+    UnboundedError,
+)
 from contrapca.fitting import _axes, masked_rank
 from contrapca.groups import Groups
 from contrapca.moments import observe
@@ -39,6 +47,29 @@ def test_it_finds_what_the_papers_axes_miss():
         paper = PCPCA(1).fit(X, background=Y)
     assert (ContraPCA(1).fit(X, background=Y).components_ @ direction)[0] ** 2 > 0.8
     assert (paper.components_ @ direction)[0] ** 2 < 0.2
+
+
+def test_errors_name_the_latent_dimensions_that_are_too_many():
+    """They are about 12 latent dimensions, not about the 2 components that are shown."""
+    X, Y = np.random.default_rng(0).normal(size=(2, 60, 20))
+    flat, holed = X.copy(), np.where(np.random.default_rng(1).random(X.shape) < 0.1, np.nan, X)
+    flat[:, 8:] = 0.0
+    for rows, gamma, error, says in (
+        (X, 0.99, InfeasibleGammaError, r"with n_latent=12\. Use a gamma in .*, or a smaller n_latent"),
+        (flat, "auto", RankError, r"at most 12 directions .* n_latent=12 needs more.*smaller n_latent"),
+        (holed, 0.99, UnboundedError, r"with n_latent=12 and these rows"),
+    ):
+        with pytest.raises(error, match=says) as caught:
+            ContraPCA(2, n_latent=12, gamma=gamma).fit(rows, background=Y)
+        assert "n_components" not in str(caught.value)
+        assert str(pickle.loads(pickle.dumps(caught.value))) == str(caught.value)
+    with pytest.raises(InfeasibleGammaError, match="with n_latent=12"):
+        contrast_path(ContraPCA(2, n_latent=12), X, background=Y, gammas=[0.0, 0.99])
+    with pytest.raises(InfeasibleGammaError, match=r"with n_components=2\. .* smaller n_components"):
+        PCPCA(2, gamma=0.99).fit(X, background=Y)
+    thin = ContraPCA(2, n_latent=12, gamma=0.01).fit(X, background=flat)
+    with pytest.raises(RankError, match=r"The background varies in at most 12 directions .* n_latent=12 needs more"):
+        thin.contrast_score(X)
 
 
 def test_the_rotation_leaves_the_model_as_it_is():

@@ -66,7 +66,7 @@ CASES = {
     "CPCA": (CPCA(2, gamma=2.0), TALL),
     "CPCA, auto": (CPCA(2), TALL),
     "CPCA, auto, wide": (CPCA(2), WIDE),
-    "PPCA": (PPCA(2, scale=True), (TALL[0], None)),
+    "PPCA": (PPCA(2, scale="group"), (TALL[0], None)),
     "PPCA, incomplete": (PPCA(2), (INCOMPLETE[0], None)),
     "CLVM": (CLVM(2, 2), TALL),
     "RatioPCA": (RatioPCA(2), TALL),

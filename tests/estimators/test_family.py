@@ -96,6 +96,17 @@ def test_ppca_likelihood_is_scikit_learns(groups):
     assert model.score(X) == pytest.approx(model.score_samples(X).mean())
 
 
+@pytest.mark.parametrize("scale", ["group", "pooled"])
+def test_one_group_is_scaled_as_several_are(scale):
+    X = make_groups(80, 70, 6)[0] * [1, 2, 3, 4, 5, 60]
+    scaled = PPCA(2, scale=scale).fit(X)
+    np.testing.assert_allclose(scaled.scale_, X.std(axis=0))
+    np.testing.assert_allclose(scaled.components_, PPCA(2).fit(X / X.std(axis=0)).components_, atol=1e-9)
+    plain = PPCA(2, scale=None).fit(X)
+    np.testing.assert_array_equal(plain.components_, PPCA(2).fit(X).components_)
+    assert (plain.scale_ == 1).all()
+
+
 def test_attributes(groups):
     X, Y = groups
     model = PCPCA(n_components=3, gamma=0.2).fit(X, background=Y)
@@ -113,7 +124,6 @@ def test_attributes(groups):
     np.testing.assert_allclose(model.background_mean_, Y.mean(axis=0))
     np.testing.assert_allclose(model.feature_variance_, X.var(axis=0))
     np.testing.assert_allclose(model.scale_, 1)
-    assert model.gamma_raw_ == pytest.approx(0.2 * len(X) / len(Y))
     assert model.n_effective_ == pytest.approx(0.8 * len(X))
     assert model.n_iter_ == 1
     np.testing.assert_allclose(model.reconstruction_error_, oracles.reconstruction_loss(X, Y, 0.2, V), rtol=1e-10)

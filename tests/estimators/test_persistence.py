@@ -412,7 +412,7 @@ OLD_FILES = {
     "one group": (
         {"format": "contrapca-model", "estimator": "PPCA", "parameters": {"n_components": 3, "scale": "group"}},
         {},
-        "Fit again with the same settings, PPCA(n_components=3, scale=True), and save.",
+        "Fit again with the same settings, PPCA(n_components=3, scale='group'), and save.",
     ),
     "CLVM": (
         {

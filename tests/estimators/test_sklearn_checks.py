@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.utils.estimator_checks import check_estimator, estimator_checks_generator
 from sklearn.utils.fixes import parse_version
 
-from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, GammaSearch, KernelCPCA, RatioPCA, SparseCPCA
+from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, GammaSearch, RatioPCA, SparseCPCA
 
 # check_fit2d_1feature and the like use one to few features, so one component. Without a background (checks pass
 # X and y only) gamma must be 0.
@@ -95,11 +95,6 @@ class CheckedRatioPCA(RatioPCA):
         return super().fit(X, y, background=background_of(X))
 
 
-class CheckedKernelCPCA(KernelCPCA):
-    def fit(self, X, y=None):
-        return super().fit(X, y, background=background_of(X))
-
-
 class CheckedSparseCPCA(SparseCPCA):
     def fit(self, X, y=None):
         return super().fit(X, y, background=background_of(X))
@@ -117,7 +112,6 @@ WITH_BACKGROUND = {
     "PCPCA, fixed gamma": (CheckedPCPCA(n_components=1, gamma=0.3), 45),
     "CPCA": (CheckedCPCA(n_components=1), 45),
     "SparseCPCA": (CheckedSparseCPCA(n_components=1, sparsity=1, gamma=0.3), 46),
-    "KernelCPCA": (CheckedKernelCPCA(n_components=1), 46),
     "RatioPCA": (CheckedRatioPCA(n_components=1), 45),
     "RatioPCA, both ends": (CheckedRatioPCA(n_components=1, ridge=0.5, end="both", orthogonal=True), 45),
     "GammaSearch, CPCA": (CheckedGammaSearch(CPCA(1), n_folds=2), 45),

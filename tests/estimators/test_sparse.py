@@ -167,7 +167,7 @@ def test_moments_and_several_backgrounds(groups):
     expected = SparseCPCA(1, sparsity=4, gamma=0.5).fit(X, background=Y).components_
     found = SparseCPCA(1, sparsity=4, gamma=0.5).fit(Moments.from_rows(X), background=Moments.from_rows(Y))
     np.testing.assert_allclose(found.components_, expected, atol=1e-10)
-    twice = SparseCPCA(1, sparsity=4, gamma={"a": 0.2, "b": 0.3}).fit(X, background={"a": Y, "b": Y})
+    twice = SparseCPCA(1, sparsity=4, gamma=0.5).fit(X, background={"a": Y, "b": Y})
     np.testing.assert_allclose(twice.components_, expected, atol=1e-9)
 
 

@@ -25,7 +25,6 @@ from contrapca import (
     gamma_limits,
     held_out_contrast,
     load,
-    memory_estimate,
 )
 from contrapca import rows as rows_module
 from contrapca.exceptions import ContrastWarning, GroupError, ModelFileError, TableFileError
@@ -76,10 +75,10 @@ def test_ppca_and_float32():
 
 def test_several_backgrounds_and_labels():
     both = {"first": Y[:40], "second": Y[40:]}
-    whole = PCPCA(2, gamma={"first": 0.1, "second": 0.2}).fit(X, background=both)
-    model = PCPCA(2, gamma={"first": 0.1, "second": 0.2})
+    whole = PCPCA(2, gamma=0.3).fit(X, background=both)
+    model = PCPCA(2, gamma=0.3)
     model.partial_fit(X, background={"first": Y[:40]})
-    assert not model.__sklearn_is_fitted__()  # the second is not there yet
+    assert model.n_background_samples_seen_ == 40
     model.partial_fit(None, background={"second": Y[40:]})
     np.testing.assert_allclose(model.components_, whole.components_, atol=1e-10)
     assert model.n_background_samples_seen_ == {"first": 40, "second": 80}
@@ -87,6 +86,17 @@ def test_several_backgrounds_and_labels():
     stacked = PCPCA(2, gamma=0.2, background_label="control")
     stacked.fit_batches((rows[k::9], y[k::9]) for k in range(9))
     np.testing.assert_allclose(stacked.components_, PCPCA(2, gamma=0.2).fit(X, background=Y).components_, atol=1e-10)
+
+
+def test_weights_of_a_stacked_batch():
+    rows, y = np.vstack([X, Y]), np.repeat(["case", "control"], [150, 120])
+    model = PCPCA(2, gamma=0.2, background_label="control")
+    with pytest.raises(ValueError, match=r"sample_weight has shape \(5,\) for 270 rows"):
+        model.partial_fit(rows, y, sample_weight=np.ones(5))
+    model.partial_fit(rows, y)
+    whole = model.components_
+    model.partial_fit(rows, y, sample_weight=np.zeros(270))  # no row of this batch counts
+    np.testing.assert_allclose(model.components_, whole, atol=1e-12)
 
 
 def test_it_waits_until_there_are_rows_enough():
@@ -114,6 +124,10 @@ def test_batches_of_moments():
         ({"X": None}, "The batch is empty"),
         ({"X": X, "sample_weight": -np.ones(150)}, "sample_weight must contain finite numbers"),
         ({"X": X, "sample_weight": np.ones(3)}, r"sample_weight has shape \(3,\) for 150 rows"),
+        (
+            {"X": X, "background": Y, "background_weight": np.ones(3)},
+            r"background_weight has shape \(3,\) for 120 rows",
+        ),
         ({"X": X + 1j}, "Complex data not supported"),
         ({"X": np.full((9, 6), 1e200)}, "too large to be squared"),
     ],
@@ -351,8 +365,8 @@ def test_missing_values_in_files(tmp_path, kind):
     else:
         store = pytest.importorskip("zarr").open(str(path), mode="w", shape=X.shape, dtype="f8", chunks=(40, 6))
         store[:] = HOLED_X
-    model = PPCA(2, scale=True).fit(path)
-    whole = PPCA(2, scale=True).fit(HOLED_X)
+    model = PPCA(2, scale="group").fit(path)
+    whole = PPCA(2, scale="group").fit(HOLED_X)
     np.testing.assert_allclose(model.get_covariance(), whole.get_covariance(), rtol=1e-8)
     np.testing.assert_allclose(model.score_samples(path), whole.score_samples(HOLED_X))
     np.testing.assert_allclose(model.impute(path), whole.impute(HOLED_X))
@@ -479,31 +493,3 @@ def test_within_the_limit(tmp_path):
 
     assert peak(lambda: PPCA(2).fit(tmp_path / "x.npy", memory_limit="4 MB")) < 4e6
     assert peak(lambda: PPCA(2).fit(np.load(tmp_path / "x.npy"))) > 24e6
-
-
-@pytest.mark.parametrize(
-    ("shape", "background", "solver"),
-    [((3000, 400), 2000, "eigh"), ((90, 4000), 60, "dual"), ((600, 100), 500, "lanczos")],
-)
-def test_estimates_of_memory(shape, background, solver):
-    """At least what is measured, and not many times as much."""
-    rng = np.random.default_rng(0)
-    rows, controls = rng.standard_normal(shape), rng.standard_normal((background, shape[1]))
-    model = PCPCA(2, gamma=0.1, solver=solver)
-    tracemalloc.start()
-    model.fit(rows, background=controls)
-    measured = tracemalloc.get_traced_memory()[1]
-    tracemalloc.stop()
-    table = memory_estimate(shape, background=background)
-    estimate = float(table["bytes"][list(table["solver"]).index(solver)])
-    assert measured < estimate < 8 * measured + 2e8
-    chosen = table["solver"][table["chosen"]].item()
-    assert chosen == PCPCA(2, gamma=0.1).fit(rows, background=controls).solver_.name
-
-
-def test_estimates_of_sparse_tables():
-    table = memory_estimate((10_000, 30_000), background={"a": 100, "b": 200}, density=0.01)
-    assert list(table["solver"]) == ["eigh", "lanczos"]
-    assert table["solver"][table["chosen"]].item() == "lanczos"
-    with pytest.raises(ValueError, match="shape=0 must be a whole number"):
-        memory_estimate((0, 5), background=3)

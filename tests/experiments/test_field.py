@@ -19,7 +19,7 @@ def results(tmp_path_factory, need):
 
 
 def test_contrasts_show_what_pca_hides(results):
-    for method in ("ContraPCA", "CPCA, gamma auto", "CPCA, budget (UCA)", "RatioPCA, ridge auto", "CLVM, 5 shared"):
+    for method in ("ContraPCA", "CPCA, gamma auto", "RatioPCA, ridge auto", "CLVM, 5 shared"):
         assert results[method]["silhouette"] > 0.4, method
         assert results[method]["ratio"] > 3, method
     assert results["PCA"]["silhouette"] < 0.1

@@ -68,7 +68,7 @@ def test_a_dict_has_several_backgrounds(unnamed, tmp_path, need):
         for name in backgrounds:
             np.testing.assert_allclose(found["background_variance"][name], model.background_variance_[name])
         assert {"old_variance", "new_variance"} < set(contrapca.get.loadings(adata).columns)
-        assert contrapca.get.model(adata).gammas_ == pytest.approx(model.gammas_)
+        assert contrapca.get.model(adata).gamma_ == pytest.approx(model.gamma_)
         _, (left, middle, right) = plt.subplots(1, 3)
         assert contrapca.pl.variance(adata, ax=left).get_yscale() == "log"
         grey, _ = contrapca.pl.embedding(adata, ax=middle).collections

@@ -12,7 +12,6 @@ from contrapca import (
     PPCA,
     ContraPCA,
     GammaSearch,
-    KernelCPCA,
     RatioPCA,
     SparseCPCA,
     compare,
@@ -336,7 +335,6 @@ def square_cosine(estimator, axis, X, Y):
 
 FITS = {
     "CPCA": CPCA(2),
-    "budget": CPCA(2, gamma="budget"),
     "pooled": CPCA(2, gamma=1.5, scale="pooled"),
     "group": CPCA(2, gamma=1.5, scale="group"),
     "RatioPCA": RatioPCA(2),
@@ -462,7 +460,7 @@ def test_what_such_models_do_not_do():
         CPCA(2, solver="dual").fit(X, background=Y)
     with pytest.raises(NonFiniteError, match="infinity"):
         model.transform(np.where(np.isnan(X), np.inf, X))
-    for refused in (SparseCPCA(2), CLVM(1, 1), KernelCPCA(2)):
+    for refused in (SparseCPCA(2), CLVM(1, 1)):
         with pytest.raises(ValueError, match="NaN"):
             refused.fit(X, background=Y)
 

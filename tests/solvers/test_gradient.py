@@ -8,7 +8,7 @@ from conftest import make_groups
 from contrapca import gamma_limits
 from contrapca.groups import Groups
 from contrapca.limits import comes_near_the_bound, count_bound, masked_bound
-from contrapca.moments import counted_terms, observe, raw_gamma
+from contrapca.moments import counted_terms, observe
 from contrapca.objectives import masked_log_likelihood
 from contrapca.solvers import (
     GradientSolution,
@@ -61,7 +61,7 @@ def test_converged_means_stationary(fraction, gamma, d):
     groups = with_holes(fraction)
     found = solve(groups, gamma, d)
     assert found.status == "converged"
-    terms, raw = counted_terms(groups, gamma), raw_gamma(groups, gamma)
+    terms, raw = counted_terms(groups, gamma), gamma * len(X) / len(Y)
     evaluation = masked_log_likelihood(terms, found.W, found.sigma2)
     difference = sum(c * q for (c, _), q in zip(terms, evaluation.quadratics, strict=True))
     assert difference == pytest.approx(sum(c * group.cells for c, group in terms), rel=1e-4)
@@ -176,7 +176,8 @@ def crossed(n, m, extra):
 
 def test_loadings_that_run_off():
     groups = crossed(10, 7, 20)
-    gamma = 1.0 / raw_gamma(groups, 1.0)  # raw 1: 10 foreground rows against 14 background rows that see feature 1 or 2
+    # In raw units 1: 10 foreground rows against 14 background rows that see feature 1 or 2.
+    gamma = groups.background.weight / groups.foreground.weight
     assert gamma < count_bound(groups, 1)[0]
     found = solve(groups, gamma, 1)
     assert (found.status, found.reason) == ("unbounded", "the loadings go to infinity")
@@ -186,7 +187,7 @@ def test_loadings_that_run_off():
 def test_counts():
     groups = crossed(10, 7, 1)  # with fewer other rows the counts alone tell
     bound, feature = count_bound(groups, 1)
-    assert raw_gamma(groups, bound) == pytest.approx(11 / 14)
+    assert bound * groups.foreground.weight / groups.background.weight == pytest.approx(11 / 14)
     assert feature is None
     table = Y.copy()
     table[:, 3] = np.nan

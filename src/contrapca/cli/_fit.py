@@ -68,9 +68,8 @@ def _findings(model: Any, inputs: Inputs, options: Namespace, console: Console) 
 def make_model(options: Namespace, console: Console) -> Any:
     """The estimator that the options ask for."""
     kind = METHODS[options.method]
-    scale = scale_of(options, kind)
     given = {"gamma": options.gamma, "random_state": options.seed, "progress": console.progress}
-    given["scale"] = scale if kind._contrasts else scale is not None  # one group is scaled or not
+    given["scale"] = scale_of(options, kind)
     return kind(options.components, **{name: value for name, value in given.items() if name in kind._get_param_names()})
 
 

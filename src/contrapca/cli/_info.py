@@ -28,7 +28,7 @@ def info(options: Namespace, console: Console) -> None:
         lines, summary = _moments_lines(found), _moments(found)
     else:
         summary = model_summary(found)
-        lines = [str(found.summary()), *_kept_rows(summary)]
+        lines = [str(found.summary())]
         if "top_features" in summary:
             summary["features"] = found._state.units.foreground.labels
     console.say(*lines)
@@ -72,10 +72,3 @@ def _moments_lines(moments: Moments) -> list[str]:
 def _moments(moments: Moments) -> dict[str, Any]:
     names = list(moments.names or default_names(moments.mean.size))
     return {"weight": moments.weight, "n_features": len(names), "features": names}
-
-
-def _kept_rows(model: dict[str, Any]) -> list[str]:
-    """What a file says about single samples; the landmarks of a precomputed kernel are only numbers of rows."""
-    if "n_landmarks" not in model or model["kernel"] == "precomputed":
-        return []
-    return ["", f"The file has {plural(model['n_landmarks'], 'row')} of the tables of the fit, the landmarks."]

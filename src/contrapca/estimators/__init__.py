@@ -3,7 +3,6 @@
 from ._base import Decomposition, answers
 from ._clvm import CLVM
 from ._cpca import CPCA, Contrastive
-from ._kernel import KernelCPCA
 from ._pcpca import PCPCA, ContraPCA
 from ._ppca import PPCA
 from ._ratio import RatioPCA

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from operator import attrgetter
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -34,14 +32,13 @@ from ..fitting import (
 )
 from ..groups import Groups, Tables, check_device_table, refuse_moments
 from ..methods import PCPCA_METHOD, Method
-from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, raw_gamma, read
+from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, read
 from ..rows import Blocked, opened
-from ..saving import REGISTRY, fit_from_saved, saved_fit, saved_model
+from ..saving import REGISTRY, fit_from_saved, saved_model
 from ..uncertainty import bootstrap, posterior
 from . import _folds, _streaming, _tables
 
-EXACT = ("objective_history_", "init_objectives_")  # in float64, whatever the rows are
-linear = available_if(lambda self: self._linear)
+EXACT = "objective_history_"  # in float64, whatever the rows are
 
 
 @showing_summary
@@ -50,7 +47,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     _method: ClassVar[Method | None] = PCPCA_METHOD
     _contrasts: ClassVar[bool] = True  # whether there is a background
-    _linear: ClassVar[bool] = True  # whether components are directions of the features; those of a kernel are not
     _has_model: ClassVar[bool] = False  # whether there is a probability model
     _has_gamma: ClassVar[bool] = False  # whether there is a contrast with gamma
     _takes_missing: ClassVar[bool] = True
@@ -60,15 +56,14 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _reduced: ClassVar[bool] = True  # whether few rows are replaced by coordinates in their span
     _rotates: ClassVar[bool] = True  # whether rotated features give the same, rotated
     _holds_out: ClassVar[bool] = False  # whether gamma="auto" is chosen on held-out rows
-    _has_budget: ClassVar[bool] = False  # whether gamma is chosen by a budget
     _known_as: ClassVar[str]  # in the methods section of a paper
     _source: ClassVar[str]  # to be cited there, a key of the report's sources
     _preferred: ClassVar[bool] = False  # whether to use it unless another is clearly better
     _tuned: ClassVar[str] = "gamma"  # the parameter that is chosen before methods are compared
     _rough: ClassVar[dict[str, Any]] = {}  # parameters where axes are only compared
-    _scales: ClassVar[tuple[str | bool | None, ...]] = SCALES
+    _scales: ClassVar[tuple[str | None, ...]] = SCALES
     n_components: int
-    scale: str | bool | None
+    scale: str | None
     solver: str
     background_label: Any = None
 
@@ -76,12 +71,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         super().__init_subclass__(**options)
         if cls.__module__.startswith(f"{__package__}."):  # `load` could not read files of other classes
             REGISTRY[cls.__name__] = cls
-
-    def _keep(self, given: dict[str, Any]) -> None:
-        """Set the arguments of a constructor, its `locals()`, as attributes: scikit-learn reads them by these names."""
-        for name, value in given.items():
-            if name not in ("self", "__class__"):
-                setattr(self, name, value)
 
     # ------------------------------------------------------------------ fit
 
@@ -134,7 +123,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_solver_of(X, getattr(self, "solver", "auto"))  # CLVM has one solver
         X = opened(X, memory_limit)
         given = {"sample_weight": sample_weight, "background_weight": background_weight, "memory_limit": memory_limit}
-        given |= {"allow_missing": self._takes_missing, "gamma": getattr(self, "gamma", None)}
+        given |= {"allow_missing": self._takes_missing}
         tables = read(X, y, background, label, name=type(self).__name__, needs_background=gamma != 0, **given)
         design, found = design_of(tables, X, background, covariates, background_covariates, y, label), None
         if design is not None:
@@ -151,7 +140,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """gamma as the parameters give it; None if it is to be chosen, 0 if there is none."""
         return 0.0
 
-    def _solved(self, tables: Tables, gamma: float | None) -> tuple[Tables, Complete | Incomplete, Any]:
+    def _solved(self, tables: Tables, gamma: float | None) -> tuple[Tables, Complete | Incomplete, Fit]:
         """The tables as the method weights their rows, the data they are reduced to, and the fit."""
         tables = self._prepared(tables)
         data = self._collected(tables)
@@ -182,8 +171,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def _scaling(self) -> str | None:
-        """How each group is scaled; PPCA, with one group, uses True for "group"."""
-        return "group" if self.scale is True else self.scale or None
+        """How each group is scaled."""
+        return self.scale
 
     def _latents(self, n_features: int | None = None) -> Latents:
         """Which latent dimensions there are; raises if they are too many for so many features."""
@@ -192,7 +181,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _settings(self) -> Settings:
         return Settings()
 
-    def _with_fit(self, fit: Any, like: Any = None) -> Self:
+    def _with_fit(self, fit: Fit, like: Any = None) -> Self:
         """Set the attributes of a fit to rows that are where `like` is; leave none of a fit before."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
             delattr(self, name)
@@ -204,7 +193,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         if units.names is not None:
             self.feature_names_in_ = np.array(units.names, dtype=object)
         for name, value in self._attributes(fit).items():
-            setattr(self, name, self._placed(value, None if name in EXACT else dtype))
+            setattr(self, name, self._placed(value, None if name == EXACT else dtype))
         return self
 
     def _placed(self, value: Any, dtype: str | None) -> Any:
@@ -217,26 +206,33 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         kind = dtype or str(value.dtype)
         return put(value.astype(kind, copy=False), self._place, kind)
 
-    def _attributes(self, fit: Any) -> dict[str, Any]:
+    def _attributes(self, fit: Fit) -> dict[str, Any]:
         """What is reported of a fit, by name; of values of all groups, those of the backgrounds are."""
         units, shares = fit.units, fit.shares
-        found = {"explained_variance_": fit.variances.foreground, "explained_variance_ratio_": shares.foreground}
-        found |= {"background_variance_": fit.variances, "background_variance_ratio_": shares}
+        found: dict[str, Any] = {
+            "components_": fit.components.T,
+            "explained_variance_": fit.variances.foreground,
+            "explained_variance_ratio_": shares.foreground,
+            "background_variance_": fit.variances,
+            "background_variance_ratio_": shares,
+            "mean_": units.foreground.mean,
+            "background_mean_": units.map(lambda own: own.mean),
+            "scale_": units.foreground.scale,
+            "background_scale_": units.map(lambda own: own.scale),
+            "feature_variance_": units.foreground.variance,
+            "n_iter_": fit.n_iter,
+            "solver_": fit.solver,
+        }
         if fit.eigenvalues is not None:
             found["eigenvalues_"] = fit.eigenvalues
-        if not self._linear:
-            return found
-        for name, value in (("mean", "mean"), ("scale", "scale"), ("feature_variance", "variance")):
-            arrays = units.map(attrgetter(value))
-            found |= {f"{name}_": arrays.foreground, f"background_{name}_": arrays}
-        found |= {"components_": fit.components.T, "n_iter_": fit.n_iter, "solver_": fit.solver}
         if self._has_model or self._has_gamma:
             found["n_effective_"] = fit.n_effective
         if self._has_gamma:
-            found |= {"gamma_": fit.gamma, "gamma_raw_": raw_gamma(units, fit.gamma)}
+            found["gamma_"] = fit.gamma
         if self._has_model:
+            assert fit.model is not None
             found |= {"model_": fit.model, "loadings_": fit.loadings, "noise_variance_": fit.model.sigma2}
-            found |= {"objective_history_": fit.history, "init_objectives_": fit.init_objectives}
+            found["objective_history_"] = fit.history
         if fit.covariates is not None:
             found["covariate_names_"] = np.array(fit.covariates.names, dtype=object)
             found["covariate_coefficients_"] = fit.covariates.coefficients
@@ -247,11 +243,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return type(self)(**self._parameters)._with_fit(self._state)
 
     @property
-    def _state(self) -> Any:
+    def _state(self) -> Fit:
         """The fit; raises before there is one."""
         if "_state" not in vars(self):
             check_is_fitted(self)
-        return vars(self)["_state"]
+        return vars(self)["_state"]  # type: ignore[no-any-return]
 
     def __sklearn_is_fitted__(self) -> bool:
         return "_state" in vars(self)
@@ -267,7 +263,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # ------------------------------------------------------------------ batches
 
     _stream: Stream | None = None
-    partial_fit, fit_batches = linear(_streaming.partial_fit), linear(_streaming.fit_batches)
+    partial_fit, fit_batches = _streaming.partial_fit, _streaming.fit_batches
     moments_ = property(_streaming.moments_)
     n_samples_seen_ = property(_streaming.n_samples_seen_)
     n_background_samples_seen_ = property(_streaming.n_background_samples_seen_)
@@ -311,7 +307,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         fitted = self.fit(X, y, **groups)
         return fitted.transform(X, **({"covariates": groups["covariates"]} if "covariates" in groups else {}))
 
-    @linear  # type: ignore[untyped-decorator]
     def inverse_transform(self, Z: Any) -> Array:
         """Map latents back to rows: mean + W z, in original units; without a model, the nearest rows of the components'
         span that have these latents. Rows have average covariates, if the fit had covariates.
@@ -365,7 +360,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Shared dimensions of CLVM."""
         return self.shared_loadings_.shape[1] if hasattr(self, "shared_loadings_") else 0
 
-    @linear  # type: ignore[untyped-decorator]
     def feature_table(self) -> Table:
         """Loadings and variances of every feature, strongest features first.
 
@@ -386,14 +380,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ rows held out
 
-    _to_hold_out, _trained, _gamma_in_halves = _folds.to_hold_out, _folds.trained, _folds.gamma_in_halves
+    _trained, _gamma_in_halves = _folds.trained, _folds.gamma_in_halves
     _directions = _folds.directions
     _contrast_gamma, _tune = _folds.chosen_gamma, _folds.tune
 
     # ------------------------------------------------------------------ saving
-
-    _saved_fit: ClassVar[Callable[..., Any]] = staticmethod(saved_fit)
-    _restored_fit: ClassVar[Callable[..., Any]] = staticmethod(fit_from_saved)
 
     def save(self, path: Any) -> None:
         """Write the fitted model to a file that `contrapca.load` reads (npz and JSON, no pickle).
@@ -408,7 +399,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     @classmethod
     def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:
         """A fitted model from the checked contents of a saved file."""
-        model, fit = cls(**facts["parameters"]), cls._restored_fit(facts, arrays, names)
+        model, fit = cls(**facts["parameters"]), fit_from_saved(facts, arrays, names)
         if cls._has_model and fit.model is None:
             raise ValueError("its model is missing")
         return model._with_fit(fit)

@@ -46,7 +46,7 @@ class CLVM(Likelihood):
         Shared loadings S, likewise.
     noise_variance_ : float
     explained_variance_, explained_variance_ratio_, mean_, background_mean_, scale_, background_scale_, n_iter_
-        As for `PCPCA`, as are `feature_variance_`, `background_feature_variance_` and `objective_history_`.
+        As for `PCPCA`, as are `feature_variance_` and `objective_history_`.
     model_, background_model_ : LatentGaussian
         The fitted distributions of both groups, in scaled units; the foreground's has the loadings [W S].
 
@@ -77,7 +77,12 @@ class CLVM(Likelihood):
         tol: float = 1e-6,
         max_iter: int = 1000,
     ):
-        self._keep(locals())
+        self.n_shared = n_shared
+        self.n_foreground = n_foreground
+        self.background_label = background_label
+        self.scale = scale
+        self.tol = tol
+        self.max_iter = max_iter
 
     def _strength(self) -> float | None:
         """None, as of a contrast whose gamma is yet to be chosen: a background is needed."""
@@ -88,7 +93,7 @@ class CLVM(Likelihood):
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         d, D = self.n_foreground, tables.n_features
-        least = 1 if self._counts else self.n_shared
+        least: Any = 1 if self._counts else self.n_shared
         check_clvm(least, d, D, tol=self.tol, max_iter=self.max_iter)
         return collect(tables, int(least) + d, self._scaling, "eigh")
 

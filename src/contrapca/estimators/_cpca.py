@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 from .._checks import check_gamma
 from .._util.text import format_gamma
-from ..fitting import Fit, Halves, budgeted, gamma_by_halves
+from ..fitting import Fit, Halves, gamma_by_halves
 from ..groups import Tables
 from ..methods import CPCA_METHOD, Method
 from ..moments import Complete, Incomplete
@@ -21,7 +21,7 @@ class Contrastive(Decomposition):
 
     _method: ClassVar[Method]
     _has_gamma = True
-    gamma: float | str | dict[str, float]
+    gamma: float | str
 
     def _path_estimator(self) -> Self:
         """The estimator of the path through this fit, which settles once what all gammas share."""
@@ -30,7 +30,7 @@ class Contrastive(Decomposition):
     def _strength(self) -> float | None:
         return check_gamma(self.gamma)
 
-    def _with_strength(self, gamma: float | dict[str, float]) -> Self:
+    def _with_strength(self, gamma: float) -> Self:
         """Set gamma."""
         return self.set_params(gamma=gamma)  # type: ignore[no-any-return]
 
@@ -38,11 +38,6 @@ class Contrastive(Decomposition):
     def _strength_in_words(gamma: float, limit: str) -> str:
         """The strength of a fit, as the methods of a paper give it; `limit` is its limit, in words."""
         return f" and contrast strength gamma = {format_gamma(gamma)}{limit}"
-
-    @property
-    def gammas_(self) -> dict[str, float]:
-        """The gamma of each background by name; they add up to `gamma_`."""
-        return self._state.gammas
 
     @property
     def reconstruction_error_(self) -> float:
@@ -72,36 +67,19 @@ class Contrastive(Decomposition):
 
 
 class ContrastOfVariances(Contrastive):
-    """Base of CPCA and SparseCPCA: gamma is chosen on held-out rows or by a budget; not public."""
+    """Base of CPCA and SparseCPCA: gamma is chosen on held-out rows; not public."""
 
     _method = CPCA_METHOD
     _known_as, _source = "contrastive principal component analysis (CPCA)", "Abid 2018"
     _holds_out = True
 
-    def _strength(self) -> float | None:
-        return None if self._has_budget else super()._strength()
-
-    @property
-    def _has_budget(self) -> bool:  # type: ignore[override]
-        return isinstance(self.gamma, str) and self.gamma == "budget"
-
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         limit = None
-        if tables is not None:
-            data, gamma, limit = self._chosen(tables, data, gamma)
+        if gamma is None and self._holds_out and tables is not None:
+            assert isinstance(data, Complete)
+            gamma, limit = gamma_by_halves(tables, self._contrast_gamma, data, type(self).__name__)
         fit = super()._solve(data, gamma)
         return fit if limit is None else replace(fit, limit=limit)
-
-    def _chosen(
-        self, tables: Tables, data: Complete | Incomplete, gamma: float | None
-    ) -> tuple[Complete, float | None, float | None]:
-        """The data with the part of each background in gamma, the gamma to use, and its limit, if that was needed."""
-        assert isinstance(data, Complete)
-        if gamma is None and self._has_budget:
-            return budgeted(data, self.n_components)
-        if gamma is None and self._holds_out:
-            return data, *gamma_by_halves(tables, self._contrast_gamma, data, type(self).__name__)
-        return data, gamma, None
 
     def _gamma_in_halves(self, halves: Halves, data: Complete) -> float | None:
         gamma = self._strength()
@@ -118,14 +96,12 @@ class CPCA(ContrastOfVariances):
     ----------
     n_components : int, default 2
         Number of directions d, 1 <= d < D.
-    gamma : float, dict, "auto" or "budget", default "auto"
+    gamma : float or "auto", default "auto"
         Strength of the contrast (called alpha elsewhere), 0 or more; 0 is PCA of the foreground. "auto" takes the
         gamma whose contrast is most reproducible: axes of one half of the rows along which the cases of the other half
         vary more than its controls, and that the other half finds again. It needs rows, not Moments. If rows come in
-        blocks, use `GammaSearch` with `blocks=`. "budget" (the rule of unique
-        component analysis, UCA) is the gamma at which the background varies along the components as much as in its
-        noise, and no more; it finds one for each background, and needs no rows.
-        With several backgrounds, a number is divided among them by their rows; a dict has one value for each.
+        blocks, use `GammaSearch` with `blocks=`.
+        Several backgrounds share it by their rows.
     background_label, scale
         As for `PCPCA`.
     solver : {"auto", "eigh", "dual", "lanczos"}, default "auto"
@@ -139,12 +115,12 @@ class CPCA(ContrastOfVariances):
         Largest eigenvalues of cov_X - gamma cov_Y: `explained_variance_ - gamma_ * background_variance_`.
     explained_variance_, background_variance_, explained_variance_ratio_, background_variance_ratio_, mean_, scale_
         As for `PCPCA`, as are `background_mean_`, `background_scale_`, `feature_variance_`,
-        `background_feature_variance_`, `n_effective_`, `solver_` and `n_iter_`.
-    gamma_, gamma_raw_, gammas_
-        As for `PCPCA`: the gamma that was used, and that of each background.
+        `n_effective_`, `solver_` and `n_iter_`.
+    gamma_ : float
+        The gamma that was used.
     gamma_max_ : float
-        The exact limit: at or above it fewer than d eigenvalues are positive. May be inf. Only models from a path have
-        it; `contrapca.gamma_limits` computes it for any table.
+        With gamma="auto", or from a path: the exact limit, at or above which fewer than d eigenvalues are positive. May
+        be inf. `contrapca.gamma_limits` computes it for any table.
 
     Examples
     --------
@@ -163,9 +139,13 @@ class CPCA(ContrastOfVariances):
         self,
         n_components: int = 2,
         *,
-        gamma: float | str | dict[str, float] = "auto",
+        gamma: float | str = "auto",
         background_label: Any = None,
         scale: str | None = None,
         solver: str = "auto",
     ):
-        self._keep(locals())
+        self.n_components = n_components
+        self.gamma = gamma
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver

@@ -5,18 +5,13 @@ These functions are methods of all estimators; those that find their axes otherw
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 from .._util.arrays import Array
 from ..fitting import Halves, Training, contrast_gamma, fold_directions, resolved
 from ..groups import Groups
 from ..moments import Complete
-
-
-def to_hold_out(self: Any, X: Any, background: Any, covariates: Sequence[Any], **weights: Any) -> tuple[Any, Any, Any]:
-    """The estimator and the tables that stand for this one and its tables."""
-    return self, X, background
 
 
 def trained(self: Any, training: Training) -> Complete:

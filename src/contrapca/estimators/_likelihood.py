@@ -8,6 +8,7 @@ from .._checks import check_count, check_n_components, check_option, generator
 from .._util.arrays import Array
 from .._util.devices import namespace, put
 from ..fitting import Settings, by_block, imputed, latent_posterior, log_density, of_foreground
+from ..gaussian import LatentGaussian
 from ..groups import Tables
 from ..moments import SPECTRAL, Complete, Incomplete, check_solver_for, collect, collect_incomplete
 from ._base import Decomposition
@@ -20,6 +21,7 @@ class Likelihood(Decomposition):
     """
 
     _has_model = _sampled = True
+    model_: LatentGaussian
 
     def _settings(self) -> Settings:
         check_option(self.solver, "solver", ("auto", *SPECTRAL, "lbfgs"))
@@ -109,7 +111,7 @@ class Likelihood(Decomposition):
         """
         units = self._state.units.foreground
         check_count(n_samples, "n_samples")
-        return put(units.undo(self._state.model.sample(n_samples, generator(random_state))), self._place, units.dtype)
+        return put(units.undo(self.model_.sample(n_samples, generator(random_state))), self._place, units.dtype)
 
     def impute(
         self,
@@ -160,9 +162,9 @@ class Likelihood(Decomposition):
     def get_covariance(self) -> Array:
         """The model's covariance W W' + sigma2 I in original units, shape (D, D)."""
         scale = self._state.units.foreground.scale
-        return put(self._state.model.covariance() * scale[:, None] * scale, self._place)
+        return put(self.model_.covariance() * scale[:, None] * scale, self._place)
 
     def get_precision(self) -> Array:
         """The inverse of `get_covariance()`, computed without inverting a D x D matrix."""
         scale = self._state.units.foreground.scale
-        return put(self._state.model.precision() / scale[:, None] / scale, self._place)
+        return put(self.model_.precision() / scale[:, None] / scale, self._place)

@@ -31,12 +31,12 @@ class PCPCA(Likelihood, Contrastive):
     ----------
     n_components : int, default 2
         Number of components to show: columns of `transform`, 1 <= n_components < D.
-    gamma : float, "auto" or dict, default "auto"
+    gamma : float or "auto", default "auto"
         Strength of the contrast, in [0, `gamma_max_`) and so below 1: the paper's gamma' = gamma_raw m / n. 0 is PPCA
         of the foreground. "auto" takes 0.97 of the exact limit, a robust choice for finding directions; for densities,
         scores, sampling and imputation use at most half the limit. With missing values only an upper bound on the limit
         is known: "auto" starts at 0.97 of it and goes down until the fit converges (`gamma_search_`).
-        With several backgrounds, gamma is divided among them by their rows; a dict has one value for each.
+        Several backgrounds share it by their rows.
     background_label : optional
         Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
         Each label of a list is a background of its own.
@@ -89,17 +89,16 @@ class PCPCA(Likelihood, Contrastive):
     explained_variance_ratio_, background_variance_ratio_ : ndarray of shape (d,)
         The same as fractions of each group's total variance.
     mean_, background_mean_, scale_, background_scale_ : ndarray of shape (D,)
-    feature_variance_, background_feature_variance_ : ndarray of shape (D,)
+    feature_variance_ : ndarray of shape (D,)
+        Variance (ddof 0) of each feature in the foreground; `feature_table` has those of all groups.
     n_latent_ : int
         Number of latent dimensions of the model.
     axis_ratios_ : ndarray of shape (d,)
         With axes="contrast" or "ratio": ratio of foreground to background variance along each axis, noise taken into
         account.
         Computed on the rows of the fit, so it is optimistic; `contrapca.held_out_contrast` is not.
-    gamma_, gamma_raw_ : float
-        The gamma that was used, and the same in the paper's raw units, gamma n / m.
-    gammas_ : dict
-        The gamma of each background, by name; they add up to `gamma_`.
+    gamma_ : float
+        The gamma that was used; in the paper's raw units it is gamma_ n / m.
     gamma_max_ : float
         With gamma="auto": the exact limit, at or above which the relative likelihood has no maximum.
         `contrapca.gamma_limits` computes it for any table.
@@ -117,8 +116,6 @@ class PCPCA(Likelihood, Contrastive):
     n_iter_ : int
     objective_history_ : ndarray of shape (1 + iterations,)
         The objective after each iteration of a gradient solver; a single value for the closed form.
-    init_objectives_ : ndarray of shape (number of starts,)
-        The objective that each start reached; a spread means that there are several local maxima.
     gamma_search_ : list of dict
         With missing values and gamma="auto": every gamma that was tried, and the outcome. Otherwise empty.
     model_ : LatentGaussian
@@ -148,7 +145,7 @@ class PCPCA(Likelihood, Contrastive):
         self,
         n_components: int = 2,
         *,
-        gamma: float | str | dict[str, float] = "auto",
+        gamma: float | str = "auto",
         background_label: Any = None,
         scale: str | None = None,
         solver: str = "auto",
@@ -161,7 +158,19 @@ class PCPCA(Likelihood, Contrastive):
         random_state: Any = None,
         progress: bool = True,
     ):
-        self._keep(locals())
+        self.n_components = n_components
+        self.gamma = gamma
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver
+        self.n_latent = n_latent
+        self.axes = axes
+        self.mean = mean
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.progress = progress
 
     def _latents(self, n_features: int | None = None) -> Latents:
         return Latents.asked(self.n_components, self.n_latent, self.axes, n_features)
@@ -290,13 +299,13 @@ class ContraPCA(PCPCA):
     _known_as = "ContraPCA, a form of probabilistic contrastive principal component analysis"
     _preferred = True
     _tuned = "n_latent"
-    _scales: ClassVar[tuple[str | bool | None, ...]] = ("auto", *SCALES)
+    _scales: ClassVar[tuple[str | None, ...]] = ("auto", *SCALES)
 
     def __init__(
         self,
         n_components: int = 2,
         *,
-        gamma: float | str | dict[str, float] = "auto",
+        gamma: float | str = "auto",
         background_label: Any = None,
         scale: str | None = "auto",
         solver: str = "auto",
@@ -310,7 +319,20 @@ class ContraPCA(PCPCA):
         random_state: Any = None,
         progress: bool = True,
     ):
-        self._keep(locals())
+        self.n_components = n_components
+        self.gamma = gamma
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver
+        self.n_latent = n_latent
+        self.axes = axes
+        self.shorten = shorten
+        self.mean = mean
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.progress = progress
 
     @property
     def _left_to_data(self) -> bool:

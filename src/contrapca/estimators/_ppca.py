@@ -22,8 +22,8 @@ class PPCA(Likelihood):
     ----------
     n_components : int, default 2
         Number of latent dimensions d, 1 <= d < D.
-    scale : bool, default False
-        Divide each feature by its standard deviation first.
+    scale : {None, "group", "pooled"}, default None
+        Divide each feature by its standard deviation first: "group" and "pooled" are the same for one group.
     solver, mean, n_init, max_iter, tol, random_state, progress
         As for `PCPCA`: the solver for complete rows, and how missing values are treated.
 
@@ -31,7 +31,7 @@ class PPCA(Likelihood):
     ----------
     components_, loadings_, noise_variance_, eigenvalues_, explained_variance_, explained_variance_ratio_, mean_, scale_
         As for `PCPCA`; eigenvalues are those of the covariance (ddof 0), and so equal to the variances.
-    feature_variance_, solver_, n_iter_, objective_history_, init_objectives_, model_
+    feature_variance_, solver_, n_iter_, objective_history_, model_
         As for `PCPCA`.
     n_effective_ : float
         Number of rows.
@@ -47,13 +47,12 @@ class PPCA(Likelihood):
 
     _contrasts = False
     _known_as, _source = "probabilistic principal component analysis (PPCA)", "Tipping 1999"
-    _scales = (False, True)
 
     def __init__(
         self,
         n_components: int = 2,
         *,
-        scale: bool = False,
+        scale: str | None = None,
         solver: str = "auto",
         mean: str = "observed",
         n_init: int | str = "auto",
@@ -62,7 +61,15 @@ class PPCA(Likelihood):
         random_state: Any = None,
         progress: bool = True,
     ):
-        self._keep(locals())
+        self.n_components = n_components
+        self.scale = scale
+        self.solver = solver
+        self.mean = mean
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.random_state = random_state
+        self.progress = progress
 
     def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, sample_weight: Any = None, covariates: Any = None, memory_limit: Any = None
@@ -81,7 +88,9 @@ class PPCA(Likelihood):
         """
         return super().fit(X, sample_weight=sample_weight, covariates=covariates, memory_limit=memory_limit)
 
-    def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
+    def partial_fit(  # type: ignore[override]
+        self, X: Any, y: Any = None, *, sample_weight: Any = None
+    ) -> Self:
         """Add a batch of rows, and fit to all rows so far.
 
         As for `PCPCA`, with one group: the model is fitted as soon as there are rows enough.

@@ -95,7 +95,9 @@ class Ratio:
             ridges[-1] = 0.0
         return np.concatenate([[0.0], 1 / (1 + ridges)])
 
-    def refusal(self, gamma: float, limit: float, d: int, hint: str = "") -> SingularGroupError:
+    def refusal(
+        self, gamma: float, limit: float, size: int, parameter: str = "n_components", hint: str = ""
+    ) -> SingularGroupError:
         varying, constant = (FOREGROUND, BACKGROUND) if self.end == FOREGROUND else (BACKGROUND, FOREGROUND)
         return SingularGroupError(gamma, varying, constant, hint)
 
@@ -169,7 +171,13 @@ class RatioPCA(Decomposition):
         scale: str | None = None,
         solver: str = "auto",
     ):
-        self._keep(locals())
+        self.n_components = n_components
+        self.ridge = ridge
+        self.end = end
+        self.orthogonal = orthogonal
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver
 
     @property
     def _method(self) -> Ratio:  # type: ignore[override]
@@ -182,8 +190,7 @@ class RatioPCA(Decomposition):
         ridge = check_ridge(self.ridge)
         return None if ridge is None else strength_of_ridge(ridge)
 
-    def _with_strength(self, gamma: float | dict[str, float]) -> Self:
-        assert not isinstance(gamma, dict)
+    def _with_strength(self, gamma: float) -> Self:
         return self.set_params(ridge=ridge_of_strength(gamma))  # type: ignore[no-any-return]
 
     @staticmethod
@@ -205,7 +212,7 @@ class RatioPCA(Decomposition):
             axes = found(training)
             if gamma is not None and not np.abs(axes.foreground).max(axis=0).min() > 0:  # nan or 0: no such axis
                 hint = " With all rows it does vary there, but not when some are held out."
-                raise self._method.refusal(gamma, gamma, self.n_components, hint)
+                raise self._method.refusal(gamma, gamma, self.n_components, hint=hint)
             return axes
 
         return of_half

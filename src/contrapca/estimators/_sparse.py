@@ -48,7 +48,7 @@ class SparseCPCA(Contrastive):
         smallest number that keeps nearly all of the contrast that is reproducible: components of one half of the rows
         along which the cases of the other half vary more than its controls, and that the other half finds again. It
         needs rows, not Moments.
-    gamma : float, dict or "auto", default "auto"
+    gamma : float or "auto", default "auto"
         As for `CPCA`; "auto" is that of CPCA with all features, or less, with a warning, where components of few
         features have no contrast left.
     background_label, scale
@@ -64,7 +64,7 @@ class SparseCPCA(Contrastive):
         Largest number of features of a component.
     eigenvalues_ : ndarray of shape (d,)
         v'(cov_X - gamma cov_Y) v of the part of each component that is orthogonal to those before, as a unit vector.
-    explained_variance_, background_variance_, gamma_, gamma_raw_, gammas_, mean_, scale_, solver_, n_iter_
+    explained_variance_, background_variance_, gamma_, mean_, scale_, solver_, n_iter_
         As for `PCPCA`, as are `background_mean_` and `background_scale_`.
 
     Examples
@@ -85,7 +85,7 @@ class SparseCPCA(Contrastive):
         n_components: int = 2,
         *,
         sparsity: int | str = 10,
-        gamma: float | str | dict[str, float] = "auto",
+        gamma: float | str = "auto",
         background_label: Any = None,
         scale: str | None = None,
         solver: str = "auto",

@@ -57,7 +57,7 @@ def partial_fit(
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
     given = (X, y, background, self.background_label, sample_weight, background_weight)
     stream = (before or Stream()).plus(*read_batch(*given, type(self).__name__))
-    if not stream.lacks(**_asked(self, gamma)):
+    if not stream.lacks(needs_background=gamma != 0):
         with contextlib.suppress(RankError):  # too few rows for so many components: wait for more
             try:
                 fit = _fit_of(self, stream, gamma)
@@ -92,22 +92,17 @@ def fit_batches(self: Any, batches: Iterable[Any], *, checkpoint: Any = None) ->
     check_option(self.scale, "scale", self._scales)
     gamma = self._strength()
     stream = read_batches(batches, self.background_label, checkpoint, type(self).__name__)
-    if lacking := stream.lacks(**_asked(self, gamma)):
+    if lacking := stream.lacks(needs_background=gamma != 0):
         raise GroupError(f"There are too few rows after {stream.n_batches} batches: {lacking}.")
     fit = _fit_of(self, stream, gamma)
     self._stream = stream
     return self._with_fit(fit)
 
 
-def _asked(self: Any, gamma: float | None) -> dict[str, Any]:
-    """Whether a background is needed, and gamma, which may name several."""
-    return {"needs_background": gamma != 0, "gamma": getattr(self, "gamma", None)}
-
-
 def _fit_of(self: Any, stream: Stream, gamma: float | None) -> Fit:
     """The fit to all rows of a stream."""
     check_solver_of(stream.moments["foreground"], getattr(self, "solver", "auto"))  # CLVM has one solver
-    tables = stream.tables(name=type(self).__name__, **_asked(self, gamma))
+    tables = stream.tables(name=type(self).__name__, needs_background=gamma != 0)
     fit = self._solve(self._collected(tables), gamma, tables)
     return replace(fit, units=fit.units.map(lambda units: replace(units, dtype=stream.dtype)))
 

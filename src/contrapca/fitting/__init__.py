@@ -15,7 +15,6 @@ from ._axes import (
     unwarned,
     variance_inside,
 )
-from ._budget import budgeted
 from ._clvm import check_clvm, fit_clvm, shared_rank
 from ._common import Common, fit_common
 from ._complete import complete_background_model, fit_complete, looks_swapped, solve_complete
@@ -46,14 +45,6 @@ from ._held_out import (
     within_rows,
 )
 from ._incomplete import BACKTRACK, Start, attempt_fit, fit_incomplete, incomplete_background_model, upper_bound
-from ._kernel import (
-    KernelFit,
-    KernelSettings,
-    fit_kernel,
-    kernel_tables,
-    map_of,
-    refuse_covariates,
-)
 from ._rows import (
     adjusted,
     by_block,

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 from .._util.text import listed
@@ -54,7 +53,6 @@ def tables_again(
     )
     if tables.rows.names != known.names:
         raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
-    tables = replace(tables, rows=replace(tables.rows, mix=known.mix))
     design = design_of(tables, X, background, covariates, background_covariates, y, label)
     if design is None or found is None:
         check_covariates(found, covariates)

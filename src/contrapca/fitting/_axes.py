@@ -418,10 +418,3 @@ def _values_above_noise(group: Moments, more: float = 0.0) -> Array:
         if found < count or count < look:
             break
     return values[:found]
-
-
-def noise_variance(group: Moments) -> float:
-    """Mean variance in the dimensions that do not stand out from the noise, of which a quarter of all is assumed."""
-    D = group.mean.size
-    values = _values_above_noise(group)[: 3 * D // 4]
-    return (group.scatter.trace - float(values.sum())) / (D - values.size) / group.weight

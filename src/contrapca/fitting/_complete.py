@@ -7,7 +7,6 @@ from dataclasses import replace
 import numpy as np
 
 from .._util.arrays import Array
-from .._util.text import format_gamma
 from ..exceptions import RankError, warn
 from ..gaussian import LatentGaussian
 from ..groups import Groups
@@ -40,11 +39,11 @@ def fit_complete(data: Complete, method: Method, latents: Latents, gamma: float 
     if gamma is None:
         limit, start = pcpca_limit(groups, latents.rank)
         if limit == 0:
-            raise RankError(latents.rank)
+            raise RankError(latents.rank, parameter=latents.parameter)
         gamma = latents.auto_fraction * limit
     fit = solve_complete(data, method, latents, gamma, start)
     if fit is None:
-        raise infeasible(groups, method, latents.rank, gamma)
+        raise infeasible(groups, method, latents, gamma)
     if limit is None:
         return fit
     return replace(fit, limit=limit, at_limit=True, limit_is_bound=isinstance(data.basis, Subspace))
@@ -77,19 +76,16 @@ def solve_complete(
         axis_ratios=shown.ratios,
         eigenvalues=values if shown.ratios is None else None,
         history=np.array([objective]),
-        init_objectives=np.array([objective]),
         axes="variance" if shown.ratios is None else latents.axes,
         plateau=data.plateau,
     )
 
 
-def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) -> ValueError:
+def infeasible(groups: Groups[Moments], method: Method, latents: Latents, gamma: float) -> ValueError:
     """Why there is no solution at `gamma`: the foreground's rank, or the exact limit."""
-    if groups.background is None:
-        return RankError(d)
-    limit, _ = method.limit(groups, d)
+    limit = 0.0 if groups.background is None else method.limit(groups, latents.rank)[0]
     if limit == 0:
-        return RankError(d)
+        return RankError(latents.rank, parameter=latents.parameter)
     if gamma < limit * (1 - 1e-9):  # feasible in exact arithmetic, but not in floating point, or not with few features
         return ValueError(
             f"gamma={gamma:.6g} is below its limit ({limit:.6g}), but so large that rounding errors hide the "
@@ -98,11 +94,7 @@ def infeasible(groups: Groups[Moments], method: Method, d: int, gamma: float) ->
     hint = ""
     if looks_swapped(limit, groups.map(Moments.total_variance)):
         hint = " In total the background varies more than the foreground: were the two groups swapped?"
-    if len(groups.backgrounds) > 1:
-        parts = zip(groups.names[1:], mixture(groups) * limit, strict=True)
-        each = ", ".join(f"{name!r}: {format_gamma(float(value))}" for name, value in parts)
-        hint += f" gamma is the sum over the backgrounds; at the limit they have {each}."
-    return method.refusal(gamma, limit, d, hint)
+    return method.refusal(gamma, limit, latents.rank, latents.parameter, hint)
 
 
 def looks_swapped(limit: float, totals: Groups[float]) -> bool:

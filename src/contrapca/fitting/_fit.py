@@ -101,6 +101,11 @@ class Latents:
         return self.n_latent
 
     @property
+    def parameter(self) -> str:
+        """The parameter of which r is the value: what errors name."""
+        return "n_components" if self.rank == self.n_shown else "n_latent"
+
+    @property
     def auto_fraction(self) -> float:
         """Fraction of the limit that gamma="auto" takes."""
         return self.fraction or (CONTRAST_FRACTION if self.contrast_axes else AUTO_FRACTION)
@@ -120,7 +125,7 @@ class Fit:
     totals : Groups of float
         Sum of the variances of all features.
     gamma : float
-        Of all backgrounds together.
+        Of all backgrounds together, shared by their rows (F20).
     objective : float
     n_iter : int
     solver : SolverChoice
@@ -142,8 +147,6 @@ class Fit:
         Whether gamma was chosen as a fraction of the limit.
     history : ndarray of shape (n_iter + 1,)
         The objective after each iteration; a single value for the closed form.
-    init_objectives : ndarray of shape (n_init,)
-        The objective that each start reached.
     gamma_search : list of dict
         How "auto" found gamma.
     covariates : Regression or None
@@ -173,7 +176,6 @@ class Fit:
     limit_is_bound: bool = False
     at_limit: bool = False
     history: Array = field(default_factory=lambda: np.empty(0))
-    init_objectives: Array = field(default_factory=lambda: np.empty(0))
     gamma_search: list[Step] = field(default_factory=list)
     covariates: Regression | None = None
     axes: str = "variance"
@@ -226,16 +228,6 @@ class Fit:
     def factors(self) -> Array:
         """The factor of each group's covariance in C / n: 1, and -gamma for all backgrounds together."""
         return factors(self.units, self.gamma)
-
-    @property
-    def gammas(self) -> dict[str, float]:
-        """The part of gamma that each background has, by name."""
-        return dict(zip(self.units.names[1:], (-self.factors[1:]).tolist(), strict=True))
-
-    @property
-    def strength(self) -> float | dict[str, float]:
-        """gamma as an estimator takes it: one number, or one for each background if they have their own."""
-        return self.gamma if self.units.mix is None else self.gammas
 
     @property
     def contrasted(self) -> Array:

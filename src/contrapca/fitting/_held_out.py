@@ -174,7 +174,7 @@ def auto_directions(data: Complete, method: Method, latents: Latents) -> Groups[
         latents = replace(latents, n_latent=latents.rank - 1)
         limit, start = method.limit(data.groups, latents.rank)
     if limit == 0:
-        raise RankError(latents.rank)
+        raise RankError(latents.rank, parameter=latents.parameter)
     found = solve_and_show(data.groups, latents.auto_fraction * limit, method, latents, start)
     if found is None:
         return None

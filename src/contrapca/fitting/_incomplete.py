@@ -63,18 +63,20 @@ def fit_incomplete(data: Incomplete, latents: Latents, gamma: float | None, sett
         bound = upper_bound(data, latents.rank)
         found, steps = _search(data, latents, bound, settings)
         if found.fit is None:
-            raise UnboundedError(latents.auto_fraction * bound, bound, None, latents.rank, found.reason)
+            raise UnboundedError(
+                latents.auto_fraction * bound, bound, None, latents.rank, found.reason, latents.parameter
+            )
         record: list[Step] = [{"gamma": bound, "outcome": "upper bound"}, *steps]
         return replace(_warned(found, data, settings), gamma_search=record)
     attempt = attempt_fit(data, latents, gamma, settings)
     if attempt.fit is not None:
         return _warned(attempt, data, settings)
     if data.groups.background is None or gamma == 0:
-        raise UnboundedError(gamma, np.nan, None, latents.rank, attempt.reason)
+        raise UnboundedError(gamma, np.nan, None, latents.rank, attempt.reason, latents.parameter)
     bound = upper_bound(data, latents.rank)
     found, _ = _search(data, latents, bound, settings)
     works = found.fit.gamma if found.fit is not None and found.unconverged is None else None
-    raise UnboundedError(gamma, bound, works, latents.rank, attempt.reason)
+    raise UnboundedError(gamma, bound, works, latents.rank, attempt.reason, latents.parameter)
 
 
 def upper_bound(data: Incomplete, d: int) -> float:
@@ -141,8 +143,7 @@ def attempt_fit(
         limit = upper_bound(data, d)
     if limit is not None and gamma >= limit:
         return Attempt(None, "the noise variance goes to 0 (the optimiser stopped at a local maximum)")
-    objectives = np.array([solution.objective for solution in solutions])
-    fit = replace(_result(data, latents, gamma, best, history), init_objectives=objectives, limit=limit)
+    fit = replace(_result(data, latents, gamma, best, history), limit=limit)
     return Attempt(fit, unconverged=None if best.status == "converged" and settled else best)
 
 

@@ -21,13 +21,10 @@ from ..sanity import IMPUTED
 from ..units import Units, group_of
 from ._again import check_covariates
 from ._fit import Fit
-from ._kernel import KernelFit, check_in_memory, refuse_covariates
 
 
-def by_block(fit: Fit | KernelFit, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
+def by_block(fit: Fit, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
     """A function of rows; of a dask array, a dask array whose blocks are not computed yet."""
-    if isinstance(fit, KernelFit):
-        check_in_memory(X)
     rows, D = opened(X), fit.units.foreground.mean.size
     if not isinstance(rows, Blocked) or not rows.remote:
         return function(X)
@@ -38,24 +35,20 @@ def by_block(fit: Fit | KernelFit, X: Any, function: Callable[[Any], Array], n_c
     return map_rows(X, function, n_columns)
 
 
-def adjusted(fit: Fit | KernelFit, X: Any, rows: Rows, covariates: Any) -> Rows:
+def adjusted(fit: Fit, X: Any, rows: Rows, covariates: Any) -> Rows:
     """Checked rows of the table X without the effect of their covariates, if the fit had some."""
-    if isinstance(fit, KernelFit):
-        refuse_covariates(covariates)
     check_covariates(fit.covariates, covariates)
     known = fit.covariates
     return rows if known is None else known.adjusted(rows, known.design(covariates, X, rows.shape[0]))
 
 
-def maps_missing(fit: Fit | KernelFit) -> bool:
+def maps_missing(fit: Fit) -> bool:
     """Whether rows with missing values can be mapped: by a probability model, or by one that fills them (F45)."""
     return fit.model is not None or fit.units.foreground.fills
 
 
-def latent_means(fit: Fit | KernelFit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
+def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
     """Latents of rows of the group named by `center`, shape (n, k); `missing` says whether values are."""
-    if isinstance(fit, KernelFit):
-        return cast(fit.latents(rows, center), rows)
     units = group_of(fit.units, center)
     if fit.model is None or not missing:
         return units.project(rows, fit.projection)
@@ -114,7 +107,7 @@ def log_ratio(fit: Fit, rows: Rows, missing: bool) -> Array:
             "them."
         )
     if fit.background_model is None:
-        raise RankError(fit.n_shown, "background")
+        raise RankError(fit.n_latent, "background", fit.latents.parameter)
     return log_density(fit, rows, missing) - _log_density(fit.background_model, others[0], rows, missing)
 
 

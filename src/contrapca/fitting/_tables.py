@@ -9,9 +9,7 @@ import numpy as np
 from .._util.display import Display
 from .._util.table import Table
 from .._util.text import component_names, format_gamma, listed, plural
-from ..moments import raw_gamma
 from ._fit import Fit
-from ._kernel import KernelFit
 
 TOP_FEATURES = 8
 IN_SAMPLE = (
@@ -21,7 +19,7 @@ IN_SAMPLE = (
 WORDS = {"foreground_variance": "case variance", "background_variance": "control variance"}
 
 
-def component_table(fit: Fit | KernelFit) -> Table:
+def component_table(fit: Fit) -> Table:
     """One row for each component: how much each group varies along it."""
     columns: dict[str, Any] = {
         "component": np.arange(1, fit.variances.foreground.size + 1),
@@ -52,20 +50,16 @@ def top_features(fit: Fit) -> Table:
     return Table({WORDS.get(name, name): column for name, column in table.items() if name != "rank"})
 
 
-def facts(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) -> dict[str, Any]:
+def facts(fit: Fit, name: str, *, has_gamma: bool, n_shared: int) -> dict[str, Any]:
     """What a fit found, as values and tables, for programs; arguments as for `summary`."""
     found: dict[str, Any] = {"method": name.lower(), "n_features": fit.units.foreground.mean.size}
     found |= ({"n_shared": n_shared} if n_shared else {}) | {"n_components": fit.n_shown}
-    if isinstance(fit, KernelFit):
-        kernel, size = fit.kernel, fit.coefficients.shape[0]
-        found |= {"kernel": kernel.name, "bandwidth": kernel.bandwidth, "n_landmarks": size, "gamma": fit.gamma}
-        return found | {"components": component_table(fit)}
     if n_shared:
         assert fit.model is not None
         return found | {"noise_variance": fit.model.sigma2}
     found |= {"solver": str(fit.solver), "objective": fit.objective}
     if has_gamma:
-        found |= {"gamma": fit.gamma, "gamma_raw": raw_gamma(fit.units, fit.gamma)}
+        found["gamma"] = fit.gamma
         if fit.limit is not None:
             found |= {"gamma_max": fit.limit, "gamma_max_is_bound": fit.limit_is_bound}
     if fit.model is not None:
@@ -75,7 +69,7 @@ def facts(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) ->
     return found | {"components": component_table(fit), "top_features": top_features(fit)}
 
 
-def unseen_note(fit: Fit | KernelFit) -> list[str]:
+def unseen_note(fit: Fit) -> list[str]:
     """What the variances of both groups do not say, where there are two."""
     return [IN_SAMPLE] if fit.variances.backgrounds else []
 
@@ -89,12 +83,12 @@ def limit_in_words(limit: float, is_bound: bool, n_components: int, n_latent: in
     return words if is_bound or limit >= 1 else f"{words}, higher with fewer"
 
 
-def summary(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) -> Display:
+def summary(fit: Fit, name: str, *, has_gamma: bool, n_shared: int) -> Display:
     """What a fit found.
 
     Parameters
     ----------
-    fit : Fit or KernelFit
+    fit : Fit
     name : str
         The class of the estimator.
     has_gamma : bool
@@ -102,13 +96,7 @@ def summary(fit: Fit | KernelFit, name: str, *, has_gamma: bool, n_shared: int) 
     n_shared : int
         Shared dimensions of CLVM.
     """
-    line = f"{name} with {plural(fit.n_shown, 'component')}"
-    if isinstance(fit, KernelFit):
-        kernel = fit.kernel
-        width = f" of bandwidth {kernel.bandwidth:.4g}" if kernel.name in ("rbf", "poly") else ""
-        line += f", kernel {kernel.name!r}{width}, {plural(fit.coefficients.shape[0], 'landmark')}"
-        return Display(f"{line}, gamma = {format_gamma(fit.gamma)}", component_table(fit), *unseen_note(fit))
-    line += f" of {fit.units.foreground.mean.size} features"
+    line = f"{name} with {plural(fit.n_shown, 'component')} of {fit.units.foreground.mean.size} features"
     if has_gamma:
         line += f", gamma = {format_gamma(fit.gamma)}"
         if fit.limit is not None and np.isfinite(fit.limit):

@@ -458,7 +458,7 @@ def contrast_gamma(
     """
     limit, _ = method.limit(data.groups, latents.rank)
     if limit == 0:
-        raise RankError(latents.rank)
+        raise RankError(latents.rank, parameter=latents.parameter)
     gammas = method.grid(limit, POINTS)
     found = half_latents(halves, lambda half: path_directions(collected(half), method, latents, gammas), RANKED)
     return float(gammas[best_setting(reproducible_contrast(found).scores)]), limit
@@ -471,7 +471,7 @@ def gamma_by_halves(
     if isinstance(tables.rows.foreground, Moments):
         raise ValueError(
             f"{name}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
-            "2.0, or find one with GammaSearch where the rows are; gamma='budget' needs no rows."
+            "2.0, or find one with GammaSearch where the rows are."
         )
     rng = np.random.default_rng(SEED)
     with unwarned():  # the fit has warned of rows that are left out

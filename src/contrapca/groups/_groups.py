@@ -29,14 +29,11 @@ class Groups(Generic[T]):
         The value of each background; empty if there is none.
     names : tuple of str
         "foreground", then the names of the backgrounds.
-    mix : tuple of float, or None
-        The part of gamma that each background has in a contrast, adding up to 1; None: its part of the rows (F20).
     """
 
     foreground: T
     backgrounds: tuple[T, ...] = ()
     names: tuple[str, ...] = ("foreground",)
-    mix: tuple[float, ...] | None = None
 
     @classmethod
     def of(cls, foreground: T, background: T | None = None) -> Groups[T]:
@@ -44,15 +41,15 @@ class Groups(Generic[T]):
         return cls(foreground) if background is None else cls(foreground, (background,), ("foreground", "background"))
 
     @classmethod
-    def from_items(cls, items: Iterable[T], names: tuple[str, ...], mix: tuple[float, ...] | None = None) -> Groups[T]:
+    def from_items(cls, items: Iterable[T], names: tuple[str, ...]) -> Groups[T]:
         """One value for each name, the foreground's first."""
         foreground, *backgrounds = items
-        return cls(foreground, tuple(backgrounds), names, mix)
+        return cls(foreground, tuple(backgrounds), names)
 
     def like(self, items: Iterable[R]) -> Groups[R]:
         """Other values for the same groups, the foreground's first."""
         foreground, *backgrounds = items
-        return Groups(foreground, tuple(backgrounds), self.names, self.mix)
+        return Groups(foreground, tuple(backgrounds), self.names)
 
     @property
     def background(self) -> T | None:

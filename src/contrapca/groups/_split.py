@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import replace
 from operator import itemgetter
 from typing import Any
 
@@ -21,7 +19,6 @@ from ..backgrounds import (
     check_weights,
     counted_rows,
     label_groups,
-    mix_of,
     named_backgrounds,
 )
 from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
@@ -132,14 +129,13 @@ def split_groups(
     allow_missing: bool = False,
     sample_weight: Any = None,
     background_weight: Any = None,
-    gamma: Any = None,
     memory_limit: Any = None,
 ) -> Tables:
     """Foreground and background rows from the arguments of `fit`.
 
     The background is either a separate table (`background`), a dict of several, or the rows of `X` whose label in `y`
     is `background_label`, or in that list. Without `background_label`, `y` is ignored, as in scikit-learn's
-    transformers. `gamma` is a dict where each background has its own.
+    transformers.
     """
     shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
     if len(shape) > 1:
@@ -181,15 +177,13 @@ def split_groups(
         raise GroupError(
             f"{name} contrasts two groups but was given one. Pass the background table as fit(X, background=Y), "
             "or construct with background_label= and pass the group of each row as y. "
-            f"For a single group, use PPCA{'' if gamma is None else ' or gamma=0'}."
+            "For a single group, use PPCA."
         )
     else:
         rows = Groups(check_table(X, name))
         if background_weight is not None:
             raise GroupError("background_weight= is given, but no background: pass background= too.")
         weights = rows.like([sample_weight])
-    if isinstance(gamma, Mapping):
-        rows = replace(rows, mix=mix_of(gamma, rows.names[1:]))
     kept: Groups[Any] = rows.like([None] * len(rows.names))
     if any(own is not None for own in weights):
         counted = rows.map(counted_rows, weights, rows.like(rows.names))

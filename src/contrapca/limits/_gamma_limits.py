@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from .._checks import SCALES, check_gamma, check_n_components, check_option, generator
+from .._checks import SCALES, check_n_components, check_option, generator
 from .._util.arrays import EPS, Array
 from .._util.devices import host, namespace, on_device
 from .._util.display import shown_as_html
@@ -27,7 +26,6 @@ from ..moments import (
     check_solver_of,
     collect,
     mixed_background,
-    raw_gamma,
     read,
     rounding_variance,
 )
@@ -42,7 +40,6 @@ def gamma_limits(
     n_components: int = 2,
     scale: str | None = None,
     solver: str = "auto",
-    gamma: Mapping[str, float] | None = None,
     sample_weight: Any = None,
     background_weight: Any = None,
 ) -> GammaLimits:
@@ -56,9 +53,6 @@ def gamma_limits(
     n_components : int, default 2
     scale, solver
         As for PCPCA.
-    gamma : dict, optional
-        One gamma for each of several backgrounds: the limits are those of their sum, along the ray from 0 to these
-        values. By default backgrounds share gamma by their rows.
     sample_weight, background_weight
         As for the `fit` of PCPCA.
 
@@ -81,7 +75,6 @@ def gamma_limits(
     True
     """
     check_option(scale, "scale", SCALES)
-    check_gamma(0.0 if gamma is None else gamma)
     check_solver_of(X, solver)
     tables = read(
         X,
@@ -92,7 +85,6 @@ def gamma_limits(
         allow_missing=True,
         sample_weight=sample_weight,
         background_weight=background_weight,
-        gamma=gamma,
     )
     d = check_n_components(n_components, tables.n_features)
     return all_limits(collect(tables, d, scale, solver), d)
@@ -167,7 +159,7 @@ class GammaLimits:
 
 def all_limits(data: Complete | Incomplete, d: int) -> GammaLimits:
     """Exact limits and sufficient bounds of the groups; with missing values, only an upper bound on PCPCA's limit."""
-    ratio = 1 / raw_gamma(data.units, 1.0)
+    ratio = sum(own.weight for own in data.units.backgrounds) / data.units.foreground.weight
     if isinstance(data, Incomplete):
         bound, nan = masked_bound(data.groups, d, generator(0)), math.nan
         return GammaLimits(bound, nan, nan, nan, nan, nan, n_components=d, ratio=ratio, is_bound=True)

@@ -47,6 +47,8 @@ class Cpca:
         top = (1 - CLOSEST) * min(limit, LARGEST)
         return np.concatenate([[0.0], np.geomspace(min(LEAST, top / 10), top, points - 1)])
 
-    def refusal(self, gamma: float, limit: float, d: int, hint: str = "") -> InfeasibleGammaError:
-        reason = f"cov(foreground) - gamma cov(background) has fewer than {d} positive eigenvalues"
-        return InfeasibleGammaError(gamma, limit, d, reason, f".{hint}")
+    def refusal(
+        self, gamma: float, limit: float, size: int, parameter: str = "n_components", hint: str = ""
+    ) -> InfeasibleGammaError:
+        reason = f"cov(foreground) - gamma cov(background) has fewer than {size} positive eigenvalues"
+        return InfeasibleGammaError(gamma, limit, size, reason, f".{hint}", parameter)

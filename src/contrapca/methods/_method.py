@@ -53,5 +53,8 @@ class Method(Protocol):
     def grid(self, limit: float, points: int) -> Array:
         """`points` gammas below the limit, starting at 0, shape (points,)."""
 
-    def refusal(self, gamma: float, limit: float, d: int, hint: str = "") -> InfeasibleGammaError:
-        """The error for a gamma at or above the limit; `hint` is a sentence to add."""
+    def refusal(
+        self, gamma: float, limit: float, size: int, parameter: str = "n_components", hint: str = ""
+    ) -> InfeasibleGammaError:
+        """The error for a gamma at or above the limit for so many dimensions, the value of `parameter`; `hint` is a
+        sentence to add."""

@@ -40,11 +40,13 @@ class Pcpca:
         t = np.linspace(1.0, CLOSEST ** (1 / BEND), points)
         return limit * (1 - t**BEND)
 
-    def refusal(self, gamma: float, limit: float, d: int, hint: str = "") -> InfeasibleGammaError:
+    def refusal(
+        self, gamma: float, limit: float, size: int, parameter: str = "n_components", hint: str = ""
+    ) -> InfeasibleGammaError:
         reason = (
             "the background outweighs all foreground rows (N = n (1 - gamma) is not positive)"
             if limit >= 1
             else "the relative likelihood has no maximum (the noise variance would not be positive)"
         )
         advice = f", or CPCA, which allows stronger contrasts.{hint}"
-        return InfeasibleGammaError(gamma, limit, d, reason, advice)
+        return InfeasibleGammaError(gamma, limit, size, reason, advice, parameter)

@@ -13,25 +13,13 @@ from ._collect import (
     pooled,
     read,
 )
-from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture, raw_gamma
+from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture
 from ._dual import has_few_rows, in_span, reduce_rows, reduced_contrast
 from ._folds import Fold, Parts, along, assign_folds, make_folds, make_parts, ready, row_units, spread_out, without
-from ._kernel import (
-    FLOAT32_TOLERANCE,
-    KERNELS,
-    FeatureSpace,
-    Kernel,
-    check_definite,
-    check_precomputed,
-    choose_landmarks,
-    median_bandwidth,
-)
-from ._kernel import TOLERANCE as KERNEL_TOLERANCE
 from ._long_rows import shortened
 from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
 from ._masked_blocks import MaskedBlocks
 from ._masked_on_device import DeviceMaskedRows
-from ._memory import memory_estimate
 from ._moments import (
     DenseScatter,
     Indices,
@@ -39,7 +27,6 @@ from ._moments import (
     Moments,
     RowScatter,
     Scatter,
-    dense_moments,
     pooled_deviation,
     rounding_variance,
     row_moments,

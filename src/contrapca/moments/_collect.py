@@ -10,7 +10,7 @@ import numpy as np
 
 from .._util.arrays import Array, available_memory
 from .._util.devices import float_type, host, on_device
-from ..backgrounds import check_total, mix_of, named_backgrounds
+from ..backgrounds import check_total, named_backgrounds
 from ..exceptions import GroupError, warn
 from ..groups import Groups, Tables, split_groups
 from ..rows import Blocked
@@ -143,22 +143,19 @@ def read(
     *,
     name: str,
     needs_background: bool,
-    gamma: Any = None,
     **given: Any,
 ) -> Tables:
     """Check the groups as passed by the user: moments, or tables with the arguments of `split_groups`."""
     others = named_backgrounds(background)
     if not any(isinstance(table, Moments) for table in (X, *others.values())):
-        return split_groups(
-            X, y, background, background_label, name=name, needs_background=needs_background, gamma=gamma, **given
-        )
+        return split_groups(X, y, background, background_label, name=name, needs_background=needs_background, **given)
     if background is None and needs_background:
         raise GroupError(f"{name} contrasts two groups but was given one: pass background= as moments too.")
     if not isinstance(X, Moments) or not all(isinstance(other, Moments) for other in others.values()):
         raise GroupError("One group is given as Moments and the other as rows: use Moments.from_rows for both groups.")
     if given.get("sample_weight") is not None or given.get("background_weight") is not None:
         raise GroupError("Moments have no rows to weight: use Moments.from_rows(X, sample_weight=...).")
-    groups = Groups.from_items([X, *others.values()], ("foreground", *others), mix_of(gamma, list(others)))
+    groups = Groups.from_items([X, *others.values()], ("foreground", *others))
     for own, group in zip(groups.names, groups, strict=True):
         if group.mean.size != X.mean.size or (group.names and X.names and group.names != X.names):
             raise GroupError("The moments of foreground and background are not of the same features in the same order.")

@@ -24,19 +24,8 @@ class Weighted(Protocol):
 W = TypeVar("W", bound=Weighted)
 
 
-def raw_gamma(groups: Groups[W], gamma: float) -> float:
-    """gamma_raw = gamma' n / m, where m counts the rows of all backgrounds; gamma' without a background.
-
-    Where backgrounds have gammas of their own, it is the mean of their exponents, by rows.
-    """
-    background = sum(group.weight for group in groups.backgrounds)
-    return gamma * groups.foreground.weight / background if background else gamma
-
-
 def mixture(groups: Groups[W]) -> Array:
-    """The part of gamma' that each background has: as given, or its part of the rows, shape (backgrounds,) (F20)."""
-    if groups.mix is not None:
-        return np.array(groups.mix)
+    """The part of gamma' that each background has: its part of their rows, shape (backgrounds,) (F20)."""
     weights = np.array([group.weight for group in groups.backgrounds])
     return weights / weights.sum()
 

@@ -143,16 +143,14 @@ def _row_scatters(groups: Groups[Moments]) -> tuple[list[RowScatter], npt.NDArra
     return scatters, np.cumsum([0, *(scatter.rows.shape[0] for scatter in scatters)])
 
 
-def pivoted_factor(
-    gram: Array, n_null: int, D: int, tolerance: float = RANK_TOLERANCE
-) -> tuple[Array, npt.NDArray[np.integer]]:
+def pivoted_factor(gram: Array, n_null: int, D: int) -> tuple[Array, npt.NDArray[np.integer]]:
     """R with R R' = gram, whose lower triangle is given (and overwritten), and `n_null` zero columns; the pivots."""
     # Rows of unit length: dependence is then judged relative to each row, not to the largest row of either group.
     lengths = np.sqrt(np.diagonal(gram))
     lengths[lengths == 0] = 1.0
     gram /= lengths
     gram /= lengths[:, None]
-    factor, pivots, rank, _ = dpstrf(gram, tol=tolerance, lower=1, overwrite_a=1)
+    factor, pivots, rank, _ = dpstrf(gram, tol=RANK_TOLERANCE, lower=1, overwrite_a=1)
     rank = min(rank, D)
     R = np.zeros((lengths.size, min(D, rank + n_null)))
     R[pivots - 1, :rank] = np.tril(factor)[:, :rank]

@@ -57,12 +57,10 @@ class Stream:
         kind = self.dtype if dtype is None else str(np.promote_types(self.dtype, dtype))
         return replace(self, moments=moments, counts=seen, dtype=kind, n_batches=self.n_batches + 1)
 
-    def lacks(self, *, needs_background: bool, gamma: Any) -> str:
-        """Which group has too few rows for a fit, in words; empty if none has. `gamma` may name the backgrounds."""
+    def lacks(self, *, needs_background: bool) -> str:
+        """Which group has too few rows for a fit, in words; empty if none has."""
         wanted = ["foreground"]
-        if needs_background and isinstance(gamma, Mapping):
-            wanted += map(str, gamma)
-        elif needs_background and len(self.moments) < 2:
+        if needs_background and len(self.moments) < 2:
             wanted.append("background")
         few = [name for name in wanted if name not in self.moments or self.moments[name].weight < 2]
         few += [name for name in self.moments if self.moments[name].weight < 2 and name not in few]
@@ -132,14 +130,14 @@ def read_batch(
             moments[group], counts[group] = table, round(table.weight)
             continue
         rows = check_table(table, name, group, least=1)
-        own = None if weights is None else np.asarray(weights)
+        argument = "sample_weight" if group == "foreground" else "background_weight"
+        own = check_weights(weights, rows.shape[0], argument, any_counts=False)
         counts[group] = int(rows.shape[0])
         if group == "foreground":
             dtype = str(rows.dtype)
-        if own is not None and own.shape == (rows.shape[0],) and not np.any(own):
+        if own is not None and not own.any():
             continue  # no row of this batch counts
-        found = Moments.of_table(rows, check_weights(weights, rows.shape[0], "sample_weight"))
-        moments[group] = replace(found, names=text_names(table))
+        moments[group] = replace(Moments.of_table(rows, own), names=text_names(table))
     return moments, counts, dtype
 
 
@@ -175,11 +173,10 @@ def _labelled(
     check_labelled(y, background_label, background_weight)
     table = check_table(X, name, least=1)
     group_of, groups = label_groups(y, background_label, table.shape[0])
-    if sample_weight is not None:
-        check_weights(np.append(sample_weight, 1.0), table.shape[0] + 1, "sample_weight")
+    weights = check_weights(sample_weight, table.shape[0], "sample_weight", any_counts=False)
     found = {}
     for k, group in enumerate(groups):
         chosen = group_of == k
         if chosen.any():
-            found[group] = table[chosen], None if sample_weight is None else np.asarray(sample_weight)[chosen]
+            found[group] = table[chosen], None if weights is None else weights[chosen]
     return found

@@ -46,8 +46,7 @@ def contrast_path(
     Parameters
     ----------
     estimator : PCPCA, ContraPCA, CPCA or RatioPCA
-        Fitted or not: only its parameters are used. Its gamma is not, unless it is a dict: the path then goes along the
-        ray from 0 to the gammas of several backgrounds, and `gammas` are their sums.
+        Fitted or not: only its parameters are used, but not its gamma.
     X : array-like, data frame or sparse matrix of shape (n, D), or Moments
         The foreground. With missing values (PCPCA only), every gamma is a gradient fit, started from the previous one.
     background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them
@@ -77,7 +76,7 @@ def contrast_path(
     check_estimator(estimator, "contrast_path")
     check_solver_of(X, estimator.solver)
     given = {"sample_weight": sample_weight, "background_weight": background_weight, "needs_background": True}
-    given |= {"allow_missing": estimator._takes_missing, "gamma": getattr(estimator, "gamma", None)}
+    given |= {"allow_missing": estimator._takes_missing}
     tables = read(X, None, background, name="contrast_path", **given)
     return path_of_data(estimator._collected(tables), estimator, gammas, progress=progress)
 
@@ -125,10 +124,10 @@ def path_of_data(
     if limit is None:
         limit, _ = method.limit(data.groups, latents.rank)
     if limit == 0:
-        raise RankError(latents.rank)
+        raise RankError(latents.rank, parameter=latents.parameter)
     points = number_of_points(gammas, DEFAULT_POINTS)
     if points is None:
-        grid = checked_grid(gammas, limit, method, latents.rank)
+        grid = checked_grid(gammas, limit, method, latents)
     else:
         grid = with_gamma(method.grid(limit, points), gamma)
     while True:
@@ -160,7 +159,7 @@ def _solved_path(
     for g, (C, solution, covariances) in enumerate(along_path(found, groups, gammas, method)):
         gamma, small = gammas[g], found.coordinates[g]
         if method.has_likelihood and not solution.feasible:
-            raise method.refusal(float(gamma), limit, r)
+            raise method.refusal(float(gamma), limit, r, latents.parameter)
         objective[g] = method.value(C, solution)
         if method.has_likelihood:
             sigma2[g] = solution.sigma2

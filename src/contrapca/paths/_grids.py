@@ -8,18 +8,19 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array
+from ..fitting import Latents
 from ..methods import Method
 
 DEFAULT_POINTS, MASKED_POINTS = 40, 20  # gammas of a path; fewer where each is a gradient fit
 
 
-def checked_grid(gammas: Any, limit: float, method: Method, d: int) -> Array:
+def checked_grid(gammas: Any, limit: float, method: Method, latents: Latents) -> Array:
     """Check the given gammas and sort them."""
     grid = np.unique(np.asarray(gammas, dtype=np.float64).ravel())
     if grid.size == 0 or not np.isfinite(grid).all() or grid[0] < 0:
         raise ValueError("gammas must contain at least one value, all finite and 0 or more.")
     if grid[-1] >= limit:
-        raise method.refusal(float(grid[-1]), limit, d)
+        raise method.refusal(float(grid[-1]), limit, latents.rank, latents.parameter)
     return grid
 
 

@@ -34,14 +34,16 @@ def masked_path(
     with Progress("contrasts with missing values", grid.size, progress) as bar:
         fits, reason = _fits(data, latents, grid, limit, None, SETTINGS, bar)
     if reason is not None:
-        raise UnboundedError(float(grid[len(fits)]), limit, fits[-1].gamma if fits else None, latents.rank, reason)
+        raise UnboundedError(
+            float(grid[len(fits)]), limit, fits[-1].gamma if fits else None, latents.rank, reason, latents.parameter
+        )
     return _assembled(fits, limit, estimator, latents, background_model(data, fits[-1], SETTINGS))
 
 
 def _grid(gammas: Any, limit: float, latents: Latents) -> Array:
     points = number_of_points(gammas, MASKED_POINTS)
     if points is None:
-        return checked_grid(gammas, limit, PCPCA_METHOD, latents.rank)
+        return checked_grid(gammas, limit, PCPCA_METHOD, latents)
     return PCPCA_METHOD.grid(AUTO_FRACTION * limit, points)
 
 
@@ -72,7 +74,7 @@ def masked_path_around(
     with Progress("contrasts with missing values", grid.size, progress) as bar:
         own, reason = _fits(data, latents, [fit.gamma], limit, (fit.model.W, fit.model.sigma2), DRAWN, bar)
         if reason is not None:
-            raise UnboundedError(fit.gamma, limit, None, latents.rank, reason)
+            raise UnboundedError(fit.gamma, limit, None, latents.rank, reason, latents.parameter)
         sides = [_fits(data, latents, side, limit, _start(own[0]), DRAWN, bar)[0] for side in (below, above)]
     path = _assembled([*sides[0][::-1], *own, *sides[1]], limit, estimator, latents, fit.background_model)
     # With missing values they depend on the model: shares are then the fit's. PPCA knows the cases' only.

@@ -292,7 +292,7 @@ class ContrastPath:
         """
         index, estimator = self.index(gamma), clone(self.estimator)
         fit = self._fit(index)
-        estimator._with_strength(fit.strength)
+        estimator._with_strength(fit.gamma)
         if getattr(estimator, "n_latent", None) is not None:
             estimator.set_params(n_latent=self.loading_coordinates.shape[2])
         return estimator._with_fit(fit)
@@ -318,7 +318,6 @@ class ContrastPath:
             limit=self.gamma_max,
             limit_is_bound=self.gamma_max_is_bound,
             history=self.objective[[g]],
-            init_objectives=self.objective[[g]],
         )
 
     def save(self, path: Any) -> None:

@@ -13,7 +13,7 @@ def model_code(model: Decomposition) -> str:
     """Python code that fits a model to `cases` and `controls` again, at its own gamma."""
     again, given = clone(model), "cases"
     if model._contrasts:
-        again = model._path_estimator().set_params(background_label=None)._with_strength(model._state.strength)
+        again = model._path_estimator().set_params(background_label=None)._with_strength(model._state.gamma)
         given = "cases, background=controls"
     return f"from contrapca import {type(model).__name__}, report\n\nmodel = {_shown(again)}.fit({given})\n"
 

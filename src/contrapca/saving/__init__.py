@@ -1,6 +1,6 @@
 """Files of models, paths, moments and draws: what is written, and checked when it is read."""
 
-from ._fit import UNIT_LENGTH, fit_from_saved, saved_fit
+from ._fit import UNIT_LENGTH, fit_from_saved
 from ._groups import (
     plain_parameters,
     prefixes,
@@ -12,5 +12,4 @@ from ._groups import (
     saved_groups,
     saved_solver,
 )
-from ._kernel import kernel_fit_from_saved, saved_kernel_fit
 from ._registry import REGISTRY, load, restored, saved_model

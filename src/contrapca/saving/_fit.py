@@ -25,7 +25,7 @@ from ._groups import (
 )
 
 # Arrays of a fit, axis by axis: features D, components k, latent dimensions r.
-ARRAYS = {"components": "Dk", "eigenvalues?": "k", "axis_ratios?": "k", "history": "*", "init_objectives": "*"}
+ARRAYS = {"components": "Dk", "eigenvalues?": "k", "axis_ratios?": "k", "history": "*"}
 MODELS = {"model": "r", "background_model": "b"}  # with their latent dimensions
 PLAIN = [name.removesuffix("?") for name in ARRAYS]
 UNIT_LENGTH = 1e-5  # how far a component's length may be from 1

@@ -30,7 +30,7 @@ def saved_groups(
         own = {name: values[group] for name, values in numbers.items()}
         facts.append({"name": group} | own | units[group].facts())
         found |= units[group].arrays(prefix) | {f"{prefix}.{name}": values[group] for name, values in arrays.items()}
-    return {"groups": facts, "mix": units.mix}, found
+    return {"groups": facts}, found
 
 
 def restored_units(
@@ -38,14 +38,11 @@ def restored_units(
 ) -> Groups[Units]:
     """The units of the groups of a file, checked."""
     names = tuple(group["name"] for group in facts["groups"])
-    mix = None if facts["mix"] is None else tuple(float(part) for part in facts["mix"])
     if names[:1] != ("foreground",) or len(set(names)) < len(names) or not all(isinstance(n, str) for n in names):
         raise ValueError("its groups are impossible")
-    if mix is not None and (len(mix) != len(names) - 1 or min(mix) < 0 or not np.isclose(sum(mix), 1.0)):
-        raise ValueError("the parts of its backgrounds are impossible")
     labelled = zip(facts["groups"], prefixes(len(names)), strict=True)
     units = [Units.restored(group, arrays, label, features, n_features) for group, label in labelled]
-    return Groups.from_items(units, names, mix)
+    return Groups.from_items(units, names)
 
 
 def restored_arrays(name: str, arrays: Mapping[str, Array], units: Groups[Units]) -> Groups[Array]:

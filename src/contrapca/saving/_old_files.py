@@ -39,8 +39,6 @@ def _translated(estimator: Any, parameters: Mapping[str, Any], header: Mapping[s
     given, numbers = dict(parameters), header.get("numbers")
     if given.get("solver") == "adam":  # "auto" finds the same maximum
         del given["solver"]
-    if given.get("scale") and True in estimator._scales:
-        given["scale"] = True
     if given.get("gamma") == "auto" and estimator._holds_out and isinstance(numbers, dict):  # chosen so since 0.2
         given["gamma"] = numbers.get("gamma_", "auto")
     return given

@@ -8,6 +8,7 @@ from .._util.archive import Archive, OldFileError, read_archive
 from ..exceptions import ModelFileError
 from ..moments import STREAM, Moments
 from ..uncertainty import ContrastPosterior
+from ._fit import saved_fit
 from ._groups import plain_parameters
 from ._old_files import made_again
 
@@ -21,7 +22,7 @@ def saved_model(estimator: Any) -> dict[str, Any]:
     kind, fit = type(estimator).__name__, estimator._state
     if REGISTRY.get(kind) is not type(estimator):
         raise TypeError(f"{type(estimator)} cannot be saved: only contrapca's own estimators can.")
-    facts, arrays = estimator._saved_fit(fit)
+    facts, arrays = saved_fit(fit)
     facts |= {"parameters": plain_parameters(estimator._parameters)}
     return {"kind": kind, "facts": facts, "arrays": arrays, "names": fit.units.foreground.names}
 

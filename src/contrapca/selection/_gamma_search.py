@@ -136,7 +136,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "from the latents would look separated at any gamma.) Without labels, use 'contrast'."
             )
         given = {"sample_weight": sample_weight, "background_weight": background_weight, "needs_background": True}
-        given |= {"allow_missing": estimator._takes_missing, "gamma": getattr(estimator, "gamma", None)}
+        given |= {"allow_missing": estimator._takes_missing}
         tables = split_groups(X, y, background, estimator.background_label, name="GammaSearch", **given)
         own = self._split(y, background, blocks, background_blocks, "blocks")
         folds = self._folds(tables, (*own, self._split(y, background, pairs, background_pairs, "pairs")))

@@ -121,13 +121,12 @@ def held_out_contrast(
     halves, several times; axes are found in each half, matched with those of all rows, and judged by the rows of the
     other half. It also says whether both halves find the same component, and whether it is that of a single block.
     Half of the rows find less than all, so the ratios are rather too small. What is chosen from all rows stays: units
-    and latent dimensions of ContraPCA, the gamma of CPCA and the ridge of RatioPCA where they are not given, and the
-    bandwidth and landmarks of KernelCPCA, whose variances are those in its feature space. With scale="group" the rows
-    of each group are measured in its own units, the standard deviations of its training rows.
+    and latent dimensions of ContraPCA, the gamma of CPCA and the ridge of RatioPCA where they are not given. With
+    scale="group" the rows of each group are measured in its own units, the standard deviations of its training rows.
 
     Parameters
     ----------
-    estimator : PPCA, PCPCA, ContraPCA, CPCA, SparseCPCA, KernelCPCA, RatioPCA or CLVM
+    estimator : PPCA, PCPCA, ContraPCA, CPCA, SparseCPCA, RatioPCA or CLVM
         Fitted or not: it is cloned.
     X : array-like, data frame or sparse matrix of shape (n, D)
         The foreground. Where values are missing (NaN), in either group, moments are expected ones under one model of
@@ -165,15 +164,11 @@ def held_out_contrast(
     >>> bool(ratio[0] > 3), bool(abs(found.mean) < 2 * found.mean_error)
     (True, True)
     """
-    if not answers(estimator, "_to_hold_out"):
+    if not answers(estimator, "_directions"):
         raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
     given = {"sample_weight": sample_weight, "background_weight": background_weight}
-    estimator, X, background = estimator._to_hold_out(X, background, (covariates, background_covariates), **given)
     model = prepared(estimator)
-    if model._has_budget:
-        beside = {"covariates": covariates, "background_covariates": background_covariates}
-        model._with_strength(clone(model).fit(X, background=background, **given, **beside)._state.strength)
-    tables = measured_tables(X, background, "held_out_contrast", gamma=getattr(model, "gamma", None), **given)
+    tables = measured_tables(X, background, "held_out_contrast", **given)
     together = (blocks, background_blocks, (pairs, background_pairs))
     unit_of = table_units(tables, *together, least=2, what="holding rows out")
     design = design_of(tables, X, background, covariates, background_covariates)

@@ -147,8 +147,8 @@ def stability_selection(
     check_count(n_splits, "n_splits")
     given = {"sample_weight": sample_weight, "background_weight": background_weight}
     model = clone(estimator).fit(X, background=background, **given)
-    fixed, d = model._path_estimator()._with_strength(model._state.strength), model.n_components
-    tables = complete_tables(X, background, "stability_selection", gamma=fixed.gamma, **given)
+    fixed, d = model._path_estimator()._with_strength(model._state.gamma), model.n_components
+    tables = complete_tables(X, background, "stability_selection", **given)
     unit_of = table_units(tables, blocks, background_blocks, least=2, what="splitting rows")
     random, all_rows = generator(random_state), model._state
     found: list[Array] = []

@@ -1,6 +1,5 @@
 """From a contrast, or masked rows, to a solution."""
 
-from ._budget import Budget, budget_strengths
 from ._closed_form import Solution, closed_form, noise_sum, solve_cpca, solve_pcpca
 from ._clvm import solve_clvm
 from ._contrast_axes import (
