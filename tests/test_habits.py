@@ -10,10 +10,10 @@ import tomllib
 from pathlib import Path
 
 import pytest
+from contrapca.saving import REGISTRY
 
 import contrapca
 from contrapca.estimators import Decomposition
-from contrapca.saving import REGISTRY
 
 ROOT = Path(__file__).parents[1]
 WORKFLOWS = ROOT / ".github" / "workflows"

@@ -22,7 +22,7 @@ from typing import IO, Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.files import atomic_write
+from .._files import atomic_write
 from ..exceptions import DatasetError, warn
 
 Arrays = dict[str, npt.NDArray[Any]]

@@ -21,7 +21,6 @@ from ..fitting import (
 from ..groups import Groups, Tables
 from ..moments import Indices
 from ..rows import opened
-from ..saving import kernel_fit_from_saved, saved_kernel_fit
 from ._base import Decomposition
 from ._cpca import CPCA, Contrastive
 
@@ -123,7 +122,6 @@ class KernelCPCA(Decomposition):
     scale: str | None
     gammas_ = Contrastive.gammas_
     _linear = _takes_missing = _takes_devices = _resampled = False
-    _saved_fit, _restored_fit = staticmethod(saved_kernel_fit), staticmethod(kernel_fit_from_saved)
 
     def fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, background: Any = None, sample_weight: Any = None, background_weight: Any = None
