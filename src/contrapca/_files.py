@@ -181,7 +181,7 @@ def _encoded(value: Any, place: str, arrays: Members) -> Any:
     elif dataclasses.is_dataclass(value):
         found = {field.name: getattr(value, field.name) for field in dataclasses.fields(value)}
     elif type(value).__name__ in ESTIMATORS and type(value) is _found(type(value).__name__, ESTIMATORS):
-        return {"name": type(value).__name__} | {"parameters": _parameters(value, place)}
+        return {"name": type(value).__name__, "parameters": _parameters(value)}
     elif hasattr(value, "get_params"):
         raise TypeError(f"{type(value)} cannot be saved: only contrapca's own estimators can.")
     else:
@@ -189,8 +189,8 @@ def _encoded(value: Any, place: str, arrays: Members) -> Any:
     return {name: _encoded(one, f"{place}.{name}".lstrip("."), arrays) for name, one in found.items()}
 
 
-def _parameters(estimator: Any, place: str) -> dict[str, Any]:
-    """Without random generators, which are of use for another fit only."""
+def _parameters(estimator: Any) -> dict[str, Any]:
+    """Those of an estimator, without random generators, which are of use for another fit only."""
     given = estimator.get_params(deep=False)
     if not isinstance(given.get("random_state"), int | np.integer | None):
         given["random_state"] = None
