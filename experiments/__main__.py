@@ -15,7 +15,7 @@ import warnings
 from collections.abc import Sequence
 from pathlib import Path
 
-from contrapca._util.files import atomic_write
+from contrapca._files import atomic_write
 from contrapca.exceptions import ContrastWarning
 
 from ._stages import EXPERIMENTS, STUDIES, Row, experiment, figure_stage, read_record, run_stage

@@ -15,7 +15,7 @@ from pathlib import Path
 from typing import Any, Protocol, cast
 
 from contrapca import __version__
-from contrapca._util.files import atomic_write
+from contrapca._files import atomic_write
 from contrapca.plots import save_figure
 
 Json = dict[str, Any]

@@ -346,8 +346,6 @@ def high_peaks(heights, neighbours, depth):
     return np.flatnonzero(heights - np.array(best) >= depth)
 
 
-
-
 def depth_unit(values):
     """The value of one molecule in a row: all values of the row are multiples of it; nan if there is none (F46)."""
     values = sorted(float(v) for v in values if v > 0)

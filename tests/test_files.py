@@ -1,18 +1,14 @@
 """Writing files: whole or not at all, with what was there respected."""
 
 import os
-import socket
 import stat
-import subprocess
-import sys
 import zipfile
 
 import numpy as np
 import pytest
 
-from contrapca import PPCA, load
-from contrapca._util import files
-from contrapca._util.files import atomic_write, put_in_place, temporary_name
+from contrapca import PPCA, _files, load
+from contrapca._files import atomic_write
 from contrapca.exceptions import ModelFileError
 
 POSIX = os.name == "posix"
@@ -49,7 +45,8 @@ def test_a_private_file_is_private_while_it_is_written(tmp_path):
     file.chmod(0o600)
     with atomic_write(file):
         (temporary,) = tmp_path.glob(".contrapca-*")
-        assert mode(temporary) == 0o600
+        assert mode(temporary) == 0o700  # a folder
+    assert mode(file) == 0o600
 
 
 def test_symbolic_links_are_followed(model, tmp_path):
@@ -78,59 +75,11 @@ def test_devices_and_pipes_are_refused(model, tmp_path):
 
 def test_the_content_reaches_the_disk_before_the_name(tmp_path, monkeypatch):
     done = []
-    monkeypatch.setattr(files.os, "fsync", lambda descriptor: done.append(os.fstat(descriptor).st_size))
+    monkeypatch.setattr(_files.os, "fsync", lambda descriptor: done.append(os.fstat(descriptor).st_size))
     with atomic_write(tmp_path / "file") as file:
         file.write(b"12345")
         assert not (tmp_path / "file").exists()
     assert done == [5]
-
-
-@pytest.mark.skipif(not POSIX, reason="elsewhere processes cannot be asked")
-def test_leftovers_of_killed_processes_are_removed(tmp_path):
-    code = "import os; print(os.getpid())"
-    dead = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout.strip()
-    left = tmp_path / f".contrapca-{socket.gethostname()}-{dead}-{'0' * 16}"
-    folder = left.with_name(left.name + "1")
-    folder.mkdir()
-    (folder / "half").write_bytes(b"x")
-    left.write_bytes(b"x")
-    ours, foreign = tmp_path / temporary_name(), tmp_path / f".contrapca-elsewhere-{dead}-{'0' * 16}"
-    for path in (ours, foreign):
-        path.write_bytes(b"x")
-    with atomic_write(tmp_path / "file") as file:
-        file.write(b"new")
-    assert {path.name for path in tmp_path.iterdir()} == {"file", ours.name, foreign.name}
-
-
-@pytest.mark.parametrize("failing", [0, 1, 2])
-@pytest.mark.parametrize("existing", [False, True])
-def test_several_files_appear_together_or_not_at_all(failing, existing, tmp_path, monkeypatch):
-    stage, folder = tmp_path / "stage", tmp_path / "folder"
-    stage.mkdir()
-    folder.mkdir()
-    for name in "abc":
-        (stage / name).write_text(f"new {name}")
-        if existing:
-            (folder / name).write_text(f"old {name}")
-    real, calls = type(stage).replace, []
-
-    def replace(self, target):
-        calls.append(target)
-        if len(calls) == failing + 1:
-            raise OSError("disk gone")
-        return real(self, target)
-
-    with monkeypatch.context() as patch:
-        patch.setattr(type(stage), "replace", replace)
-        with pytest.raises(OSError, match="disk gone"):
-            put_in_place({stage / name: folder / name for name in "abc"})
-    found = {path.name: path.read_text() for path in folder.iterdir()}
-    assert found == ({name: f"old {name}" for name in "abc"} if existing else {})
-    for name in "abc":
-        (stage / name).write_text(f"new {name}")
-    put_in_place({stage / name: folder / name for name in "abc"})
-    assert {path.name: path.read_text() for path in folder.iterdir()} == {name: f"new {name}" for name in "abc"}
-    assert not list(stage.iterdir())
 
 
 def test_overlapping_members_are_refused_before_they_are_read(model, tmp_path):

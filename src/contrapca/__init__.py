@@ -9,13 +9,14 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import datasets, exceptions, get, pl, plots, tl
+    from ._files import load
     from .covariates import regress_out
     from .depth import match_depth
     from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, RatioPCA, SparseCPCA
     from .limits import gamma_limits
     from .moments import Moments
     from .pairs import within_pairs
-    from .paths import contrast_path, load
+    from .paths import contrast_path
     from .reporting import report
     from .sanity import check_tables
     from .selection import (
@@ -48,7 +49,7 @@ _HOMES = {
     "contrast_test": "selection",
     "gamma_limits": "limits",
     "held_out_contrast": "selection",
-    "load": "paths",
+    "load": "_files",
     "match_depth": "depth",
     "regress_out": "covariates",
     "report": "reporting",

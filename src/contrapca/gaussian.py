@@ -16,6 +16,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
+from ._files import check_values
 from ._util.arrays import Array, Rows
 from ._util.devices import cast, namespace, on_device, put
 from .rows import storage
@@ -41,6 +42,10 @@ class LatentGaussian:
     mean: Array
     W: Array
     sigma2: float
+
+    def _check_values(self) -> None:
+        """Raise if no distribution has these."""
+        check_values(self, {"mean": "D", "W": "Dd"}, positive=("sigma2",))
 
     @property
     def M(self) -> Array:

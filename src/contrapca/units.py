@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
 import numpy as np
 
 from ._checks import check_option
-from ._util.archive import LARGEST, SMALLEST, check_arrays, check_number
+from ._files import check_values
 from ._util.arrays import Array, Rows, is_sparse
 from ._util.devices import cast, float_type, namespace, on_device, put, stacked
 from ._util.text import default_names
@@ -124,32 +124,16 @@ class Units:
                 return rows, bool(missing.any())
         return rows, bool(np.isnan(column_means(rows, allow_missing=allow_missing)).any())
 
-    def arrays(self, prefix: str) -> dict[str, Array]:
-        """The arrays to save."""
-        found = {f"{prefix}.{name}": getattr(self, name) for name in ("mean", "variance", "scale", "factors", "noise")}
-        return {name: value for name, value in found.items() if value is not None}
-
-    def facts(self) -> dict[str, Any]:
-        """The plain values to save."""
-        return {"weight": self.weight, "dtype": self.dtype}
-
-    @classmethod
-    def restored(
-        cls, facts: Any, arrays: Mapping[str, Array], prefix: str, names: tuple[str, ...] | None, n_features: int
-    ) -> Units:
-        """Units read from a file, checked."""
-        shapes = {"mean": "D", "variance": "D", "scale": "D", "factors?": "Dr", "noise?": "D"}
-        found = check_arrays(arrays, {f"{prefix}.{name}": shape for name, shape in shapes.items()}, names)
-        mean, variance, scale = (found[f"{prefix}.{name}"] for name in ("mean", "variance", "scale"))
-        factors, noise = (found.get(f"{prefix}.{name}") for name in ("factors", "noise"))
-        weight, dtype = float(check_number(facts, "weight", SMALLEST, LARGEST)), str(facts["dtype"])
-        if mean.size != n_features:
-            raise ValueError(f"{prefix}.mean has {mean.size} features, and the others {n_features}")
-        if np.any(scale <= 0) or np.any(variance < 0) or dtype not in ("float32", "float64"):
-            raise ValueError("its scales, variances or float type are impossible")
-        if (factors is None) != (noise is None) or (noise is not None and np.any(noise <= 0)):
+    def _check_values(self) -> None:
+        """Raise if no fit has these."""
+        shapes = {"mean": "D", "variance": "D", "scale": "D", "factors": "Dr", "noise": "D"}
+        sizes = check_values(self, shapes, positive=("weight", "scale", "noise"), not_negative=("variance",))
+        if self.names is not None and len(self.names) != sizes["D"]:
+            raise ValueError(f"there are {len(self.names)} names of {sizes['D']} features")
+        if self.dtype not in ("float32", "float64"):
+            raise ValueError(f"its float type {self.dtype!r} is impossible")
+        if (self.factors is None) != (self.noise is None):
             raise ValueError("its model of missing values is impossible")
-        return cls(weight, mean, variance, scale, names, dtype, factors, noise)
 
 
 def check_same_tables(

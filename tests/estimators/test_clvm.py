@@ -10,11 +10,11 @@ from sklearn.metrics import silhouette_score
 
 import oracles
 from contrapca import CLVM, PPCA, Moments, load
-from contrapca._util.archive import read_archive, write_archive
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import GroupError, ModelFileError
 from contrapca.groups import Groups
 from contrapca.objectives import clvm_log_likelihood
+from saved import rewrite
 
 
 def planted(n=2000, m=1500, D=8, seed=0):
@@ -356,30 +356,33 @@ def test_files_without_dimensions_of_the_foreground(tmp_path):
     np.testing.assert_array_equal(twin.transform_shared(X), model.transform_shared(X))
 
 
-# name: facts, arrays, what the message says; None: left out
+GROUPS = ("foreground", "backgrounds.0")
+# name: facts, arrays, what the message says
 DAMAGED = {
-    "noise variance": ({"model.sigma2": -1}, {}, "model.sigma2 = -1 is impossible"),
-    "noise of the background": ({"background_model.sigma2": 0.0}, {}, "background_model.sigma2 = 0.0 is impossible"),
-    "unknown parameter": ({"parameters": {"x": 1}}, {}, "does not describe a CLVM"),
-    "mean too short": ({}, {"foreground.mean": np.zeros(3)}, "shape .*which does not fit the others"),
+    "noise variance": ({"fit.model.sigma2": -1}, {}, "sigma2 is not positive"),
+    "noise of the background": ({"fit.background_model.sigma2": 0.0}, {}, "sigma2 is not positive"),
+    "unknown parameter": ({"estimator.parameters.x": 1}, {}, "unexpected keyword argument 'x'"),
+    "mean too short": ({}, {"fit.units.foreground.mean": np.zeros(3)}, "shape .*which does not fit the others"),
     "units of other features": (
         {},
-        {"foreground.mean": np.zeros(3), "foreground.variance": np.ones(3), "foreground.scale": np.ones(3)},
-        "does not describe a CLVM",
+        {f"fit.units.foreground.{name}": np.ones(3) for name in ("mean", "variance", "scale")},
+        "its sizes are impossible",
     ),
-    "mean infinite": ({}, {"foreground.mean": np.full(8, np.inf)}, "foreground.mean is not finite"),
-    "no background": ({}, {"background_model.W": None}, "background_model is missing"),
-    "components too long": ({}, {"components": np.zeros((9, 1))}, "does not fit the others"),
-    "too many components": ({}, {"components": np.zeros((8, 8)), "foreground.along": np.zeros(8)}, "does not desc"),
+    "mean infinite": ({}, {"fit.units.foreground.mean": np.full(8, np.inf)}, "mean is not finite"),
+    "no background": ({}, {"fit.background_model.W": ...}, r"fit\.background_model\.W' is missing"),
+    "components too long": ({}, {"fit.components": np.zeros((9, 1))}, "its sizes are impossible"),
+    "too many components": (
+        {},
+        {"fit.components": np.zeros((8, 8)), **{f"fit.variances.{g}": np.zeros(8) for g in GROUPS}},
+        "its sizes are impossible",
+    ),
 }
 
 
 @pytest.mark.parametrize("name", DAMAGED)
 def test_damaged_files(name, model, tmp_path):
-    facts, changed, message = DAMAGED[name]
+    facts, arrays, message = DAMAGED[name]
     model.save(tmp_path / "clvm.npz")
-    archive = read_archive(tmp_path / "clvm.npz")
-    arrays = {key: value for key, value in (archive.arrays | changed).items() if value is not None}
-    write_archive(tmp_path / "bad.npz", "CLVM", archive.facts | facts, arrays, archive.names)
+    rewrite(tmp_path / "clvm.npz", facts, arrays)
     with pytest.raises(ModelFileError, match=message):
-        load(tmp_path / "bad.npz")
+        load(tmp_path / "clvm.npz")

@@ -20,8 +20,8 @@ from contrapca import (
     regress_out,
     report,
 )
-from contrapca.covariates import Regression
 from contrapca.exceptions import GroupError
+from saved import accepted, changed, contents
 
 pytestmark = pytest.mark.filterwarnings("ignore:PCPCA still shows")
 
@@ -268,10 +268,13 @@ def test_damaged_covariates_in_a_file_raise(tmp_path):
     model._state.covariates.coefficients[0, 0] = np.nan
     with pytest.raises(ValueError, match=r"covariates\.coefficients overflowed"):
         model.save(tmp_path / "model.npz")
-    known = PCPCA(2).fit(X, background=Y, **GIVEN)._state.covariates
-    for facts, n_features in (([], 7), (known.facts()[:1], 7), (known.facts(), 8)):
-        with pytest.raises(ValueError, match="do not fit its coefficients"):
-            Regression.restored(facts, known.arrays(), n_features)
+    PCPCA(2).fit(X, background=Y, **GIVEN).save(tmp_path / "model.npz")
+    header, arrays = contents(tmp_path / "model.npz")
+    place = "fit.covariates.coefficients"
+    assert accepted(tmp_path / "model.npz", header, arrays)  # the control
+    for columns in ([], header["value"]["fit"]["covariates"]["columns"][:1]):
+        assert not accepted(tmp_path / "model.npz", changed(header, "fit.covariates.columns", columns), arrays)
+    assert not accepted(tmp_path / "model.npz", header, arrays | {place: arrays[place][:, :-1]})
 
 
 def test_float32_stays_float32():

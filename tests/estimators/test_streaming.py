@@ -193,7 +193,7 @@ def test_bad_streams(tmp_path):
     with pytest.raises(ValueError, match="CPCA's gamma='auto' holds rows out, and moments have none"):
         CPCA(2).fit_batches([(X, Y)])
     Moments.from_rows(X).save(tmp_path / "moments.npz")
-    with pytest.raises(ModelFileError, match="contains a 'moments', not a checkpoint of fit_batches"):
+    with pytest.raises(ModelFileError, match="contains a Moments, not a checkpoint of fit_batches"):
         PCPCA(2).fit_batches([(X, Y)], checkpoint=tmp_path / "moments.npz")
     (tmp_path / "cut.npz").write_bytes((tmp_path / "moments.npz").read_bytes()[:100])
     with pytest.raises(ModelFileError, match="is not a readable contrapca file"):

@@ -242,11 +242,11 @@ def test_saved_and_loaded(tmp_path, named, need):
     [
         ({"weight": 0.0}, "weight"),
         ({"weight": np.inf}, "weight"),
-        ({"mean": np.zeros(3)}, "scatter has the shape"),
+        ({"mean": np.zeros(3)}, "do not fit each other"),
         ({"mean": np.full(7, np.nan)}, "mean is not finite"),
         ({"scatter": DenseScatter(np.triu(np.ones((7, 7))))}, "scatter matrix"),
-        ({"scatter": DenseScatter(np.ones((7, 6)))}, "scatter has the shape"),
-        ({"names": ("a", "b")}, "does not fit the others"),
+        ({"scatter": DenseScatter(np.ones((7, 6)))}, "matrix has the shape"),
+        ({"names": ("a", "b")}, "do not fit each other"),
     ],
 )
 def test_impossible_files_are_refused(tmp_path, change, message):

@@ -164,7 +164,7 @@ def test_files(tmp_path):
     for change, message in (
         ({"W_estimate": posterior.W_estimate[:3]}, r"W_estimate has the shape \(3, 2\), which does not fit the others"),
         ({"W_estimate": np.full((5, 2), np.nan)}, "W_estimate is not finite"),
-        ({"noise_variance": -posterior.noise_variance}, "noise variance is not positive"),
+        ({"noise_variance": -posterior.noise_variance}, "noise_variance is not positive"),
         ({"n_shown": 3}, "it shows 3 of 2 dimensions"),
         ({"n_shown": 0}, "it shows 0 of 2 dimensions"),
     ):

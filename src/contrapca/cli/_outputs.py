@@ -1,18 +1,19 @@
-"""Files that commands write: all of them or none, and never over others unless told."""
+"""Files that commands write: when all are complete, and never over others unless told."""
 
 from __future__ import annotations
 
 import contextlib
 import csv
 import os
-import shutil
+import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from .._util.files import checked_target, put_in_place, remove_leftovers, temporary_name
+from .._files import checked_target, put_in_place
+from .._util.text import listed
 
 SEPARATORS = {".csv": ",", ".tsv": "\t"}
 
@@ -39,31 +40,30 @@ def check_outputs(files: Sequence[Path], *, force: bool) -> None:
 
 @contextlib.contextmanager
 def staged(files: Sequence[Path], *, force: bool) -> Iterator[dict[str, Path]]:
-    """Places to write to, by the names of files of one folder; these appear together at the end, or not at all.
+    """Places to write to, by the names of files of one folder; these appear at the end, or not at all.
 
     Folders that are missing are made, and removed again if nothing is written.
     """
     check_outputs(files, force=force)
     folder = files[0].parent
     missing = [place for place in (folder, *folder.parents) if not place.exists()]
-    stage = folder / temporary_name()
+    done: list[str] = []
     try:
-        try:
-            stage.mkdir(parents=True)
-            remove_leftovers(folder)
-            yield {file.name: stage / file.name for file in files}
+        if missing:
+            folder.mkdir(parents=True)
+        with tempfile.TemporaryDirectory(prefix=".contrapca-", dir=folder, ignore_cleanup_errors=True) as stage:
+            yield {file.name: Path(stage, file.name) for file in files}
             check_outputs(files, force=force)  # what others have written meanwhile stays, too
-            put_in_place({stage / file.name: checked_target(file) for file in files})
-        finally:
-            shutil.rmtree(stage, ignore_errors=True)
+            for file in files:
+                put_in_place(Path(stage, file.name), checked_target(file))
+                done.append(file.name)
     except BaseException as error:
         for place in missing:
             with contextlib.suppress(OSError):
                 place.rmdir()
         if isinstance(error, OSError) and error.strerror:
-            raise OutputError(
-                f"{str(folder)!r} cannot be written into ({error.strerror}): nothing was written."
-            ) from error
+            written = f"only {listed(done)} was written" if done else "nothing was written"
+            raise OutputError(f"{str(folder)!r} cannot be written into ({error.strerror}): {written}.") from error
         raise
 
 

@@ -32,17 +32,10 @@ class Column:
         """Names of the columns of numbers that stand for it."""
         return [self.name] if self.levels is None else [f"{self.name}={level}" for level in self.levels[1:]]
 
-    @classmethod
-    def restored(cls, facts: Any) -> Column:
-        """A covariate in a file, checked."""
-        name, levels = facts["name"], facts["levels"]
-        if levels is not None and (
-            not isinstance(levels, list) or len(levels) < 2 or not all(isinstance(level, str) for level in levels)
-        ):
-            raise ValueError(f"the levels of its covariate {name!r} are impossible")
-        if not isinstance(name, str):
-            raise ValueError(f"its covariate {name!r} is impossible")
-        return cls(name, None if levels is None else tuple(levels))
+    def _check_values(self) -> None:
+        """Raise if there is no such covariate."""
+        if self.levels is not None and len(self.levels) < 2:
+            raise ValueError(f"the levels of its covariate {self.name!r} are impossible")
 
     def numbers(self, values: Values, argument: str) -> Array:
         """The columns of numbers, shape (n, 1), or (n, levels - 1)."""

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._util.archive import check_arrays
+from .._files import check_values
 from .._util.arrays import Array, Rows
 from .._util.text import listed
 from ..backgrounds import named_backgrounds
@@ -59,25 +59,11 @@ class Regression:
         check_dense(rows, group)
         return rows - self.effect(design).astype(rows.dtype)
 
-    def arrays(self) -> dict[str, Array]:
-        """The arrays to save."""
-        return {"covariates.reference": self.reference, "covariates.coefficients": self.coefficients}
-
-    def facts(self) -> list[dict[str, Any]]:
-        """The plain values to save."""
-        return [{"name": column.name, "levels": column.levels} for column in self.columns]
-
-    @classmethod
-    def restored(cls, facts: Any, arrays: Mapping[str, Array], n_features: int) -> Regression | None:
-        """The regression in a file, checked; None if it has none."""
-        if facts is None:
-            return None
-        shapes = {"covariates.reference": "q", "covariates.coefficients": "qD"}
-        reference, coefficients = check_arrays(arrays, shapes).values()
-        found = cls(tuple(Column.restored(one) for one in facts), reference, coefficients)
-        if not found.columns or len(found.names) != reference.size or coefficients.shape[1] != n_features:
+    def _check_values(self) -> None:
+        """Raise if no fit has these."""
+        sizes = check_values(self, {"reference": "q", "coefficients": "qD"})
+        if not self.columns or len(self.names) != sizes["q"]:
             raise ValueError("its covariates do not fit its coefficients")
-        return found
 
 
 def regression(tables: Tables, design: Design, chosen: Groups[Flags] | None = None) -> Regression:

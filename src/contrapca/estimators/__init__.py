@@ -1,6 +1,6 @@
 """scikit-learn estimators: they connect the numerical layers and compute nothing themselves."""
 
-from ._base import Decomposition, answers
+from ._base import Decomposition, FittedModel, answers
 from ._clvm import CLVM
 from ._cpca import CPCA, Contrastive
 from ._pcpca import PCPCA, ContraPCA

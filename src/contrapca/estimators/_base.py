@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
+import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._checks import SCALES, check_n_components, check_option
-from .._util.archive import write_archive
+from .._files import pack, write
 from .._util.arrays import Array
 from .._util.devices import on_device, put
 from .._util.display import Display, showing_summary
@@ -34,7 +35,6 @@ from ..groups import Groups, Tables, check_device_table, refuse_moments
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, read
 from ..rows import Blocked, opened
-from ..saving import REGISTRY, fit_from_saved, saved_model
 from ..uncertainty import bootstrap, posterior
 from . import _folds, _streaming, _tables
 
@@ -66,11 +66,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     scale: str | None
     solver: str
     background_label: Any = None
-
-    def __init_subclass__(cls, **options: Any) -> None:
-        super().__init_subclass__(**options)
-        if cls.__module__.startswith(f"{__package__}."):  # `load` could not read files of other classes
-            REGISTRY[cls.__name__] = cls
 
     # ------------------------------------------------------------------ fit
 
@@ -394,15 +389,43 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         path : str or path-like
             Written atomically; an existing file is overwritten. `set_output` settings are not saved.
         """
-        write_archive(path, **saved_model(self))
+        write(path, self._packed())
 
-    @classmethod
-    def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Self:
-        """A fitted model from the checked contents of a saved file."""
-        model, fit = cls(**facts["parameters"]), fit_from_saved(facts, arrays, names)
-        if cls._has_model and fit.model is None:
+    def _packed(self) -> dict[str, npt.NDArray[Any]]:
+        """The arrays of a file of this model."""
+        arrays = pack(FittedModel(type(self)(**self._parameters), self._state))
+        with np.errstate(over="ignore"):  # in the float type of the attributes
+            kept = {name: array.astype(self._state.units.foreground.dtype) for name, array in arrays.items()}
+        if overflowed := [name for name, array in kept.items() if not np.isfinite(array).all()]:
+            raise ValueError(f"{', '.join(overflowed)} overflowed, so the model cannot be saved: rescale the data.")
+        return arrays
+
+
+@dataclass(frozen=True)
+class FittedModel:
+    """What is saved of a fitted estimator.
+
+    Attributes
+    ----------
+    estimator : estimator
+        Not fitted, with the parameters of the fit.
+    fit : Fit
+    """
+
+    estimator: Decomposition
+    fit: Fit
+
+    @property
+    def model(self) -> Decomposition:
+        """The fitted estimator."""
+        return type(self.estimator)(**self.estimator.get_params(deep=False))._with_fit(self.fit)
+
+    def _check_values(self) -> None:
+        """Raise if the estimator does not have such fits."""
+        if getattr(self.estimator, "n_components", self.fit.n_shown) != self.fit.n_shown:
+            raise ValueError("its number of components is impossible")
+        if self.estimator._has_model and self.fit.model is None:
             raise ValueError("its model is missing")
-        return model._with_fit(fit)
 
 
 def _as_given(rows: Any, kept: Any) -> Any:

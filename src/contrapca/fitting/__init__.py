@@ -25,9 +25,11 @@ from ._fit import (
     AXES,
     CONTRAST_FRACTION,
     SHARED_RATIO,
+    UNIT_LENGTH,
     Fit,
     Latents,
     Settings,
+    same_groups,
     share_of,
     shared_components,
 )

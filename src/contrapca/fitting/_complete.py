@@ -12,7 +12,7 @@ from ..gaussian import LatentGaussian
 from ..groups import Groups
 from ..limits import pcpca_limit, rank_exceeds
 from ..methods import PCPCA_METHOD, Method
-from ..moments import Complete, Moments, Subspace, alone, contrast, mixture
+from ..moments import Complete, Moments, Subspace, alone, contrast
 from ._axes import automatic_rank, feasible_rank, settled, solve_and_show, variance_inside
 from ._fit import Fit, Latents
 

@@ -8,17 +8,20 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_count, check_option, check_positive
+from .._files import ROUNDING, check_values
 from .._util.arrays import Array
 from ..covariates import Regression
 from ..gaussian import LatentGaussian
 from ..groups import Groups
-from ..moments import Plateau, SolverChoice, factors, mixed
+from ..moments import Indices, Plateau, SolverChoice, factors, mixed
 from ..units import Units
 
 # Fraction of the exact limit that gamma="auto" takes: with the paper's axes (F15), and with contrast axes (F16).
 AUTO_FRACTION, CONTRAST_FRACTION = 0.97, 0.5
 
 SHARED_RATIO = 1.5  # a component that varies less than this many times more in the foreground may be shared
+
+UNIT_LENGTH = 1e-5  # how far a component's length in a file may be from 1
 
 AXES = ("variance", "contrast", "ratio")  # kinds of axes that can be shown
 
@@ -180,7 +183,34 @@ class Fit:
     covariates: Regression | None = None
     axes: str = "variance"
     plateau: Plateau | None = None
-    shortened: Groups[Any] | None = None
+    shortened: Groups[Indices] | None = None
+
+    def _check_values(self) -> None:
+        """Raise if no contrast has these."""
+        shapes = {"components": "Dk", "variances": "k", "axis_ratios": "k", "eigenvalues": "k"}
+        shapes["history"] = "*"
+        not_negative = ("gamma", "n_iter", "axis_ratios", "variances", "totals")
+        sizes = check_values(self, shapes, finite=("objective", "inside"), not_negative=not_negative)
+        D, k = sizes["D"], sizes["k"]
+        same_groups(self.units, self.variances, self.totals, self.inside, self.shortened)
+        models = [model for model in (self.model, self.background_model) if model is not None]
+        widths = {own.mean.size for own in (*self.units, *models)}
+        widths |= set() if self.covariates is None else {self.covariates.coefficients.shape[1]}
+        if widths != {D} or not k < D or (self.model is not None and not k <= self.model.W.shape[1] < D):
+            raise ValueError("its sizes are impossible")
+        if not np.allclose(np.linalg.norm(self.components, axis=0), 1, rtol=0, atol=UNIT_LENGTH):
+            raise ValueError("its components are not of unit length")
+        reach = ROUNDING * max(self.totals)
+        if not all(-reach <= part <= total + reach for part, total in zip(self.inside, self.totals, strict=True)):
+            raise ValueError("the variance inside its subspace is impossible")
+        if self.axes not in AXES or (self.axes == "variance") != (self.axis_ratios is None):
+            raise ValueError(f"its axes {self.axes!r} do not fit what it holds")
+        if self.limit is not None and not self.limit >= 0:
+            raise ValueError(f"its limit {self.limit} is impossible")
+        if not all(float(step["gamma"]) >= 0 and isinstance(step["outcome"], str) for step in self.gamma_search):
+            raise ValueError("its search for gamma is impossible")
+        if any(own.dtype.kind != "i" or own.ndim != 1 or np.any(own < 0) for own in self.shortened or ()):
+            raise ValueError("its shortened rows are impossible")
 
     @property
     def n_shown(self) -> int:
@@ -249,6 +279,14 @@ class Fit:
     def shares(self) -> Groups[Array]:
         """Fraction of each group's total variance along each component, shape (k,)."""
         return self.variances.map(share_of, self.totals)
+
+
+def same_groups(units: Groups[Units], *others: Groups[Any] | None) -> None:
+    """Raise unless all are of the same groups, and features."""
+    if any(other is not None and other.names != units.names for other in others):
+        raise ValueError("its groups do not fit each other")
+    if any(own.names != units.foreground.names for own in units):
+        raise ValueError("its groups have other features")
 
 
 def share_of(along: Array, total: Array | float) -> Array:

@@ -35,6 +35,11 @@ class Groups(Generic[T]):
     backgrounds: tuple[T, ...] = ()
     names: tuple[str, ...] = ("foreground",)
 
+    def _check_values(self) -> None:
+        """Raise if these are no groups."""
+        if self.names[:1] != ("foreground",) or len(set(self.names)) != 1 + len(self.backgrounds):
+            raise ValueError(f"its groups are impossible: {listed(self.names)}")
+
     @classmethod
     def of(cls, foreground: T, background: T | None = None) -> Groups[T]:
         """One foreground and at most one background."""

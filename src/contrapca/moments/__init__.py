@@ -31,5 +31,4 @@ from ._moments import (
     rounding_variance,
     row_moments,
 )
-from ._stream import KIND as STREAM
 from ._stream import Stream, read_batch, read_batches

@@ -30,6 +30,11 @@ class SolverChoice:
     name: str
     reason: str
 
+    def _check_values(self) -> None:
+        """Raise if there is no such solver."""
+        if self.name not in (*SPECTRAL, "lbfgs"):
+            raise ValueError(f"its solver {self.name!r} does not exist")
+
     def __str__(self) -> str:
         return f"{self.name}: {self.reason}"
 

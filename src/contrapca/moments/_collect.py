@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from .._files import check_values
 from .._util.arrays import Array, available_memory
 from .._util.devices import float_type, host, on_device
 from ..backgrounds import check_total, named_backgrounds
@@ -42,6 +43,12 @@ class Plateau:
 
     counts: tuple[int, ...]
     bound: float
+
+    def _check_values(self) -> None:
+        """Raise if no tables have these."""
+        check_values(self, {}, finite=("bound",), not_negative=("counts",))
+        if not 1 <= len(self.counts) <= 2:
+            raise ValueError("its plateau is impossible")
 
     @property
     def scale(self) -> str | None:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
 
-from .._util.archive import LARGEST, ROUNDING, SMALLEST, check_arrays, check_number, write_archive
+from .._files import ROUNDING, SAVED_AS, check_values, save
 from .._util.arrays import EPS, Array, Rows, is_sparse
 from .._util.devices import host, namespace, outer, put
 from ..backgrounds import check_weights
@@ -23,8 +23,6 @@ from ._choice import MAX_DENSE
 Indices = npt.NDArray[np.intp]
 
 WIDE = 8  # columns from which on rows are converted for each product: that moves fewer bytes than the product
-KIND = "moments"
-ARRAYS = {"mean": "D", "scatter": "DD"}
 
 
 class Scatter(Protocol):
@@ -58,7 +56,7 @@ class Scatter(Protocol):
 class DenseScatter:
     """A scatter matrix stored as a symmetric (D, D) array, where the rows were; only `dense` returns it as it is."""
 
-    matrix: Any
+    matrix: Any = field(metadata={SAVED_AS: Array})
 
     @property
     def size(self) -> int:
@@ -229,7 +227,7 @@ class Moments:
 
     weight: float
     mean: Array
-    scatter: Scatter
+    scatter: Scatter = field(metadata={SAVED_AS: DenseScatter})
     names: tuple[str, ...] | None = None
 
     @classmethod
@@ -271,20 +269,25 @@ class Moments:
             mean = self.mean + shift * (other.weight / weight)
             return _checked(Moments(weight, mean, DenseScatter(matrix), self.names or other.names))
 
+    def stored(self) -> Moments:
+        """The same with a matrix in this process's memory, as files have it."""
+        return replace(self, scatter=DenseScatter(host(self.scatter.dense())))
+
     def save(self, path: Any) -> None:
         """Write the moments to a file that `contrapca.load` reads (npz and JSON, no pickle), atomically."""
-        arrays = {"mean": self.mean, "scatter": host(self.scatter.dense())}
-        write_archive(path, KIND, {"weight": self.weight}, arrays, self.names)
+        save(path, self.stored())
 
-    @classmethod
-    def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> Moments:
-        """Moments from the checked contents of a saved file."""
-        found, weight = check_arrays(arrays, ARRAYS, names), float(check_number(facts, "weight", SMALLEST, LARGEST))
-        scatter, lengths = found["scatter"], np.sqrt(np.abs(np.diagonal(found["scatter"])))
+    def _check_values(self) -> None:
+        """Raise if no rows have these, with a scatter matrix in memory."""
+        assert isinstance(self.scatter, DenseScatter)
+        sizes, matrix = check_values(self, {"mean": "D"}, positive=("weight",)), self.scatter.matrix
+        sizes |= check_values(self.scatter, {"matrix": "DD"})
+        lengths = np.sqrt(np.abs(np.diagonal(matrix)))
         bound = (1 + ROUNDING) * np.outer(lengths, lengths)  # by Cauchy and Schwarz
-        if not np.allclose(scatter, scatter.T) or np.any(np.diagonal(scatter) < 0) or np.any(np.abs(scatter) > bound):
+        if not np.allclose(matrix, matrix.T) or np.any(np.diagonal(matrix) < 0) or np.any(np.abs(matrix) > bound):
             raise ValueError("its scatter matrix is impossible")
-        return cls(weight, found["mean"], DenseScatter(scatter), names)
+        if self.mean.size != sizes["D"] or (self.names is not None and len(self.names) != sizes["D"]):
+            raise ValueError("its mean, scatter matrix and names do not fit each other")
 
     @property
     def variance(self) -> Array:

@@ -10,15 +10,15 @@ from typing import Any
 
 import numpy as np
 
-from .._util.archive import check_arrays, read_archive, write_archive
+from .._files import check_values, save, unpack
+from .._files import read as read_file
 from .._util.text import listed
 from ..backgrounds import by_background, check_labelled, check_weights, label_groups, named_backgrounds
 from ..exceptions import GroupError, ModelFileError
 from ..groups import Tables, check_table, text_names
 from ._collect import read
-from ._moments import ARRAYS, DenseScatter, Moments
+from ._moments import Moments
 
-KIND = "stream"
 BATCH_KEYS = ("X", "y", "background", "sample_weight", "background_weight")
 
 
@@ -73,31 +73,24 @@ class Stream:
 
     def save(self, path: Any) -> None:
         """Write a checkpoint, atomically: whoever is killed while writing leaves the one before."""
-        arrays: dict[str, Any] = {}
-        for k, group in enumerate(self.moments.values()):
-            arrays |= {f"{k}.mean": group.mean, f"{k}.scatter": group.scatter.dense()}
-        groups = [{"name": name, "weight": group.weight} for name, group in self.moments.items()]
-        facts = {"groups": groups, "counts": self.counts, "dtype": self.dtype, "n_batches": self.n_batches}
-        names = next((group.names for group in self.moments.values() if group.names), None)
-        write_archive(path, KIND, facts, arrays, names)
+        save(path, replace(self, moments={name: group.stored() for name, group in self.moments.items()}))
 
     @classmethod
     def load(cls, path: Any) -> Stream:
         """Read a checkpoint."""
-        archive = read_archive(path)
-        if archive.kind != KIND:
-            raise ModelFileError(f"{str(path)!r} contains a {archive.kind!r}, not a checkpoint of fit_batches.")
-        try:
-            moments = {}
-            for k, fact in enumerate(archive.facts["groups"]):
-                shapes = {f"{k}.{name}": letters for name, letters in ARRAYS.items()}
-                mean, scatter = check_arrays(archive.arrays, shapes, archive.names).values()
-                name = str(fact["name"])
-                moments[name] = Moments(float(fact["weight"]), mean, DenseScatter(scatter), archive.names)
-            counts = {str(name): int(count) for name, count in archive.facts["counts"].items()}
-            return cls(moments, counts, str(archive.facts["dtype"]), int(archive.facts["n_batches"]))
-        except (KeyError, TypeError, ValueError) as error:
-            raise ModelFileError(f"{str(path)!r} is no checkpoint: {error}. It may be damaged.") from error
+        found = unpack(read_file(path), path)
+        if not isinstance(found, cls):
+            raise ModelFileError(f"{str(path)!r} contains a {type(found).__name__}, not a checkpoint of fit_batches.")
+        return found
+
+    def _check_values(self) -> None:
+        """Raise if no batches have these."""
+        check_values(self, {}, not_negative=("n_batches",))
+        sizes = {group.mean.size for group in self.moments.values()}
+        if len(sizes) > 1 or not self.moments.keys() <= self.counts.keys() or min(self.counts.values(), default=0) < 0:
+            raise ValueError("its groups do not fit each other")
+        if self.dtype not in ("float32", "float64"):
+            raise ValueError(f"its float type {self.dtype!r} is impossible")
 
 
 def read_batch(

@@ -10,24 +10,21 @@ import numpy as np
 from sklearn.base import clone
 
 from .._checks import check_count, check_fixed_gamma
-from .._util.archive import write_archive
+from .._files import check_values, save
 from .._util.arrays import Array, Rows
 from .._util.devices import float_type, namespace, put
 from .._util.display import shown_as_html
 from .._util.table import Table
 from ..estimators import WithStrength
-from ..fitting import Fit, share_of
+from ..fitting import UNIT_LENGTH, Fit, same_groups, share_of
 from ..gaussian import LatentGaussian
 from ..groups import Groups
 from ..methods import Method
 from ..moments import SolverChoice, mixed
 from ..rows import storage
-from ..saving import REGISTRY
 from ..subspaces import affinity, principal_angles, procrustes
 from ..units import Units, group_of
-from ._saving import fields_of_saved, saved_path
 
-KIND = "path"
 ROUNDING = 1e-12  # of entries of vectors, relative to the largest
 
 
@@ -322,17 +319,27 @@ class ContrastPath:
 
     def save(self, path: Any) -> None:
         """Write the path to a file that `contrapca.load` reads (npz and JSON, no pickle), atomically."""
-        write_archive(path, KIND, *saved_path(self), self.units.foreground.names)
+        save(path, self)
 
-    @classmethod
-    def from_saved(cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None) -> ContrastPath:
-        """A path from the checked contents of a saved file."""
-        return cls(**fields_of_saved(facts, arrays, names))
+    def _check_values(self) -> None:
+        """Raise if there is no such path."""
+        shapes = {"gammas": "G", "eigenvalues": "Gd", "noise_variance": "G", "objective": "G", "axis_ratios": "Gd"}
+        shapes |= {"basis": "Dk", "coordinates": "Gkd", "loading_coordinates": "Gkr"}
+        shapes |= {"variances": "Gd", "subspace_variance": "G"}
+        unknown = () if self._method.has_likelihood else ("noise_variance",)
+        not_negative = ("gammas", "axis_ratios", "variances", "subspace_variance", "totals", "solved")
+        sizes = check_values(self, shapes, positive=("noise_variance",), not_negative=not_negative, may_be_nan=unknown)
+        same_groups(self.units, self.variances, self.totals, self.subspace_variance)
+        widths = {own.mean.size for own in self.units}
+        widths |= set() if self.background_model is None else {self.background_model.mean.size}
+        if widths != {sizes["D"]} or self.estimator.n_components != sizes["d"]:
+            raise ValueError("its sizes are impossible")
+        if np.any(np.diff(self.gammas) <= 0) or not self.gamma_max >= 0 or self.auto_gamma < 0:
+            raise ValueError("its gammas are impossible")
+        if not np.allclose(self.basis.T @ self.basis, np.eye(sizes["k"]), atol=UNIT_LENGTH):
+            raise ValueError("its basis is not orthonormal")
 
 
 def stacked(groups: Sequence[Groups[Any]]) -> Groups[Array]:
     """For each group, one array of the values at every gamma."""
     return groups[0].like(np.array(values) for values in zip(*groups, strict=True))
-
-
-REGISTRY[KIND] = ContrastPath

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
+from .._files import atomic_write
 from .._util.arrays import Array
-from .._util.files import atomic_write
 from .._util.labels import NO_LABEL, as_classes, for_legend, on_a_scale
 from .._util.optional import require
 from .._util.palette import BACKGROUND_COLOUR, COLOURS

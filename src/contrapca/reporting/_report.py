@@ -6,7 +6,7 @@ import os
 from collections.abc import Sequence
 from typing import Any
 
-from .._util.files import atomic_write
+from .._files import atomic_write
 from ..sanity import Finding
 from ..scverse import is_anndata, report_arguments
 from ..selection import ContrastTest

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_count
-from .._util.archive import pack, unpack
+from .._files import unpack
 from .._util.arrays import Array
 from .._util.text import listed
 from ..estimators import answers
-from ..saving import restored, saved_model
 from ..selection import HeldOutContrast
 from ._cells import Cells
 from ._obs import background_argument, did_you_mean
@@ -108,7 +107,7 @@ def fit_results(
         "variance": fit.variances.foreground,
         "variance_ratio": fit.shares.foreground,
         "background_variance": background_argument(fit.variances),
-        MODEL: pack(**saved_model(model)),
+        MODEL: model._packed(),
     }
     if answers(model, "_with_strength"):
         summary |= {"gamma": float(fit.gamma), "gamma_max": np.nan if fit.limit is None else float(fit.limit)}
@@ -151,10 +150,7 @@ def stored(adata: Any, key: str, *, what: str = MODEL, by: str = "tl.contrapca")
 def stored_model(adata: Any, key: str) -> Any:
     """The fitted model that is stored under a key."""
     members = {name: np.asarray(value) for name, value in stored(adata, key)[MODEL].items()}  # lazy ones are read
-    # Text comes back from files as objects, or in NumPy's type of text of any length.
-    texts = {name: np.array(value.tolist(), np.str_) for name, value in members.items() if value.dtype.kind in "OT"}
-    source = f"adata.uns[{key!r}]['{MODEL}']"
-    return restored(unpack(members | texts, source), source)
+    return unpack(members, f"adata.uns[{key!r}]['{MODEL}']")
 
 
 def check_component(component: Any, n_components: int) -> None:

@@ -16,7 +16,7 @@ import numpy.typing as npt
 import scipy.io
 import scipy.sparse as sp
 
-from .._util.archive import HEADER
+from .._files import HEADER
 from .._util.arrays import Rows, is_sparse
 from .._util.optional import require
 from .._util.text import default_names, listed, plural

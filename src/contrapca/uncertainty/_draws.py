@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import check_count, generator
-from .._util.archive import LARGEST, SMALLEST, check_arrays, check_count_of, check_number, check_switch, write_archive
+from .._files import check_values, save
 from .._util.arrays import Array
 from .._util.display import shown_as_html
 from .._util.optional import require
@@ -20,9 +20,6 @@ from ..units import Units
 from ._diagnostics import ess_bulk, r_hat
 from ._intervals import Interval, check_probability, corrected_log_interval, normal_interval, quantile_interval
 
-KIND = "posterior"
-ARRAYS = {"W": "cnDr", "noise_variance?": "cn", "W_estimate": "Dr"}
-FACTS = ("n_shown", "kind", "method", "power", "divergences", "failures")
 KINDS = ("gibbs", "bootstrap")
 MAX_R_HAT, MIN_ESS = 1.01, 400.0
 MAX_MATRIX = 30  # features up to which every entry of A and of the projector is watched
@@ -336,36 +333,19 @@ class ContrastPosterior:
         ----------
         path : str or path-like
         """
-        arrays = {"W": self.W, "W_estimate": self.W_estimate} | self.units.arrays("units")
-        if self.noise_variance is not None:
-            arrays["noise_variance"] = self.noise_variance
-        facts = {name: getattr(self, name) for name in FACTS} | {"units": self.units.facts()}
-        facts |= {name: getattr(self, name) for name in ("noise_variance_estimate", "by_blocks", "seed")}
-        write_archive(path, KIND, facts, arrays, self.units.names)
+        save(path, self)
 
-    @classmethod
-    def from_saved(
-        cls, facts: dict[str, Any], arrays: dict[str, Any], names: tuple[str, ...] | None
-    ) -> ContrastPosterior:
-        """Draws from the parts of a file that `save` wrote, each checked."""
-        plain: dict[str, Any] = {name: str(facts[name]) for name in ("kind", "method")}
-        plain |= {name: check_count_of(facts, name) for name in ("n_shown", "divergences", "failures")}
-        plain["power"] = float(check_number(facts, "power", SMALLEST, LARGEST))
-        if plain["kind"] not in KINDS:
-            raise ValueError(f"its kind is {plain['kind']!r}")
-        found: dict[str, Any] = {"noise_variance": None} | check_arrays(arrays, ARRAYS, names)
-        if found["noise_variance"] is not None and np.any(found["noise_variance"] <= 0):
-            raise ValueError("a noise variance is not positive")
-        D, r = found["W_estimate"].shape
-        if not 0 < plain["n_shown"] <= r:
-            raise ValueError(f"it shows {plain['n_shown']} of {r} dimensions")
-        noise = facts["noise_variance_estimate"]
-        if noise is not None:
-            noise = float(check_number(facts, "noise_variance_estimate", SMALLEST, LARGEST))
-        plain["noise_variance_estimate"] = noise
-        plain["by_blocks"] = "by_blocks" in facts and check_switch(facts, "by_blocks")  # older files do not say
-        plain["seed"] = None if facts.get("seed") is None else check_count_of(facts, "seed")
-        return cls(**found, **plain, units=Units.restored(facts["units"], arrays, "units", names, D))
+    def _check_values(self) -> None:
+        """Raise if there are no such draws."""
+        shapes = {"W": "cnDr", "noise_variance": "cn", "W_estimate": "Dr"}
+        positive, counts = ("power", "noise_variance", "noise_variance_estimate"), ("divergences", "failures", "seed")
+        sizes = check_values(self, shapes, positive=positive, not_negative=counts)
+        if self.kind not in KINDS:
+            raise ValueError(f"its kind is {self.kind!r}")
+        if not 0 < self.n_shown <= sizes["r"]:
+            raise ValueError(f"it shows {self.n_shown} of {sizes['r']} dimensions")
+        if self.units.mean.size != sizes["D"]:
+            raise ValueError(f"its units have {self.units.mean.size} features, and the others {sizes['D']}")
 
     def to_arviz(self) -> Any:
         """The draws for ArviZ: InferenceData of its versions below 1, DataTree from 1 on."""
