@@ -317,11 +317,6 @@ OTHER = {
 }
 
 
-def with_scale(kind, scale):
-    """PPCA, with one group, is scaled or not."""
-    return clone(kind).set_params(scale=scale is not None if isinstance(kind, PPCA) else scale)
-
-
 def said(model):
     """All that a model says, of rows and of itself."""
     found = {}
@@ -367,7 +362,7 @@ def said(model):
 )
 @pytest.mark.filterwarnings("ignore:DO NOT TRUST")
 def test_parameters_set_after_the_fit_change_nothing_fitted(kind, scale, tmp_path):
-    model = fit(with_scale(kind, scale), X, Y)
+    model = fit(clone(kind).set_params(scale=scale), X, Y)
     before = said(model)
     parameters = model.get_params()
     for name in parameters:
@@ -392,7 +387,7 @@ def test_parameters_set_after_the_fit_do_not_move_the_posterior(kind, need):
     need("nutpie")
     given = {} if isinstance(kind, PPCA) else {"background": Y}
     options = {"draws": 100, "tune": 100, "chains": 2, "random_state": 0, "progress": False}
-    model = fit(with_scale(kind, "group"), X, Y)
+    model = fit(clone(kind).set_params(scale="group"), X, Y)
     before = model.posterior(X, **given, **options)
     after = model.set_params(scale=None, n_components=4, solver="lanczos").posterior(X, **given, **options)
     np.testing.assert_array_equal(after.loadings, before.loadings)
