@@ -15,6 +15,8 @@ FLOORS = {  # a module or folder of the package: its floor
     **dict.fromkeys(("depth", "pairs", "sanity"), 1),
     "moments": 2,
     **dict.fromkeys(("subspaces", "objectives", "solvers", "limits", "methods"), 3),
+    **dict.fromkeys(("fitting", "uncertainty", "estimators", "paths", "selection"), 4),
+    **dict.fromkeys(("datasets", "tables", "plots", "scverse", "reporting", "cli", "__main__"), 5),
     **dict.fromkeys(("tl", "pl", "get"), 5),
 }
 # The reduction to fewer coordinates is one of dense rows, and centres them all at once.
