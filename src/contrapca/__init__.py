@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from .depth import match_depth
     from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, KernelCPCA, RatioPCA, SparseCPCA
     from .limits import gamma_limits
-    from .moments import Moments, memory_estimate
+    from .moments import Moments
     from .pairs import within_pairs
     from .paths import contrast_path, load, sparsity_path
     from .reporting import report
@@ -53,7 +53,6 @@ _HOMES = {
     "held_out_contrast": "selection",
     "load": "paths",
     "match_depth": "depth",
-    "memory_estimate": "moments",
     "regress_out": "covariates",
     "remove_background": "selection",
     "report": "reporting",
@@ -88,7 +87,6 @@ __all__ = [
     "held_out_contrast",
     "load",
     "match_depth",
-    "memory_estimate",
     "pl",
     "plots",
     "regress_out",

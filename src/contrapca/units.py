@@ -16,7 +16,7 @@ from ._util.devices import cast, float_type, namespace, on_device, put, stacked
 from ._util.text import default_names
 from .gaussian import filled
 from .groups import Groups, check_names, check_table, column_means, feature_label
-from .rows import Blocked, blocks, storage
+from .rows import DaskRows, blocks, storage
 
 T = TypeVar("T")
 
@@ -106,7 +106,7 @@ class Units:
         logs = np.log(self.scale)
         if not missing or not np.any(logs):
             return float(logs.sum())
-        if isinstance(rows, Blocked):
+        if isinstance(rows, DaskRows):
             return np.concatenate([~np.isnan(block) @ logs for block in blocks(rows)])
         xp = namespace(rows)
         return cast(~xp.isnan(rows), placed := put(logs, rows)) @ placed
@@ -118,7 +118,7 @@ class Units:
         rows = check_table(X, "X", least=1)
         if rows.shape[1] != self.mean.size:
             raise ValueError(f"X has {rows.shape[1]} features, but {self.mean.size} were fitted.")
-        if isinstance(rows, Blocked):  # their sums come with a scatter matrix, which is not needed here
+        if isinstance(rows, DaskRows):  # their sums come with a scatter matrix, which is not needed here
             missing, infinite = storage(rows).non_finite(rows)
             if not infinite.any() and (allow_missing or not missing.any()):
                 return rows, bool(missing.any())

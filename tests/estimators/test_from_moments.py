@@ -20,7 +20,6 @@ from contrapca import (
     contrast_path,
     gamma_limits,
     load,
-    memory_estimate,
 )
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, RankError
 from contrapca.theory import reconstruction_loss
@@ -336,15 +335,6 @@ def test_moments_are_no_rows():
     kernel = KernelCPCA(2).fit(X, background=Y)
     with pytest.raises(TypeError, match=says):
         kernel.transform(WHOLE[0])
-
-
-def test_memory_of_moments():
-    for shape, background in ((WHOLE[0], 10), (X.shape, WHOLE[1])):
-        with pytest.raises(TypeError, match="memory_estimate needs numbers of rows, but moments were given"):
-            memory_estimate(shape, background=background)
-    for shape in (X, 7):
-        with pytest.raises(ValueError, match=r"shape must be two numbers.*X\.shape"):
-            memory_estimate(shape, background=10)
 
 
 def test_distant_means_are_noticed():

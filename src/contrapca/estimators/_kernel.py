@@ -20,7 +20,7 @@ from ..fitting import (
 )
 from ..groups import Groups, Tables
 from ..moments import Indices
-from ..rows import opened
+from ..rows import as_rows
 from ..saving import kernel_fit_from_saved, saved_kernel_fit
 from ._base import Decomposition
 from ._cpca import CPCA, Contrastive
@@ -140,7 +140,7 @@ class KernelCPCA(Decomposition):
         weights = {"sample_weight": sample_weight, "background_weight": background_weight}
         tables, columns = self._tables(settings, X, y, background, needs_background=gamma != 0, **weights)
         fit = fit_kernel(tables, columns, settings, d, gamma)
-        validate_data(self, opened(X), skip_check_array=True)
+        validate_data(self, as_rows(X), skip_check_array=True)
         return self._with_fit(fit)
 
     def _kernel_settings(self) -> KernelSettings:

@@ -36,7 +36,7 @@ from ..moments import (
     factors,
     median_bandwidth,
 )
-from ..rows import Blocked, opened
+from ..rows import DaskRows, as_rows
 from ..units import Units, group_of
 from ._complete import fit_complete
 from ._fit import Latents, share_of
@@ -225,7 +225,7 @@ def refuse_covariates(*given: Any) -> None:
 
 def check_in_memory(X: Any) -> None:
     """Raise for rows that are in a file, on a cluster or on a device."""
-    if isinstance(opened(X), Blocked) or on_device(X):
+    if isinstance(as_rows(X), DaskRows) or on_device(X):
         raise TypeError(
             "KernelCPCA needs rows in memory, as NumPy arrays: for example X[:] for a file, X.compute() for dask, "
             "X.cpu().numpy() for torch."

@@ -16,7 +16,7 @@ from ..covariates import check_dense
 from ..exceptions import GroupError, RankError
 from ..gaussian import LatentGaussian
 from ..groups import like_table
-from ..rows import Blocked, map_rows, opened
+from ..rows import DaskRows, as_rows, map_rows
 from ..sanity import IMPUTED
 from ..units import Units, group_of
 from ._again import check_covariates
@@ -28,8 +28,8 @@ def by_block(fit: Fit | KernelFit, X: Any, function: Callable[[Any], Array], n_c
     """A function of rows; of a dask array, a dask array whose blocks are not computed yet."""
     if isinstance(fit, KernelFit):
         check_in_memory(X)
-    rows, D = opened(X), fit.units.foreground.mean.size
-    if not isinstance(rows, Blocked) or not rows.remote:
+    rows, D = as_rows(X), fit.units.foreground.mean.size
+    if not isinstance(rows, DaskRows):
         return function(X)
     if rows.shape[1] != D:
         raise ValueError(f"X has {rows.shape[1]} features, but {D} were fitted.")
@@ -141,7 +141,7 @@ def imputed(
 ) -> Any:
     """Checked rows of the table X, and in its form, with missing entries imputed; arguments are those of `impute`."""
     assert fit.model is not None
-    rows = rows[:] if isinstance(rows, Blocked) else rows
+    rows = rows[:] if isinstance(rows, DaskRows) else rows
     if is_sparse(rows):
         raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
     known, units, model, xp = fit.covariates, fit.units.foreground, fit.model, namespace(rows)

@@ -8,7 +8,7 @@ from ._split import (
     check_table,
     column_means,
     refuse_devices,
-    refuse_moments,
+    refuse_others,
     split_groups,
     without_mask,
 )

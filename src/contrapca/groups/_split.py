@@ -11,7 +11,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array
 
-from .._util.arrays import Array, Rows, canonical, is_sparse
+from .._util.arrays import Array, Rows, canonical, filled_mask, is_sparse
 from .._util.devices import chosen, float_type, namespace, on_device, place_of
 from .._util.text import is_missing, listed, spelling
 from ..backgrounds import (
@@ -25,7 +25,7 @@ from ..backgrounds import (
     named_backgrounds,
 )
 from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
-from ..rows import Blocked, is_kept, opened, storage
+from ..rows import DaskRows, as_rows, is_kept, storage
 from ._columns import check_same_columns, column_names, distinct, unconvertible_columns
 from ._groups import Groups, Tables, feature_label
 
@@ -42,12 +42,12 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
     """
     if on_device(table):
         return check_device_table(table, f"{name} ({group})", least_rows=least)
-    table = distinct(opened(table), f"the {group}")
-    if isinstance(table, Blocked):
+    table = distinct(as_rows(table), f"the {group}")
+    if isinstance(table, DaskRows):
         return _check_size(table, name, group, least)
     if getattr(getattr(table, "dtype", None), "kind", "") == "c":
         raise ValueError(COMPLEX.format(table.dtype))
-    refuse_moments(table, name, f"the {group}")
+    refuse_others(table, name, f"the {group}")
     if is_kept(table):
         return table
     table = without_mask(table)
@@ -71,10 +71,24 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
     return canonical(rows)
 
 
-def refuse_moments(table: Any, name: str, given: str) -> None:
-    """Raise for moments, where rows are needed."""
+def refuse_others(table: Any, name: str, given: str) -> None:
+    """Raise for moments, where rows are needed, and for dates, which would be read as nanoseconds."""
     if hasattr(table, "scatter"):
         raise TypeError(f"{name} needs rows, but {given} was given as moments: pass the table.")
+    kinds = getattr(table, "dtypes", [getattr(table, "dtype", None)])
+    dates = [j for j, kind in enumerate(kinds) if getattr(kind, "kind", "") in ("m", "M") or _is_temporal(kind)]
+    if dates:
+        names = column_names(table)
+        columns = "values" if names is None else f"columns ({listed([names[j] for j in dates])})"
+        raise TypeError(
+            f"{name} needs numbers, but {given} has {columns} that are dates or durations: drop them, or convert them, "
+            "for example (date - date.min()) / np.timedelta64(1, 'D')."
+        )
+
+
+def _is_temporal(kind: Any) -> bool:
+    """Whether a type of a column of polars is a date or a duration."""
+    return bool(hasattr(kind, "is_temporal") and kind.is_temporal())
 
 
 def check_device_table(table: Any, name: str, least_rows: int = 2) -> Rows:
@@ -102,7 +116,7 @@ def check_device_table(table: Any, name: str, least_rows: int = 2) -> Rows:
     return table
 
 
-def _check_size(rows: Blocked, name: str, group: str, least: int) -> Blocked:
+def _check_size(rows: DaskRows, name: str, group: str, least: int) -> DaskRows:
     if rows.shape[0] < least or rows.shape[1] < 1:
         raise ValueError(
             f"Found array with {rows.shape[0]} sample(s) and {rows.shape[1]} feature(s) for {name} ({group}), while at "
@@ -114,8 +128,7 @@ def _check_size(rows: Blocked, name: str, group: str, least: int) -> Blocked:
 def without_mask(table: Any) -> Any:
     """The table with NaN for masked values (NumPy) and missing objects (None, pandas.NA)."""
     if isinstance(table, np.ma.MaskedArray):
-        kind = np.promote_types(table.dtype, np.float32)
-        return np.where(np.ma.getmaskarray(table), kind.type(np.nan), table.data.astype(kind))
+        return filled_mask(table)
     if isinstance(table, np.ndarray) and table.dtype == object:
         return np.where(np.vectorize(is_missing, otypes=[bool])(table), np.nan, table)
     return table
@@ -133,7 +146,6 @@ def split_groups(
     sample_weight: Any = None,
     background_weight: Any = None,
     gamma: Any = None,
-    memory_limit: Any = None,
 ) -> Tables:
     """Foreground and background rows from the arguments of `fit`.
 
@@ -149,7 +161,6 @@ def split_groups(
             f"y has shape {shape}, but it must contain one group label per row. To pass the background "
             "table, write fit(X, background=Y)."
         )
-    X = opened(X, memory_limit)
     names = column_names(X)
     if background is not None:
         if background_label is not None and y is not None:
@@ -157,7 +168,7 @@ def split_groups(
                 "Both background= and y with background_label= were given: use only one of them to specify the "
                 "background."
             )
-        given = {group: opened(table, memory_limit) for group, table in named_backgrounds(background).items()}
+        given = named_backgrounds(background)
         foreground = check_table(X, name)
         others = tuple(check_table(table, name, group) for group, table in given.items())
         rows = Groups(foreground, others, ("foreground", *given))

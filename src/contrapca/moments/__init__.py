@@ -31,7 +31,6 @@ from ._long_rows import shortened
 from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
 from ._masked_blocks import MaskedBlocks
 from ._masked_on_device import DeviceMaskedRows
-from ._memory import memory_estimate
 from ._moments import (
     DenseScatter,
     Indices,

@@ -8,12 +8,12 @@ from typing import Any
 
 import numpy as np
 
-from .._util.arrays import Array, available_memory
+from .._util.arrays import Array
 from .._util.devices import float_type, host, on_device
 from ..backgrounds import check_total, mix_of, named_backgrounds
 from ..exceptions import GroupError, warn
 from ..groups import Groups, Tables, split_groups
-from ..rows import Blocked
+from ..rows import DaskRows
 from ..sanity import warn_distant_means
 from ..units import Units
 from ._basis import Basis, Subspace
@@ -251,17 +251,9 @@ def collect_incomplete(tables: Tables, scale: Scale = None) -> Incomplete:
     return Incomplete(*_in_model_units(tables.rows.like(found), pooled_masked_deviation, scale, tables, dtype))
 
 
-def _kept_if_possible(rows: Any) -> Any:
-    """Rows of files with missing values, which every step of the solver needs: in memory if they and copies fit."""
-    most = available_memory() if rows.most_bytes is None else rows.most_bytes
-    return rows[:] if 3 * 8 * rows.size <= most else rows
-
-
 def _observed_group(rows: Array, weights: Array | None, name: str, tables: Tables) -> MaskedGroup:
     """One group; errors name the group and the feature."""
-    if isinstance(rows, Blocked) and not rows.remote:
-        rows = _kept_if_possible(rows)
-    group, empty = (observe_blocks if isinstance(rows, Blocked) else observe)(rows, weights)
+    group, empty = (observe_blocks if isinstance(rows, DaskRows) else observe)(rows, weights)
     if empty >= rows.shape[0] - 1:
         raise GroupError(f"{empty} of the {rows.shape[0]} {name} rows have no observed value: at least 2 are needed.")
     if empty:
