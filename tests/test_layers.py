@@ -55,15 +55,13 @@ ONE_ROOM_ONLY = {
     "PIL": "datasets",
     "arviz": "uncertainty",
     "dask": "rows",
-    "h5py": "rows",
     "jinja2": "reporting",
     "matplotlib": "plots",
     "numba": "uncertainty",
     "nutpie": "uncertainty",
     "pandas": "datasets scverse",
-    "polars": "rows tables",
+    "polars": "tables",
     "threadpoolctl": "_util",
-    "zarr": "rows",
 }
 
 
