@@ -15,6 +15,7 @@ from contrapca import (
     PCPCA,
     PPCA,
     ContraPCA,
+    check_background,
     contrast_path,
     contrast_test,
     gamma_limits,
@@ -107,6 +108,13 @@ def test_means_by_generalised_least_squares():
     np.testing.assert_allclose(found.background_mean_, whole.background_mean_, atol=1e-6)
     np.testing.assert_allclose(found.get_covariance(), whole.get_covariance(), rtol=1e-4, atol=1e-4)
     assert np.abs(whole.mean_ - np.nanmean(HOLED_X, axis=0)).max() > 1e-3  # the control: they differ from the observed
+
+
+def test_check_background():
+    """Tables of equal shape are compared; the control is a table with itself."""
+    other = da.from_array(Y[np.arange(150) % 120], chunks=(70, 6))
+    assert not any("the same table" in line for line in check_background(DX, background=other).problems)
+    assert any("the same table" in line for line in check_background(DX, background=DX.rechunk((70, 6))).problems)
 
 
 # ---------------------------------------------------------------------- reading and laziness

@@ -367,6 +367,20 @@ def test_moments(tmp_path):
     np.testing.assert_allclose(contrapca.load(tmp_path / "moments.npz").mean, X.mean(axis=0))
 
 
+def test_batches(tmp_path):
+    """They are reduced there, and a checkpoint of their moments is a plain file."""
+    X, Y, path = *TALL, tmp_path / "checkpoint.npz"
+    whole = PCPCA(2, gamma=0.2).fit(X, background=Y)
+    parts = [(there(X[k::2]), there(Y[k::2])) for k in range(2)]
+    model = PCPCA(2, gamma=0.2)
+    for part, controls in parts:
+        model.partial_fit(part, background=controls)
+    for found in (model, PCPCA(2, gamma=0.2).fit_batches(parts, checkpoint=path)):
+        np.testing.assert_allclose(back(found.transform(there(X))), whole.transform(X), atol=1e-9)
+    again = PCPCA(2, gamma=0.2).fit_batches(parts, checkpoint=path)  # all are counted
+    np.testing.assert_allclose(again.transform(X), whole.transform(X), atol=1e-9)
+
+
 def test_what_works_from_folds_and_weights_works_there():
     X, Y = TALL
     here, away = (GammaSearch(CPCA(2)).fit(put(X), background=put(Y)) for put in (np.asarray, there))

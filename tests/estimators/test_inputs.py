@@ -390,3 +390,11 @@ def test_columns_of_dates_are_named(groups, library, need):
     columns = {f"gene{k}": X[:, k] for k in range(3)} | {"born": np.arange(len(X)).astype("datetime64[ns]")}
     with pytest.raises(TypeError, match=r"the foreground has columns \('born'\) that are dates or durations"):
         PCPCA(2).fit(need(library).DataFrame(columns), background=Y[:, :4])
+
+
+@pytest.mark.parametrize("kind", [sp.dok_array, sp.dok_matrix, sp.lil_array, sp.coo_matrix])
+def test_sparse_formats(groups, kind):
+    """SciPy's dok_array is a dict, too, but not one of several backgrounds."""
+    X, Y = (np.where(np.abs(rows) > 1, rows, 0) for rows in groups)
+    found, plain = PCPCA(2, gamma=0.1).fit(kind(X), background=kind(Y)), PCPCA(2, gamma=0.1).fit(X, background=Y)
+    np.testing.assert_allclose(found.components_, plain.components_, atol=1e-9)

@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 
 from .._util.archive import check_arrays, read_archive, write_archive
+from .._util.devices import float_type, host
 from .._util.text import listed
 from ..backgrounds import by_background, check_labelled, check_weights, label_groups, named_backgrounds
 from ..exceptions import GroupError, ModelFileError
@@ -77,7 +78,7 @@ class Stream:
         """Write a checkpoint, atomically: whoever is killed while writing leaves the one before."""
         arrays: dict[str, Any] = {}
         for k, group in enumerate(self.moments.values()):
-            arrays |= {f"{k}.mean": group.mean, f"{k}.scatter": group.scatter.dense()}
+            arrays |= {f"{k}.mean": group.mean, f"{k}.scatter": host(group.scatter.dense())}
         groups = [{"name": name, "weight": group.weight} for name, group in self.moments.items()]
         facts = {"groups": groups, "counts": self.counts, "dtype": self.dtype, "n_batches": self.n_batches}
         names = next((group.names for group in self.moments.values() if group.names), None)
@@ -135,7 +136,7 @@ def read_batch(
         own = None if weights is None else np.asarray(weights)
         counts[group] = int(rows.shape[0])
         if group == "foreground":
-            dtype = str(rows.dtype)
+            dtype = float_type(rows)
         if own is not None and own.shape == (rows.shape[0],) and not np.any(own):
             continue  # no row of this batch counts
         found = Moments.of_table(rows, check_weights(weights, rows.shape[0], "sample_weight"))
