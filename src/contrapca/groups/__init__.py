@@ -7,6 +7,7 @@ from ._split import (
     check_device_table,
     check_table,
     column_means,
+    refuse_device,
     refuse_devices,
     refuse_others,
     split_groups,

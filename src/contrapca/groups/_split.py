@@ -237,6 +237,13 @@ def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: boo
             "which take missing values in dense tables, or drop rows or features.",
             int(bad[0]),
         )
+    if on_device(rows):
+        bad = np.flatnonzero(missing)
+        raise NonFiniteError(
+            f"Input contains NaN {_where(bad, mean.size)}. Missing values are for NumPy arrays: pass X.cpu().numpy() "
+            "(torch) or cupy.asnumpy(X), or drop rows or features.",
+            int(bad[0]),
+        )
     return np.where(missing, np.nan, mean)
 
 
@@ -247,11 +254,16 @@ def _where(columns: npt.NDArray[np.intp], n_features: int) -> str:
 def refuse_devices(tables: Tables, name: str) -> None:
     """Raise if rows are on a device, for what computes with NumPy only."""
     for rows in tables.rows:
-        if on_device(rows):
-            raise TypeError(
-                f"{name} computes with NumPy, but rows are {place_of(rows)}: pass them as NumPy arrays, for example "
-                "X.cpu().numpy() (torch) or cupy.asnumpy(X)."
-            )
+        refuse_device(rows, name)
+
+
+def refuse_device(rows: Rows, name: str) -> None:
+    """The same of one table."""
+    if on_device(rows):
+        raise TypeError(
+            f"{name} computes with NumPy, but rows are {place_of(rows)}: pass them as NumPy arrays, for example "
+            "X.cpu().numpy() (torch) or cupy.asnumpy(X)."
+        )
 
 
 def _check_same_place(rows: Groups[Rows]) -> None:

@@ -30,7 +30,6 @@ from ._kernel import TOLERANCE as KERNEL_TOLERANCE
 from ._long_rows import shortened
 from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
 from ._masked_blocks import MaskedBlocks
-from ._masked_on_device import DeviceMaskedRows
 from ._moments import (
     DenseScatter,
     Indices,

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array
-from .._util.devices import float_type, host, on_device
+from .._util.devices import float_type, host
 from ..backgrounds import check_total, mix_of, named_backgrounds
 from ..exceptions import GroupError, warn
-from ..groups import Groups, Tables, split_groups
+from ..groups import Groups, Tables, refuse_devices, split_groups
 from ..rows import DaskRows
 from ..sanity import warn_distant_means
 from ..units import Units
@@ -179,7 +179,8 @@ def check_solver_for(tables: Tables, solver: str) -> None:
     """Raise if the solver of a probability model does not take such tables; "lbfgs" also takes complete rows."""
     if solver == "lbfgs":
         check_solver_of(tables.rows.foreground, solver)
-        if not all(isinstance(rows, np.ndarray) or on_device(rows) for rows in tables.rows):
+        refuse_devices(tables, f"solver={solver!r}")
+        if not all(isinstance(rows, np.ndarray) for rows in tables.rows):
             raise ValueError(f"solver={solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
     elif solver != "auto" and tables.incomplete:
         raise ValueError(f"solver={solver!r} is for complete rows, but values are missing. Use solver='auto'.")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,11 +11,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, row_slices
-from .._util.devices import host, namespace, on_device, outer
 from ..groups import Groups
 from ..rows import storage
 from ._contrast import weighted_terms
-from ._masked_on_device import DeviceMaskedRows, observe_on_device
 from ._moments import DenseScatter, Moments, deviation_beyond_rounding
 
 CACHED = 2**17  # residuals computed at a time: 1 MB
@@ -97,6 +95,10 @@ class MaskedRows:
         found: Array = np.bincount(counts, self.pattern_weights, minlength=self.values.shape[1] + 1).astype(np.float64)
         return found
 
+    def total(self, function: Callable[[MaskedRows], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """The results of a function of the rows; of rows in chunks, which have it too, their sums."""
+        return function(self)
+
     def together(self) -> Array:
         """In how many patterns two features are both observed, shape (D, D)."""
         return self.masks.T @ self.masks
@@ -131,7 +133,7 @@ class MaskedGroup:
         How often each feature was observed, by weight.
     complete : Moments or None
         The complete rows, if they outnumber the features; their scatter is about `mean`.
-    rows : MaskedRows, DeviceMaskedRows, MaskedBlocks or None
+    rows : MaskedRows, MaskedBlocks or None
         All other rows.
     squares : ndarray of shape (D,)
         Sum of squared deviations from `mean` of each feature.
@@ -207,7 +209,7 @@ def _about(moments: Moments, centre: Array, old: Array, new: Array) -> Moments:
     """Moments whose scatter, about `old`, is moved to `new`; `centre` is the rows' own mean."""
     before, after = centre - old, centre - new
     matrix = moments.scatter.dense()
-    matrix = matrix + moments.weight * (outer(after, matrix) - outer(before, matrix))
+    matrix = matrix + moments.weight * (np.outer(after, after) - np.outer(before, before))
     return replace(moments, scatter=DenseScatter(matrix))
 
 
@@ -239,8 +241,6 @@ def observe(rows: Array, weights: Array | None = None) -> tuple[MaskedGroup, int
     weights : (n,) ndarray, optional
         How often each row counts; rows that count 0 times are left out.
     """
-    if on_device(rows):
-        return _observe_on_device(rows, weights)
     n, D = rows.shape
     w = np.ones(n) if weights is None else weights
     if np.any(w == 0):
@@ -273,20 +273,6 @@ def observe(rows: Array, weights: Array | None = None) -> tuple[MaskedGroup, int
     else:
         rest = w
     return MaskedGroup(total, mean, counts, complete, by_pattern(filled, absent, rest), squares), int(empty.sum())
-
-
-def _observe_on_device(rows: Any, weights: Array | None) -> tuple[MaskedGroup, int]:
-    found, mean, empty, full = observe_on_device(rows, weights)
-    xp, D, complete = namespace(rows), mean.size, None
-    rest: DeviceMaskedRows | None = found
-    n_full = int(xp.sum(xp.astype(full, xp.int64)))
-    if n_full > D:
-        own = found.only(full)
-        centre = host(xp.sqrt(own.weights) @ own.values) / own.weight + mean
-        scatter = storage(own.values).scatter(own.values, np.zeros(D))
-        complete = Moments(own.weight, centre, DenseScatter(scatter))
-        rest = found.only(~full) if n_full < found.values.shape[0] else None
-    return MaskedGroup(found.weight, mean, found.feature_counts, complete, rest, found.column_squares()), empty
 
 
 def by_pattern(values: Array, absent: npt.NDArray[np.bool_], weights: Array) -> MaskedRows | None:

@@ -8,4 +8,4 @@ from ._complete import (
     reconstruction_loss,
     relative_log_likelihood,
 )
-from ._masked import device_latents, masked_latents, masked_log_likelihood
+from ._masked import masked_latents, masked_log_likelihood
