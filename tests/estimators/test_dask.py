@@ -99,6 +99,16 @@ def test_missing_values(model):
         np.testing.assert_allclose(found.get_covariance(), whole.get_covariance(), rtol=close, atol=close)
 
 
+def test_resamples_of_incomplete_rows():
+    """They failed with an error of operands."""
+    model = PCPCA(1, gamma=0.1).fit(HOLED_X, background=HOLED_Y)
+    left, right = (da.from_array(rows, chunks=(80, 6)) for rows in (HOLED_X, HOLED_Y))
+    found, plain = (
+        model.bootstrap(a, background=b, n_resamples=3, random_state=0) for a, b in ((left, right), (HOLED_X, HOLED_Y))
+    )
+    np.testing.assert_allclose(found.W, plain.W, atol=1e-3)
+
+
 def test_means_by_generalised_least_squares():
     """Each product of their system is a sum over blocks."""
     left, right = (da.from_array(rows, chunks=(40, 6)) for rows in (HOLED_X, HOLED_Y))

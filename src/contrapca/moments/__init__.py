@@ -28,8 +28,7 @@ from ._kernel import (
 )
 from ._kernel import TOLERANCE as KERNEL_TOLERANCE
 from ._long_rows import shortened
-from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
-from ._masked_blocks import MaskedBlocks
+from ._masked import MaskedBlocks, MaskedGroup, MaskedRows, counted_terms, multiplications, observe
 from ._moments import (
     DenseScatter,
     Indices,

@@ -13,7 +13,6 @@ from .._util.devices import float_type, host
 from ..backgrounds import check_total, mix_of, named_backgrounds
 from ..exceptions import GroupError, warn
 from ..groups import Groups, Tables, refuse_devices, split_groups
-from ..rows import DaskRows
 from ..sanity import warn_distant_means
 from ..units import Units
 from ._basis import Basis, Subspace
@@ -21,7 +20,6 @@ from ._choice import SolverChoice, choose_solver
 from ._contrast import Contrast
 from ._dual import centre_rows, has_few_rows, reduce_rows
 from ._masked import MaskedGroup, observe, pooled_masked_deviation
-from ._masked_blocks import observe_blocks
 from ._moments import Moments, dense_moments, pooled_deviation, row_moments
 
 Scale = str | None | Groups[Array]  # how to scale, or the divisors of each group
@@ -254,7 +252,7 @@ def collect_incomplete(tables: Tables, scale: Scale = None) -> Incomplete:
 
 def _observed_group(rows: Array, weights: Array | None, name: str, tables: Tables) -> MaskedGroup:
     """One group; errors name the group and the feature."""
-    group, empty = (observe_blocks if isinstance(rows, DaskRows) else observe)(rows, weights)
+    group, empty = observe(rows, weights)
     if empty >= rows.shape[0] - 1:
         raise GroupError(f"{empty} of the {rows.shape[0]} {name} rows have no observed value: at least 2 are needed.")
     if empty:
