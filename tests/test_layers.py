@@ -45,7 +45,7 @@ LEVEL = {name: level for level, names in enumerate(LAYERS) for name in names}
 BOTTOM = LAYERS[0]
 OPEN_FOLDERS = {"_util"}  # whose modules are imported from everywhere; those of other folders are their own
 # The reduction to fewer coordinates is one of dense rows, and centres them all at once.
-REACHING_IN = {("moments._dual", "rows._numpy"), ("moments._dual_on_device", "rows._array_api")}
+REACHING_IN = {("moments._dual", "rows._numpy"), ("moments._dual", "rows._array_api")}
 SKLEARN_ALLOWED = {"groups", "fitting", "theory", "paths", "estimators", "selection", "datasets", "reporting", "cli"}
 SKLEARN_NAMES = {"fitting": {"ConvergenceWarning"}}  # all that a room may take of it
 ONE_ROOM_ONLY = {
