@@ -37,7 +37,7 @@ from .timing import run as run_case
 DEVICE = "cuda"
 N, D, d, GAMMA = 500_000, 2000, 10, 0.3  # rows of each group, features, components
 POINTS = 100  # gammas of a path
-INCOMPLETE, HUGE = 20_000, (10_000, 12_000)  # rows with missing values; rows and features without a scatter matrix
+HUGE = 10_000, 12_000  # rows and features without a scatter matrix
 
 
 def compat() -> str:
@@ -74,10 +74,6 @@ def groups(n: int, m: int, width: int, seed: int = 0) -> tuple[Any, Any]:
     return X, Y
 
 
-def holes(table: Any, fraction: float = 0.3) -> Any:
-    return np.where(np.random.default_rng(1).random(table.shape) < fraction, np.nan, table)
-
-
 def places(torch: Any) -> dict[str, Callable[[Any], Any]]:
     """From NumPy to every library and device that is here."""
     found: dict[str, Callable[[Any], Any]] = {"torch, cpu": torch.asarray}
@@ -110,7 +106,6 @@ def leaving(torch: Any) -> Iterator[list[int]]:
 def same_numbers(torch: Any) -> Iterator[str]:
     """One line for every estimator and library: the largest relative difference to NumPy."""
     tall, wide, many = groups(1500, 1200, 60), groups(60, 50, 400), groups(3000, 2500, 600)
-    incomplete = tuple(map(holes, tall))
     cases = {
         "PCPCA": (PCPCA(2, gamma=0.3), tall, 1e-9),
         "PCPCA, auto, pooled": (PCPCA(2, scale="pooled"), tall, 1e-9),
@@ -125,8 +120,6 @@ def same_numbers(torch: Any) -> Iterator[str]:
         "RatioPCA, orthogonal, both ends, no ridge": (RatioPCA(3, ridge=0, end="both", orthogonal=True), tall, 1e-9),
         "RatioPCA, wide": (RatioPCA(2), wide, 1e-9),
         "CLVM": (CLVM(2, 2), tall, 1e-5),
-        "PCPCA, incomplete": (PCPCA(2, gamma=0.3), incomplete, 1e-5),
-        "PCPCA, incomplete, gls": (PCPCA(2, gamma=0.3, mean="gls"), incomplete, 1e-4),
         "PCPCA, float32": (PCPCA(2, gamma=0.3), tuple(table.astype(np.float32) for table in tall), 1e-4),
     }
     yield "| largest difference to NumPy | " + " | ".join(places(torch)) + " | bound | |"
@@ -158,14 +151,13 @@ def _fitted(estimator: Any, X: Any, Y: Any) -> Any:
 
 def _difference(here: Any, away: Any, put: Callable[[Any], Any], X: Any, Y: Any) -> float:
     """The largest difference of attributes and results, relative to the largest number; other kinds are an error."""
-    given, gaps = put(X), holes(X, 0.2)
+    given = put(X)
     pairs = [(getattr(away, name), getattr(here, name)) for name in ("components_", "mean_", "explained_variance_")]
     Z = here.transform(X)
     pairs += [(away.transform(given), Z), (away.inverse_transform(put(Z)), here.inverse_transform(Z))]
     if hasattr(here, "score_samples"):
-        pairs += [(away.score_samples(put(table)), here.score_samples(table)) for table in (X, gaps)]
-        pairs += list(zip(away.impute(put(gaps), return_std=True), here.impute(gaps, return_std=True), strict=True))
-        pairs += list(zip(away.latent_posterior(put(gaps)), here.latent_posterior(gaps), strict=True))
+        pairs.append((away.score_samples(given), here.score_samples(X)))
+        pairs += list(zip(away.latent_posterior(given), here.latent_posterior(X), strict=True))
         pairs.append((away.sample(5, random_state=0), here.sample(5, random_state=0)))
         assert abs(away.score(given) - here.score(X)) < 1e-3 * abs(here.score(X))
     if hasattr(here, "contrast_score") and Y is not None:
@@ -370,52 +362,6 @@ def profile(torch: Any) -> Iterator[str]:
         yield f"{name}:\n" + "\n".join(line for line in text.getvalue().splitlines()[6:] if line.strip())
 
 
-def missing(torch: Any, rounds: int) -> Iterator[str]:
-    """20,000 + 20,000 x 2000, 30 % missing, d = 5, against two cores."""
-    n, k = INCOMPLETE, 5
-    X, Y = (host(table) for table in large(torch, n, D, torch.float64))
-    X, Y = holes(X), holes(Y)
-    away = [torch.asarray(table, device=DEVICE) for table in (X, Y)]
-
-    def fit(cases: Any, controls: Any, max_iter: int = 1000) -> Any:
-        return PCPCA(k, gamma=GAMMA, max_iter=max_iter, progress=False).fit(cases, background=controls)
-
-    times = seconds(torch, lambda: fit(*away), rounds)
-    model = fit(*away)
-    yield f"| GPU, {model.n_iter_} iterations | {min(times):.3f} s | max / min {spread(times):.1f} |"
-    short = 15
-    device = min(seconds(torch, lambda: fit(*away, short), rounds))
-    with two_cores():
-        start = time.perf_counter()
-        fit(X, Y, short)
-        cpu = time.perf_counter() - start
-    ratio = cpu / device
-    yield f"| {short} iterations: GPU {device:.3f} s, 2 cores {cpu:.1f} s | {ratio:.0f} times | {_at_least_20(ratio)} |"
-    if cpu * model.n_iter_ / short < 110:
-        with two_cores():
-            start = time.perf_counter()
-            here = fit(X, Y)
-            cpu = time.perf_counter() - start
-        ratio, gap = cpu / min(times), np.abs(host(model.components_) - here.components_).max()
-        yield f"| 2 cores, {here.n_iter_} iterations | {cpu:.1f} s | {ratio:.0f} times, {_at_least_20(ratio)} |"
-        yield f"| largest difference of components | {gap:.1e} | |"
-    gaps = away[0]
-    for name, call in (("impute", lambda: model.impute(gaps)), ("score_samples", lambda: model.score_samples(gaps))):
-        yield f"| {name} of {n:,} incomplete rows | {min(seconds(torch, call)):.3f} s | |"
-
-
-@contextlib.contextmanager
-def two_cores() -> Iterator[None]:
-    """Hold this process, and the BLAS, to two cores."""
-    before = os.sched_getaffinity(0)
-    os.sched_setaffinity(0, set(sorted(before)[:2]))
-    try:
-        with threadpool_limits(2):
-            yield
-    finally:
-        os.sched_setaffinity(0, before)
-
-
 def growth(torch: Any) -> Iterator[str]:
     """Slopes of the time of a fit in rows and in features."""
     sizes = {f"rows of each group (D = {D // 2:,})": [(N * k // 4, D // 2) for k in (1, 2, 4, 8)]}
@@ -458,10 +404,6 @@ def cupy_fit(torch: Any, rounds: int) -> Iterator[str]:
     yield f"| cupy, X'X and Y'Y {bare:.3f} s | PCPCA, gamma 0.3 {fit:.3f} s | ratio {verdict} |"
 
 
-def _at_least_20(ratio: float) -> str:
-    return f"bound 20, {_verdict(ratio >= 20)}"
-
-
 def _verdict(met: bool) -> str:
     return "ok" if met else "MISSED"
 
@@ -472,7 +414,6 @@ PARTS: dict[str, Callable[..., Iterator[str]]] = {
     "fit": one_fit,
     "tuning": lambda torch, rounds: tuning(torch),
     "steps": lambda torch, rounds: steps(torch),
-    "missing": lambda torch, rounds: missing(torch, min(rounds, 3)),
     "growth": lambda torch, rounds: growth(torch),
     "cupy": cupy_fit,
     "profile": lambda torch, rounds: profile(torch),

@@ -1,4 +1,4 @@
-"""Rows that are not in memory: a memory map, files in blocks and a dask cluster, against the bare products in NumPy."""
+"""Rows that are not in memory: a memory map, batches and a dask cluster, against the bare products in NumPy."""
 
 from __future__ import annotations
 
@@ -86,8 +86,8 @@ def _streaming(folder: Path, rounds: int) -> Iterator[str]:
     size = 100_000
     blocks = [lambda k=k: table[k : k + size] for k in range(0, ROWS, size)]
 
-    def fit(**limit: Any) -> object:
-        return PCPCA(10, gamma=0.3).fit(table[:half], background=table[half:], **limit)
+    def fit() -> object:
+        return PCPCA(10, gamma=0.3).fit(table[:half], background=table[half:])
 
     def batches() -> Iterator[tuple[Any, Any]]:
         for k in range(0, half, size):
@@ -96,7 +96,6 @@ def _streaming(folder: Path, rounds: int) -> Iterator[str]:
     calls = {
         "reading and plain products, 2 threads": lambda: plain_products(blocks, FEATURES),
         "fit, memory map": fit,
-        "fit, memory map in blocks, memory_limit='300 MB'": lambda: fit(memory_limit="300 MB"),
         "fit_batches, 100,000 rows each": lambda: PCPCA(10, gamma=0.3).fit_batches(batches()),
     }
     yield "| rows on disk | minimum, s | max / min | ratio |"

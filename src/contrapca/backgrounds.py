@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ._util.arrays import Array, Rows
+from ._util.arrays import Array, Rows, is_sparse
 from ._util.devices import chosen, host
 from ._util.text import is_missing, listed
 from .exceptions import GroupError
@@ -18,7 +18,7 @@ Codes = npt.NDArray[np.intp]
 
 def named_backgrounds(background: Any) -> dict[str, Any]:
     """A dict of backgrounds by name. A single table is named "background"; None gives an empty dict."""
-    if not isinstance(background, Mapping):
+    if not isinstance(background, Mapping) or is_sparse(background):  # SciPy's dok_array is a dict, too
         return {} if background is None else {"background": background}
     if not background:
         raise GroupError("background is an empty dict: pass at least one table.")

@@ -18,7 +18,7 @@ import scipy.linalg
 
 from ._files import check_values
 from ._util.arrays import Array, Rows
-from ._util.devices import cast, namespace, on_device, put
+from ._util.devices import cast
 from .rows import storage
 
 
@@ -87,26 +87,17 @@ class LatentGaussian:
         """All features given the observed ones, for dense rows whose missing values are NaN.
 
         With o the observed features of a row and M = sigma2 I + W_o'W_o, z | x_o ~ N(M^-1 W_o'(x_o - mean_o), sigma2
-        M^-1) (F9). Rows with the same missing features share their M, but not on a device, where finding them would not
-        pay; one product of masks with products of loadings gives all M.
+        M^-1) (F9). Rows with the same missing features share their M; one product of masks with products of loadings
+        gives all M.
         """
-        W = put(self.W, X)
-        pattern: Any = ...
-        if on_device(X):
-            xp = namespace(X)
-            masks = xp.astype(~xp.isnan(X), xp.float64)
-            values = xp.astype(xp.where(masks > 0, X, xp.zeros_like(X)), xp.float64)
-            centred = (values - put(self.mean, X)) * masks
-            inverses, log_determinants = device_inverses(W, self.sigma2, masks)
-        else:
-            observed = ~np.isnan(X)
-            packed, pattern = np.unique(np.packbits(observed, axis=1), axis=0, return_inverse=True)
-            masks = np.unpackbits(packed, axis=1, count=W.shape[0]).astype(np.float64)
-            centred, pattern = np.where(observed, X - self.mean, 0.0), pattern.reshape(-1)
-            inverses, log_determinants = masked_inverses(W, self.sigma2, masks)
-            inverses = inverses.transpose(2, 0, 1)
-        latent_mean = times(inverses[pattern], centred @ W)
-        return Conditional(self, W, centred, masks, inverses, log_determinants, pattern, latent_mean)
+        observed = ~np.isnan(X)
+        packed, pattern = np.unique(np.packbits(observed, axis=1), axis=0, return_inverse=True)
+        masks = np.unpackbits(packed, axis=1, count=self.mean.size).astype(np.float64)
+        centred, pattern = np.where(observed, X - self.mean, 0.0), pattern.reshape(-1)
+        inverses, log_determinants = masked_inverses(self.W, self.sigma2, masks)
+        inverses = inverses.transpose(2, 0, 1)
+        latent_mean = times(inverses[pattern], centred @ self.W)
+        return Conditional(self, centred, masks, inverses, log_determinants, pattern, latent_mean)
 
     def sample(self, n: int, generator: np.random.Generator) -> Array:
         """`n` new rows, shape (n, D)."""
@@ -129,110 +120,96 @@ class LatentGaussian:
 
 @dataclass(frozen=True)
 class Conditional:
-    """The distribution of every feature of some rows given the observed ones (F11); arrays are where the rows are.
+    """The distribution of every feature of some rows given the observed ones (F11).
 
     Attributes
     ----------
     model : LatentGaussian
-    W : array of shape (D, d)
-        Loadings of the model.
-    centred : array of shape (n, D)
+    centred : ndarray of shape (n, D)
         Deviations from the mean, 0 where missing.
-    masks : array of shape (P, D)
+    masks : ndarray of shape (P, D)
         P patterns of missing values: 1 for observed, 0 for missing.
-    inverses : array of shape (P, d, d)
+    inverses : ndarray of shape (P, d, d)
         M^-1 of each pattern.
-    log_determinants : array of shape (P,)
+    log_determinants : ndarray of shape (P,)
         log|M| of each pattern.
-    pattern : ndarray of shape (n,), or ...
-        The pattern of each row; ... if every row has its own.
-    latent_mean : array of shape (n, d)
+    pattern : ndarray of shape (n,)
+        The pattern of each row.
+    latent_mean : ndarray of shape (n, d)
     """
 
     model: LatentGaussian
-    W: Any
-    centred: Any
-    masks: Any
-    inverses: Any
-    log_determinants: Any
-    pattern: Any
-    latent_mean: Any
+    centred: Array
+    masks: Array
+    inverses: Array
+    log_determinants: Array
+    pattern: npt.NDArray[np.intp]
+    latent_mean: Array
 
-    def mean(self) -> Any:
+    def mean(self) -> Array:
         """mean + W z, shape (n, D)."""
-        return put(self.model.mean, self.W) + self.latent_mean @ self.W.T
+        return self.model.mean + self.latent_mean @ self.model.W.T
 
-    def latent_covariance(self) -> Any:
+    def latent_covariance(self) -> Array:
         """sigma2 M^-1 of each row, shape (n, d, d)."""
-        return (float(self.model.sigma2) * self.inverses)[self.pattern]
+        found: Array = (self.model.sigma2 * self.inverses)[self.pattern]
+        return found
 
-    def log_prob(self) -> Any:
+    def log_prob(self) -> Array:
         """log N(x_o; mean_o, A_o) of the observed values of each row, shape (n,); 0 for a row without any.
 
         The quadratic form is |x_o - mean_o - W_o z|^2 / sigma2 + |z|^2, as for complete rows.
         """
-        xp, sigma2, Z = namespace(self.W), float(self.model.sigma2), self.latent_mean
-        constants: Any = log_normaliser(xp.sum(self.masks, axis=1), Z.shape[1], sigma2, self.log_determinants)
-        R = self.centred - (Z @ self.W.T) * self.masks[self.pattern]
-        return constants[self.pattern] - 0.5 * (xp.sum(R * R, axis=1) / sigma2 + xp.sum(Z * Z, axis=1))
+        sigma2, Z = self.model.sigma2, self.latent_mean
+        constants: Any = log_normaliser(self.masks.sum(axis=1), Z.shape[1], sigma2, self.log_determinants)
+        R = self.centred - (Z @ self.model.W.T) * self.masks[self.pattern]
+        found: Array = constants[self.pattern] - 0.5 * (np.sum(R * R, axis=1) / sigma2 + np.sum(Z * Z, axis=1))
+        return found
 
-    def deviation(self) -> Any:
+    def deviation(self) -> Array:
         """Standard deviation of each unobserved feature, sqrt(sigma2 (1 + w_j'M^-1 w_j)), shape (n, D)."""
-        xp, d = namespace(self.W), self.W.shape[1]
-        leverage = xp.reshape(self.inverses, (-1, d * d)) @ pair_products(self.W).T
-        return xp.sqrt(float(self.model.sigma2) * (1 + leverage))[self.pattern]
+        W, d = self.model.W, self.model.W.shape[1]
+        pairs = (W[:, :, None] * W[:, None, :]).reshape(-1, d * d)
+        found: Array = np.sqrt(self.model.sigma2 * (1 + self.inverses.reshape(-1, d * d) @ pairs.T))[self.pattern]
+        return found
 
-    def draw(self, generator: np.random.Generator) -> Any:
+    def draw(self, generator: np.random.Generator) -> Array:
         """One draw of all features, shape (n, D); features of a row share its latent."""
-        xp, sigma, (n, d) = namespace(self.W), math.sqrt(self.model.sigma2), self.latent_mean.shape
-        roots = xp.linalg.cholesky(self.inverses)[self.pattern]
-        Z = self.latent_mean + sigma * times(roots, put(generator.standard_normal((n, d)), self.W))
-        noise = put(generator.standard_normal((n, self.model.mean.size)), self.W)
-        return put(self.model.mean, self.W) + Z @ self.W.T + sigma * noise
+        sigma, (n, d) = math.sqrt(self.model.sigma2), self.latent_mean.shape
+        roots = np.linalg.cholesky(self.inverses)[self.pattern]
+        Z = self.latent_mean + sigma * times(roots, generator.standard_normal((n, d)))
+        noise = generator.standard_normal((n, self.model.mean.size))
+        return self.model.mean + Z @ self.model.W.T + sigma * noise
 
 
-def centred_condition(apart: Any, W: Array, noise: Array) -> Conditional:
+def centred_condition(apart: Array, W: Array, noise: Array) -> Conditional:
     """Given the observed values of rows about their means, where the noise of every feature has its own variance (F45).
 
     In units in which that is 1: latents are the same in these.
     """
     root = np.sqrt(noise)
-    return LatentGaussian(np.zeros(root.size), W / root[:, None], 1.0).condition(apart / put(root, apart))
+    return LatentGaussian(np.zeros(root.size), W / root[:, None], 1.0).condition(apart / root)
 
 
-def filled(X: Any, mean: Array, W: Array, noise: Array) -> Any:
+def filled(X: Array, mean: Array, W: Array, noise: Array) -> Array:
     """Rows X (n, D), their missing values replaced by the means given the observed ones (F45).
 
     Parameters
     ----------
-    X : array of shape (n, D)
+    X : ndarray of shape (n, D)
     mean : ndarray of shape (D,) or (n, D)
     W : ndarray of shape (D, r)
     noise : ndarray of shape (D,)
         Variances.
     """
-    xp, mean = namespace(X), put(mean, X)
     latent = centred_condition(X - mean, W, noise).latent_mean
-    return xp.where(xp.isnan(X), mean + latent @ put(W.T, X), X)
+    return np.where(np.isnan(X), mean + latent @ W.T, X)
 
 
-def times(matrices: Any, vectors: Any) -> Any:
+def times(matrices: Array, vectors: Array) -> Array:
     """A_i v_i for matrices (n, d, d) and vectors (n, d), shape (n, d)."""
-    return namespace(matrices).sum(matrices * vectors[:, None, :], axis=2)
-
-
-def pair_products(W: Any) -> Any:
-    """w_jk w_jl of each feature j, shape (D, d d)."""
-    return namespace(W).reshape(W[:, :, None] * W[:, None, :], (W.shape[0], -1))
-
-
-def device_inverses(W: Any, sigma2: float, masks: Any) -> tuple[Any, Any]:
-    """M^-1 (n, d, d) and log|M| (n,) of M = sigma2 I + W_o'W_o for each row's mask, all on a device (F9)."""
-    xp, d = namespace(masks), W.shape[1]
-    M = xp.reshape(masks @ pair_products(W), (-1, d, d))
-    M = M + float(sigma2) * xp.eye(d, dtype=xp.float64, device=masks.device)
-    inverses = xp.linalg.inv(M)
-    return (inverses + xp.matrix_transpose(inverses)) / 2, xp.linalg.slogdet(M).logabsdet
+    found: Array = np.sum(matrices * vectors[:, None, :], axis=2)
+    return found
 
 
 def masked_inverses(W: Array, sigma2: float, masks: Array) -> tuple[Array, Array]:

@@ -12,11 +12,11 @@ import numpy as np
 from ._checks import check_option
 from ._files import check_values
 from ._util.arrays import Array, Rows, is_sparse
-from ._util.devices import cast, float_type, namespace, on_device, put, stacked
+from ._util.devices import cast, namespace, stacked
 from ._util.text import default_names
 from .gaussian import filled
 from .groups import Groups, check_names, check_table, column_means, feature_label
-from .rows import Blocked, blocks, storage
+from .rows import DaskRows, blocks, storage
 
 T = TypeVar("T")
 
@@ -96,9 +96,7 @@ class Units:
         return self.apply(lambda block: storage(block).centred_product(self.filled(block), origin, P), rows)
 
     def undo(self, rows: Array) -> Array:
-        """Convert rows from model to original units, in the float type of the fit; on a device in the rows' own."""
-        if on_device(rows):
-            return rows * put(self.scale, rows, float_type(rows))
+        """Convert rows from model to original units, in the float type of the fit."""
         return (rows * self.scale).astype(self.dtype)
 
     def log_jacobian(self, rows: Rows, *, missing: bool) -> Array | float:
@@ -106,10 +104,10 @@ class Units:
         logs = np.log(self.scale)
         if not missing or not np.any(logs):
             return float(logs.sum())
-        if isinstance(rows, Blocked):
+        if isinstance(rows, DaskRows):
             return np.concatenate([~np.isnan(block) @ logs for block in blocks(rows)])
-        xp = namespace(rows)
-        return cast(~xp.isnan(rows), placed := put(logs, rows)) @ placed
+        found: Array = ~np.isnan(rows) @ logs
+        return found
 
     def check(self, X: Any, *, allow_missing: bool = False) -> tuple[Rows, bool]:
         """Check new rows against the fitted features; return them and whether values are missing."""
@@ -118,7 +116,7 @@ class Units:
         rows = check_table(X, "X", least=1)
         if rows.shape[1] != self.mean.size:
             raise ValueError(f"X has {rows.shape[1]} features, but {self.mean.size} were fitted.")
-        if isinstance(rows, Blocked):  # their sums come with a scatter matrix, which is not needed here
+        if isinstance(rows, DaskRows):  # their sums come with a scatter matrix, which is not needed here
             missing, infinite = storage(rows).non_finite(rows)
             if not infinite.any() and (allow_missing or not missing.any()):
                 return rows, bool(missing.any())

@@ -15,6 +15,7 @@ from contrapca import (
     PCPCA,
     PPCA,
     ContraPCA,
+    check_background,
     contrast_path,
     contrast_test,
     gamma_limits,
@@ -98,6 +99,16 @@ def test_missing_values(model):
         np.testing.assert_allclose(found.get_covariance(), whole.get_covariance(), rtol=close, atol=close)
 
 
+def test_resamples_of_incomplete_rows():
+    """They failed with an error of operands."""
+    model = PCPCA(1, gamma=0.1).fit(HOLED_X, background=HOLED_Y)
+    left, right = (da.from_array(rows, chunks=(80, 6)) for rows in (HOLED_X, HOLED_Y))
+    found, plain = (
+        model.bootstrap(a, background=b, n_resamples=3, random_state=0) for a, b in ((left, right), (HOLED_X, HOLED_Y))
+    )
+    np.testing.assert_allclose(found.W, plain.W, atol=1e-3)
+
+
 def test_means_by_generalised_least_squares():
     """Each product of their system is a sum over blocks."""
     left, right = (da.from_array(rows, chunks=(40, 6)) for rows in (HOLED_X, HOLED_Y))
@@ -107,6 +118,13 @@ def test_means_by_generalised_least_squares():
     np.testing.assert_allclose(found.background_mean_, whole.background_mean_, atol=1e-6)
     np.testing.assert_allclose(found.get_covariance(), whole.get_covariance(), rtol=1e-4, atol=1e-4)
     assert np.abs(whole.mean_ - np.nanmean(HOLED_X, axis=0)).max() > 1e-3  # the control: they differ from the observed
+
+
+def test_check_background():
+    """Tables of equal shape are compared; the control is a table with itself."""
+    other = da.from_array(Y[np.arange(150) % 120], chunks=(70, 6))
+    assert not any("the same table" in line for line in check_background(DX, background=other).problems)
+    assert any("the same table" in line for line in check_background(DX, background=DX.rechunk((70, 6))).problems)
 
 
 # ---------------------------------------------------------------------- reading and laziness
@@ -126,6 +144,32 @@ def counted(rows, chunks, counts):
     )
 
 
+def test_sparse_blocks_stay_sparse(monkeypatch):
+    whole = [sp.csr_array(np.where(np.abs(rows) > 1, rows, 0)) for rows in (X, Y)]
+    chunked = [da.from_array(rows, chunks=(40, 6), asarray=False, meta=rows[:0]) for rows in whole]
+    with monkeypatch.context() as patch:
+        patch.setattr("contrapca.rows._numpy.scatter", None)  # that of dense blocks
+        model = PCPCA(2, gamma=0.2).fit(chunked[0], background=chunked[1])
+    plain = PCPCA(2, gamma=0.2).fit(whole[0], background=whole[1])
+    np.testing.assert_allclose(model.components_, plain.components_, atol=1e-9)
+    np.testing.assert_allclose(model.transform(chunked[0]), plain.transform(whole[0]), atol=1e-9)
+
+
+def test_transform_multiplies_no_rows_with_each_other(monkeypatch):
+    model = PCPCA(2, gamma=0.2).fit(X, background=Y)
+    monkeypatch.setattr("contrapca.rows._dask.block_moments", None)
+    np.testing.assert_allclose(model.transform(DX), model.transform(X), atol=1e-10)
+
+
+def test_masked_arrays():
+    """Masked values are missing, whatever is below the mask (they were read)."""
+    masked = np.ma.masked_array(np.where(np.isnan(HOLED_X), 1e6, HOLED_X), mask=np.isnan(HOLED_X))
+    model = PPCA(1).fit(da.from_array(masked, chunks=(40, 6)))
+    whole = PPCA(1).fit(masked)
+    np.testing.assert_allclose(model.get_covariance(), whole.get_covariance(), rtol=1e-4, atol=1e-4)
+    np.testing.assert_allclose(model.transform(da.from_array(masked, chunks=(40, 6))), model.transform(HOLED_X))
+
+
 def test_each_block_is_read_once():
     left, right = {}, {}
     table, controls = counted(X, [50, 1, 0, 99], left), counted(Y, [20, 100], right)
@@ -138,6 +182,9 @@ def test_each_block_is_read_once():
     left.clear()
     ContraPCA(2).fit(table, background=controls)
     assert max(left.values()) <= 4  # means, medians of some rows, lengths, and moments of what counts less
+    left.clear()
+    CPCA(2).fit(table, background=controls)
+    assert set(left.values()) == {3}  # once more for the moments of halves, and once for their latents
     lanczos = {}
     PCPCA(2, gamma=0.2, solver="lanczos").fit(counted(X, [70, 80], lanczos), background=Y)
     assert max(lanczos.values()) <= 2  # once for the means, once to persist it
@@ -154,6 +201,7 @@ def test_each_block_is_read_once():
         (DX[:, 0], ValueError, "has 1 dimensions: a table has two"),
         (DX + 1j, ValueError, "Complex data not supported"),
         (DX.astype(str), ValueError, "values of type .*, not numbers"),
+        (DX.astype("M8[ns]"), ValueError, "values of type datetime64"),
         (DX[:1], ValueError, "Found array with 1 sample"),
         (da.where(DX > 3, np.inf, DX), ValueError, "Input contains infinity"),
         (da.where(DX > 3, np.nan, DX), GroupError, "CPCA needs rows with missing values in memory"),

@@ -368,3 +368,33 @@ def test_threads_change_neither_signs_nor_values():
         np.testing.assert_array_equal(np.sign(left.components_), np.sign(right.components_))
         np.testing.assert_allclose(left.components_, right.components_, atol=1e-8)
         np.testing.assert_allclose(left.loadings_, right.loadings_, atol=1e-8)
+
+
+@pytest.mark.parametrize("unit", ["datetime64[ns]", "datetime64[D]", "timedelta64[s]"])
+def test_dates_are_refused(groups, unit, need):
+    """They were read as numbers: nanoseconds."""
+    X, Y = groups
+    dates = (1000 * np.abs(X)).astype(np.int64).astype(unit)
+    model = PCPCA(2, gamma=0.1).fit(X, background=Y)
+    for call in (lambda: PCPCA(2).fit(dates, background=Y), lambda: model.transform(dates)):
+        with pytest.raises(TypeError, match=r"needs numbers, but .* has values that are dates or durations: drop them"):
+            call()
+    with pytest.raises(TypeError, match="but the background has values that are dates"):
+        PCPCA(2).fit(X, background=dates)
+
+
+@pytest.mark.parametrize("library", ["pandas", "polars"])
+def test_columns_of_dates_are_named(groups, library, need):
+    """A frame of numbers and dates failed with an error of NumPy's types."""
+    X, Y = groups
+    columns = {f"gene{k}": X[:, k] for k in range(3)} | {"born": np.arange(len(X)).astype("datetime64[ns]")}
+    with pytest.raises(TypeError, match=r"the foreground has columns \('born'\) that are dates or durations"):
+        PCPCA(2).fit(need(library).DataFrame(columns), background=Y[:, :4])
+
+
+@pytest.mark.parametrize("kind", [sp.dok_array, sp.dok_matrix, sp.lil_array, sp.coo_matrix])
+def test_sparse_formats(groups, kind):
+    """SciPy's dok_array is a dict, too, but not one of several backgrounds."""
+    X, Y = (np.where(np.abs(rows) > 1, rows, 0) for rows in groups)
+    found, plain = PCPCA(2, gamma=0.1).fit(kind(X), background=kind(Y)), PCPCA(2, gamma=0.1).fit(X, background=Y)
+    np.testing.assert_allclose(found.components_, plain.components_, atol=1e-9)

@@ -1,4 +1,4 @@
-"""Any order and size of batches, and any cut of a table into files and blocks, gives the model of one fit (F21)."""
+"""Any order and size of batches, and any cut of a table into chunks, gives the model of one fit (F21)."""
 
 import numpy as np
 import pytest
@@ -6,9 +6,9 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contrapca import CPCA, PCPCA
+from contrapca import PCPCA
 from contrapca.moments import Stream, read_batch
-from contrapca.rows import FileRows, storage
+from contrapca.rows import DaskRows, storage
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 5)) * [4, 2, 1, 1, 1] + 100
@@ -50,14 +50,14 @@ def test_batches(parts, weighted, one_by_one, kind):
 
 @settings(max_examples=30)
 @given(
-    st.lists(st.integers(0, 60), max_size=4),
-    st.integers(1, 70),
+    st.lists(st.integers(0, 60), max_size=6),
     st.lists(st.booleans(), min_size=60, max_size=60).filter(lambda kept: sum(kept) > 1),
     st.sampled_from([None, WX + 0.5]),
 )
-def test_blocks(edges, block_rows, kept, weights):
-    """All that is done with rows, of files cut anywhere and read in blocks of any size, some rows left out."""
-    rows = FileRows(np.split(X, sorted(edges)), 8 * 5 * block_rows)[np.array(kept)]
+def test_chunks(edges, kept, weights):
+    """All that is done with rows, of a dask array cut anywhere, some rows left out."""
+    sizes = tuple(np.diff([0, *sorted(edges), 60]).tolist())
+    rows = DaskRows(pytest.importorskip("dask.array").from_array(X, chunks=(sizes, (5,))))[np.array(kept)]
     dense, w = X[kept], None if weights is None else weights[kept]
     ours, plain = storage(rows), storage(dense)
     mean, V = dense.mean(axis=0), np.eye(5)[:, :2]
@@ -93,24 +93,3 @@ def test_checkpoints_are_exact(tmp_path_factory, parts):
         for name, moments in stream.moments.items():
             np.testing.assert_array_equal(again.moments[name].scatter.dense(), moments.scatter.dense())
             np.testing.assert_array_equal(again.moments[name].mean, moments.mean)
-
-
-def test_one_pass_is_enough():
-    """Every block of every source is read once; the control reads twice."""
-
-    class Counted(np.ndarray):
-        reads = 0
-
-        def __getitem__(self, rows):
-            Counted.reads += isinstance(rows, slice)
-            return np.asarray(super().__getitem__(rows))
-
-    def counted(fit):
-        Counted.reads = 0
-        fit(FileRows([X.view(Counted)], 8 * 5 * 10), FileRows([Y.view(Counted)], 8 * 5 * 10))
-        return Counted.reads
-
-    blocks = 6 + 5
-    assert counted(lambda left, right: PCPCA(2, gamma=0.1).fit(left, background=right)) == blocks
-    # Once more for the moments of halves, and once for their latents.
-    assert counted(lambda left, right: CPCA(2).fit(left, background=right)) == 3 * blocks

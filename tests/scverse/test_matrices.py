@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from contrapca import PCPCA, tl
-from contrapca.rows import lazy_rows
+from contrapca.rows import DaskRows, row_chunks
 from contrapca.scverse import _cells
 from scverse.conftest import PLAIN, by_hand, dense
 
@@ -155,7 +155,7 @@ def test_rows_stay_sparse(unnamed, kept, need, monkeypatch):
         )
     tl.contrapca(unnamed, **PLAIN)
     assert all(max(shape) <= unnamed.n_vars for shape in filled)
-    lazy_rows(unnamed.X)[:].toarray()
+    DaskRows(unnamed.X)[:].toarray()
     assert max(map(max, filled)) > unnamed.n_vars  # the control: it would have been noticed
 
 
@@ -189,14 +189,17 @@ def test_missing_values_of_lazy_rows_are_named(unnamed, kept, need):
             tl.pcpca(unnamed, **PLAIN, gamma=0.1)
 
 
-def test_rows_of_a_file_come_in_blocks(tmp_path, need, monkeypatch):
-    monkeypatch.setattr("contrapca.rows._lazy.READ_BYTES", 8 * 3 * 7)
-    table, mask = np.arange(100.0).reshape(20, 5), np.array([True, False, True, True, False])
+def test_rows_of_a_file_come_in_chunks(tmp_path, need, monkeypatch):
+    need("dask")
+    monkeypatch.setattr("contrapca.rows._dask.READ_BYTES", 8 * 5 * 7)
+    table = np.arange(100.0).reshape(20, 5)
     with need("h5py").File(tmp_path / "table.h5", "w") as file:
         file["x"] = table
-        rows = lazy_rows(file["x"], mask)
-        assert rows.reduce(lambda block: [block.shape], list.__add__) == [(7, 3), (7, 3), (6, 3)]
-        assert np.array_equal(rows[:], table[:, mask])
+        file.create_dataset("in chunks", data=table, chunks=(2, 5))
+        for name, sizes in (("x", (7, 7, 6)), ("in chunks", (6, 6, 6, 2))):  # no chunk of the file is read twice
+            rows = row_chunks(file[name])
+            assert rows.chunks[0] == sizes
+            assert np.array_equal(DaskRows(rows[:, [0, 2]])[:], table[:, [0, 2]])
 
 
 @pytest.mark.slow

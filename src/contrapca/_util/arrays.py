@@ -28,8 +28,16 @@ def canonical(rows: Rows) -> Rows:
     return rows
 
 
+def filled_mask(table: Any) -> Array:
+    """A masked array as an array of floats, NaN where it is masked."""
+    kind = np.promote_types(table.dtype, np.float32)
+    return np.where(np.ma.getmaskarray(table), kind.type(np.nan), table.data.astype(kind))
+
+
 def in_memory(table: Any) -> Rows:
     """A table, or a block of one, as a plain array or CSR matrix, without a copy where possible."""
+    if isinstance(table, np.ma.MaskedArray):
+        return filled_mask(table)
     rows = table.tocsr() if hasattr(table, "tocsr") else np.asarray(table)
     return canonical(sp.csr_array(rows)) if is_sparse(rows) else rows
 

@@ -31,10 +31,10 @@ from ..fitting import (
     latent_means,
     summary,
 )
-from ..groups import Groups, Tables, check_device_table, refuse_moments
+from ..groups import Groups, Tables, check_device_table, refuse_others
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, read
-from ..rows import Blocked, opened
+from ..rows import DaskRows, as_rows
 from ..uncertainty import bootstrap, posterior
 from . import _folds, _streaming, _tables
 
@@ -79,7 +79,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         background_weight: Any = None,
         covariates: Any = None,
         background_covariates: Any = None,
-        memory_limit: Any = None,
     ) -> Self:
         """Fit to a foreground and a background.
 
@@ -105,9 +104,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             all rows, which must be dense and in memory. Text is categorical. `transform` and the like then need the
             covariates of new rows. `background_covariates` is a dict if there are several backgrounds; for stacked rows
             `covariates` has one row per row of `X`.
-        memory_limit : int or str, optional
-            How much memory may be used for blocks of rows from files, memory maps, zarr and HDF5, and for their
-            moments: bytes, or text such as "500 MB".
 
         Returns
         -------
@@ -116,15 +112,15 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         gamma, label = self._strength(), self.background_label
         check_option(self.scale, "scale", self._scales)
         check_solver_of(X, getattr(self, "solver", "auto"))  # CLVM has one solver
-        X = opened(X, memory_limit)
-        given = {"sample_weight": sample_weight, "background_weight": background_weight, "memory_limit": memory_limit}
+        X = as_rows(X)
+        given = {"sample_weight": sample_weight, "background_weight": background_weight}
         given |= {"allow_missing": self._takes_missing}
         tables = read(X, y, background, label, name=type(self).__name__, needs_background=gamma != 0, **given)
         design, found = design_of(tables, X, background, covariates, background_covariates, y, label), None
         if design is not None:
             tables, found = without_covariates(tables, design)
         tables, _, fit = self._solved(tables, gamma)
-        if not isinstance(X, Moments | Blocked):
+        if not isinstance(X, Moments | DaskRows):
             validate_data(self, X, skip_check_array=True)
         # Everything is computed before attributes are set, so that a failure leaves nothing behind.
         self.__dict__.pop("_stream", None)  # batches before this fit no longer count
@@ -298,7 +294,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         Z : ndarray of shape (n, d)
         """
-        refuse_moments(X, "fit_transform", "X")
+        refuse_others(X, "fit_transform", "X")
         fitted = self.fit(X, y, **groups)
         return fitted.transform(X, **({"covariates": groups["covariates"]} if "covariates" in groups else {}))
 

@@ -72,13 +72,13 @@ class PPCA(Likelihood):
         self.progress = progress
 
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, *, sample_weight: Any = None, covariates: Any = None, memory_limit: Any = None
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, covariates: Any = None
     ) -> Self:
         """Fit to the rows of `X`.
 
         Parameters
         ----------
-        X, sample_weight, covariates, memory_limit
+        X, sample_weight, covariates
             As for `PCPCA`.
         y : ignored
 
@@ -86,7 +86,7 @@ class PPCA(Likelihood):
         -------
         self
         """
-        return super().fit(X, sample_weight=sample_weight, covariates=covariates, memory_limit=memory_limit)
+        return super().fit(X, sample_weight=sample_weight, covariates=covariates)
 
     def partial_fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, sample_weight: Any = None

@@ -17,7 +17,7 @@ from ..exceptions import GroupError, InfeasibleGammaError, RankError, warn
 from ..fitting import Fit
 from ..groups import distinct
 from ..moments import Moments, Stream, check_solver_of, read_batch, read_batches
-from ..rows import Blocked
+from ..rows import DaskRows
 
 NO_MOMENTS = (
     "This model has no moments of its rows: it was not fitted by partial_fit or fit_batches, or it was loaded from a "
@@ -51,7 +51,7 @@ def partial_fit(
     """
     check_option(self.scale, "scale", self._scales)
     gamma, before, fit = self._strength(), self._stream, None
-    is_table = X is not None and not isinstance(X, Moments | Blocked)
+    is_table = X is not None and not isinstance(X, Moments | DaskRows)
     first = before is None or "foreground" not in before.counts
     if is_table and not first:
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features

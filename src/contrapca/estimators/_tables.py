@@ -15,9 +15,9 @@ from .._util.arrays import Rows
 from .._util.devices import on_device, place_of
 from ..exceptions import NonFiniteError
 from ..fitting import adjusted, check_same_data, maps_missing, tables_again
-from ..groups import Tables, canonical, check_device_table, column_means, distinct, refuse_moments, without_mask
+from ..groups import Tables, canonical, check_device_table, column_means, distinct, refuse_others, without_mask
 from ..moments import Complete, Incomplete, Moments, collect
-from ..rows import Blocked, is_kept, opened
+from ..rows import DaskRows, as_rows, is_kept
 
 
 def rows(self: Any, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
@@ -35,9 +35,9 @@ def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
         rows = check_device_table(X, type(self).__name__, least_rows=1)
         validate_data(self, rows, reset=False, skip_check_array=True)
     else:
-        refuse_moments(X, f"This method of {type(self).__name__}", "X")
-        X = opened(X)
-        if isinstance(X, Blocked):
+        refuse_others(X, f"This method of {type(self).__name__}", "X")
+        X = as_rows(X)
+        if isinstance(X, DaskRows):
             return fit.units.foreground.check(X, allow_missing=maps)  # type: ignore[no-any-return]
         checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
         checks = {"skip_check_array": True} if is_kept(X) else checks
@@ -67,8 +67,8 @@ def check_place(self: Any, X: Any) -> None:
 
 def fitted_groups(self: Any, X: Any, y: Any, background: Any, *beside: Any) -> Tables:
     """Check the tables of the fit when they are passed again; `beside` has weights, then covariates, of both groups."""
-    fit, X = self._state, opened(X)
-    if not isinstance(X, Moments | Blocked):  # whose features are checked below
+    fit, X = self._state, as_rows(X)
+    if not isinstance(X, Moments | DaskRows):  # whose features are checked below
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
     allow_missing = self._takes_missing and maps_missing(fit)
     label, given = self._parameters.get("background_label"), {"allow_missing": allow_missing}

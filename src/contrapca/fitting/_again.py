@@ -9,7 +9,7 @@ from ..covariates import Regression, design_of, without_covariates
 from ..exceptions import GroupError
 from ..groups import Groups, Tables, check_names
 from ..moments import Complete, Incomplete, Moments, read
-from ..rows import Blocked
+from ..rows import DaskRows
 from ..units import Units, check_same_tables
 from ._fit import Fit
 
@@ -36,7 +36,7 @@ def tables_again(
     label = background_label if known.backgrounds else None
     if not known.backgrounds and background is not None:
         raise ValueError("This model was fitted without a background: do not pass one.")
-    if isinstance(X, Blocked):
+    if isinstance(X, DaskRows):
         check_names(X, known.foreground.labels)
     elif isinstance(X, Moments) and X.mean.size != known.foreground.mean.size:
         raise ValueError(f"X has {X.mean.size} features, but the fit had {known.foreground.mean.size}.")

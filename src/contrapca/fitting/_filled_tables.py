@@ -14,7 +14,7 @@ from .._util.devices import float_type
 from ..exceptions import GroupError, warn
 from ..groups import Groups, Tables, refuse_devices
 from ..moments import Complete, Fold, SolverChoice, collect, make_folds
-from ..rows import Blocked
+from ..rows import DaskRows
 from ._common import Common, fit_common
 
 MOST_FEATURES = 3000  # expected moments are dense: 72 MB for each group of each fold
@@ -157,7 +157,7 @@ def _check_fillable(tables: Tables, name: str) -> None:
             f"{name} takes at most {MOST_FEATURES} features where values are missing, not {tables.n_features}: choose "
             "those of largest variance, for example, or drop rows or features until the tables are complete."
         )
-    if any(isinstance(rows, Blocked) for rows in tables.rows):
+    if any(isinstance(rows, DaskRows) for rows in tables.rows):
         raise GroupError(f"{name} needs rows with missing values in memory: pass arrays or data frames.")
 
 

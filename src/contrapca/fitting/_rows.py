@@ -15,8 +15,8 @@ from ..backgrounds import label_groups
 from ..covariates import check_dense
 from ..exceptions import GroupError, RankError
 from ..gaussian import LatentGaussian
-from ..groups import like_table
-from ..rows import Blocked, map_rows, opened
+from ..groups import like_table, refuse_device
+from ..rows import DaskRows, as_rows, map_rows
 from ..sanity import IMPUTED
 from ..units import Units, group_of
 from ._again import check_covariates
@@ -25,8 +25,8 @@ from ._fit import Fit
 
 def by_block(fit: Fit, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
     """A function of rows; of a dask array, a dask array whose blocks are not computed yet."""
-    rows, D = opened(X), fit.units.foreground.mean.size
-    if not isinstance(rows, Blocked) or not rows.remote:
+    rows, D = as_rows(X), fit.units.foreground.mean.size
+    if not isinstance(rows, DaskRows):
         return function(X)
     if rows.shape[1] != D:
         raise ValueError(f"X has {rows.shape[1]} features, but {D} were fitted.")
@@ -134,17 +134,18 @@ def imputed(
 ) -> Any:
     """Checked rows of the table X, and in its form, with missing entries imputed; arguments are those of `impute`."""
     assert fit.model is not None
-    rows = rows[:] if isinstance(rows, Blocked) else rows
+    refuse_device(rows, "impute")
+    rows = rows[:] if isinstance(rows, DaskRows) else rows
     if is_sparse(rows):
         raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
-    known, units, model, xp = fit.covariates, fit.units.foreground, fit.model, namespace(rows)
+    known, units, model = fit.covariates, fit.units.foreground, fit.model
     given = adjusted(fit, X, rows, covariates)
     effect = 0.0 if known is None else known.effect(known.design(covariates, X, rows.shape[0]))
 
     def filled(rows: Rows, values: Callable[[Any], Array], effect: Array | float) -> Rows:
         """Rows with missing entries replaced by `values` of the distribution given other rows, plus an effect."""
         scaled = units.apply(lambda block: values(model.condition(block)), given)
-        return xp.where(xp.isnan(rows), cast(units.undo(scaled) + effect, rows), rows)
+        return np.where(np.isnan(rows), cast(units.undo(scaled) + effect, rows), rows)
 
     if n_draws is not None:
         check_count(n_draws, "n_draws")
@@ -153,11 +154,11 @@ def imputed(
         random = generator(random_state)
         draws = [filled(rows, lambda row: row.draw(random), effect) for _ in range(n_draws)]
         frames = [_marked(like_table(draw, X), rows) for draw in draws]
-        return xp.stack(draws) if frames[0] is draws[0] else frames
+        return np.stack(draws) if frames[0] is draws[0] else frames
     means = _marked(like_table(filled(rows, lambda row: row.mean(), effect), X), rows)
     if not return_std:
         return means
-    observed = xp.where(xp.isnan(rows), rows, xp.zeros_like(rows))
+    observed = np.where(np.isnan(rows), rows, np.zeros_like(rows))
     return means, like_table(filled(observed, lambda row: row.deviation(), 0.0), X)
 
 

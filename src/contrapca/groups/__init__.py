@@ -7,8 +7,9 @@ from ._split import (
     check_device_table,
     check_table,
     column_means,
+    refuse_device,
     refuse_devices,
-    refuse_moments,
+    refuse_others,
     split_groups,
     without_mask,
 )

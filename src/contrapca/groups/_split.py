@@ -9,7 +9,7 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array
 
-from .._util.arrays import Array, Rows, canonical, is_sparse
+from .._util.arrays import Array, Rows, canonical, filled_mask, is_sparse
 from .._util.devices import chosen, float_type, namespace, on_device, place_of
 from .._util.text import is_missing, listed, spelling
 from ..backgrounds import (
@@ -22,7 +22,7 @@ from ..backgrounds import (
     named_backgrounds,
 )
 from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
-from ..rows import Blocked, is_kept, opened, storage
+from ..rows import DaskRows, as_rows, is_kept, storage
 from ._columns import check_same_columns, column_names, distinct, unconvertible_columns
 from ._groups import Groups, Tables, feature_label
 
@@ -39,12 +39,12 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
     """
     if on_device(table):
         return check_device_table(table, f"{name} ({group})", least_rows=least)
-    table = distinct(opened(table), f"the {group}")
-    if isinstance(table, Blocked):
+    table = distinct(as_rows(table), f"the {group}")
+    if isinstance(table, DaskRows):
         return _check_size(table, name, group, least)
     if getattr(getattr(table, "dtype", None), "kind", "") == "c":
         raise ValueError(COMPLEX.format(table.dtype))
-    refuse_moments(table, name, f"the {group}")
+    refuse_others(table, name, f"the {group}")
     if is_kept(table):
         return table
     table = without_mask(table)
@@ -68,10 +68,24 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
     return canonical(rows)
 
 
-def refuse_moments(table: Any, name: str, given: str) -> None:
-    """Raise for moments, where rows are needed."""
+def refuse_others(table: Any, name: str, given: str) -> None:
+    """Raise for moments, where rows are needed, and for dates, which would be read as nanoseconds."""
     if hasattr(table, "scatter"):
         raise TypeError(f"{name} needs rows, but {given} was given as moments: pass the table.")
+    kinds = getattr(table, "dtypes", [getattr(table, "dtype", None)])
+    dates = [j for j, kind in enumerate(kinds) if getattr(kind, "kind", "") in ("m", "M") or _is_temporal(kind)]
+    if dates:
+        names = column_names(table)
+        columns = "values" if names is None else f"columns ({listed([names[j] for j in dates])})"
+        raise TypeError(
+            f"{name} needs numbers, but {given} has {columns} that are dates or durations: drop them, or convert them, "
+            "for example (date - date.min()) / np.timedelta64(1, 'D')."
+        )
+
+
+def _is_temporal(kind: Any) -> bool:
+    """Whether a type of a column of polars is a date or a duration."""
+    return bool(hasattr(kind, "is_temporal") and kind.is_temporal())
 
 
 def check_device_table(table: Any, name: str, least_rows: int = 2) -> Rows:
@@ -99,7 +113,7 @@ def check_device_table(table: Any, name: str, least_rows: int = 2) -> Rows:
     return table
 
 
-def _check_size(rows: Blocked, name: str, group: str, least: int) -> Blocked:
+def _check_size(rows: DaskRows, name: str, group: str, least: int) -> DaskRows:
     if rows.shape[0] < least or rows.shape[1] < 1:
         raise ValueError(
             f"Found array with {rows.shape[0]} sample(s) and {rows.shape[1]} feature(s) for {name} ({group}), while at "
@@ -111,8 +125,7 @@ def _check_size(rows: Blocked, name: str, group: str, least: int) -> Blocked:
 def without_mask(table: Any) -> Any:
     """The table with NaN for masked values (NumPy) and missing objects (None, pandas.NA)."""
     if isinstance(table, np.ma.MaskedArray):
-        kind = np.promote_types(table.dtype, np.float32)
-        return np.where(np.ma.getmaskarray(table), kind.type(np.nan), table.data.astype(kind))
+        return filled_mask(table)
     if isinstance(table, np.ndarray) and table.dtype == object:
         return np.where(np.vectorize(is_missing, otypes=[bool])(table), np.nan, table)
     return table
@@ -129,7 +142,6 @@ def split_groups(
     allow_missing: bool = False,
     sample_weight: Any = None,
     background_weight: Any = None,
-    memory_limit: Any = None,
 ) -> Tables:
     """Foreground and background rows from the arguments of `fit`.
 
@@ -145,7 +157,6 @@ def split_groups(
             f"y has shape {shape}, but it must contain one group label per row. To pass the background "
             "table, write fit(X, background=Y)."
         )
-    X = opened(X, memory_limit)
     names = column_names(X)
     if background is not None:
         if background_label is not None and y is not None:
@@ -153,7 +164,7 @@ def split_groups(
                 "Both background= and y with background_label= were given: use only one of them to specify the "
                 "background."
             )
-        given = {group: opened(table, memory_limit) for group, table in named_backgrounds(background).items()}
+        given = named_backgrounds(background)
         foreground = check_table(X, name)
         others = tuple(check_table(table, name, group) for group, table in given.items())
         rows = Groups(foreground, others, ("foreground", *given))
@@ -220,6 +231,13 @@ def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: boo
             "which take missing values in dense tables, or drop rows or features.",
             int(bad[0]),
         )
+    if on_device(rows):
+        bad = np.flatnonzero(missing)
+        raise NonFiniteError(
+            f"Input contains NaN {_where(bad, mean.size)}. Missing values are for NumPy arrays: pass X.cpu().numpy() "
+            "(torch) or cupy.asnumpy(X), or drop rows or features.",
+            int(bad[0]),
+        )
     return np.where(missing, np.nan, mean)
 
 
@@ -230,11 +248,16 @@ def _where(columns: npt.NDArray[np.intp], n_features: int) -> str:
 def refuse_devices(tables: Tables, name: str) -> None:
     """Raise if rows are on a device, for what computes with NumPy only."""
     for rows in tables.rows:
-        if on_device(rows):
-            raise TypeError(
-                f"{name} computes with NumPy, but rows are {place_of(rows)}: pass them as NumPy arrays, for example "
-                "X.cpu().numpy() (torch) or cupy.asnumpy(X)."
-            )
+        refuse_device(rows, name)
+
+
+def refuse_device(rows: Rows, name: str) -> None:
+    """The same of one table."""
+    if on_device(rows):
+        raise TypeError(
+            f"{name} computes with NumPy, but rows are {place_of(rows)}: pass them as NumPy arrays, for example "
+            "X.cpu().numpy() (torch) or cupy.asnumpy(X)."
+        )
 
 
 def _check_same_place(rows: Groups[Rows]) -> None:

@@ -17,9 +17,7 @@ from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_backgrou
 from ._dual import has_few_rows, in_span, reduce_rows, reduced_contrast
 from ._folds import Fold, Parts, along, assign_folds, make_folds, make_parts, ready, row_units, spread_out, without
 from ._long_rows import shortened
-from ._masked import MaskedGroup, MaskedRows, counted_terms, multiplications, observe
-from ._masked_blocks import MaskedBlocks
-from ._masked_on_device import DeviceMaskedRows
+from ._masked import MaskedBlocks, MaskedGroup, MaskedRows, counted_terms, multiplications, observe
 from ._moments import (
     DenseScatter,
     Indices,

@@ -2,19 +2,20 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import Any, Self
 
 import numpy as np
+import numpy.typing as npt
+from scipy.linalg import solve_triangular
 
 from .._util.arrays import Array
 from .._util.devices import host, put
 
 
 @dataclass(frozen=True)
-class Basis(ABC):
+class Basis:
     """An orthonormal basis Q of the span of the rows, defined by Z = R Q' and never formed; arrays where the rows are.
 
     Attributes
@@ -25,11 +26,14 @@ class Basis(ABC):
         Their coordinates.
     edges : tuple of int
         Where the rows of each group begin, and where those of the last group end.
+    pivots : ndarray of shape (rank,)
+        Rows whose coordinates are a triangular matrix of full rank.
     """
 
     rows: Any
     R: Any
     edges: tuple[int, ...]
+    pivots: npt.NDArray[np.integer]
 
     def of_group(self, k: int) -> Self:
         """The same basis for a contrast of group k alone."""
@@ -45,12 +49,15 @@ class Basis(ABC):
         inside, weights = self._weighted(coefficients)
         return self.rows[inside, :].T @ (weights * self.rows[inside, :])
 
-    @abstractmethod
     def vectors(self, V: Array) -> Array:
-        """Q V in R^D for any V of shape (size, k).
+        """Q V in R^D for any V of shape (size, k), from Q = Z_p'L^-T with L the pivots' triangular coordinates.
 
         A linear system is solved, so nearly dependent rows cost accuracy; for eigenvectors use `lift`.
         """
+        rank = self.pivots.size
+        L, coefficients = host(self.R)[self.pivots, :rank], np.zeros((self.rows.shape[0], V.shape[1]))
+        coefficients[self.pivots] = solve_triangular(L, V[:rank], lower=True, trans="T")
+        return host(self.rows.T @ put(coefficients, self.rows))
 
     def lift(self, U: Array, values: Array, coefficients: Sequence[float]) -> Array:
         """Eigenvectors Q U in R^D, shape (D, d), of C = Z'J Z, from those of R'J R, J the coefficients of the rows.

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from .._util.arrays import is_sparse
 from ..groups import Tables
-from ..rows import Blocked
+from ..rows import DaskRows
 
 # Up to this order a dense eigenproblem takes at most a minute and about 1.5 GiB.
 MAX_DENSE = 8000
@@ -42,7 +42,7 @@ class SolverChoice:
 def choose_solver(tables: Tables, requested: str = "auto") -> SolverChoice:
     """The solver for these tables; see `select_solver`."""
     n_rows = sum(table.shape[0] for table in tables.rows)
-    if any(isinstance(table, Blocked) for table in tables.rows):
+    if any(isinstance(table, DaskRows) for table in tables.rows):
         return _select_for_blocks(tables.n_features, requested)
     sparse = any(map(is_sparse, tables.rows))
     stored = sum(table.nnz if is_sparse(table) else table.size for table in tables.rows) if sparse else None

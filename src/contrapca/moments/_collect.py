@@ -9,12 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._files import check_values
-from .._util.arrays import Array, available_memory
-from .._util.devices import float_type, host, on_device
+from .._util.arrays import Array
+from .._util.devices import float_type, host
 from ..backgrounds import check_total, named_backgrounds
 from ..exceptions import GroupError, warn
-from ..groups import Groups, Tables, split_groups
-from ..rows import Blocked
+from ..groups import Groups, Tables, refuse_devices, split_groups
 from ..sanity import warn_distant_means
 from ..units import Units
 from ._basis import Basis, Subspace
@@ -22,7 +21,6 @@ from ._choice import SolverChoice, choose_solver
 from ._contrast import Contrast
 from ._dual import centre_rows, has_few_rows, reduce_rows
 from ._masked import MaskedGroup, observe, pooled_masked_deviation
-from ._masked_blocks import observe_blocks
 from ._moments import Moments, dense_moments, pooled_deviation, row_moments
 
 Scale = str | None | Groups[Array]  # how to scale, or the divisors of each group
@@ -183,7 +181,8 @@ def check_solver_for(tables: Tables, solver: str) -> None:
     """Raise if the solver of a probability model does not take such tables; "lbfgs" also takes complete rows."""
     if solver == "lbfgs":
         check_solver_of(tables.rows.foreground, solver)
-        if not all(isinstance(rows, np.ndarray) or on_device(rows) for rows in tables.rows):
+        refuse_devices(tables, f"solver={solver!r}")
+        if not all(isinstance(rows, np.ndarray) for rows in tables.rows):
             raise ValueError(f"solver={solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
     elif solver != "auto" and tables.incomplete:
         raise ValueError(f"solver={solver!r} is for complete rows, but values are missing. Use solver='auto'.")
@@ -255,17 +254,9 @@ def collect_incomplete(tables: Tables, scale: Scale = None) -> Incomplete:
     return Incomplete(*_in_model_units(tables.rows.like(found), pooled_masked_deviation, scale, tables, dtype))
 
 
-def _kept_if_possible(rows: Any) -> Any:
-    """Rows of files with missing values, which every step of the solver needs: in memory if they and copies fit."""
-    most = available_memory() if rows.most_bytes is None else rows.most_bytes
-    return rows[:] if 3 * 8 * rows.size <= most else rows
-
-
 def _observed_group(rows: Array, weights: Array | None, name: str, tables: Tables) -> MaskedGroup:
     """One group; errors name the group and the feature."""
-    if isinstance(rows, Blocked) and not rows.remote:
-        rows = _kept_if_possible(rows)
-    group, empty = (observe_blocks if isinstance(rows, Blocked) else observe)(rows, weights)
+    group, empty = observe(rows, weights)
     if empty >= rows.shape[0] - 1:
         raise GroupError(f"{empty} of the {rows.shape[0]} {name} rows have no observed value: at least 2 are needed.")
     if empty:

@@ -3,48 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpstrf
 
 from .._util.arrays import Array, row_slices
-from .._util.devices import on_device
+from .._util.devices import host, namespace, on_device, put
 from ..groups import Groups
+from ..rows import _array_api
 from ..rows._numpy import centred
 from ._basis import Basis
 from ._choice import MAX_DENSE
 from ._contrast import Contrast
-from ._dual_on_device import reduce_device_rows
 from ._moments import DenseScatter, Moments, RowScatter
 
 # Squared distance of a row from the span of the others, relative to its length, below which it is only rounding.
 RANK_TOLERANCE = 1e-13
 BLOCK_ROWS = 256  # sparse rows that are filled in at a time
-
-
-@dataclass(frozen=True)
-class HostBasis(Basis):
-    """A basis from a pivoted Cholesky factor.
-
-    Attributes
-    ----------
-    pivots : ndarray of shape (rank,)
-        Rows whose coordinates are a triangular matrix of full rank.
-    """
-
-    pivots: npt.NDArray[np.integer]
-
-    def vectors(self, V: Array) -> Array:
-        """Q V, from Q = Z_p'L^-T with L the pivots' triangular coordinates."""
-        rank = self.pivots.size
-        L, coefficients = self.R[self.pivots, :rank], np.zeros((self.rows.shape[0], V.shape[1]))
-        coefficients[self.pivots] = solve_triangular(L, V[:rank], lower=True, trans="T")
-        return self.rows.T @ coefficients
 
 
 def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], Basis]:
@@ -66,15 +46,22 @@ def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], 
     basis : Basis
     """
     scatters, edges = _row_scatters(groups)
-    if on_device(scatters[0].rows):
-        return reduce_device_rows(groups, n_null)
-    D = groups.foreground.mean.size
-    rows = np.empty((edges[-1], D))
-    for scatter, (a, b) in zip(scatters, pairwise(edges), strict=True):
-        _centred(scatter, rows[a:b])
-    # Use SciPy's BLAS and LAPACK here: NumPy's own threads would still be spinning while SciPy's factorise.
-    R, pivots = pivoted_factor(dsyrk(1.0, rows.T, trans=1, lower=1), n_null, D)
-    return _scatters_of(groups, R, edges), HostBasis(rows, R, tuple(edges.tolist()), pivots)
+    D, first = groups.foreground.mean.size, scatters[0].rows
+    rows: Any
+    if on_device(first):
+        rows = namespace(first).concat(
+            [_array_api.centred(own.rows, own.mean, own.divisor, own.weights) for own in scatters], axis=0
+        )
+        gram = host(rows @ rows.T)  # no library of GPUs has a pivoted Cholesky factor
+    else:
+        rows = np.empty((edges[-1], D))
+        for scatter, (a, b) in zip(scatters, pairwise(edges), strict=True):
+            _centred(scatter, rows[a:b])
+        # Use SciPy's BLAS and LAPACK here: NumPy's own threads would still be spinning while SciPy's factorise.
+        gram = dsyrk(1.0, rows.T, trans=1, lower=1)
+    R, pivots = pivoted_factor(gram, n_null, D)
+    R = put(R, rows)
+    return _scatters_of(groups, R, edges), Basis(rows, R, tuple(edges.tolist()), pivots)
 
 
 def reduced_contrast(contrast: Contrast, n_null: int) -> tuple[Contrast, Basis]:
@@ -160,5 +147,5 @@ def pivoted_factor(gram: Array, n_null: int, D: int) -> tuple[Array, npt.NDArray
 
 def _scatters_of(groups: Groups[Moments], R: Array, edges: npt.NDArray[np.int64]) -> Groups[Moments]:
     """The groups with scatter matrices in the coordinates R."""
-    matrices = groups.like(R[a:b].T @ R[a:b] for a, b in pairwise(edges))
+    matrices = groups.like(R[a:b, :].T @ R[a:b, :] for a, b in pairwise(edges.tolist()))
     return groups.map(lambda group, matrix: replace(group, scatter=DenseScatter(matrix)), matrices)

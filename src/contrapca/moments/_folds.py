@@ -15,7 +15,7 @@ from .._util.arrays import Array, Rows
 from .._util.devices import chosen, host, outer, put
 from ..exceptions import GroupError
 from ..groups import Groups, Tables
-from ..rows import Blocked, labelled_moments, storage
+from ..rows import DaskRows, labelled_moments, storage
 from ..units import Units
 from ._choice import MAX_DENSE, SolverChoice, choose_solver
 from ._collect import Complete
@@ -113,7 +113,7 @@ def _moments_of_parts(tables: Tables, fold_of: Groups[Labels], count: int) -> Gr
     names = tables.names if tables.text_names else None
 
     def of_folds(rows: Rows, folds: Labels, w: Array | None) -> list[Moments]:
-        if isinstance(rows, Blocked):  # all in one pass
+        if isinstance(rows, DaskRows):  # all in one pass
             found = labelled_moments(rows, folds, count, w)
             return [Moments(weight, mean, DenseScatter(scatter), names) for weight, mean, scatter in found]
         return [_moments(chosen(rows, folds == k), _some(w, folds == k), names) for k in range(count)]

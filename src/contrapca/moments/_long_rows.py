@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows, is_sparse
 from .._util.devices import chosen, host, namespace, on_device, put
 from ..groups import Tables, column_means
-from ..rows import Blocked, blocks, storage
+from ..rows import DaskRows, blocks, storage
 from ._moments import Moments
 
 REACH = 3 * 1.4826  # median absolute deviations: three standard deviations of Gaussian lengths
@@ -56,9 +56,9 @@ def _factors(rows: Rows, weights: Array | None) -> Array:
     some = np.ones(rows.shape[0], dtype=bool)
     if some.size > CENTRE_ROWS:
         some[np.random.default_rng(0).permutation(some.size)[CENTRE_ROWS:]] = False
-    read = rows[np.flatnonzero(some)] if isinstance(rows, Blocked) else chosen(rows, some)
+    read = rows[np.flatnonzero(some)] if isinstance(rows, DaskRows) else chosen(rows, some)
     centre = _medians(read, None if weights is None else weights[some])
-    if isinstance(rows, Blocked):
+    if isinstance(rows, DaskRows):
         lengths = np.concatenate(rows.reduce(lambda block: [_lengths(block, centre)], add))
     else:
         lengths = np.concatenate([_lengths(block, centre) for block in blocks(rows)])

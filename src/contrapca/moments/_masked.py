@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -10,12 +10,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array, row_slices
-from .._util.devices import host, namespace, on_device, outer
+from .._util.arrays import Array, Rows, row_slices
 from ..groups import Groups
-from ..rows import storage
+from ..rows import DaskRows, storage
 from ._contrast import weighted_terms
-from ._masked_on_device import DeviceMaskedRows, observe_on_device
 from ._moments import DenseScatter, Moments, deviation_beyond_rounding
 
 CACHED = 2**17  # residuals computed at a time: 1 MB
@@ -97,6 +95,10 @@ class MaskedRows:
         found: Array = np.bincount(counts, self.pattern_weights, minlength=self.values.shape[1] + 1).astype(np.float64)
         return found
 
+    def total(self, function: Callable[[MaskedRows], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """The results of a function of the rows; of rows in chunks, which have it too, their sums."""
+        return function(self)
+
     def together(self) -> Array:
         """In how many patterns two features are both observed, shape (D, D)."""
         return self.masks.T @ self.masks
@@ -131,7 +133,7 @@ class MaskedGroup:
         How often each feature was observed, by weight.
     complete : Moments or None
         The complete rows, if they outnumber the features; their scatter is about `mean`.
-    rows : MaskedRows, DeviceMaskedRows, MaskedBlocks or None
+    rows : MaskedRows, MaskedBlocks or None
         All other rows.
     squares : ndarray of shape (D,)
         Sum of squared deviations from `mean` of each feature.
@@ -207,7 +209,7 @@ def _about(moments: Moments, centre: Array, old: Array, new: Array) -> Moments:
     """Moments whose scatter, about `old`, is moved to `new`; `centre` is the rows' own mean."""
     before, after = centre - old, centre - new
     matrix = moments.scatter.dense()
-    matrix = matrix + moments.weight * (outer(after, matrix) - outer(before, matrix))
+    matrix = matrix + moments.weight * (np.outer(after, after) - np.outer(before, before))
     return replace(moments, scatter=DenseScatter(matrix))
 
 
@@ -229,18 +231,18 @@ def multiplications(groups: Groups[MaskedGroup], d: int) -> float:
     return max(group.weight * group.mean.size for group in groups) * d * (d + 1) / 2
 
 
-def observe(rows: Array, weights: Array | None = None) -> tuple[MaskedGroup, int]:
+def observe(rows: Rows, weights: Array | None = None) -> tuple[MaskedGroup, int]:
     """A group of incomplete rows, centred by the means of its observed values, and the number of rows without any
     value.
 
     Parameters
     ----------
-    rows : (n, D) array, NaN where missing, nothing infinite
+    rows : (n, D) array or DaskRows, NaN where missing, nothing infinite
     weights : (n,) ndarray, optional
         How often each row counts; rows that count 0 times are left out.
     """
-    if on_device(rows):
-        return _observe_on_device(rows, weights)
+    if isinstance(rows, DaskRows):
+        return _observe_chunks(rows, weights)
     n, D = rows.shape
     w = np.ones(n) if weights is None else weights
     if np.any(w == 0):
@@ -275,20 +277,6 @@ def observe(rows: Array, weights: Array | None = None) -> tuple[MaskedGroup, int
     return MaskedGroup(total, mean, counts, complete, by_pattern(filled, absent, rest), squares), int(empty.sum())
 
 
-def _observe_on_device(rows: Any, weights: Array | None) -> tuple[MaskedGroup, int]:
-    found, mean, empty, full = observe_on_device(rows, weights)
-    xp, D, complete = namespace(rows), mean.size, None
-    rest: DeviceMaskedRows | None = found
-    n_full = int(xp.sum(xp.astype(full, xp.int64)))
-    if n_full > D:
-        own = found.only(full)
-        centre = host(xp.sqrt(own.weights) @ own.values) / own.weight + mean
-        scatter = storage(own.values).scatter(own.values, np.zeros(D))
-        complete = Moments(own.weight, centre, DenseScatter(scatter))
-        rest = found.only(~full) if n_full < found.values.shape[0] else None
-    return MaskedGroup(found.weight, mean, found.feature_counts, complete, rest, found.column_squares()), empty
-
-
 def by_pattern(values: Array, absent: npt.NDArray[np.bool_], weights: Array) -> MaskedRows | None:
     """Rows sorted by pattern of missing values."""
     if values.shape[0] == 0:
@@ -297,3 +285,91 @@ def by_pattern(values: Array, absent: npt.NDArray[np.bool_], weights: Array) -> 
     masks = np.unpackbits(packed, axis=1, count=values.shape[1]).astype(np.float64)
     order = np.argsort(pattern.reshape(-1), kind="stable")
     return MaskedRows(values[order], masks, counts, weights[order])
+
+
+# ---------------------------------------------------------------------- rows in chunks
+
+
+@dataclass(frozen=True)
+class MaskedBlocks:
+    """Rows with missing values in blocks, in place of `MaskedRows`.
+
+    Attributes
+    ----------
+    blocks : Kept of MaskedRows, or of None for a block without values
+    counts : ndarray of shape (D + 1,)
+        How many rows have 0, 1, ..., D observed values.
+    """
+
+    blocks: Any
+    counts: Array
+
+    def total(self, function: Callable[[MaskedRows], tuple[Any, ...]]) -> tuple[Any, ...]:
+        """The sums of a function of all blocks."""
+        found = self.blocks.reduce(lambda rows: None if rows is None else function(rows), _added)
+        assert found is not None
+        return tuple(found)
+
+    def by_count(self) -> Array:
+        """How many rows have 0, 1, ..., D observed values, shape (D + 1,)."""
+        return self.counts.copy()
+
+    def together(self) -> Array:
+        """In how many patterns of the blocks two features are both observed, shape (D, D)."""
+        found: Array = self.total(lambda rows: (rows.together(),))[0]
+        return found
+
+    def column_squares(self) -> Array:
+        """Sum of squared values of each feature, shape (D,)."""
+        found: Array = self.total(lambda rows: (rows.column_squares(),))[0]
+        return found
+
+    def product(self, V: Array) -> Array:
+        """values'values V, for V of shape (D, k)."""
+        found: Array = self.total(lambda rows: (rows.product(V),))[0]
+        return found
+
+    def scaled(self, divisor: Array) -> MaskedBlocks:
+        """The rows in units of `divisor`, shape (D,)."""
+        return self._map(lambda rows: rows.scaled(divisor))
+
+    def shifted(self, shift: Array) -> MaskedBlocks:
+        """The rows with `shift`, shape (D,), added to every observed value."""
+        return self._map(lambda rows: rows.shifted(shift))
+
+    def _map(self, function: Callable[[MaskedRows], MaskedRows]) -> MaskedBlocks:
+        return replace(self, blocks=self.blocks.map(lambda rows: None if rows is None else function(rows)))
+
+
+def _added(left: Any, right: Any) -> Any:
+    if left is None or right is None:
+        return right if left is None else left
+    return tuple(a + b for a, b in zip(left, right, strict=True))
+
+
+def _observe_chunks(rows: DaskRows, weights: Array | None) -> tuple[MaskedGroup, int]:
+    """`observe` of rows on a cluster: one pass for the means, one to centre the values, which then stay there."""
+    D = rows.shape[1]
+
+    def sums(block: Array, w: Array | None) -> tuple[Any, ...]:
+        counted = np.ones(block.shape[0]) if w is None else w
+        there = ~np.isnan(block)
+        full = there.any(axis=1)
+        number = there.sum(axis=1)
+        by_count = np.bincount(number[full], counted[full], minlength=D + 1)
+        return counted @ there, counted @ np.where(there, block, 0.0), by_count, int(np.count_nonzero(~full))
+
+    counts, totals, by_count, empty = rows.reduce(sums, _added, weights)
+    mean = totals / np.where(counts > 0, counts, 1.0)
+
+    def centred(block: Array, w: Array | None) -> MaskedRows | None:
+        absent = np.isnan(block)
+        full = ~absent.all(axis=1)
+        counted = np.ones(block.shape[0]) if w is None else w
+        values = np.where(absent, 0.0, block.astype(np.float64) - mean)
+        return by_pattern((np.sqrt(counted)[:, None] * values)[full], absent[full], counted[full])
+
+    blocks = MaskedBlocks(rows.keep(centred, weights), by_count)
+    with np.errstate(over="ignore"):
+        squares = blocks.column_squares()
+    return MaskedGroup(float(by_count.sum()), mean, counts, None, blocks, squares), empty

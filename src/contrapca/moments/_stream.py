@@ -12,6 +12,7 @@ import numpy as np
 
 from .._files import check_values, save, unpack
 from .._files import read as read_file
+from .._util.devices import float_type
 from .._util.text import listed
 from ..backgrounds import by_background, check_labelled, check_weights, label_groups, named_backgrounds
 from ..exceptions import GroupError, ModelFileError
@@ -127,7 +128,7 @@ def read_batch(
         own = check_weights(weights, rows.shape[0], argument, any_counts=False)
         counts[group] = int(rows.shape[0])
         if group == "foreground":
-            dtype = str(rows.dtype)
+            dtype = float_type(rows)
         if own is not None and not own.any():
             continue  # no row of this batch counts
         moments[group] = replace(Moments.of_table(rows, own), names=text_names(table))

@@ -6,4 +6,4 @@ from ._complete import (
     contrastive_variance,
     relative_log_likelihood,
 )
-from ._masked import device_latents, masked_latents, masked_log_likelihood
+from ._masked import masked_latents, masked_log_likelihood

@@ -5,24 +5,30 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Sequence
 from itertools import pairwise
+from operator import add
 from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
+import scipy.sparse as sp
 
 from .._util.arrays import Array, Rows, in_memory, is_sparse
-from .._util.memory import in_words
 from .._util.optional import require
+from .._util.threads import single_thread
 from ..exceptions import GroupError
-from ._blocked import Blocked, stacked
+from . import _numpy, _scipy
 
+# Up to this many features one pass makes column sums and scatter matrix together; beyond, that would be too large.
+ONE_PASS_FEATURES = 8000
+READ_BYTES = 64 * 2**20  # of rows of a file at a time, in float64
 MERGED_AT_ONCE = 4  # results of blocks that one task merges: few matrices are then on a worker at a time
 
 R = TypeVar("R")
+Pass = tuple[float, Array, Array]  # number of rows, mean and scatter matrix
 
 
-class DaskRows(Blocked):
-    """A dask array of shape (n, D) whose blocks are arrays or CSR matrices of all D features.
+class DaskRows:
+    """A dask array of shape (n, D) whose blocks are arrays, masked arrays or CSR matrices of all D features.
 
     Parameters
     ----------
@@ -31,17 +37,29 @@ class DaskRows(Blocked):
         Which of its rows these are.
     """
 
-    remote = True
+    ndim = 2
+    _pass: tuple[Array | None, Pass] | None = None  # the last result of `one_pass`, and its weights
 
     def __init__(self, array: Any, kept: npt.NDArray[np.bool_] | None = None):
         _check(array)
-        self.array, self.kept, self.columns = array, kept, None
+        self.array, self.kept = array, kept
         rows = int(array.shape[0]) if kept is None else int(np.count_nonzero(kept))
         self.shape = rows, int(array.shape[1])
         self.dtype = np.dtype(np.float32 if array.dtype == np.float32 else np.float64)
-        self.sparse = is_sparse(array._meta)
+
+    @property
+    def size(self) -> int:
+        """Number of values."""
+        return self.shape[0] * self.shape[1]
+
+    def one_pass(self, weights: Array | None) -> Pass:
+        """Number, mean and scatter of the rows, each block read once; kept for the next call."""
+        if self._pass is None or self._pass[0] is not weights:
+            self._pass = weights, self.reduce(block_moments, merged, weights)
+        return self._pass[1]
 
     def reduce(self, function: Callable[..., R], merge: Callable[[R, R], R], *along: Array | None) -> R:
+        """Merge function(block, *pieces) of all blocks; the pieces are those of arrays along the rows."""
         return _tree(self._tasks(function, along), merge, self)
 
     def keep(self, function: Callable[..., Any], *along: Array | None) -> Kept:
@@ -54,7 +72,7 @@ class DaskRows(Blocked):
         found, start = [], 0
         edges = np.cumsum([0, *self.array.chunks[0]])
         for block, (first, last) in zip(self.array.to_delayed().ravel(), pairwise(edges.tolist()), strict=True):
-            kept = None if self.kept is None else self.kept[first:last]
+            kept = None if self.kept is None or self.kept[first:last].all() else self.kept[first:last]
             stop = start + (last - first if kept is None else int(np.count_nonzero(kept)))
             if stop > start:
                 pieces = [None if own is None else own[start:stop] for own in along]
@@ -147,6 +165,18 @@ def _check(array: Any) -> None:
         )
 
 
+def row_chunks(table: Any) -> Any:
+    """A backed matrix of AnnData, dense or CSR, as a dask array of chunks of rows; sparse chunks stay sparse."""
+    n, D = table.shape
+    sparse = hasattr(table, "format")
+    chunk = (getattr(table, "chunks", None) or (1,))[0] if not sparse else 1  # one in two blocks would be read twice
+    most = max(1, READ_BYTES // (8 * D))
+    meta = sp.csr_array((0, D), dtype=table.dtype) if sparse else None
+    size = max(chunk, most // chunk * chunk)
+    given = {"chunks": (min(n, size), -1), "name": False, "asarray": not sparse, "fancy": False, "meta": meta}
+    return require("dask.array", extra="dask").from_array(table, **given)
+
+
 @contextlib.contextmanager
 def _explained(rows: DaskRows) -> Iterator[None]:
     """Say what to do where a worker ran out of memory: it raises, or is killed as often as dask tries again."""
@@ -157,7 +187,7 @@ def _explained(rows: DaskRows) -> Iterator[None]:
         if not killed and not isinstance(error, MemoryError):
             raise
         largest = max(rows.array.chunks[0])
-        size = in_words(8.0 * largest * rows.shape[1])
+        size = f"{8e-6 * largest * rows.shape[1]:.3g} MB"
         what = "Workers died, most likely for lack of memory" if killed else "A worker ran out of memory"
         raise MemoryError(
             f"{what}. The largest block has {largest} rows, {size} in float64: use smaller blocks, "
@@ -178,6 +208,122 @@ def _tree(tasks: list[Any], merge: Callable[[R, R], R], rows: DaskRows) -> R:
     while len(tasks) > 1:
         groups = [tasks[k : k + MERGED_AT_ONCE] for k in range(0, len(tasks), MERGED_AT_ONCE)]
         tasks = [delayed(_merge_all, pure=False)(merge, group) for group in groups]
-    with _explained(rows):
+    with _explained(rows), single_thread():  # dask's threads are enough
         found: R = tasks[0].compute()
     return found
+
+
+# ---------------------------------------------------------------------- of one block
+
+
+def stacked(blocks: list[Rows]) -> Rows:
+    """Blocks as one table in memory."""
+    return sp.vstack(blocks, format="csr") if is_sparse(blocks[0]) else np.concatenate(blocks)
+
+
+def of_block(block: Rows) -> Any:
+    """The functions for the rows of a block in memory."""
+    return _scipy if is_sparse(block) else _numpy
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def block_moments(block: Rows, weights: Array | None = None) -> Pass:
+    """Number, mean and scatter of the rows of a block."""
+    kind, weight, D = of_block(block), float(block.shape[0] if weights is None else weights.sum()), block.shape[1]
+    if weight == 0:
+        return 0.0, np.zeros(D), np.zeros((D, D))
+    mean = kind.column_sums(block, weights) / weight
+    return weight, mean, kind.scatter(block, mean, weights)
+
+
+@np.errstate(invalid="ignore", over="ignore")
+def merged(left: Pass, right: Pass) -> Pass:
+    """Those of two blocks together, by Chan's rule (F8)."""
+    if min(left[0], right[0]) == 0:  # a block in which no row counts
+        return left if left[0] else right
+    weight, shift = left[0] + right[0], right[1] - left[1]
+    row = np.sqrt(left[0] * right[0] / weight) * shift
+    scatter = left[2] + right[2]
+    scatter += np.outer(row, row)
+    return weight, left[1] + shift * (right[0] / weight), scatter
+
+
+# ---------------------------------------------------------------------- `Storage`
+
+
+def bytes_per_row(rows: DaskRows) -> float:
+    return 8.0 * rows.shape[1]
+
+
+def prepared(rows: DaskRows) -> DaskRows:
+    return rows.persisted()
+
+
+def parts(rows: DaskRows) -> list[slice]:
+    return [slice(0, rows.shape[0])]
+
+
+def view(rows: DaskRows, part: slice) -> DaskRows:
+    return rows
+
+
+def column_sums(rows: DaskRows, weights: Array | None = None) -> Array:
+    if rows.shape[1] <= ONE_PASS_FEATURES:
+        weight, mean, _ = rows.one_pass(weights)
+        return weight * mean
+    return rows.reduce(lambda block, w: of_block(block).column_sums(block, w), add, weights)
+
+
+def non_finite(rows: DaskRows) -> tuple[npt.NDArray[np.bool_], npt.NDArray[np.bool_]]:
+    found = rows.reduce(lambda block: np.array(of_block(block).non_finite(block)), np.logical_or)
+    return found[0], found[1]
+
+
+def scatter(rows: DaskRows, mean: Array, weights: Array | None = None) -> Array:
+    if rows.shape[1] <= ONE_PASS_FEATURES:
+        weight, own, found = rows.one_pass(weights)
+        row = np.sqrt(weight) * (own - mean)
+        return found + np.outer(row, row) if np.any(row) else found
+    return rows.reduce(lambda block, w: of_block(block).scatter(block, mean, w), add, weights)
+
+
+def weighted(rows: DaskRows, weights: Array) -> Callable[[int], tuple[Array, Array]]:
+    def of_all(block: Rows, own: Array) -> list[Pass]:
+        return [block_moments(block, own[:, k]) for k in range(own.shape[1])]
+
+    found = rows.reduce(of_all, lambda left, right: list(map(merged, left, right)), weights)
+    return lambda k: found[k][1:]
+
+
+def labelled_moments(
+    rows: DaskRows, labels: npt.NDArray[np.intp], count: int, weights: Array | None = None
+) -> list[Pass]:
+    """Number, mean and scatter of the rows with each label 0, ..., count - 1, all in one pass."""
+
+    def of_all(block: Rows, own: npt.NDArray[np.intp], w: Array | None) -> list[Pass]:
+        parts = [np.flatnonzero(own == k) for k in range(count)]
+        return [block_moments(block[part], None if w is None else w[part]) for part in parts]
+
+    def merge(left: list[Pass], right: list[Pass]) -> list[Pass]:
+        return list(map(merged, left, right))
+
+    return rows.reduce(of_all, merge, labels, weights)  # type: ignore[arg-type]
+
+
+def squares(rows: DaskRows, mean: Array, weights: Array | None = None) -> Array:
+    return rows.reduce(lambda block, w: of_block(block).squares(block, mean, w), add, weights)
+
+
+def product(rows: DaskRows, mean: Array, V: Array, weights: Array | None = None) -> Array:
+    return rows.reduce(lambda block, w: of_block(block).product(block, mean, V, w), add, weights)
+
+
+def gram(rows: DaskRows, mean: Array, divisor: Array) -> Array:
+    block = rows[:]
+    return np.asarray(of_block(block).gram(block, mean, divisor))
+
+
+def centred_product(rows: DaskRows, mean: Array, P: Array) -> Array:
+    """In float64, whatever the rows are."""
+    found = rows.reduce(lambda block: [of_block(block).centred_product(block.astype(np.float64), mean, P)], add)
+    return np.concatenate(found)

@@ -9,17 +9,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array, Rows, is_sparse
+from .._util.arrays import Array, Rows, in_memory, is_sparse
+from .._util.devices import library_of
 from .._util.text import listed, plural
 from ..blocks import Indices
 from ..depth import kind_of
 from ..exceptions import GroupError, warn
 from ..groups import Groups
 from ..moments import MAX_DENSE, DenseScatter, Moments
-from ..rows import is_lazy, labelled_moments, lazy_rows, masked_columns
+from ..rows import DaskRows, labelled_moments, row_chunks
 from ..tables import with_names
 from ._obs import background_argument, column, did_you_mean, group_cells
 
+LAZY = ("anndata", "dask", "h5py", "zarr")  # libraries of matrices that are not in memory
 HIGHLY_VARIABLE = "highly_variable"
 KEEP_BYTES = 2**30  # of a lazy matrix; a larger one is not kept in memory, but reduced to moments
 FILLED = 0.1  # of a sparse matrix whose values are not counted before they are read
@@ -67,20 +69,28 @@ class Cells:
     def is_large(self) -> bool:
         """Whether the matrix is lazy and too large to be kept in memory, but not for moments of its genes."""
         matrix, D = self.matrix, len(self.names)
-        if not is_lazy(matrix) or getattr(matrix, "format", "") == "csc" or D > MAX_DENSE:
+        if not self._in_chunks or D > MAX_DENSE:
             return False
         sparse = hasattr(matrix, "format") or is_sparse(getattr(matrix, "_meta", None))
         return bool(8.0 * matrix.shape[0] * D * (FILLED if sparse else 1.0) > KEEP_BYTES)
 
     def read(self) -> Rows:
         """The chosen columns of all cells in memory, shape (n_obs, D); a lazy table is read once."""
-        if is_lazy(self.matrix) and getattr(self.matrix, "format", "") != "csc":
+        if self._in_chunks:
             return with_names(self.lazy()[:], self.names)
-        return with_names(masked_columns(self.matrix, self.mask), self.names)
+        # Rows of CSC matrices in files cannot be read one by one.
+        matrix = in_memory(self.matrix.to_memory() if is_lazy(self.matrix) else self.matrix)
+        return with_names(matrix if self.mask is None else matrix[:, self.mask], self.names)
 
-    def lazy(self) -> Any:
-        """The same of a lazy table, to be read block by block."""
-        return lazy_rows(self.matrix, self.mask)
+    @property
+    def _in_chunks(self) -> bool:
+        """Whether the matrix is lazy, and can be read in chunks of rows."""
+        return is_lazy(self.matrix) and (hasattr(self.matrix, "dask") or getattr(self.matrix, "format", "") != "csc")
+
+    def lazy(self) -> DaskRows:
+        """The same of a lazy table, to be read chunk by chunk; sparse chunks stay sparse."""
+        array = self.matrix if hasattr(self.matrix, "dask") else row_chunks(self.matrix)
+        return DaskRows(array if self.mask is None else array[:, np.flatnonzero(self.mask)])
 
     def split(self, table: Rows) -> Groups[Rows]:
         """The rows of each group, from the table of all cells."""
@@ -125,6 +135,11 @@ def choose(
     given = {"groupby": groupby, "background": background, "foreground": foreground, "layer": layer, "obsm": obsm}
     params = given | {"mask_var": mask[0], "blocks": blocks}
     return Cells(matrix, mask[1], names, groups, of_cells, obsm is None, params)
+
+
+def is_lazy(table: Any) -> bool:
+    """Whether the rows of a table are somewhere else than in memory."""
+    return not isinstance(table, np.ndarray) and not is_sparse(table) and library_of(type(table)) in LAZY
 
 
 def is_anndata(value: Any) -> bool:

@@ -13,9 +13,8 @@ from ..blocks import Indices
 from ..depth import counts_in, kind_of, match_depth, totals_in, typical_ratio
 from ..exceptions import TableWarning, warn
 from ..groups import Groups
-from ..rows import is_lazy
 from ..sanity import depth_finding
-from ._cells import Cells
+from ._cells import Cells, is_lazy
 from ._obs import background_argument
 
 TOTALS = ("total_counts", "n_counts", "nCount_RNA")  # columns of obs, as scanpy and Seurat name them

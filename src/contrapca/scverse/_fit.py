@@ -17,7 +17,7 @@ from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import latent_means
 from ..groups import Groups, split_groups
 from ..moments import spread_out
-from ..rows import Blocked
+from ..rows import DaskRows
 from ..selection import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ..tables import with_names
 from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts, warn_of_values
@@ -94,7 +94,7 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | N
     if min(own.size for own in chosen) < MIN_CELLS:
         return None
     some = cells.groups.map(lambda own, k: own[k], chosen)
-    if isinstance(table, Blocked):
+    if isinstance(table, DaskRows):
         inside = np.isin(np.arange(table.shape[0]), np.concatenate(list(some)))
         table, some = table[inside][:], some.map(lambda own: np.cumsum(inside)[own] - 1)
     groups = some.map(lambda own: with_names(table[own], cells.names))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._checks import SCALES, check_count, check_option, generator
-from .._util.arrays import Array, Rows
+from .._util.arrays import Array, Rows, row_slices
 from .._util.devices import host
 from .._util.display import shown_as_html
 from .._util.table import Table
@@ -30,6 +30,7 @@ MIN_ROWS = 10  # rows, or blocks, of a group below which little can be said
 NOISE_RATIO = 2.0  # of the groups' noise variances, either way, from which they were probably not measured alike
 NOISE_DIRECTIONS = 50
 FAR = 1.0  # distance of a feature's means, in pooled standard deviations, that is large
+COMPARED_ROWS = 10_000  # at a time, of rows that may not be in memory
 
 
 @dataclass(frozen=True)
@@ -235,7 +236,7 @@ def _distances(data: Complete) -> Array:
 def _about_rows(tables: Tables, counts: Groups[int]) -> list[str]:
     found = []
     X, Y = tables.rows
-    if X.shape == Y.shape and (X != Y).sum() == 0:
+    if X.shape == Y.shape and all((X[k, :] != Y[k, :]).sum() == 0 for k in row_slices(X.shape[0], COMPARED_ROWS)):
         found.append("Foreground and background are the same table: a contrast would find nothing. Pass the controls.")
     for name, count in zip(counts.names, counts, strict=True):
         if count < MIN_ROWS:

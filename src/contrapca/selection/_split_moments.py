@@ -14,7 +14,7 @@ from .._util.threads import single_thread, worker_count
 from ..blocks import Indices
 from ..groups import Groups
 from ..moments import DenseScatter, Moments
-from ..rows import Blocked, labelled_moments, storage
+from ..rows import DaskRows, labelled_moments, storage
 from ._splits import Flags
 
 # The matrices of the chunks are at most 500 x 500 (80 MB for both groups). Wider tables are first rotated to the
@@ -47,7 +47,7 @@ class GroupRows:
     def coordinates(self, directions: Array) -> Array:
         """Centred, scaled rows along directions (D, c), shape (n, c), block by block in float64."""
         P = directions / self.scale[:, None]
-        if isinstance(self.rows, Blocked):
+        if isinstance(self.rows, DaskRows):
             return storage(self.rows).centred_product(self.rows, self.mean, P)
         found = np.empty((self.rows.shape[0], P.shape[1]))
         for part, block in _blocks(self.rows, P.shape[1]):
@@ -64,7 +64,7 @@ class GroupRows:
     def times(self, V: Array) -> Array:
         """The scatter matrix times V (D, k), block by block."""
         P, product = V / self.scale[:, None], np.zeros_like(V)
-        if isinstance(self.rows, Blocked):
+        if isinstance(self.rows, DaskRows):
             return storage(self.rows).product(self.rows, self.mean, P) / self.scale[:, None]
         for _, block in _blocks(self.rows, V.shape[1]):
             product += storage(block).product(block, self.mean, P)
@@ -164,7 +164,7 @@ def chunk_moments(group: GroupRows, chunks: Indices, basis: Array | None) -> Chu
     counts = np.bincount(chunks, minlength=n_chunks).astype(np.float64)
     means, coordinates = np.zeros((n_chunks, D)), np.zeros((n_chunks, p))
     scatters, squares = np.zeros((n_chunks, p, p)), np.zeros(n_chunks)
-    if basis is None and isinstance(rows, Blocked):  # all in one pass
+    if basis is None and isinstance(rows, DaskRows):  # all in one pass
         found = labelled_moments(rows, chunks, n_chunks)
         means = np.array([mean for _, mean, _ in found]) / scale
         scatters = np.array([scatter for _, _, scatter in found]) / scale / scale[:, None]
@@ -183,7 +183,7 @@ def chunk_moments(group: GroupRows, chunks: Indices, basis: Array | None) -> Chu
             scatters[chunk] = Z.T @ Z
             squares[chunk] = np.sum(storage(part).squares(part, own.mean) / scale**2)
 
-    workers = 1 if isinstance(rows, Blocked) else worker_count(rows.size * p // 100)  # files are read by one
+    workers = 1 if isinstance(rows, DaskRows) else worker_count(rows.size * p // 100)  # files are read by one
     with single_thread(), ThreadPoolExecutor(workers) as pool:
         list(pool.map(fill, np.flatnonzero(counts)))
     with np.errstate(over="ignore"):

@@ -9,9 +9,8 @@ from scipy.sparse.linalg import LinearOperator, cg
 
 from .._util.arrays import Array
 from ..gaussian import LatentGaussian, masked_inverses, packed_products, triangle
-from ..moments import DeviceMaskedRows, MaskedBlocks, MaskedGroup, MaskedRows
+from ..moments import MaskedBlocks, MaskedGroup, MaskedRows
 from ..objectives import masked_latents
-from . import _expectations_on_device as on_device
 
 CG_TOLERANCE, CG_STEPS = 1e-10, 1000
 
@@ -44,12 +43,8 @@ def gls_mean(group: MaskedGroup, W: Array, sigma2: float) -> Array:
     return group.mean + shift
 
 
-def _gls_system(
-    rows: MaskedRows | MaskedBlocks | DeviceMaskedRows, W: Array, sigma2: float
-) -> tuple[Callable[[Array], Array], Array]:
+def _gls_system(rows: MaskedRows | MaskedBlocks, W: Array, sigma2: float) -> tuple[Callable[[Array], Array], Array]:
     """v -> sum_i L_i'A_i^-1 L_i v sigma2, and sum_i L_i'A_i^-1 (x_i - mean) sigma2, shape (D,)."""
-    if isinstance(rows, DeviceMaskedRows):
-        return on_device.gls_system(rows, W, sigma2)
     if isinstance(rows, MaskedBlocks):  # each product is a sum over blocks, as is a step of the optimiser
 
         def of_blocks(v: Array) -> Array:
@@ -79,12 +74,8 @@ def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> floa
     values of a pattern, the first term is the inner product of sum_j w_j w_j' and the sum of E[z z'] over its rows.
     """
     total = float(group.squares.sum())
-    if isinstance(group.rows, DeviceMaskedRows):
-        total += on_device.missing_square(group.rows, W, sigma2)
-    elif isinstance(group.rows, MaskedBlocks):
+    if group.rows is not None:
         total += group.rows.total(lambda rows: (_missing_square(rows, W, sigma2),))[0]
-    elif group.rows is not None:
-        total += _missing_square(group.rows, W, sigma2)
     return total / group.weight
 
 
@@ -110,12 +101,8 @@ def expected_covariance(group: MaskedGroup, U: Array, W: Array, sigma2: float) -
     total = np.zeros((k, k))
     if group.complete is not None:
         total += U.T @ group.complete.scatter.matmul(U)
-    if isinstance(group.rows, DeviceMaskedRows):
-        total += on_device.second_moment(group.rows, U, W, sigma2)
-    elif isinstance(group.rows, MaskedBlocks):
+    if group.rows is not None:
         total += group.rows.total(lambda rows: (_second_moment(rows, U, W, sigma2),))[0]
-    elif group.rows is not None:
-        total += _second_moment(group.rows, U, W, sigma2)
     return total / group.weight
 
 

@@ -211,11 +211,10 @@ def _incomplete_refits(tables: Tables, fit: Fit) -> Refits:
     assert fit.model is not None
     start = fit.model.W, fit.model.sigma2
     latents, settings = fit.latents, Settings()
-    rows = tables.rows.map(lambda table, known: table / known.scale, fit.units)
     attempts = ATTEMPTS if fit.gamma_search else 1
 
     def refit(weights: Weights) -> Found:
-        groups = rows.map(lambda table, w: observe(table, w)[0], weights)
+        groups = tables.rows.map(lambda table, w, known: observe(table, w)[0].scaled(known.scale), weights, fit.units)
         if not all(np.all(group.feature_counts > 0) for group in groups):
             return None
         data, gamma = Incomplete(groups, fit.units), fit.gamma
