@@ -48,9 +48,17 @@ class NonFiniteError(ValueError):
 
 
 class RankError(ValueError):
-    """A group does not vary in more than `n_components` directions."""
+    """A group does not vary in more than `n_components` directions.
+
+    Attributes
+    ----------
+    n_components : int
+    group : str
+        "foreground" or "background".
+    """
 
     def __init__(self, n_components: int, group: str = "foreground"):
+        self.n_components, self.group = n_components, group
         consequence = {
             "foreground": "so components cannot be distinguished from noise at any gamma",
             "background": "so no PPCA can be fitted to it",
@@ -60,10 +68,9 @@ class RankError(ValueError):
             f"n_components={n_components} needs more, {consequence}. Use a smaller n_components or more {group} rows; "
             "if a few features are many orders of magnitude larger than the others, use scale='pooled'."
         )
-        self._arguments = (n_components, group)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), self._arguments
+        return type(self), (self.n_components, self.group)
 
 
 class InfeasibleGammaError(ValueError):
@@ -73,10 +80,11 @@ class InfeasibleGammaError(ValueError):
     ----------
     gamma, limit : float
         The requested gamma and its exact limit, both in gamma' units.
+    n_components : int
     """
 
     def __init__(self, gamma: float, limit: float, n_components: int, reason: str, advice: str):
-        self.gamma, self.limit = gamma, limit
+        self.gamma, self.limit, self.n_components = gamma, limit, n_components
         super().__init__(
             f"gamma={gamma:.6g} is too large: at or above the limit {format_gamma(limit)}, {reason} "
             f"with n_components={n_components}. Use a gamma in [0, {format_gamma(limit)}), gamma='auto', "
@@ -113,10 +121,13 @@ class UnboundedError(InfeasibleGammaError):
         An upper bound on feasible gammas; nan if there is no contrast.
     works : float or None
         A gamma that was tried and works; None if none was found.
+    n_components : int
+    reason : str
     """
 
     def __init__(self, gamma: float, limit: float, works: float | None, n_components: int, reason: str):
         self.gamma, self.limit, self.works = gamma, limit, works
+        self.n_components, self.reason = n_components, reason
         at = "" if math.isnan(limit) else f" at gamma={gamma:.6g}"
         message = f"The objective has no maximum{at} with n_components={n_components} and these rows: {reason}. "
         if works is not None:

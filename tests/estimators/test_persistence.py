@@ -19,7 +19,6 @@ import contrapca
 from conftest import make_groups
 from contrapca import CLVM, CPCA, PCPCA, PPCA, Moments, RatioPCA, contrast_path
 from contrapca._util.archive import read_archive, write_archive
-from contrapca.cli._words import in_command_words
 from contrapca.exceptions import ModelFileError
 from counting import calls, solves
 
@@ -450,9 +449,8 @@ def test_files_of_the_first_version(name, tmp_path):
     text = json.dumps({"written_by": "contrapca 0.1.0"} | header).encode()
     np.savez(tmp_path / "old.npz", header=np.frombuffer(text, dtype=np.uint8), **arrays)
     says = rf"old\.npz.*by contrapca 0\.1\.0.*does not read\. {re.escape(way)}$"
-    with pytest.raises(ModelFileError, match=says) as found:
+    with pytest.raises(ModelFileError, match=says):
         contrapca.load(tmp_path / "old.npz")
-    assert in_command_words(str(found.value)).endswith(way)
     for call in re.findall(r"\b(?:PPCA|PCPCA|CPCA|CLVM)\([^()]*\)", way):
         parsed = ast.parse(call, mode="eval").body
         settings = {keyword.arg: ast.literal_eval(keyword.value) for keyword in parsed.keywords}

@@ -17,10 +17,9 @@ from ..exceptions import TableFileError
 from ..groups import Groups
 from ..sanity import IMPUTED, Finding, check_groups, imputed_values
 from ..tables import DataTable, align, align_to, read_table, with_names
-from ._blocks import block_findings, block_labels, check_pairs
+from ._columns import block_labels, check_column, check_pairs, covariate_columns, covariate_names, ignored_columns
 from ._console import caution
-from ._covariates import covariate_columns, covariate_names
-from ._findings import check_mixed, findings_of_tables, identifiers_of, not_analysed
+from ._findings import block_findings, check_mixed, findings_of_tables, identifiers_of, not_analysed
 
 BY_PLACE = "columns matched by position, because one file has no column names"
 MAX_VALUES_LISTED = 10
@@ -258,14 +257,12 @@ def _findings_of_values(inputs: Inputs) -> list[Finding]:
 
 def _columns_without(options: Namespace, label: str | None, block: str | None, tables: list[DataTable]) -> set[str]:
     """Columns that the options exclude from the features; a spoilt column must be among them."""
-    table = tables[0]
-    for option, name in (("--group", options.group), ("--labels", label)):
-        if name is not None and name not in table.columns:
-            raise ValueError(f"{option}: {table.path!r} has no column {name!r}, only {listed(table.columns)}.")
-    unknown = [name for name in options.ignore if not any(name in given.columns for given in tables)]
-    if unknown:
-        raise ValueError(f"--ignore: no table has a column {listed(unknown)}, only {listed(table.columns)}.")
-    without = {*options.ignore, *(name for name in (options.group, label, block) if name is not None)}
+    for option, name in (("group", options.group), ("labels", label)):
+        if name is not None:
+            check_column(option, name, tables[0])
+    without = ignored_columns(options.ignore, tables) | {
+        name for name in (options.group, label, block) if name is not None
+    }
     check_mixed(tables, without)
     return without
 
