@@ -9,7 +9,7 @@ import pytest
 
 from contrapca import CLVM, CPCA, ContraPCA, RatioPCA, SparseCPCA, contrast_path, reporting
 from contrapca.rows import _numpy
-from contrapca.tables import read_table
+from contrapca.tables import read_table, with_names
 from csvfiles import write_csv
 
 TABLES = ["report", "cases.csv", "--background", "controls.csv"]
@@ -49,10 +49,9 @@ def test_the_code_on_the_page_runs_as_shown(folder, run, options):
     summary = json.loads(run(*arguments, "--json").out)
     table = read_table("cases.csv")
     features, mild = [name for name in table.names if name != "gene1"], table.as_text("stage") == "mild"
-    X = table.select(features)
-    names = {"labels": table.as_text("stage"), "cases": X, "controls": read_table("controls.csv").select(features)}
-    if "--group" in options:
-        names |= {"cases": X[~mild], "controls": X[mild]}
+    X, Y = table.select(features), read_table("controls.csv").select(features)
+    X, Y = (X[~mild], X[mild]) if "--group" in options else (X, Y)
+    names = {"labels": table.as_text("stage"), "cases": with_names(X, features), "controls": with_names(Y, features)}
     assert summary["code"]["command"] in html.unescape((folder / "page.html").read_text())
     exec(summary["code"]["python"], names)
     assert (folder / "report.html").exists()
