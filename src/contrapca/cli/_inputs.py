@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ import numpy.typing as npt
 from .. import regress_out
 from .._util.arrays import Rows, is_sparse
 from .._util.labels import on_a_scale
-from .._util.text import listed, plural, spelling
+from .._util.text import as_command, listed, plural, spelling
 from ..exceptions import TableFileError
 from ..groups import Groups
 from ..sanity import IMPUTED, Finding, check_groups, imputed_values
@@ -165,6 +166,8 @@ def read_inputs(
     reading = reading_of(options) | {"layer": options.layer, "mask": mask}
     table = read_table(options.cases, sheet=sheets[0], **reading)
     two_files = options.background is not None and options.group is None
+    if two_files and not Path(options.background).exists():
+        _check_group(options.background, table)
     other = read_table(options.background, sheet=sheets[-1], **reading) if two_files else None
     tables = [table] if other is None else [table, other]
     label, block, pair = (getattr(options, name, None) for name in ("labels", "blocks", "pairs"))
@@ -253,6 +256,16 @@ def _findings_of_values(inputs: Inputs) -> list[Finding]:
     # Repetitions and replicates among the names of rows were looked for in the whole tables.
     names: Groups[Any] = groups.map(lambda group: list(dict.fromkeys(group.row_names)))
     return check_groups(groups.map(lambda group: group.values), inputs.names, names, has_blocks=True)
+
+
+def _check_group(background: str, table: DataTable) -> None:
+    """Refuse a value of a column in place of the controls' file."""
+    for name in table.texts:
+        if background in table.texts[name].tolist():
+            raise ValueError(
+                f"--background: there is no file {background!r}, but column {name!r} of {table.path!r} has this value: "
+                f"add --group {as_command([name])} if it marks the controls."
+            )
 
 
 def _columns_without(options: Namespace, label: str | None, block: str | None, tables: list[DataTable]) -> set[str]:
