@@ -326,3 +326,5 @@ def test_a_comment_of_as_many_cells_as_the_header_is_none(table):
         table(years)
     assert table("#a,b\n1,2\n3,4\n").names == ["a", "b"]
     assert table("#id,a\ns0,1\ns1,3\n").names == ["a"]
+    assert table("#a,b,c,d,e\n1,2,3,4,5\n3,1,2,5,4\n2,1,3,5,4\n").names == list("abcde")  # in order by chance
+    assert table("#a,b\nND,1\n2,3\n4,5\n6,7\n").mixed == {"a": "'ND' on line 2"}

@@ -134,18 +134,20 @@ def lines_above(lines: list[str]) -> int:
         return 0
 
 
-def _heads(line: str, below: list[str]) -> bool:
+def _heads(line: str, lines: list[str]) -> bool:
     """Whether a line that begins as comments do names the cells of the lines below, as "%fat" may without a #.
 
-    It does not if the line below has the names, as far as numbers below that show it.
+    It does not if the line below it has words above numbers, or years above others, and so has the names.
     """
-    separator = find_separator([line, below[0]])
+    separator = find_separator([line, lines[0]])
     if separator is None:
         return False
-    top, *rows = (row for row in cells_of([line, *below], separator, strict=False) if not is_empty(row))
+    top, *rows = (row for row in cells_of([line, *lines], separator, strict=False) if not is_empty(row))
     if not rows or len(rows[0]) < 2 or any(len(row) != len(rows[0]) for row in rows[1:-1]):
         return bool(rows) and 1 < len(rows[0]) == len(top)
-    if len(rows) > 1 and (_over_numbers(rows[0], rows[1:-1] or rows[1:], PLAIN) or _is_scale(rows[0], rows[1:], PLAIN)):
+    below = rows[1:-1] or rows[1:]  # the sample may end within a quoted cell
+    names = all(_kind(cell, PLAIN) != "number" for cell in rows[0]) and _over_numbers(rows[0], below, PLAIN)
+    if names or (below and _are_years(rows[0], below)):
         return False
     return len(top) == len(rows[0]) or (not line.startswith(COMMENT) and 1 < len(top) == len(rows[0]) - 1)
 
@@ -258,9 +260,15 @@ def _is_scale(top: list[str], below: list[list[str]], numerals: Numerals) -> boo
     values, *others = ([value for cell in row if (value := numerals.value(cell)) is not None] for row in [top, *below])
     if not (len(values) > 1 and others and _in_order(values)):
         return False
-    if all(map(_is_year, values)) and not any(map(_is_year, itertools.chain(*others))):
-        return True
-    return len(values) >= LEAST_SCALE and not any(map(_in_order, others))
+    return _are_years(top, below) or (len(values) >= LEAST_SCALE and not any(map(_in_order, others)))
+
+
+def _are_years(top: list[str], below: list[list[str]]) -> bool:
+    """Whether the numbers of the first row are years, and those below are not."""
+    first, others = (
+        {value for row in rows for cell in row if (value := PLAIN.value(cell)) is not None} for rows in ([top], below)
+    )
+    return bool(first) and all(map(_is_year, first)) and not any(map(_is_year, others))
 
 
 def _is_year(value: float) -> bool:

@@ -343,7 +343,9 @@ def _layout(
 
 def _content(file: TextFile) -> tuple[bytes, list[int], list[str]]:
     """The rows as any library reads them, the line of each, and what was decided, in words."""
-    parts, lines, n_empty, n_comments, in_header = [], [], 0, 0, file.has_header
+    parts: list[bytes] = []
+    lines: list[int] = []
+    n_empty, n_comments, in_header = 0, 0, file.has_header
     for number, line, cells in file.records():
         if cells is not None:
             if is_empty(cells):
@@ -392,7 +394,7 @@ def _parsed(file: TextFile, content: bytes, n_rows: int) -> tuple[Array, list[in
         words = cells[str(j)].filter(rows)  # a few, again and again
         known = {word: math.nan if numerals.is_missing(word) else numerals.value(word) for word in words.unique()}
         if file.columns[j] and None not in known.values():
-            found[j] = rows.to_numpy(), [known[word] for word in words]
+            found[j] = rows.to_numpy(), [known[word] for word in words]  # type: ignore[misc]
     numeric = sorted({*every} - {*unread} | {*found})
     values = np.empty((n_rows, len(numeric)))
     if numeric:
