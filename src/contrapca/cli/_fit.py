@@ -14,7 +14,7 @@ from ..results import ContrastPath
 from ._console import Console, caution, model_summary
 from ._inputs import Group, Inputs, read_inputs
 from ._outputs import check_outputs, staged, write_columns
-from ._test import scale_of, unseen_lines, verdict_lines
+from ._verdict import scale_of, unseen_lines, verdict_lines
 
 METHODS: dict[str, Any] = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
 FILES = ("model.npz", "latents.csv", "loadings.csv")

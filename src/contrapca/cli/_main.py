@@ -22,7 +22,7 @@ GROUPS = {"foreground": "cases", "background": "controls"}
 GOOD, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 # The module of each command; it has a function of the command's name.
 MODULES = {
-    "test": "_test",
+    "test": "_verdict",
     "fit": "_fit",
     "transform": "_saved",
     "impute": "_impute",

@@ -18,7 +18,7 @@ from ._fit import fitted_model, make_model
 from ._inputs import Inputs, read_inputs
 from ._outputs import OutputError, check_outputs, staged
 from ._parser import SETTINGS
-from ._test import unseen_lines, verdict_lines
+from ._verdict import unseen_lines, verdict_lines
 
 
 def report(options: Namespace, console: Console) -> None:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import csv
-import itertools
 import math
 import re
 from collections.abc import Iterable, Sequence
