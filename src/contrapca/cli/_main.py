@@ -91,9 +91,9 @@ def _sentence(error: BaseException, method: str | None) -> str:
         case RankError():
             d = error.n_components
             return (
-                f"The {GROUPS[error.group]} vary in at most {plural(d, 'direction')} (beyond rounding), and a model of "
-                f"{plural(d, 'dimension')} needs more, to tell them from noise. Use fewer --components or more rows; "
-                "if a few features are many orders of magnitude larger than the others, add --scale pooled."
+                f"The {GROUPS[error.group]} do not vary in more than {plural(d, 'direction')} (beyond rounding), as "
+                f"they must for a model of {plural(d, 'dimension')}. Use fewer --components or more rows; if a few "
+                "features are many orders of magnitude larger than the others, add --scale pooled."
             )
         case UnboundedError():
             where = "" if math.isnan(error.limit) else f" at --gamma {error.gamma:.6g}"
@@ -105,11 +105,11 @@ def _sentence(error: BaseException, method: str | None) -> str:
                 )
             return f"With these missing values there is no best model{where}: {error.reason}. {way_out}"
         case InfeasibleGammaError() if not isinstance(error, SingularGroupError):
-            stronger = "" if method == "cpca" else ", or --method cpca, which allows stronger contrasts"
+            weaker = method in ("contrapca", "pcpca")
+            others = "fewer --components, or --method cpca" if weaker else "or fewer --components"
             return (
                 f"--gamma {error.gamma:.6g} is too large: with {plural(error.n_components, 'dimension')} these tables "
-                f"allow less than {format_gamma(error.limit)}. Use a smaller --gamma, --gamma auto, or fewer "
-                f"--components{stronger}."
+                f"allow less than {format_gamma(error.limit)}. Use a smaller --gamma, --gamma auto, {others}."
             )
     if isinstance(error, OSError) and error.strerror:
         file = f"{str(error.filename)!r}: " if error.filename else ""
