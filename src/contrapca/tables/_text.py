@@ -353,8 +353,8 @@ def _content(file: TextFile) -> tuple[bytes, list[int], list[str]]:
                 continue
             if len(cells) != len(file.columns) and not in_header:
                 title = "" if lines else ". If a title is above the table, remove it or begin it with #"
-                found = f"{plural(len(cells), 'cell')}; expected {len(file.columns)}"
-                raise TableFileError(f"Line {number} of {file.path!r} has {found}{title}.")
+                found, expected = plural(len(cells), "cell"), len(file.columns)
+                raise TableFileError(f"Line {number} of {file.path!r} has {found}; expected {expected}{title}.")
             line = file.joined(cells)
         if in_header:
             in_header = False
