@@ -37,8 +37,8 @@ def test_every_command_has_help_and_a_module(run):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["fti"], "there is no command 'fti'; did you mean fit?"),
-        (["fit", "a.csv", "-o", "x", "--gama", "0.1"], "--gamma?"),
+        (["fti"], "there is no command 'fti'. Did you mean 'fit'?"),
+        (["fit", "a.csv", "-o", "x", "--gama", "0.1"], "'--gamma'?"),
         (["rport"], "report"),
         (["fit", "-o", "x"], "required: cases"),
         (["test", "a.csv", "my b.csv"], 'need --background: contrapca test a.csv --background "my b.csv"'),

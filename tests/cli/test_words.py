@@ -59,7 +59,7 @@ def test_errors_are_in_words_of_the_command_line(run, monkeypatch, error):
 
 
 def test_near_names_of_commands(run):
-    assert run("repot", "cases.csv").err.endswith("did you mean report? See contrapca --help.\n")
+    assert run("repot", "cases.csv").err.endswith("Did you mean 'report'? See contrapca --help.\n")
 
 
 @pytest.mark.parametrize(

@@ -24,16 +24,18 @@ def check_column(option: str, name: str, *tables: DataTable) -> None:
 
 
 def _no_column(option: str, names: Sequence[str], table: DataTable) -> ValueError:
-    hint = did_you_mean(names[0], table.columns, quote=True) or f", only {listed(table.columns)}."
-    return ValueError(f"--{option}: {table.path!r} has no column {listed(names)}{hint}")
+    hint = did_you_mean(names[0], table.columns)
+    have = "." if hint else f", only {listed(table.columns)}."
+    return ValueError(f"--{option}: {table.path!r} has no column {listed(names)}{have}{hint}")
 
 
 def ignored_columns(names: Sequence[str], tables: Sequence[DataTable]) -> set[str]:
     """The columns that --ignore names, each in one table at least."""
     every = {name for table in tables for name in table.columns}
     if unknown := [name for name in names if name not in every]:
-        hint = did_you_mean(unknown[0], every, quote=True) or f", only {listed(tables[0].columns)}."
-        raise ValueError(f"--ignore: no table has a column {listed(unknown)}{hint}")
+        hint = did_you_mean(unknown[0], every)
+        have = "." if hint else f", only {listed(tables[0].columns)}."
+        raise ValueError(f"--ignore: no table has a column {listed(unknown)}{have}{hint}")
     return set(names)
 
 

@@ -428,16 +428,17 @@ def parse(given: Sequence[str]) -> argparse.Namespace:
     """The options of a command, or leave with what may have been meant."""
     parser, commands = make_parsers()
     if not given[0].startswith("-") and given[0] not in COMMANDS:
-        hint = did_you_mean(given[0], COMMANDS) or f", only {', '.join(COMMANDS)}"
-        parser.error(f"there is no command {given[0]!r}{hint}")
+        hint = did_you_mean(given[0], COMMANDS)
+        known = f".{hint}" if hint else f", only {', '.join(COMMANDS)}"
+        parser.error(f"there is no command {given[0]!r}{known}")
     options, unknown = parser.parse_known_args(given)
     if unknown:
-        first, known = unknown[0].partition("=")[0], COMMANDS[options.command][2]
-        names = [name for each in (*TALK, *known) for name in each.names]
+        first = unknown[0].partition("=")[0]
+        names = [name for each in (*TALK, *COMMANDS[options.command][2]) for name in each.names]
         if not first.startswith("-") and getattr(options, "background", "") is None:
             line = as_command(["contrapca", options.command, str(options.cases), "--background", first])
             commands[options.command].error(f"the controls need --background: {line} ...")
         hint = did_you_mean(first, names) if first.startswith("-") else ""
-        commands[options.command].error(f"unrecognized arguments: {' '.join(unknown)}{hint}")
+        commands[options.command].error(f"unrecognized arguments: {' '.join(unknown)}{hint and f'.{hint}'}")
     options.shell = as_command(["contrapca", *given])
     return options

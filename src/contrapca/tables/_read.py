@@ -320,8 +320,7 @@ def read_table(
     path = Path(path)
     if not path.exists():
         beside = sorted(file.name for file in path.parent.iterdir()) if path.parent.is_dir() else []
-        near = did_you_mean(path.name, beside, quote=True) or "."
-        raise TableFileError(f"There is no file {str(path)!r}{near}")
+        raise TableFileError(f"There is no file {str(path)!r}.{did_you_mean(path.name, beside)}")
     if path.is_dir():
         raise TableFileError(f"{str(path)!r} is a folder: name a file in it.")
     name, numerals = path.name.lower(), Numerals(percent=percent, thousands=thousands, missing=tuple(missing))
