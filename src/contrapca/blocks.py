@@ -131,7 +131,7 @@ def _check_partners(labels: Groups[list[Any]]) -> None:
             raise GroupError(
                 f"{plural(len(alone), 'pair')} of the {group} ({listed(sorted(map(str, alone)))}) "
                 f"{'has' if len(alone) == 1 else 'have'} no row in the {lacks}. Check the spelling of the labels, "
-                "leave these rows out, or use blocks= instead, whose labels may be in one group only."
+                "leave these rows out, or use blocks instead, whose labels may be in one group only."
             )
 
 

@@ -48,9 +48,20 @@ class NonFiniteError(ValueError):
 
 
 class RankError(ValueError):
-    """A group does not vary in more than `size` directions, the value of `parameter`: "n_components" or "n_latent"."""
+    """A group does not vary in more than `size` directions.
+
+    Attributes
+    ----------
+    size : int
+        The value of `parameter`.
+    group : str
+        "foreground" or "background".
+    parameter : str
+        "n_components" or "n_latent".
+    """
 
     def __init__(self, size: int, group: str = "foreground", parameter: str = "n_components"):
+        self.size, self.group, self.parameter = size, group, parameter
         consequence = {
             "foreground": "so components cannot be distinguished from noise at any gamma",
             "background": "so no PPCA can be fitted to it",
@@ -60,10 +71,9 @@ class RankError(ValueError):
             f"needs more, {consequence}. Use a smaller {parameter} or more {group} rows; if a few features are many "
             "orders of magnitude larger than the others, use scale='pooled'."
         )
-        self._arguments = (size, group, parameter)
 
     def __reduce__(self) -> tuple[object, ...]:
-        return type(self), self._arguments
+        return type(self), (self.size, self.group, self.parameter)
 
 
 class InfeasibleGammaError(ValueError):
@@ -73,12 +83,15 @@ class InfeasibleGammaError(ValueError):
     ----------
     gamma, limit : float
         The requested gamma and its exact limit, both in gamma' units.
+    size : int
+        The value of `parameter`, "n_components" or "n_latent".
+    parameter : str
     """
 
     def __init__(
         self, gamma: float, limit: float, size: int, reason: str, advice: str, parameter: str = "n_components"
     ):
-        self.gamma, self.limit = gamma, limit
+        self.gamma, self.limit, self.size, self.parameter = gamma, limit, size, parameter
         super().__init__(
             f"gamma={gamma:.6g} is too large: at or above the limit {format_gamma(limit)}, {reason} "
             f"with {parameter}={size}. Use a gamma in [0, {format_gamma(limit)}), gamma='auto', "
@@ -115,6 +128,10 @@ class UnboundedError(InfeasibleGammaError):
         An upper bound on feasible gammas; nan if there is no contrast.
     works : float or None
         A gamma that was tried and works; None if none was found.
+    size : int
+        The value of `parameter`, "n_components" or "n_latent".
+    parameter : str
+    reason : str
     """
 
     def __init__(
@@ -127,6 +144,7 @@ class UnboundedError(InfeasibleGammaError):
         parameter: str = "n_components",
     ):
         self.gamma, self.limit, self.works = gamma, limit, works
+        self.size, self.parameter, self.reason = size, parameter, reason
         at = "" if math.isnan(limit) else f" at gamma={gamma:.6g}"
         message = f"The objective has no maximum{at} with {parameter}={size} and these rows: {reason}. "
         if works is not None:

@@ -158,6 +158,26 @@ OPTIONS = {
     ),
     "unknown label column": (["fit", *TABLES, "--labels", "diet", "-o", "r"], "--labels: 'cases.csv' has no column"),
     "unknown column to ignore": (["fit", *TABLES, "--ignore", "diet", "-o", "r"], "no table has a column 'diet'"),
+    "a near file": (["test", "casse.csv", *TABLES[1:]], "There is no file 'casse.csv'. Did you mean 'cases.csv'?"),
+    "a near background": (
+        ["test", "cases.csv", "--background", "control.csv"],
+        "There is no file 'control.csv'. Did you mean 'controls.csv'?",
+    ),
+    "a near label": (
+        ["fit", *TABLES, "--labels", "satge", "-o", "r"],
+        "--labels: 'cases.csv' has no column 'satge'. Did you mean 'stage'?",
+    ),
+    "a near group": (["test", "cases.csv", "--group", "Stage", "--background", "mild"], "Did you mean 'stage'?"),
+    "a near column to ignore": (["test", *TABLES, "--ignore", "Gene1"], "no table has a column 'Gene1'. Did you mean"),
+    "near blocks": (["test", *TABLES, "--blocks", "gene_1"], "has no column 'gene_1'. Did you mean 'gene1'?"),
+    "a group in place of the controls": (
+        ["test", "cases.csv", "--background", "mild"],
+        "there is no file 'mild', but column 'stage' of 'cases.csv' has this value: add --group stage",
+    ),
+    "controls without their option": (
+        ["test", "cases.csv", "controls.csv"],
+        "the controls need --background: contrapca test cases.csv --background controls.csv",
+    ),
     "too many components": (["fit", *TABLES, "--components", "6", "-o", "r"], "--components 6 needs more"),
     "too strong": (["fit", *TABLES, "--gamma", "1.5", "-o", "r"], "--gamma 1.5 is too large"),
     "gamma of one table": (["impute", "cases.csv", "--gamma", "0.1", "-o", "r.csv"], "--gamma needs --background"),

@@ -43,13 +43,13 @@ def test_demo(tmp_path, run):
     assert (folder / "latents.csv").read_bytes() != first
 
 
-def test_without_matplotlib_the_extra_is_named(tmp_path):
+def test_without_matplotlib_the_extra_that_reports_need_is_named(tmp_path):
     code = (
         "import sys; sys.modules['matplotlib'] = None; sys.modules['matplotlib.figure'] = None\n"
         f"from contrapca import cli; sys.exit(cli.main(['demo', '--out', {str(tmp_path / 'demo')!r}]))"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 2
-    assert 'pip install "contrapca[plot]"' in done.stderr
+    assert 'pip install "contrapca[report]"' in done.stderr
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "demo").exists()

@@ -37,16 +37,16 @@ def test_every_command_has_help_and_a_module(run):
 @pytest.mark.parametrize(
     ("arguments", "says"),
     [
-        (["fti"], "invalid choice: 'fti'"),
-        (["fit", "a.csv", "-o", "x", "--gama", "0.1"], "--gamma?"),
+        (["fti"], "there is no command 'fti'. Did you mean 'fit'?"),
+        (["fit", "a.csv", "-o", "x", "--gama", "0.1"], "'--gamma'?"),
         (["rport"], "report"),
         (["fit", "-o", "x"], "required: cases"),
+        (["test", "a.csv", "my b.csv"], 'need --background: contrapca test a.csv --background "my b.csv"'),
         (["fit", "a.csv"], "required: -o/--output"),
         (["fit", "a.csv", "-o", "x", "--gamma", "much"], "'much' is not a finite number, 0 or more"),
         (["fit", "a.csv", "-o", "x", "--components", "0"], "'0' is not a whole number, 1 or more"),
         (["path", "a.csv", "-o", "x", "--gammas", "1"], "'1' is not a whole number, 2 or more"),
         (["fit", "a.csv", "-o", "x", "--seed", "-1"], "'-1' is not a whole number, 0 or more"),
-        (["fit", "a.csv", "-o", "x", "--header", "--no-header"], "not allowed with"),
         (["fit", "a.csv", "-o", "x", "--gam", "0.1"], "unrecognized arguments"),
     ],
 )
@@ -77,9 +77,9 @@ def raising(error):
     ],
 )
 def test_exit_codes(run, monkeypatch, error, code, says):
-    from contrapca.cli import _info
+    from contrapca.cli import _saved
 
-    monkeypatch.setattr(_info, "info", raising(error))
+    monkeypatch.setattr(_saved, "info", raising(error))
     outcome = run("info", "model.npz")
     assert outcome.code == code
     assert outcome.out == ""
@@ -101,13 +101,13 @@ def test_ctrl_c_while_the_command_is_imported(run, monkeypatch):
 
 
 def test_warnings_are_lines(run, monkeypatch):
-    from contrapca.cli import _info
+    from contrapca.cli import _saved
 
     def command(options, console):
         warn("look\n  here")
         console.say("done")
 
-    monkeypatch.setattr(_info, "info", command)
+    monkeypatch.setattr(_saved, "info", command)
     assert run("info", "model.npz") == (0, "done\n", "contrapca: warning: look here\n")
 
 

@@ -132,6 +132,9 @@ KINDS = {
     "line breaks in quotes": {"cases.csv": table(note=["two\nlines", *["x"] * 39])},
     "an index without a name, from pandas": {"cases.csv": table(index=("", range(40)))},
     "row names as R writes them": {"cases.csv": table(index=("", SAMPLES)).removeprefix(",")},
+    "row names as R writes them, and commas at the end of lines": {
+        "cases.csv": table(index=("", SAMPLES)).removeprefix(",").replace("\n", ",\n")
+    },
     "dates as text": {"cases.csv": table(day=[f"2024-01-{i % 28 + 1:02}" for i in range(40)])},
     "a first column of labels": {"cases.csv": table(index=("site", [f"centre {i % 4}" for i in range(40)]))},
     "words for missing values (NA, N/A, #N/A, NaN, null, ., ?)": {
@@ -139,6 +142,7 @@ KINDS = {
     },
     "columns without any value": {"cases.csv": table(empty=[""] * 40)},
     "comment lines on top": {"cases.csv": "# made by\n# a program, in 2021\n" + table()},
+    "a comment with as many commas as the header": {"cases.csv": "# made by, a, program, in, June, 2021\n" + table()},
     "comment lines that begin with // or %": {"cases.csv": "// made by\n% a program, in 2021\n" + table()},
     "a header that begins with %": both(lambda rows: rows, ["% fat", *NAMES[1:]]),
     "comment lines in and below the table": {
@@ -210,6 +214,11 @@ KINDS = {
     },
     "thousands separators in an extra column": {"cases.csv": table(cost=["1 234", "900"] * 20)},
     "points between thousands, and decimal commas": {"cases.csv": EUROPEAN[0], "controls.csv": EUROPEAN[1]},
+    "points between thousands and no other sign, with --thousands": {
+        name: table(with_column(0, lambda i, v: f"{int(1e5 + 999 * v):,}".replace(",", "."),
+                                [[round(9 * v) for v in row] for row in rows]), separator=";")
+        for name, rows in (("cases.csv", X), ("controls.csv", Y))
+    } | {"--thousands": [], "--scale": ["pooled"]},
     "points between thousands with --thousands": {
         "cases.csv": EUROPEAN[0], "controls.csv": EUROPEAN[1], "--thousands": [], "--scale": ["pooled"]
     },

@@ -114,11 +114,11 @@ def test_a_report(visits, run, need):
         (["--pairs", "nobody"], "--pairs: 'cases.csv' has no column 'nobody'"),
         (
             ["--pairs", "age"],
-            "no row in the controls. Check the spelling of the labels, leave these rows out, or use --blocks",
+            "no row in the background. Check the spelling of the labels, leave these rows out, or use blocks instead",
         ),
         (["--pairs", "donor", "--blocks", "donor"], "--pairs and --blocks cannot be used together"),
         (["--covariates", "age,weight"], "--covariates: 'cases.csv' has no column 'weight'"),
-        (["--covariates", "donor"], "The covariates explain the cases entirely"),
+        (["--covariates", "donor"], "The covariates explain the foreground entirely"),
     ],
 )
 def test_errors(visits, run, options, message):

@@ -90,6 +90,13 @@ CASES = {
     "text": (PCPCA(), (with_value(X.astype(object), "a"),), {"background": Y}, ValueError, "not numbers: '3'"),
     "objects": (PCPCA(), (with_value(X.astype(object), {}),), {"background": Y}, TypeError, "not numbers: '3'"),
     "1-D X": (PCPCA(), (X[0],), {"background": Y}, ValueError, "1D array"),
+    "labels as background": (
+        PCPCA(),
+        (X,),
+        {"background": np.array(["a", "b"] * (len(X) // 2))},
+        ValueError,
+        "background of PCPCA is one column of .* values; .*background_label",
+    ),
     "scale unknown": (PCPCA(scale="both"), (X,), {"background": Y}, ValueError, "scale='both'.*'pooled'"),
     "scale True": (PCPCA(scale=True), (X,), {"background": Y}, ValueError, "scale=True"),
     "scale True, one group": (PPCA(scale=True), (X,), {}, ValueError, "scale=True is not valid. Choose one of None"),

@@ -382,7 +382,7 @@ def test_without_labels_clusters_are_found_and_named(open_page, tmp_path):
 @pytest.mark.parametrize(
     "labels", ["words", *(pytest.param(kind, marks=pytest.mark.slow) for kind in ("numbers", None))]
 )
-def test_page_export_and_fit_save_the_same_table(open_page, tmp_path, monkeypatch, need, labels):
+def test_page_report_and_fit_save_the_same_table(open_page, tmp_path, monkeypatch, need, labels):
     """Also for labels that the legend combines, or has not, and with labels of the controls."""
     need("polars")
     monkeypatch.chdir(tmp_path)
@@ -393,8 +393,8 @@ def test_page_export_and_fit_save_the_same_table(open_page, tmp_path, monkeypatc
         write_csv(tmp_path / f"{name}.csv", ["kind", *"uvwxyz"], zip(2 * beside, *table.T, strict=False))
     tables = ["cases.csv", "--background", "controls.csv", "--no-test", "--quiet"]
     tables += ["--ignore", "kind", "--scale", "none"] if labels is None else ["--labels", "kind"]
-    for command, output in (("fit", "fit"), ("export", "export"), ("report", "page.html")):
-        assert cli.main([command, *tables, *["--gammas", "3"] * (command == "report"), "-o", output]) == 0
+    assert cli.main(["fit", *tables, "-o", "fit"]) == 0
+    assert cli.main(["report", *tables, "--gammas", "3", "-o", "page.html", "--save", "saved"]) == 0
     page = open_page(tmp_path / "page.html")
     saved = list(csv.reader(io.StringIO(page.saved("#save-coordinates")[1].decode())))
     head, *rows = read_csv("fit/latents.csv")
@@ -407,7 +407,7 @@ def test_page_export_and_fit_save_the_same_table(open_page, tmp_path, monkeypatc
         assert {text.partition(":")[0] for text in found} == {"", "cluster 1", "cluster 2", "cluster 3"}
     else:
         assert found == 3 * words[labels]
-    for other in (read_csv("export/coordinates.csv"), saved):
+    for other in (read_csv("saved/coordinates.csv"), saved):
         assert other[0] == head
         assert [row[:3] for row in other[1:]] == [row[:3] for row in rows]
         assert close(*(np.array([row[3:] for row in every], dtype=float) for every in (other[1:], rows)))

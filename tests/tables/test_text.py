@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from contrapca.exceptions import TableFileError
-from contrapca.tables import _text_file, read_table, write_filled
+from contrapca.tables import read_table, write_filled
 
 
 @pytest.fixture
@@ -141,9 +141,8 @@ def test_words_for_missing_values_in_text(table):
     assert found.texts["g"].tolist() == ["x", "NA", "NaN", "null", "n/a", "none"]
 
 
-def test_text_that_shows_late(table, monkeypatch):
+def test_text_that_shows_late(table):
     """Columns are read in blocks: what the first blocks take for numbers may be text."""
-    monkeypatch.setattr(_text_file, "BLOCK", 12)  # characters: two rows
     rows = [["1", str(i), "x" if i > 4 else "7"] for i in range(9)]
     found = table("a,b,c\n" + "\n".join(",".join(row) for row in rows))
     assert found.names == ["a", "b"]
@@ -152,9 +151,8 @@ def test_text_that_shows_late(table, monkeypatch):
     assert found.mixed == {"c": ", ".join(f"'x' on line {line}" for line in range(7, 11))}
 
 
-def test_a_bad_cell_far_down(table, monkeypatch):
+def test_a_bad_cell_far_down(table):
     """In a later block, with rows that take several lines, blank and empty lines before it."""
-    monkeypatch.setattr(_text_file, "BLOCK", 1 << 10)
     lines = [f"{i},{i / 8},{-i}" for i in range(2000)]
     lines[10] = '1,2,"3"'
     lines[20:20] = ["", ",,", '4,5,"\n6\n"']
@@ -191,9 +189,7 @@ def test_a_bad_cell_far_down(table, monkeypatch):
         (["true", "false", "true", "true", "NA", "false"], "text"),
     ],
 )
-@pytest.mark.parametrize("block", [1, 1 << 26])
-def test_mixtures_in_a_column(table, monkeypatch, cells, kind, block):
-    monkeypatch.setattr(_text_file, "BLOCK", block)
+def test_mixtures_in_a_column(table, cells, kind):
     found = table("a,b\n" + "\n".join(f"{i},{cell}" for i, cell in enumerate(cells)))
     where = {"numbers": found.names, "empty": found.empty, "text": found.texts, "mixed": found.mixed}
     assert [name for name, columns in where.items() if "b" in columns] == (
@@ -294,3 +290,41 @@ def test_names_of_rows_may_begin_with_the_sign_of_comments(table):
     found = table('id,a,b\n#1,"1",2\n#2,3,4\n')
     assert found.row_names == ["#1", "#2"]
     assert found.notes == []
+
+
+@pytest.mark.parametrize(
+    "content",
+    ["f0,f1,\ns0,1,2,\ns1,3,4,\n", "f0\tf1\t\ns0\t1\t2\t\ns1\t3\t4\t\n"],  # each line ends in a separator
+)
+def test_columns_below_the_header_of_row_names_are_not_shifted(table, content):
+    found = table(content)
+    assert found.names == ["f0", "f1"]
+    np.testing.assert_array_equal(found.values, [[1, 2], [3, 4]])
+    assert found.row_names == ["s0", "s1"]
+
+
+@pytest.mark.parametrize("content", ['x\n""\n', 'x\n""\n""\n', '""\n', '"a"\n'])
+def test_one_column_is_refused_whatever_its_cells(table, content):
+    with pytest.raises(TableFileError, match=r"only one column|is empty"):
+        table(content)
+
+
+def test_points_that_only_can_separate_thousands(table):
+    found = table("a;b\n1.234;815\n2.500;900\n", thousands=True)
+    np.testing.assert_array_equal(found.values, [[1234, 815], [2500, 900]])
+    np.testing.assert_array_equal(table("a;b\n1.234;815\n2.500;900\n").values[:, 0], [1.234, 2.5])
+    found = table("a;b\n1.234;0.5\n2.500;900\n", thousands=True)
+    np.testing.assert_array_equal(found.values, [[1.234, 0.5], [2.5, 900]])
+
+
+def test_a_comment_of_as_many_cells_as_the_header_is_none(table):
+    found = table("# exported, 2020\na,b\n1,2\n3,4\n")
+    assert found.names == ["a", "b"]
+    years = "# exported, 2020\n1990,1991\n1,2\n3,4\n"
+    assert table(years, header=True).names == ["1990", "1991"]
+    with pytest.raises(TableFileError, match="Add --header if they are names"):
+        table(years)
+    assert table("#a,b\n1,2\n3,4\n").names == ["a", "b"]
+    assert table("#id,a\ns0,1\ns1,3\n").names == ["a"]
+    assert table("#a,b,c,d,e\n1,2,3,4,5\n3,1,2,5,4\n2,1,3,5,4\n").names == list("abcde")  # in order by chance
+    assert table("#a,b\nND,1\n2,3\n4,5\n6,7\n").mixed == {"a": "'ND' on line 2"}

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contrapca.tables import _text_file, read_table
+from contrapca.tables import read_table
 
 MISSING = ["", "NA", "nan", "NULL", "n/a", "?", " NA "]
 ALPHABET = "aBz 09é漢\"'\u00a0_-#%"  # other separators, in every row, would be fair doubts
@@ -69,11 +69,10 @@ def write(folder, names, rows, style):
 
 @pytest.mark.slow
 @settings(suppress_health_check=[HealthCheck.function_scoped_fixture, HealthCheck.too_slow], max_examples=300)
-@given(table=tables(), block=st.sampled_from([1, 40, 1 << 26]))
-def test_round_trip(tmp_path, monkeypatch, need, table, block):
+@given(table=tables())
+def test_round_trip(tmp_path, need, table):
     need("polars")
     names, columns, rows, style = table
-    monkeypatch.setattr(_text_file, "BLOCK", block)
     found = read_table(write(tmp_path, names, rows, style), header=True)
     is_text = [isinstance(column[0], str) for column in columns]
     is_empty = [not text and bool(np.isnan(column).all()) for text, column in zip(is_text, columns, strict=True)]

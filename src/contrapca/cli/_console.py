@@ -6,7 +6,10 @@ import json
 import math
 import sys
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from .._util.table import Table
 
 
 class Console:
@@ -30,7 +33,7 @@ class Console:
 
     def say(self, *lines: Any) -> None:
         """Print lines for people."""
-        if not (self.quiet or self.as_json):
+        if lines and not (self.quiet or self.as_json):
             print(*map(_harmless, map(str, lines)), sep="\n")
 
     def summarise(self, summary: Mapping[str, Any]) -> None:
@@ -66,3 +69,17 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
+
+
+def model_summary(model: Any) -> dict[str, Any]:
+    """What `summary()` of a fitted model says, as values."""
+    from .._util.table import Table
+
+    return {name: records(value) if isinstance(value, Table) else value for name, value in model._facts().items()}
+
+
+def records(table: Table) -> list[dict[str, Any]]:
+    """The rows of a table, names with underscores."""
+    names = [name.replace(" ", "_") for name in table]
+    rows = zip(*(column.tolist() for column in table.values()), strict=True)
+    return [dict(zip(names, row, strict=True)) for row in rows]

@@ -12,8 +12,8 @@ from .. import report as write_report
 from .._util.arrays import Array
 from .._util.table import Table
 from .._util.text import format_gamma
-from ._console import Console
-from ._describe import records
+from ..reporting import check_libraries
+from ._console import Console, records
 from ._fit import latent_columns
 from ._inputs import Group
 from ._outputs import check_outputs, staged, write_columns
@@ -32,6 +32,7 @@ def demo(options: Namespace, console: Console) -> None:
     """A table on the terminal; tables, latents, a picture and a report in a folder."""
     files = [options.output / name for name in FILES]
     check_outputs(files, force=options.force)
+    check_libraries(figures=True)
     data = datasets.make_hidden_clusters(random_state=options.seed)
     X, Y = data.foreground, data.background
     subgroups = np.array([f"case subgroup {label + 1}" for label in data.labels])

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import re
 from argparse import Namespace
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from pathlib import Path
 
 import numpy as np
 
 from .._util.arrays import is_sparse
 from .._util.text import as_command, listed
+from ..blocks import PEOPLE, SUFFIX
 from ..exceptions import TableFileError
 from ..sanity import (
     Finding,
@@ -21,10 +23,13 @@ from ..sanity import (
     is_whole,
     names_rows,
     repeated_names,
+    replicates,
     swapped_names,
 )
 from ..tables import DataTable
-from ._blocks import names_block
+
+# Names of columns that say whom or what several rows come from.
+WHOSE = re.compile(f"(?:{'|'.join([*PEOPLE, 'biosample', 'plate', 'hto', 'pool', 'run'])}){SUFFIX}", re.IGNORECASE)
 
 MAX_LISTED = 10  # columns with bad cells
 NEARLY = 0.9  # fraction of distinct values in a first column that should name the rows
@@ -65,6 +70,39 @@ def identifiers_of(tables: list[DataTable], without: set[str]) -> list[str]:
         name: [np.asarray(table.select([name]))[:, 0] for table in tables if name in table.names] for name in named
     }
     return [name for name, columns in found.items() if all(map(is_whole, columns))]
+
+
+def names_block(column: str) -> bool:
+    """Whether a column says whom or what its rows come from, by its name: donor, plate, mouse_id."""
+    return bool(WHOSE.fullmatch(column))
+
+
+def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
+    """Names of rows, or a column, that say that several rows belong together."""
+    first, names = tables[0], [name for table in tables for name in table.row_names or []]
+    shared = [column for column in first.texts if all(column in table.texts for table in tables)]
+    # The column of the row names is among those of text, if it has a name.
+    own = next((column for column in shared if first.row_names == first.as_text(column).tolist()), None)
+    places: list[tuple[str, list[str], str | None]] = [("The row names", names, own)]
+    for column in first.texts:
+        of = tables if column in shared else tables[:1]
+        places.append(
+            (f"The values of {column!r}", [cell for table in of for cell in table.as_text(column).tolist()], column)
+        )
+    for place, labels, where in places:
+        if found := replicates(labels, place, where):
+            return found
+    for column in tables[0].columns:
+        if names_block(column) and 1 < np.unique(tables[0].as_text(column)).size <= len(tables[0]) / 2:
+            return [
+                both(
+                    "replicates",
+                    f"The column {column!r} may name whom or what several rows come from: if so, they are not "
+                    "independent, and p-values that ignore it are far too small.",
+                    f"Add --blocks {as_command([column])}.",
+                )
+            ]
+    return []
 
 
 def not_analysed(names: list[str]) -> list[Finding]:

@@ -1,23 +1,24 @@
-"""`contrapca fit`: a model of cases and controls, the latents of their rows, the loadings of their features."""
+"""`contrapca fit`, a model of cases and controls, and `contrapca path`, their contrast at many strengths."""
 
 from __future__ import annotations
 
 from argparse import Namespace
 from typing import Any
 
-from .. import CPCA, PCPCA, PPCA, ContraPCA
+from .. import CPCA, PCPCA, PPCA, ContraPCA, contrast_path
 from .._util.table import Table
-from .._util.text import default_names
+from .._util.text import default_names, format_gamma
 from ..groups import Groups
+from ..paths import ContrastPath
 from ..reporting import coordinate_table, findings_of, label_texts, named_clusters
-from ._console import Console, caution
-from ._describe import model_summary
+from ._console import Console, caution, model_summary
 from ._inputs import Group, Inputs, read_inputs
 from ._outputs import check_outputs, staged, write_columns
 from ._verdict import scale_of, unseen_lines, verdict_lines
 
 METHODS: dict[str, Any] = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
 FILES = ("model.npz", "latents.csv", "loadings.csv")
+PATH_FILES = ("path.npz", "path.csv")
 
 
 def fit(options: Namespace, console: Console) -> None:
@@ -102,3 +103,51 @@ def latent_columns(model: Any, cases: Group, controls: Group | None) -> Table:
     labels = groups.like([own, *(group.labels for group in groups.backgrounds)])
     texts = groups.map(lambda group, own: label_texts([""] * len(group) if own is None else own, len(group)), labels)
     return coordinate_table(groups.map(lambda group: group.row_names), {} if own is None else {what: texts}, latents)
+
+
+def path(options: Namespace, console: Console) -> None:
+    """Compute the path, write it, and name the gammas that differ most."""
+    files = [options.output / name for name in PATH_FILES]
+    check_outputs(files, force=options.force)
+    inputs, kind = read_inputs(options), METHODS[options.method]
+    found = contrast_path(
+        kind(options.components, scale=scale_of(options, kind)),
+        inputs.X,
+        background=inputs.Y,
+        gammas=options.gammas,
+        progress=console.progress,
+    )
+    with staged(files, force=options.force) as places:
+        found.save(places["path.npz"])
+        write_columns(places["path.csv"], found.table())
+    console.say(*inputs.describe(), *path_lines(found), "", f"Path:  {files[0]}", f"Table: {files[1]}")
+    written = {"path": str(files[0]), "table": str(files[1])}
+    console.summarise(
+        {"inputs": inputs.summary(), "cautions": inputs.cautions, "path": path_summary(found), "written": written}
+    )
+
+
+def path_lines(path: ContrastPath) -> list[str]:
+    """A path in lines."""
+    chosen = ", ".join(map(format_gamma, path.representatives()))
+    d, limit = path.n_components, f"limit{' at most' if path.gamma_max_is_bound else ''} {format_gamma(path.gamma_max)}"
+    first, last = format_gamma(path.gammas[0]), format_gamma(path.gammas[-1])
+    name = type(path.model(path.gammas[0])).__name__
+    return [
+        f"{name} with {d} component{'s' * (d > 1)} of {len(path.feature_names)} features "
+        f"at {len(path)} gammas from {first} to {last} ({limit})",
+        f"Gammas whose components differ most: {chosen}",
+    ]
+
+
+def path_summary(path: ContrastPath) -> dict[str, Any]:
+    """The same as values."""
+    return {
+        "method": type(path.estimator).__name__.lower(),
+        "n_features": len(path.feature_names),
+        "n_components": path.n_components,
+        "gamma_max": path.gamma_max,
+        "gamma_max_is_bound": path.gamma_max_is_bound,
+        "gammas": path.gammas,
+        "representatives": path.representatives(),
+    }

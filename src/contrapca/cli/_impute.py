@@ -17,8 +17,7 @@ from .._util.table import Table
 from ..exceptions import TableFileError, UnboundedError
 from ..sanity import IMPUTED
 from ..tables import TEXT, write_filled
-from ._console import Console
-from ._describe import records
+from ._console import Console, records
 from ._inputs import Inputs, read_inputs
 from ._outputs import SEPARATORS, OutputError, check_outputs, check_text_output, staged, write_columns
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,15 +13,14 @@ import numpy.typing as npt
 from .. import regress_out
 from .._util.arrays import Rows, is_sparse
 from .._util.labels import on_a_scale
-from .._util.text import listed, plural, spelling
+from .._util.text import as_command, listed, plural, spelling
 from ..exceptions import TableFileError
 from ..groups import Groups
 from ..sanity import IMPUTED, Finding, check_groups, imputed_values
 from ..tables import DataTable, align, align_to, read_table, with_names
-from ._blocks import block_findings, block_labels, check_pairs
+from ._columns import block_labels, check_column, check_pairs, covariate_columns, covariate_names, ignored_columns
 from ._console import caution
-from ._covariates import covariate_columns, covariate_names
-from ._findings import check_mixed, findings_of_tables, identifiers_of, not_analysed
+from ._findings import block_findings, check_mixed, findings_of_tables, identifiers_of, not_analysed
 
 BY_PLACE = "columns matched by position, because one file has no column names"
 MAX_VALUES_LISTED = 10
@@ -166,6 +166,8 @@ def read_inputs(
     reading = reading_of(options) | {"layer": options.layer, "mask": mask}
     table = read_table(options.cases, sheet=sheets[0], **reading)
     two_files = options.background is not None and options.group is None
+    if two_files and not Path(options.background).exists():
+        _check_group(options.background, table)
     other = read_table(options.background, sheet=sheets[-1], **reading) if two_files else None
     tables = [table] if other is None else [table, other]
     label, block, pair = (getattr(options, name, None) for name in ("labels", "blocks", "pairs"))
@@ -256,16 +258,24 @@ def _findings_of_values(inputs: Inputs) -> list[Finding]:
     return check_groups(groups.map(lambda group: group.values), inputs.names, names, has_blocks=True)
 
 
+def _check_group(background: str, table: DataTable) -> None:
+    """Refuse a value of a column in place of the controls' file."""
+    for name in table.texts:
+        if background in table.texts[name].tolist():
+            raise ValueError(
+                f"--background: there is no file {background!r}, but column {name!r} of {table.path!r} has this value: "
+                f"add --group {as_command([name])} if it marks the controls."
+            )
+
+
 def _columns_without(options: Namespace, label: str | None, block: str | None, tables: list[DataTable]) -> set[str]:
     """Columns that the options exclude from the features; a spoilt column must be among them."""
-    table = tables[0]
-    for option, name in (("--group", options.group), ("--labels", label)):
-        if name is not None and name not in table.columns:
-            raise ValueError(f"{option}: {table.path!r} has no column {name!r}, only {listed(table.columns)}.")
-    unknown = [name for name in options.ignore if not any(name in given.columns for given in tables)]
-    if unknown:
-        raise ValueError(f"--ignore: no table has a column {listed(unknown)}, only {listed(table.columns)}.")
-    without = {*options.ignore, *(name for name in (options.group, label, block) if name is not None)}
+    for option, name in (("group", options.group), ("labels", label)):
+        if name is not None:
+            check_column(option, name, tables[0])
+    without = ignored_columns(options.ignore, tables) | {
+        name for name in (options.group, label, block) if name is not None
+    }
     check_mixed(tables, without)
     return without
 

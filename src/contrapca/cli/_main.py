@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import io
+import math
 import os
 import sys
 import traceback
@@ -12,31 +13,25 @@ from argparse import Namespace
 from collections.abc import Sequence
 from typing import Any
 
-from .._util.text import as_command
-from ..exceptions import SolverError, TableWarning
-from ._config import parse, saved
+from .._util.text import format_gamma, plural
+from ..exceptions import InfeasibleGammaError, RankError, SingularGroupError, SolverError, TableWarning, UnboundedError
 from ._console import Console
-from ._imports import quick_imports
-from ._parser import make_parser
-from ._words import in_command_words
+from ._parser import make_parsers, parse
 
+GROUPS = {"foreground": "cases", "background": "controls"}
 GOOD, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 # The module of each command; it has a function of the command's name.
 MODULES = {
     "test": "_verdict",
     "fit": "_fit",
-    "transform": "_apply",
+    "transform": "_saved",
     "impute": "_impute",
-    "path": "_path",
+    "path": "_fit",
     "report": "_report",
-    "export": "_export",
-    "sample": "_apply",
+    "sample": "_saved",
     "demo": "_demo",
-    "info": "_info",
-    "completion": "_completion",
+    "info": "_saved",
 }
-
-
 NEED_MORE = MODULES.keys() - {"demo"}  # commands that do nothing without arguments
 
 
@@ -54,24 +49,20 @@ def main(arguments: Sequence[str] | None = None) -> int:
         0: done; 1: a bug; 2: something given cannot be used; 130: stopped by Ctrl-C.
     """
     given = sys.argv[1:] if arguments is None else list(arguments)
-    parser = make_parser()
     if not given:
-        parser.print_help()
+        make_parsers()[0].print_help()
         return GOOD
     if given[0] in NEED_MORE and len(given) == 1:
-        parser.commands[given[0]].print_help(sys.stderr)
+        make_parsers()[1][given[0]].print_help(sys.stderr)
         return BAD_INPUT
-    options = parse(parser, given)
-    options.shell = as_command(["contrapca", *given])
+    options = parse(given)
     if isinstance(sys.stdout, io.TextIOWrapper):
         sys.stdout.reconfigure(errors="backslashreplace")  # names that a terminal cannot show are no reason to fail
     try:
         with warnings.catch_warnings():
             _speak_warnings()
-            with quick_imports():
-                module = importlib.import_module(f".{MODULES[options.command]}", __package__)
-            with saved(options):
-                getattr(module, options.command)(options, Console(options.quiet, options.json))
+            module = importlib.import_module(f".{MODULES[options.command]}", __package__)
+            getattr(module, options.command)(options, Console(options.quiet, options.json))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough; all files are written by now
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
@@ -80,7 +71,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     except MemoryError:
         return _fail("there is not enough memory for these tables.", BAD_INPUT, options)
     except (OSError, ValueError, ImportError, SolverError) as error:
-        return _fail(_sentence(error), BAD_INPUT, options)
+        return _fail(_sentence(error, getattr(options, "method", None)), BAD_INPUT, options)
     except Exception as error:
         reason = f"{type(error).__name__}: {_one_line(error)}"
         return _fail(f"a bug ({reason}); please run it again with --debug and report what it says.", BUG, options)
@@ -94,12 +85,36 @@ def _fail(sentence: str, code: int, options: Namespace) -> int:
     return code
 
 
-def _sentence(error: BaseException) -> str:
-    """An error in one line; of the system's errors without their number."""
+def _sentence(error: BaseException, method: str | None) -> str:
+    """An error in one line: what an option can mend in options, and of the system's errors no number."""
+    match error:
+        case RankError():
+            d = error.size
+            return (
+                f"The {GROUPS[error.group]} do not vary in more than {plural(d, 'direction')} (beyond rounding), as "
+                f"they must for a model of {plural(d, 'dimension')}. Use fewer --components or more rows; if a few "
+                "features are many orders of magnitude larger than the others, add --scale pooled."
+            )
+        case UnboundedError():
+            where = "" if math.isnan(error.limit) else f" at --gamma {error.gamma:.6g}"
+            way_out = "Use fewer --components, or rows and features with more observed values."
+            if error.works is not None:
+                way_out = (
+                    f"--gamma {format_gamma(error.works)} works, and none at or above {format_gamma(error.limit)}. Use "
+                    "that, --gamma auto, or fewer --components."
+                )
+            return f"With these missing values there is no best model{where}: {error.reason}. {way_out}"
+        case InfeasibleGammaError() if not isinstance(error, SingularGroupError):
+            weaker = method in ("contrapca", "pcpca")
+            others = "fewer --components, or --method cpca" if weaker else "or fewer --components"
+            return (
+                f"--gamma {error.gamma:.6g} is too large: with {plural(error.size, 'dimension')} these tables "
+                f"allow less than {format_gamma(error.limit)}. Use a smaller --gamma, --gamma auto, {others}."
+            )
     if isinstance(error, OSError) and error.strerror:
         file = f"{str(error.filename)!r}: " if error.filename else ""
         return f"{file}{error.strerror}."
-    return in_command_words(_one_line(error)) or type(error).__name__
+    return _one_line(error) or type(error).__name__
 
 
 def _one_line(message: Any) -> str:
@@ -110,7 +125,7 @@ def _speak_warnings() -> None:
     """Show warnings as lines of ours, without those that are for programmers."""
 
     def show(message: Any, *_: Any, **__: Any) -> None:
-        print(f"contrapca: warning: {in_command_words(_one_line(message))}", file=sys.stderr)
+        print(f"contrapca: warning: {_one_line(message)}", file=sys.stderr)
 
     warnings.showwarning = show
     warnings.simplefilter("default")

@@ -3,40 +3,167 @@
 from __future__ import annotations
 
 import argparse
-import re
+import math
 import sys
-from collections.abc import Mapping
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
 
-from .._util.text import did_you_mean
+from .._util.text import as_command, did_you_mean
 from .._version import __version__
-from ._options import (
-    BLOCKS,
-    COMPONENTS,
-    CONTRAST,
-    DEPTH,
-    FILES,
-    FOLDER,
-    FORCE,
-    FORMATS,
-    GAMMA,
-    GAMMAS,
-    GROUPS,
-    LABELS,
-    METHOD,
-    MODEL,
-    NO_TEST,
-    OUTPUT,
-    SCALE,
-    SEED,
-    TABLE,
-    Option,
-    add_reading,
-    count,
-    number,
-    option,
+
+FORMATS = "CSV, TSV, TXT (also .gz or .zip), Excel, Parquet, NPY, NPZ, MTX or h5ad"
+SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "auto"}  # of a new model, unless told
+
+
+def _whole(text: str, least: int) -> int:
+    try:
+        value = int(text)
+    except ValueError:
+        value = least - 1
+    if value < least:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a whole number, {least} or more")
+    return value
+
+
+seed, count, several = (partial(_whole, least=least) for least in (0, 1, 2))
+
+
+def number(text: str) -> float:
+    """A finite number, 0 or more."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not 0 <= value < math.inf:
+        raise argparse.ArgumentTypeError(f"{text!r} is not a finite number, 0 or more")
+    return value
+
+
+def _gamma(text: str) -> float | str:
+    return text if text == "auto" else number(text)
+
+
+@dataclass(frozen=True)
+class Option:
+    """One option of a command, as argparse describes it."""
+
+    names: tuple[str, ...]
+    settings: dict[str, Any]
+
+
+def option(*names: str, **settings: Any) -> Option:
+    """One option; commands share them."""
+    return Option(names, settings)
+
+
+READING = [
+    option(
+        "--missing",
+        nargs="+",
+        action="extend",
+        default=[],
+        metavar="WORD",
+        help="words or numbers that mean a missing value, such as ND or -999, besides empty cells, NA and the like",
+    ),
+    option("--transpose", action="store_true", help="samples are columns of the files, not rows"),
+    option("--percent", action="store_true", help="read 12%% as the number 0.12"),
+    option("--thousands", action="store_true", help="read 1,234 as the number 1234"),
+    option("--encoding", metavar="NAME", help="of text files, such as latin-1 (default: utf-8)"),
+    option(
+        "--header",
+        action=argparse.BooleanOptionalAction,
+        help="whether the first line contains column names, and not values (default: detected)",
+    ),
+]
+GROUPS = [
+    option("cases", type=Path, help=f"the cases, or both groups with --group ({FORMATS})"),
+    option("--background", metavar="FILE_OR_VALUE", help="controls table; with --group, the value that marks controls"),
+    option("--group", metavar="COLUMN", help="column that marks cases and controls of one table"),
+]
+LABELS = option("--labels", metavar="COLUMN", help="column to show with the results; not a feature")
+BLOCKS = [
+    option(
+        "--blocks",
+        metavar="COLUMN",
+        help="column with the donor, animal or plate of each row; not a feature. Rows of one block stay "
+        "together, and the same name in both groups is the same block",
+    ),
+    option(
+        "--pairs",
+        metavar="COLUMN",
+        help="column with the pair of each row, such as a donor before and after treatment: like --blocks, and "
+        "every name must be in both groups",
+    ),
+    option(
+        "--covariates",
+        nargs="+",
+        action="extend",
+        metavar="COLUMN",
+        help="columns such as age and sex (or age,sex), numbers or text; not features. Their effect is taken "
+        "out of both groups",
+    ),
+]
+FILES: list[Option] = [
+    option("--ignore", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns to leave out"),
+    option("--common", action="store_true", help="use only the columns that both tables have"),
+    option(
+        "--sheet",
+        action="append",
+        metavar="NAME",
+        help="sheet of an Excel file (default: the first); give it twice for different sheets of cases and controls",
+    ),
+    option("--layer", metavar="NAME", help="layer of an h5ad file (default: X)"),
+    option(
+        "--mask",
+        metavar="COLUMN",
+        help="column of var of an h5ad file: which genes to use, or none for all (default: highly_variable, if any)",
+    ),
+    *READING,
+]
+METHOD = {
+    "choices": ["contrapca", "pcpca", "cpca"],
+    "default": SETTINGS["method"],
+    "help": f"(default: {SETTINGS['method']})",
+}
+COMPONENTS = {
+    "type": count,
+    "default": SETTINGS["components"],
+    "metavar": "NUMBER",
+    "help": f"dimensions (default: {SETTINGS['components']})",
+}
+GAMMA = {
+    "type": _gamma,
+    "default": SETTINGS["gamma"],
+    "metavar": "NUMBER",
+    "help": "strength of the contrast, 0 for none (default: auto, which is robust for finding directions)",
+}
+SCALE = {
+    "choices": ["auto", "none", "group", "pooled"],
+    "default": SETTINGS["scale"],
+    "help": "divide features by their standard deviation in each group, or within groups (default: auto, which is what "
+    "the noise asks for with contrapca, and none otherwise)",
+}
+NO_TEST = option("--no-test", action="store_true", help="skip the test against chance")
+# Tables, and a model to fit or a saved one. With that it matters whether settings were given, so they have no default.
+DEPTH = option(
+    "--depth",
+    choices=["warn", "match", "ignore"],
+    default="warn",
+    help="if counts add up to less in one group: warn, or thin both groups to equal depth for the test (default: "
+    "%(default)s)",
 )
+GAMMAS = option(
+    "--gammas", type=several, metavar="NUMBER", help="how many values of gamma (default: 40; 20 with missing values)"
+)
+MODEL = option("model", type=Path, help="a file that contrapca saved (model.npz)")
+SEED = option("--seed", type=seed, default=0, metavar="NUMBER", help="random seed (default: %(default)s)")
+FORCE = option("--force", action="store_true", help="overwrite existing files")
+OUTPUT = {"type": Path, "required": True}
+FOLDER = [option("-o", "--output", **OUTPUT, metavar="FOLDER", help="output folder (created if missing)"), FORCE]
+TABLE = [option("-o", "--output", **OUTPUT, metavar="FILE", help="the table to be written (.csv or .tsv)"), FORCE]
 
 EXIT_CODES = "Exit codes: 0 done, 2 something given cannot be used, 1 a bug, 130 stopped by Ctrl-C."
 EXAMPLES = {
@@ -55,7 +182,6 @@ EXAMPLES = {
         "contrapca fit cases.csv --background controls.csv -o results",
         "contrapca fit all.csv --group diagnosis --background healthy --labels batch -o results",
         "contrapca fit cases.csv --background controls.csv --missing -999 --ignore age -o results",
-        "contrapca fit --config run.toml",
     ],
     "transform": ["contrapca transform results/model.npz new.csv -o new_latents.csv"],
     "impute": [
@@ -66,23 +192,16 @@ EXAMPLES = {
     "report": [
         "contrapca report cases.csv --background controls.csv --labels stage -o report.html",
         "contrapca report book.xlsx --background book.xlsx --sheet cases --sheet controls -o report.html",
-        "contrapca report cases.csv --background controls.csv --uncertainty bootstrap -o report.html",
+        "contrapca report cases.csv --background controls.csv --uncertainty bootstrap --save results",
     ],
-    "export": ["contrapca export cases.csv --background controls.csv -o results"],
     "sample": ["contrapca sample results/model.npz -n 500 -o new_rows.csv"],
     "demo": ["contrapca demo -o demo"],
     "info": ["contrapca info results/model.npz"],
-    "completion": [
-        'eval "$(contrapca completion bash)"  (in ~/.bashrc; zsh: the same in ~/.zshrc)',
-        "contrapca completion fish > ~/.config/fish/completions/contrapca.fish",
-        "contrapca completion powershell | Out-String | Invoke-Expression  (in $PROFILE)",
-    ],
 }
 EPILOGS = {
     command: "\n".join(["examples:", *(f"  {example}" for example in examples), "", EXIT_CODES])
     for command, examples in EXAMPLES.items()
 }
-SHELLS = ("bash", "zsh", "fish", "powershell")
 
 
 # What the main help says of each command, what its own help says, and its options.
@@ -132,7 +251,7 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 help="center the rows as cases or as controls (default: %(default)s)",
             ),
             option("--sheet", metavar="NAME", help="sheet of an Excel file (default: the first)"),
-            add_reading,
+            *READING,
             *TABLE,
         ],
     ),
@@ -187,7 +306,22 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         "Write a page about the contrast of cases and controls, at many strengths, with pictures, tables and text. It "
         "opens without a network.",
         [
-            *CONTRAST,
+            *GROUPS,
+            LABELS,
+            *BLOCKS,
+            *FILES,
+            option("--method", **METHOD | {"default": None}),
+            option("--components", **COMPONENTS | {"default": None}),
+            option("--gamma", **GAMMA | {"default": None}),
+            option("--scale", **SCALE | {"default": None}),
+            NO_TEST,
+            DEPTH,
+            option(
+                "--model",
+                type=Path,
+                metavar="FILE",
+                help="a saved model (or path) of these tables, in place of fitting one",
+            ),
             GAMMAS,
             option(
                 "--uncertainty",
@@ -197,15 +331,22 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
             ),
             option("--title", metavar="TEXT", help="page title"),
             SEED,
-            option("-o", "--output", **OUTPUT, metavar="FILE", help="the page to be written (.html)"),
+            option(
+                "-o",
+                "--output",
+                type=Path,
+                metavar="FILE",
+                help="the page to be written (.html; default: report.html beside the cases)",
+            ),
+            option(
+                "--save",
+                type=Path,
+                metavar="FOLDER",
+                help="also write what the page saves: coordinates.csv, loadings.csv, figure.png, figure.svg and "
+                "methods.txt (a paragraph for a paper, and what to cite)",
+            ),
             FORCE,
         ],
-    ),
-    "export": (
-        "what a report offers to save, as files",
-        "Contrast cases and controls, and write coordinates.csv (every row), loadings.csv (every feature), figure.png "
-        "and figure.svg, and methods.txt (a paragraph for a paper, and what to cite) into a folder.",
-        [*CONTRAST, option("--title", metavar="TEXT", help="title of the figure"), SEED, *FOLDER],
     ),
     "sample": (
         "new rows from a saved model",
@@ -236,11 +377,6 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         ],
     ),
     "info": ("describe a saved file", "Describe a saved model, path or posterior.", [MODEL]),
-    "completion": (
-        "completion for your shell",
-        "Print a script that completes commands and options.",
-        [option("for_shell", metavar="shell", choices=SHELLS, help=", ".join(SHELLS))],
-    ),
 }
 # Of every command.
 TALK = [
@@ -251,36 +387,17 @@ TALK = [
 
 
 class Parser(argparse.ArgumentParser):
-    """A parser whose errors are one line.
-
-    Attributes
-    ----------
-    commands : dict from name to Parser
-        The parsers of the commands; empty for that of a command.
-    """
-
-    commands: Mapping[str, Parser] = {}
+    """A parser whose errors are one line."""
 
     def error(self, message: str) -> NoReturn:
-        """Print the message, with what may have been meant, and leave."""
+        """Print the message, and where to look, and leave."""
         text = " ".join(message.split())
-        hint = "" if "maybe you meant" in text else self._did_you_mean(text)
-        print(f"contrapca: {text}{f'{hint} See' if hint else '; see'} {self.prog} --help.", file=sys.stderr)
+        print(f"contrapca: {text}{' See' if text.endswith('?') else '; see'} {self.prog} --help.", file=sys.stderr)
         sys.exit(2)
 
-    def _did_you_mean(self, message: str) -> str:
-        """The nearest option or command, if what was written is like one; newer Pythons say it themselves."""
-        unknown = re.search(r"unrecognized arguments: (\S+)|invalid choice: '([^']+)'", message)
-        if unknown is None:
-            return ""
-        known = [name for action in self._actions for name in (*action.option_strings, *(action.choices or ()))]
-        # Options of a command that the main parser does not know are looked for among all of them.
-        known += [name for parser in self.commands.values() for name in parser._option_string_actions]
-        return did_you_mean(unknown[1] or unknown[2], known)
 
-
-def make_parser() -> Parser:
-    """The parser of all commands."""
+def make_parsers() -> tuple[Parser, dict[str, Parser]]:
+    """The parser of everything, and that of each command."""
     layout: dict[str, Any] = {"formatter_class": argparse.RawDescriptionHelpFormatter, "allow_abbrev": False}
     parser = Parser(
         prog="contrapca",
@@ -290,10 +407,32 @@ def make_parser() -> Parser:
         **layout,
     )
     parser.add_argument("--version", action="version", version=f"contrapca {__version__}")
-    commands = parser.add_subparsers(dest="command", required=True, metavar="command")
-    parser.commands = commands.choices
+    places = parser.add_subparsers(dest="command", required=True, metavar="command")
+    commands = {}
     for name, (help, description, options) in COMMANDS.items():
-        command = commands.add_parser(name, help=help, description=description, epilog=EPILOGS[name], **layout)
-        for add in (*TALK, *options):
-            add(command)
-    return parser
+        command = places.add_parser(name, help=help, description=description, epilog=EPILOGS[name], **layout)
+        reading = command.add_argument_group("reading tables")
+        for each in (*TALK, *options):
+            (reading if each in READING else command).add_argument(*each.names, **each.settings)
+        commands[name] = command
+    return parser, commands
+
+
+def parse(given: Sequence[str]) -> argparse.Namespace:
+    """The options of a command, or leave with what may have been meant."""
+    parser, commands = make_parsers()
+    if not given[0].startswith("-") and given[0] not in COMMANDS:
+        hint = did_you_mean(given[0], COMMANDS)
+        known = f".{hint}" if hint else f", only {', '.join(COMMANDS)}"
+        parser.error(f"there is no command {given[0]!r}{known}")
+    options, unknown = parser.parse_known_args(given)
+    if unknown:
+        first = unknown[0].partition("=")[0]
+        names = [name for each in (*TALK, *COMMANDS[options.command][2]) for name in each.names]
+        if not first.startswith("-") and getattr(options, "background", "") is None:
+            line = as_command(["contrapca", options.command, str(options.cases), "--background", first])
+            commands[options.command].error(f"the controls need --background: {line} ...")
+        hint = did_you_mean(first, names) if first.startswith("-") else ""
+        commands[options.command].error(f"unrecognized arguments: {' '.join(unknown)}{hint and f'.{hint}'}")
+    options.shell = as_command(["contrapca", *given])
+    return options

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import shlex
+import contextlib
 from argparse import Namespace
 from typing import Any
 
@@ -11,25 +11,27 @@ from .. import report as write_report
 from ..estimators import answers
 from ..groups import Groups
 from ..paths import ContrastPath
-from ..reporting import check_libraries
+from ..reporting import RESULTS, check_libraries
 from ..units import Units
-from ._config import parse
 from ._console import Console, caution, printable
 from ._fit import fitted_model, make_model
 from ._inputs import Inputs, read_inputs
-from ._options import SETTINGS
 from ._outputs import OutputError, check_outputs, staged
-from ._parser import make_parser
+from ._parser import SETTINGS
 from ._verdict import unseen_lines, verdict_lines
 
 
 def report(options: Namespace, console: Console) -> None:
-    """Fit, or load a model of these tables, and write the page."""
-    if options.output.suffix.lower() not in (".html", ".htm"):
-        raise OutputError(f"--output {str(options.output)!r} must end in .html.")
-    check_outputs([options.output], force=options.force)
-    check_libraries()
-    options, model, inputs = read_for_report(options)
+    """Fit, or load a model of these tables, and write the page, and with --save what it saves."""
+    output = options.output or options.cases.with_name("report.html")
+    if output.suffix.lower() not in (".html", ".htm"):
+        raise OutputError(f"--output {str(output)!r} must end in .html.")
+    saved = [] if options.save is None else [options.save / name for name in RESULTS]
+    check_outputs([output, *saved], force=options.force)
+    check_libraries(figures=bool(saved))
+    options, model, inputs = _read(options)
+    controls = inputs.controls
+    assert controls is not None
     if model is None and options.uncertainty == "none":
         model = make_model(options, console)  # fitted with the report, in one pass over the rows
     elif model is None:
@@ -40,44 +42,39 @@ def report(options: Namespace, console: Console) -> None:
         if inputs.blocks is not None and options.uncertainty == "bootstrap":  # a posterior has no blocks
             given["blocks"], given["background_blocks"] = inputs.blocks
         draws = draw(inputs.X, background=inputs.Y, **given)
-    with staged([options.output], force=options.force) as places:
+    with contextlib.ExitStack() as written:
+        page = written.enter_context(staged([output], force=options.force))[output.name]
+        places = written.enter_context(staged(saved, force=options.force)) if saved else {}
         summary = write_report(
             model,
-            **about(options, inputs, console),
-            output=places[options.output.name],
+            inputs.X,
+            background=inputs.Y,
+            labels=inputs.cases.labels,
+            background_labels=controls.labels,
+            label_name=options.labels,
+            row_names=inputs.cases.row_names,
+            background_row_names=controls.row_names,
+            blocks=inputs.cases.blocks,
+            background_blocks=controls.blocks,
+            test=not options.no_test,
+            depth=options.depth,
+            title=options.title and printable(options.title),
+            code=printable(options.shell),
+            findings=inputs.findings,
+            progress=console.progress,
+            output=page,
+            save=next((place.parent for place in places.values()), None),
             sources=[printable(source) for source in inputs.sources],
             uncertainty=draws,
             gammas=options.gammas,
         )
     caution(*summary["cautions"][len(inputs.findings) :])
-    console.say(*verdict_lines(summary), *inputs.describe(), *unseen_lines(summary), f"Report: {options.output}")
-    console.summarise(summary | {"written": str(options.output)})
+    console.say(*verdict_lines(summary), *inputs.describe(), *unseen_lines(summary), f"Report: {output}")
+    console.say(*(f"Saved:  {file}" for file in saved))
+    console.summarise(summary | {"written": str(output), "saved": [str(file) for file in saved]})
 
 
-def about(options: Namespace, inputs: Inputs, console: Console) -> dict[str, Any]:
-    """The arguments that `report` and `export` share."""
-    cases, controls = inputs.cases, inputs.controls
-    assert controls is not None
-    return {
-        "X": cases.values,
-        "background": controls.values,
-        "labels": cases.labels,
-        "background_labels": controls.labels,
-        "label_name": options.labels,
-        "row_names": cases.row_names,
-        "background_row_names": controls.row_names,
-        "blocks": cases.blocks,
-        "background_blocks": controls.blocks,
-        "test": not options.no_test,
-        "depth": options.depth,
-        "title": options.title and printable(options.title),
-        "code": printable(options.shell),
-        "findings": inputs.findings,
-        "progress": console.progress,
-    }
-
-
-def read_for_report(options: Namespace) -> tuple[Namespace, Any, Inputs]:
+def _read(options: Namespace) -> tuple[Namespace, Any, Inputs]:
     """The options with all settings, the saved model or path if they name one, and the tables."""
     given = {name: getattr(options, name) for name in SETTINGS if getattr(options, name) is not None}
     if options.model is None:
@@ -90,11 +87,6 @@ def read_for_report(options: Namespace) -> tuple[Namespace, Any, Inputs]:
     units = _units(model).foreground
     features = None if units.names is None else list(units.names)
     return options, model, read_inputs(options, features=(features, units.mean.size))
-
-
-def inputs_of(command: str) -> Inputs:
-    """The tables that a command in one line reads."""
-    return read_for_report(parse(make_parser(), shlex.split(command)[1:]))[2]
 
 
 def _saved_model(options: Namespace) -> Any:

@@ -11,8 +11,7 @@ import numpy as np
 from .. import contrast_test
 from .._util.table import Table
 from ..sanity import shows_replicates
-from ._console import Console
-from ._describe import records
+from ._console import Console, records
 from ._inputs import read_inputs
 
 MOST = 10  # dimensions tested unless told

@@ -39,7 +39,7 @@ def fit_pcpca(data: Complete | Incomplete, latents: Latents, gamma: float | None
         warn(
             f"PCPCA still shows what both groups share: along component{'s' * (len(shared) > 1)} "
             f"{listed([k + 1 for k in shared])} the foreground varies barely more than the background, although "
-            "gamma='auto' is near its limit. "
+            "the automatic gamma is near its limit. "
             "ContraPCA models what is shared without showing it; CPCA allows larger gammas."
         )
     return replace(fit, background_model=background_model(data, fit, settings))

@@ -58,6 +58,11 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
             estimator=f"{name} ({group})",
         )
     except (TypeError, ValueError) as error:
+        if getattr(table, "ndim", 2) == 1:
+            raise type(error)(
+                f"The {group} of {name} is one column of {len(table)} values; a table of samples x features is needed "
+                "(Expected 2D array, got 1D array). Labels of the rows of one table are y, with background_label."
+            ) from error
         columns = unconvertible_columns(table)
         if not columns:
             raise

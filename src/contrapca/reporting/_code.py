@@ -24,17 +24,6 @@ def path_code(path: ContrastPath) -> str:
     return f"from contrapca import {type(path.estimator).__name__}, contrast_path, report\n\npath = {call}\n"
 
 
-def tables_code(command: str, *, labelled: bool, by_blocks: bool) -> str:
-    """Python code that reads the tables of a command as the command does."""
-    lines = ["from contrapca.cli import tables_of", "", f"tables = tables_of({command!r})"]
-    lines.append("cases, controls = tables.X, tables.Y")
-    if labelled:
-        lines.append("labels = tables.cases.labels")
-    if by_blocks:
-        lines.append("blocks, control_blocks = tables.blocks")
-    return "\n".join(lines) + "\n"
-
-
 def _shown(estimator: Decomposition) -> str:
     """The call that makes an estimator, on one line."""
     with config_context(print_changed_only=True):

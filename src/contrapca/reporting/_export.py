@@ -2,96 +2,68 @@
 
 from __future__ import annotations
 
+import os
 import textwrap
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from .._files import atomic_write
 from .._util.arrays import Array
 from .._util.table import Table
 from .._util.text import component_names
 from ..groups import Groups
-from ..plots import side_by_side
-from ..sanity import Finding
-from ..selection import ContrastTest
-from ._subject import Subject, examine
-from ._summary import summary_of
+from ..plots import save_figure, side_by_side
+from ._subject import Subject
 
 TITLE_WIDTH = 48  # characters above a figure of one panel
 
 
-@dataclass(frozen=True)
-class Export:
-    """The results of a contrast, ready to be written to files.
+RESULTS = ("coordinates.csv", "loadings.csv", "figure.png", "figure.svg", "methods.txt")
 
-    Attributes
-    ----------
-    summary : dict
-        As `summarize` gives it.
-    coordinates : Table
-        Name, group, label (or cluster) and coordinates of every row; controls are centred by their own mean.
-    loadings : Table
-        The loadings of every feature.
-    text : str
-        A methods paragraph and what to cite.
-    subject : Subject
+
+def write_results(folder: str | os.PathLike[str], subject: Subject, summary: Mapping[str, Any]) -> None:
+    """Write what the page saves into a folder, at the gamma that the page begins with.
+
+    Tables of the coordinates of all rows and the loadings of all features, a figure, and a methods paragraph with what
+    to cite; the names are `RESULTS`.
     """
-
-    summary: dict[str, Any]
-    coordinates: Table
-    loadings: Table
-    text: str
-    subject: Subject
-
-    def figure(self) -> Any:
-        """The first two components, or the only one, as a matplotlib figure with title and legend."""
-        subject, summary = self.subject, self.summary
-        shown = [name for name in self.coordinates if name.startswith("component_")][:2]
-        Z = np.column_stack([self.coordinates[name] for name in shown])
-        cases = self.coordinates["group"] == "case"
-        head = "\n".join(textwrap.wrap(summary["title"], TITLE_WIDTH))
-        title = f"{head}\n{summary['model']['estimator']}, gamma = {summary['model']['gamma']:.4g}"
-        shares = [(entry["foreground_share"], entry["background_share"]) for entry in summary["components"]]
-        names = [
-            f"{name.replace('_', ' ')} (cases {a:.1%}, controls {b:.1%})"
-            for name, (a, b) in zip(shown, shares, strict=False)
-        ]
-        labels = subject.classes if subject.values is None else subject.values
-        panel = {"foreground": Z[cases], "background": Z[~cases], "labels": labels, "title": title}
-        return side_by_side([panel | {"axis_labels": names, "label_name": subject.label_name}])
-
-
-def export(
-    model_or_path: Any,
-    X: Any,
-    *,
-    background: Any,
-    labels: Any = None,
-    background_labels: Any = None,
-    label_name: str | None = None,
-    row_names: Sequence[str] | None = None,
-    background_row_names: Sequence[str] | None = None,
-    test: ContrastTest | bool | None = None,
-    blocks: Any = None,
-    background_blocks: Any = None,
-    depth: str = "warn",
-    title: str | None = None,
-    code: str | None = None,
-    findings: Sequence[Finding] | None = None,
-    progress: bool = True,
-) -> Export:
-    """What a report offers to save, at the model's gamma; parameters as for `report`."""
-    names = (row_names, background_row_names)
-    subject = examine(model_or_path, X, background, labels, label_name, *names, None, 2, progress, background_labels)
-    given: dict[str, Any] = {"test": test, "blocks": (blocks, background_blocks), "findings": findings}
-    given["depth"] = depth
-    summary = summary_of(subject, **given, title=title, code=code, progress=progress, shown=False)
+    coordinates, figures = _coordinates(subject), {".png", ".svg"}
+    figure = _figure(subject, summary, coordinates)
     sources = "\n".join(f"{source['text']} https://doi.org/{source['doi']}" for source in summary["citations"])
     entries = "\n\n".join(source["bibtex"] for source in summary["citations"])
-    text = f"{summary['methods']}\n\n{sources}\n\n{entries}\n"
-    return Export(summary, _coordinates(subject), _loadings(subject), text, subject)
+    texts = {
+        "coordinates.csv": coordinates.to_csv(),
+        "loadings.csv": _loadings(subject).to_csv(),
+        "methods.txt": f"{summary['methods']}\n\n{sources}\n\n{entries}\n",
+    }
+    place = Path(folder)
+    place.mkdir(parents=True, exist_ok=True)
+    for name in RESULTS:
+        if Path(name).suffix in figures:
+            save_figure(figure, place / name)
+        else:
+            with atomic_write(place / name) as file:
+                file.write(texts[name].encode(errors="backslashreplace"))
+
+
+def _figure(subject: Subject, summary: Mapping[str, Any], coordinates: Table) -> Any:
+    """The first two components, or the only one, as a matplotlib figure with title and legend."""
+    shown = [name for name in coordinates if name.startswith("component_")][:2]
+    Z = np.column_stack([coordinates[name] for name in shown])
+    cases = coordinates["group"] == "case"
+    head = "\n".join(textwrap.wrap(summary["title"], TITLE_WIDTH))
+    title = f"{head}\n{summary['model']['estimator']}, gamma = {summary['model']['gamma']:.4g}"
+    shares = [(entry["foreground_share"], entry["background_share"]) for entry in summary["components"]]
+    names = [
+        f"{name.replace('_', ' ')} (cases {a:.1%}, controls {b:.1%})"
+        for name, (a, b) in zip(shown, shares, strict=False)
+    ]
+    labels = subject.classes if subject.values is None else subject.values
+    panel = {"foreground": Z[cases], "background": Z[~cases], "labels": labels, "title": title}
+    return side_by_side([panel | {"axis_labels": names, "label_name": subject.label_name}])
 
 
 def coordinate_table(

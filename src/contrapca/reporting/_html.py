@@ -16,9 +16,11 @@ SCRIPTS = ("data", "ink", "axes", "picture", "pointer", "groups", "features", "r
 SHOWN = ("title", "model", "path", "components", "data", "date")
 
 
-def check_libraries() -> None:
-    """Raise if a library is missing, before anything is computed."""
+def check_libraries(*, figures: bool = False) -> None:
+    """Raise if a library is missing, before anything is computed; figures need one more of the same extra."""
     require("jinja2", extra="report")
+    if figures:
+        require("matplotlib", extra="report")
 
 
 def render(summary: dict[str, Any], points: dict[str, Any]) -> str:

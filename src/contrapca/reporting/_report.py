@@ -11,6 +11,7 @@ from ..sanity import Finding
 from ..scverse import is_anndata, report_arguments
 from ..selection import ContrastTest
 from ..uncertainty import ContrastPosterior
+from ._export import write_results
 from ._html import check_libraries, render
 from ._inline import Report
 from ._points import choose_points
@@ -28,6 +29,7 @@ def report(
     labels: Any = None,
     background_labels: Any = None,
     output: str | os.PathLike[str] = "report.html",
+    save: str | os.PathLike[str] | None = None,
     label_name: str | None = None,
     row_names: Sequence[str] | None = None,
     background_row_names: Sequence[str] | None = None,
@@ -69,6 +71,8 @@ def report(
         a label are shown as such. Without labels, clusters along the components are found and named, if there are any.
     output : str or path-like, default "report.html"
         Written atomically; an existing file is overwritten.
+    save : str or path-like, optional
+        A folder for what the page saves, as files: coordinates.csv, loadings.csv, figure.png, figure.svg, methods.txt.
     background_labels : array-like of shape (m,), optional
         Labels of the background rows, for the tables that the page saves; with `labels` only.
     label_name : str, optional
@@ -120,7 +124,7 @@ def report(
     >>> summary["data"]["foreground"]["rows"], len(summary["path"]["gammas"])
     (400, 41)
     """
-    check_libraries()
+    check_libraries(figures=save is not None)
     if is_anndata(model_or_path):
         choice = {"background": background, "foreground": foreground, "layer": layer, "obsm": obsm}
         found = report_arguments(
@@ -159,6 +163,8 @@ def report(
     summary.page = render(summary, choose_points(subject))
     with atomic_write(output) as file:
         file.write(summary.page.encode(errors="backslashreplace"))  # names may hold halves of characters
+    if save is not None:
+        write_results(save, subject, summary)
     return summary
 
 

@@ -22,7 +22,6 @@ from ..sanity import Finding, Words, check_groups, shows_replicates, warn_of_rep
 from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..uncertainty import ContrastPosterior
 from ._cautions import cautions, remarks
-from ._code import tables_code
 from ._methods_text import citations, methods_paragraph
 from ._subject import TOP_FEATURES, Subject
 
@@ -304,7 +303,7 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
 def _python(
     subject: Subject, title: str | None, command: str | None, *, tested: bool, by_blocks: bool, depth: str
 ) -> str:
-    """Python code that makes this report: from the files of a command, or from tables of these names."""
+    """Python code that makes this report from tables of these names."""
     labelled = subject.values is not None or (subject.classes is not None and not subject.clustered)
     options = ", labels=labels" if labelled else ""
     options += ', output="report.html"'
@@ -323,11 +322,8 @@ def _python(
         draws = f"draws = model.{how}(cases, background=controls{given}){'  # random' * (drawn.seed is None)}\n"
         options += ", uncertainty=draws"
     names = ["cases", "controls", *["labels"] * labelled, *["blocks", "control_blocks"] * by_blocks]
-    reading = f"# {', '.join(names)}: your tables, rows being samples\n"
-    if command is not None and command.startswith("contrapca report "):
-        reading = tables_code(command, labelled=labelled, by_blocks=by_blocks)
-        options += ", row_names=tables.cases.row_names, background_row_names=tables.controls.row_names"
-        options += ", sources=tables.sources"
+    whose = "your tables" if command is None else "the tables of the command above"
+    reading = f"# {', '.join(names)}: {whose}, rows being samples\n"
     call = f"report({subject.about}, cases, background=controls{options})"
     return f"{reading}{subject.code}{draws}{call}\n"
 

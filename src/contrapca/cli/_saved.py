@@ -1,4 +1,4 @@
-"""`contrapca transform` and `contrapca sample`: what a saved model says of new rows, and new rows from it."""
+"""`contrapca info`, `transform` and `sample`: what a saved file holds, its latents of new rows, rows drawn from it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,51 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from .. import load
-from .._util.text import component_names, default_names
+from .. import Moments, load
+from .._util.text import component_names, default_names, listed, plural
+from ..paths import ContrastPath
 from ..tables import align_to, read_table, with_names
-from ._console import Console
-from ._covariates import covariates_of_model
+from ..uncertainty import ContrastPosterior
+from ._columns import covariates_of_model
+from ._console import Console, model_summary, records
+from ._fit import path_lines, path_summary
 from ._inputs import BY_PLACE, reading_of
 from ._outputs import check_outputs, check_text_output, staged, write_columns
+
+
+def info(options: Namespace, console: Console) -> None:
+    """Describe a model, a path, draws or moments."""
+    found = load(options.model)
+    if isinstance(found, ContrastPath):
+        lines, summary = path_lines(found), path_summary(found)
+    elif isinstance(found, ContrastPosterior):
+        diagnostics = found.diagnostics()
+        chains, draws, D, d = found.loadings.shape
+        lines = [str(found), "", str(diagnostics)]
+        summary = {"kind": found.kind, "method": found.method, "chains": chains, "draws": draws, "n_features": D}
+        summary |= {"n_components": d, "diagnostics": records(diagnostics)}
+    elif isinstance(found, Moments):
+        lines, summary = _moments_lines(found), _moments(found)
+    else:
+        summary = model_summary(found)
+        lines = [str(found.summary())]
+        if "top_features" in summary:
+            summary["features"] = found._state.units.foreground.labels
+    console.say(*lines)
+    console.summarise({"file": str(options.model), "holds": type(found).__name__} | summary)
+
+
+def _moments_lines(moments: Moments) -> list[str]:
+    names = "" if moments.names is None else f": {listed(moments.names, 8)}"
+    return [
+        f"Moments (mean and scatter matrix) of {moments.weight:.15g} rows, or rows of that total weight, and "
+        f"{plural(moments.mean.size, 'feature')}{names}"
+    ]
+
+
+def _moments(moments: Moments) -> dict[str, Any]:
+    names = list(moments.names or default_names(moments.mean.size))
+    return {"weight": moments.weight, "n_features": len(names), "features": names}
 
 
 def transform(options: Namespace, console: Console) -> None:

@@ -1,4 +1,4 @@
-"""`contrapca export`: what a report offers to save, as files."""
+"""`contrapca report --save`: what the page saves, as files."""
 
 import csv
 import json
@@ -11,13 +11,14 @@ import pytest
 from contrapca import ContraPCA
 from csvfiles import write_csv
 
-TABLES = ["export", "cases.csv", "--background", "controls.csv"]
+TABLES = ["report", "cases.csv", "--background", "controls.csv"]
 FILES = {"coordinates.csv", "loadings.csv", "figure.png", "figure.svg", "methods.txt"}
 
 
 @pytest.fixture(autouse=True)
 def _libraries(need):
     need("matplotlib")
+    need("jinja2")
 
 
 def rows_of(file):
@@ -25,12 +26,15 @@ def rows_of(file):
         return list(csv.DictReader(text))
 
 
-def test_export(folder, run, pair, tree, monkeypatch):
+def test_saved_files(folder, run, pair, tree, monkeypatch):
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    outcome = run(*TABLES, "--labels", "stage", "--title", "Mine & <yours>", "-o", "results", "--json")
+    outcome = run(*TABLES, "--labels", "stage", "--title", "Mine & <yours>", "--save", "results", "--json")
     assert outcome.code == 0, outcome.err
     summary = json.loads(outcome.out)
-    assert set(summary["written"]) == {path.name for path in (folder / "results").iterdir()} == FILES
+    assert summary["written"] == "report.html"
+    assert {Path(file).name for file in summary["saved"]} == FILES
+    assert {path.name for path in (folder / "results").iterdir()} == FILES
+    assert (folder / "report.html").exists()
     X, Y = pair
     model = ContraPCA(2).fit(X, background=Y)
     rows = rows_of(folder / "results" / "coordinates.csv")
@@ -48,19 +52,32 @@ def test_export(folder, run, pair, tree, monkeypatch):
     assert (folder / "results" / "figure.png").read_bytes()[:4] == b"\x89PNG"
     ElementTree.parse(folder / "results" / "figure.svg")
     first = tree(folder / "results")
-    assert run(*TABLES, "--labels", "stage", "--title", "Mine & <yours>", "-o", "results", "--force").code == 0
+    assert run(*TABLES, "--labels", "stage", "--title", "Mine & <yours>", "--save", "results", "--force").code == 0
     assert tree(folder / "results") == first  # to the byte
-    again = run(*TABLES, "-o", "results")
+    again = run(*TABLES, "-o", "other.html", "--save", "results")
     assert again.code == 2
     assert "exists: choose another --output, or add --force" in again.err
+    assert not (folder / "other.html").exists()
 
 
-def test_export_of_a_saved_model_without_labels(folder, run):
+def test_the_page_is_written_beside_the_cases_unless_told(folder, run):
+    (folder / "data").mkdir()
+    (folder / "cases.csv").rename(folder / "data" / "cases.csv")
+    given = ["report", "data/cases.csv", *TABLES[2:], "--gammas", "3", "--no-test"]
+    outcome = run(*given)
+    assert outcome.code == 0, outcome.err
+    assert outcome.out.splitlines()[-1] == f"Report: {Path('data/report.html')}"
+    page = (folder / "data" / "report.html").read_bytes()
+    assert "exists: choose another --output, or add --force" in run(*given, "--seed", "1").err
+    assert (folder / "data" / "report.html").read_bytes() == page
+
+
+def test_saved_files_of_a_saved_model_without_labels(folder, run):
     fit = ["fit", "cases.csv", "--background", "controls.csv", "--ignore", "stage", "--components", "1", "-o", "r"]
     assert run(*fit, "--gamma", "0.1").code == 0
-    outcome = run(*TABLES, "--ignore", "stage", "--model", "r/model.npz", "--no-test", "-o", "out")
+    outcome = run(*TABLES, "--ignore", "stage", "--model", "r/model.npz", "--no-test", "--save", "out")
     assert outcome.code == 0, outcome.err
-    assert outcome.out.splitlines()[-1] == f"Methods:     {Path('out/methods.txt')}"
+    assert outcome.out.splitlines()[-1] == f"Saved:  {Path('out/methods.txt')}"
     assert "gamma = 0.1000" in (folder / "out" / "methods.txt").read_text()
     assert "component_2" not in rows_of(folder / "out" / "loadings.csv")[0]
     tables = [rows_of(folder / name) for name in ("r/latents.csv", "out/coordinates.csv")]
@@ -68,19 +85,19 @@ def test_export_of_a_saved_model_without_labels(folder, run):
     assert without_numbers[0] == without_numbers[1]
 
 
-def test_export_warns_of_what_fit_warns_of(folder, run, pair):
+def test_reports_warn_of_what_fit_warns_of(folder, run, pair):
     """In the words of the command line, of the tables first."""
     for name, table, times in zip(("cases", "controls"), pair, (500, 1), strict=True):
         write_csv(folder / f"{name}.csv", [f"gene{j}" for j in range(6)], table * [1, 1, times, 1, 1, 1])
-    fit, export = (
-        run(command, *TABLES[1:], "--scale", "none", "--no-test", "-o", command) for command in ("fit", "export")
-    )
-    assert "Component 1 is almost only the feature 'gene2'" in export.err
-    assert "add --scale pooled" in export.err
-    assert export.err == fit.err
+    given = [*TABLES[1:], "--scale", "none", "--no-test"]
+    fit, report = run("fit", *given, "-o", "results"), run("report", *given, "--gammas", "2")
+    assert "Component 1 is almost only the feature 'gene2'" in report.err
+    assert "add --scale pooled" in report.err
+    assert report.err == fit.err
 
 
 def test_nothing_is_written_on_failure(folder, run):
-    outcome = run(*TABLES, "--components", "9", "-o", "results")
+    outcome = run(*TABLES, "--components", "9", "--save", "results")
     assert outcome.code == 2
+    assert not (folder / "report.html").exists()
     assert not (folder / "results").exists()
