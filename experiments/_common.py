@@ -9,8 +9,8 @@ from scipy import stats
 from sklearn.metrics import silhouette_score
 
 from contrapca import CPCA
-from contrapca._util.palette import BACKGROUND_COLOUR, COLOURS
 from contrapca.datasets import load_mouse_protein
+from contrapca.plots import BACKGROUND_COLOUR, COLOURS
 from contrapca.results import ContrastPath
 
 __all__ = [

@@ -15,7 +15,6 @@ from contrapca import PCPCA
 from contrapca.datasets import make_toy
 from contrapca.datasets._generators import TOY_COVARIANCES
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, InfeasibleGammaError
-from contrapca.plots import subspace_draws_data
 from contrapca.results import ContrastPosterior
 
 from ._common import BACKGROUND_COLOUR, COLOURS, new_figure, plain, tidy
@@ -83,7 +82,10 @@ def angles_to(axis: Any, posterior: ContrastPosterior) -> Any:
 
 def picture(data: Any, posterior: ContrastPosterior, n_draws: int) -> Json:
     """The rows and the directions of some draws."""
-    directions, estimate = subspace_draws_data(posterior, n_draws)
+    flat = posterior.loadings.reshape(-1, 2)
+    directions = flat[np.linspace(0, len(flat) - 1, min(n_draws, len(flat))).astype(int)]
+    directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    estimate = posterior.estimate[:, 0] / np.linalg.norm(posterior.estimate)
     return {
         "foreground": plain(data.foreground, 4),
         "background": plain(data.background, 4),

@@ -57,7 +57,7 @@ ONE_ROOM_ONLY = {
     "dask": "rows",
     "h5py": "rows",
     "jinja2": "reporting",
-    "matplotlib": "plots",
+    "matplotlib": "plots reporting cli",
     "numba": "uncertainty",
     "nutpie": "uncertainty",
     "pandas": "datasets scverse",

@@ -28,12 +28,11 @@ from contrapca import (
     report,
     reporting,
 )
-from contrapca._util import palette
-from contrapca._util.labels import as_classes, on_a_scale
 from contrapca._util.text import natural_order
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import ContrastWarning, InfeasibleGammaError, NonFiniteError
 from contrapca.fitting import SHARED_RATIO
+from contrapca.plots import BACKGROUND_COLOUR, COLOURS, as_classes, on_a_scale
 from contrapca.reporting import _html, _packing, _points, summarize
 from contrapca.reporting._cautions import between_classes
 from contrapca.reporting._points import choose_points
@@ -408,7 +407,7 @@ def test_every_class_can_be_seen_on_light_and_dark_pages():
         lights = [sorted([luminance(colour), luminance(panel)]) for panel in panels]
         return min((high + 0.05) / (low + 0.05) for low, high in lights)
 
-    every = [*palette.COLOURS, palette.BACKGROUND_COLOUR, _points.NO_LABEL_LOOK[0]]
+    every = [*COLOURS, BACKGROUND_COLOUR, _points.NO_LABEL_LOOK[0]]
     assert min(map(contrast, every)) > 2
     assert contrast("#F0E442") < 1.5  # the control: yellow on white
 

@@ -151,10 +151,12 @@ def test_plot(found, need):
     plt = need("matplotlib.pyplot")
     figure, ax = plt.subplots()
     assert plots.comparison(found, ax=ax) is ax
-    data = plots.comparison_data(found)
-    assert len(ax.get_yticklabels()) == len(data["names"]) == len(found.entries)
-    assert sum(data["recommended"]) == 1
-    assert np.all((data["ranges"][:, 0] < data["scores"]) & (data["scores"] < data["ranges"][:, 1]))
+    assert [label.get_text() for label in ax.get_yticklabels()] == [entry.name for entry in found.entries]
+    ranges, scores = ([line.get_xdata() for line in ax.lines[k:-1:2]] for k in (0, 1))
+    assert all(low < score < high for (low, high), [score] in zip(ranges, scores, strict=True))
+    assert [score for [score] in scores] == [entry.score for entry in found.entries]
+    colours = [line.get_color() for line in ax.lines[1:-1:2]]
+    assert [colours.count(colour) == 1 for colour in colours].index(True) == found.entries.index(found.recommended)
     plt.close(figure)
 
 

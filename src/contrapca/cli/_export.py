@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from argparse import Namespace
 
-from ..plots import save_figure
+from .._util.optional import require
 from ..reporting import export as exported
 from ._console import Console, caution
 from ._fit import fitted_model
@@ -31,8 +31,9 @@ def export(options: Namespace, console: Console) -> None:
         write_columns(places["coordinates.csv"], found.coordinates)
         write_columns(places["loadings.csv"], found.loadings)
         figure = found.figure()
-        for name in ("figure.png", "figure.svg"):
-            save_figure(figure, places[name])
+        figure.savefig(places["figure.png"], dpi=300)
+        with require("matplotlib", extra="plot").rc_context({"svg.hashsalt": "contrapca"}):  # the same bytes each time
+            figure.savefig(places["figure.svg"], metadata={"Date": None})
         places["methods.txt"].write_text(found.text, encoding="utf-8", newline="\n")
     caution(*found.summary["cautions"][len(inputs.findings) :])
     verdict = [] if found.summary["verdict"] is None else [found.summary["verdict"], ""]

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from .. import regress_out
 from .._util.arrays import Rows, is_sparse
-from .._util.labels import on_a_scale
 from .._util.text import listed, plural, spelling
 from ..exceptions import TableFileError
 from ..groups import Groups
+from ..plots import on_a_scale
 from ..sanity import IMPUTED, Finding, check_groups, imputed_values
 from ..tables import DataTable, align, align_to, read_table, with_names
 from ._blocks import block_findings, block_labels, check_pairs

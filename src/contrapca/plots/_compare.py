@@ -6,23 +6,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._util.palette import BACKGROUND_COLOUR, COLOURS
+from ._labels import BACKGROUND_COLOUR, COLOURS
 from ._latents import axes_or_current, tidy
 
 if TYPE_CHECKING:
     from ..selection import Comparison
-
-
-def comparison_data(comparison: Comparison) -> dict[str, Any]:
-    """Names and scores of the methods, best first, without those that failed."""
-    entries = [entry for entry in comparison.entries if entry.scores is not None]
-    scores = [entry.scores for entry in entries if entry.scores is not None]
-    return {
-        "names": [entry.name for entry in entries],
-        "scores": np.array([entry.score for entry in entries]),
-        "ranges": np.array([[np.min(own), np.max(own)] for own in scores]),
-        "recommended": [entry is comparison.recommended for entry in entries],
-    }
 
 
 def comparison(comparison: Comparison, *, ax: Any = None) -> Any:
@@ -38,16 +26,14 @@ def comparison(comparison: Comparison, *, ax: Any = None) -> Any:
     -------
     ax : matplotlib Axes
     """
-    data = comparison_data(comparison)
     ax = axes_or_current(ax)
-    for k, (score, (low, high), chosen) in enumerate(
-        zip(data["scores"], data["ranges"], data["recommended"], strict=True)
-    ):
-        colour = COLOURS[1] if chosen else COLOURS[0]
-        ax.plot([low, high], [k, k], color=colour, linewidth=1.5)
-        ax.plot([score], [k], "o", color=colour, markersize=5)
+    entries = [entry for entry in comparison.entries if entry.scores is not None]  # best first; others failed
+    for k, entry in enumerate(entries):
+        colour = COLOURS[1] if entry is comparison.recommended else COLOURS[0]
+        ax.plot([np.min(entry.scores), np.max(entry.scores)], [k, k], color=colour, linewidth=1.5)
+        ax.plot([entry.score], [k], "o", color=colour, markersize=5)
     ax.axvline(0.0, color=BACKGROUND_COLOUR, linewidth=1, linestyle="--")
-    ax.set_yticks(range(len(data["names"])), data["names"])
+    ax.set_yticks(range(len(entries)), [entry.name for entry in entries])
     ax.invert_yaxis()
     ax.set_xlabel("reproducible contrast\n(agreement of halves x contrast on unseen rows)")
     return tidy(ax, legend=False)

@@ -10,10 +10,11 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array
+from .._util.optional import require
 from .._util.table import Table
 from .._util.text import component_names
 from ..groups import Groups
-from ..plots import side_by_side
+from ..plots import latents
 from ..sanity import Finding
 from ..selection import ContrastTest
 from ._subject import Subject, examine
@@ -59,8 +60,10 @@ class Export:
             for name, (a, b) in zip(shown, shares, strict=False)
         ]
         labels = subject.classes if subject.values is None else subject.values
-        panel = {"foreground": Z[cases], "background": Z[~cases], "labels": labels, "title": title}
-        return side_by_side([panel | {"axis_labels": names, "label_name": subject.label_name}])
+        figure = require("matplotlib.figure", extra="plot").Figure(figsize=(6.4, 4.6))
+        described = {"title": title, "axis_labels": names, "label_name": subject.label_name}
+        latents(Z[cases], background=Z[~cases], labels=labels, **described, ax=figure.subplots())
+        return figure
 
 
 def export(

@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, is_sparse
-from .._util.labels import NO_LABEL, for_legend
-from .._util.palette import BACKGROUND_COLOUR, COLOURS
 from ..groups import Groups
+from ..plots import BACKGROUND_COLOUR, COLOURS, NO_LABEL, for_legend
 from ._packing import pack, to_base64
 from ._subject import Subject
 

@@ -12,7 +12,6 @@ import numpy.typing as npt
 
 from .._checks import check_count
 from .._util.arrays import Array, Rows
-from .._util.labels import as_classes, on_a_scale
 from ..backgrounds import named_backgrounds
 from ..estimators import answers
 from ..exceptions import GroupError
@@ -20,6 +19,7 @@ from ..fitting import maps_missing
 from ..groups import Groups, Tables, refuse_devices, split_groups
 from ..moments import observe
 from ..paths import ContrastPath
+from ..plots import as_classes, on_a_scale
 from ..uncertainty import ContrastPosterior
 from ..units import check_same_tables
 from ._clusters import named_clusters

@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array
-from .._util.labels import NO_LABEL
 from .._util.text import natural_order
 from .._version import __version__
 from ..blocks import table_units
 from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import share_of, usable
+from ..plots import NO_LABEL
 from ..sanity import Finding, Words, check_groups, shows_replicates, warn_of_replicates
 from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..uncertainty import ContrastPosterior
@@ -281,7 +281,7 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     angles = np.degrees(posterior.angles()[..., 0]).ravel()
     components = []
     for k in range(d):
-        found = posterior.largest_loadings(k, TOP_FEATURES, PROBABILITY)
+        found = posterior.largest_loadings(k + 1, TOP_FEATURES, PROBABILITY)
         lists = {name: found[name] if name == "feature" else found[name].tolist() for name in found}
         components.append({"component": k, **lists})
     table = posterior.diagnostics() if posterior.kind == "gibbs" else None
