@@ -340,22 +340,6 @@ def residuals(tables, covariates, weights=None):
     return np.split(adjusted, np.cumsum(counts)[:-1]), B
 
 
-def high_peaks(heights, neighbours, depth):
-    """Points that rise by at least `depth` above the highest pass to a higher point: by the best of all paths.
-
-    A path may step from a point to any of its neighbours, and back, and is as high as its lowest point.
-    """
-    n = len(heights)
-    passes = np.full((n, n), -np.inf)
-    for i in range(n):
-        for j in neighbours[i]:
-            passes[i, j] = passes[j, i] = min(heights[i], heights[j])
-    for k in range(n):  # Floyd and Warshall
-        passes = np.maximum(passes, np.minimum(passes[:, [k]], passes[[k]]))
-    best = [max((passes[i, j] for j in range(n) if heights[j] > heights[i]), default=-np.inf) for i in range(n)]
-    return np.flatnonzero(heights - np.array(best) >= depth)
-
-
 def kernel_cpca(K, n, gamma, d):
     """CPCA from the kernel values K of n cases, then all controls: eigenvalues (d,), latents of all rows (n + m, d).
 
