@@ -33,7 +33,7 @@ from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import ContrastWarning, InfeasibleGammaError, NonFiniteError
 from contrapca.fitting import SHARED_RATIO
 from contrapca.plots import BACKGROUND_COLOUR, COLOURS, as_classes, on_a_scale
-from contrapca.reporting import _html, _packing, _points, summarize
+from contrapca.reporting import Origin, _html, _packing, _points, summarize, write_report
 from contrapca.reporting._cautions import between_classes
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._subject import examine
@@ -181,7 +181,6 @@ def test_summary_is_what_the_library_says(data):
         background=data.background,
         labels=data.labels,
         uncertainty=bootstrap,
-        sources=["a.csv"],
     )
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert summary["data"]["foreground"] == {"rows": 120, "missing_values": 0, "incomplete_rows": 0}
@@ -435,8 +434,8 @@ def test_text_from_users_is_escaped(data, tmp_path, need):
     model = PCPCA(2).fit(X, background=Y)
     target = tmp_path / "report.html"
     labels = [NASTY if i % 2 else "b" for i in range(120)]
-    given = {"row_names": [NASTY] * 120, "title": NASTY, "sources": [NASTY], "code": NASTY}
-    report(model, X, background=Y, labels=labels, output=target, **given)
+    given = {"row_names": [NASTY] * 120, "title": NASTY, "origin": Origin(NASTY, sources=[NASTY])}
+    write_report(model, X, background=Y, labels=labels, output=target, **given)
     text = target.read_text()
     assert "alert(" in text
     assert '<script>alert("x")' not in text

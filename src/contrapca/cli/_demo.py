@@ -7,11 +7,11 @@ from argparse import Namespace
 import numpy as np
 
 from .. import PCPCA, ContraPCA, datasets, plots
-from .. import report as write_report
 from .._util.arrays import Array
 from .._util.optional import require
 from .._util.table import Table
 from .._util.text import format_gamma
+from ..reporting import Origin, write_report
 from ._console import Console
 from ._describe import records
 from ._fit import latent_columns
@@ -60,8 +60,7 @@ def demo(options: Namespace, console: Console) -> None:
             labels=subgroups,
             output=places["report.html"],
             title="Demonstration: four hidden subgroups",
-            sources=["cases.csv", "controls.csv"],
-            code=REPORT_COMMAND,
+            origin=Origin(REPORT_COMMAND, sources=["cases.csv", "controls.csv"]),
             progress=console.progress,
         )
     comparison = _comparison(models, X, data.labels)

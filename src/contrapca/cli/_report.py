@@ -7,10 +7,9 @@ from argparse import Namespace
 from typing import Any
 
 from .. import load
-from .. import report as write_report
 from ..estimators import answers
 from ..groups import Groups
-from ..reporting import check_libraries
+from ..reporting import Origin, check_libraries, write_report
 from ..results import ContrastPath
 from ..units import Units
 from ._config import parse
@@ -45,7 +44,6 @@ def report(options: Namespace, console: Console) -> None:
             model,
             **about(options, inputs, console),
             output=places[options.output.name],
-            sources=[printable(source) for source in inputs.sources],
             uncertainty=draws,
             gammas=options.gammas,
         )
@@ -56,6 +54,7 @@ def report(options: Namespace, console: Console) -> None:
 
 def about(options: Namespace, inputs: Inputs, console: Console) -> dict[str, Any]:
     """The arguments that `report` and `export` share."""
+    sources = [printable(source) for source in inputs.sources]
     cases, controls = inputs.cases, inputs.controls
     assert controls is not None
     return {
@@ -71,8 +70,7 @@ def about(options: Namespace, inputs: Inputs, console: Console) -> dict[str, Any
         "test": not options.no_test,
         "depth": options.depth,
         "title": options.title and printable(options.title),
-        "code": printable(options.shell),
-        "findings": inputs.findings,
+        "origin": Origin(printable(options.shell), inputs.findings, sources),
         "progress": console.progress,
     }
 

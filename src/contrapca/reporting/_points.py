@@ -38,7 +38,7 @@ def choose_points(subject: Subject) -> dict[str, Any]:
     return {
         "n_background": len(chosen.backgrounds[0]),
         "positions": pack(np.concatenate(latents, axis=1)),
-        "loadings": pack(subject.loadings) | {"features": subject.path.feature_names},
+        "loadings": pack(subject.loadings) | {"features": subject.features},
         "groups": legend,
         "rows": to_base64(np.concatenate(list(chosen)[::-1]).astype(np.uint32)),
         "names": {"foreground": names.foreground, "background": names.backgrounds[0]},

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from importlib.metadata import version
 from typing import Any
@@ -24,7 +25,7 @@ from ..uncertainty import ContrastPosterior
 from ._cautions import cautions, remarks
 from ._code import tables_code
 from ._methods_text import citations, methods_paragraph
-from ._subject import TOP_FEATURES, Subject
+from ._subject import TOP_FEATURES, Subject, shown_name
 
 TITLE = "What varies in the cases but not in the controls"
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
@@ -32,6 +33,25 @@ MIN_ROWS = 10  # minimum rows per group for ratios on unseen rows
 TOP_NAMES = 3  # features that name a component in the verdict
 UNSEEN = ("held_out_ratio", "held_out_interval", "agreement", "largest_share", "found_again")
 PROBABILITY = 0.9  # probability of the intervals
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The command that a report is made by.
+
+    Attributes
+    ----------
+    command : str
+        In one line; the ways out of the caveats are in its words.
+    findings : sequence of Finding
+        What it has found in its tables.
+    sources : sequence of str
+        The files that were read.
+    """
+
+    command: str
+    findings: Sequence[Finding] | None = None
+    sources: Sequence[str] = ()
 
 
 def summary_of(
@@ -42,17 +62,16 @@ def summary_of(
     progress: bool,
     depth: str = "warn",
     title: str | None = None,
-    sources: Sequence[str] = (),
-    code: str | None = None,
-    findings: Sequence[Finding] | None = None,
+    origin: Origin | None = None,
     shown: bool = True,
 ) -> dict[str, Any]:
-    """The summary of a report; where a command made it, the ways out of the caveats are in its words.
+    """The summary of a report.
 
     Parameters as for `report`; `blocks` of both groups. `shown` says whether there is a page, which may not show
     everything.
     """
     by_blocks = blocks[0] is not None
+    sources, code, findings = ((), None, None) if origin is None else (origin.sources, origin.command, origin.findings)
     if findings is None:
         names, columns = subject.row_names, subject.tables.names
         findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
@@ -64,7 +83,7 @@ def summary_of(
         strongest = [[item["feature"] for item in entry["features"][:TOP_NAMES]] for entry in components]
         verdict = verdict.about(held_out, strongest)
     summary = {
-        "title": TITLE if title is None else str(title),
+        "title": TITLE if title is None else shown_name(str(title)),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
         "remarks": remarks(subject),
         "data": _data(subject, sources),
@@ -197,7 +216,7 @@ def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict
             "background_share": float(shares.backgrounds[0][g, k]),
             **_unseen(held_out, k),
             "features": [
-                {"feature": path.feature_names[j], "loading": float(W[j, k])} for j in _largest(W[:, k], TOP_FEATURES)
+                {"feature": subject.features[j], "loading": float(W[j, k])} for j in _largest(W[:, k], TOP_FEATURES)
             ],
         }
         for k in range(path.n_components)
@@ -273,7 +292,7 @@ def _loadings(subject: Subject) -> dict[str, Any]:
                 for top, W_k in axes
             ]
         )
-    return {"features": [path.feature_names[j] for j in used], "steps": steps}
+    return {"features": [subject.features[j] for j in used], "steps": steps}
 
 
 def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
@@ -282,7 +301,9 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     components = []
     for k in range(d):
         found = posterior.largest_loadings(k + 1, TOP_FEATURES, PROBABILITY)
-        lists = {name: found[name] if name == "feature" else found[name].tolist() for name in found}
+        lists = {
+            name: list(map(shown_name, found[name])) if name == "feature" else found[name].tolist() for name in found
+        }
         components.append({"component": k, **lists})
     table = posterior.diagnostics() if posterior.kind == "gibbs" else None
     return {
@@ -327,7 +348,6 @@ def _python(
     if command is not None and command.startswith("contrapca report "):
         reading = tables_code(command, labelled=labelled, by_blocks=by_blocks)
         options += ", row_names=tables.cases.row_names, background_row_names=tables.controls.row_names"
-        options += ", sources=tables.sources"
     call = f"report({subject.about}, cases, background=controls{options})"
     return f"{reading}{subject.code}{draws}{call}\n"
 
