@@ -6,6 +6,7 @@ import sys
 import pytest
 
 import contrapca
+from contrapca import exceptions
 
 OPTIONAL = [
     "anndata",
@@ -48,6 +49,13 @@ def test_public_names_exist():
     assert dir(contrapca) == sorted(contrapca.__all__)
     with pytest.raises(AttributeError, match="no attribute 'PCA'"):
         _ = contrapca.PCA
+
+
+def test_exceptions_are_errors_and_warnings_alone():
+    found = {
+        name for name, value in vars(exceptions).items() if isinstance(value, type) and issubclass(value, Exception)
+    }
+    assert found == set(exceptions.__all__) == set(dir(exceptions))
 
 
 def test_plots_load_without_matplotlib():

@@ -14,7 +14,7 @@ from ..backgrounds import check_total, mix_of, named_backgrounds
 from ..exceptions import GroupError, warn
 from ..groups import Groups, Tables, split_groups
 from ..rows import Blocked
-from ..sanity import warn_distant_means
+from ..sanity import warn_of_moments
 from ..units import Units
 from ._basis import Basis, Subspace
 from ._choice import SolverChoice, choose_solver
@@ -230,7 +230,7 @@ def _in_model_units(
     """Scaled groups and their units, from a function for the within-group standard deviations of some groups."""
     pooled = deviation(groups)
     for group in groups.backgrounds:
-        warn_distant_means(np.abs(groups.foreground.mean - group.mean) / pooled, tables.names)
+        warn_of_moments(groups.foreground, group, pooled, tables.names)
     if isinstance(scale, Groups):
         divisors = scale
     elif scale == "group":

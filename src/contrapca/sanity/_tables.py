@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -31,6 +32,19 @@ CONTROLS = re.compile(
     r"(?:^|[^a-z])(?:controls?|ctrls?|healthy|normals?|background|untreated|unaffected|wild[ _-]?types?|wt)(?![a-z])",
     re.I,
 )
+SAME_TABLE = Finding(
+    "same table",
+    "Cases and controls are the same table, so nothing can vary more in the cases.",
+    "Pass two different tables.",
+    "Name two different files; for two sheets of one workbook, add --sheet CASES --sheet CONTROLS.",
+)
+OTHER_UNITS = both(
+    "other units",
+    "The cases are standardised (every feature has mean 0 and standard deviation 1), but the controls are in other "
+    "units: earlier steps of a Pipeline do not reach background=.",
+    "Leave the step out and use scale='pooled', or stack both tables and name the controls by background_label=.",
+)
+STANDARDISED, OTHER = 1e-6, 3.0  # error of means and variances; ratio of standard deviations, or distance of means
 FAR_APART = 10.0  # pooled sd between the means of a feature: prepared in different ways
 APART, MOST = 2.0, 0.5  # pooled sd, in this fraction of the features: measured in different batches
 
@@ -39,14 +53,7 @@ def shared_rows(X: Array, Y: Array) -> list[Finding]:
     """Rows that are in both tables, too long, or too many, to be equal by chance."""
     same = X.shape == Y.shape and len(X) >= MIN_NAMES and np.array_equal(X[:MIN_NAMES], Y[:MIN_NAMES], equal_nan=True)
     if same and np.array_equal(X, Y, equal_nan=True):
-        return [
-            Finding(
-                "same table",
-                "Cases and controls are the same table, so nothing can vary more in the cases.",
-                "Pass two different tables.",
-                "Name two different files; for two sheets of one workbook, add --sheet CASES --sheet CONTROLS.",
-            )
-        ]
+        return [SAME_TABLE]
     columns = np.unique(np.linspace(0, X.shape[1] - 1, HASHED).astype(int))
     keys = [np.ascontiguousarray(table[:, columns]) for table in (X, Y)]
     places = {key.tobytes(): i for i, key in enumerate(keys[0])}
@@ -157,11 +164,42 @@ def distant_means(distance: Array, names: Sequence[str] | None) -> list[Finding]
     return []
 
 
-def warn_distant_means(distance: Array, names: Sequence[str] | None) -> None:
-    """Warn of means that are very far apart."""
-    if np.any(distance > FAR_APART):
-        for finding in distant_means(distance, names):
-            warn(finding.text(), TableWarning)
+def warn_of_moments(X: Any, Y: Any, pooled: Array, names: Sequence[str] | None) -> None:
+    """Warn if two groups are one table, in other units, or very far apart: all that their moments show.
+
+    Parameters
+    ----------
+    X, Y : moments
+        Anything with `weight`, `mean` and `variance`.
+    pooled : ndarray of shape (D,)
+        Standard deviations within groups.
+    names : sequence of str, or None
+    """
+    distance = np.abs(X.mean - Y.mean) / pooled
+    found: list[Finding] = []
+    if X.weight == Y.weight and np.array_equal(X.mean, Y.mean) and np.array_equal(X.variance, Y.variance):
+        found = [SAME_TABLE]
+    elif _standardised(X) and (np.median(_times_off(Y)) > OTHER or np.median(np.abs(Y.mean)) > OTHER):
+        found = [OTHER_UNITS]
+    elif np.any(distance > FAR_APART):
+        found = distant_means(distance, names)
+    for finding in found:
+        warn(finding.text(), TableWarning)
+
+
+def _standardised(group: Any) -> bool:
+    """Whether all features, of two or more, have mean 0 and variance 1, dividing by n or by n - 1."""
+    varies = group.variance > 0
+    if np.sum(varies) < 2 or np.abs(group.mean).max() > STANDARDISED:
+        return False
+    wanted = (1.0, (group.weight - 1) / group.weight)
+    return any(np.abs(group.variance[varies] - variance).max() < STANDARDISED for variance in wanted)
+
+
+def _times_off(group: Any) -> Array:
+    """How many times larger or smaller than 1 standard deviations are; 1 if all are constant."""
+    deviations = np.sqrt(group.variance[group.variance > 0])
+    return np.maximum(deviations, 1 / deviations) if deviations.size else np.ones(1)
 
 
 def _apart(found: npt.NDArray[np.intp], limit: float, n_features: int, names: Sequence[str] | None) -> Finding:
