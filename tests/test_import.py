@@ -1,7 +1,9 @@
 """What importing costs and loads."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
@@ -49,6 +51,14 @@ def test_public_names_exist():
     assert dir(contrapca) == sorted(contrapca.__all__)
     with pytest.raises(AttributeError, match="no attribute 'PCA'"):
         _ = contrapca.PCA
+
+
+def test_type_checkers_see_what_loads():
+    tree = ast.parse(Path(contrapca.__file__).read_text(encoding="utf-8"))
+    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {alias.asname: node.module for node in block.body for alias in node.names}
+    assert {name: home for name, home in seen.items() if home} == contrapca._HOMES
+    assert {name for name, home in seen.items() if not home} == set(contrapca._MODULES)
 
 
 def test_exceptions_are_errors_and_warnings_alone():
