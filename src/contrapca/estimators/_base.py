@@ -16,7 +16,7 @@ from .._checks import SCALES, check_n_components, check_option
 from .._util.archive import write_archive
 from .._util.arrays import Array, Rows
 from .._util.devices import on_device, put
-from .._util.display import Display, showing_summary
+from .._util.display import Display
 from .._util.table import Table
 from ..covariates import design_of, without_covariates
 from ..fitting import (
@@ -44,7 +44,6 @@ EXACT = ("objective_history_", "init_objectives_")  # in float64, whatever the r
 linear = available_if(lambda self: self._linear)
 
 
-@showing_summary
 class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not public. All fitted attributes come from the fit in `_state`."""
 
