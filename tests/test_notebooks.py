@@ -128,9 +128,9 @@ def test_findings_are_sentences(named):
     [
         (
             lambda X, Y: PCPCA(2, scale="poled").fit(X, background=Y),
-            "'poled' is not valid; did you mean 'pooled'",
+            "'poled' is not valid. Did you mean 'pooled'",
         ),
-        (lambda X, Y: PCPCA(2, solver="eig").fit(X, background=Y), "did you mean 'eigh'"),
+        (lambda X, Y: PCPCA(2, solver="eig").fit(X, background=Y), "Did you mean 'eigh'"),
     ],
 )
 def test_misspelt_options(groups, call, says):

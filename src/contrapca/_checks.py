@@ -111,8 +111,8 @@ def check_fixed_gamma(gamma: Any) -> float:
 def check_option(value: Any, name: str, allowed: tuple[Any, ...]) -> None:
     """Raise unless the value is one of `allowed`."""
     if not any(value is option or (isinstance(option, str) and value == option) for option in allowed):
-        hint = did_you_mean(value, filter(None, allowed), quote=True) if isinstance(value, str) else ""
-        raise ValueError(f"{name}={value!r} is not valid{hint or '.'} Choose one of {', '.join(map(repr, allowed))}.")
+        hint = did_you_mean(value, filter(None, allowed)) if isinstance(value, str) else ""
+        raise ValueError(f"{name}={value!r} is not valid.{hint} Choose one of {', '.join(map(repr, allowed))}.")
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -48,7 +48,7 @@ def test_a_configuration_of_an_export_has_options_of_exports_only(folder, run, n
 @pytest.mark.parametrize(
     ("text", "says"),
     [
-        ("gama = 1", "has no option 'gama'; did you mean gamma?\n"),
+        ("gama = 1", "has no option 'gama'. Did you mean 'gamma'?\n"),
         ("gamma = ", "is not a TOML file"),
         ('command = "report"', "is of contrapca report, not of contrapca fit"),
         ("components = 0", "'0' is not a whole number, 1 or more"),
@@ -141,7 +141,7 @@ def test_errors_are_in_words_of_the_command_line(error):
 def test_sentences_read_well_in_words_of_the_command_line(run):
     few = in_command_words(str(exceptions.RankError(1)))
     assert few.startswith("The cases vary in at most 1 direction (beyond rounding), but --components 1 needs more")
-    assert run("repot", "cases.csv").err.endswith("did you mean report? See contrapca --help.\n")
+    assert run("repot", "cases.csv").err.endswith("Did you mean 'report'? See contrapca --help.\n")
 
 
 @pytest.mark.parametrize(

@@ -38,7 +38,7 @@ def test_every_command_has_help_and_a_module(run):
     ("arguments", "says"),
     [
         (["fti"], "invalid choice: 'fti'"),
-        (["fit", "a.csv", "-o", "x", "--gama", "0.1"], "--gamma?"),
+        (["fit", "a.csv", "-o", "x", "--gama", "0.1"], "'--gamma'?"),
         (["rport"], "report"),
         (["fit", "-o", "x"], "required: cases"),
         (["fit", "a.csv"], "required: -o/--output"),

@@ -437,7 +437,7 @@ def test_other_tables():
 @pytest.mark.parametrize(
     ("parameters", "message"),
     [
-        ({"kernel": "rfb"}, "did you mean 'rbf'"),
+        ({"kernel": "rfb"}, "Did you mean 'rbf'"),
         ({"kernel": "sigmoid"}, "Choose one of 'rbf', 'poly', 'linear', 'precomputed'"),
         ({"bandwidth": 0}, "bandwidth=0 must be a finite number above 0"),
         ({"bandwidth": "median"}, "bandwidth='median' must be"),

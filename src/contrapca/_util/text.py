@@ -58,11 +58,11 @@ def component_names(n_components: int) -> list[str]:
     return [f"component_{k}" for k in range(1, n_components + 1)]
 
 
-def did_you_mean(name: str, known: Iterable[str], *, quote: bool = False) -> str:
-    """ "; did you mean X?" for a name that is like a known one, else nothing."""
-    options = {option.lower(): option for option in known if isinstance(option, str)}
-    close = [options[like] for like in difflib.get_close_matches(name.lower(), options, n=1)]
-    return f"; did you mean {close[0]!r}?" if close and quote else f"; did you mean {close[0]}?" if close else ""
+def did_you_mean(name: Any, known: Iterable[Any]) -> str:
+    """ " Did you mean 'X'?" for a name that is like a known one, whatever its case, else nothing."""
+    options = {str(option).casefold(): option for option in known}
+    close = difflib.get_close_matches(str(name).casefold(), options, n=1)
+    return f" Did you mean {options[close[0]]!r}?" if close else ""
 
 
 def is_missing(value: Any) -> bool:

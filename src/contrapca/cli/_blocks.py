@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,14 +9,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.text import as_command, listed
-from ..blocks import PEOPLE, SUFFIX, unit_numbers
+from ..blocks import names_source, unit_numbers
 from ..groups import Groups
 from ..sanity import Finding, both, replicates
 from ..selection import looks_like_replicates
 from ..tables import DataTable
-
-# Names of columns that say whom or what several rows come from.
-WHOSE = re.compile(f"(?:{'|'.join([*PEOPLE, 'biosample', 'plate', 'hto', 'pool', 'run'])}){SUFFIX}", re.IGNORECASE)
 
 
 def block_labels(
@@ -55,11 +51,6 @@ def check_pairs(cases: Any, controls: Any) -> None:
     unit_numbers(counts, None, None, (cases, controls), least=1, what="--pairs")
 
 
-def names_block(column: str) -> bool:
-    """Whether a column says whom or what its rows come from, by its name: donor, plate, mouse_id."""
-    return bool(WHOSE.fullmatch(column))
-
-
 def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
     """Names of rows, or a column, that say that several rows belong together."""
     first, names = tables[0], [name for table in tables for name in table.row_names or []]
@@ -76,7 +67,7 @@ def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
         if found := replicates(labels, place, where):
             return found
     for column in tables[0].columns:
-        if names_block(column) and 1 < np.unique(tables[0].as_text(column)).size <= len(tables[0]) / 2:
+        if names_source(column) and 1 < np.unique(tables[0].as_text(column)).size <= len(tables[0]) / 2:
             return [
                 both(
                     "replicates",

@@ -53,7 +53,7 @@ def _read(command: Parser, path: Path, name: str) -> dict[str, Any]:
     for key in facts:
         if key not in known:
             hint = did_you_mean(key, known)
-            _refuse(f"--config {str(path)!r}: contrapca {name} has no option {key!r}{hint}")
+            _refuse(f"--config {str(path)!r}: contrapca {name} has no option {key!r}{hint and f'.{hint}'}")
     return facts
 
 

@@ -271,7 +271,7 @@ class Parser(argparse.ArgumentParser):
         """Print the message, with what may have been meant, and leave."""
         text = " ".join(message.split())
         hint = "" if "maybe you meant" in text else self._did_you_mean(text)
-        print(f"contrapca: {text}{f'{hint} See' if hint else '; see'} {self.prog} --help.", file=sys.stderr)
+        print(f"contrapca: {text}{f'.{hint} See' if hint else '; see'} {self.prog} --help.", file=sys.stderr)
         sys.exit(2)
 
     def _did_you_mean(self, message: str) -> str:

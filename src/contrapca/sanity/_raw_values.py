@@ -23,6 +23,13 @@ ADVICE = {
 }
 
 
+def are_counts(rows: Rows) -> bool:
+    """Whether values are whole numbers, none negative and some above 1; up to 1000 rows, evenly spread, are checked."""
+    some = _some(rows)
+    values = np.ravel(some.data if is_sparse(some) else some)
+    return bool(values.size and values.min() >= 0 and values.max() > 1 and np.all(values == np.rint(values)))
+
+
 def looks_like_counts(rows: Rows) -> str | None:
     """Whether a table looks like counts, counts over totals or intensities, whose few large values would dominate.
 
@@ -39,8 +46,7 @@ def looks_like_counts(rows: Rows) -> str | None:
     -------
     "counts", "normalised", "intensities" or None
     """
-    n = rows.shape[0]
-    some = rows[np.unique(np.linspace(0, n - 1, min(n, MAX_ROWS)).astype(int))]
+    some = _some(rows)
     dense: Array = np.asarray(some.toarray() if is_sparse(some) else some, dtype=np.float64)
     values = dense[np.isfinite(dense)]
     positive = values[values > 0]
@@ -53,6 +59,11 @@ def looks_like_counts(rows: Rows) -> str | None:
     columns = [column[np.isfinite(column) & (column > 0)] for column in dense.T]
     ratios = [_top_over_median(column) for column in columns if column.size >= MIN_POSITIVE]
     return "intensities" if ratios and np.median(ratios) >= MANY_TIMES else None
+
+
+def _some(rows: Rows) -> Rows:
+    n = rows.shape[0]
+    return rows[np.unique(np.linspace(0, n - 1, min(n, MAX_ROWS)).astype(int))]
 
 
 def _top_over_median(values: Array) -> float:

@@ -11,6 +11,7 @@ import numpy.typing as npt
 
 from .._util.arrays import Array
 from .._util.text import default_names, listed, plural
+from ..blocks import PEOPLE
 from ..exceptions import TableWarning, warn
 from ..groups import feature_label
 from ._features import information
@@ -23,8 +24,7 @@ SAME_NAMES = 0.8  # fraction of row names in both tables
 MIN_NAMES = 5
 # Column names that number samples.
 NUMBERED_SAMPLES = re.compile(
-    r"(?:sample|patient|subject|donor|control|ctrl|case|tumou?r|normal|healthy|gsm|srr|tcga|mouse|animal|cell)s?"
-    r"[ _.-]?\w*\d+",
+    rf"(?:{'|'.join(PEOPLE)}|sample|control|ctrl|case|tumou?r|normal|healthy|gsm|srr|tcga|cell)s?[ _.-]?\w*\d+",
     re.IGNORECASE,
 )
 CASES = re.compile(r"(?:^|[^a-z])(?:cases?|patients?|diseased?|ill|tumou?rs?|treated|affected|positive)(?![a-z])", re.I)

@@ -8,14 +8,14 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import check_count
-from .._util.text import listed
+from .._util.text import did_you_mean, listed
 from ..estimators import answers
 from ..paths import contrast_path
 from ..plots import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents, path_curves, shown, tidy
 from ..plots import loadings as loading_bars
 from ..selection import LEAST_P
 from ._cells import choose
-from ._obs import background_argument, background_labels, column, did_you_mean
+from ._obs import background_argument, background_labels, column
 from ._results import check_component, stored, stored_choice, stored_model
 from ._tl import TEST
 

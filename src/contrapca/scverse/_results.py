@@ -11,12 +11,12 @@ import numpy as np
 from .._checks import check_count
 from .._util.archive import pack, unpack
 from .._util.arrays import Array
-from .._util.text import listed
+from .._util.text import did_you_mean, listed
 from ..estimators import answers
 from ..saving import restored, saved_model
 from ..selection import HeldOutContrast
 from ._cells import Cells
-from ._obs import background_argument, did_you_mean
+from ._obs import background_argument
 
 MODEL = "model"  # the arrays of a saved model, in uns
 
