@@ -11,7 +11,7 @@ from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import GroupError
 from contrapca.groups import Groups
 from contrapca.moments import assign_folds
-from contrapca.selection import looks_like_counts
+from contrapca.sanity import looks_like_counts
 from oracle_split import reproducible
 
 DATA = make_hidden_clusters(150, 150, 15, nuisance=8.0, random_state=0)
