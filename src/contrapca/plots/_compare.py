@@ -27,13 +27,13 @@ def comparison(comparison: Comparison, *, ax: Any = None) -> Any:
     ax : matplotlib Axes
     """
     ax = axes_or_current(ax)
-    entries = [entry for entry in comparison.entries if entry.scores is not None]  # best first; others failed
-    for k, entry in enumerate(entries):
+    entries = [(entry, entry.scores) for entry in comparison.entries if entry.scores is not None]  # the best first
+    for k, (entry, scores) in enumerate(entries):
         colour = COLOURS[1] if entry is comparison.recommended else COLOURS[0]
-        ax.plot([np.min(entry.scores), np.max(entry.scores)], [k, k], color=colour, linewidth=1.5)
+        ax.plot([np.min(scores), np.max(scores)], [k, k], color=colour, linewidth=1.5)
         ax.plot([entry.score], [k], "o", color=colour, markersize=5)
     ax.axvline(0.0, color=BACKGROUND_COLOUR, linewidth=1, linestyle="--")
-    ax.set_yticks(range(len(entries)), [entry.name for entry in entries])
+    ax.set_yticks(range(len(entries)), [entry.name for entry, _ in entries])
     ax.invert_yaxis()
     ax.set_xlabel("reproducible contrast\n(agreement of halves x contrast on unseen rows)")
     return tidy(ax, legend=False)

@@ -87,7 +87,7 @@ class Report(dict[str, Any]):
         ]
         labels = subject.classes if subject.values is None else subject.values
         figure = require("matplotlib.figure", extra="plot").Figure(figsize=(6.4, 4.6))
-        described = {"title": title, "axis_labels": names, "label_name": subject.label_name}
+        described: dict[str, Any] = {"title": title, "axis_labels": names, "label_name": subject.label_name}
         ax = draw_latents(Z[cases], background=Z[~cases], labels=labels, **described, ax=figure.subplots())
         if len(shown) > 1:  # strips have names of their own
             tidy(ax)
