@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -12,6 +12,9 @@ from .._util.text import component_names
 from ._explore import background_latents, share_labels, two_components
 from ._latents import axes_or_current, latents, short_name, tidy
 
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
 NAME = {"fontsize": 8, "va": "center", "bbox": {"boxstyle": "round,pad=0.1", "fc": "white", "alpha": 0.7, "lw": 0}}
 NEAR, APART = 1.04, 1.1  # lengths of an arrow to its name, heights of a name to the next
 LONGEST_NAME = 20  # characters of a feature at its arrow, where they take room from the data
@@ -19,8 +22,8 @@ ROUNDS = 3  # of making room: in wider axes a name takes more of them
 
 
 def biplot(
-    model: Any, X: Any, *, background: Any = None, labels: Any = None, n_features: int = 8, ax: Any = None
-) -> Any:
+    model: Any, X: Any, *, background: Any = None, labels: Any = None, n_features: int = 8, ax: Axes | None = None
+) -> Axes:
     """Scatter plot of the first two latents with arrows for the features with the largest loadings.
 
     Parameters

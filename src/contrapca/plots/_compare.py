@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -10,10 +10,12 @@ from ._labels import BACKGROUND_COLOUR, COLOURS
 from ._latents import axes_or_current, tidy
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ..selection import Comparison
 
 
-def comparison(comparison: Comparison, *, ax: Any = None) -> Any:
+def comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     """Plot the reproducible contrast of all methods, with its range over splits of the rows; 0 is no contrast.
 
     Parameters

@@ -17,6 +17,9 @@ from ._labels import BACKGROUND_COLOUR, COLOURS, NO_LABEL, OTHER, on_a_scale
 from ._latents import axes_or_current, classes_of, latents, legend_of_figure, short_name, style_of, tidy
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from ..paths import ContrastPath
 
 SQUARED_RADIUS = 5.991464547107979  # of the 95 % ellipse: the .95 quantile of chi-squared with 2 degrees of freedom
@@ -70,8 +73,8 @@ def latent_scatter(
     labels: Any = None,
     components: tuple[int, int] = (1, 2),
     ellipses: bool = True,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Scatter plot of foreground and background latents, with 95 % ellipses of each class and of the background.
 
     A model of one component is drawn as strips of points, one for each class.
@@ -109,8 +112,8 @@ def latent_scatter(
 
 
 def gamma_panel(
-    path: ContrastPath, X: Any, *, background: Any = None, labels: Any = None, k: int = 6, figure: Any = None
-) -> Any:
+    path: ContrastPath, X: Any, *, background: Any = None, labels: Any = None, k: int = 6, figure: Figure | None = None
+) -> Figure:
     """Small multiples: scatter plots of the same rows at `k` gammas.
 
     Parameters
@@ -154,7 +157,7 @@ def gamma_panel(
     return figure
 
 
-def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
+def path_curves(path: ContrastPath, *, ax: Axes | None = None) -> Axes:
     """Plot the fraction of each group's variance along the components against gamma; the limit is marked.
 
     Parameters
@@ -176,7 +179,7 @@ def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
     return tidy(ax)
 
 
-def loadings(model: Any, component: int = 1, *, n_features: int = 15, ax: Any = None) -> Any:
+def loadings(model: Any, component: int = 1, *, n_features: int = 15, ax: Axes | None = None) -> Axes:
     """Bar plot of the largest loadings on one component.
 
     Parameters
@@ -207,7 +210,7 @@ def loadings(model: Any, component: int = 1, *, n_features: int = 15, ax: Any = 
     return tidy(ax, legend=False)
 
 
-def scree(path: ContrastPath, gamma: float, *, ax: Any = None) -> Any:
+def scree(path: ContrastPath, gamma: float, *, ax: Axes | None = None) -> Axes:
     """Plot contrast eigenvalues and the variances of both groups, component by component.
 
     Parameters

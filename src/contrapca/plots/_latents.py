@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
@@ -12,6 +12,9 @@ import numpy.typing as npt
 from .._util.arrays import Array
 from .._util.optional import require
 from ._labels import BACKGROUND_COLOUR, COLOURS, NO_LABEL, as_classes, for_legend, on_a_scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SIZE = (6.4, 4.2)  # inches, of a figure with one panel
 LEGEND = {"fontsize": "small", "frameon": False, "borderaxespad": 0.0, "handletextpad": 0.3, "columnspacing": 1.0}
@@ -21,10 +24,10 @@ LONGEST_NAME = 28  # characters of a class or a feature
 CASES, CONTROLS = "cases (foreground)", "controls (background)"
 MARKERS = ("o", "^", "s", "D", "v")  # after all colours are used
 NO_LABEL_COLOUR, ON_SCALE_COLOUR = "#D9D9D9", "#6B7680"
-DOT = {"s": 14, "linewidths": 0}
+DOT: dict[str, Any] = {"s": 14, "linewidths": 0}
 
 
-def axes_or_current(ax: Any) -> Any:
+def axes_or_current(ax: Axes | None) -> Axes:
     """The axes given, matplotlib's current ones, or those of a new figure; laid out so that nothing is cut off."""
     if ax is None:
         pyplot = require("matplotlib.pyplot", extra="plot")
@@ -44,7 +47,7 @@ def shown(ax: Any, show: bool) -> Any:
     return ax
 
 
-def tidy(ax: Any, *, legend: bool = True) -> Any:
+def tidy(ax: Axes, *, legend: bool = True) -> Axes:
     """Axes without a frame, with the legend beside the data, or above it where a colour bar is beside it."""
     ax.spines[["top", "right"]].set_visible(False)
     if legend and any(drawn.colorbar is not None for drawn in ax.collections):
@@ -85,8 +88,8 @@ def latents(
     axis_labels: Sequence[str] = ("component 1", "component 2"),
     label_name: str | None = None,
     colors: Mapping[str, str] | None = None,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Scatter plot of two latent dimensions, the foreground over the background; strips of points for only one.
 
     Parameters

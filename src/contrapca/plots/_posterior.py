@@ -12,12 +12,14 @@ from ._latents import axes_or_current, short_name, tidy
 TITLES = {"bootstrap": "bootstrap", "gibbs": "Gibbs posterior"}
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ..uncertainty import ContrastPosterior
 
 
 def subspace_draws(
-    posterior: ContrastPosterior, foreground: Any, *, background: Any = None, n_draws: int = 100, ax: Any = None
-) -> Any:
+    posterior: ContrastPosterior, foreground: Any, *, background: Any = None, n_draws: int = 100, ax: Axes | None = None
+) -> Axes:
     """Plot drawn directions as lines over two-dimensional data, with the estimate on top.
 
     Parameters
@@ -43,10 +45,9 @@ def subspace_draws(
     ax = axes_or_current(ax)
     X = np.asarray(foreground)
     if background is not None:
-        ax.scatter(
-            *np.asarray(background).T, s=14, marker="x", linewidths=0.7, color=BACKGROUND_COLOUR, label="controls"
-        )
-    ax.scatter(*X.T, s=14, linewidths=0, color=COLOURS[0], label="cases")
+        Y = np.asarray(background)
+        ax.scatter(Y[:, 0], Y[:, 1], s=14, marker="x", linewidths=0.7, color=BACKGROUND_COLOUR, label="controls")
+    ax.scatter(X[:, 0], X[:, 1], s=14, linewidths=0, color=COLOURS[0], label="cases")
     reach = 1.1 * np.abs(X - posterior.mean).max()
     for k, direction in enumerate(draws):
         ends = posterior.mean + reach * np.outer([-1, 1], direction)
@@ -63,8 +64,8 @@ def loading_intervals(
     *,
     n_features: int = 20,
     probability: float = 0.9,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Plot intervals of the largest loadings on one component (a forest plot).
 
     Parameters
@@ -92,7 +93,7 @@ def loading_intervals(
     return tidy(ax)
 
 
-def trace(posterior: ContrastPosterior, *, ax: Any = None) -> Any:
+def trace(posterior: ContrastPosterior, *, ax: Axes | None = None) -> Axes:
     """Trace plot of an identified quantity in each chain: chains that have mixed look alike.
 
     Parameters

@@ -70,7 +70,8 @@ def embedding(
     given = {} if color is None else _coloured(adata, color, cases)
     ax = latents(Z[cases], background=Z[controls], axis_labels=names, **given, ax=ax)
     ax.set(xticks=[], yticks=[])
-    tidy(ax).get_legend().set_title(color)
+    if (legend := tidy(ax).get_legend()) is not None:
+        legend.set_title(color or "")
     return shown(ax, show)
 
 
