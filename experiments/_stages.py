@@ -128,5 +128,7 @@ def read_results(folder: Path) -> Json:
 def figure_stage(name: str, folder: Path) -> Path:
     """Draw `folder/figure.png` from `folder/results.json`."""
     path = folder / "figure.png"
-    experiment(name).figure(read_results(folder)).savefig(path, dpi=110)
+    figure = experiment(name).figure(read_results(folder))
+    with atomic_write(path) as file:
+        figure.savefig(file, format="png", dpi=110)
     return path
