@@ -49,7 +49,7 @@ def test_what_is_put_off_is_executed_when_it_is_used(use):
 
 
 def test_a_command_does_not_execute_it(folder):
-    fit = ["fit", "cases.csv", "--background", "controls.csv", "-o", "results", "--quiet"]
+    fit = ["fit", "cases.csv", "--background", "controls.csv", "--labels", "stage", "-o", "results", "--quiet"]
     code = f"import sys; from contrapca.cli._main import main; assert main({fit}) == 0"
     hidden = ("numpy.f2py.", "numpy.testing.", "pandas", "scipy.fft.", "scipy.io.", "scipy.optimize.", "scipy.stats.")
     checked = f"; assert not [name for name in sys.modules if name.startswith({hidden})]"

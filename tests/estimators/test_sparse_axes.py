@@ -161,6 +161,7 @@ def test_bad_input(groups):
             SparseCPCA(**{"sparsity": 3, "axes": "contrast"} | settings).fit(X, background=Y)
 
 
+@pytest.mark.filterwarnings("ignore:Cases and controls are the same table")
 @pytest.mark.parametrize("times", [1, 2])
 def test_nothing_to_show(groups, times):
     """Groups without any contrast: components are the axes cut off, and no worse than that."""

@@ -8,7 +8,6 @@ import warnings
 import numpy as np
 import numpy.typing as npt
 from scipy.spatial import KDTree
-from sklearn.cluster import HDBSCAN
 
 from .._util.arrays import Array, Rows, is_sparse
 
@@ -35,6 +34,8 @@ def find_clusters(latents: Array) -> npt.NDArray[np.intp] | None:
     ----------
     latents : ndarray of shape (n, d)
     """
+    from sklearn.cluster import HDBSCAN  # slow to import; only tables without labels need it
+
     deviations = latents.std(axis=0)
     Z = (latents - latents.mean(axis=0)) / np.where(deviations > 0, deviations, 1.0)
     if len(Z) < MIN_ROWS or not deviations.any():
