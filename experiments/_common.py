@@ -5,13 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
+from contrapca.results import ContrastPath
 from scipy import stats
 from sklearn.metrics import silhouette_score
 
 from contrapca import CPCA
-from contrapca._util.palette import BACKGROUND_COLOUR, COLOURS
 from contrapca.datasets import load_mouse_protein
 from contrapca.paths import ContrastPath
+from contrapca.plots import BACKGROUND_COLOUR, COLOURS
 
 __all__ = [
     "BACKGROUND_COLOUR",

@@ -16,7 +16,6 @@ from typing import Any, Protocol, cast
 
 from contrapca import __version__
 from contrapca._files import atomic_write
-from contrapca.plots import save_figure
 
 Json = dict[str, Any]
 Tick = Callable[[str], None]  # an experiment calls it now and then with a few words, for the progress display
@@ -129,5 +128,7 @@ def read_results(folder: Path) -> Json:
 def figure_stage(name: str, folder: Path) -> Path:
     """Draw `folder/figure.png` from `folder/results.json`."""
     path = folder / "figure.png"
-    save_figure(experiment(name).figure(read_results(folder)), path, dpi=110)
+    figure = experiment(name).figure(read_results(folder))
+    with atomic_write(path) as file:
+        figure.savefig(file, format="png", dpi=110)
     return path

@@ -13,7 +13,6 @@ import numpy as np
 
 from contrapca import PCPCA
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, InfeasibleGammaError
-from contrapca.plots import subspace_draws_data
 from contrapca.uncertainty import ContrastPosterior
 
 from ._common import BACKGROUND_COLOUR, COLOURS, new_figure, plain, tidy
@@ -82,7 +81,10 @@ def angles_to(axis: Any, posterior: ContrastPosterior) -> Any:
 
 def picture(data: Any, posterior: ContrastPosterior, n_draws: int) -> Json:
     """The rows and the directions of some draws."""
-    directions, estimate = subspace_draws_data(posterior, n_draws)
+    flat = posterior.loadings.reshape(-1, 2)
+    directions = flat[np.linspace(0, len(flat) - 1, min(n_draws, len(flat))).astype(int)]
+    directions = directions / np.linalg.norm(directions, axis=1, keepdims=True)
+    estimate = posterior.estimate[:, 0] / np.linalg.norm(posterior.estimate)
     return {
         "foreground": plain(data.foreground, 4),
         "background": plain(data.background, 4),

@@ -61,10 +61,9 @@ def need():
 
 @pytest.fixture
 def watched(monkeypatch):
-    """As if somebody watched standard error, without two seconds of patience, and tqdm were not installed."""
+    """As if somebody watched standard error, without two seconds of patience."""
     monkeypatch.setattr(progress, "watched", lambda: True)
     monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
-    monkeypatch.setitem(sys.modules, "tqdm.auto", None)
 
 
 @pytest.fixture(scope="session")

@@ -1,11 +1,14 @@
 """What importing costs and loads."""
 
+import ast
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 import contrapca
+from contrapca import exceptions
 
 OPTIONAL = [
     "anndata",
@@ -50,19 +53,33 @@ def test_public_names_exist():
         _ = contrapca.PCA
 
 
+def test_type_checkers_see_what_loads():
+    tree = ast.parse(Path(contrapca.__file__).read_text(encoding="utf-8"))
+    [block] = [node for node in tree.body if isinstance(node, ast.If)]
+    seen = {alias.asname: node.module for node in block.body for alias in node.names}
+    assert {name: home for name, home in seen.items() if home} == contrapca._HOMES
+    assert {name for name, home in seen.items() if not home} == set(contrapca._MODULES)
+
+
+def test_exceptions_are_errors_and_warnings_alone():
+    found = {
+        name for name, value in vars(exceptions).items() if isinstance(value, type) and issubclass(value, Exception)
+    }
+    assert found == set(exceptions.__all__) == set(dir(exceptions))
+
+
 def test_plots_load_without_matplotlib():
-    """Drawing needs it, their names and data do not."""
+    """Drawing needs it, their names do not."""
     code = (
         "import sys; sys.modules['matplotlib'] = None\n"
         "import numpy, contrapca\n"
         "model = contrapca.PPCA(1).fit(numpy.random.default_rng(0).normal(size=(20, 4)))\n"
-        "print(len(contrapca.plots.loadings_data(model, 0, 3)['loading']))\n"
         "try: contrapca.plots.loadings(model)\n"
         "except contrapca.exceptions.MissingExtraError as error: print(error)"
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
-    assert done.stdout.startswith('3\nThis needs matplotlib. Install it with: pip install "contrapca[plot]"')
+    assert done.stdout.startswith('This needs matplotlib. Install it with: pip install "contrapca[plot]"')
 
 
 def test_missing_extra_names_itself(tmp_path, monkeypatch):

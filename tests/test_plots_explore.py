@@ -1,9 +1,10 @@
-"""Pictures of contrasts: their data without drawing, and that they are drawn."""
+"""Pictures of contrasts: what they show."""
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
-from contrapca import PCPCA, PPCA, contrast_path, plots
+from contrapca import PCPCA, PPCA, ContraPCA, contrast_path, plots
 from contrapca.datasets import make_hidden_clusters
 
 DATA = make_hidden_clusters(120, 100, 12, random_state=0)
@@ -20,87 +21,114 @@ def model(path):
     return path.model(path.gammas[30])
 
 
-def test_ellipse():
+@pytest.fixture
+def pyplot(need):
+    pyplot = need("matplotlib.pyplot")
+    pyplot.close("all")
+    yield pyplot
+    pyplot.close("all")
+
+
+def test_ellipses_contain_95_percent(pyplot):
     rng = np.random.default_rng(0)
-    points = rng.standard_normal((20_000, 2)) @ [[2.0, 0.5], [0.0, 1.0]] + [3, 4]
-    edge = plots.ellipse_data(points) - points.mean(axis=0)
+    table = rng.standard_normal((20_000, 4)) * [4.0, 2.0, 1.0, 1.0] @ np.linalg.qr(rng.normal(size=(4, 4)))[0] + 3
+    model = PPCA(2).fit(table)
+    points = model.transform(table)
+    edge = plots.latent_scatter(model, table).lines[0].get_xydata() - points.mean(axis=0)
     inverse = np.linalg.inv(np.cov(points.T))
     np.testing.assert_allclose(np.einsum("ij,jk,ik->i", edge, inverse, edge), 5.9915, rtol=1e-3)
     distances = np.einsum("ij,jk,ik->i", points - points.mean(axis=0), inverse, points - points.mean(axis=0))
     assert np.mean(distances < 5.9915) == pytest.approx(0.95, abs=0.01)
 
 
-def test_latent_scatter_data(model):
-    data = plots.latent_scatter_data(model, X, background=Y, components=(0, 2))
-    np.testing.assert_array_equal(data["foreground"], model.transform(X)[:, [0, 2]])
-    np.testing.assert_array_equal(data["background"], model.transform(Y, center="background")[:, [0, 2]])
-    assert "% of case" in data["axis_labels"][1]
+def test_latent_scatter(model, pyplot):
+    ax = plots.latent_scatter(model, X, background=Y, components=(1, 3))
+    controls, cases = (np.asarray(dots.get_offsets()) for dots in ax.collections)
+    np.testing.assert_allclose(cases, model.transform(X)[:, [0, 2]])
+    np.testing.assert_allclose(controls, model.transform(Y, center="background")[:, [0, 2]])
+    assert ax.get_ylabel().startswith("component 3\n")
+    assert "% of case variance" not in ax.get_ylabel()
+    assert "% of control variance" in ax.get_ylabel()
+    pyplot.close("all")
+    assert "control" not in plots.latent_scatter(PPCA(2).fit(X), X).get_xlabel()
 
 
-def test_latents_data_without_a_background():
-    assert "control" not in plots.latent_scatter_data(PPCA(2).fit(X), X)["axis_labels"][0]
-
-
-def test_gamma_panel_data(path):
-    panels = plots.gamma_panel_data(path, X, background=Y, k=5)
+def test_gamma_panel(path, pyplot):
+    figure = plots.gamma_panel(path, X, background=Y, k=5)
+    panels = [ax for ax in figure.axes if ax.get_visible()]
+    assert panels[0].get_title() == "gamma = 0"
     assert len(panels) == 5
-    assert panels[0]["gamma"] == 0
-    assert panels[-1]["foreground"].shape == (120, 2)
-    assert "% of case" in panels[0]["axis_labels"][0]
+    controls, cases = (np.asarray(dots.get_offsets()) for dots in panels[-1].collections)
+    np.testing.assert_allclose(cases, path.aligned(X)[-1][:, :2])
+    np.testing.assert_allclose(controls, path.aligned(Y, center="background")[-1][:, :2])
+    assert "% of case" in panels[0].get_xlabel()
 
 
-def test_path_curves_data(path):
-    curves = plots.path_curves_data(path)
-    assert np.all((curves["foreground"] > 0) & (curves["foreground"] < 1))
-    assert curves["limit"] == path.gamma_max
+def test_path_curves(path, pyplot):
+    foreground, background, limit = plots.path_curves(path).lines
+    np.testing.assert_allclose(foreground.get_ydata(), path.shares().foreground.sum(axis=1))
+    np.testing.assert_allclose(background.get_ydata(), path.background_share.sum(axis=1))
+    assert limit.get_xdata()[0] == path.gamma_max
 
 
-def test_loadings_data(model):
-    top = plots.loadings_data(model, 1, 4)
-    assert np.all(np.diff(np.abs(top["loading"])) <= 0)
-    assert np.abs(top["loading"][0]) == np.abs(model.loadings_[:, 1]).max()
+def test_loadings(model, pyplot):
+    ax = plots.loadings(model, 2, n_features=4)
+    lengths = [bar.get_width() for bar in ax.patches]
+    order = np.argsort(-np.abs(model.loadings_[:, 1]))[:4]
+    np.testing.assert_allclose(lengths, model.loadings_[order, 1])
+    assert ax.get_xlabel() == "loading on component 2"
 
 
-def test_biplot_data(model):
-    arrows = plots.biplot_data(model, X, 6)
-    assert arrows["arrows"].shape == (6, 2)
-    assert np.abs(arrows["arrows"]).max() <= np.abs(arrows["latents"]).max()
+def test_biplot(model, pyplot):
+    ax = plots.biplot(model, X, background=Y, n_features=6)
+    controls, cases = (np.asarray(dots.get_offsets()) for dots in ax.collections)
+    np.testing.assert_allclose(controls, model.transform(Y, center="background")[:, :2])
+    tips = np.array([text.xy for text in ax.texts if not text.get_text()])
+    assert tips.shape == (6, 2)
+    assert np.abs(tips).max() <= np.abs(cases).max()
+    assert len(ax.get_legend().get_texts()) == 2
 
 
-def test_scree_data(path):
-    bars = plots.scree_data(path, path.gammas[10])
-    np.testing.assert_allclose(bars["eigenvalue"], bars["foreground"] - path.gammas[10] * bars["background"], atol=1e-8)
-
-
-def test_samples_data(model):
-    assert plots.samples_data(model, 4).shape == (4, 12)
-    assert plots.samples_data(model, 4, (3, 4)).shape == (4, 3, 4)
+def test_scree(path, pyplot):
+    ax = plots.scree(path, path.gammas[10])
+    heights = np.array([bar.get_height() for bar in ax.patches])
+    eigenvalues = ax.lines[0].get_ydata()
+    np.testing.assert_allclose(eigenvalues, heights[:3] - path.gammas[10] * heights[3:], atol=1e-8)
 
 
 def test_refused(path):
     one = contrast_path(PCPCA(1), X, background=Y)
-    for call in (lambda: plots.gamma_panel_data(one, X), lambda: plots.biplot_data(one.model(one.gammas[5]), X)):
+    for call in (lambda: plots.gamma_panel(one, X), lambda: plots.biplot(one.model(one.gammas[5]), X)):
         with pytest.raises(ValueError, match="two components"):
             call()
-    with pytest.raises(ValueError, match=r"components=\(0, 5\)"):
-        plots.latent_scatter_data(path.model(path.gammas[5]), X, components=(0, 5))
+    model = path.model(path.gammas[5])
+    for components in ((0, 1), (1, 4)):
+        with pytest.raises(ValueError, match=r"components=\(\d, \d\) must be two of .* counting from 1"):
+            plots.latent_scatter(model, X, components=components)
+    for component in (0, 4):
+        with pytest.raises(ValueError, match=rf"component={component} must be one of this model's 3 .* from 1"):
+            plots.loadings(model, component)
     with pytest.raises(ValueError, match="outside this path"):
-        plots.scree_data(path, 50.0)
+        plots.scree(path, 50.0)
+
+
+@pytest.mark.parametrize("draw", [plots.latent_scatter, plots.biplot, plots.loadings])
+def test_models_that_are_not_fitted(draw):
+    with pytest.raises(NotFittedError, match="not fitted yet"):
+        draw(ContraPCA(2), *[X] * (draw is not plots.loadings))
 
 
 def test_figures(path, model, need):
     pyplot = need("matplotlib.pyplot")
-    figure, axes = pyplot.subplots(2, 3, figsize=(16, 8))
+    figure, axes = pyplot.subplots(2, 2, figsize=(12, 8))
     axes = axes.ravel()
     drawn = [
         plots.latent_scatter(model, X, background=Y, labels=DATA.labels, ax=axes[0]),
         plots.path_curves(path, ax=axes[1]),
         plots.loadings(model, ax=axes[2]),
         plots.scree(path, 0.5, ax=axes[3]),
-        plots.samples(model, 3, ax=axes[4]),
-        plots.samples(model, 3, shape=(3, 4), ax=axes[5]),
     ]
-    assert drawn == list(axes)
+    assert drawn == list(axes[:4])
     assert len(axes[0].lines) == 5  # an ellipse for each of four classes and the background
     assert all(ax.get_xlabel() and ax.get_ylabel() for ax in (axes[0], axes[1], axes[3]))
     figure.canvas.draw()
@@ -124,14 +152,6 @@ def inside(figure):
     ]
     boxes = [(text.get_text(), text.get_window_extent()) for text in texts if text.get_visible()]
     return {name: edge.x0 - 1 <= box.x0 and box.x1 <= edge.x1 + 1 and box.y0 >= edge.y0 - 1 for name, box in boxes}
-
-
-@pytest.fixture
-def pyplot(need):
-    pyplot = need("matplotlib.pyplot")
-    pyplot.close("all")
-    yield pyplot
-    pyplot.close("all")
 
 
 @pytest.mark.parametrize("labels", ["none", "classes", "numbers"])
@@ -165,19 +185,18 @@ def test_numbers_have_a_colour_bar_and_classes_have_not(model, pyplot, need):
 
 
 def data_share(figure):
-    """The part of a figure's width, and of its height, that the data have."""
+    """The part of a figure's width, and of its height, that the panels of a row have."""
     figure.draw_without_rendering()
-    box = figure.axes[0].get_window_extent()
-    return box.width / figure.bbox.width, box.height / figure.bbox.height
+    boxes = [ax.get_window_extent() for ax in figure.axes]
+    return sum(box.width for box in boxes) / figure.bbox.width, boxes[0].height / figure.bbox.height
 
 
 @pytest.mark.parametrize("many", [3, 60])
-def test_many_classes_with_long_names_leave_room_for_the_data(model, pyplot, many):
+def test_many_classes_with_long_names_leave_room_for_the_data(model, path, pyplot, many):
     names = np.array([f"a treatment with a long name and a dose of {i % many} mg" for i in range(120)], dtype=object)
     names[:3] = None
     ax = plots.latent_scatter(model, X, background=Y, labels=names)
-    panel = {"foreground": model.transform(X)[:, :2], "background": model.transform(Y)[:, :2], "labels": names}
-    figure = plots.side_by_side([panel])
+    figure = plots.gamma_panel(path, X, background=Y, labels=names, k=3)
     for drawn, legend in ((ax.figure, ax.get_legend()), (figure, figure.legends[0])):
         assert min(data_share(drawn)) > 0.5
         assert all(inside(drawn).values())
@@ -214,11 +233,7 @@ def test_a_figure_of_ones_own_is_laid_out(path, pyplot):
     assert len(panel.legends) == 1
 
 
-def test_components_are_counted_from_1_on_figures(path, model, pyplot):
-    assert plots.loadings(model, component=0).get_xlabel() == "loading on component 1"
-    with pytest.raises(ValueError, match="component=3 must be one of this model's 3 components, counting from 0"):
-        plots.loadings_data(model, 3)
-    pyplot.close("all")
+def test_components_are_counted_from_1_on_figures(path, pyplot):
     ax = plots.scree(path, 0.5)
     assert [text.get_text() for text in ax.get_xticklabels()] == ["1", "2", "3"]
 
@@ -231,7 +246,8 @@ def test_arrows_and_their_names_are_within_the_axes(pyplot):
         ax = plots.biplot(model, X * scale, **options)
         ax.figure.canvas.draw()
         frame = ax.get_window_extent()
-        arrows = ax.transData.transform(plots.biplot_data(model, X * scale)["arrows"])
+        arrows = ax.transData.transform([text.xy for text in ax.texts if not text.get_text()])
+        assert len(arrows) >= 8
         assert all(frame.contains(*tip) for tip in arrows)
         boxes = [text.get_window_extent() for text in ax.texts if text.get_text()]
         assert len(boxes) >= 8

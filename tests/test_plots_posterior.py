@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contrapca import CPCA, PCPCA, plots
+from contrapca import CPCA, PCPCA, ContraPCA, plots
 from contrapca.exceptions import MissingExtraError
 from experiments._generators import make_toy
 
@@ -15,25 +15,44 @@ def toy():
     return data, model.bootstrap(data.foreground, background=data.background, n_resamples=40, random_state=0)
 
 
-def test_data(toy, groups):
-    _, posterior = toy
-    draws, estimate = plots.subspace_draws_data(posterior, 25)
-    assert draws.shape == (25, 2)
-    np.testing.assert_allclose(np.linalg.norm(draws, axis=1), 1)
-    np.testing.assert_allclose(np.linalg.norm(estimate), 1)
+def test_what_is_drawn(toy, groups, need):
+    pyplot = need("matplotlib.pyplot")
+    data, posterior = toy
+    ax = plots.subspace_draws(posterior, data.foreground, n_draws=25)
+    steps = np.array([np.diff(line.get_xydata(), axis=0)[0] for line in ax.lines])
+    directions = steps / np.linalg.norm(steps, axis=1, keepdims=True)
+    estimate = posterior.estimate[:, 0] / np.linalg.norm(posterior.estimate)
+    np.testing.assert_allclose(directions[-1], estimate)
+    assert len(directions) == 26
+    assert 0.8 < np.abs(directions[:-1] @ estimate).min() < 1
+    pyplot.close("all")
     X, Y = groups
     wide = PCPCA(2, gamma=0.3).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=30, random_state=0)
-    data = plots.loading_intervals_data(wide, 1, 5)
-    assert len(data["feature"]) == 5
-    assert np.all(np.diff(np.abs(data["estimate"])) <= 0)
-    assert np.all((data["lower"] <= data["median"]) & (data["median"] <= data["upper"]))
-    with pytest.raises(ValueError, match="component=2"):
-        plots.loading_intervals_data(wide, 2)
+    median, estimates = plots.loading_intervals(wide, 2, n_features=5).lines[1:]
+    top = wide.largest_loadings(2, 5)
+    np.testing.assert_allclose(estimates.get_xdata(), top["estimate"])
+    np.testing.assert_allclose(median.get_xdata(), top["median"])
+    np.testing.assert_allclose(top["estimate"], wide.estimate[np.argsort(-np.abs(wide.estimate[:, 1]))[:5], 1])
+    assert np.all((top["lower"] <= top["median"]) & (top["median"] <= top["upper"]))
+    pyplot.close("all")
+    for component in (0, 3):
+        with pytest.raises(ValueError, match=f"component={component} must be one of the 2 components, counting from 1"):
+            plots.loading_intervals(wide, component)
     with pytest.raises(ValueError, match="12 and 2"):
-        plots.subspace_draws_data(wide)
+        plots.subspace_draws(wide, X)
     directions = CPCA(1, gamma=0.3).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=30, random_state=0)
-    assert plots.trace_data(directions)[0].startswith("largest angle")
-    assert plots.trace_data(wide)[1].shape == (1, 30)
+    assert plots.trace(directions).get_ylabel().startswith("largest angle")
+    pyplot.close("all")
+    [chain] = plots.trace(wide).lines
+    np.testing.assert_allclose(chain.get_ydata(), wide.noise_variance[0])
+    pyplot.close("all")
+
+
+def test_draws_name_their_estimator(groups):
+    X, Y = groups
+    model = ContraPCA(2).fit(X, background=Y)
+    draws = model.bootstrap(X, background=Y, n_resamples=10, random_state=0)
+    assert repr(draws).startswith("ContrastPosterior(bootstrap, ContraPCA: 1 x 10 draws")
 
 
 def test_figures(toy, need):

@@ -26,19 +26,12 @@ def test_silent_for_two_seconds(capsys, monkeypatch):
     assert shown(capsys) == ""
 
 
-def test_text_without_tqdm(capsys, watched):
+def test_line_of_text(capsys, watched):
     text = shown(capsys)
     assert "work: 1/3 parts" in text
     assert text.endswith("\r")  # the line is taken away
     assert "\n" not in text
     assert shown(capsys, visible=False) == ""
-
-
-def test_tqdm_where_it_is_installed(capsys, monkeypatch, need):
-    need("tqdm")
-    monkeypatch.setattr(progress, "watched", lambda: True)
-    monkeypatch.setattr(progress, "QUIET_SECONDS", 0.0)
-    assert "1/3" in shown(capsys)
 
 
 @pytest.mark.parametrize(("terminal", "notebook"), [(True, False), (False, True), (False, False)])

@@ -38,8 +38,20 @@ PEOPLE = (
     "family",
 )
 SUFFIX = r"s?(?:[ _.-]?(?:id|nr|no|number|name))?"
+# Whom or what several rows of any table come from; and where rows are cells, the most likely donors first.
+SOURCES = (*PEOPLE, "biosample", "plate", "hto", "pool", "run")
+SOURCES_OF_CELLS = (
+    *PEOPLE,
+    *("sample", "biosample", "specimen", "replicate", r"orig[._]?ident", "library", "batch", "plate", "channel"),
+    *("lane", "hto", "pool", "run"),
+)
 MIN_STEMS = 3  # one or two common beginnings are the names of groups (case_1, ..., control_1, ...)
 MIN_REPEATED = 0.5  # fraction of the rows that share their beginning with another row
+
+
+def names_source(column: str, sources: Sequence[str] = SOURCES) -> bool:
+    """Whether a column says whom or what its rows come from, by its name: donor, plate, mouse_id."""
+    return re.fullmatch(f"(?:{'|'.join(sources)}){SUFFIX}", column, re.IGNORECASE) is not None
 
 
 def table_units(

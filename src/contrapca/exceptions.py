@@ -13,6 +13,27 @@ from pathlib import Path
 
 from ._util.text import format_gamma, plural
 
+__all__ = [
+    "ContrastWarning",
+    "DatasetError",
+    "GroupError",
+    "ImproperPosteriorError",
+    "InfeasibleGammaError",
+    "MissingExtraError",
+    "ModelFileError",
+    "NonFiniteError",
+    "RankError",
+    "SingularGroupError",
+    "SolverError",
+    "TableFileError",
+    "TableWarning",
+    "UnboundedError",
+]
+
+
+def __dir__() -> list[str]:
+    return __all__
+
 
 class ContrastWarning(UserWarning):
     """Something about the data is probably not what the user intended."""
@@ -188,9 +209,9 @@ class MissingExtraError(ImportError):
 
 def warn(message: str, category: type[Warning] = ContrastWarning) -> None:
     """Issue a warning that points at the user's call, not at this package."""
-    pattern = rf"^{re.escape(str(Path(__file__).parent))}|[/\\\\]sklearn[/\\\\]"
+    pattern = rf"^{re.escape(str(Path(__file__).parent))}|[/\\\\](?:sklearn|joblib)[/\\\\]"
     level, frame = 1, sys._getframe(0)
-    # scikit-learn wraps our methods (set_output), so its frames are skipped as well.
+    # scikit-learn wraps our methods (set_output, cross-validation), so its frames are skipped as well.
     while frame.f_back is not None and re.search(pattern, frame.f_code.co_filename):
         level, frame = level + 1, frame.f_back
     warnings.warn(message, category, stacklevel=level)

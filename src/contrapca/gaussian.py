@@ -267,15 +267,3 @@ def triangle(d: int) -> tuple[npt.NDArray[np.intp], npt.NDArray[np.intp], npt.ND
     position = np.empty((d, d), dtype=np.intp)
     position[upper, right] = position[right, upper] = np.arange(upper.size)
     return upper, right, position
-
-
-def gaussian_ellipse(points: Array, n: int, square: float = 5.991464547107979) -> Array:
-    """An ellipse of a Gaussian with the points' mean and covariance, shape (n, 2).
-
-    By default it contains 95 % of the mass: its squared radius is the .95 quantile of chi-squared with 2 degrees of
-    freedom.
-    """
-    values, U = np.linalg.eigh(np.cov(points.T))
-    t = np.linspace(0, 2 * np.pi, n)
-    circle = np.stack([np.cos(t), np.sin(t)], axis=-1)
-    return points.mean(axis=0) + circle * np.sqrt(square * np.maximum(values, 0)) @ U.T

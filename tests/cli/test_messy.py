@@ -307,7 +307,9 @@ def test_kind(tmp_path, monkeypatch, need, run, tree, kind):
     quick = []
     if kind != "tables swapped":  # which the verdict says
         monkeypatch.setattr(
-            _fit, "findings_of", lambda *_, findings, **__: {"cautions": [found.text("command") for found in findings]}
+            _fit,
+            "summarize",
+            lambda *_, origin, **__: {"cautions": [found.text("command") for found in origin.findings]},
         )
         quick = ["--no-test", "--gamma", "0.1"]
     done = run("fit", first, *background, "--components", "1", "-o", "results", *quick, *more)

@@ -1,12 +1,13 @@
 """What may be given: frames, sparse, memmap, float32, stacked groups; and what comes back."""
 
 import functools
+import warnings
 
 import numpy as np
 import pytest
 import scipy.sparse as sp
 from sklearn.base import clone
-from sklearn.model_selection import GridSearchCV, StratifiedKFold
+from sklearn.model_selection import GridSearchCV, KFold, StratifiedKFold
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -256,10 +257,43 @@ def test_in_a_pipeline_and_a_grid_search(groups):
 
 def test_a_background_that_bypasses_the_pipeline_is_noticed(groups):
     X, Y = groups
-    far = 100 + 0.1 * Y
-    pipeline = make_pipeline(StandardScaler(), PCPCA(n_components=1, gamma=0.1))
-    with pytest.warns(exceptions.ContrastWarning, match=r"12 of 12 features.*background_label"):
-        pipeline.fit(X, pcpca__background=far)
+    pipeline = make_pipeline(StandardScaler(), PCPCA(n_components=1, gamma=0.001))
+    for other in (100 + 0.1 * Y, 10 * (Y - Y.mean(axis=0))):
+        with pytest.warns(exceptions.TableWarning, match=r"The cases are standardised .*background_label"):
+            pipeline.fit(X, pcpca__background=other)
+    # The controls: no warning of rows that went the same way, or that are standardised as well.
+    pipeline.fit(X, pcpca__background=pipeline[0].transform(Y))
+    pipeline.fit(X, pcpca__background=StandardScaler().fit_transform(Y))
+
+
+def test_means_far_apart_are_noticed(groups):
+    X, Y = groups
+    with pytest.warns(exceptions.TableWarning, match=r"12 of 12 features"):
+        PCPCA(n_components=1, gamma=0.1).fit(X, background=100 + 0.1 * Y)
+
+
+@pytest.mark.parametrize("kind", ["array", "copy", "sparse", "missing"])
+def test_one_table_as_both_groups_is_noticed(groups, kind):
+    X = groups[0].copy()
+    if kind == "missing":
+        X[3, 4] = np.nan
+    Y = X if kind == "array" else X.copy()
+    X, Y = (sp.csr_array(X), sp.csr_array(Y)) if kind == "sparse" else (X, Y)
+    with pytest.warns(exceptions.TableWarning, match="the same table, so nothing can vary more in the cases"):
+        PCPCA(n_components=1, gamma=0.1).fit(X, background=Y)
+
+
+def test_grid_search_with_unmixed_folds_says_so_in_a_sentence(groups):
+    rows, labels = stacked(groups)
+    grouped = np.argsort(labels, kind="stable")  # cases first, and folds in order
+    search = GridSearchCV(PCPCA(1, background_label="control"), {"gamma": [0.0, 0.1]}, cv=KFold(3))
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("default")
+        search.fit(rows[grouped], labels[grouped])
+    said = [str(warning.message) for warning in caught]
+    assert any("use a splitter that mixes the groups, such as cv=StratifiedKFold(5)" in text for text in said)
+    assert {warning.filename for warning in caught if warning.category is exceptions.ContrastWarning} == {__file__}
+    assert not [text for text in said if "Traceback" in text]
 
 
 # ---------------------------------------------------------------- data frames

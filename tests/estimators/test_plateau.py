@@ -159,6 +159,7 @@ def test_paths_and_files_know_what_was_decided(tmp_path):
     np.testing.assert_allclose(path.model(model.gamma_).components_, model.components_, atol=1e-6)
 
 
+@pytest.mark.filterwarnings("ignore:Cases and controls are the same table")
 @pytest.mark.parametrize("share", [0.2, 1.0, 5.0])
 def test_the_floor_is_its_own_mean(share):
     """t is the mean of eigenvalues of which none counts more than eight times t; without large ones it is the mean."""

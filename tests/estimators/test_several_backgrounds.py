@@ -224,11 +224,16 @@ def test_posterior():
 
 def test_plots(need):
     need("matplotlib").use("agg")
+    pyplot = need("matplotlib.pyplot")
+    pyplot.close("all")
     model = ContraPCA(2).fit(X, background=BOTH)
-    assert plots.latent_scatter_data(model, X, background=BOTH)["background"].shape == (120, 2)
+    assert plots.latent_scatter(model, X, background=BOTH).collections[0].get_offsets().shape == (120, 2)
     path = contrast_path(ContraPCA(2), X, background=BOTH, gammas=3)
-    assert plots.gamma_panel_data(path, X, background=BOTH)[0]["background"].shape == (120, 2)
-    assert np.all(plots.path_curves_data(path)["background"] > 0)
+    panels = plots.gamma_panel(path, X, background=BOTH).axes
+    assert panels[0].collections[0].get_offsets().shape == (120, 2)
+    pyplot.close("all")
+    assert np.all(plots.path_curves(path).lines[1].get_ydata() > 0)
+    pyplot.close("all")
 
 
 @pytest.mark.parametrize(

@@ -223,6 +223,7 @@ def test_moments_and_rows_do_not_mix():
 # ---------------------------------------------------------------------- files
 
 
+@pytest.mark.filterwarnings("ignore:Cases and controls are the same table")
 @pytest.mark.parametrize("named", [False, True])
 def test_saved_and_loaded(tmp_path, named, need):
     table = need("pandas").DataFrame(X, columns=[f"gene {j}" for j in range(7)]) if named else X

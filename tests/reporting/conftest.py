@@ -13,8 +13,9 @@ import numpy as np
 import pytest
 
 from browsing import FLAGS, NASTY, Page, program
-from contrapca import PCPCA, report
+from contrapca import PCPCA
 from contrapca.datasets import make_hidden_clusters
+from contrapca.reporting import Origin, write_report
 from contrapca.reporting._subject import examine
 
 
@@ -83,8 +84,8 @@ def case(tmp_path_factory, need):
     model = PCPCA(3, gamma=0.5).fit(X, background=Y)
     refits = model.bootstrap(X, background=Y, n_resamples=20, random_state=0)
     file = tmp_path_factory.mktemp("report") / 'a "report" & <b>.html'
-    hostile = {"title": NASTY, "sources": [NASTY], "code": NASTY}
-    report(model, X, background=Y, labels=labels, output=file, uncertainty=refits, **hostile)
+    hostile = {"title": NASTY, "origin": Origin(NASTY, sources=[NASTY])}
+    write_report(model, X, background=Y, labels=labels, output=file, uncertainty=refits, **hostile)
     return Case(file, examine(model, X, Y, labels, None, None, None, None, None, False), X, labels)
 
 

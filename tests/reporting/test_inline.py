@@ -45,6 +45,23 @@ def test_a_notebook_shows_the_page(groups, tmp_path):
     assert EVIL not in shown
 
 
+def test_names_that_no_picture_can_hold(groups, tmp_path):
+    """Control characters, which SVG files must not have, and names that browsers take a minute to draw."""
+    names = ["gene\x01", "long" * 5000, *(f"gene{j}" for j in range(10))]
+    given = {"row_names": ["row\x07", *(f"s{i}" for i in range(149))], "labels": ["a\x1f", "b"] * 75}
+    found = made(groups, tmp_path, names, title="a\x00b", label_name="l\x02", **given)
+    assert found["title"] == "a b"
+    data = [json.loads(text) for text in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', found.page)]
+    points = next(part for part in data if "positions" in part)
+    assert points["loadings"]["features"][:2] == ["gene ", f"{'long' * 249}lon…"]
+    assert points["names"]["foreground"][0] == "row "
+    assert {group["name"] for group in points["groups"]} == {"controls", "a ", "b"}
+    assert not re.search(r"\\u00[01]", json.dumps(data))
+    assert not re.search(r"[\x00-\x08\x0b-\x1f]", found.page)
+    assert found.loadings()["feature"][0] == "gene\x01"  # tables have the whole name
+    assert len(found.loadings()["feature"][1]) == 20_000
+
+
 def test_names_with_halves_of_characters(groups, tmp_path):
     """Surrogates, which reach Python from file names or damaged text, cannot be written as UTF-8."""
     names = ["gene\udce9", *(f"gene{j}" for j in range(11))]

@@ -28,14 +28,13 @@ from contrapca import (
     report,
     reporting,
 )
-from contrapca._util import palette
-from contrapca._util.labels import as_classes, on_a_scale
 from contrapca._util.text import natural_order
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import ContrastWarning, InfeasibleGammaError, NonFiniteError
 from contrapca.fitting import SHARED_RATIO
-from contrapca.reporting import _html, _packing, _points, summarize
-from contrapca.reporting._cautions import _ratio, between_classes
+from contrapca.plots import BACKGROUND_COLOUR, COLOURS, as_classes, on_a_scale
+from contrapca.reporting import Origin, _html, _packing, _points, summarize, write_report
+from contrapca.reporting._cautions import between_classes
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._subject import examine
 from contrapca.rows import _numpy
@@ -182,7 +181,6 @@ def test_summary_is_what_the_library_says(data):
         background=data.background,
         labels=data.labels,
         uncertainty=bootstrap,
-        sources=["a.csv"],
     )
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert summary["data"]["foreground"] == {"rows": 120, "missing_values": 0, "incomplete_rows": 0}
@@ -408,7 +406,7 @@ def test_every_class_can_be_seen_on_light_and_dark_pages():
         lights = [sorted([luminance(colour), luminance(panel)]) for panel in panels]
         return min((high + 0.05) / (low + 0.05) for low, high in lights)
 
-    every = [*palette.COLOURS, palette.BACKGROUND_COLOUR, _points.NO_LABEL_LOOK[0]]
+    every = [*COLOURS, BACKGROUND_COLOUR, _points.NO_LABEL_LOOK[0]]
     assert min(map(contrast, every)) > 2
     assert contrast("#F0E442") < 1.5  # the control: yellow on white
 
@@ -436,8 +434,8 @@ def test_text_from_users_is_escaped(data, tmp_path, need):
     model = PCPCA(2).fit(X, background=Y)
     target = tmp_path / "report.html"
     labels = [NASTY if i % 2 else "b" for i in range(120)]
-    given = {"row_names": [NASTY] * 120, "title": NASTY, "sources": [NASTY], "code": NASTY}
-    report(model, X, background=Y, labels=labels, output=target, **given)
+    given = {"row_names": [NASTY] * 120, "title": NASTY, "origin": Origin(NASTY, sources=[NASTY])}
+    write_report(model, X, background=Y, labels=labels, output=target, **given)
     text = target.read_text()
     assert "alert(" in text
     assert '<script>alert("x")' not in text

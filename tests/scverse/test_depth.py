@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contrapca import contrast_test, match_depth, report, tl
+from contrapca import contrast_test, match_depth, tl
 from contrapca.datasets import make_cells
 from contrapca.exceptions import TableWarning
 
@@ -150,8 +150,8 @@ def test_scaled_values_are_refused_but_noticed_by_totals(unequal):
 def test_reports_know_the_totals_of_all_genes(unequal, tmp_path, need):
     need("jinja2")
     given = {"output": tmp_path / "a.html", "gammas": 3, "mask_var": "few"}
-    page = report(unequal, **GROUPS, **given, depth="match")
+    page = tl.report(unequal, **GROUPS, **given, depth="match")
     tl.test(unequal, **GROUPS, mask_var="few", depth="match")
     assert page["test"]["p_values"] == unequal.uns["contrapca_test"]["p_values"].tolist()
     assert page["test"]["units"] == unequal.uns["contrapca_test"]["units"]
-    assert report(unequal, **GROUPS, **given, depth="match", test=False)["test"] is None
+    assert tl.report(unequal, **GROUPS, **given, depth="match", test=False)["test"] is None

@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from contrapca import pl, tl
-from contrapca._util.palette import BACKGROUND_COLOUR
+from contrapca.plots import BACKGROUND_COLOUR
 from scverse.conftest import CHOICE
+
+CASES, CONTROLS = "cases (foreground)", "controls (background)"
 
 
 @pytest.fixture(scope="module")
@@ -38,10 +40,10 @@ def test_embedding_has_controls_in_grey(results, ax, need):
     assert pl.embedding(results, components=(3, 1), ax=ax) is ax
     shown, cases = drawn(ax, need), (results.obs["condition"] == "case").to_numpy()
     Z = results.obsm["X_contrapca"][:, [2, 0]]
-    assert set(shown) == {"cases", "controls"}
-    assert np.allclose(shown["controls"][0], Z[~cases])
-    assert shown["controls"][1] == BACKGROUND_COLOUR.lower()
-    assert np.allclose(shown["cases"][0], Z[cases])
+    assert set(shown) == {CASES, CONTROLS}
+    assert np.allclose(shown[CONTROLS][0], Z[~cases])
+    assert shown[CONTROLS][1] == BACKGROUND_COLOUR.lower()
+    assert np.allclose(shown[CASES][0], Z[cases])
     assert ax.get_xlabel().startswith("contrapca3")
 
 
@@ -53,7 +55,7 @@ def test_embedding_takes_the_colours_of_uns(results, ax, need, palette):
         adata.uns["cell_type_colors"] = list(given.values())
     pl.embedding(adata, color="cell_type", ax=ax)
     shown, cases = drawn(ax, need), (adata.obs["condition"] == "case").to_numpy()
-    assert list(shown) == ["controls", *given]
+    assert list(shown) == [CONTROLS, *given]
     for name, colour in given.items():
         own = cases & (adata.obs["cell_type"] == name).to_numpy()
         assert np.allclose(shown[name][0], adata.obsm["X_contrapca"][own, :2])
@@ -67,6 +69,26 @@ def test_embedding_colours_by_anything(results, ax, color):
     adata.obs["depth"] = np.arange(120.0)
     pl.embedding(adata, color=color, ax=ax)
     assert len(ax.figure.axes) == (2 if color in ("depth", "gene3") else 1)  # a colour bar
+
+
+@pytest.mark.filterwarnings("ignore:Counts add up")
+def test_embedding_draws_no_cells_of_neither_group(made, ax, need):
+    adata = made.copy()
+    tl.contrapca(adata, groupby="cell_type", background="T", foreground="B", blocks="donor", n_comps=2)
+    pl.embedding(adata, ax=ax)
+    counts = adata.obs["cell_type"].value_counts()
+    shown = drawn(ax, need)
+    assert len(shown[CASES][0]) == counts["B"]
+    assert len(shown[CONTROLS][0]) == counts["T"]
+
+
+def test_embedding_shows_cells_without_a_value(results, ax, need):
+    adata = results.copy()
+    adata.obs["score"] = np.arange(120.0)
+    cases = np.flatnonzero(adata.obs["condition"] == "case")
+    adata.obs.loc[adata.obs_names[cases[:7]], "score"] = np.nan
+    pl.embedding(adata, color="score", ax=ax)
+    assert len(drawn(ax, need)["no label"][0]) == 7
 
 
 def test_embedding_refuses_what_is_not_there(results, ax):

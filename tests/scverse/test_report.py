@@ -2,8 +2,7 @@
 
 import pytest
 
-import contrapca
-from contrapca import cli, tl
+from contrapca import cli, reporting, tl
 from contrapca.exceptions import ContrastWarning
 from scverse.conftest import CHOICE
 
@@ -30,9 +29,9 @@ def same_page(left, right):
 def test_the_same_page_from_python_and_the_command_line(adata, folder, capsys):
     adata.write_h5ad(folder / "cells.h5ad")
     options = {"layer": "counts", "mask_var": "few", "gammas": 4}
-    found = contrapca.report(adata, **CHOICE, **options, labels="cell_type", output="python.html")
+    found = tl.report(adata, **CHOICE, **options, labels="cell_type", output="python.html")
     seen = {}
-    write = contrapca.reporting.report
+    write = reporting.write_report
     arguments = "report cells.h5ad --group condition --background ctrl --layer counts --mask few --blocks donor"
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("contrapca.cli._report.write_report", lambda *a, **k: seen.setdefault("it", write(*a, **k)))
@@ -46,15 +45,15 @@ def test_the_same_page_from_python_and_the_command_line(adata, folder, capsys):
 @pytest.mark.slow
 def test_report_on_stored_results(adata, folder):
     tl.contrapca(adata, **CHOICE, n_comps=2, mask_var="highly", key_added="mine")
-    stored = contrapca.report(adata, key="mine", output="stored.html")
-    new = contrapca.report(adata, **CHOICE, mask_var="highly", output="new.html")
+    stored = tl.report(adata, key="mine", output="stored.html")
+    new = tl.report(adata, **CHOICE, mask_var="highly", output="new.html")
     same_page(stored, new)
     assert "blocks" in stored["test"]["units"]
 
 
 def test_report_of_another_method(unnamed, folder):
     tl.pcpca(unnamed, groupby="arm", background="ctrl", foreground="case", n_comps=2, gamma=0.2)
-    summary = contrapca.report(unnamed, key="pcpca", output="page.html", test=False)
+    summary = tl.report(unnamed, key="pcpca", output="page.html", test=False)
     arm = unnamed.obs["arm"]
     assert summary["data"]["foreground"]["rows"] == (arm == "case").sum()
     assert summary["data"]["background"]["rows"] == (arm == "ctrl").sum()
@@ -62,7 +61,7 @@ def test_report_of_another_method(unnamed, folder):
 
 def test_report_warns_of_donors(adata, folder):
     with pytest.warns(ContrastWarning, match="blocks='donor'"):
-        contrapca.report(adata, groupby="condition", background="ctrl", output="page.html", test=False)
+        tl.report(adata, groupby="condition", background="ctrl", output="page.html", test=False)
 
 
 @pytest.mark.parametrize(
@@ -79,7 +78,7 @@ def test_report_warns_of_donors(adata, folder):
 )
 def test_refused(unnamed, folder, arguments, message):
     with pytest.raises(ValueError, match=message):
-        contrapca.report(unnamed, **arguments)
+        tl.report(unnamed, **arguments)
     assert not list(folder.iterdir())
 
 

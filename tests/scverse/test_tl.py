@@ -98,7 +98,7 @@ def test_bad_dicts(unnamed, background, message):
 
 def test_two_groups_are_tested_and_compared(unnamed):
     several = {"groupby": "arm", "background": {"old": "ctrl", "new": "treated"}}
-    for call in (tl.test, tl.compare, contrapca.report):
+    for call in (tl.test, tl.compare, tl.report):
         with pytest.raises(GroupError, match="compares two groups, but there are 2 backgrounds"):
             call(unnamed, **several)
 

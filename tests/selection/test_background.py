@@ -85,6 +85,7 @@ def test_stronger_shared_directions_are_no_problem():
     assert found.admissible  # but has nothing that the foreground lacks
 
 
+@pytest.mark.filterwarnings("ignore:Cases and controls are the same table")
 def test_the_same_table_twice():
     X, _ = tables(60, 60, 10)
     found = check(X, X.copy())

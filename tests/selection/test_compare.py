@@ -11,7 +11,7 @@ from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import GroupError, SolverError
 from contrapca.groups import Groups
 from contrapca.moments import assign_folds
-from contrapca.selection import looks_like_counts
+from contrapca.sanity import looks_like_counts
 from oracle_split import reproducible
 
 DATA = make_hidden_clusters(150, 150, 15, nuisance=8.0, random_state=0)
@@ -162,10 +162,12 @@ def test_plot(found, need):
     plt = need("matplotlib.pyplot")
     figure, ax = plt.subplots()
     assert plots.comparison(found, ax=ax) is ax
-    data = plots.comparison_data(found)
-    assert len(ax.get_yticklabels()) == len(data["names"]) == len(found.entries)
-    assert sum(data["recommended"]) == 1
-    assert np.all((data["ranges"][:, 0] < data["scores"]) & (data["scores"] < data["ranges"][:, 1]))
+    assert [label.get_text() for label in ax.get_yticklabels()] == [entry.name for entry in found.entries]
+    ranges, scores = ([line.get_xdata() for line in ax.lines[k:-1:2]] for k in (0, 1))
+    assert all(low < score < high for (low, high), [score] in zip(ranges, scores, strict=True))
+    assert [score for [score] in scores] == [entry.score for entry in found.entries]
+    colours = [line.get_color() for line in ax.lines[1:-1:2]]
+    assert [colours.count(colour) == 1 for colour in colours].index(True) == found.entries.index(found.recommended)
     plt.close(figure)
 
 

@@ -119,7 +119,7 @@ def test_intervals_of_loadings_are_around_the_estimate():
     sd = refits.loadings[0].std(axis=0, ddof=1)
     np.testing.assert_allclose((lower + upper) / 2, refits.estimate, atol=1e-12)
     np.testing.assert_allclose(upper - lower, 2 * 1.6448536 * sd, rtol=1e-6)
-    table, largest = refits.summary(0.9), refits.largest_loadings(0, 3)
+    table, largest = refits.summary(0.9), refits.largest_loadings(1, 3)
     np.testing.assert_array_equal(table["lower"], lower.ravel())
     order = [refits.feature_names.index(name) for name in largest["feature"]]
     np.testing.assert_array_equal(largest["upper"], upper[order, 0])

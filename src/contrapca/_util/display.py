@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import html
-from typing import Any, TypeVar
 
 from .table import Table
-
-T = TypeVar("T", bound=type)
 
 
 class Display:
@@ -37,19 +34,3 @@ class Display:
 def shown_as_html(*parts: str | Table) -> str:
     """Parts as HTML, user text escaped."""
     return Display(*parts)._repr_html_()
-
-
-def showing_summary(kind: T) -> T:
-    """The same class of estimators, whose HTML also says what a fit found; the plain repr stays scikit-learn's."""
-    inner, mimebundle = kind._repr_html_inner, kind._repr_mimebundle_  # type: ignore[attr-defined]
-
-    def found(self: Any) -> str:
-        return self.summary()._repr_html_() if self.__sklearn_is_fitted__() else ""
-
-    def with_summary(self: Any, **options: Any) -> dict[str, str]:
-        bundle = mimebundle(self, **options)
-        return bundle | {"text/html": bundle["text/html"] + found(self)} if "text/html" in bundle else bundle
-
-    kind._repr_html_inner = lambda self: inner(self) + found(self)  # type: ignore[attr-defined]
-    kind._repr_mimebundle_ = with_summary  # type: ignore[attr-defined]
-    return kind

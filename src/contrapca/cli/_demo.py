@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 from argparse import Namespace
-from typing import Any
 
 import numpy as np
 
 from .. import PCPCA, ContraPCA, datasets, plots
-from .. import report as write_report
 from .._util.arrays import Array
+from .._util.optional import require
 from .._util.table import Table
 from .._util.text import format_gamma
-from ..reporting import check_libraries
+from ..reporting import Origin, write_report
 from ._console import Console, records
 from ._fit import latent_columns
 from ._inputs import Group
@@ -47,8 +46,13 @@ def demo(options: Namespace, console: Console) -> None:
         write_columns(places["cases.csv"], {"subgroup": subgroups} | dict(zip(data.feature_names, X.T, strict=True)))
         write_columns(places["controls.csv"], dict(zip(data.feature_names, Y.T, strict=True)))
         write_columns(places["latents.csv"], latent_columns(after, cases, controls))
-        panels = [_panel(name, model, X, Y, subgroups) for name, model in models.items()]
-        plots.save_figure(plots.side_by_side(panels), places["before_after.png"])
+        figure = require("matplotlib.figure", extra="plot").Figure(figsize=(10, 4.2), layout="constrained")
+        panels = figure.subplots(1, 2)
+        for ax, (name, model) in zip(panels, models.items(), strict=True):
+            plots.latent_scatter(model, X, background=Y, labels=subgroups, ellipses=False, ax=ax)
+            ax.set_title(f"{name}, gamma = {model.gamma_:.2f}")
+        panels[0].get_legend().remove()  # the other panel has the same
+        figure.savefig(places["before_after.png"], dpi=300)
         summary = write_report(
             after,
             X,
@@ -56,8 +60,7 @@ def demo(options: Namespace, console: Console) -> None:
             labels=subgroups,
             output=places["report.html"],
             title="Demonstration: four hidden subgroups",
-            sources=["cases.csv", "controls.csv"],
-            code=REPORT_COMMAND,
+            origin=Origin(REPORT_COMMAND, sources=["cases.csv", "controls.csv"]),
             progress=console.progress,
         )
     comparison = _comparison(models, X, data.labels)
@@ -100,18 +103,3 @@ def _comparison(models: dict[str, PCPCA], X: Array, labels: Array) -> Table:
             "subgroup separation": np.array([silhouette_score(model.transform(X), labels) for model in fitted]),
         }
     )
-
-
-def _panel(name: str, model: PCPCA, X: Array, Y: Array, subgroups: Array) -> dict[str, Any]:
-    """Arguments of `plots.latents` for one model."""
-    assert model.background_variance_ratio_ is not None
-    shares = zip(model.explained_variance_ratio_, model.background_variance_ratio_, strict=True)
-    return {
-        "foreground": model.transform(X),
-        "background": model.transform(Y, center="background"),
-        "labels": subgroups,
-        "title": f"{name}, gamma = {model.gamma_:.2f}",
-        "axis_labels": [
-            f"component {k} ({a:.0%} of case, {b:.0%} of control variance)" for k, (a, b) in enumerate(shares, 1)
-        ],
-    }

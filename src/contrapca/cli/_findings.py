@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Sequence
@@ -12,7 +11,7 @@ import numpy as np
 
 from .._util.arrays import is_sparse
 from .._util.text import as_command, listed
-from ..blocks import PEOPLE, SUFFIX
+from ..blocks import names_source
 from ..exceptions import TableFileError
 from ..sanity import (
     Finding,
@@ -27,9 +26,6 @@ from ..sanity import (
     swapped_names,
 )
 from ..tables import DataTable
-
-# Names of columns that say whom or what several rows come from.
-WHOSE = re.compile(f"(?:{'|'.join([*PEOPLE, 'biosample', 'plate', 'hto', 'pool', 'run'])}){SUFFIX}", re.IGNORECASE)
 
 MAX_LISTED = 10  # columns with bad cells
 NEARLY = 0.9  # fraction of distinct values in a first column that should name the rows
@@ -65,16 +61,11 @@ def identifiers_of(tables: list[DataTable], without: set[str]) -> list[str]:
     """Columns of whole numbers that say which row it is, or whose, by their name: MouseID, patient, plate."""
     tables = [table for table in tables if not table.annotated and not is_sparse(table.values)]
     names = dict.fromkeys(name for table in tables for name in table.names)
-    named = [name for name in names if name not in without and (names_rows(name) or names_block(name))]
+    named = [name for name in names if name not in without and (names_rows(name) or names_source(name))]
     found = {
         name: [np.asarray(table.select([name]))[:, 0] for table in tables if name in table.names] for name in named
     }
     return [name for name, columns in found.items() if all(map(is_whole, columns))]
-
-
-def names_block(column: str) -> bool:
-    """Whether a column says whom or what its rows come from, by its name: donor, plate, mouse_id."""
-    return bool(WHOSE.fullmatch(column))
 
 
 def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
@@ -93,7 +84,7 @@ def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
         if found := replicates(labels, place, where):
             return found
     for column in tables[0].columns:
-        if names_block(column) and 1 < np.unique(tables[0].as_text(column)).size <= len(tables[0]) / 2:
+        if names_source(column) and 1 < np.unique(tables[0].as_text(column)).size <= len(tables[0]) / 2:
             return [
                 both(
                     "replicates",
@@ -130,7 +121,7 @@ def _names_of_rows(table: DataTable, without: set[str]) -> list[str] | None:
     if table.row_names is not None or table.source is None or not table.source.columns:
         return table.row_names
     name = table.source.columns[0]
-    if name not in table.texts or name in without or names_block(name):
+    if name not in table.texts or name in without or names_source(name):
         return None
     names = [cell for cell in table.texts[name].tolist() if cell]
     counts = Counter(names)
@@ -144,7 +135,7 @@ def check_mixed(tables: list[DataTable], without: Iterable[str]) -> None:
         (table, name)
         for table in tables
         for name in table.mixed
-        if name not in without and not names_rows(name) and not names_block(name)
+        if name not in without and not names_rows(name) and not names_source(name)
     ]
     if not bad:
         return

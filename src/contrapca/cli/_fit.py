@@ -10,7 +10,7 @@ from .._util.table import Table
 from .._util.text import default_names, format_gamma
 from ..groups import Groups
 from ..paths import ContrastPath
-from ..reporting import coordinate_table, findings_of, label_texts, named_clusters
+from ..reporting import Origin, coordinate_table, label_texts, named_clusters, summarize
 from ._console import Console, caution, model_summary
 from ._inputs import Group, Inputs, read_inputs
 from ._outputs import check_outputs, staged, write_columns
@@ -52,16 +52,18 @@ def _findings(model: Any, inputs: Inputs, options: Namespace, console: Console) 
     if inputs.controls is None:
         return {}
     blocks, background_blocks = inputs.blocks or (None, None)
-    return findings_of(
+    return summarize(
         model,
         inputs.X,
         background=inputs.Y,
+        labels=[""] * len(inputs.cases),  # no clusters need be found
         row_names=inputs.cases.row_names,
         test=not options.no_test,
         blocks=blocks,
         background_blocks=background_blocks,
-        findings=inputs.findings,
-        code=options.shell,
+        origin=Origin(options.shell, inputs.findings),
+        gammas=2,  # the ends of the path are enough for caveats
+        shown=False,
         progress=console.progress,
     )
 

@@ -12,10 +12,10 @@ import numpy.typing as npt
 
 from .. import regress_out
 from .._util.arrays import Rows, is_sparse
-from .._util.labels import on_a_scale
 from .._util.text import as_command, listed, plural, spelling
 from ..exceptions import TableFileError
 from ..groups import Groups
+from ..plots import on_a_scale
 from ..sanity import IMPUTED, Finding, check_groups, imputed_values
 from ..tables import DataTable, align, align_to, read_table, with_names
 from ._columns import block_labels, check_column, check_pairs, covariate_columns, covariate_names, ignored_columns

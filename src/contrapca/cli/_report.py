@@ -7,11 +7,10 @@ from argparse import Namespace
 from typing import Any
 
 from .. import load
-from .. import report as write_report
 from ..estimators import answers
 from ..groups import Groups
 from ..paths import ContrastPath
-from ..reporting import RESULTS, check_libraries
+from ..reporting import RESULTS, Origin, check_libraries, write_report
 from ..units import Units
 from ._console import Console, caution, printable
 from ._fit import fitted_model, make_model
@@ -47,8 +46,8 @@ def report(options: Namespace, console: Console) -> None:
         places = written.enter_context(staged(saved, force=options.force)) if saved else {}
         summary = write_report(
             model,
-            inputs.X,
-            background=inputs.Y,
+            X=inputs.cases.values,
+            background=controls.values,
             labels=inputs.cases.labels,
             background_labels=controls.labels,
             label_name=options.labels,
@@ -59,15 +58,14 @@ def report(options: Namespace, console: Console) -> None:
             test=not options.no_test,
             depth=options.depth,
             title=options.title and printable(options.title),
-            code=printable(options.shell),
-            findings=inputs.findings,
+            origin=Origin(printable(options.shell), inputs.findings, [printable(source) for source in inputs.sources]),
             progress=console.progress,
             output=page,
-            save=next((place.parent for place in places.values()), None),
-            sources=[printable(source) for source in inputs.sources],
             uncertainty=draws,
             gammas=options.gammas,
         )
+        if saved:
+            summary.save(places[RESULTS[0]].parent)
     caution(*summary["cautions"][len(inputs.findings) :])
     console.say(*verdict_lines(summary), *inputs.describe(), *unseen_lines(summary), f"Report: {output}")
     console.say(*(f"Saved:  {file}" for file in saved))

@@ -15,7 +15,7 @@ from .._checks import SCALES, check_n_components, check_option
 from .._files import pack, write
 from .._util.arrays import Array
 from .._util.devices import on_device, put
-from .._util.display import Display, showing_summary
+from .._util.display import Display
 from .._util.table import Table
 from ..covariates import design_of, without_covariates
 from ..fitting import (
@@ -41,7 +41,6 @@ from . import _folds, _streaming, _tables
 EXACT = "objective_history_"  # in float64, whatever the rows are
 
 
-@showing_summary
 class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not public. All fitted attributes come from the fit in `_state`."""
 

@@ -7,6 +7,7 @@ from typing import Any
 from .._checks import check_count, check_n_components, check_option, generator
 from .._util.arrays import Array
 from .._util.devices import namespace, put
+from ..exceptions import warn
 from ..fitting import Settings, by_block, imputed, latent_posterior, log_density, of_foreground
 from ..gaussian import LatentGaussian
 from ..groups import Tables
@@ -73,6 +74,12 @@ class Likelihood(Decomposition):
         label = self._parameters.get("background_label")
         if y is not None and label is not None:
             log_likelihood = of_foreground(log_likelihood, y, label)
+            if log_likelihood.shape[0] == 0:  # no error: cross-validation would hide it in a traceback for every fold
+                warn(
+                    f"All rows have the background label {label!r}: there is nothing to score, so the score is nan. In "
+                    "cross-validation, use a splitter that mixes the groups, such as cv=StratifiedKFold(5)."
+                )
+                return float("nan")
         return float(namespace(log_likelihood).mean(log_likelihood))
 
     def latent_posterior(self, X: Any, *, covariates: Any = None) -> tuple[Array, Array]:

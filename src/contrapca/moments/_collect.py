@@ -14,7 +14,7 @@ from .._util.devices import float_type, host
 from ..backgrounds import check_total, named_backgrounds
 from ..exceptions import GroupError, warn
 from ..groups import Groups, Tables, refuse_devices, split_groups
-from ..sanity import warn_distant_means
+from ..sanity import warn_of_moments
 from ..units import Units
 from ._basis import Basis, Subspace
 from ._choice import SolverChoice, choose_solver
@@ -233,7 +233,7 @@ def _in_model_units(
     """Scaled groups and their units, from a function for the within-group standard deviations of some groups."""
     pooled = deviation(groups)
     for group in groups.backgrounds:
-        warn_distant_means(np.abs(groups.foreground.mean - group.mean) / pooled, tables.names)
+        warn_of_moments(groups.foreground, group, pooled, tables.names)
     if isinstance(scale, Groups):
         divisors = scale
     elif scale == "group":

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .._checks import check_count
 from .._util.arrays import Array
 from .._util.text import component_names
-from ._explore import latent_scatter_data, two_components
+from ._explore import background_latents, share_labels, two_components
 from ._latents import axes_or_current, latents, short_name, tidy
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 NAME = {"fontsize": 8, "va": "center", "bbox": {"boxstyle": "round,pad=0.1", "fc": "white", "alpha": 0.7, "lw": 0}}
 NEAR, APART = 1.04, 1.1  # lengths of an arrow to its name, heights of a name to the next
@@ -18,25 +21,15 @@ LONGEST_NAME = 20  # characters of a feature at its arrow, where they take room 
 ROUNDS = 3  # of making room: in wider axes a name takes more of them
 
 
-def biplot_data(model: Any, X: Any, n_features: int = 8) -> dict[str, Any]:
-    """Latents on two components, and arrows for the features with the largest loadings, scaled to fit."""
-    check_count(n_features, "n_features")
-    two_components(len(model.explained_variance_ratio_))
-    Z = np.asarray(model.transform(X))[:, :2]
-    table = model.feature_table()
-    W = np.stack([np.asarray(table[name]) for name in component_names(2)], axis=-1)
-    order = np.argsort(-np.sum(W**2, axis=1), kind="stable")[:n_features]
-    factor = 0.8 * np.abs(Z).max() / np.linalg.norm(W[order], axis=1).max()
-    return {"latents": Z, "feature": [str(table["feature"][j]) for j in order], "arrows": factor * W[order]}
-
-
-def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: Any = None) -> Any:
-    """Scatter plot of latents with arrows for the features with the largest loadings.
+def biplot(
+    model: Any, X: Any, *, background: Any = None, labels: Any = None, n_features: int = 8, ax: Axes | None = None
+) -> Axes:
+    """Scatter plot of the first two latents with arrows for the features with the largest loadings.
 
     Parameters
     ----------
     model : fitted estimator with two or more components
-    X : table of foreground rows
+    X, background : tables
     labels : array-like of shape (n,), optional
     n_features : int, default 8
         Number of arrows. Only their relative lengths are meaningful.
@@ -46,15 +39,23 @@ def biplot(model: Any, X: Any, *, labels: Any = None, n_features: int = 8, ax: A
     -------
     ax : matplotlib Axes
     """
-    data = biplot_data(model, X, n_features)
+    check_count(n_features, "n_features")
+    Z = np.asarray(model.transform(X))[:, :2]
+    two_components(Z.shape[1])
+    table = model.feature_table()
+    W = np.stack([np.asarray(table[name]) for name in component_names(2)], axis=-1)
+    order = np.argsort(-np.sum(W**2, axis=1), kind="stable")[:n_features]
+    arrows = 0.8 * np.abs(Z).max() / np.linalg.norm(W[order], axis=1).max() * W[order]  # they fit into the rows
+    others = background_latents(model, background)
+    others = None if others is None else others[:, :2]
     ax = axes_or_current(ax)
-    latents(data["latents"], labels=labels, axis_labels=latent_scatter_data(model, X)["axis_labels"], ax=ax)
-    ax.update_datalim(data["arrows"])  # arrows do not widen the axes by themselves
+    latents(Z, background=others, labels=labels, axis_labels=share_labels(model, [0, 1]), ax=ax)
+    ax.update_datalim(arrows)  # arrows do not widen the axes by themselves
     ax.autoscale_view()
-    for arrow in data["arrows"]:
+    for arrow in arrows:
         ax.annotate("", arrow, (0, 0), arrowprops={"arrowstyle": "->", "color": "black", "linewidth": 1})
-    tidy(ax, legend=labels is not None)
-    _name_arrows(ax, data["feature"], data["arrows"])
+    tidy(ax, legend=labels is not None or background is not None)
+    _name_arrows(ax, [str(table["feature"][j]) for j in order], arrows)
     return ax
 
 

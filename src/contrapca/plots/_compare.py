@@ -2,30 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from .._util.palette import BACKGROUND_COLOUR, COLOURS
+from ._labels import BACKGROUND_COLOUR, COLOURS
 from ._latents import axes_or_current, tidy
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ..selection import Comparison
 
 
-def comparison_data(comparison: Comparison) -> dict[str, Any]:
-    """Names and scores of the methods, best first, without those that failed."""
-    entries = [entry for entry in comparison.entries if entry.scores is not None]
-    scores = [entry.scores for entry in entries if entry.scores is not None]
-    return {
-        "names": [entry.name for entry in entries],
-        "scores": np.array([entry.score for entry in entries]),
-        "ranges": np.array([[np.min(own), np.max(own)] for own in scores]),
-        "recommended": [entry is comparison.recommended for entry in entries],
-    }
-
-
-def comparison(comparison: Comparison, *, ax: Any = None) -> Any:
+def comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
     """Plot the reproducible contrast of all methods, with its range over splits of the rows; 0 is no contrast.
 
     Parameters
@@ -38,16 +28,14 @@ def comparison(comparison: Comparison, *, ax: Any = None) -> Any:
     -------
     ax : matplotlib Axes
     """
-    data = comparison_data(comparison)
     ax = axes_or_current(ax)
-    for k, (score, (low, high), chosen) in enumerate(
-        zip(data["scores"], data["ranges"], data["recommended"], strict=True)
-    ):
-        colour = COLOURS[1] if chosen else COLOURS[0]
-        ax.plot([low, high], [k, k], color=colour, linewidth=1.5)
-        ax.plot([score], [k], "o", color=colour, markersize=5)
+    entries = [(entry, entry.scores) for entry in comparison.entries if entry.scores is not None]  # the best first
+    for k, (entry, scores) in enumerate(entries):
+        colour = COLOURS[1] if entry is comparison.recommended else COLOURS[0]
+        ax.plot([np.min(scores), np.max(scores)], [k, k], color=colour, linewidth=1.5)
+        ax.plot([entry.score], [k], "o", color=colour, markersize=5)
     ax.axvline(0.0, color=BACKGROUND_COLOUR, linewidth=1, linestyle="--")
-    ax.set_yticks(range(len(data["names"])), data["names"])
+    ax.set_yticks(range(len(entries)), [entry.name for entry, _ in entries])
     ax.invert_yaxis()
     ax.set_xlabel("reproducible contrast\n(agreement of halves x contrast on unseen rows)")
     return tidy(ax, legend=False)

@@ -1,6 +1,6 @@
 """Plots of contrasts: how they change with gamma, and which features make them.
 
-Every function draws data from a matching function (`..._data`), takes `ax` and returns it.
+Every function that draws one panel takes `ax` and returns it. Components are counted from 1.
 """
 
 from __future__ import annotations
@@ -11,16 +11,18 @@ import numpy as np
 
 from .._checks import check_count
 from .._util.arrays import Array
-from .._util.labels import NO_LABEL, OTHER, on_a_scale
 from .._util.optional import require
-from .._util.palette import BACKGROUND_COLOUR, COLOURS
-from .._util.text import component_names
 from ..backgrounds import named_backgrounds
-from ..gaussian import gaussian_ellipse
+from ._labels import BACKGROUND_COLOUR, COLOURS, NO_LABEL, OTHER, on_a_scale
 from ._latents import axes_or_current, classes_of, latents, legend_of_figure, short_name, style_of, tidy
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
     from ..paths import ContrastPath
+
+SQUARED_RADIUS = 5.991464547107979  # of the 95 % ellipse: the .95 quantile of chi-squared with 2 degrees of freedom
 
 
 def two_components(d: int) -> None:
@@ -28,42 +30,39 @@ def two_components(d: int) -> None:
         raise ValueError("This plot needs two components, but there is one: use plots.latent_scatter, which draws one.")
 
 
-def ellipse_data(points: Any, n: int = 100) -> Array:
-    """The 95 % ellipse of a Gaussian with the points' mean and covariance, shape (n, 2)."""
-    return gaussian_ellipse(np.asarray(points, dtype=np.float64), n)
+def chosen_components(d: int, components: tuple[int, int]) -> list[int]:
+    """The positions of two components that count from 1, or the only one."""
+    if d == 1:
+        return [0]
+    if len(components) != 2 or not all(1 <= k <= d for k in components):
+        raise ValueError(f"components={components} must be two of this model's {d} components, counting from 1.")
+    return [k - 1 for k in components]
 
 
-def latent_scatter_data(
-    model: Any, X: Any, *, background: Any = None, components: tuple[int, int] = (0, 1)
-) -> dict[str, Any]:
-    """Latents of both groups along two components, or the only one, and axis labels with fractions of variance.
+def background_latents(model: Any, background: Any) -> Array | None:
+    """The latents of all background rows, each background about its own mean, shape (m, d)."""
+    if background is None:
+        return None
+    tables = named_backgrounds(background).items()
+    return np.concatenate([np.asarray(model.transform(rows, center=name)) for name, rows in tables])
 
-    Background rows are centred by the background's mean.
-    """
-    d = len(model.explained_variance_ratio_)
-    if d > 1 and not all(0 <= k < d for k in components):
-        raise ValueError(f"components={components} must be two of this model's {d} components, counting from 0.")
-    chosen = list(components) if d > 1 else [0]
+
+def share_labels(model: Any, chosen: list[int]) -> list[str]:
+    """Two axis labels with the fractions of variance along components; the second is empty if there is none."""
     shares: Any = model.explained_variance_ratio_
-    other: Any = getattr(model, "background_variance_ratio_", None)
+    others: Any = getattr(model, "background_variance_ratio_", None)
+    several = others is None or isinstance(others, dict)
+    ends = [" variance" if several else f", {others[k]:.0%} of control variance" for k in chosen]
+    labels = [f"component {k + 1}\n{shares[k]:.0%} of case{end}" for k, end in zip(chosen, ends, strict=True)]
+    return [*labels, ""][:2]
 
-    def label(k: int) -> str:
-        text = f"component {k + 1}\n{shares[k]:.0%} of case"
-        several = other is None or isinstance(other, dict)
-        return text + (" variance" if several else f", {other[k]:.0%} of control variance")
 
-    return {
-        "foreground": np.asarray(model.transform(X))[:, chosen],
-        "background": None
-        if background is None
-        else np.concatenate(
-            [
-                np.asarray(model.transform(rows, center=name))[:, chosen]
-                for name, rows in named_backgrounds(background).items()
-            ]
-        ),
-        "axis_labels": [*map(label, chosen), ""][:2],
-    }
+def _ellipse(points: Array) -> Array:
+    """The 95 % ellipse of a Gaussian with the points' mean and covariance, shape (2, 100)."""
+    values, U = np.linalg.eigh(np.cov(points.T))
+    t = np.linspace(0, 2 * np.pi, 100)
+    circle = np.stack([np.cos(t), np.sin(t)])
+    return points.mean(axis=0)[:, None] + U @ (np.sqrt(SQUARED_RADIUS * np.maximum(values, 0))[:, None] * circle)
 
 
 def latent_scatter(
@@ -72,10 +71,10 @@ def latent_scatter(
     *,
     background: Any = None,
     labels: Any = None,
-    components: tuple[int, int] = (0, 1),
+    components: tuple[int, int] = (1, 2),
     ellipses: bool = True,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Scatter plot of foreground and background latents, with 95 % ellipses of each class and of the background.
 
     A model of one component is drawn as strips of points, one for each class.
@@ -86,7 +85,8 @@ def latent_scatter(
     X, background : tables
     labels : array-like of shape (n,), optional
         Classes of the foreground rows.
-    components : two int, default (0, 1)
+    components : two int, default (1, 2)
+        Counting from 1.
     ellipses : bool, default True
     ax : matplotlib Axes, optional
 
@@ -94,48 +94,26 @@ def latent_scatter(
     -------
     ax : matplotlib Axes
     """
-    data = latent_scatter_data(model, X, background=background, components=components)
-    ax = axes_or_current(ax)
-    latents(data["foreground"], background=data["background"], labels=labels, axis_labels=data["axis_labels"], ax=ax)
-    if data["foreground"].shape[1] == 1:
+    Z = np.asarray(model.transform(X))
+    chosen = chosen_components(Z.shape[1], components)
+    Z, others = Z[:, chosen], background_latents(model, background)
+    others = None if others is None else others[:, chosen]
+    ax = latents(Z, background=others, labels=labels, axis_labels=share_labels(model, chosen), ax=axes_or_current(ax))
+    if len(chosen) == 1:
         return ax
     if ellipses:
         if labels is None or on_a_scale(labels) is None:
-            for k, (name, members) in enumerate(classes_of(labels, len(data["foreground"])).items()):
+            for k, (name, members) in enumerate(classes_of(labels, len(Z)).items()):
                 if len(members) > 2 and name not in (OTHER, NO_LABEL):
-                    ax.plot(*ellipse_data(data["foreground"][members]).T, color=style_of(k)["color"], linewidth=1.2)
-        if data["background"] is not None:
-            ax.plot(*ellipse_data(data["background"]).T, color=BACKGROUND_COLOUR, linewidth=1.2, linestyle="--")
+                    ax.plot(*_ellipse(Z[members]), color=style_of(k)["color"], linewidth=1.2)
+        if others is not None:
+            ax.plot(*_ellipse(others), color=BACKGROUND_COLOUR, linewidth=1.2, linestyle="--")
     return tidy(ax)
 
 
-def gamma_panel_data(path: ContrastPath, X: Any, *, background: Any = None, k: int = 6) -> list[dict[str, Any]]:
-    """Aligned latents of both groups at `k` gammas spread over the path: `gamma`, `foreground`, `background`."""
-    check_count(k, "k")
-    two_components(path.n_components)
-    chosen = np.unique(np.linspace(0, len(path) - 1, min(k, len(path))).round().astype(int))
-    foreground = path.aligned(X)
-    rows = named_backgrounds(background)
-    other = np.concatenate([path.aligned(own, center=name) for name, own in rows.items()], axis=1) if rows else None
-    foreground_shares, background_shares = path.shares().foreground, path.background_share
-    return [
-        {
-            "gamma": path.gammas[g],
-            "axis_labels": [
-                f"component {j + 1}: {foreground_shares[g, j]:.0%} of case,\n"
-                f"{background_shares[g, j]:.0%} of control variance"
-                for j in (0, 1)
-            ],
-            "foreground": foreground[g][:, :2],
-            "background": None if other is None else other[g][:, :2],
-        }
-        for g in chosen
-    ]
-
-
 def gamma_panel(
-    path: ContrastPath, X: Any, *, background: Any = None, labels: Any = None, k: int = 6, figure: Any = None
-) -> Any:
+    path: ContrastPath, X: Any, *, background: Any = None, labels: Any = None, k: int = 6, figure: Figure | None = None
+) -> Figure:
     """Small multiples: scatter plots of the same rows at `k` gammas.
 
     Parameters
@@ -154,34 +132,32 @@ def gamma_panel(
     -------
     figure : matplotlib Figure
     """
-    panels = gamma_panel_data(path, X, background=background, k=k)
-    columns = min(3, len(panels))
+    check_count(k, "k")
+    two_components(path.n_components)
+    chosen = np.unique(np.linspace(0, len(path) - 1, min(k, len(path))).round().astype(int)).tolist()
+    Z, shares = path.aligned(X), path.shares().foreground
+    others = [path.aligned(rows, center=name) for name, rows in named_backgrounds(background).items()]
+    columns = min(3, len(chosen))
+    n_rows = -(-len(chosen) // columns)
     if figure is None:
-        size = (3.6 * columns, 3.2 * -(-len(panels) // columns))
+        size = (3.6 * columns, 3.2 * n_rows)
         figure = require("matplotlib.pyplot", extra="plot").figure(figsize=size, layout="constrained")
-    axes = figure.subplots(-(-len(panels) // columns), columns, squeeze=False).ravel()
-    for ax, panel in zip(axes, panels, strict=False):
-        title, names = f"gamma = {panel['gamma']:.3g}", panel["axis_labels"]
-        both = {"foreground": panel["foreground"], "background": panel["background"]}
-        latents(**both, labels=labels, title=title, axis_labels=names, ax=ax)
-    for ax in axes[len(panels) :]:
+    axes = figure.subplots(n_rows, columns, squeeze=False).ravel()
+    for ax, g in zip(axes, chosen, strict=False):
+        names = [
+            f"component {j + 1}: {shares[g, j]:.0%} of case,\n{path.background_share[g, j]:.0%} of control variance"
+            for j in (0, 1)
+        ]
+        controls = np.concatenate([of_group[g] for of_group in others])[:, :2] if others else None
+        title = f"gamma = {path.gammas[g]:.3g}"
+        latents(Z[g][:, :2], background=controls, labels=labels, title=title, axis_labels=names, ax=ax)
+    for ax in axes[len(chosen) :]:
         ax.set_visible(False)
     legend_of_figure(figure, axes[0])
     return figure
 
 
-def path_curves_data(path: ContrastPath) -> dict[str, Any]:
-    """Total fraction of variance along the components at each gamma, and the limit."""
-    foreground, background = (share.sum(axis=1) for share in (path.shares().foreground, path.background_share))
-    return {
-        "gamma": path.gammas,
-        "foreground": foreground,
-        "background": background,
-        "limit": path.gamma_max,
-    }
-
-
-def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
+def path_curves(path: ContrastPath, *, ax: Axes | None = None) -> Axes:
     """Plot the fraction of each group's variance along the components against gamma; the limit is marked.
 
     Parameters
@@ -193,34 +169,24 @@ def path_curves(path: ContrastPath, *, ax: Any = None) -> Any:
     -------
     ax : matplotlib Axes
     """
-    data = path_curves_data(path)
     ax = axes_or_current(ax)
-    ax.plot(data["gamma"], data["foreground"], color=COLOURS[0], label="foreground")
-    ax.plot(data["gamma"], data["background"], color=BACKGROUND_COLOUR, linestyle="--", label="background")
-    if np.isfinite(data["limit"]):
-        ax.axvline(data["limit"], color=COLOURS[1], linewidth=1, label=f"limit {data['limit']:.3g}")
+    ax.plot(path.gammas, path.shares().foreground.sum(axis=1), color=COLOURS[0], label="foreground")
+    background = path.background_share.sum(axis=1)
+    ax.plot(path.gammas, background, color=BACKGROUND_COLOUR, linestyle="--", label="background")
+    if np.isfinite(path.gamma_max):
+        ax.axvline(path.gamma_max, color=COLOURS[1], linewidth=1, label=f"limit {path.gamma_max:.3g}")
     ax.set(xlabel="gamma", ylabel="share of variance along the components", ylim=(0, None))
     return tidy(ax)
 
 
-def loadings_data(model: Any, component: int = 0, n_features: int = 15) -> dict[str, Any]:
-    """The largest loadings on a component: `feature` and `loading`, largest magnitude first."""
-    table = model.feature_table()
-    d = len(model.explained_variance_ratio_)
-    if not 0 <= component < d:
-        raise ValueError(f"component={component} must be one of this model's {d} components, counting from 0.")
-    loading = np.asarray(table[component_names(d)[component]])
-    order = np.argsort(-np.abs(loading), kind="stable")[:n_features]
-    return {"feature": [str(table["feature"][j]) for j in order], "loading": loading[order]}
-
-
-def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = None) -> Any:
+def loadings(model: Any, component: int = 1, *, n_features: int = 15, ax: Axes | None = None) -> Axes:
     """Bar plot of the largest loadings on one component.
 
     Parameters
     ----------
     model : fitted estimator
-    component : int, default 0
+    component : int, default 1
+        Counting from 1.
     n_features : int, default 15
         Number of bars.
     ax : matplotlib Axes, optional
@@ -229,30 +195,22 @@ def loadings(model: Any, component: int = 0, *, n_features: int = 15, ax: Any = 
     -------
     ax : matplotlib Axes
     """
-    data = loadings_data(model, component, n_features)
+    table = model.feature_table()
+    names = [name for name in table if name.startswith("component_")]
+    if not 1 <= component <= len(names):
+        raise ValueError(f"component={component} must be one of this model's {len(names)} components, counting from 1.")
+    loading = np.asarray(table[names[component - 1]])
+    order = np.argsort(-np.abs(loading), kind="stable")[:n_features]
     ax = axes_or_current(ax)
-    heights = np.arange(len(data["feature"]))[::-1]
-    colours = [COLOURS[0] if value >= 0 else COLOURS[1] for value in data["loading"]]
-    ax.barh(heights, data["loading"], color=colours)
-    ax.set_yticks(heights, list(map(short_name, data["feature"])))
+    heights = np.arange(len(order))[::-1]
+    ax.barh(heights, loading[order], color=[COLOURS[0] if value >= 0 else COLOURS[1] for value in loading[order]])
+    ax.set_yticks(heights, [short_name(str(table["feature"][j])) for j in order])
     ax.axvline(0, color="black", linewidth=0.8)
-    ax.set(xlabel=f"loading on component {component + 1}")
+    ax.set(xlabel=f"loading on component {component}")
     return tidy(ax, legend=False)
 
 
-def scree_data(path: ContrastPath, gamma: float) -> dict[str, Array]:
-    """Contrast eigenvalues and both groups' variances along the components, at the path's gamma nearest to `gamma`."""
-    if not path.gammas[0] <= gamma <= path.gammas[-1]:
-        raise ValueError(f"gamma={gamma} is outside this path ({path.gammas[0]:.4g} to {path.gammas[-1]:.4g}).")
-    g = int(np.argmin(np.abs(path.gammas - gamma)))
-    return {
-        "eigenvalue": path.eigenvalues[g],
-        "foreground": path.explained_variance[g],
-        "background": path.background_variance[g],
-    }
-
-
-def scree(path: ContrastPath, gamma: float, *, ax: Any = None) -> Any:
+def scree(path: ContrastPath, gamma: float, *, ax: Axes | None = None) -> Axes:
     """Plot contrast eigenvalues and the variances of both groups, component by component.
 
     Parameters
@@ -266,51 +224,13 @@ def scree(path: ContrastPath, gamma: float, *, ax: Any = None) -> Any:
     -------
     ax : matplotlib Axes
     """
-    data = scree_data(path, gamma)
+    if not path.gammas[0] <= gamma <= path.gammas[-1]:
+        raise ValueError(f"gamma={gamma} is outside this path ({path.gammas[0]:.4g} to {path.gammas[-1]:.4g}).")
+    g = int(np.argmin(np.abs(path.gammas - gamma)))
     ax = axes_or_current(ax)
-    k = np.arange(data["eigenvalue"].size)
-    ax.bar(k - 0.2, data["foreground"], 0.4, color=COLOURS[0], label="foreground variance")
-    ax.bar(k + 0.2, data["background"], 0.4, color=BACKGROUND_COLOUR, label="background variance")
-    ax.plot(k, data["eigenvalue"], "o-", color="black", label="eigenvalue of the contrast")
-    ax.set_xticks(k, [str(j + 1) for j in k])
-    ax.set(xlabel="component", ylabel="variance")
+    k = np.arange(1, path.n_components + 1)
+    ax.bar(k - 0.2, path.explained_variance[g], 0.4, color=COLOURS[0], label="foreground variance")
+    ax.bar(k + 0.2, path.background_variance[g], 0.4, color=BACKGROUND_COLOUR, label="background variance")
+    ax.plot(k, path.eigenvalues[g], "o-", color="black", label="eigenvalue of the contrast")
+    ax.set(xticks=k, xlabel="component", ylabel="variance")
     return tidy(ax)
-
-
-def samples_data(model: Any, n: int = 9, shape: tuple[int, int] | None = None, random_state: Any = 0) -> Array:
-    """`n` new rows of a model, shape (n, D), or with `shape`, images (n, height, width)."""
-    rows = np.asarray(model.sample(n, random_state=random_state))
-    return rows if shape is None else rows.reshape(n, *shape)
-
-
-def samples(
-    model: Any, n: int = 9, *, shape: tuple[int, int] | None = None, random_state: Any = 0, ax: Any = None
-) -> Any:
-    """Plot new rows of a model as lines over the features or, with `shape`, as images side by side.
-
-    Parameters
-    ----------
-    model : fitted PPCA, PCPCA or CLVM
-    n : int, default 9
-    shape : two int, optional
-        Height and width of a row as an image.
-    random_state : None, int, Generator or RandomState, default 0
-    ax : matplotlib Axes, optional
-
-    Returns
-    -------
-    ax : matplotlib Axes
-    """
-    data = samples_data(model, n, shape, random_state)
-    ax = axes_or_current(ax)
-    if shape is None:
-        for k, row in enumerate(data):
-            ax.plot(row, color=COLOURS[k % len(COLOURS)], linewidth=0.8)
-        ax.set(xlabel="feature", ylabel="value")
-        return tidy(ax, legend=False)
-    columns = int(np.ceil(np.sqrt(n)))
-    padded = np.concatenate([data, np.full((-n % columns, *shape), np.nan)])
-    grid = padded.reshape(-1, columns, *shape).swapaxes(1, 2).reshape(-1, columns * shape[1])
-    ax.imshow(grid, cmap="gray")
-    ax.set_axis_off()
-    return ax

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-import os
-from collections.abc import Sequence
-from pathlib import Path
-from typing import Any
+import math
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._files import atomic_write
 from .._util.arrays import Array
-from .._util.labels import NO_LABEL, as_classes, for_legend, on_a_scale
 from .._util.optional import require
-from .._util.palette import BACKGROUND_COLOUR, COLOURS
+from ._labels import BACKGROUND_COLOUR, COLOURS, NO_LABEL, as_classes, for_legend, on_a_scale
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
 
 SIZE = (6.4, 4.2)  # inches, of a figure with one panel
 LEGEND = {"fontsize": "small", "frameon": False, "borderaxespad": 0.0, "handletextpad": 0.3, "columnspacing": 1.0}
@@ -24,10 +24,10 @@ LONGEST_NAME = 28  # characters of a class or a feature
 CASES, CONTROLS = "cases (foreground)", "controls (background)"
 MARKERS = ("o", "^", "s", "D", "v")  # after all colours are used
 NO_LABEL_COLOUR, ON_SCALE_COLOUR = "#D9D9D9", "#6B7680"
-DOT = {"s": 14, "linewidths": 0}
+DOT: dict[str, Any] = {"s": 14, "linewidths": 0}
 
 
-def axes_or_current(ax: Any) -> Any:
+def axes_or_current(ax: Axes | None) -> Axes:
     """The axes given, matplotlib's current ones, or those of a new figure; laid out so that nothing is cut off."""
     if ax is None:
         pyplot = require("matplotlib.pyplot", extra="plot")
@@ -47,7 +47,7 @@ def shown(ax: Any, show: bool) -> Any:
     return ax
 
 
-def tidy(ax: Any, *, legend: bool = True) -> Any:
+def tidy(ax: Axes, *, legend: bool = True) -> Axes:
     """Axes without a frame, with the legend beside the data, or above it where a colour bar is beside it."""
     ax.spines[["top", "right"]].set_visible(False)
     if legend and any(drawn.colorbar is not None for drawn in ax.collections):
@@ -87,8 +87,9 @@ def latents(
     title: str = "",
     axis_labels: Sequence[str] = ("component 1", "component 2"),
     label_name: str | None = None,
-    ax: Any = None,
-) -> Any:
+    colors: Mapping[str, str] | None = None,
+    ax: Axes | None = None,
+) -> Axes:
     """Scatter plot of two latent dimensions, the foreground over the background; strips of points for only one.
 
     Parameters
@@ -103,6 +104,8 @@ def latents(
     axis_labels : two str
     label_name : str, optional
         What the labels mean, for the colour bar; by default the name of a pandas column.
+    colors : mapping from class to colour, optional
+        For classes that have colours of their own.
     ax : matplotlib Axes, optional
 
     Returns
@@ -118,7 +121,8 @@ def latents(
         drawn.append((CONTROLS, background, {"s": 14, "marker": "x", "linewidths": 0.7, "color": BACKGROUND_COLOUR}))
     if values is None:
         for k, (name, members) in enumerate(classes_of(labels, len(foreground)).items()):
-            drawn.append((short_name(name), foreground[members], DOT | style_of(k, name) | {"alpha": 0.8}))
+            style = {"color": colors[name]} if colors and name in colors else style_of(k, name)
+            drawn.append((short_name(name), foreground[members], DOT | style | {"alpha": 0.8}))
     else:
         known = np.isfinite(values)
         if not known.all():
@@ -145,32 +149,6 @@ def _strip(k: int, n: int) -> Array:
     return k + (np.arange(n) * 0.618034) % 1 * 0.7 - 0.35
 
 
-def side_by_side(panels: Sequence[dict[str, Any]]) -> Any:
-    """Several `latents` plots in a row with one legend.
-
-    Parameters
-    ----------
-    panels : sequence of dict
-        Keyword arguments of `latents`, one dict for each panel.
-
-    Returns
-    -------
-    figure : matplotlib Figure
-    """
-    width, height = SIZE
-    figure = require("matplotlib.figure", extra="plot").Figure(
-        figsize=(0.72 * width * len(panels), 1.1 * height), layout="constrained"
-    )
-    axes = figure.subplots(1, len(panels), squeeze=False)[0]
-    for ax, panel in zip(axes, panels, strict=True):
-        latents(**panel, ax=ax)
-    if panels[-1]["foreground"].shape[1] > 1:
-        legend_of_figure(figure, axes[-1])
-    else:  # strips have names of their own
-        _widen(figure, [ax.yaxis for ax in axes])
-    return figure
-
-
 def legend_of_figure(figure: Any, ax: Any) -> None:
     """The legend of one panel for all: below them, or if it is long, beside them in a wider figure."""
     handles, names = ax.get_legend_handles_labels()
@@ -179,21 +157,9 @@ def legend_of_figure(figure: Any, ax: Any) -> None:
     if len(names) <= MAX_BELOW * columns:
         figure.legend(handles, names, loc="outside lower center", ncols=columns, frameon=False)
         return
-    legend = figure.legend(handles, names, loc="outside right upper", labelspacing=0.3, fontsize=9, frameon=False)
-    _widen(figure, [legend])
-
-
-def _widen(figure: Any, added: Sequence[Any]) -> None:
-    """Make room for what was added to a figure, so that it takes none from the data."""
-    if figure is figure.figure:  # not a part of one
+    columns = math.ceil(0.18 * len(names) / (figure.bbox.height / figure.dpi))
+    look = {"labelspacing": 0.3, "fontsize": 9, "frameon": False, "ncols": columns}
+    legend = figure.legend(handles, names, loc="outside right upper", **look)
+    if figure is figure.figure:  # not a part of one: wider, so that the legend takes no room from the data
         figure.draw_without_rendering()
-        width = sum(part.get_tightbbox().width for part in added)
-        figure.set_figwidth(figure.get_figwidth() + width / figure.dpi)
-
-
-def save_figure(figure: Any, path: str | os.PathLike[str], *, dpi: int = 300) -> None:
-    """Write a figure atomically, in the format that the ending names (.png, .svg, .pdf): the same bytes each time."""
-    ending = Path(path).suffix[1:] or "png"
-    dated = {} if ending == "png" else {"metadata": {"Date": None} if ending == "svg" else {"CreationDate": None}}
-    with atomic_write(path) as file, require("matplotlib", extra="plot").rc_context({"svg.hashsalt": "contrapca"}):
-        figure.savefig(file, format=ending, dpi=dpi, **dated)
+        figure.set_figwidth(figure.get_figwidth() + legend.get_tightbbox().width / figure.dpi)

@@ -6,33 +6,20 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._util.arrays import Array
-from .._util.palette import BACKGROUND_COLOUR, COLOURS
+from ._labels import BACKGROUND_COLOUR, COLOURS
 from ._latents import axes_or_current, short_name, tidy
 
 TITLES = {"bootstrap": "bootstrap", "gibbs": "Gibbs posterior"}
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
     from ..uncertainty import ContrastPosterior
 
 
-def subspace_draws_data(posterior: ContrastPosterior, n_draws: int = 100) -> tuple[Array, Array]:
-    """Unit directions of evenly spaced draws (n_draws, 2) and of the estimate (2,), in original units.
-
-    For two features and one component.
-    """
-    D, d = posterior.estimate.shape
-    if (D, d) != (2, 1):
-        raise ValueError(f"subspace_draws needs 2 features and 1 component; this posterior has {D} and {d}.")
-    flat = posterior.loadings.reshape(-1, 2)
-    chosen = flat[np.linspace(0, len(flat) - 1, min(n_draws, len(flat))).astype(int)] * posterior.scale
-    estimate = posterior.estimate[:, 0] * posterior.scale
-    return chosen / np.linalg.norm(chosen, axis=1, keepdims=True), estimate / np.linalg.norm(estimate)
-
-
 def subspace_draws(
-    posterior: ContrastPosterior, foreground: Any, *, background: Any = None, n_draws: int = 100, ax: Any = None
-) -> Any:
+    posterior: ContrastPosterior, foreground: Any, *, background: Any = None, n_draws: int = 100, ax: Axes | None = None
+) -> Axes:
     """Plot drawn directions as lines over two-dimensional data, with the estimate on top.
 
     Parameters
@@ -48,14 +35,19 @@ def subspace_draws(
     -------
     ax : matplotlib Axes
     """
-    draws, estimate = subspace_draws_data(posterior, n_draws)
+    D, d = posterior.estimate.shape
+    if (D, d) != (2, 1):
+        raise ValueError(f"subspace_draws needs 2 features and 1 component; this posterior has {D} and {d}.")
+    flat = posterior.loadings.reshape(-1, 2)
+    draws = flat[np.linspace(0, len(flat) - 1, min(n_draws, len(flat))).astype(int)] * posterior.scale
+    estimate = posterior.estimate[:, 0] * posterior.scale
+    draws, estimate = draws / np.linalg.norm(draws, axis=1, keepdims=True), estimate / np.linalg.norm(estimate)
     ax = axes_or_current(ax)
     X = np.asarray(foreground)
     if background is not None:
-        ax.scatter(
-            *np.asarray(background).T, s=14, marker="x", linewidths=0.7, color=BACKGROUND_COLOUR, label="controls"
-        )
-    ax.scatter(*X.T, s=14, linewidths=0, color=COLOURS[0], label="cases")
+        Y = np.asarray(background)
+        ax.scatter(Y[:, 0], Y[:, 1], s=14, marker="x", linewidths=0.7, color=BACKGROUND_COLOUR, label="controls")
+    ax.scatter(X[:, 0], X[:, 1], s=14, linewidths=0, color=COLOURS[0], label="cases")
     reach = 1.1 * np.abs(X - posterior.mean).max()
     for k, direction in enumerate(draws):
         ends = posterior.mean + reach * np.outer([-1, 1], direction)
@@ -66,27 +58,21 @@ def subspace_draws(
     return tidy(ax)
 
 
-def loading_intervals_data(
-    posterior: ContrastPosterior, component: int = 0, n_features: int = 20, probability: float = 0.9
-) -> dict[str, Any]:
-    """The features with the largest loadings on a component: `feature`, `estimate`, `median`, `lower`, `upper`."""
-    return posterior.largest_loadings(component, n_features, probability)
-
-
 def loading_intervals(
     posterior: ContrastPosterior,
-    component: int = 0,
+    component: int = 1,
     *,
     n_features: int = 20,
     probability: float = 0.9,
-    ax: Any = None,
-) -> Any:
+    ax: Axes | None = None,
+) -> Axes:
     """Plot intervals of the largest loadings on one component (a forest plot).
 
     Parameters
     ----------
     posterior : ContrastPosterior
-    component : int, default 0
+    component : int, default 1
+        Counting from 1.
     n_features : int, default 20
     probability : float, default 0.9
     ax : matplotlib Axes, optional
@@ -95,7 +81,7 @@ def loading_intervals(
     -------
     ax : matplotlib Axes
     """
-    data = loading_intervals_data(posterior, component, n_features, probability)
+    data = posterior.largest_loadings(component, n_features, probability)
     ax = axes_or_current(ax)
     heights = np.arange(len(data["feature"]))[::-1]
     ax.axvline(0, color=BACKGROUND_COLOUR, linewidth=1)
@@ -103,18 +89,11 @@ def loading_intervals(
     ax.plot(data["median"], heights, "o", color=COLOURS[0], markersize=5, label="median")
     ax.plot(data["estimate"], heights, "|", color="black", markersize=11, markeredgewidth=1.6, label="estimate")
     ax.set_yticks(heights, list(map(short_name, data["feature"])))
-    ax.set(xlabel=f"loading on component {component + 1}", title=TITLES[posterior.kind])
+    ax.set(xlabel=f"loading on component {component}", title=TITLES[posterior.kind])
     return tidy(ax)
 
 
-def trace_data(posterior: ContrastPosterior) -> tuple[str, Array]:
-    """Name and values (chains, draws) of an identified quantity: sigma2, or the largest angle to the estimate."""
-    if posterior.noise_variance is not None:
-        return "noise variance", posterior.noise_variance
-    return "largest angle to the estimate, radians", posterior.angles()[..., 0]
-
-
-def trace(posterior: ContrastPosterior, *, ax: Any = None) -> Any:
+def trace(posterior: ContrastPosterior, *, ax: Axes | None = None) -> Axes:
     """Trace plot of an identified quantity in each chain: chains that have mixed look alike.
 
     Parameters
@@ -126,7 +105,9 @@ def trace(posterior: ContrastPosterior, *, ax: Any = None) -> Any:
     -------
     ax : matplotlib Axes
     """
-    name, chains = trace_data(posterior)
+    name, chains = "noise variance", posterior.noise_variance
+    if chains is None:
+        name, chains = "largest angle to the estimate, radians", posterior.angles()[..., 0]
     ax = axes_or_current(ax)
     for k, chain in enumerate(chains):
         ax.plot(chain, color=COLOURS[k % len(COLOURS)], linewidth=0.6, alpha=0.8, label=f"chain {k + 1}")

@@ -1,7 +1,8 @@
 """One HTML file that shows a contrast: a summary as plain data first, then the page made from it."""
 
 from ._clusters import named_clusters
-from ._export import RESULTS, coordinate_table
 from ._html import check_libraries
-from ._report import findings_of, report, summarize
+from ._report import report, summarize, write_report
+from ._result import RESULTS, Report, coordinate_table
 from ._subject import label_texts
+from ._summary import Origin

@@ -78,7 +78,7 @@ def _about_features(subject: Subject) -> Iterator[Finding]:
     positive = deviations[deviations > 0]
     if path.estimator.scale or positive.size < 2 or positive.max() < UNEQUAL_UNITS * np.median(positive):
         return
-    largest, times = path.feature_names[int(np.argmax(deviations))], positive.max() / np.median(positive)
+    largest, times = subject.features[int(np.argmax(deviations))], positive.max() / np.median(positive)
     yield Finding(
         "units",
         f"The features are in very different units: {largest!r} varies {times:.0f} times more than a typical one, so "
@@ -117,7 +117,7 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> Iterator[Fin
     for k, both_weights in enumerate(zip(path.components(gamma) ** 2, path.loadings(gamma).T ** 2, strict=True)):
         top = int(np.argmax(both_weights[1]))
         if all(weights[top] > ONE_FEATURE * weights.sum() for weights in both_weights):
-            name = path.feature_names[top]
+            name = subject.features[top]
             yield both("one feature", f"Component {k + 1} is almost only the feature {name!r}:", "look at it directly.")
 
 
@@ -208,7 +208,8 @@ def _about_uncertainty(uncertainty: dict[str, Any], by_blocks: bool) -> Iterator
             "Compare them with the bootstrap.",
         )
     r_hat, ess = uncertainty["largest_r_hat"], uncertainty["least_ess"]
-    if (r_hat or 0) > MAX_R_HAT or (ess or np.inf) < MIN_ESS or uncertainty["divergences"]:
+    mixed = (r_hat is None or r_hat <= MAX_R_HAT) and (ess is None or ess >= MIN_ESS)
+    if not mixed or uncertainty["divergences"]:
         yield both(
             "uncertainty", "The draws behind the intervals have not converged yet: do not trust them; draw more."
         )

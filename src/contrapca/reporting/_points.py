@@ -9,9 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, is_sparse
-from .._util.labels import NO_LABEL, for_legend
-from .._util.palette import BACKGROUND_COLOUR, COLOURS
 from ..groups import Groups
+from ..plots import BACKGROUND_COLOUR, COLOURS, NO_LABEL, for_legend
 from ._packing import pack, to_base64
 from ._subject import Subject
 
@@ -39,7 +38,7 @@ def choose_points(subject: Subject) -> dict[str, Any]:
     return {
         "n_background": len(chosen.backgrounds[0]),
         "positions": pack(np.concatenate(latents, axis=1)),
-        "loadings": pack(subject.loadings) | {"features": subject.path.feature_names},
+        "loadings": pack(subject.loadings) | {"features": subject.features},
         "groups": legend,
         "rows": to_base64(np.concatenate(list(chosen)[::-1]).astype(np.uint32)),
         "names": {"foreground": names.foreground, "background": names.backgrounds[0]},

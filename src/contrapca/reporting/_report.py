@@ -1,4 +1,4 @@
-"""The public functions: `summarize`, and `report`, which makes a page from the summary."""
+"""`report`: a summary as plain data first, then the page made from it."""
 
 from __future__ import annotations
 
@@ -7,25 +7,19 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._files import atomic_write
-from ..sanity import Finding
-from ..scverse import is_anndata, report_arguments
 from ..selection import ContrastTest
 from ..uncertainty import ContrastPosterior
-from ._export import write_results
-from ._html import check_libraries, render
-from ._inline import Report
-from ._points import choose_points
+from ._html import check_libraries
+from ._result import Report
 from ._subject import examine
-from ._summary import summary_of
-
-FEW_GAMMAS = 2  # the ends of the path, for caveats alone
+from ._summary import Origin, summary_of
 
 
 def report(
     model_or_path: Any,
-    X: Any = None,
+    X: Any,
     *,
-    background: Any = None,
+    background: Any,
     labels: Any = None,
     background_labels: Any = None,
     output: str | os.PathLike[str] = "report.html",
@@ -40,16 +34,7 @@ def report(
     depth: str = "warn",
     gammas: int | None = None,
     title: str | None = None,
-    sources: Sequence[str] = (),
-    code: str | None = None,
-    findings: Sequence[Finding] | None = None,
     progress: bool = True,
-    key: str | None = None,
-    groupby: str | None = None,
-    foreground: Any = None,
-    layer: str | None = None,
-    obsm: str | None = None,
-    mask_var: Any = "auto",
 ) -> Report:
     """Write a self-contained HTML file about a contrast, which opens offline on any computer.
 
@@ -59,10 +44,9 @@ def report(
 
     Parameters
     ----------
-    model_or_path : PPCA, PCPCA, CPCA or RatioPCA, or ContrastPath; or AnnData
+    model_or_path : PPCA, PCPCA, CPCA or RatioPCA, or ContrastPath
         For a model, contrasts at other values of gamma are computed as well. PCPCA and CPCA need not be fitted: if they
-        are fitted here, the rows are read only once. An AnnData takes the place of the model and the tables: `labels`
-        and `blocks` are then columns of `obs`, `background` is a label, and the arguments from `key` on apply.
+        are fitted here, the rows are read only once.
     X : array-like, data frame or sparse matrix of shape (n, D)
         The foreground of the fit.
     background : array-like, data frame or sparse matrix of shape (m, D)
@@ -91,24 +75,13 @@ def report(
     gammas : int, optional
         Number of slider steps for a model: by default 40, or 20 with missing values. A path has its own.
     title : str, optional
-    sources : sequence of str, optional
-        Names of the files that were read.
-    code : str, optional
-        The command that makes this report; shown with the Python code.
-    findings : sequence of Finding, optional
-        What `check_tables` has found, for the caveats; by default the tables are checked here.
     progress : bool, default True
         Show a progress bar (only with missing values).
-    key : str, optional
-        For an AnnData: report on the results that a function of `contrapca.tl` stored under this key; by default
-        "contrapca".
-    groupby, foreground, layer, obsm, mask_var
-        For an AnnData: fit a ContraPCA with two components instead; arguments as for `contrapca.tl.contrapca`.
 
     Returns
     -------
     Report
-        The summary that the page was made from, a dict as `summarize` gives it. A notebook shows it as the page.
+        The summary that the page was made from, a dict. A notebook shows it as the page.
 
     Examples
     --------
@@ -124,48 +97,22 @@ def report(
     >>> summary["data"]["foreground"]["rows"], len(summary["path"]["gammas"])
     (400, 41)
     """
-    check_libraries(figures=save is not None)
-    if is_anndata(model_or_path):
-        choice = {"background": background, "foreground": foreground, "layer": layer, "obsm": obsm}
-        found = report_arguments(
-            model_or_path,
-            key=key,
-            groupby=groupby,
-            blocks=blocks,
-            labels=labels,
-            depth="match" if depth == "match" and test in (None, True) else "warn",
-            **choice,
-            mask_var=mask_var,
-        )
-        test = found.get("test", test)
-        label_name = labels if label_name is None else label_name
-        model_or_path, X, background, labels = (found[name] for name in ("model_or_path", "X", "background", "labels"))
-        background_labels = found["background_labels"]
-        row_names, background_row_names = found["row_names"], found["background_row_names"]
-        blocks, background_blocks = found.get("blocks"), found.get("background_blocks")
-    names = (row_names, background_row_names)
-    subject = examine(
-        model_or_path, X, background, labels, label_name, *names, uncertainty, gammas, progress, background_labels
+    given = {"labels": labels, "background_labels": background_labels, "label_name": label_name}
+    given |= {"row_names": row_names, "background_row_names": background_row_names, "uncertainty": uncertainty}
+    given |= {"test": test, "blocks": blocks, "background_blocks": background_blocks, "depth": depth}
+    return write_report(
+        model_or_path, X, background=background, output=output, **given, gammas=gammas, title=title, progress=progress
     )
-    summary = Report(
-        summary_of(
-            subject,
-            test=test,
-            blocks=(blocks, background_blocks),
-            depth=depth,
-            title=title,
-            sources=sources,
-            code=code,
-            findings=findings,
-            progress=progress,
-        )
-    )
-    summary.page = render(summary, choose_points(subject))
+
+
+def write_report(model_or_path: Any, X: Any, *, output: str | os.PathLike[str], **given: Any) -> Report:
+    """Summarise and write the page; arguments as for `summarize`."""
+    check_libraries()
+    found = summarize(model_or_path, X, **given)
+    page = found.page.encode(errors="backslashreplace")  # names may hold halves of characters
     with atomic_write(output) as file:
-        file.write(summary.page.encode(errors="backslashreplace"))  # names may hold halves of characters
-    if save is not None:
-        write_results(save, subject, summary)
-    return summary
+        file.write(page)
+    return found
 
 
 def summarize(
@@ -174,49 +121,26 @@ def summarize(
     *,
     background: Any,
     labels: Any = None,
+    background_labels: Any = None,
     label_name: str | None = None,
-    uncertainty: ContrastPosterior | None = None,
-    test: ContrastTest | bool | None = None,
-    blocks: Any = None,
-    background_blocks: Any = None,
-    depth: str = "warn",
-    gammas: int | None = None,
-    title: str | None = None,
-    sources: Sequence[str] = (),
-    code: str | None = None,
-    findings: Sequence[Finding] | None = None,
-    progress: bool = True,
-) -> dict[str, Any]:
-    """The content of a report as JSON-compatible values; parameters as for `report`."""
-    subject = examine(model_or_path, X, background, labels, label_name, None, None, uncertainty, gammas, progress)
-    return summary_of(
-        subject,
-        test=test,
-        blocks=(blocks, background_blocks),
-        depth=depth,
-        title=title,
-        sources=sources,
-        code=code,
-        findings=findings,
-        progress=progress,
-    )
-
-
-def findings_of(
-    model: Any,
-    X: Any,
-    *,
-    background: Any,
     row_names: Sequence[str] | None = None,
-    test: bool = True,
+    background_row_names: Sequence[str] | None = None,
+    uncertainty: ContrastPosterior | None = None,
+    gammas: int | None = None,
+    progress: bool = True,
     blocks: Any = None,
     background_blocks: Any = None,
-    findings: Sequence[Finding] | None = None,
-    code: str | None = None,
-    progress: bool = True,
-) -> dict[str, Any]:
-    """The summary that a report of a fitted model would begin with, without one; parameters as for `report`."""
-    unlabelled = [""] * X.shape[0]  # no clusters need be found
-    subject = examine(model, X, background, unlabelled, None, row_names, None, None, FEW_GAMMAS, progress)
-    given: dict[str, Any] = {"blocks": (blocks, background_blocks), "code": code, "findings": findings}
-    return summary_of(subject, test=test, **given, progress=progress, shown=False)
+    test: ContrastTest | bool | None = None,
+    depth: str = "warn",
+    title: str | None = None,
+    origin: Origin | None = None,
+    shown: bool = True,
+) -> Report:
+    """All that a report says, without a page; parameters as for `report`, and those of `summary_of`."""
+    names = (row_names, background_row_names)
+    subject = examine(
+        model_or_path, X, background, labels, label_name, *names, uncertainty, gammas, progress, background_labels
+    )
+    given: dict[str, Any] = {"test": test, "depth": depth, "title": title, "progress": progress}
+    summary = summary_of(subject, blocks=(blocks, background_blocks), **given, origin=origin, shown=shown)
+    return Report(summary, subject)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -12,7 +13,6 @@ import numpy.typing as npt
 
 from .._checks import check_count
 from .._util.arrays import Array, Rows
-from .._util.labels import as_classes, on_a_scale
 from ..backgrounds import named_backgrounds
 from ..estimators import answers
 from ..exceptions import GroupError
@@ -20,6 +20,7 @@ from ..fitting import maps_missing
 from ..groups import Groups, Tables, refuse_devices, split_groups
 from ..moments import observe
 from ..paths import ContrastPath
+from ..plots import as_classes, on_a_scale
 from ..uncertainty import ContrastPosterior
 from ..units import check_same_tables
 from ._clusters import named_clusters
@@ -27,6 +28,8 @@ from ._code import model_code, path_code
 from ._model_path import path_through
 
 TOP_FEATURES = 12  # bars for each component
+NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # control characters: no SVG file may have them
+LONGEST = 1000  # characters of a name on the page; browsers take minutes to draw much longer ones
 CLUSTERS = "cluster"  # what the labels are called if they were found here
 
 
@@ -104,6 +107,11 @@ class Subject:
         return {CLUSTERS if self.clustered else "label": self.rows.like([own, others])}
 
     @cached_property
+    def features(self) -> list[str]:
+        """The names of the features as they are shown."""
+        return list(map(shown_name, self.path.feature_names))
+
+    @cached_property
     def loadings(self) -> Array:
         """Loadings of all features at every gamma, rotated like the points of the picture, shape (G, D, d)."""
         path = self.path
@@ -175,7 +183,7 @@ def examine(
             f"uncertainty has (features, components) = {uncertainty.estimate.shape}, but the model has "
             f"{(tables.n_features, path.n_components)}."
         )
-    shown = "label" if label_name is None else str(label_name)
+    shown = "label" if label_name is None else shown_name(str(label_name))
     inside = None
     if not tables.incomplete:
         inside = tables.rows.map_named(lambda name, rows: path.inside(rows, center=name))
@@ -184,10 +192,15 @@ def examine(
         path, start, kind, code, about, gammas, tables, inside, *about_rows, uncertainty, asked._scaling, noise, long
     )
     if labels is None:
-        found = named_clusters(subject.latents(), subject.rows.foreground, path.feature_names)
+        found = named_clusters(subject.latents(), subject.rows.foreground, subject.features)
         if found is not None:
             return replace(subject, classes=found, clustered=True, label_name=CLUSTERS)
     return subject
+
+
+def shown_name(name: str) -> str:
+    """A name without control characters, and without its end if it is very long."""
+    return NOT_SHOWN.sub(" ", name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…")
 
 
 def _maps_missing(model_or_path: Any) -> bool:
@@ -217,7 +230,7 @@ def _row_names(given: Sequence[str] | None, table: Any, n: int, what: str) -> li
         given = list(index)
     if len(given) != n:
         raise ValueError(f"{what} has {len(given)} names for {n} rows: pass one per row.")
-    return list(map(str, given))
+    return [shown_name(str(name)) for name in given]
 
 
 def label_texts(labels: Any, n: int) -> list[str]:
@@ -243,4 +256,4 @@ def _labels(labels: Any, n: int, group: str) -> tuple[npt.NDArray[np.str_] | Non
     values = on_a_scale(given)
     if values is not None:
         return None, values
-    return as_classes(given), None
+    return np.array(list(map(shown_name, as_classes(given).tolist())), dtype=np.str_), None

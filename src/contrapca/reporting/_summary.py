@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from importlib.metadata import version
 from typing import Any
@@ -12,18 +13,18 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array
-from .._util.labels import NO_LABEL
 from .._util.text import natural_order
 from .._version import __version__
 from ..blocks import table_units
 from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import share_of, usable
+from ..plots import NO_LABEL
 from ..sanity import Finding, Words, check_groups, shows_replicates, warn_of_replicates
 from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..uncertainty import ContrastPosterior
 from ._cautions import cautions, remarks
 from ._methods_text import citations, methods_paragraph
-from ._subject import TOP_FEATURES, Subject
+from ._subject import TOP_FEATURES, Subject, shown_name
 
 TITLE = "What varies in the cases but not in the controls"
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
@@ -31,6 +32,25 @@ MIN_ROWS = 10  # minimum rows per group for ratios on unseen rows
 TOP_NAMES = 3  # features that name a component in the verdict
 UNSEEN = ("held_out_ratio", "held_out_interval", "agreement", "largest_share", "found_again")
 PROBABILITY = 0.9  # probability of the intervals
+
+
+@dataclass(frozen=True)
+class Origin:
+    """The command that a report is made by.
+
+    Attributes
+    ----------
+    command : str
+        In one line; the ways out of the caveats are in its words.
+    findings : sequence of Finding
+        What it has found in its tables.
+    sources : sequence of str
+        The files that were read.
+    """
+
+    command: str
+    findings: Sequence[Finding] | None = None
+    sources: Sequence[str] = ()
 
 
 def summary_of(
@@ -41,17 +61,16 @@ def summary_of(
     progress: bool,
     depth: str = "warn",
     title: str | None = None,
-    sources: Sequence[str] = (),
-    code: str | None = None,
-    findings: Sequence[Finding] | None = None,
+    origin: Origin | None = None,
     shown: bool = True,
 ) -> dict[str, Any]:
-    """The summary of a report; where a command made it, the ways out of the caveats are in its words.
+    """The summary of a report.
 
     Parameters as for `report`; `blocks` of both groups. `shown` says whether there is a page, which may not show
     everything.
     """
     by_blocks = blocks[0] is not None
+    sources, code, findings = ((), None, None) if origin is None else (origin.sources, origin.command, origin.findings)
     if findings is None:
         names, columns = subject.row_names, subject.tables.names
         findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
@@ -63,7 +82,7 @@ def summary_of(
         strongest = [[item["feature"] for item in entry["features"][:TOP_NAMES]] for entry in components]
         verdict = verdict.about(held_out, strongest)
     summary = {
-        "title": TITLE if title is None else str(title),
+        "title": TITLE if title is None else shown_name(str(title)),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
         "remarks": remarks(subject),
         "data": _data(subject, sources),
@@ -196,7 +215,7 @@ def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict
             "background_share": float(shares.backgrounds[0][g, k]),
             **_unseen(held_out, k),
             "features": [
-                {"feature": path.feature_names[j], "loading": float(W[j, k])} for j in _largest(W[:, k], TOP_FEATURES)
+                {"feature": subject.features[j], "loading": float(W[j, k])} for j in _largest(W[:, k], TOP_FEATURES)
             ],
         }
         for k in range(path.n_components)
@@ -272,7 +291,7 @@ def _loadings(subject: Subject) -> dict[str, Any]:
                 for top, W_k in axes
             ]
         )
-    return {"features": [path.feature_names[j] for j in used], "steps": steps}
+    return {"features": [subject.features[j] for j in used], "steps": steps}
 
 
 def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
@@ -280,8 +299,10 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
     angles = np.degrees(posterior.angles()[..., 0]).ravel()
     components = []
     for k in range(d):
-        found = posterior.largest_loadings(k, TOP_FEATURES, PROBABILITY)
-        lists = {name: found[name] if name == "feature" else found[name].tolist() for name in found}
+        found = posterior.largest_loadings(k + 1, TOP_FEATURES, PROBABILITY)
+        lists = {
+            name: list(map(shown_name, found[name])) if name == "feature" else found[name].tolist() for name in found
+        }
         components.append({"component": k, **lists})
     table = posterior.diagnostics() if posterior.kind == "gibbs" else None
     return {

@@ -12,16 +12,13 @@ import numpy as np
 
 from .._util.arrays import Array, Rows
 from .._util.text import as_command, default_names, listed, plural
+from ..blocks import PEOPLE, names_source
 from ..exceptions import TableWarning, warn
 from ..groups import Groups
 from ._finding import Finding
 
 # Names of columns that say which row it is, whatever numbers they hold ...
-NAMES_ROWS = re.compile(
-    r"(?:.*[ _.-])?(?:id|ids|idx|barcode)|unnamed.*"
-    r"|(?:donor|patient|subject|animal|mouse|participant|sample|case|row)s?(?:[ _.-]?(?:id|nr|no|number))?",
-    re.IGNORECASE,
-)
+NAMES_ROWS = re.compile(r"(?:.*[ _.-])?(?:id|ids|idx|barcode)|unnamed.*", re.IGNORECASE)
 CAMEL_ID = re.compile(r".*[a-z](?:ID|Id)")
 # ... and those that may also be measured, such as a number of cells.
 MAY_NAME_ROWS = re.compile(r"(?:.*[ _.-])?(?:index|nr|no|num|number)", re.IGNORECASE)
@@ -75,7 +72,8 @@ def identifiers(names: Sequence[str], tables: list[Array]) -> list[Finding]:
 
 def names_rows(name: str) -> bool:
     """Whether a column says which row it is, by its name: id, patient, SampleID."""
-    return bool(NAMES_ROWS.fullmatch(name) or CAMEL_ID.fullmatch(name))
+    of_rows = names_source(name, (*PEOPLE, "sample", "case", "row"))
+    return of_rows or bool(NAMES_ROWS.fullmatch(name) or CAMEL_ID.fullmatch(name))
 
 
 def _observed(tables: list[Array], j: int) -> list[Array]:

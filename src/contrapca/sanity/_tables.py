@@ -1,19 +1,24 @@
-"""Two tables that are probably not what they should be: shared rows, samples as columns, other units or batches."""
+"""All checks of two tables, and those of both together: shared rows, samples as columns, other units or batches."""
 
 from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array
-from .._util.text import default_names, listed, plural
+from .._util.arrays import Array, Rows
+from .._util.text import default_names, is_missing, listed, plural
+from ..backgrounds import named_backgrounds
+from ..blocks import PEOPLE
 from ..exceptions import TableWarning, warn
-from ..groups import feature_label
-from ._features import information
-from ._finding import Finding, both
+from ..groups import Groups, feature_label, index_names, split_groups
+from ._features import check_features, every_few, far_cells, information, people_of
+from ._finding import Finding, Findings, both
+from ._texts import alike_labels, repeated_names, replicates, summary_rows
+from ._values import advice_on_values, unequal_depth
 
 SURE_BITS = 10.0  # equal rows are chance with a probability below 2 ** -10, by a careful estimate
 HASHED = 16  # columns that rows are compared by first
@@ -22,8 +27,7 @@ SAME_NAMES = 0.8  # fraction of row names in both tables
 MIN_NAMES = 5
 # Column names that number samples.
 NUMBERED_SAMPLES = re.compile(
-    r"(?:sample|patient|subject|donor|control|ctrl|case|tumou?r|normal|healthy|gsm|srr|tcga|mouse|animal|cell)s?"
-    r"[ _.-]?\w*\d+",
+    rf"(?:{'|'.join(PEOPLE)}|sample|control|ctrl|case|tumou?r|normal|healthy|gsm|srr|tcga|cell)s?[ _.-]?\w*\d+",
     re.IGNORECASE,
 )
 CASES = re.compile(r"(?:^|[^a-z])(?:cases?|patients?|diseased?|ill|tumou?rs?|treated|affected|positive)(?![a-z])", re.I)
@@ -31,6 +35,19 @@ CONTROLS = re.compile(
     r"(?:^|[^a-z])(?:controls?|ctrls?|healthy|normals?|background|untreated|unaffected|wild[ _-]?types?|wt)(?![a-z])",
     re.I,
 )
+SAME_TABLE = Finding(
+    "same table",
+    "Cases and controls are the same table, so nothing can vary more in the cases.",
+    "Pass two different tables.",
+    "Name two different files; for two sheets of one workbook, add --sheet CASES --sheet CONTROLS.",
+)
+OTHER_UNITS = both(
+    "other units",
+    "The cases are standardised (every feature has mean 0 and standard deviation 1), but the controls are in other "
+    "units: earlier steps of a Pipeline do not reach background=.",
+    "Leave the step out and use scale='pooled', or stack both tables and name the controls by background_label=.",
+)
+STANDARDISED, OTHER = 1e-6, 3.0  # error of means and variances; ratio of standard deviations, or distance of means
 FAR_APART = 10.0  # pooled sd between the means of a feature: prepared in different ways
 APART, MOST = 2.0, 0.5  # pooled sd, in this fraction of the features: measured in different batches
 
@@ -39,14 +56,7 @@ def shared_rows(X: Array, Y: Array) -> list[Finding]:
     """Rows that are in both tables, too long, or too many, to be equal by chance."""
     same = X.shape == Y.shape and len(X) >= MIN_NAMES and np.array_equal(X[:MIN_NAMES], Y[:MIN_NAMES], equal_nan=True)
     if same and np.array_equal(X, Y, equal_nan=True):
-        return [
-            Finding(
-                "same table",
-                "Cases and controls are the same table, so nothing can vary more in the cases.",
-                "Pass two different tables.",
-                "Name two different files; for two sheets of one workbook, add --sheet CASES --sheet CONTROLS.",
-            )
-        ]
+        return [SAME_TABLE]
     columns = np.unique(np.linspace(0, X.shape[1] - 1, HASHED).astype(int))
     keys = [np.ascontiguousarray(table[:, columns]) for table in (X, Y)]
     places = {key.tobytes(): i for i, key in enumerate(keys[0])}
@@ -157,11 +167,42 @@ def distant_means(distance: Array, names: Sequence[str] | None) -> list[Finding]
     return []
 
 
-def warn_distant_means(distance: Array, names: Sequence[str] | None) -> None:
-    """Warn of means that are very far apart."""
-    if np.any(distance > FAR_APART):
-        for finding in distant_means(distance, names):
-            warn(finding.text(), TableWarning)
+def warn_of_moments(X: Any, Y: Any, pooled: Array, names: Sequence[str] | None) -> None:
+    """Warn if two groups are one table, in other units, or very far apart: all that their moments show.
+
+    Parameters
+    ----------
+    X, Y : moments
+        Anything with `weight`, `mean` and `variance`.
+    pooled : ndarray of shape (D,)
+        Standard deviations within groups.
+    names : sequence of str, or None
+    """
+    distance = np.abs(X.mean - Y.mean) / pooled
+    found: list[Finding] = []
+    if X.weight == Y.weight and np.array_equal(X.mean, Y.mean) and np.array_equal(X.variance, Y.variance):
+        found = [SAME_TABLE]
+    elif _standardised(X) and (np.median(_times_off(Y)) > OTHER or np.median(np.abs(Y.mean)) > OTHER):
+        found = [OTHER_UNITS]
+    elif np.any(distance > FAR_APART):
+        found = distant_means(distance, names)
+    for finding in found:
+        warn(finding.text(), TableWarning)
+
+
+def _standardised(group: Any) -> bool:
+    """Whether all features, of two or more, have mean 0 and variance 1, dividing by n or by n - 1."""
+    varies = group.variance > 0
+    if np.sum(varies) < 2 or np.abs(group.mean).max() > STANDARDISED:
+        return False
+    wanted = (1.0, (group.weight - 1) / group.weight)
+    return any(np.abs(group.variance[varies] - variance).max() < STANDARDISED for variance in wanted)
+
+
+def _times_off(group: Any) -> Array:
+    """How many times larger or smaller than 1 standard deviations are; 1 if all are constant."""
+    deviations = np.sqrt(group.variance[group.variance > 0])
+    return np.maximum(deviations, 1 / deviations) if deviations.size else np.ones(1)
 
 
 def _apart(found: npt.NDArray[np.intp], limit: float, n_features: int, names: Sequence[str] | None) -> Finding:
@@ -176,3 +217,112 @@ def _apart(found: npt.NDArray[np.intp], limit: float, n_features: int, names: Se
         f"{check}. In a Pipeline, a background= table bypasses the earlier steps: use background_label= and y there.",
         f"{check}.",
     )
+
+
+MAX_ROWS, FEW_ROWS = 100_000, 2_000  # rows that are checked, and rows whose means are compared, evenly spread
+
+
+def check_tables(
+    X: Any,
+    *,
+    background: Any,
+    labels: Any = None,
+    row_names: Sequence[str] | None = None,
+    background_row_names: Sequence[str] | None = None,
+    blocks: Any = None,
+) -> Findings:
+    """Look for mistakes in two tables before they are analysed; the command line and reports use the same checks.
+
+    They find identifiers used as features, single values far from all others, codes for missing values (999, -999,
+    -1), constant and duplicate columns, labels that differ only in case or blanks, repeated row names, rows of totals,
+    replicates, the same rows in both tables, tables with samples as columns, raw counts or intensities, counts of
+    unequal depth (fewer molecules in one group), and means that are far apart, as in different batches.
+
+    Parameters
+    ----------
+    X : array-like, data frame or sparse matrix of shape (n, D)
+        The foreground (cases). Columns of sparse matrices are not checked.
+    background : array-like, data frame or sparse matrix of shape (m, D), or dict of them
+        The background (controls).
+    labels : array-like of shape (n,), optional
+        Labels of the foreground rows.
+    row_names, background_row_names : sequence of str, optional
+        By default the index of a pandas table.
+    blocks : array-like, optional
+        The donor, animal or plate of each row, if known: row names are then not taken for replicates.
+
+    Returns
+    -------
+    Findings
+        A list of Finding, empty if nothing was found. Printed, a finding is a sentence and what to do.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import check_tables
+    >>> X, Y = np.random.default_rng(0).normal(size=(2, 50, 4))
+    >>> X[[3, 8], 2] = 999
+    >>> for finding in check_tables(X, background=Y):
+    ...     print(finding.check, "-", finding.sentence)
+    missing code - 999 occurs in 2 cells of 'x2', far from all other values or below them: it looks like a code for \
+missing values.
+    """
+    tables = split_groups(X, None, background, None, name="check_tables", needs_background=True, allow_missing=True)
+    tables_given = tables.rows.like([X, *named_backgrounds(background).values()])
+    known = tables.rows.like([row_names, background_row_names, *[None] * (len(tables.rows) - 2)])
+    names = tables_given.map(lambda table, own: index_names(table) if own is None else list(map(str, own)), known)
+    return Findings(check_groups(tables.rows, tables.names, names, labels=labels, has_blocks=blocks is not None))
+
+
+def check_groups(
+    rows: Groups[Rows],
+    columns: Sequence[str] | None,
+    names: Groups[list[str] | None],
+    *,
+    labels: Any = None,
+    has_blocks: bool = False,
+) -> list[Finding]:
+    """`check_tables` for rows that are already validated, with row names where there are any."""
+    found = []
+    if labels is not None:
+        texts = [label for label in np.asarray(labels).tolist() if not is_missing(label) and isinstance(label, str)]
+        found += alike_labels(texts, "Labels")
+    people = people_of(names)
+    repeated = [finding for group, own in zip(people, names, strict=True) for finding in repeated_names(own, group)]
+    found += repeated
+    found += [finding for own in names for finding in summary_rows(own)]
+    if not has_blocks and not repeated:
+        found += replicates([name for own in names if own is not None for name in own])
+    found += advice_on_values(rows)
+    found += unequal_depth(rows)
+    if not all(isinstance(table, np.ndarray) for table in rows):
+        return found
+    whole = [np.asarray(table) for table in rows]
+    X, *others = (every_few(table, MAX_ROWS) for table in whole)
+    labels_of = default_names(X.shape[1]) if columns is None else list(columns)
+    about = list(check_features(labels_of, X, np.vstack(others) if len(others) > 1 else others[0] if others else None))
+    if not any(finding.check == "missing code" for finding in about):  # which are far from all others, too
+        about += far_cells(labels_of, whole, list(names), people)
+    found += about
+    for Y, own in zip(others, names.backgrounds, strict=True):
+        found += shared_rows(X, Y)
+        found += transposed(X, columns, names.foreground, own)
+        found += distant_means(_distance(X, Y), columns)
+    return found
+
+
+def _distance(X: Array, Y: Array) -> Array:
+    """Distance of the means of each feature in pooled standard deviations, of the observed values; 0 if constant."""
+    means, squares, counts = [], 0.0, 0.0
+    for table in (every_few(X, FEW_ROWS), every_few(Y, FEW_ROWS)):
+        observed = np.isfinite(table)
+        count = np.maximum(observed.sum(axis=0), 1)
+        filled = np.where(observed, table, 0.0) if not observed.all() else table
+        mean = filled.sum(axis=0, dtype=np.float64) / count
+        centred = (filled - mean) * observed
+        means.append(mean)
+        squares = squares + np.einsum("ij,ij->j", centred, centred)
+        counts = counts + count
+    pooled = np.sqrt(squares / counts)
+    gap = np.abs(means[0] - means[1])
+    return np.divide(gap, pooled, out=np.zeros_like(gap), where=pooled > 1e-12 * (np.abs(means[0]) + np.abs(means[1])))

@@ -1,8 +1,7 @@
-"""AnnData: tools, plots and getters in the manner of scanpy, and what reports need of an AnnData."""
+"""AnnData: tools, plots and getters in the manner of scanpy."""
 
-from ._cells import is_anndata
 from ._get import loadings, model
 from ._pl import embedding, gamma_path, variance, verdict
 from ._pl import loadings as plot_loadings
-from ._report import report_arguments
+from ._report import report
 from ._tl import clvm, compare, contrapca, cpca, pcpca, test

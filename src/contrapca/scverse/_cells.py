@@ -11,21 +11,21 @@ import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, in_memory, is_sparse
 from .._util.devices import library_of
-from .._util.text import listed, plural
+from .._util.text import did_you_mean, listed, plural
 from ..blocks import Indices
 from ..depth import kind_of
 from ..exceptions import GroupError, warn
 from ..groups import Groups
 from ..moments import MAX_DENSE, DenseScatter, Moments
 from ..rows import DaskRows, labelled_moments, row_chunks
+from ..sanity import are_counts
 from ..tables import with_names
-from ._obs import background_argument, column, did_you_mean, group_cells
+from ._obs import background_argument, column, group_cells
 
 LAZY = ("anndata", "dask", "h5py", "zarr")  # libraries of matrices that are not in memory
 HIGHLY_VARIABLE = "highly_variable"
 KEEP_BYTES = 2**30  # of a lazy matrix; a larger one is not kept in memory, but reduced to moments
 FILLED = 0.1  # of a sparse matrix whose values are not counted before they are read
-CHECKED_ROWS = 1000  # for whole numbers
 
 
 @dataclass(frozen=True)
@@ -206,16 +206,9 @@ def _mask(adata: Any, mask_var: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]
     return mask_var if by_name else mask, mask
 
 
-def looks_like_counts(rows: Rows) -> bool:
-    """Whether values are whole numbers, none negative and not only 0 and 1; some rows are enough."""
-    some = rows[np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], CHECKED_ROWS)).astype(int))]
-    values = np.ravel(some.data if is_sparse(some) else some)
-    return bool(values.size and values.min() >= 0 and values.max() > 1 and np.all(values == np.rint(values)))
-
-
 def warn_of_values(cells: Cells, table: Rows) -> None:
     """Warn of counts, and of counts over totals, that are no logarithms."""
-    if cells.of_genes and looks_like_counts(table):
+    if cells.of_genes and are_counts(table):
         warn_of_counts()
     elif cells.of_genes and kind_of(table) == "normalised":
         warn(

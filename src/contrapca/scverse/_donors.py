@@ -2,23 +2,15 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
 
-from ..blocks import PEOPLE, SUFFIX
+from ..blocks import SOURCES_OF_CELLS, names_source
 from ..exceptions import warn
 from ._cells import Cells
 from ._obs import levels_of
-
-# Whom or what several cells come from, people first.
-SOURCES = (
-    *PEOPLE,
-    *("sample", "biosample", "specimen", "replicate", r"orig[._]?ident", "library", "batch", "plate", "channel"),
-    *("lane", "hto", "pool", "run"),
-)
 
 
 def warn_of_donors(obs: Any, cells: Cells) -> None:
@@ -45,7 +37,5 @@ def warn_of_donors(obs: Any, cells: Cells) -> None:
 
 def _candidates(columns: list[Any]) -> Iterator[Any]:
     """Columns by what their names say, the most likely donors first."""
-    for source in SOURCES:
-        for name in columns:
-            if re.fullmatch(source + SUFFIX, str(name), re.IGNORECASE):
-                yield name
+    for source in SOURCES_OF_CELLS:
+        yield from (name for name in columns if names_source(str(name), [source]))

@@ -18,9 +18,10 @@ from ..fitting import latent_means
 from ..groups import Groups, split_groups
 from ..moments import spread_out
 from ..rows import DaskRows
+from ..sanity import are_counts
 from ..selection import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ..tables import with_names
-from ._cells import Cells, check_n_comps, choose, looks_like_counts, warn_of_counts, warn_of_values
+from ._cells import Cells, check_n_comps, choose, warn_of_counts, warn_of_values
 from ._depth import warn_of_depth
 from ._donors import warn_of_donors
 from ._obs import background_argument
@@ -138,7 +139,7 @@ def _fitted_in_blocks(cells: Cells, estimator: Any) -> tuple[Any, Array]:
     """The same from moments: one pass for the fit, and one for the latents."""
     moments = cells.moments()
     model = estimator.fit(moments.foreground, background=background_argument(moments))
-    parts = cells.lazy().reduce(lambda block: [(latents_of(model, block), looks_like_counts(block))], add)
+    parts = cells.lazy().reduce(lambda block: [(latents_of(model, block), are_counts(block))], add)
     if cells.of_genes and all(are_counts for _, are_counts in parts):
         warn_of_counts()
     return model, np.concatenate([latents for latents, _ in parts])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,20 +9,13 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.optional import require
-from .._util.text import listed
+from .._util.text import did_you_mean, listed
 from ..backgrounds import named_backgrounds
 from ..blocks import Indices
 from ..exceptions import GroupError
 from ..groups import Groups
 
 MAX_LEVELS = 10  # shown in messages
-
-
-def did_you_mean(name: Any, options: Sequence[Any]) -> str:
-    """ " Did you mean ...?" with the most similar option; empty if none is similar."""
-    texts = {str(option).casefold(): option for option in options}
-    near = difflib.get_close_matches(str(name).casefold(), list(texts), n=1)
-    return f" Did you mean {texts[near[0]]!r}?" if near else ""
 
 
 def column(frame: Any, name: Any, argument: str, where: str) -> npt.NDArray[Any]:

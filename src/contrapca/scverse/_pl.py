@@ -8,20 +8,16 @@ import numpy as np
 import numpy.typing as npt
 
 from .._checks import check_count
-from .._util.labels import on_a_scale
-from .._util.palette import BACKGROUND_COLOUR, COLOURS
-from .._util.text import listed
+from .._util.text import did_you_mean, listed
 from ..estimators import answers
 from ..paths import contrast_path
-from ..plots import axes_or_current, path_curves, shown
+from ..plots import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents, path_curves, shown, tidy
 from ..plots import loadings as loading_bars
 from ..selection import LEAST_P
 from ._cells import choose
-from ._obs import background_argument, background_labels, column, did_you_mean, levels_of
+from ._obs import background_argument, background_labels, column
 from ._results import check_component, stored, stored_choice, stored_model
 from ._tl import TEST
-
-POINT = {"s": 12, "linewidths": 0}
 
 
 def embedding(
@@ -33,7 +29,7 @@ def embedding(
     ax: Any = None,
     show: bool = False,
 ) -> Any:
-    """Scatter plot of the latents of all cells, with the controls in grey behind the others.
+    """Scatter plot of the latents of both groups of cells, with the controls in grey behind the others.
 
     Parameters
     ----------
@@ -62,25 +58,25 @@ def embedding(
     labels = background_labels(params["background"])
     values = column(adata.obs, params["groupby"], "groupby", "adata.obs")
     controls = np.array([value in labels for value in values.tolist()], dtype=bool)
-    ax = axes_or_current(ax)
-    ax.scatter(*Z[controls].T, **POINT, color=BACKGROUND_COLOUR, alpha=0.5, label="controls")
-    if color is None:
-        ax.scatter(*Z[~controls].T, **POINT, color=COLOURS[0], alpha=0.8, label="cases")
-    else:
-        _coloured(ax, adata, color, Z, ~controls)
-    if len(ax.get_legend_handles_labels()[1]) > 1:
-        ax.legend(frameon=False, title=color, loc="upper left", bbox_to_anchor=(1, 1))
+    cases = ~controls
+    if "foreground" in params:  # others are in neither group
+        chosen = np.atleast_1d(params["foreground"]).tolist()
+        cases &= np.array([value in chosen for value in values.tolist()], dtype=bool)
     again = stored(adata, key).get("found_again")
     names = [
         f"{place.removeprefix('X_')}{k}" + (" (not found again)" if again is not None and not again[k - 1] else "")
         for k in components  # named as scanpy labels them
     ]
-    ax.set(xlabel=names[0], ylabel=names[1], xticks=[], yticks=[])
+    given = {} if color is None else _coloured(adata, color, cases)
+    ax = latents(Z[cases], background=Z[controls], axis_labels=names, **given, ax=ax)
+    ax.set(xticks=[], yticks=[])
+    if (legend := tidy(ax).get_legend()) is not None:
+        legend.set_title(color or "")
     return shown(ax, show)
 
 
-def _coloured(ax: Any, adata: Any, color: str, Z: npt.NDArray[Any], cells: npt.NDArray[np.bool_]) -> None:
-    """Draw some cells in the colours of a column or gene."""
+def _coloured(adata: Any, color: str, cells: npt.NDArray[np.bool_]) -> dict[str, Any]:
+    """The values of a column or gene in some cells, and the colours that scanpy keeps for them in `uns`."""
     columns = list(adata.obs.columns)
     if color not in columns and color not in adata.var_names:
         raise ValueError(
@@ -88,25 +84,10 @@ def _coloured(ax: Any, adata: Any, color: str, Z: npt.NDArray[Any], cells: npt.N
             f"{did_you_mean(color, [*columns, *adata.var_names])}"
         )
     values = np.asarray(adata.obs[color] if color in columns else adata.obs_vector(color))
-    if values.dtype.kind == "f" or on_a_scale(values) is not None:
-        points = ax.scatter(*Z[cells].T, **POINT, c=values[cells], cmap="viridis")
-        ax.figure.colorbar(points, ax=ax, label=color)
-        return
-    codes, levels = levels_of(values)
-    known = getattr(getattr(adata.obs[color], "cat", None), "categories", None)
-    order = sorted(levels, key=str) if known is None else [level for level in known if level in levels]
-    palette = _palette(adata, color, order if known is None else list(known))
-    for level in order:
-        own = cells & (codes == levels.index(level))
-        if own.any():
-            ax.scatter(*Z[own].T, **POINT, alpha=0.8, color=palette[level], label=str(level))
-
-
-def _palette(adata: Any, color: str, levels: list[Any]) -> dict[Any, str]:
-    """The colour of each level: scanpy's in `uns` if it has one for each, otherwise ours."""
-    given = [str(value) for value in np.asarray(adata.uns.get(f"{color}_colors", [])).tolist()]
-    colours = given if len(given) >= len(levels) else [COLOURS[k % len(COLOURS)] for k in range(len(levels))]
-    return dict(zip(levels, colours, strict=False))
+    categories = getattr(getattr(adata.obs[color], "cat", None), "categories", ()) if color in columns else ()
+    colours = np.asarray(adata.uns.get(f"{color}_colors", [])).tolist()
+    own = dict(zip(map(str, categories), map(str, colours), strict=False)) if len(colours) >= len(categories) else {}
+    return {"labels": values[cells], "label_name": color, "colors": own}
 
 
 def loadings(
@@ -129,7 +110,7 @@ def loadings(
     """
     model, n_shown = stored_model(adata, key), check_count(n_genes, "n_genes")
     check_component(component, model.components_.shape[0])
-    return shown(loading_bars(model, component - 1, n_features=n_shown, ax=axes_or_current(ax)), show)
+    return shown(loading_bars(model, component, n_features=n_shown, ax=axes_or_current(ax)), show)
 
 
 def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool = False) -> Any:

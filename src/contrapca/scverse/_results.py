@@ -11,11 +11,11 @@ import numpy as np
 from .._checks import check_count
 from .._files import unpack
 from .._util.arrays import Array
-from .._util.text import listed
+from .._util.text import did_you_mean, listed
 from ..estimators import answers
 from ..selection import HeldOutContrast
 from ._cells import Cells
-from ._obs import background_argument, did_you_mean
+from ._obs import background_argument
 
 MODEL = "model"  # the arrays of a saved model, in uns
 

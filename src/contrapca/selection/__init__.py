@@ -1,7 +1,6 @@
 """Choosing gamma, the number of components and a method."""
 
 from ..blocks import looks_like_replicates
-from ..sanity import looks_like_counts
 from ._background import BackgroundCheck, check_background
 from ._compare import Comparison, compare
 from ._gamma_search import GammaSearch

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._checks import check_count, check_option, generator
 from .._util.arrays import Array
-from .._util.display import Display, showing_summary
+from .._util.display import Display
 from .._util.table import Table
 from .._util.text import format_gamma
 from ..backgrounds import label_groups
@@ -33,7 +33,6 @@ CRITERIA = ("contrast", "likelihood", "silhouette")
 HELD_OUT = ("contrast", "likelihood")  # criteria that hold rows out
 
 
-@showing_summary
 class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Choose gamma for ContraPCA, PCPCA or CPCA, or the ridge for RatioPCA, by a criterion.
 

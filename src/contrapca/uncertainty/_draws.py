@@ -43,7 +43,8 @@ class ContrastPosterior:
     units : Units
         Mean, scale and names of the foreground's features.
     kind : {"gibbs", "bootstrap"}
-    method : {"pcpca", "cpca"}
+    method : str
+        The name of the estimator, such as "ContraPCA".
     power : float
         w of the Gibbs posterior; 1 for the bootstrap.
     divergences : int
@@ -215,15 +216,24 @@ class ContrastPosterior:
         return Table(columns | {"excludes_zero": (columns["lower"] > 0) | (columns["upper"] < 0)})
 
     def largest_loadings(self, component: int, n_features: int, probability: float = 0.9) -> dict[str, Any]:
-        """The features with the largest loadings on a component: `feature`, `estimate`, `median`, `lower`, `upper`."""
+        """The features with the largest loadings: `feature`, `estimate`, `median`, `lower`, `upper`.
+
+        Parameters
+        ----------
+        component : int
+            Counting from 1.
+        n_features : int
+        probability : float in (0, 1)
+            Of `interval`.
+        """
         D, d = self.estimate.shape
-        if not 0 <= component < d:
-            raise ValueError(f"component={component} must be one of 0, ..., {d - 1}.")
-        order = np.argsort(-np.abs(self.estimate[:, component]), kind="stable")[:n_features]
-        lower, upper = (end[order, component] for end in self.interval(probability))
-        median = np.median(self.loadings.reshape(-1, D, d)[:, order, component], axis=0)
-        names = self.feature_names
-        estimate = self.estimate[order, component]
+        if not 1 <= component <= d:
+            raise ValueError(f"component={component} must be one of the {d} components, counting from 1.")
+        k, names = component - 1, self.feature_names
+        order = np.argsort(-np.abs(self.estimate[:, k]), kind="stable")[:n_features]
+        lower, upper = (end[order, k] for end in self.interval(probability))
+        median = np.median(self.loadings.reshape(-1, D, d)[:, order, k], axis=0)
+        estimate = self.estimate[order, k]
         found = {"estimate": estimate, "median": median, "lower": lower, "upper": upper}
         return {"feature": [names[j] for j in order]} | found
 

@@ -90,7 +90,7 @@ def posterior(
     >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
     >>> draws = CPCA(1, gamma=0.5).fit(X, background=Y).posterior(X, background=Y, random_state=0)
     >>> draws
-    ContrastPosterior(gibbs, cpca: 4 x 1000 draws, D = 5, d = 1)
+    ContrastPosterior(gibbs, CPCA: 4 x 1000 draws, D = 5, d = 1)
     >>> draws.angles().shape
     (4, 1000, 1)
     """
@@ -99,7 +99,7 @@ def posterior(
     sampling: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "power": power}
     settings = sampling | {"sigma2_min": sigma2_min, "random_state": random_state, "progress": progress}
     found = sample_posterior(data, self._state, self._as_fitted()._method, **settings)
-    return replace(found, seed=_number(random_state))
+    return replace(found, method=type(self).__name__, seed=_number(random_state))
 
 
 def bootstrap(
@@ -156,7 +156,7 @@ def bootstrap(
     >>> model = PCPCA(1, gamma=0.5).fit(X, background=Y)
     >>> refits = model.bootstrap(X, background=Y, n_resamples=100, random_state=0)
     >>> refits
-    ContrastPosterior(bootstrap, pcpca: 1 x 100 draws, D = 5, d = 1)
+    ContrastPosterior(bootstrap, PCPCA: 1 x 100 draws, D = 5, d = 1)
     >>> refits.summary()["excludes_zero"].tolist()
     [True, False, False, False, False]
     """
@@ -175,7 +175,7 @@ def bootstrap(
     settings: dict[str, Any] = {"n": n_resamples, "random_state": random_state, "progress": progress}
     found = resample(tables, fit, self._as_fitted()._method, **given, **settings)
     by_blocks = any(own is not None for own in (blocks, background_blocks, pairs, background_pairs))
-    return replace(found, by_blocks=by_blocks, seed=_number(random_state))
+    return replace(found, method=type(self).__name__, by_blocks=by_blocks, seed=_number(random_state))
 
 
 def _number(random_state: Any) -> int | None:
