@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 import numpy as np
-from contrapca.results import ContrastPath
 from scipy import stats
 from sklearn.metrics import silhouette_score
 

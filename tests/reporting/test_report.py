@@ -34,7 +34,7 @@ from contrapca.exceptions import ContrastWarning, InfeasibleGammaError, NonFinit
 from contrapca.fitting import SHARED_RATIO
 from contrapca.plots import BACKGROUND_COLOUR, COLOURS, as_classes, on_a_scale
 from contrapca.reporting import Origin, _html, _packing, _points, summarize, write_report
-from contrapca.reporting._cautions import between_classes
+from contrapca.reporting._cautions import _ratio, between_classes
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._subject import examine
 from contrapca.rows import _numpy

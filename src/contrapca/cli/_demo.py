@@ -11,7 +11,7 @@ from .._util.arrays import Array
 from .._util.optional import require
 from .._util.table import Table
 from .._util.text import format_gamma
-from ..reporting import Origin, write_report
+from ..reporting import Origin, check_libraries, write_report
 from ._console import Console, records
 from ._fit import latent_columns
 from ._inputs import Group
