@@ -388,6 +388,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _packed(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays of a file of this model."""
+        check_is_fitted(self)
         arrays = pack(FittedModel(type(self)(**self._parameters), self._state))
         with np.errstate(over="ignore"):  # in the float type of the attributes
             kept = {name: array.astype(self._state.units.foreground.dtype) for name, array in arrays.items()}
