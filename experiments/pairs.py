@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from contrapca import PPCA, ContraPCA, contrast_test, within_pairs
+from contrapca import PPCA, ContraPCA, Study, contrast_test, within_pairs
 from contrapca.subspaces import affinity
 
 from . import _common
@@ -112,7 +112,7 @@ def _affinities(rng: np.random.Generator, among: bool, n_controls: int, n: int =
     cases, controls = measured() + 2 * np.outer(rng.normal(size=n), response), [measured() for _ in range(n_controls)]
     donors, every = np.arange(n), np.vstack(controls)
     changes = cases - np.mean(controls, axis=0)
-    inside = within_pairs(cases, background=every, pairs=donors, background_pairs=np.tile(donors, n_controls))
+    inside = within_pairs(Study(cases, background=every, blocks=(donors, np.tile(donors, n_controls)), paired=True))
     fits = (
         ContraPCA(1).fit(cases, background=every),
         ContraPCA(1).fit(changes, background=every),

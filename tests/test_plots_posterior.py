@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contrapca import CPCA, PCPCA, plots
+from contrapca import CPCA, PCPCA, bootstrap, plots
 from contrapca.datasets import make_toy
 from contrapca.exceptions import MissingExtraError
 
@@ -12,7 +12,7 @@ from contrapca.exceptions import MissingExtraError
 def toy():
     data = make_toy(100, 100, kind="posterior", random_state=0)
     model = PCPCA(1, gamma=0.6).fit(data.foreground, background=data.background)
-    return data, model.bootstrap(data.foreground, background=data.background, n_resamples=40, random_state=0)
+    return data, bootstrap(model, data.foreground, background=data.background, n_resamples=40, random_state=0)
 
 
 def test_data(toy, groups):
@@ -22,7 +22,7 @@ def test_data(toy, groups):
     np.testing.assert_allclose(np.linalg.norm(draws, axis=1), 1)
     np.testing.assert_allclose(np.linalg.norm(estimate), 1)
     X, Y = groups
-    wide = PCPCA(2, gamma=0.3).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=30, random_state=0)
+    wide = bootstrap(PCPCA(2, gamma=0.3).fit(X, background=Y), X, background=Y, n_resamples=30, random_state=0)
     data = plots.loading_intervals_data(wide, 1, 5)
     assert len(data["feature"]) == 5
     assert np.all(np.diff(np.abs(data["estimate"])) <= 0)
@@ -31,7 +31,7 @@ def test_data(toy, groups):
         plots.loading_intervals_data(wide, 2)
     with pytest.raises(ValueError, match="12 and 2"):
         plots.subspace_draws_data(wide)
-    directions = CPCA(1, gamma=0.3).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=30, random_state=0)
+    directions = bootstrap(CPCA(1, gamma=0.3).fit(X, background=Y), X, background=Y, n_resamples=30, random_state=0)
     assert plots.trace_data(directions)[0].startswith("largest angle")
     assert plots.trace_data(wide)[1].shape == (1, 30)
 

@@ -9,12 +9,10 @@ from ._version import __version__
 
 if TYPE_CHECKING:
     from . import datasets, exceptions, get, pl, plots, results, theory, tl
-    from .covariates import regress_out
     from .depth import match_depth
     from .estimators import CLVM, CPCA, PCPCA, PPCA, ContraPCA, KernelCPCA, RatioPCA, SparseCPCA
     from .limits import gamma_limits
     from .moments import Moments, memory_estimate
-    from .pairs import within_pairs
     from .paths import contrast_path, load, sparsity_path
     from .reporting import report
     from .sanity import check_tables
@@ -28,7 +26,8 @@ if TYPE_CHECKING:
         stability_selection,
         subgroup_ratios,
     )
-    from .uncertainty import calibrate_power
+    from .study import Study, regress_out, within_pairs
+    from .uncertainty import bootstrap, calibrate_power, posterior
 
 # All names load on first use: importing scikit-learn takes a second, and `contrapca --help` does not need it.
 _MODULES = ("datasets", "exceptions", "get", "pl", "plots", "results", "theory", "tl")
@@ -43,6 +42,8 @@ _HOMES = {
     "PPCA": "estimators",
     "RatioPCA": "estimators",
     "SparseCPCA": "estimators",
+    "Study": "study",
+    "bootstrap": "uncertainty",
     "calibrate_power": "uncertainty",
     "check_background": "selection",
     "check_tables": "sanity",
@@ -54,13 +55,14 @@ _HOMES = {
     "load": "paths",
     "match_depth": "depth",
     "memory_estimate": "moments",
-    "regress_out": "covariates",
+    "posterior": "uncertainty",
+    "regress_out": "study",
     "remove_background": "selection",
     "report": "reporting",
     "sparsity_path": "paths",
     "stability_selection": "selection",
     "subgroup_ratios": "selection",
-    "within_pairs": "pairs",
+    "within_pairs": "study",
 }
 
 __all__ = [
@@ -74,7 +76,9 @@ __all__ = [
     "Moments",
     "RatioPCA",
     "SparseCPCA",
+    "Study",
     "__version__",
+    "bootstrap",
     "calibrate_power",
     "check_background",
     "check_tables",
@@ -91,6 +95,7 @@ __all__ = [
     "memory_estimate",
     "pl",
     "plots",
+    "posterior",
     "regress_out",
     "remove_background",
     "report",

@@ -13,7 +13,19 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from contrapca import CLVM, CPCA, PCPCA, PPCA, KernelCPCA, check_tables, contrast_test, gamma_limits, load, report
+from contrapca import (
+    CLVM,
+    CPCA,
+    PCPCA,
+    PPCA,
+    KernelCPCA,
+    bootstrap,
+    check_tables,
+    contrast_test,
+    gamma_limits,
+    load,
+    report,
+)
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError, RankError
 
 rng = np.random.default_rng(0)
@@ -353,7 +365,7 @@ def test_columns_of_one_name_are_named(need, library):
         (lambda: CPCA().partial_fit(bad, background=bad_background), "the foreground"),
         (lambda: batches.partial_fit(bad), "X"),
         (lambda: report(model, bad, background=bad_background), "the foreground"),
-        (lambda: model.bootstrap(bad, background=bad_background), "X"),
+        (lambda: bootstrap(model, bad, background=bad_background), "X"),
         *((lambda call=call: call(bad), "X") for call in (model.transform, model.impute, kernel.transform)),
     ]
     for call, where in calls:

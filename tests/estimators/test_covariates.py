@@ -16,6 +16,8 @@ from contrapca import (
     Moments,
     RatioPCA,
     SparseCPCA,
+    Study,
+    bootstrap,
     load,
     regress_out,
     report,
@@ -78,30 +80,30 @@ def test_every_method_of_new_rows_adjusts_them():
     np.testing.assert_allclose(shared.transform_shared(X, covariates=ZX), wanted.transform_shared(RX), **CLOSE)
     np.testing.assert_allclose(clone(model).fit_transform(X, background=Y, **GIVEN), expected.transform(RX), **CLOSE)
     again = {"random_state": 0, "n_resamples": 3, "progress": False}
-    found, wanted = model.bootstrap(X, background=Y, **GIVEN, **again), expected.bootstrap(RX, background=RY, **again)
+    found, wanted = bootstrap(model, X, background=Y, **GIVEN, **again), bootstrap(expected, RX, background=RY, **again)
     np.testing.assert_allclose(found.W, wanted.W, **CLOSE)
 
 
 def test_one_group():
     (residuals,), _ = oracles.residuals([X], [ZX])
-    model = PPCA(2).fit(X, covariates=ZX)
+    model = PPCA(2).fit(Study(X, covariates=ZX))
     np.testing.assert_allclose(model.transform(X, covariates=ZX), PPCA(2).fit(residuals).transform(residuals), **CLOSE)
-    np.testing.assert_allclose(regress_out(X, covariates=ZX), residuals, **CLOSE)
+    np.testing.assert_allclose(regress_out(Study(X, covariates=ZX)), residuals, **CLOSE)
 
 
 def test_several_backgrounds_and_stacked_rows():
     parts, covariates = {"a": Y[:30], "b": Y[30:]}, {"a": ZY[:30], "b": ZY[30:]}
     residuals, _ = oracles.residuals([X, Y[:30], Y[30:]], [ZX, ZY[:30], ZY[30:]])
-    found = PCPCA(2, gamma=0.3).fit(X, background=parts, covariates=ZX, background_covariates=covariates)
+    found = PCPCA(2, gamma=0.3).fit(Study(X, background=parts, covariates=(ZX, covariates)))
     expected = PCPCA(2, gamma=0.3).fit(residuals[0], background=dict(zip("ab", residuals[1:], strict=True)))
     np.testing.assert_allclose(found.components_, expected.components_, **CLOSE)
-    both = regress_out(X, background=parts, covariates=ZX, background_covariates=covariates)
+    both = regress_out(Study(X, background=parts, covariates=(ZX, covariates)))
     np.testing.assert_allclose(both[1]["b"], residuals[2], **CLOSE)
     labels = np.repeat(["case", "control"], [60, 50])
     order = rng.permutation(110)
     stacked = PCPCA(2, gamma=0.3, background_label="control")
     rows, beside = np.vstack([X, Y])[order], np.vstack([ZX, ZY])[order]
-    Z = stacked.fit_transform(rows, labels[order], covariates=beside)
+    Z = stacked.fit_transform(Study(rows, covariates=beside), labels[order])
     np.testing.assert_allclose(
         Z[np.argsort(order)][:60], PCPCA(2, gamma=0.3).fit(RX, background=RY).transform(RX), **CLOSE
     )
@@ -109,11 +111,9 @@ def test_several_backgrounds_and_stacked_rows():
 
 def test_weights_are_repeated_rows():
     wx, wy = rng.integers(0, 4, 60), rng.integers(0, 4, 50)
-    found = PCPCA(2, gamma=0.3).fit(X, background=Y, sample_weight=wx, background_weight=wy, **GIVEN)
+    found = PCPCA(2, gamma=0.3).fit(Study(X, background=Y, weights=(wx, wy)), **GIVEN)
     again = [oracles.repeated(table, w) for table, w in ((X, wx), (Y, wy), (ZX, wx), (ZY, wy))]
-    expected = PCPCA(2, gamma=0.3).fit(
-        again[0], background=again[1], covariates=again[2], background_covariates=again[3]
-    )
+    expected = PCPCA(2, gamma=0.3).fit(Study(again[0], background=again[1], covariates=(again[2], again[3])))
     np.testing.assert_allclose(found.covariate_coefficients_, expected.covariate_coefficients_, **CLOSE)
     np.testing.assert_allclose(found.transform(X, covariates=ZX), expected.transform(X, covariates=ZX), rtol=1e-8)
 
@@ -151,8 +151,8 @@ def test_text_is_categorical_and_remembered(need, tmp_path):
         return np.column_stack([age, sexes == "M", sites == 2, sites == 3]).astype(float)
 
     codes = dummies(ZX[:, 0], sex, site), dummies(ZY[:, 0], other, elsewhere)
-    model = PCPCA(2).fit(X, background=Y, covariates=frame, background_covariates=controls)
-    expected = PCPCA(2).fit(X, background=Y, covariates=codes[0], background_covariates=codes[1])
+    model = PCPCA(2).fit(Study(X, background=Y, covariates=(frame, controls)))
+    expected = PCPCA(2).fit(Study(X, background=Y, covariates=(codes[0], codes[1])))
     assert model.covariate_names_.tolist() == ["age", "sex=M", "site=2", "site=3"]
     np.testing.assert_allclose(model.covariate_coefficients_, expected.covariate_coefficients_, **CLOSE)
     model.save(tmp_path / "model.npz")
@@ -196,7 +196,7 @@ def test_text_is_categorical_and_remembered(need, tmp_path):
 )
 def test_bad_covariates_raise(covariates, controls, message):
     with pytest.raises(GroupError, match=message):
-        PCPCA(2).fit(X, background=Y, covariates=covariates, background_covariates=controls)
+        PCPCA(2).fit(Study(X, background=Y, covariates=(covariates, controls)))
 
 
 def test_covariates_of_no_background_raise():
@@ -241,7 +241,7 @@ def test_models_without_covariates_take_none():
     assert not hasattr(model, "covariate_names_")
     for call in (
         lambda: model.transform(X, covariates=ZX),
-        lambda: model.bootstrap(X, background=Y, n_resamples=2, **GIVEN),
+        lambda: bootstrap(model, X, background=Y, n_resamples=2, **GIVEN),
     ):
         with pytest.raises(GroupError, match="this model was fitted without"):
             call()
@@ -251,9 +251,9 @@ def test_models_without_covariates_take_none():
     assert not hasattr(model, "covariate_names_")
     model.fit(X, background=Y, **GIVEN)
     with pytest.raises(GroupError, match="fitted with covariates"):
-        model.bootstrap(X, background=Y, n_resamples=2)
+        bootstrap(model, X, background=Y, n_resamples=2)
     with pytest.raises(GroupError, match="those of the fit were"):
-        model.bootstrap(X, background=Y, covariates=ZX[:, :1], background_covariates=ZY[:, :1])
+        bootstrap(model, Study(X, background=Y, covariates=(ZX[:, :1], ZY[:, :1])))
 
 
 def test_a_report_takes_no_covariates(need):
@@ -291,12 +291,12 @@ def test_frames_come_back_as_frames(need):
     np.testing.assert_allclose(cases, RX, **CLOSE)
     np.testing.assert_allclose(controls, RY, **CLOSE)
     beside = pd.DataFrame(ZX, index=frame.index)
-    np.testing.assert_allclose(regress_out(frame, background=Y, covariates=beside, background_covariates=ZY)[0], cases)
+    np.testing.assert_allclose(regress_out(Study(frame, background=Y, covariates=(beside, ZY)))[0], cases)
     for call in (
-        lambda: PPCA(2).fit(frame, covariates=beside[::-1]),
-        lambda: PPCA(2).fit(frame, covariates=beside).transform(frame[:9], covariates=beside[9:0:-1]),
+        lambda: PPCA(2).fit(Study(frame, covariates=beside[::-1])),
+        lambda: PPCA(2).fit(Study(frame, covariates=beside)).transform(frame[:9], covariates=beside[9:0:-1]),
     ):
         with pytest.raises(GroupError, match=r"other row names than its table.*covariates\.loc\[X\.index\]"):
             call()
     with pytest.raises(GroupError, match="needs covariates="):
-        regress_out(X, covariates=None)
+        regress_out(Study(X, covariates=None))

@@ -16,11 +16,13 @@ from contrapca import (
     PPCA,
     KernelCPCA,
     Moments,
+    bootstrap,
     calibrate_power,
     contrast_path,
     gamma_limits,
     load,
     memory_estimate,
+    posterior,
 )
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, RankError
 from contrapca.theory import reconstruction_loss
@@ -166,7 +168,7 @@ def test_posteriors(estimator, need):
             given = {} if isinstance(estimator, PPCA) else {"background": right}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ContrastWarning)  # few draws
-                draws.append(model.posterior(left, **given, **options))
+                draws.append(posterior(model, left, **given, **options))
     for other in draws[1:]:
         if other.noise_variance is None:
             assert draws[0].noise_variance is None
@@ -311,7 +313,7 @@ def test_the_bootstrap_needs_rows(estimator):
     moments = {} if isinstance(estimator, PPCA) else {"background": WHOLE[1]}
     model = clone(estimator).fit(X, **given)
     with pytest.raises(TypeError, match=r"bootstrap\(\) resamples rows, and moments have none: pass the tables"):
-        model.bootstrap(WHOLE[0], **moments, n_resamples=20)
+        bootstrap(model, WHOLE[0], **moments, n_resamples=20)
     with pytest.raises(TypeError, match="moments have none"):
         calibrate_power(model, WHOLE[0], **moments)
 
@@ -322,7 +324,7 @@ def test_posteriors_of_other_moments(other):
     model = CPCA(2, gamma=0.3).fit(*WHOLE[:1], background=WHOLE[1])
     right = Moments.from_rows(Y[:, : other.shape[1]])
     with pytest.raises(ValueError, match=r"not the table of the fit|features, but"):
-        model.posterior(Moments.from_rows(other), background=right)
+        posterior(model, Moments.from_rows(other), background=right)
 
 
 def test_moments_are_no_rows():

@@ -8,7 +8,20 @@ import pytest
 
 import contrapca
 from conftest import make_groups
-from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, KernelCPCA, Moments, RatioPCA, contrast_path
+from contrapca import (
+    CLVM,
+    CPCA,
+    PCPCA,
+    PPCA,
+    ContraPCA,
+    KernelCPCA,
+    Moments,
+    RatioPCA,
+    Study,
+    bootstrap,
+    contrast_path,
+    posterior,
+)
 from contrapca._util.archive import read_archive, write_archive
 from contrapca.exceptions import ModelFileError
 
@@ -23,7 +36,9 @@ THINGS = {
     "ContraPCA": lambda: ContraPCA(2).fit(X, background=Y),
     "CLVM": lambda: CLVM(2, 2).fit(X, background=Y),
     "RatioPCA": lambda: RatioPCA(2).fit(X, background=Y),
-    "covariates": lambda: PPCA(2).fit(X, covariates=np.array([[i / 7, "abc"[i % 3]] for i in range(60)], dtype=object)),
+    "covariates": lambda: PPCA(2).fit(
+        Study(X, covariates=np.array([[i / 7, "abc"[i % 3]] for i in range(60)], dtype=object))
+    ),
     "KernelCPCA": lambda: KernelCPCA(2, gamma=0.4).fit(X, background=Y),
     "KernelCPCA, precomputed": lambda: KernelCPCA(2, gamma=0.4, kernel="precomputed").fit(
         X @ np.vstack([X, Y]).T, background=Y @ np.vstack([X, Y]).T
@@ -32,8 +47,8 @@ THINGS = {
     "path": lambda: contrast_path(PCPCA(2), X, background=Y, gammas=[0.0, 0.3]),
     "path of ContraPCA": lambda: contrast_path(ContraPCA(2), X, background=Y, gammas=[0.0, 0.1]),
     "path of CPCA": lambda: contrast_path(CPCA(2), X, background=Y, gammas=[0.0, 0.3]),
-    "bootstrap": lambda: ContraPCA(2).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=20, random_state=0),
-    "posterior": lambda: CPCA(1, gamma=0.4).fit(X, background=Y).posterior(X, background=Y, draws=300, random_state=0),
+    "bootstrap": lambda: bootstrap(ContraPCA(2).fit(X, background=Y), X, background=Y, n_resamples=20, random_state=0),
+    "posterior": lambda: posterior(CPCA(1, gamma=0.4).fit(X, background=Y), X, background=Y, draws=300, random_state=0),
     "moments": lambda: Moments.from_rows(X),
 }
 KERNEL = {"name": "rbf", "bandwidth": 1.0, "degree": 3, "coef0": 1.0}

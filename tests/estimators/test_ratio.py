@@ -13,6 +13,7 @@ from contrapca import (
     GammaSearch,
     Moments,
     RatioPCA,
+    bootstrap,
     contrast_path,
     gamma_limits,
     held_out_contrast,
@@ -308,7 +309,7 @@ def test_bootstrap_refits_with_the_same_ridge(groups):
     for wide in (False, True):
         left, right = make_groups(30, 25, 80, signal=12) if wide else (X, Y)
         model = RatioPCA(2).fit(left, background=right)
-        draws = model.bootstrap(left, background=right, n_resamples=30, random_state=0, progress=False)
+        draws = bootstrap(model, left, background=right, n_resamples=30, random_state=0, progress=False)
         assert draws.failures == 0
         frames = np.linalg.qr(draws.loadings[0])[0], np.linalg.qr(model.components_.T)[0]
         cosines = np.linalg.svd(np.swapaxes(frames[0], 1, 2) @ frames[1], compute_uv=False)[:, -1]

@@ -13,6 +13,8 @@ from contrapca import (
     ContraPCA,
     GammaSearch,
     Moments,
+    Study,
+    bootstrap,
     compare,
     contrast_path,
     contrast_test,
@@ -20,6 +22,7 @@ from contrapca import (
     held_out_contrast,
     load,
     plots,
+    posterior,
     remove_background,
     report,
     theory,
@@ -235,12 +238,12 @@ def test_held_out_and_searches():
     rows, y = np.vstack([X, FIRST, SECOND]), np.repeat(["case", "first", "second"], [150, 30, 90])
     blocks = np.arange(270) // 5
     stacked = GammaSearch(PCPCA(2, background_label=["first", "second"]), gammas=[0.0, 0.1])
-    by_label = stacked.fit(rows, y, blocks=blocks).scores_
+    by_label = stacked.fit(Study(rows, blocks=blocks), y).scores_
     own = {"blocks": blocks[:150], "background_blocks": {"first": blocks[150:180], "second": blocks[180:]}}
     by_name = GammaSearch(PCPCA(2), gammas=[0.0, 0.1]).fit(X, background=BOTH, **own).scores_
     np.testing.assert_allclose(by_label, by_name)
     with pytest.raises(GroupError, match="background_blocks= as a dict with the names 'first', 'second'"):
-        held_out_contrast(PCPCA(1), X, background=BOTH, blocks=blocks[:150], background_blocks=blocks[150:])
+        held_out_contrast(PCPCA(1), Study(X, background=BOTH, blocks=(blocks[:150], blocks[150:])))
 
 
 @pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
@@ -248,19 +251,19 @@ def test_held_out_and_searches():
 def test_resamples(give):
     background = {name: give(rows) for name, rows in BOTH.items()}
     model = PCPCA(1, gamma={"first": 0.02, "second": 0.05}).fit(give(X), background=background)
-    refits = model.bootstrap(give(X), background=background, n_resamples=3 if give is holes else 20, random_state=0)
+    refits = bootstrap(model, give(X), background=background, n_resamples=3 if give is holes else 20, random_state=0)
     assert np.rad2deg(refits.angles()).max() < 30
     if give is not holes:
         with pytest.raises(ValueError, match="second is not the table of the fit: the means"):
-            model.bootstrap(X, background=BOTH | {"second": SECOND + 1})
+            bootstrap(model, X, background=BOTH | {"second": SECOND + 1})
         with pytest.raises(ValueError, match="The groups are 'foreground', 'background', but the fit had"):
-            model.bootstrap(X, background=FIRST)
+            bootstrap(model, X, background=FIRST)
 
 
 @pytest.mark.filterwarnings("ignore:DO NOT TRUST")
 def test_posterior():
     model = CPCA(1, gamma=GAMMAS).fit(X, background=BOTH)
-    draws = model.posterior(X, background=BOTH, draws=50, tune=1, chains=1, power=10.0, random_state=0)
+    draws = posterior(model, X, background=BOTH, draws=50, tune=1, chains=1, power=10.0, random_state=0)
     C = oracles.mixed_contrast(X, BOTH.values(), GAMMAS.values())
     assert np.mean([np.sum(W * (C @ W)) for W in draws.W[0]]) > 0.5 * np.linalg.eigvalsh(C)[-1]
 

@@ -15,6 +15,8 @@ from contrapca import (
     ContraPCA,
     GammaSearch,
     Moments,
+    Study,
+    bootstrap,
     contrast_path,
     gamma_limits,
     held_out_contrast,
@@ -97,7 +99,7 @@ def test_stacked_rows():
     again = PCPCA(2, gamma=0.2).fit(X, background=Y, **WEIGHTS)
     np.testing.assert_allclose(model.components_, again.components_, atol=1e-10)
     with pytest.raises(GroupError, match="background_weight= is for a background= table"):
-        model.fit(np.vstack([X, Y]), y, background_weight=WY)
+        model.fit(Study(np.vstack([X, Y]), weights=None), y)
 
 
 def test_rows_of_weight_0_are_never_read():
@@ -109,7 +111,7 @@ def test_rows_of_weight_0_are_never_read():
 
 
 def test_weights_that_are_all_1_change_nothing():
-    model = ContraPCA(2).fit(X, background=Y, sample_weight=np.ones(60), background_weight=np.ones(50))
+    model = ContraPCA(2).fit(Study(X, background=Y, weights=(np.ones(60), np.ones(50))))
     np.testing.assert_array_equal(model.components_, ContraPCA(2).fit(X, background=Y).components_)
 
 
@@ -119,11 +121,11 @@ def test_resamples_and_folds():
     twos = {"sample_weight": np.full(60, 2), "background_weight": np.full(50, 2)}
     double = PCPCA(1, gamma=0.2).fit(X, background=Y, **twos)
     assert double.n_effective_ == 2 * model.n_effective_
-    refits = double.bootstrap(X, background=Y, **twos, n_resamples=20, random_state=0)
-    plain = model.bootstrap(X, background=Y, n_resamples=20, random_state=0)
+    refits = bootstrap(double, X, background=Y, **twos, n_resamples=20, random_state=0)
+    plain = bootstrap(model, X, background=Y, n_resamples=20, random_state=0)
     np.testing.assert_allclose(refits.W, plain.W, atol=1e-9)
     with pytest.raises(ValueError, match="X is not the table of the fit: it has 60 rows, but the fit had 120"):
-        double.bootstrap(X, background=Y)
+        bootstrap(double, X, background=Y)
     found = held_out_contrast(PCPCA(1, gamma=0.2), X, background=Y, **twos)
     alone = held_out_contrast(PCPCA(1, gamma=0.2), X, background=Y)
     np.testing.assert_allclose(found.log_ratios, alone.log_ratios, rtol=1e-9)
@@ -133,8 +135,8 @@ def test_resamples_and_folds():
 
 def test_incomplete_resamples_have_weights():
     model = PPCA(1).fit(HOLED_X, sample_weight=np.full(60, 2))
-    refits = model.bootstrap(HOLED_X, sample_weight=np.full(60, 2), n_resamples=3, random_state=0)
-    plain = PPCA(1).fit(HOLED_X).bootstrap(HOLED_X, n_resamples=3, random_state=0)
+    refits = bootstrap(model, Study(HOLED_X, weights=np.full(60, 2)), n_resamples=3, random_state=0)
+    plain = bootstrap(PPCA(1).fit(HOLED_X), HOLED_X, n_resamples=3, random_state=0)
     np.testing.assert_allclose(refits.W, plain.W, atol=1e-4)
 
 
@@ -192,9 +194,9 @@ def test_bad_weights(model, weights, message):
 def test_several_backgrounds_take_a_dict():
     both = {"first": Y[:20], "second": Y[20:]}
     with pytest.raises(GroupError, match="pass background_weight= as a dict with the names 'first', 'second'"):
-        PCPCA(2).fit(X, background=both, background_weight=WY)
+        PCPCA(2).fit(Study(X, background=both, weights=(None, WY)))
     with pytest.raises(GroupError, match="background_weight= is given, but no background"):
-        PCPCA(2, gamma=0).fit(X, background_weight=WY)
-    some = PCPCA(2, gamma=0.2).fit(X, background=both, background_weight={"second": WY[20:]})
+        PCPCA(2, gamma=0).fit(Study(X, weights=None))
+    some = PCPCA(2, gamma=0.2).fit(Study(X, background=both, weights=(None, {"second": WY[20:]})))
     again = PCPCA(2, gamma=0.2).fit(X, background={"first": Y[:20], "second": oracles.repeated(Y[20:], WY[20:])})
     np.testing.assert_allclose(some.components_, again.components_, atol=1e-9)

@@ -21,6 +21,7 @@ from contrapca import (
     PPCA,
     ContraPCA,
     RatioPCA,
+    bootstrap,
     contrast_path,
     contrast_test,
     gamma_limits,
@@ -175,7 +176,7 @@ def test_path_through_a_model_holds_its_gamma_once(data, model):
 
 def test_summary_is_what_the_library_says(data):
     model = PCPCA(2, gamma=0.5).fit(data.foreground, background=data.background)
-    bootstrap = model.bootstrap(data.foreground, background=data.background, n_resamples=30, random_state=0)
+    refits = bootstrap(model, data.foreground, background=data.background, n_resamples=30, random_state=0)
     summary = summarize(
         model,
         data.foreground,
@@ -541,14 +542,14 @@ class TestCautions:
 
     def test_the_width_of_a_posterior(self, data):
         model = PCPCA(2, gamma=0.3).fit(data.foreground, background=data.background)
-        refits = model.bootstrap(data.foreground, background=data.background, n_resamples=20, random_state=0)
+        refits = bootstrap(model, data.foreground, background=data.background, n_resamples=20, random_state=0)
         assert "not calibrated" not in self.said(data.foreground, data.background, model, uncertainty=refits)
         posterior = type(refits)(**{**vars(refits), "kind": "gibbs"})
         assert "not calibrated" in self.said(data.foreground, data.background, model, uncertainty=posterior)
 
     def test_unsettled_draws(self, data):
         model = PCPCA(2, gamma=0.3).fit(data.foreground, background=data.background)
-        refits = model.bootstrap(data.foreground, background=data.background, n_resamples=20, random_state=0)
+        refits = bootstrap(model, data.foreground, background=data.background, n_resamples=20, random_state=0)
         short = type(refits)(**{**vars(refits), "kind": "gibbs", "divergences": 3})
         assert "have not converged" in self.said(data.foreground, data.background, model, uncertainty=short)
 
@@ -784,7 +785,7 @@ def test_methods_of_missing_values_and_intervals(data):
         methods = summarize(fitted, X, background=data.background, gammas=2)["methods"]
         assert f"(3 of the cases, 0 of the controls) were {how}" in methods
     whole = PCPCA(1, gamma=0.2).fit(data.foreground, background=data.background)
-    refits = whole.bootstrap(data.foreground, background=data.background, n_resamples=20, random_state=0)
+    refits = bootstrap(whole, data.foreground, background=data.background, n_resamples=20, random_state=0)
     summary = summarize(whole, data.foreground, background=data.background, gammas=2, uncertainty=refits, test=False)
     assert "(90%) are from 20 bootstrap resamples" in summary["methods"]
     assert "was tested" not in summary["methods"]

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contrapca import check_tables, contrast_test
+from contrapca import Study, check_tables, contrast_test
 from contrapca._util.text import plural
 from contrapca.blocks import looks_like_replicates
 from contrapca.exceptions import TableWarning
@@ -388,7 +388,7 @@ def test_other_kinds_of_tables(need):
     pandas = need("pandas")
     X = pandas.DataFrame(normal(12, 4), columns=list("abcd"), index=[f"d{k}_{i}" for k in range(4) for i in range(3)])
     assert checks(check_tables(X, background=normal(5, 4))) == ["replicates"]
-    assert check_tables(X, background=normal(5, 4), blocks=list("aaabbbcccddd")) == []
+    assert check_tables(Study(X, background=normal(5, 4), blocks=(list("aaabbbcccddd"), None))) == []
     sparse = sp.random_array((40, 5), density=0.3, random_state=0)
     assert check_tables(sparse, background=sparse) == []  # columns of sparse tables are not looked at
 

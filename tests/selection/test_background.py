@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import scipy.stats
 
-from contrapca import CPCA, PPCA, ContraPCA, RatioPCA, check_background, contrast_test, subgroup_ratios
+from contrapca import CPCA, PPCA, ContraPCA, RatioPCA, Study, check_background, contrast_test, subgroup_ratios
 from contrapca.exceptions import GroupError
 from contrapca.selection import bascod_statistic
 from contrapca.selection._background import LEVEL
@@ -245,7 +245,7 @@ def test_subgroup_ratios_take_the_rows_that_transform_takes(tmp_path):
     np.testing.assert_allclose(subgroup_ratios(model, str(tmp_path / "x.npy"), labels)["ratio_1"], expected, rtol=1e-12)
     with pytest.raises(ValueError, match="complete rows"):
         subgroup_ratios(model, np.where(X > 2, np.nan, X), labels)
-    adjusted = ContraPCA(1).fit(X, background=Y, covariates=age[:60], background_covariates=age[60:])
+    adjusted = ContraPCA(1).fit(Study(X, background=Y, covariates=(age[:60], age[60:])))
     assert subgroup_ratios(adjusted, X, labels, covariates=age[:60])["rows"].tolist() == [30, 30]
     with pytest.raises(GroupError, match="covariates"):
         subgroup_ratios(adjusted, X, labels)

@@ -15,11 +15,14 @@ from contrapca import (
     KernelCPCA,
     RatioPCA,
     SparseCPCA,
+    Study,
+    bootstrap,
     compare,
     contrast_path,
     contrast_test,
     held_out_contrast,
     load,
+    posterior,
     report,
 )
 from contrapca.exceptions import ContrastWarning, GroupError, NonFiniteError, TableWarning
@@ -295,7 +298,7 @@ def test_compare_with_labels():
     X, Y = without(rng, X, 0.05), without(rng, Y, 0.3)
     X[4] = np.nan
     with pytest.warns(ContrastWarning, match="1 of the 90 foreground rows"):
-        found = compare(X, background=Y, labels=labels, n_components=1, progress=False)
+        found = compare(Study(X, background=Y, labels=labels), n_components=1, progress=False)
     assert found.recommended is not None
     assert not any(entry.failure for entry in found.entries)
     assert max(entry.silhouette for entry in found.entries) > 0.3
@@ -449,9 +452,9 @@ def test_what_such_models_do_not_do():
     with pytest.raises(NonFiniteError, match="CPCA was fitted to complete rows and has no model of what is missing"):
         CPCA(2, gamma=0.8).fit(whole, background=controls).transform(X)
     with pytest.raises(ValueError, match=r"bootstrap\(\) of a model without a likelihood needs complete rows"):
-        model.bootstrap(X, background=Y)
+        bootstrap(model, X, background=Y)
     with pytest.raises(ValueError, match=r"bootstrap\(X, background=Y\) of ContraPCA, PCPCA and PPCA takes them"):
-        model.posterior(X, background=Y)
+        posterior(model, X, background=Y)
     with pytest.raises(ValueError, match="no weights where values are missing"):
         CPCA(2).fit(X, background=Y, sample_weight=np.arange(100) + 1)
     with pytest.raises(GroupError, match=r"1 of 8 features have no observed value in one of the groups \(column 3\)"):

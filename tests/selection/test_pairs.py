@@ -7,7 +7,19 @@ from scipy.stats import binom
 
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA, ContraPCA, GammaSearch, compare, contrast_test, held_out_contrast, within_pairs
+from contrapca import (
+    CPCA,
+    PCPCA,
+    PPCA,
+    ContraPCA,
+    GammaSearch,
+    Study,
+    bootstrap,
+    compare,
+    contrast_test,
+    held_out_contrast,
+    within_pairs,
+)
 from contrapca.covariates import design_of
 from contrapca.exceptions import GroupError
 from contrapca.groups import split_groups
@@ -44,17 +56,17 @@ def test_pairs_are_blocks_in_both_groups():
     same(search.fit(X, background=Y, **PAIRS).scores_, search.fit(X, background=Y, **BLOCKS).scores_)
     model = PCPCA(1, gamma=0.3).fit(X, background=Y)
     again = {"background": Y, "n_resamples": 3, "random_state": 0, "progress": False}
-    same(model.bootstrap(X, **again, **PAIRS).W, model.bootstrap(X, **again, **BLOCKS).W)
-    assert not np.array_equal(model.bootstrap(X, **again, **PAIRS).W, model.bootstrap(X, **again).W)
+    same(bootstrap(model, X, **again, **PAIRS).W, bootstrap(model, X, **again, **BLOCKS).W)
+    assert not np.array_equal(bootstrap(model, X, **again, **PAIRS).W, bootstrap(model, X, **again).W)
 
 
 def test_stacked_rows():
     labels, rows = np.repeat(["case", "control"], 40), np.vstack([X, Y])
     search = GammaSearch(CPCA(1, background_label="control"), gammas=[0.5, 1.0])
-    stacked = search.fit(rows, labels, pairs=DONORS + CONTROLS).scores_
+    stacked = search.fit(Study(rows, blocks=DONORS + CONTROLS, paired=True), labels).scores_
     same(stacked, GammaSearch(CPCA(1), gammas=[0.5, 1.0]).fit(X, background=Y, **PAIRS).scores_)
     with pytest.raises(GroupError, match=r"pairs has shape \(3,\) for 80 stacked rows"):
-        search.fit(rows, labels, pairs=DONORS[:3])
+        search.fit(Study(rows, blocks=DONORS[:3], paired=True), labels)
 
 
 def test_compare_takes_pairs_and_covariates():
@@ -107,17 +119,19 @@ def test_bad_pairs_raise(given, message):
 
 def test_pairs_without_a_background_and_permutations_raise():
     with pytest.raises(GroupError, match="there is no background"):
-        PPCA(1).fit(X).bootstrap(X, pairs=DONORS, n_resamples=2)
+        bootstrap(PPCA(1).fit(X), Study(X, blocks=DONORS, paired=True), n_resamples=2)
     with pytest.raises(GroupError, match="have rows in both groups"):
         contrast_test(X, background=Y, method="permutation", **PAIRS)
     with pytest.raises(GroupError, match="as a dict with the names 'a', 'b'"):
         held_out_contrast(PCPCA(1), X, background={"a": Y[:20], "b": Y[20:]}, **PAIRS)
     found = held_out_contrast(
         PCPCA(1, gamma=0.3),
-        X,
-        background={"a": Y[:20], "b": Y[20:]},
-        pairs=DONORS,
-        background_pairs={"a": CONTROLS[:20], "b": CONTROLS[20:]},
+        Study(
+            X,
+            background={"a": Y[:20], "b": Y[20:]},
+            blocks=(DONORS, {"a": CONTROLS[:20], "b": CONTROLS[20:]}),
+            paired=True,
+        ),
     )
     assert np.isfinite(found.mean)
 
@@ -148,7 +162,7 @@ def test_covariates_of_held_out_rows_do_not_leak(width):
 def test_a_level_that_a_fold_lacks_does_no_harm():
     rare = np.array(["rare", *["common"] * 39])
     found = held_out_contrast(
-        CPCA(1, gamma=1.0), X, background=Y, covariates=rare, background_covariates=["common", "rare"] * 20, n_splits=3
+        CPCA(1, gamma=1.0), Study(X, background=Y, covariates=(rare, ["common", "rare"] * 20)), n_splits=3
     )
     assert np.isfinite(found.mean)
 
@@ -185,13 +199,13 @@ def by_hand(cases, controls, pairs, control_pairs):
 def test_within_pairs(need):
     cases, controls = rng.normal(size=(9, 3)), rng.normal(size=(14, 3))
     pairs, control_pairs = list("aabbcccdd"), list("dcabdcabdcabaa")
-    found = within_pairs(cases, background=controls, pairs=pairs, background_pairs=control_pairs)
+    found = within_pairs(Study(cases, background=controls, blocks=(pairs, control_pairs), paired=True))
     for table, expected in zip(found, by_hand(cases, controls, pairs, control_pairs), strict=True):
         np.testing.assert_allclose(table, expected, rtol=1e-12, atol=1e-12)
     pd = need("pandas")
     frame = pd.DataFrame(cases, columns=list("xyz"))
     again, _ = within_pairs(
-        frame, background=pd.DataFrame(controls, columns=list("xyz")), pairs=pairs, background_pairs=control_pairs
+        Study(frame, background=pd.DataFrame(controls, columns=list("xyz")), blocks=(pairs, control_pairs), paired=True)
     )
     assert list(again.columns) == list("xyz")
     np.testing.assert_allclose(again, found[0], rtol=1e-12)

@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from contrapca import regress_out, within_pairs
+from contrapca import Study, regress_out, within_pairs
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(6, 25)
@@ -31,7 +31,7 @@ def test_effects_of_covariates_leave_no_trace(seed, n, m, D, q, size):
     # Nothing is left within groups, together; units and origin of covariates do not matter.
     inside = sum((Z - Z.mean(axis=0)).T @ own for Z, own in zip((ZX, ZY), found, strict=True))
     np.testing.assert_allclose(inside / size, 0, atol=1e-8)
-    other = regress_out(X, background=Y, covariates=3 - 7 * ZX, background_covariates=3 - 7 * ZY)
+    other = regress_out(Study(X, background=Y, covariates=(3 - 7 * ZX, 3 - 7 * ZY)))
     np.testing.assert_allclose(other[0], found[0], atol=1e-9)
 
 

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.text import as_command, listed
-from ..blocks import PEOPLE, SUFFIX, unit_numbers
+from ..blocks import PEOPLE, SUFFIX, checked_blocks
 from ..groups import Groups
 from ..sanity import Finding, both, replicates
 from ..selection import looks_like_replicates
@@ -52,7 +52,7 @@ def block_labels(
 def check_pairs(cases: Any, controls: Any) -> None:
     """Raise if a pair is in one group only."""
     counts = Groups.of(len(cases), len(controls))
-    unit_numbers(counts, None, None, (cases, controls), least=1, what="--pairs")
+    checked_blocks(Groups.of(cases, controls), counts, paired=True)
 
 
 def names_block(column: str) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import contrast_test
+from .. import Study, contrast_test
 from .._util.table import Table
 from ..sanity import shows_replicates
 from ._console import Console
@@ -21,14 +21,10 @@ MOST = 10  # dimensions tested unless told
 def test(options: Namespace, console: Console) -> None:
     """Test the tables; print the verdict, then the p-values."""
     inputs = read_inputs(options)
-    blocks, background_blocks = inputs.blocks or (None, None)
+    paired = getattr(options, "pairs", None) is not None
     found = contrast_test(
-        inputs.X,
-        background=inputs.Y,
-        blocks=blocks,
-        background_blocks=background_blocks,
+        Study(inputs.X, background=inputs.Y, blocks=inputs.blocks, paired=paired),
         max_components=options.components or MOST,
-        method=options.method,
         scale=scale_of(options),
         depth="match" if options.depth == "match" else "ignore",  # whoever reads the tables has warned
         random_state=options.seed,
@@ -36,7 +32,7 @@ def test(options: Namespace, console: Console) -> None:
     )
     found = replace(found, ignores_replicates=shows_replicates(inputs.findings))
     console.say(found, *inputs.describe())
-    facts = {"n_components": found.n_components, "level": found.level, "method": found.method, "units": found.units}
+    facts = {"n_components": found.n_components, "level": found.level, "units": found.units}
     facts |= {"missing": None if found.missing is None else asdict(found.missing)}
     facts |= {"noise_ratio": found.noise_ratio, "remarks": found.remarks(), "dimensions": records(found.table())}
     console.summarise(

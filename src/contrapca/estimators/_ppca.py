@@ -65,21 +65,21 @@ class PPCA(Likelihood):
         self._keep(locals())
 
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, *, sample_weight: Any = None, covariates: Any = None, memory_limit: Any = None
+        self, X: Any, y: Any = None, *, sample_weight: Any = None, memory_limit: Any = None
     ) -> Self:
         """Fit to the rows of `X`.
 
         Parameters
         ----------
-        X, sample_weight, covariates, memory_limit
-            As for `PCPCA`.
+        X, sample_weight, memory_limit
+            As for `PCPCA`; of a `Study`, the foreground.
         y : ignored
 
         Returns
         -------
         self
         """
-        return super().fit(X, sample_weight=sample_weight, covariates=covariates, memory_limit=memory_limit)
+        return super().fit(X, sample_weight=sample_weight, memory_limit=memory_limit)
 
     def partial_fit(self, X: Any, y: Any = None, *, sample_weight: Any = None) -> Self:
         """Add a batch of rows, and fit to all rows so far.

@@ -13,11 +13,12 @@ from sklearn.utils.validation import validate_data
 
 from .._util.arrays import Rows
 from .._util.devices import on_device, place_of
-from ..exceptions import NonFiniteError
+from ..exceptions import GroupError, NonFiniteError
 from ..fitting import adjusted, check_same_data, maps_missing, tables_again
 from ..groups import Tables, canonical, check_device_table, column_means, distinct, refuse_moments, without_mask
-from ..moments import Complete, Incomplete, Moments, collect
+from ..moments import Complete, Incomplete, collect
 from ..rows import Blocked, is_kept, opened
+from ..study import Study
 
 
 def rows(self: Any, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
@@ -65,20 +66,23 @@ def check_place(self: Any, X: Any) -> None:
         )
 
 
-def fitted_groups(self: Any, X: Any, y: Any, background: Any, *beside: Any) -> Tables:
-    """Check the tables of the fit when they are passed again; `beside` has weights, then covariates, of both groups."""
-    fit, X = self._state, opened(X)
-    if not isinstance(X, Moments | Blocked):  # whose features are checked below
+def fitted_groups(self: Any, X: Any, background: Any = None) -> Tables:
+    """Check the tables of the fit when they are passed again, as a `Study` or as two tables."""
+    fit, name = self._state, type(self).__name__
+    study = X if isinstance(X, Study) else Study(X, background=background)
+    if isinstance(X, Study) and background is not None:
+        raise GroupError("A Study has its background: leave background= out.")
+    study = study.of_foreground() if not fit.units.backgrounds and isinstance(X, Study) else study
+    X = study.rows.foreground
+    if not study.has_moments and not isinstance(X, Blocked):  # whose features are checked below
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
     allow_missing = self._takes_missing and maps_missing(fit)
-    label, given = self._parameters.get("background_label"), {"allow_missing": allow_missing}
-    tables = tables_again(fit, X, y, background, label, *beside, name=type(self).__name__, **given)
-    return self._as_fitted()._prepared(tables)  # type: ignore[no-any-return]
+    return self._as_fitted()._prepared(tables_again(fit, study, name=name, allow_missing=allow_missing))  # type: ignore[no-any-return]
 
 
-def fitted_data(self: Any, *given: Any) -> Complete | Incomplete:
-    """The data of the fit in model units, from the arguments of `fit` passed again; other tables raise."""
-    tables, units = self._fitted_groups(*given), self._state.units
+def fitted_data(self: Any, X: Any, background: Any = None) -> Complete | Incomplete:
+    """The data of the fit in model units, from its tables passed again; other tables raise."""
+    tables, units = self._fitted_groups(X, background), self._state.units
     data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale), reduced=self._reduced)
     check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
     return data

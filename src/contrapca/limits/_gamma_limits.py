@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from typing import Any
 
 import numpy as np
 import scipy.linalg
 
-from .._checks import SCALES, check_gamma, check_n_components, check_option, generator
+from .._checks import SCALES, check_n_components, check_option, generator
 from .._util.arrays import EPS, Array
 from .._util.devices import host, namespace, on_device
 from .._util.display import shown_as_html
@@ -28,9 +27,9 @@ from ..moments import (
     collect,
     mixed_background,
     raw_gamma,
-    read,
     rounding_variance,
 )
+from ..study import Study
 from ._exact import cpca_limit, pcpca_limit
 from ._masked import masked_bound
 
@@ -38,29 +37,22 @@ from ._masked import masked_bound
 def gamma_limits(
     X: Any,
     *,
-    background: Any,
+    background: Any = None,
     n_components: int = 2,
     scale: str | None = None,
     solver: str = "auto",
-    gamma: Mapping[str, float] | None = None,
-    sample_weight: Any = None,
-    background_weight: Any = None,
 ) -> GammaLimits:
     """Limits of gamma for a foreground and its backgrounds: exact limits and the paper's sufficient bounds.
 
     Parameters
     ----------
-    X : array-like, data frame or sparse matrix of shape (n, D), or Moments
-        The foreground.
-    background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D), or Moments
+        A `Study`, whose covariates are regressed out, or the foreground.
+    background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them, optional
+        If `X` is no Study.
     n_components : int, default 2
     scale, solver
         As for PCPCA.
-    gamma : dict, optional
-        One gamma for each of several backgrounds: the limits are those of their sum, along the ray from 0 to these
-        values. By default backgrounds share gamma by their rows.
-    sample_weight, background_weight
-        As for the `fit` of PCPCA.
 
     Returns
     -------
@@ -81,19 +73,9 @@ def gamma_limits(
     True
     """
     check_option(scale, "scale", SCALES)
-    check_gamma(0.0 if gamma is None else gamma)
-    check_solver_of(X, solver)
-    tables = read(
-        X,
-        None,
-        background,
-        name="gamma_limits",
-        needs_background=True,
-        allow_missing=True,
-        sample_weight=sample_weight,
-        background_weight=background_weight,
-        gamma=gamma,
-    )
+    study = Study.of(X, background, "gamma_limits")
+    check_solver_of(study.rows.foreground, solver)
+    tables = study.adjusted
     d = check_n_components(n_components, tables.n_features)
     return all_limits(collect(tables, d, scale, solver), d)
 

@@ -17,6 +17,7 @@ from ..exceptions import GroupError, warn
 from ..groups import Groups
 from ..moments import MAX_DENSE, DenseScatter, Moments
 from ..rows import is_lazy, labelled_moments, lazy_rows, masked_columns
+from ..study import Study
 from ..tables import with_names
 from ._obs import background_argument, column, did_you_mean, group_cells
 
@@ -56,12 +57,10 @@ class Cells:
     of_genes: bool
     params: dict[str, Any]
 
-    @property
-    def given_blocks(self) -> dict[str, Any]:
-        """The blocks as arguments of functions that take them."""
-        if self.blocks is None:
-            return {}
-        return {"blocks": self.blocks.foreground, "background_blocks": background_argument(self.blocks)}
+    def study(self, rows: Groups[Rows], labels: Any = None) -> Study:
+        """The rows of each group, with their donors."""
+        blocks = None if self.blocks is None else tuple(self.blocks)
+        return Study(rows.foreground, background=background_argument(rows), blocks=blocks, labels=labels)
 
     @property
     def is_large(self) -> bool:

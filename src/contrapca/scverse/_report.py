@@ -63,12 +63,15 @@ def report_arguments(
     named = {"row_names": names.foreground, "background_row_names": names.background}
     labelled = {"labels": values.foreground, "background_labels": values.background}
     tested = {"test": _test_at_equal_depth(adata, cells, rows, model)} if depth == "match" else {}
-    return tables | named | labelled | cells.given_blocks | tested
+    blocks = {}
+    if cells.blocks is not None:
+        blocks = {"blocks": cells.blocks.foreground, "background_blocks": background_argument(cells.blocks)}
+    return tables | named | labelled | blocks | tested
 
 
 def _test_at_equal_depth(adata: Any, cells: Cells, rows: Groups[Rows], model: Any) -> ContrastTest:
     cells, rows = matched(adata, cells, rows, SEED)
-    given = {"background": background_argument(rows), "scale": model._scaling, "random_state": SEED}
     n_axes = max(MOST, model.n_components)
-    found = contrast_test(rows.foreground, **given, max_components=n_axes, depth="ignore", **cells.given_blocks)
+    asked = {"max_components": n_axes, "scale": model._scaling, "depth": "ignore", "random_state": SEED}
+    found = contrast_test(cells.study(rows), **asked)
     return at_equal_depth(found)

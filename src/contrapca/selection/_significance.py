@@ -15,19 +15,16 @@ from .._util.display import shown_as_html
 from .._util.progress import Progress
 from .._util.table import Table
 from .._util.text import plural
-from ..backgrounds import named_backgrounds
-from ..blocks import Indices, Together, count_units, paired_units, table_units
-from ..covariates import design_of, without_covariates
-from ..depth import DEPTHS, match_depth, rows_of
+from ..blocks import Indices, count_units, paired_units, table_units
+from ..depth import DEPTHS, match_depth
 from ..fitting import filled_draws, usable
-from ..groups import Groups, Tables, index_names, refuse_devices, split_groups
+from ..groups import Groups, Tables, refuse_devices
 from ..sanity import warn_of_depth, warn_of_far_cells, warn_of_imputed, warn_of_replicates
+from ..study import Study
 from ._filled import DRAWS, Missing, missing_of
-from ._permutation import permutation_test
 from ._split_outcomes import SplitOutcomes, combine, split_outcomes
 from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
 
-METHODS = ("split", "permutation")
 LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
 NOISIER = 1.2  # noise ratio above which a remark says that the cases vary more everywhere
 LARGE_BLOCK_RATIO = 4.0  # a remark says that more is needed: with fewer than about 16 blocks in a group
@@ -42,30 +39,25 @@ class ContrastTest:
     n_components : int
         Number of dimensions found, with p-values at or below the level; 0 if nothing was found.
     p_values : ndarray of shape (k,)
-        p-values of "the foreground varies more along 1, ..., k axes"; they never decrease. For the permutation test,
-        p-values of "no further dimension" at each step, up to the first that is not rejected.
+        p-values of "the foreground varies more along 1, ..., k axes"; they never decrease.
     statistics : ndarray of shape (n_splits, k)
-        Standardised difference of the mean deviations on the test half of each split. For the permutation test, one
-        row: the relative excess of variance.
+        Standardised difference of the mean deviations on the test half of each split.
     noise_ratio : float
         Ratio of foreground to background mean variance outside the model's subspace, on rows that did not choose it.
-        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan for the permutation test,
-        and if so many dimensions stand out that there is no noise to be seen, as in most real tables.
+        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan if so many dimensions
+        stand out that there is no noise to be seen, as in most real tables.
     level : float
-    method : {"split", "permutation"}
     units : str
-        What was split or permuted: "60 + 50 rows", "9 + 8 blocks", "20 pairs".
+        What was split: "60 + 50 rows", "9 + 8 blocks", "20 pairs".
     ratios : ndarray of shape (k,)
         Ratios of foreground to background variance along the axes, on the test halves (geometric means over splits):
-        how strong the contrast is. nan for the permutation test.
+        how strong the contrast is.
     block_ratio : float
         By blocks: how many times the variance between the background's blocks that between the foreground's must be to
         be found in about half of such tables. Few blocks need a large one. nan by rows, and for paired blocks.
-    directions : ndarray of shape (n_components, D) or None
-        For the permutation test: the directions with excess variance (unit vectors in scaled units).
     least_p : float
         The smallest p-value that so few rows or blocks can give: one over the number of ways to exchange the labels of
-        those that test. 0 for the permutation test.
+        those that test.
     ignores_replicates : bool
         Whether rows look like replicates, by their names or a column, and were taken for independent: the verdict
         begins with that.
@@ -78,11 +70,9 @@ class ContrastTest:
     statistics: Array
     noise_ratio: float
     level: float
-    method: str
     units: str
     ratios: Array = field(default_factory=lambda: np.empty(0), repr=False)
     block_ratio: float = np.nan
-    directions: Array | None = field(default=None, repr=False)
     least_p: float = 0.0
     ignores_replicates: bool = False
     missing: Missing | None = field(default=None, repr=False)
@@ -140,7 +130,7 @@ class ContrastTest:
         return shown_as_html(" ".join([self.verdict(), *self.remarks()]), self.table(), self._about())
 
     def _about(self) -> str:
-        about = f"Level {self.level:g}, method {self.method!r}, {self.units}"
+        about = f"Level {self.level:g}, {self.units}"
         if not np.isnan(self.noise_ratio):
             about += f"; noise of the cases over that of the controls: {self.noise_ratio:.2f}"
         return about
@@ -162,21 +152,13 @@ def in_brief(p: float) -> str:
 def contrast_test(
     X: Any,
     *,
-    background: Any,
-    covariates: Any = None,
-    background_covariates: Any = None,
-    blocks: Any = None,
-    background_blocks: Any = None,
-    pairs: Any = None,
-    background_pairs: Any = None,
+    background: Any = None,
     max_components: int = 10,
     level: float = 0.05,
-    method: str = "split",
     n_splits: int = 51,
-    n_permutations: int = 199,
     scale: str | None = None,
     depth: str = "warn",
-    random_state: Any = None,
+    random_state: Any = 0,
     progress: bool = True,
 ) -> ContrastTest:
     """Test whether the foreground varies more than the background in any direction, and in how many.
@@ -197,35 +179,27 @@ def contrast_test(
 
     Parameters
     ----------
-    X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground. Values may be missing (NaN) in both groups, at any rates: leave them as they are. What is
-        imputed beforehand, each group by its own model, looks like a contrast. Rows without values, and features that
-        a group lacks, are left out with a warning.
-    background : array-like, data frame or sparse matrix of shape (m, D)
-    covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
-        As for the `fit` of PCPCA: what is left of all rows is tested.
-    blocks, background_blocks : array-like of shape (n,), (m,), optional
-        The donor, animal or plate of each row. Whole blocks are split and compared, by as many rows of each in both
-        groups. A label in both groups is one block with rows in both (paired).
-    pairs, background_pairs : array-like of shape (n,), (m,), optional
-        The same for pairs, such as a donor before and after treatment: every label must be in both groups. Rows are
-        compared within pairs, so that what a donor's rows share does not count.
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+        A `Study`, or the foreground. With covariates, what is left of all rows is tested. Blocks are split and compared
+        as a whole, by as many rows of each in both groups; pairs are compared within, so that what a donor's rows share
+        does not count. There may be no weights. Values may be missing (NaN) in both groups, at any rates: leave them as
+        they are. What is imputed beforehand, each group by its own model, looks like a contrast. Rows without values,
+        and features that a group lacks, are left out with a warning.
+    background : array-like, data frame or sparse matrix of shape (m, D), optional
+        If `X` is no Study.
     max_components : int, default 10
         Maximum number of dimensions to test; at most a quarter of the rows (or blocks) of the smaller group, and fewer
         than D.
     level : float, default 0.05
-    method : {"split", "permutation"}, default "split"
-        "permutation" is the test of version 0.1: slow, and its level holds for Gaussian rows only.
     n_splits : int, default 51
         More make p-values depend less on the seed: 101 if a decision hangs on it.
-    n_permutations : int, default 199
     scale : {None, "group", "pooled"}, default None
         As for PCPCA.
     depth : {"warn", "match", "ignore"}, default "warn"
         What to do about counts, raw or log-normalised, that add up to less in one group, as in cells that were
         sequenced less deeply, which alone makes the test reject: warn, or thin both groups to equal depth first
         (`match_depth`).
-    random_state : None, int, Generator or RandomState
+    random_state : None, int, Generator or RandomState, default 0
     progress : bool, default True
 
     Returns
@@ -243,123 +217,90 @@ def contrast_test(
     """
     check_option(depth, "depth", DEPTHS)
     rng = generator(random_state)
+    study = Study.of(X, background, "contrast_test")
+    refuse_weights(study, "contrast_test")
     if depth == "match":
-        X, background, *kept = match_depth(X, background=background, random_state=rng)
-        covariates, blocks, pairs = (rows_of(own, kept[0]) for own in (covariates, blocks, pairs))
-        beside = (background_covariates, background_blocks, background_pairs)
-        background_covariates, background_blocks, background_pairs = (rows_of(own, kept[1]) for own in beside)
-    tables = split_groups(X, None, background, None, name="contrast_test", needs_background=True, allow_missing=True)
+        study = match_depth(study, random_state=rng)
+    tables = study.tables
     refuse_devices(tables, "contrast_test")
     if depth == "warn":
         warn_of_depth(tables.rows)
-    warn_of_imputed([X, *named_backgrounds(background).values()])
-    design = design_of(tables, X, background, covariates, background_covariates)
-    if design is not None:
-        tables, _ = without_covariates(tables, design)
-    given: Together | None = (blocks, background_blocks, (pairs, background_pairs))
-    named: Groups[Any] = tables.rows.like([X, *named_backgrounds(background).values()]).map(index_names)
-    warn_of_far_cells(tables.rows, tables.names, named)
-    ignores_replicates = False
-    if all(own is None for own in (blocks, background_blocks, pairs, background_pairs)):
-        given = None
-        ignores_replicates = warn_of_replicates(named)
+    warn_of_imputed(list(study.rows))
+    # Covariates are regressed out of all rows: both halves of a split then have residuals of one regression. Those of
+    # a regression on the other half are too long where covariates are far from their mean, in one group perhaps more
+    # often than in the other, and would look like a contrast.
+    tables = study.adjusted
+    warn_of_far_cells(tables.rows, tables.names, study.sample_names)
     found = significance_of(
         tables,
-        blocks=given,
+        blocks=study.blocks,
+        paired=study.paired,
         max_components=max_components,
         level=level,
-        method=method,
         n_splits=n_splits,
-        n_permutations=n_permutations,
         scale=scale,
         random_state=rng,
         progress=progress,
     )
-    found = replace(found, ignores_replicates=ignores_replicates)
+    if study.blocks is None:
+        found = replace(found, ignores_replicates=warn_of_replicates(study.sample_names))
     return at_equal_depth(found) if depth == "match" else found
+
+
+def refuse_weights(study: Study, name: str) -> None:
+    """Raise if rows have weights, which no test of ours has."""
+    study.refuse_moments(name)
+    study.refuse(name, weights="its p-values are for rows that count once, so leave them out or repeat rows in blocks")
 
 
 def significance_of(
     tables: Tables,
     *,
-    blocks: Together | None,
+    blocks: Groups[Any] | None = None,
+    paired: bool = False,
     max_components: int = 10,
     level: float = 0.05,
-    method: str = "split",
     n_splits: int = 51,
-    n_permutations: int = 199,
     scale: str | None = None,
     random_state: Any = None,
     progress: bool = True,
 ) -> ContrastTest:
-    """`contrast_test` for tables that are already checked."""
+    """`contrast_test` for tables, and blocks of their rows, that are already checked."""
     tables.with_one_background("contrast_test")
-    check_option(method, "method", METHODS)
     check_option(scale, "scale", SCALES)
-    for value, name in ((max_components, "max_components"), (n_splits, "n_splits"), (n_permutations, "n_permutations")):
+    for value, name in ((max_components, "max_components"), (n_splits, "n_splits")):
         check_count(value, name)
-    _check_level(level, method, n_permutations)
-    if tables.incomplete and method == "permutation":
-        raise ValueError('method="permutation" needs complete rows, but values are missing: use method="split".')
+    check_positive(level, "level")
+    if level >= 1:
+        raise ValueError(f"level={level} must be below 1, for example 0.05.")
     tables = usable(tables, "contrast_test")
     if tables.n_features < 2:
         raise ValueError("The tables have 1 feature: the test needs at least 2.")
-    least = MIN_UNITS if method == "split" else 2
-    unit_of = table_units(tables, *(blocks or (None, None)), least=least, what="the test")
-    by_pairs = blocks is not None and any(own is not None for own in blocks[2])
+    unit_of = table_units(tables, blocks, paired=paired, least=MIN_UNITS, what="the test")
     rng = generator(random_state)
-    if method == "permutation":
-        found = permutation_test(
-            tables,
-            None if blocks is None else unit_of,
-            scale,
-            max_components=max_components,
-            level=level,
-            n_permutations=n_permutations,
-            rng=rng,
-            progress=progress,
+    n_axes = min(max_components, most_axes(unit_of, tables.n_features))
+    splits, count = draw_splits(unit_of, n_splits, rng), itertools.count(1)
+    with Progress("splits", n_splits, progress) as bar:
+        # Where values are missing, each share of the splits has a draw of its own (F45).
+        shares = splits.shares(min(DRAWS, n_splits) if tables.incomplete else 1)
+        draws = zip(filled_draws(tables, len(shares), rng), shares, strict=True)
+        outcomes = SplitOutcomes.joined(
+            [split_outcomes(own, share, scale, n_axes, rng, lambda: bar.update(next(count))) for own, share in draws]
         )
-        p_values, statistics, noise_ratio, directions = found.p_values, found.excess[None], np.nan, found.directions
-        n_found, ratios, needed, least_p = len(directions), np.full(p_values.size, np.nan), np.nan, 0.0
-    else:
-        n_axes = min(max_components, most_axes(unit_of, tables.n_features))
-        splits, count = draw_splits(unit_of, n_splits, rng), itertools.count(1)
-        with Progress("splits", n_splits, progress) as bar:
-            # Where values are missing, each share of the splits has a draw of its own (F45).
-            shares = splits.shares(min(DRAWS, n_splits) if tables.incomplete else 1)
-            draws = zip(filled_draws(tables, len(shares), rng), shares, strict=True)
-            outcomes = SplitOutcomes.joined(
-                [
-                    split_outcomes(own, share, scale, n_axes, rng, lambda: bar.update(next(count)))
-                    for own, share in draws
-                ]
-            )
-        least_p = least_p_value(unit_of)
-        p_values, ratios, noise_ratio = combine(outcomes, least_p)
-        statistics = outcomes.statistics
-        n_found, directions = int(np.count_nonzero(p_values <= level)), None
-        needed = np.nan if blocks is None else _block_ratio(unit_of, level)
-    words = _in_words(unit_of, blocks is not None, by_pairs)
-    found_test = ContrastTest(
-        n_found, p_values, statistics, noise_ratio, level, method, words, ratios, needed, directions, least_p
+    least_p = least_p_value(unit_of)
+    p_values, ratios, noise_ratio = combine(outcomes, least_p)
+    n_found = int(np.count_nonzero(p_values <= level))
+    needed = np.nan if blocks is None else _block_ratio(unit_of, level)
+    words = _in_words(unit_of, blocks is not None, paired)
+    missing = missing_of(tables.rows) if tables.incomplete else None
+    return ContrastTest(
+        n_found, p_values, outcomes.statistics, noise_ratio, level, words, ratios, needed, least_p, missing=missing
     )
-    return replace(found_test, missing=missing_of(tables.rows) if tables.incomplete else None)
 
 
 def at_equal_depth(found: ContrastTest) -> ContrastTest:
     """The result, which says that depths were matched first."""
     return replace(found, units=f"{found.units} of equal depth")
-
-
-def _check_level(level: float, method: str, n_permutations: int) -> None:
-    check_positive(level, "level")
-    if level >= 1:
-        raise ValueError(f"level={level} must be below 1, for example 0.05.")
-    if method == "permutation" and level < 1 / (1 + n_permutations):
-        raise ValueError(
-            f"level={level} must be below 1 and at least 1 / (1 + n_permutations) = {1 / (1 + n_permutations):.3g}: "
-            "raise n_permutations."
-        )
 
 
 def _block_ratio(unit_of: Groups[Indices], level: float) -> float:
