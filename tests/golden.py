@@ -180,27 +180,13 @@ def without_background(X, Y, n_directions):
 
 
 def posterior(model, X, Y, *, draws, tune, chains, learning_rate, seed, sigma2_min=None):
-    """Old: from moments behind the model. New: from the data."""
-    call = model.posterior
-    given = {
-        "draws": draws,
-        "tune": tune,
-        "chains": chains,
-        "random_state": seed,
-        "power" if LATER else "learning_rate": learning_rate,
-    }
+    given = {"draws": draws, "tune": tune, "chains": chains, "random_state": seed, "power": learning_rate}
     given |= {} if sigma2_min is None else {"sigma2_min": sigma2_min}
-    given |= accepted(call, progress=False)
-    if "X" in inspect.signature(call).parameters:
-        return call(X, **({} if Y is None else {"background": Y}), **given)
-    return call(**given)
+    return contrapca.posterior(model, X, background=Y, progress=False, **given)
 
 
 def bootstrap(model, X, Y, n, seed):
-    call = model.bootstrap
-    number = "n" if "n" in inspect.signature(call).parameters else "n_resamples"
-    given = {number: n, "random_state": seed} | accepted(call, progress=False)
-    return call(X, **({} if Y is None else {"background": Y}), **given)
+    return contrapca.bootstrap(model, X, background=Y, n_resamples=n, random_state=seed, progress=False)
 
 
 def losses(X, Y, components, gamma, max_components):

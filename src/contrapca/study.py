@@ -577,7 +577,9 @@ def _read(rows: Groups[Any], given: Mapping[str, Any]) -> tuple[Groups[Any], dic
     for k, (group, table) in enumerate(zip(rows.names, rows, strict=True)):
         used: dict[str, str] = {}
         for argument, own in known.items():
-            names = _names_in(own[k], argument)
+            names, columns = _names_in(own[k], argument), column_names(table) or []
+            if isinstance(own[k], list) and len(names) == _n_rows(table) and not set(names) & set(columns):
+                names = []  # text, one for each sample
             for name in names:
                 _check_column(table, name, argument, f"the {group}")
                 if name in used:

@@ -182,7 +182,7 @@ def test_summary_is_what_the_library_says(data):
         data.foreground,
         background=data.background,
         labels=data.labels,
-        uncertainty=bootstrap,
+        uncertainty=refits,
         sources=["a.csv"],
     )
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
@@ -202,7 +202,7 @@ def test_summary_is_what_the_library_says(data):
     start = summary["loadings"]["steps"][summary["path"]["start"]]
     assert summary["loadings"]["features"][start[1]["feature"][0]] == summary["components"][1]["features"][0]["feature"]
     assert summary["uncertainty"]["draws"] + summary["uncertainty"]["failures"] == 30
-    assert summary["uncertainty"]["angle_median"] == pytest.approx(np.degrees(np.median(bootstrap.angles()[..., 0])))
+    assert summary["uncertainty"]["angle_median"] == pytest.approx(np.degrees(np.median(refits.angles()[..., 0])))
     assert "PCPCA(gamma=0.5).fit(cases, background=controls)" in summary["code"]["python"]
 
 

@@ -17,7 +17,6 @@ from contrapca.moments import assign_folds
 from contrapca.moments._dual import reduce_rows
 from contrapca.reporting import summarize
 from contrapca.results import HeldOutContrast
-from contrapca.selection._held_out import complete_tables
 from contrapca.selection._verdict import on_components
 from oracle_split import unseen
 
