@@ -642,7 +642,7 @@ def _check_column(table: Any, name: str, argument: str, where: str) -> None:
 
 
 def _check_known(
-    wanted: Sequence[Any], known: Sequence[Any], what: str, why: str = "the study has none of them"
+    wanted: Sequence[Any], known: Sequence[Any], what: str, why: str = "the study has no"
 ) -> None:
     """Raise for values that do not occur, with a near one."""
     for value in wanted:

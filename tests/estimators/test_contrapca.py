@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contrapca import PCPCA, ContraPCA, bootstrap, contrast_path, load, posterior
+from contrapca import Study, PCPCA, ContraPCA, bootstrap, contrast_path, load, posterior
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError
 from contrapca.fitting import _axes, masked_rank
 from contrapca.groups import Groups
@@ -150,14 +150,10 @@ def test_blocks_make_the_bootstrap_wider():
     X, Y = ((rng.normal(size=(20, 1, 6)) + 0.3 * rng.normal(size=(20, 10, 6))).reshape(200, 6) for _ in range(2))
     animals = np.repeat(np.arange(20), 10)
     model = ContraPCA(1).fit(X, background=Y)
-    given = {"background": Y, "n_resamples": 60, "random_state": 0}
-    rows, blocks = (
-        bootstrap(model, X, **given),
-        bootstrap(model, X, blocks=animals, background_blocks=animals + 20, **given),
-    )
+    given = {"n_resamples": 60, "random_state": 0}
+    rows = bootstrap(model, X, background=Y, **given)
+    blocks = bootstrap(model, Study(X, background=Y, blocks=(animals, animals + 20)), **given)
     assert blocks.angles().mean() > 1.3 * rows.angles().mean()
-    with pytest.raises(ValueError, match="background_blocks is not"):
-        bootstrap(model, X, blocks=animals, **given)
 
 
 def test_other_rows_are_refused_by_the_bootstrap():

@@ -133,13 +133,8 @@ def test_blocks_are_held_out_together():
     blocks = GammaSearch(CPCA(2)).fit(Study(X, background=Y, blocks=(animals, animals + 20)))
     assert rows.best_score_ > 1.0
     assert blocks.best_score_ < 0.5
-    stacked = GammaSearch(CPCA(2, background_label=1))
-    stacked.fit(Study(np.vstack([X, Y]), blocks=np.concatenate([animals, animals + 20])), np.repeat([0, 1], 400))
-    np.testing.assert_allclose(stacked.scores_, blocks.scores_)
     with pytest.warns(ContrastWarning, match="3 folds"):
         GammaSearch(CPCA(2)).fit(Study(X[:60], background=Y, blocks=(animals[:60], animals + 20)))
-    with pytest.raises(GroupError, match="stacked rows"):
-        stacked.fit(Study(np.vstack([X, Y]), blocks=animals), np.repeat([0, 1], 400))
 
 
 def test_a_gradient_solver_is_not_needed_for_held_out_contrast():
@@ -153,10 +148,8 @@ def test_a_gradient_solver_is_not_needed_for_held_out_contrast():
 
 def test_stacked_rows():
     rows, group = np.vstack([X, Y]), np.repeat(["case", "control"], 200)
-    stacked = GammaSearch(PCPCA(2, background_label="control"), criterion="silhouette").fit(
-        Study(rows, labels=LABELS), group
-    )
-    plain = GammaSearch(PCPCA(2), criterion="silhouette").fit(Study(X, background=Y, labels=LABELS))
+    stacked = GammaSearch(PCPCA(2, background_label="control")).fit(rows, group)
+    plain = GammaSearch(PCPCA(2)).fit(X, background=Y)
     assert stacked.best_gamma_ == plain.best_gamma_
 
 
@@ -180,7 +173,7 @@ def test_search_refuses():
         GammaSearch(PCPCA(2), criterion="best").fit(X, background=Y)
     with pytest.raises(ValueError, match="needs a likelihood"):
         GammaSearch(CPCA(2), criterion="likelihood").fit(X, background=Y)
-    with pytest.raises(GroupError, match="5 entries for 200"):
+    with pytest.raises(GroupError, match=r"shape \(5,\) for 200 rows"):
         GammaSearch(PCPCA(2), criterion="silhouette").fit(Study(X, background=Y, labels=LABELS[:5]))
     with pytest.raises(GroupError, match="two classes"):
         GammaSearch(PCPCA(2), criterion="silhouette").fit(Study(X, background=Y, labels=np.zeros(200)))
