@@ -182,10 +182,14 @@ def without_background(X, Y, n_directions):
 def posterior(model, X, Y, *, draws, tune, chains, learning_rate, seed, sigma2_min=None):
     given = {"draws": draws, "tune": tune, "chains": chains, "random_state": seed, "power": learning_rate}
     given |= {} if sigma2_min is None else {"sigma2_min": sigma2_min}
+    import contrapca
+
     return contrapca.posterior(model, X, background=Y, progress=False, **given)
 
 
 def bootstrap(model, X, Y, n, seed):
+    import contrapca
+
     return contrapca.bootstrap(model, X, background=Y, n_resamples=n, random_state=seed, progress=False)
 
 

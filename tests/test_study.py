@@ -9,13 +9,11 @@ from contrapca import (
     CPCA,
     PCPCA,
     PPCA,
-    ContraPCA,
     GammaSearch,
     Moments,
     SparseCPCA,
     Study,
     bootstrap,
-    calibrate_power,
     check_background,
     check_tables,
     compare,
@@ -29,7 +27,7 @@ from contrapca import (
     stability_selection,
     within_pairs,
 )
-from contrapca.exceptions import ContrastWarning, GroupError, NonFiniteError, TableWarning
+from contrapca.exceptions import GroupError, NonFiniteError, TableWarning
 
 pytestmark = pytest.mark.filterwarnings("ignore:PCPCA still shows")
 
@@ -125,6 +123,15 @@ def test_from_anndata(need):
     ):
         with pytest.raises(GroupError, match=message):
             Study.from_anndata(adata, **named | bad)
+
+
+def test_names_of_samples(frames):
+    names = [f"n{k}" for k in range(40)], [f"m{k}" for k in range(30)]
+    assert list(Study(X, background=Y, names=names).sample_names) == list(names)
+    study = Study(X, background=Y, names=(names[0], None))
+    assert study.without(samples=["n3"]).sample_names.foreground == [*names[0][:3], *names[0][4:]]
+    assert study.sample_names["background"] is None
+    assert Study(frames[0], background=frames[1], names="kind", blocks="donor").sample_names.foreground[0] == "a"
 
 
 def test_dicts_and_tuples_of_several_backgrounds():
@@ -330,33 +337,6 @@ def test_blocks_and_pairs_count_everywhere():
         plain = function(rows)
         assert not np.array_equal(plain, function(by_blocks))
     assert contrast_test(by_pairs, n_splits=3, progress=False).units == "30 pairs"
-
-
-def test_the_power_is_calibrated_by_blocks_and_covariates():
-    """Few animals, each measured often: the posterior must be far wider than that of as many animals as rows."""
-    random = np.random.default_rng(0)
-    animals = np.repeat(np.arange(12), 10)
-    level = random.normal(size=(12, 4)) * [3, 1, 1, 1]
-    cases, controls = level[animals] + 0.2 * random.normal(size=(120, 4)), random.normal(size=(120, 4))
-    age = random.normal(size=(2, 120, 1))
-    cases, controls = cases + age[0] * [0, 5, 0, 0], controls + age[1] * [0, 5, 0, 0]
-    covariates = (age[0], age[1])
-    powers = []
-    for blocks in (None, (animals, 12 + np.arange(120))):
-        study = Study(cases, background=controls, covariates=covariates, blocks=blocks)
-        model = CPCA(1, gamma=0.5).fit(study)
-        powers.append(calibrate_power(model, study, n_resamples=50, draws=100, progress=False))
-    assert powers[1] < powers[0] / 3
-
-
-def test_calibration_counts_latent_dimensions_that_are_not_shown():
-    """The posterior of more latent dimensions than components exists from a larger power on."""
-    random = np.random.default_rng(0)
-    cases, controls = random.normal(size=(60, 20)) * ([4] * 8 + [1] * 12), random.normal(size=(60, 20))
-    model = ContraPCA(2, gamma=0.55, n_latent=8, scale=None).fit(cases, background=controls)
-    with pytest.warns(ContrastWarning):
-        power = calibrate_power(model, cases, background=controls, n_resamples=20, draws=30, progress=False)
-    assert power * model.n_effective_ >= 20 + 8 + 4 - 1e-6
 
 
 def test_depths_of_a_study_are_matched():

@@ -16,7 +16,7 @@ from ._util.devices import host, on_device, put
 from ._util.display import shown_as_html
 from ._util.text import did_you_mean, is_missing, listed, plural, spelling
 from .backgrounds import check_total, check_weights, named_backgrounds
-from .blocks import Indices, checked_blocks, table_units
+from .blocks import Indices, check_labels, checked_blocks, table_units
 from .covariates import Design, check_dense, checked_covariates, design_of, without_covariates
 from .exceptions import GroupError, TableWarning, warn
 from .groups import (
@@ -32,7 +32,7 @@ from .groups import (
     refuse_missing,
 )
 
-ARGUMENTS = ("blocks", "covariates", "weights", "labels")
+ARGUMENTS = ("blocks", "covariates", "weights", "labels", "names")
 MAX_LISTED = 10
 
 
@@ -61,6 +61,8 @@ class Study:
     paired : bool, default False
         Whether every block has samples in the foreground and in the background, such as before and after treatment:
         checked, and samples are compared within blocks.
+    names : tuple, or column name, optional
+        Names of samples; by default the index of a pandas frame.
 
     Where the tables are frames, strings name their columns, which are then no features. With several backgrounds
     tuples have the order of the dict, or dicts have the same names, with "foreground".
@@ -71,7 +73,6 @@ class Study:
         The features of each group, as given: `rows.foreground`, `rows["background"]`.
     features : tuple of str, or None
     sample_names : Groups of list of str, or of None
-        From the index of pandas.
     blocks, covariates : Groups, or None
     weights, labels : Groups of ndarray, or of None
     paired : bool
@@ -110,15 +111,16 @@ class Study:
         weights: Any = None,
         labels: Any = None,
         paired: bool = False,
+        names: Any = None,
     ) -> None:
         others = named_backgrounds(background)
-        given = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels}
+        given = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels, "names": names}
         rows = Groups.from_items([X, *others.values()], ("foreground", *others))
         self._fill(*_read(rows, given), paired=paired)
 
     @classmethod
-    def of(cls, X: Any, background: Any, name: str) -> Study:
-        """The study itself, or that of two tables; raise if there is no background. `name` is what needs it."""
+    def of(cls, X: Any, background: Any, name: str, *, needs_background: bool = True) -> Study:
+        """The study itself, or that of two tables; `name` is what needs it, for messages."""
         if isinstance(X, Study):
             if background is not None:
                 raise GroupError(f"{name} was given a Study, which has its own background: leave background= out.")
@@ -128,7 +130,7 @@ class Study:
             study = cls.__new__(cls)
             rows = Groups.from_items([X, *others.values()], ("foreground", *others))
             study._fill(*_read(rows, {}), name=name)
-        if len(study.rows) == 1:
+        if needs_background and len(study.rows) == 1:
             raise GroupError(
                 f"{name} contrasts two groups but was given one: pass the background table as background=, or a Study "
                 "that has one."
@@ -246,6 +248,10 @@ class Study:
             "labels": given["labels"].map_named(lambda group, own: _checked_labels(own, counts[group], group)),
         }
         names = rows.map(index_names)
+        for k, (group, own) in enumerate(zip(rows.names, given["names"], strict=True)):
+            if own is not None:
+                texts = [*map(str, check_labels(own, counts[group], f"names of the {group}"))]
+                names = names.like([*list(names)[:k], texts, *list(names)[k + 1 :]])
         counted = weights.map(lambda own: None if own is None or np.all(own > 0) else np.flatnonzero(own > 0))
         if any(own is not None for own in counted):
             every = counts.map(np.arange)
@@ -641,9 +647,7 @@ def _check_column(table: Any, name: str, argument: str, where: str) -> None:
         )
 
 
-def _check_known(
-    wanted: Sequence[Any], known: Sequence[Any], what: str, why: str = "the study has no"
-) -> None:
+def _check_known(wanted: Sequence[Any], known: Sequence[Any], what: str, why: str = "the study has no") -> None:
     """Raise for values that do not occur, with a near one."""
     for value in wanted:
         if value not in known:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contrapca import Study, PCPCA, ContraPCA, bootstrap, contrast_path, load, posterior
+from contrapca import PCPCA, ContraPCA, Study, bootstrap, contrast_path, load, posterior
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError
 from contrapca.fitting import _axes, masked_rank
 from contrapca.groups import Groups

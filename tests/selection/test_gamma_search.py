@@ -184,7 +184,7 @@ def test_search_refuses():
         GammaSearch(PCPCA(2), criterion="likelihood", gammas=[0.9999 * limit]).fit(X, background=Y)
     with pytest.raises(ValueError, match="too few for 150 folds"):
         GammaSearch(PCPCA(2), criterion="likelihood", n_folds=150).fit(X, background=Y)
-    with pytest.raises(ValueError, match="needs labels="):
+    with pytest.raises(ValueError, match="needs a Study with labels="):
         GammaSearch(PCPCA(2), criterion="silhouette").fit(X, background=Y)
     with pytest.raises(GroupError, match="fewer classes than rows"):
         GammaSearch(PCPCA(2), criterion="silhouette").fit(Study(X, background=Y, labels=np.arange(200)))

@@ -178,7 +178,7 @@ def test_refuses():
         held_out_contrast("pca", X, background=Y)
     incomplete = X.copy()
     incomplete[0, 0] = np.nan
-    with pytest.raises(ValueError, match="no weights, .*where values are missing"):
+    with pytest.raises(ValueError, match=r"no weights, .*where values are missing"):
         held_out_contrast(PCPCA(2), Study(incomplete, background=Y, weights=(np.arange(90) + 1, None)))
     with pytest.raises(GroupError, match="shape"):
         held_out_contrast(PCPCA(2), Study(X, background=Y, blocks=([1, 2], np.arange(70))))

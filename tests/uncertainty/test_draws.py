@@ -8,7 +8,7 @@ import pytest
 
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA, ContraPCA, Moments, bootstrap, calibrate_power, load, posterior
+from contrapca import CPCA, PCPCA, PPCA, ContraPCA, Moments, Study, bootstrap, calibrate_power, load, posterior
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, ModelFileError
 from contrapca.results import ContrastPosterior
 from contrapca.subspaces import align
@@ -213,7 +213,7 @@ def test_other_data_than_those_of_the_fit_are_refused():
             posterior(model, left, background=right)
     with pytest.raises(TypeError, match="needs rows"):
         bootstrap(model, Moments.from_rows(X), background=Moments.from_rows(Y))
-    with pytest.raises(ValueError, match="was given one"):
+    with pytest.raises(ValueError, match="the study has one"):
         posterior(model, X)
 
 
@@ -278,7 +278,7 @@ def test_bootstrap_near_the_limit():
 
 def test_bootstrap_inputs(tmp_path):
     model = PCPCA(2, gamma=0.3, background_label=1).fit(np.vstack([X, Y]), np.repeat([0, 1], [150, 120]))
-    found = bootstrap(model, np.vstack([X, Y]), np.repeat([0, 1], [150, 120]), n_resamples=3, random_state=0)
+    found = bootstrap(model, X, background=Y, n_resamples=3, random_state=0)
     assert found.loadings.shape == (1, 3, 6, 2)
     for n in (0, 1):
         with pytest.raises(ValueError, match=f"n_resamples={n}"):
@@ -346,8 +346,8 @@ def test_power_by_blocks_is_as_small_as_blocks_are_few():
     options = {"n_resamples": 60, "draws": 100, "random_state": 0, "progress": False}
     model = CPCA(1, gamma=0.5).fit(whole[0], background=whole[1])
     naive = calibrate_power(model, whole[0], background=whole[1], **options)
-    options |= {"blocks": rows, "background_blocks": rows + 40}
-    assert calibrate_power(model, whole[0], background=whole[1], **options) == pytest.approx(naive / 6, rel=0.5)
+    study = Study(whole[0], background=whole[1], blocks=(rows, rows + 40))
+    assert calibrate_power(model, study, **options) == pytest.approx(naive / 6, rel=0.5)
 
 
 def test_calibrated_with_covariates():
@@ -357,6 +357,6 @@ def test_calibrated_with_covariates():
         rng.standard_normal((50, 4)),
         rng.standard_normal((110, 1)),
     )
-    given = {"background": Y, "covariates": ages[:60], "background_covariates": ages[60:]}
-    model = CPCA(1, gamma=0.5).fit(X, **given)
-    assert calibrate_power(model, X, **given, n_resamples=20, draws=100, random_state=0, progress=False) > 0
+    study = Study(X, background=Y, covariates=(ages[:60], ages[60:]))
+    model = CPCA(1, gamma=0.5).fit(study)
+    assert calibrate_power(model, study, n_resamples=20, draws=100, random_state=0, progress=False) > 0

@@ -8,7 +8,7 @@ import pytest
 
 import oracles
 from conftest import make_groups
-from contrapca import PCPCA, PPCA, Moments, posterior
+from contrapca import PCPCA, PPCA, Moments, Study, posterior
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError
 from contrapca.uncertainty import GibbsTarget, _nuts, sample_nuts
 from contrapca.uncertainty import _diagnostics as diagnostics
@@ -227,7 +227,7 @@ def test_cost_does_not_depend_on_rows():
     X, _ = make_groups(40, 10, 4)
     model = PPCA(1).fit(X)
     for given in (X, Moments.from_rows(X)):
-        N, values, _ = eigenbasis(model._fitted_data(given, None, None), 0.0)
+        N, values, _ = eigenbasis(model._fitted_data(Study(given)), 0.0)
         assert N == 40
         np.testing.assert_allclose(values, np.linalg.eigvalsh(oracles.scatter(X))[::-1])
 

@@ -13,7 +13,7 @@ from sklearn.utils.validation import validate_data
 
 from .._util.arrays import Rows
 from .._util.devices import on_device, place_of
-from ..exceptions import GroupError, NonFiniteError
+from ..exceptions import NonFiniteError
 from ..fitting import adjusted, check_same_data, maps_missing, tables_again
 from ..groups import Tables, canonical, check_device_table, column_means, distinct, refuse_moments, without_mask
 from ..moments import Complete, Incomplete, collect
@@ -66,13 +66,9 @@ def check_place(self: Any, X: Any) -> None:
         )
 
 
-def fitted_groups(self: Any, X: Any, background: Any = None) -> Tables:
-    """Check the tables of the fit when they are passed again, as a `Study` or as two tables."""
+def fitted_groups(self: Any, study: Study) -> Tables:
+    """Check the tables of the fit when they are passed again."""
     fit, name = self._state, type(self).__name__
-    study = X if isinstance(X, Study) else Study(X, background=background)
-    if isinstance(X, Study) and background is not None:
-        raise GroupError("A Study has its background: leave background= out.")
-    study = study.of_foreground() if not fit.units.backgrounds and isinstance(X, Study) else study
     X = study.rows.foreground
     if not study.has_moments and not isinstance(X, Blocked):  # whose features are checked below
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
@@ -80,9 +76,9 @@ def fitted_groups(self: Any, X: Any, background: Any = None) -> Tables:
     return self._as_fitted()._prepared(tables_again(fit, study, name=name, allow_missing=allow_missing))  # type: ignore[no-any-return]
 
 
-def fitted_data(self: Any, X: Any, background: Any = None) -> Complete | Incomplete:
+def fitted_data(self: Any, study: Study) -> Complete | Incomplete:
     """The data of the fit in model units, from its tables passed again; other tables raise."""
-    tables, units = self._fitted_groups(X, background), self._state.units
+    tables, units = self._fitted_groups(study), self._state.units
     data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale), reduced=self._reduced)
     check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
     return data

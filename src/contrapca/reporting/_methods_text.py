@@ -78,7 +78,7 @@ def methods_paragraph(summary: dict[str, Any], kind: Any) -> str:
         how = "left out of the likelihood" if kind._has_model else "expected under one factor model of both groups"
         sentences.append(f"Missing values ({n:,} of the cases, {m:,} of the controls) were {how}.")
     if test is not None:
-        how = "repeated splits of the data" if test["method"] == "split" else "permutations"
+        how = "repeated splits of the data"
         sentences.append(
             f"Whether the cases vary more than the controls was tested by {how} ({test['units']}) at the level "
             f"{test['level']:g}. {summary['verdict']}"

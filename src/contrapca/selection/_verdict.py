@@ -68,7 +68,6 @@ class Verdict:
             "p_values": test.p_values.tolist(),
             "noise_ratio": None if test.noise_ratio != test.noise_ratio else test.noise_ratio,
             "level": test.level,
-            "method": test.method,
             "units": test.units,
             "missing": None if test.missing is None else asdict(test.missing),
             "remarks": self.remarks,

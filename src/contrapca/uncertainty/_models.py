@@ -76,7 +76,7 @@ def posterior(
     """
     if not getattr(model, "_sampled", False):
         raise TypeError(f"posterior needs a PPCA, PCPCA, ContraPCA or CPCA, not a {type(model).__name__}.")
-    data = model._fitted_data(X, background)
+    data = model._fitted_data(_study_of_fit(model, X, background, "posterior"))
     sampling: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "power": power}
     settings = sampling | {"sigma2_min": sigma2_min, "random_state": random_state, "progress": progress}
     found = sample_posterior(data, model._state, model._as_fitted()._method, **settings)
@@ -132,11 +132,9 @@ def bootstrap(
     """
     if not getattr(model, "_resampled", False):
         raise TypeError(f"bootstrap needs an estimator of contrapca with components, not a {type(model).__name__}.")
-    fit, study = model._state, X if isinstance(X, Study) else Study(X, background=background)
-    if not fit.units.backgrounds and isinstance(X, Study):
-        study = study.of_foreground()
+    fit, study = model._state, _study_of_fit(model, X, background, "bootstrap")
     study.refuse_moments("bootstrap")
-    tables = model._fitted_groups(study, background if isinstance(X, Study) else None)
+    tables = model._fitted_groups(study)
     if tables.incomplete and fit.model is None:
         raise ValueError(
             "bootstrap of a model without a likelihood needs complete rows, and values are missing here: use "
@@ -148,6 +146,12 @@ def bootstrap(
     settings: dict[str, Any] = {"n": n_resamples, "random_state": random_state, "progress": progress}
     found = resample(tables, fit, model._as_fitted()._method, unit_of, **settings)
     return replace(found, by_blocks=study.blocks is not None, seed=_number(random_state))
+
+
+def _study_of_fit(model: Any, X: Any, background: Any, name: str) -> Study:
+    """The study of a fit, passed again; its foreground for a model that was fitted without a background."""
+    study = Study.of(X, background, name, needs_background=False)
+    return study.of_foreground() if isinstance(X, Study) and not model._state.units.backgrounds else study
 
 
 def _number(random_state: Any) -> int | None:
