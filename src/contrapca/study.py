@@ -276,9 +276,8 @@ class Study:
                 )
         first = rows.foreground
         for group, own in zip(rows.names[1:], rows.backgrounds, strict=True):
-            check_same_columns(
-                first.mean.size, own.mean.size, *(list(one.names) if one.names else None for one in (first, own)), group
-            )
+            names = [list(one.names) if one.names else None for one in (first, own)]
+            check_same_columns(first.mean.size, own.mean.size, names[0], names[1], group)
         for group, own in zip(rows.names, rows, strict=True):
             check_total(own.weight, f"The weight of the moments of the {group}")
         nothing = rows.like([None] * len(rows))
@@ -370,6 +369,7 @@ class Study:
         tables = checked_tables(rows, own["weights"], name="Study", allow_missing=True)
         found = self._with(**own, rows=rows, tables=replace(tables, names=self.tables.names))
         if self.paired:
+            assert found.blocks is not None
             checked_blocks(found.blocks, found.counts, paired=True)
         found.design()
         return found
@@ -597,8 +597,7 @@ def _read(rows: Groups[Any], given: Mapping[str, Any]) -> tuple[Groups[Any], dic
                 own[k] = _select(distinct(table, f"the {group}"), names) if argument == "covariates" else table[own[k]]
             elif own[k] is not None:
                 own[k] = aligned(own[k], table, f"{argument} of the {group}")
-        columns = column_names(table) if used else None
-        tables.append(table if columns is None else _select(table, [name for name in columns if name not in used]))
+        tables.append(table if not used else _select(table, [name for name in columns if name not in used]))
     return rows.like(tables), {argument: rows.like(own) for argument, own in known.items()}
 
 

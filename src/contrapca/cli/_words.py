@@ -17,7 +17,7 @@ PHRASES = [
     (r"""gamma=['"]auto['"]""", "--gamma auto"),
     (r"gamma=(\d[\d.]*(?:e[-+]?\d+)?)", r"--gamma \1"),
     (r"""scale=['"](\w+)['"]""", r"--scale \1"),
-    (r"\bbackground_(blocks|pairs|covariates)\b", r"--\1 of the controls"),
+    ("leave paired=True out, so that labels", "use --blocks instead of --pairs, whose labels"),
     (r"\b(blocks|pairs|covariates)= ", r"--\1 "),
     (r"\bblocks=", "--blocks "),
     (r"\b(blocks|pairs) has\b", r"--\1 has"),

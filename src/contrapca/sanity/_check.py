@@ -59,7 +59,7 @@ missing values.
     """
     study = Study.of(X, background, "check_tables")
     study.refuse_moments("check_tables")
-    known = {"labels": study.labels.foreground, "has_blocks": study.blocks is not None}
+    known: dict[str, Any] = {"labels": study.labels.foreground, "has_blocks": study.blocks is not None}
     return Findings(check_groups(study.tables.rows, study.features, study.sample_names, **known))
 
 

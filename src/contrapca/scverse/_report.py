@@ -63,10 +63,10 @@ def report_arguments(
     named = {"row_names": names.foreground, "background_row_names": names.background}
     labelled = {"labels": values.foreground, "background_labels": values.background}
     tested = {"test": _test_at_equal_depth(adata, cells, rows, model)} if depth == "match" else {}
-    blocks = {}
+    donors = {}
     if cells.blocks is not None:
-        blocks = {"blocks": cells.blocks.foreground, "background_blocks": background_argument(cells.blocks)}
-    return tables | named | labelled | blocks | tested
+        donors = {"blocks": cells.blocks.foreground, "background_blocks": background_argument(cells.blocks)}
+    return tables | named | labelled | donors | tested
 
 
 def _test_at_equal_depth(adata: Any, cells: Cells, rows: Groups[Rows], model: Any) -> ContrastTest:

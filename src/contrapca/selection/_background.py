@@ -168,7 +168,7 @@ def check_background(
 
         def tested(own: Tables, blocks: Groups[Any] | None) -> ContrastTest:
             options: dict[str, Any] = {"n_splits": n_splits, "scale": scale, "progress": progress}
-            together = {"blocks": blocks, "paired": study.paired}
+            together: dict[str, Any] = {"blocks": blocks, "paired": study.paired}
             return significance_of(own, max_components=1, level=LEVEL, random_state=random, **together, **options)
 
         exchanged = None if study.blocks is None else study.blocks.like(list(study.blocks)[::-1])

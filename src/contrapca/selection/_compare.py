@@ -258,7 +258,7 @@ def compare(
             bar.update(step + 1)
     order = sorted(entries, key=lambda entry: -entry.score if entry.scores is not None else np.inf)
     scale = next((entry.estimator.scale for entry in entries if entry.estimator._preferred), None)
-    together = {"blocks": study.blocks, "paired": study.paired}
+    together: dict[str, Any] = {"blocks": study.blocks, "paired": study.paired}
     verdict = verdict_on(tested, n_shown=k, scale=scale, progress=False, **together)
     about = ("" if verdict.test else verdict.sentence, tuple(map(str, advice_on_values(tables.rows))))
     return Comparison(tuple(order), len(halves.splits), verdict.test, *about)
