@@ -8,7 +8,7 @@ import re
 import numpy as np
 import pytest
 
-from contrapca import CLVM, CPCA, ContraPCA, RatioPCA, SparseCPCA, contrast_path, reporting
+from contrapca import CLVM, CPCA, ContraPCA, RatioPCA, SparseCPCA, Study, bootstrap, contrast_path, reporting
 from contrapca.rows import _numpy
 from csvfiles import write_csv
 
@@ -232,9 +232,11 @@ def test_intervals_of_a_report_by_donor_resample_donors(tmp_path, run, monkeypat
     outcome = run(*given, "--gamma", "0.5", "--gammas", "2", "--seed", "7", "-o", "page.html", "--json")
     assert outcome.code == 0, outcome.err
     summary = json.loads(outcome.out)
-    model, options = CPCA(1, gamma=0.5).fit(X, background=Y), {"background": Y, "random_state": 7}
-    together = {"blocks": donors, "background_blocks": others}
-    by_blocks, by_rows = model.bootstrap(X, **together, **options), model.bootstrap(X, **options)
+    model, studies = (
+        CPCA(1, gamma=0.5).fit(X, background=Y),
+        [Study(X, background=Y, blocks=(donors, others)), Study(X, background=Y)],
+    )
+    by_blocks, by_rows = (bootstrap(model, study, random_state=7) for study in studies)
 
     def width(refits):
         return np.degrees(np.quantile(refits.angles()[..., 0], 0.9))

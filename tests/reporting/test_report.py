@@ -718,7 +718,7 @@ def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
     assert "test=False" in summarize(model, X, background=Y, gammas=2, test=False)["code"]["python"]
     blocks = {"blocks": np.arange(120) % 10, "background_blocks": np.arange(100) % 10}
     assert summarize(model, X, background=Y, gammas=2, **blocks)["test"]["units"].startswith("10 + 10 blocks")
-    with pytest.raises(ValueError, match="blocks has shape"):
+    with pytest.raises(ValueError, match="blocks of the foreground has shape"):
         summarize(model, X, background=Y, gammas=2, blocks=[1], background_blocks=[2])
     with pytest.raises(TypeError, match="test is a str"):
         summarize(model, X, background=Y, gammas=2, test="split")
