@@ -96,12 +96,6 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
             *BLOCKS,
             *FILES,
             option("--components", type=count, metavar="NUMBER", help="dimensions to test at most (default: 10)"),
-            option(
-                "--method",
-                choices=["split", "permutation"],
-                default="split",
-                help="permutation is the test of version 0.1, for comparison (default: %(default)s)",
-            ),
             option("--scale", **SCALE),
             DEPTH,
             SEED,

@@ -323,12 +323,13 @@ def _python(
     draws = ""
     if subject.uncertainty is not None:
         drawn, how = subject.uncertainty, "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"
-        study = "cases, background=controls"
+        study, imported = "cases, background=controls", how
         if by_blocks and drawn.by_blocks:
-            study = f"Study({study}, blocks=(blocks, control_blocks))"
+            study, imported = f"Study({study}, blocks=(blocks, control_blocks))", f"Study, {how}"
         given = "" if drawn.power == 1 else f", power={drawn.power!r}"
         given += "" if drawn.seed is None else f", random_state={drawn.seed}"
-        draws = f"draws = {how}(model, {study}{given}){'  # random' * (drawn.seed is None)}\n"
+        draws = f"from contrapca import {imported}\n\n"
+        draws += f"draws = {how}(model, {study}{given}){'  # random' * (drawn.seed is None)}\n"
         options += ", uncertainty=draws"
     names = ["cases", "controls", *["labels"] * labelled, *["blocks", "control_blocks"] * by_blocks]
     reading = f"# {', '.join(names)}: your tables, rows being samples\n"
