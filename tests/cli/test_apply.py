@@ -16,6 +16,7 @@ from contrapca import (
     Moments,
     RatioPCA,
     SparseCPCA,
+    bootstrap,
     contrast_path,
     load,
 )
@@ -117,7 +118,7 @@ KINDS = {  # what is saved, and what `contrapca info` says of it
     "path": (lambda X, Y: contrast_path(CPCA(1), X, background=Y, gammas=[0.0, 0.5]), "CPCA with 1 component of 6"),
     "moments": (lambda X, Y: Moments.from_rows(X), "Moments (mean and scatter matrix) of 40 rows, or rows of that"),
     "posterior": (
-        lambda X, Y: CPCA(1, gamma=0.2).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=20, random_state=0),
+        lambda X, Y: bootstrap(CPCA(1, gamma=0.2).fit(X, background=Y), X, background=Y, n_resamples=20),
         "ContrastPosterior(bootstrap, cpca: 1 x 20 draws",
     ),
 }
@@ -157,7 +158,7 @@ def test_a_kernel_of_values_keeps_no_rows(folder, run, pair):
 
 def test_info_of_draws(saved, run, pair):
     model = PCPCA(2, gamma=0.2).fit(pair[0], background=pair[1])
-    model.bootstrap(pair[0], background=pair[1], n_resamples=40, random_state=0).save(saved / "draws.npz")
+    bootstrap(model, pair[0], background=pair[1], n_resamples=40).save(saved / "draws.npz")
     assert "ContrastPosterior(bootstrap, pcpca" in run("info", "draws.npz").out
     summary = json.loads(run("info", "draws.npz", "--json").out)
     assert (summary["kind"], summary["n_features"]) == ("bootstrap", 6)
