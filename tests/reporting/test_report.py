@@ -711,7 +711,7 @@ def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
         def remarks(self, n_shown=None):
             return [NASTY]
 
-    nasty = Nasty(0, expected.p_values, expected.statistics, 1.0, 0.05, "split", NASTY)
+    nasty = Nasty(0, expected.p_values, expected.statistics, 1.0, 0.05, NASTY)
     assert report(model, X, background=Y, gammas=2, output=file, test=nasty)["verdict"] == NASTY
     assert NASTY not in file.read_text()
     assert summarize(model, X, background=Y, gammas=2, test=False)["verdict"] is None

@@ -196,7 +196,7 @@ def test_more_is_shown_than_can_be_tested():
     X, Y = tables(0, 20, 20, 30, planted=1, variance=500)
     test = run(X, Y, 10)
     assert test.p_values.size == 5
-    sure = ContrastTest(5, np.full(5, 0.01), test.statistics, 1.0, 0.05, "split", "20 + 20 rows")
+    sure = ContrastTest(5, np.full(5, 0.01), test.statistics, 1.0, 0.05, "20 + 20 rows")
     assert sure.remarks(7) == ["No more than 5 could be tested with 20 + 20 rows."]
     assert "at least 5 dimensions" in sure.remarks(2)[0]
 
@@ -382,7 +382,7 @@ def test_few_blocks_show_what_varies_within_them():
     assert not found.remarks()
     # Every other split; not if a block is a single row.
     assert splits_of(160, 160, 4, 0, *blocks.values()).within.tolist() == [False, True, False, True]
-    blocks["blocks"][0] = 99
+    blocks["blocks"][0][0] = 99
     assert not splits_of(160, 160, 4, 0, *blocks.values()).within.any()
 
 
@@ -426,7 +426,7 @@ def test_paired_blocks_find_what_the_pairs_show():
 
 def test_paired_blocks_fall_on_the_same_side():
     labels = np.arange(40) % 8
-    splits = splits_of(40, 40, 9, 0, labels, labels[::-1])
+    splits = splits_of(40, 40, 9, 0, (labels, labels[::-1]))
     for finds in splits.finds:
         own = [set(units[finds[chunks]]) for units, chunks in zip(splits.unit_of, splits.chunks, strict=True)]
         assert own[0] == own[1]

@@ -230,8 +230,8 @@ def test_rows_without_values_and_features_that_a_group_lacks():
     )
     assert any("2 of the 60 foreground rows have no observed value; they are ignored." in text for text in texts)
     rows, features = np.delete(np.arange(60), [3, 5]), np.delete(np.arange(10), [2, 4])
-    given |= {"blocks": blocks[rows]}
-    by_hand = contrast_test(X[rows][:, features], background=Y[:, features], **given)
+    study = Study(X[rows][:, features], background=Y[:, features], blocks=(blocks[rows], blocks + 50))
+    by_hand = contrast_test(study)
     np.testing.assert_allclose(found.p_values, by_hand.p_values, rtol=1e-6)  # columns of another layout
     with pytest.warns(ContrastWarning, match=r"2 of (10 features|the 60)"):
         assert held_out_contrast(CPCA(1, gamma=1.0), X, background=Y).ratios.size == 1
