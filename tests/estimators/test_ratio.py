@@ -13,6 +13,7 @@ from contrapca import (
     GammaSearch,
     Moments,
     RatioPCA,
+    Study,
     bootstrap,
     contrast_path,
     gamma_limits,
@@ -414,17 +415,17 @@ def test_a_foreground_of_low_rank():
 def test_inner_products_of_few_rows_are_enough(monkeypatch, end, scale):
     """More features than rows: the result is that of matrices in a basis of the rows."""
     X, Y = make_groups(25, 30, 90)
-    weights = {"sample_weight": np.linspace(0.5, 2, 25), "background_weight": np.linspace(2, 0.5, 30)}
-    several = {"background": {"a": Y[:12], "b": Y[12:]}}
-    for given in ({"background": Y}, {"background": Y, **weights}, several):
+    weights = np.linspace(0.5, 2, 25), np.linspace(2, 0.5, 30)
+    several = Study(X, background={"a": Y[:12], "b": Y[12:]})
+    for given in (Study(X, background=Y), Study(X, background=Y, weights=weights), several):
         estimator = RatioPCA(2, ridge=0.3, end=end, scale=scale)
         with monkeypatch.context() as patch:
             patch.setattr(_ratio, "_in_span", None)  # what is not needed
-            found = estimator.fit(X, **given)
+            found = estimator.fit(given)
             components, ratios = found.components_, found.ratios_
         with monkeypatch.context() as patch:
             patch.setattr(_ratio, "from_inner_products", lambda *_: None)
-            expected = estimator.fit(X, **given)
+            expected = estimator.fit(given)
         np.testing.assert_allclose(components, expected.components_, atol=1e-9)
         np.testing.assert_allclose(ratios, expected.ratios_, rtol=1e-10)
 

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import oracles
 from conftest import make_groups, planted_features
-from contrapca import CPCA, Moments, SparseCPCA, contrast_path, held_out_contrast, load, sparsity_path
+from contrapca import CPCA, Moments, SparseCPCA, Study, contrast_path, held_out_contrast, load, sparsity_path
 from contrapca import stability_selection as stability
 from contrapca.exceptions import ContrastWarning, GroupError, RankError
 from contrapca.moments import _moments
@@ -237,7 +237,7 @@ def test_replicates_look_stable_unless_they_stay_together():
     donors, others = np.repeat(np.arange(10), 30), np.repeat(np.arange(10, 20), 30)
     model, settings = SparseCPCA(1, sparsity=5, gamma=0.5), {"n_splits": 8, "progress": False}
     by_rows = stability(model, X, background=Y, **settings)
-    by_donors = stability(model, X, background=Y, blocks=donors, background_blocks=others, **settings)
+    by_donors = stability(model, Study(X, background=Y, blocks=(donors, others)), **settings)
     top = [np.sort(found.in_any)[-5:].mean() for found in (by_rows, by_donors)]
     assert top[0] > 0.75
     assert top[1] < top[0] - 0.1

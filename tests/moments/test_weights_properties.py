@@ -1,5 +1,7 @@
 """Weights equal repeated rows, in every storage of the scatter matrices and in the likelihood of observed values."""
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 import scipy.sparse as sp
@@ -7,8 +9,10 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import oracles
+from contrapca import Study
+from contrapca.backgrounds import mix_of
 from contrapca.groups import Groups
-from contrapca.moments import collect, contrast, counted_terms, factors, observe, read
+from contrapca.moments import collect, contrast, counted_terms, factors, observe
 from contrapca.objectives import masked_log_likelihood
 from contrapca.solvers import expected_covariance, expected_total_variance, gls_mean
 from strategies import masked_tables, tables
@@ -32,16 +36,10 @@ def test_contrasts(data, case, gammas, solver):
     other = case.Y[::-1] + 2.0
     kind = sp.csr_array if solver == "sparse" else np.asarray
     given_gamma = None if gammas is None else dict(zip("ab", gammas, strict=True))
+    tables = Study(kind(case.X), background={"a": kind(case.Y), "b": kind(other)}, weights=(w, {"a": v})).tables
+    tables = replace(tables, rows=replace(tables.rows, mix=mix_of(given_gamma, "ab")))
     found = collect(
-        read(
-            kind(case.X),
-            background={"a": kind(case.Y), "b": kind(other)},
-            name="test",
-            needs_background=True,
-            sample_weight=w,
-            background_weight={"a": v},
-            gamma=given_gamma,
-        ),
+        tables,
         1,
         None,
         "lanczos" if solver == "sparse" else solver,

@@ -269,7 +269,7 @@ def excluded(draw, runs, **given):
     found = 0
     for seed in range(runs):
         left, right = draw(np.random.default_rng(seed))
-        low, high = held_out_contrast(RatioPCA(1, ridge=1.0), left, background=right, **given).intervals[0]
+        low, high = held_out_contrast(RatioPCA(1, ridge=1.0), Study(left, background=right, **given)).intervals[0]
         found += low > 1 or high < 1
     return found
 
@@ -287,7 +287,7 @@ def test_intervals_exclude_1_seldom_where_there_is_nothing(kind):
         n, m = (20, 200) if kind.startswith("20 ") else (200, 20)
         return np.exp(rng.standard_normal((n, 10))), np.exp(rng.standard_normal((m, 10)))
 
-    given = {"blocks": donors, "background_blocks": donors + 8} if kind == "blocks" else {}
+    given = {"blocks": (donors, donors + 8)} if kind == "blocks" else {}
     assert excluded(draw, runs, **given) <= most
     if kind == "blocks":
         assert excluded(draw, runs) > 2 * most

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, is_sparse
 from .._util.text import listed, plural
-from ..blocks import Indices
+from ..blocks import Indices, checked_blocks
 from ..depth import kind_of
 from ..exceptions import GroupError, warn
 from ..groups import Groups
@@ -121,6 +121,8 @@ def choose(
     matrix, names, mask = _matrix(adata, layer, obsm, mask_var)
     labels = None if blocks is None else column(adata.obs, blocks, "blocks", "adata.obs")
     of_cells = None if labels is None else groups.map(lambda cells: labels[cells])
+    if of_cells is not None:
+        checked_blocks(of_cells, groups.map(lambda cells: int(cells.size)))
     given = {"groupby": groupby, "background": background, "foreground": foreground, "layer": layer, "obsm": obsm}
     params = given | {"mask_var": mask[0], "blocks": blocks}
     return Cells(matrix, mask[1], names, groups, of_cells, obsm is None, params)
