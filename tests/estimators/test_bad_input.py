@@ -24,6 +24,7 @@ from contrapca import (
     contrast_test,
     gamma_limits,
     load,
+    posterior,
     report,
 )
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError, RankError
@@ -234,10 +235,10 @@ def test_a_contrast_with_a_flat_background(flat):
         flat.contrast_score(X)
 
 
-@pytest.mark.parametrize("method", ["posterior", "bootstrap"])
-def test_a_background_that_the_fit_had_not(alone, method):
+@pytest.mark.parametrize("function", [posterior, bootstrap])
+def test_a_background_that_the_fit_had_not(alone, function):
     with pytest.raises(ValueError, match="without a background: do not pass one"):
-        getattr(alone, method)(X, background=Y)
+        function(alone, X, background=Y)
 
 
 @pytest.mark.parametrize("estimator", [PCPCA, CPCA])

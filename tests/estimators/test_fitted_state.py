@@ -345,7 +345,7 @@ def said(model):
     if hasattr(model, "latent_posterior"):
         found["posterior mean"], found["posterior covariance"] = model.latent_posterior(X)
         found["sample"] = model.sample(3, random_state=0)
-    if hasattr(model, "bootstrap") and not (isinstance(model, PCPCA) and model.gamma_ > 0.5):  # too near the limit
+    if model._resampled and not (isinstance(model, PCPCA) and model.gamma_ > 0.5):  # too near the limit
         given = {} if isinstance(model, PPCA) else {"background": Y}
         refits = bootstrap(model, X, **given, n_resamples=20, random_state=0)
         found |= {"refits": refits.loadings, "their scale": refits.scale, "their estimate": refits.estimate}
@@ -419,9 +419,9 @@ def test_parameters_set_after_the_fit_do_not_change_the_report(kind, missing):
 def test_parameters_set_after_the_fit_do_not_change_how_its_rows_are_read():
     rows, group = np.vstack([X, Y]), np.repeat([0, 1], [len(X), len(Y)])
     model = CPCA(2, gamma=0.1, background_label=1).fit(rows, group)
-    before = bootstrap(model, rows, group, n_resamples=20, random_state=0)
+    before = bootstrap(model, X, background=Y, n_resamples=20)
     scored = model.score(rows, group) if hasattr(model, "score") else None
-    after = bootstrap(model.set_params(background_label=0), rows, group, n_resamples=20, random_state=0)
+    after = bootstrap(model.set_params(background_label=0), X, background=Y, n_resamples=20)
     assert scored is None or model.score(rows, group) == scored
     np.testing.assert_array_equal(after.loadings, before.loadings)
 
@@ -444,7 +444,7 @@ def test_named_tables_give_no_warning(kind, holes, need):
         ):  # fmt: skip
             if hasattr(model, name):
                 getattr(model, name)(rows)
-        if hasattr(model, "bootstrap") and not holes:
+        if model._resampled and not holes:
             given = {} if isinstance(kind, PPCA) else {"background": right}
             bootstrap(model, left, **given, n_resamples=3, random_state=0)
     with pytest.warns(UserWarning, match="valid feature names"):  # the control: rows without names

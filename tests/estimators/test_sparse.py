@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 import oracles
 from conftest import make_groups, planted_features
-from contrapca import CPCA, Moments, SparseCPCA, Study, contrast_path, held_out_contrast, load, sparsity_path
+from contrapca import CPCA, Moments, SparseCPCA, Study, bootstrap, contrast_path, held_out_contrast, load, sparsity_path
 from contrapca import stability_selection as stability
 from contrapca.exceptions import ContrastWarning, GroupError, RankError
 from contrapca.moments import _moments
@@ -138,7 +138,8 @@ def test_the_estimator(groups, tmp_path):
         model.save(tmp_path / "model.npz")
         np.testing.assert_array_equal(load(tmp_path / "model.npz").components_, model.components_)
     assert not hasattr(model, "posterior")
-    assert not hasattr(model, "bootstrap")
+    with pytest.raises(TypeError, match="bootstrap needs an estimator"):
+        bootstrap(model, X, background=Y)
     assert model.feature_table()["feature"][0] in {f"x{j}" for j in support_of(V.any(axis=1))}
     path = contrast_path(SparseCPCA(2, sparsity=3), X, background=Y, gammas=[0.0, 0.5])
     np.testing.assert_allclose(path.components(0.5), model.components_, atol=1e-9)
