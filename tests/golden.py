@@ -147,7 +147,7 @@ def model_on_path(found, gamma, X, Y):
 
 
 def search(criterion, method, d, gammas, scale, n_splits, seed, X, Y, labels):
-    from contrapca import GammaSearch
+    from contrapca import GammaSearch, Study
 
     given = {"gammas": gammas, "random_state": seed}
     if not LATER:
@@ -157,7 +157,7 @@ def search(criterion, method, d, gammas, scale, n_splits, seed, X, Y, labels):
         model = (pcpca if method == "pcpca" else cpca)(d, gamma="auto", scale=scale, solver="auto")
         name = "likelihood" if criterion == "heldout" else criterion
         estimator = GammaSearch(model, criterion=name, n_folds=n_splits, **given)
-    return estimator.fit(X, background=Y, labels=labels)
+    return estimator.fit(Study(X, background=Y, labels=labels))
 
 
 def component_test(X, Y, *, max_components, level, n_permutations, scale, seed):
