@@ -229,7 +229,7 @@ def contrast_test(
     # Covariates are regressed out of all rows, not of each half by itself as in `held_out_contrast`: residuals of a
     # regression on the other half are too long where covariates are far from their mean, by twice as much as those of
     # one regression on all rows are too short. If one group has the wider covariates, that looks like a contrast. With
-    # all rows the level holds: .013 to .06 of 150 where five covariates are three times as wide in one group of 40 + 40.
+    # all rows the level holds: .013 to .06 of 150 with five covariates three times as wide in one group of 40 + 40.
     tables = study.adjusted
     warn_of_far_cells(tables.rows, tables.names, study.sample_names)
     found = significance_of(
