@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import scipy.sparse as sp
 
-from contrapca import PCPCA, ContraPCA, compare, contrast_test, held_out_contrast
+from contrapca import PCPCA, ContraPCA, bootstrap, compare, contrast_test, held_out_contrast
 
 from . import timing
 from .timing import Bound, Case
@@ -90,7 +90,7 @@ def lines(rounds: int) -> Iterator[str]:
     for kind, model in {"PCPCA": PCPCA(2), "ContraPCA": ContraPCA(2)}.items():
         model.fit(X, background=Y)
         options = {"n_resamples": RESAMPLES, "random_state": 0, "progress": False}
-        refits = lambda model=model, options=options: model.bootstrap(X, background=Y, **options)  # noqa: E731
+        refits = lambda model=model, options=options: bootstrap(model, X, background=Y, **options)  # noqa: E731
         yield _timed(f"bootstrap, {RESAMPLES} refits of {kind}, {name}", refits, 1, 300)
 
 

@@ -92,7 +92,7 @@ def blocks(x: Sizes, y: Sizes, icc: float, law: Law = gauss, *, paired: int = 0,
             deviation = np.exp(spread * rng.standard_normal(len(own)))[block, None]
             tables.append(np.sqrt(icc) * effects[block] + np.sqrt(1 - icc) * deviation * law(rng, len(block), D))
             labels.append(np.where(block < paired, block, block + 1000 * (group + 1)))
-        return tables[0], tables[1], {"blocks": labels[0], "background_blocks": labels[1]}
+        return tables[0], tables[1], {"blocks": (labels[0], labels[1])}
 
     return draw
 

@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from contrapca import Moments, check_background, contrast_test
+from contrapca import Moments, Study, check_background, contrast_test
 from contrapca.fitting import dimensions_above_noise
 
 from . import _common
@@ -141,13 +141,13 @@ def _rejected(name: str, draw: Draw, k: int, n_permutations: int, tick: Tick) ->
     rng = _seeded(name, k)
     X, Y, per_donor = draw(rng)
     units = (np.arange(len(X)) // (per_donor or 1), np.arange(len(X), len(X) + len(Y)) // (per_donor or 1))
-    given = {} if per_donor is None else {"blocks": units[1], "background_blocks": units[0]}
+    study = Study(Y, background=X, blocks=None if per_donor is None else units[::-1])
     x, y = (UnitMoments.of(table, own) for table, own in zip((X, Y), units, strict=True))
     d_x, d_y = _dimensions(X), _dimensions(Y)
     V, U = (np.linalg.eigh(np.cov(rows.T))[1][:, : -d - 1 : -1] for rows, d in ((X, d_x), (Y, d_y)))
     p_values = (
         # That of `check_background`, which also exchanges the groups.
-        contrast_test(Y, background=X, max_components=1, random_state=rng, progress=False, **given).p_values[0],
+        contrast_test(study, max_components=1, random_state=rng, progress=False).p_values[0],
         ract_p_value(x, y, n_permutations, rng),
         contrastive_dimension(y, x, d_y, d_x, n_permutations, rng).p_value,
         bascod_statistic(V, U)[1],

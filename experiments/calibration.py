@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 from scipy.stats import chisquare, norm, ortho_group
 
-from contrapca import CPCA, PPCA, ContraPCA, Moments, held_out_contrast
+from contrapca import CPCA, PPCA, ContraPCA, Moments, held_out_contrast, posterior
 from contrapca.moments import DenseScatter
 from contrapca.subspaces import align
 
@@ -99,7 +99,7 @@ def cpca_ranks(d: int) -> Callable[[float, int, np.random.Generator], Iterator[d
             V = ortho_group.rvs(D, random_state=random)[:, :d]
             X = np.sqrt(length) * random.standard_normal((n, d)) @ V.T + random.standard_normal((n, D))
             S = np.cov(X.T, ddof=0) * n
-            found = CPCA(d, gamma=0).fit(X).posterior(X, power=power * right, random_state=random, **SAMPLER)
+            found = posterior(CPCA(d, gamma=0).fit(X), X, power=power * right, random_state=random, **SAMPLER)
             yield _ranks(statistics(V, S), statistics(found.loadings, S))
 
     return ranks
@@ -115,7 +115,7 @@ def ppca_ranks(power: float, repeats: int, random: np.random.Generator) -> Itera
 
     def posterior(S: Any, rows: int, **options: Any) -> Any:
         moments = Moments(float(rows), np.zeros(D), DenseScatter(S))
-        return PPCA(1).fit(moments).posterior(moments, random_state=random, **SAMPLER | options)
+        return posterior(PPCA(1).fit(moments), moments, random_state=random, **SAMPLER | options)
 
     def statistics(A: Any, sigma2: Any) -> Draws:
         first = np.linalg.eigh(A)[1][..., :, -1]
@@ -153,7 +153,7 @@ def _planted(random: np.random.Generator, n: int, D: int, d: int) -> tuple[Any, 
 def posterior_covers(random: np.random.Generator) -> dict[str, float]:
     """PPCA's posterior: noise variance and loadings, turned towards the estimate."""
     X, _, W = _planted(random, 60, 5, 2)
-    found = PPCA(2).fit(X).posterior(X, random_state=random, **SAMPLER)
+    found = posterior(PPCA(2).fit(X), X, random_state=random, **SAMPLER)
     truth = align(W[None], found.estimate)[0]
     shares = {f"loadings, {level:.0%}": _inside(found.interval(level), truth) for level in LEVELS}
     return shares | {f"noise variance, {level:.0%}": _inside(found.noise_interval(level), 1.0) for level in LEVELS}

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 from sklearn.utils import Bunch
 
-from contrapca import PCPCA
+from contrapca import PCPCA, posterior
 from contrapca.exceptions import ContrastWarning, InfeasibleGammaError
 
 from ._common import COLOURS, new_figure, plain, tidy
@@ -113,7 +113,7 @@ def scaled_divergences(data: Bunch, gamma: float, seed: int, config: Json) -> An
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ContrastWarning)
         options = {"chains": config["chains"], "random_state": seed, "progress": False}
-        found = model.posterior(**tables, draws=draws, tune=draws, **options)
+        found = posterior(model, **tables, draws=draws, tune=draws, **options)
     covariances = data.foreground_covariance, data.background_covariance
     values = divergence(found.loadings, found.noise_variance, *covariances, beta=0.5, gamma=gamma)
     return np.sqrt(len(data.foreground) + len(data.background)) * values.ravel()

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from contrapca import contrast_test
+from contrapca import Study, contrast_test
 from contrapca.exceptions import GroupError
 
 from . import _common
@@ -217,7 +217,8 @@ def _p_value(name: str, k: int, setting: Setting, tick: Tick, seed: int = 0) -> 
     """p-value of the first dimension of data set k."""
     tick(f"{name}, data set {k}")
     X, Y, given = setting(_seeded(name, k))
-    test = contrast_test(X, background=Y, max_components=1, random_state=1000 * seed + k, progress=False, **given)
+    study = Study(X, background=Y, **given)
+    test = contrast_test(study, max_components=1, random_state=1000 * seed + k, progress=False)
     return float(test.p_values[0])
 
 
@@ -257,8 +258,8 @@ def _blocks(name: str, count: int, tick: Tick) -> list[float]:
         if paired:  # besides its effect in each group, a donor has one that its rows of both groups share
             common = np.repeat(rng.standard_normal((n_donors, 20)), 50, axis=0)
             X, Y, others = X + common, Y + common, blocks
-        own = {"blocks": blocks, "background_blocks": others}
-        tests = [contrast_test(X, background=Y, max_components=1, random_state=rng, **given) for given in (own, {})]
+        studies = Study(X, background=Y, blocks=(blocks, others)), Study(X, background=Y)
+        tests = [contrast_test(study, max_components=1, random_state=rng) for study in studies]
         found.append([test.n_components > 0 for test in tests])
     return np.mean(found, axis=0).tolist()
 

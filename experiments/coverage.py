@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from sklearn.base import clone
 
-from contrapca import CPCA, PCPCA, ContraPCA, Moments
+from contrapca import CPCA, PCPCA, ContraPCA, Moments, bootstrap
 from contrapca.moments import DenseScatter
 from contrapca.subspaces import align
 
@@ -95,7 +95,7 @@ def _covered(estimator: Any, setting: str, k: int, n_resamples: int) -> dict[str
     X = law(rng, n, D) + law(rng, n, 4) @ roots.T
     Y = law(rng, m, D) + law(rng, m, 2) @ roots[:, 2:].T
     model = clone(estimator).fit(X, background=Y)
-    refits = model.bootstrap(X, background=Y, n_resamples=n_resamples, random_state=rng, progress=False)
+    refits = bootstrap(model, X, background=Y, n_resamples=n_resamples, random_state=rng, progress=False)
     target = clone(estimator).set_params(gamma=model.gamma_)
     if hasattr(model, "model_"):
         target.set_params(n_latent=model.model_.W.shape[1])

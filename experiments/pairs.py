@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from contrapca import PPCA, ContraPCA, contrast_test, within_pairs
+from contrapca import PPCA, ContraPCA, Study, contrast_test, within_pairs
 from contrapca.subspaces import affinity
 
 from . import _common
@@ -77,7 +77,7 @@ def visits(
     after[:, 0] += np.sqrt(response) * rng.normal(size=n)
     donors = np.repeat(np.arange(n), per_visit)
     noise = rng.normal(size=(2, donors.size, D))
-    return after[donors] + noise[0], before[donors] + noise[1], {"pairs": donors, "background_pairs": donors}
+    return after[donors] + noise[0], before[donors] + noise[1], {"blocks": (donors, donors), "paired": True}
 
 
 def regressed(rng: np.random.Generator, n: int, m: int, q: int, planted: float) -> tuple[Any, Any, Json]:
@@ -85,7 +85,7 @@ def regressed(rng: np.random.Generator, n: int, m: int, q: int, planted: float) 
     Z, W, effect = rng.normal(size=(n, q)), rng.normal(size=(m, q)), 2 * rng.normal(size=(q, D))
     cases, controls = Z @ effect + rng.normal(size=(n, D)), W @ effect + rng.normal(size=(m, D))
     cases[:, 0] += np.sqrt(planted) * rng.normal(size=n)
-    return cases, controls, {"covariates": Z, "background_covariates": W}
+    return cases, controls, {"covariates": (Z, W)}
 
 
 def _shares(name: str, draw: Any, count: int, tick: Tick) -> list[float]:
@@ -95,8 +95,9 @@ def _shares(name: str, draw: Any, count: int, tick: Tick) -> list[float]:
         tick(f"{name}, data set {k}")
         rng = _seeded(name, k)
         cases, controls, known = draw(rng)
-        options = {"background": controls, "max_components": 1, "level": LEVEL, "random_state": k}
-        found.append([contrast_test(cases, **options, **given).n_components > 0 for given in (known, {})])
+        studies = Study(cases, background=controls, **known), Study(cases, background=controls)
+        options = {"max_components": 1, "level": LEVEL, "random_state": k}
+        found.append([contrast_test(study, **options).n_components > 0 for study in studies])
     return np.mean(found, axis=0).tolist()
 
 
@@ -112,12 +113,12 @@ def _affinities(rng: np.random.Generator, among: bool, n_controls: int, n: int =
     cases, controls = measured() + 2 * np.outer(rng.normal(size=n), response), [measured() for _ in range(n_controls)]
     donors, every = np.arange(n), np.vstack(controls)
     changes = cases - np.mean(controls, axis=0)
-    inside = within_pairs(cases, background=every, pairs=donors, background_pairs=np.tile(donors, n_controls))
+    inside = within_pairs(Study(cases, background=every, blocks=(donors, np.tile(donors, n_controls)), paired=True))
     fits = (
         ContraPCA(1).fit(cases, background=every),
         ContraPCA(1).fit(changes, background=every),
         PPCA(1).fit(changes),
-        ContraPCA(1).fit(inside[0], background=inside[1]),
+        ContraPCA(1).fit(inside),
     )
     return [float(affinity(model.components_.T, response[:, None])) for model in fits]
 

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from contrapca import PCPCA
+from contrapca import PCPCA, posterior
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, InfeasibleGammaError
 from contrapca.uncertainty import ContrastPosterior
 
@@ -70,7 +70,7 @@ def sample(foreground: Any, background: Any, config: Json, seed: int) -> Contras
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ContrastWarning)
         options = {"chains": config["chains"], "random_state": seed, "progress": False}
-        return model.posterior(foreground, background=background, draws=draws, tune=draws, **options)
+        return posterior(model, foreground, background=background, draws=draws, tune=draws, **options)
 
 
 def angles_to(axis: Any, posterior: ContrastPosterior) -> Any:

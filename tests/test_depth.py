@@ -8,7 +8,7 @@ import scipy.sparse as sp
 import scipy.stats
 
 import oracles
-from contrapca import check_tables, contrast_test, match_depth, report
+from contrapca import Study, check_tables, contrast_test, match_depth, report
 from contrapca.depth import (
     KINDS,
     depth_gap,
@@ -330,14 +330,14 @@ def test_blocks_and_covariates_follow_the_rows(as_list):
     A[5] = 0
     donors = np.repeat(np.arange(8), 20)
     age = np.random.default_rng(0).standard_normal((160, 1))
-    beside = {"blocks": donors, "background_blocks": donors + 8, "covariates": age, "background_covariates": age}
-    given = {name: value.tolist() if as_list and "blocks" in name else value for name, value in beside.items()}
-    found = contrast_test(A, background=B, depth="match", max_components=1, random_state=3, **given)
+    blocks = (donors.tolist(), (donors + 8).tolist()) if as_list else (donors, donors + 8)
+    study = Study(A, background=B, blocks=blocks, covariates=(age, age))
+    found = contrast_test(study, depth="match", max_components=1, random_state=3)
     rng = np.random.default_rng(3)
     X, Y, rows, others = match_depth(A, background=B, random_state=rng)
     assert 5 not in rows
-    left = {name: value[others if "background" in name else rows] for name, value in beside.items()}
-    expected = contrast_test(X, background=Y, depth="ignore", max_components=1, random_state=rng, **left)
+    left = {"blocks": (donors[rows], donors[others] + 8), "covariates": (age[rows], age[others])}
+    expected = contrast_test(Study(X, background=Y, **left), depth="ignore", max_components=1, random_state=rng)
     np.testing.assert_array_equal(found.p_values, expected.p_values)
 
 

@@ -12,10 +12,12 @@ from contrapca import (
     PPCA,
     ContraPCA,
     GammaSearch,
+    bootstrap,
     contrast_path,
     contrast_test,
     gamma_limits,
     held_out_contrast,
+    posterior,
 )
 from contrapca.exceptions import ContrastWarning
 
@@ -73,9 +75,9 @@ UNITLESS = {
     "test": lambda x, y: contrast_test(x, background=y, random_state=0).p_values,
     "search": lambda x, y: GammaSearch(CPCA(2), gammas=[0, 0.5, 1]).fit(x, background=y).scores_,
     "contrast score": lambda x, y: PCPCA(2, gamma=0.3).fit(x, background=y).contrast_score(x),
-    "bootstrap": lambda x, y: (
-        PCPCA(2, gamma=0.3).fit(x, background=y).bootstrap(x, background=y, n_resamples=10, random_state=0).angles()
-    ),
+    "bootstrap": lambda x, y: bootstrap(
+        PCPCA(2, gamma=0.3).fit(x, background=y), x, background=y, n_resamples=10, random_state=0
+    ).angles(),
     "missing values": lambda x, y: (
         PCPCA(2, gamma=0.2, tol=1e-9).fit(x * HOLES / X, background=y).transform(x * HOLES / X)
     ),
@@ -101,7 +103,7 @@ def test_posteriors(exponent, need):
     for unit in (1.0, c):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ContrastWarning)  # so few draws
-            draws = fitted(PCPCA(1, gamma=0.2), unit).posterior(X * unit, background=Y * unit, **options)
+            draws = posterior(fitted(PCPCA(1, gamma=0.2), unit), X * unit, background=Y * unit, **options)
         found.append((draws.diagnostics()["least ESS"].min(), np.mean(draws.loadings / unit, axis=(0, 1)), draws))
     (expected_ess, mean, draws), (ess, other, _) = found
     assert ess > 0.4 * expected_ess

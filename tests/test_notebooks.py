@@ -14,6 +14,7 @@ from contrapca import (
     ContraPCA,
     GammaSearch,
     SparseCPCA,
+    bootstrap,
     check_background,
     contrast_path,
     contrast_test,
@@ -66,7 +67,7 @@ def results(X, Y):
     yield contrast_path(PCPCA(2), X, background=Y), "30 more rows"
     yield contrast_test(X, background=Y, random_state=0), "than chance allows"
     yield gamma_limits(X, background=Y, n_components=2), "noise_positive_sharp"
-    yield model.bootstrap(X, background=Y, n_resamples=20, random_state=0), "more rows"
+    yield bootstrap(model, X, background=Y, n_resamples=20, random_state=0), "more rows"
     yield held_out_contrast(model, X, background=Y), "ratio of variances on unseen rows"
     yield check_background(X, background=Y, n_splits=3), "The background is fit to be one."
     sparse = SparseCPCA(1, gamma=0.5, sparsity=3)

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contrapca import CPCA, PCPCA, ContraPCA, plots
+from contrapca import CPCA, PCPCA, ContraPCA, bootstrap, plots
 from contrapca.exceptions import MissingExtraError
 from experiments._generators import make_toy
 
@@ -12,7 +12,7 @@ from experiments._generators import make_toy
 def toy():
     data = make_toy(100, 100, kind="posterior", random_state=0)
     model = PCPCA(1, gamma=0.6).fit(data.foreground, background=data.background)
-    return data, model.bootstrap(data.foreground, background=data.background, n_resamples=40, random_state=0)
+    return data, bootstrap(model, data.foreground, background=data.background, n_resamples=40, random_state=0)
 
 
 def test_what_is_drawn(toy, groups, need):
@@ -27,7 +27,7 @@ def test_what_is_drawn(toy, groups, need):
     assert 0.8 < np.abs(directions[:-1] @ estimate).min() < 1
     pyplot.close("all")
     X, Y = groups
-    wide = PCPCA(2, gamma=0.3).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=30, random_state=0)
+    wide = bootstrap(PCPCA(2, gamma=0.3).fit(X, background=Y), X, background=Y, n_resamples=30, random_state=0)
     median, estimates = plots.loading_intervals(wide, 2, n_features=5).lines[1:]
     top = wide.largest_loadings(2, 5)
     np.testing.assert_allclose(estimates.get_xdata(), top["estimate"])
@@ -40,7 +40,7 @@ def test_what_is_drawn(toy, groups, need):
             plots.loading_intervals(wide, component)
     with pytest.raises(ValueError, match="12 and 2"):
         plots.subspace_draws(wide, X)
-    directions = CPCA(1, gamma=0.3).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=30, random_state=0)
+    directions = bootstrap(CPCA(1, gamma=0.3).fit(X, background=Y), X, background=Y, n_resamples=30, random_state=0)
     assert plots.trace(directions).get_ylabel().startswith("largest angle")
     pyplot.close("all")
     [chain] = plots.trace(wide).lines
@@ -51,7 +51,7 @@ def test_what_is_drawn(toy, groups, need):
 def test_draws_name_their_estimator(groups):
     X, Y = groups
     model = ContraPCA(2).fit(X, background=Y)
-    draws = model.bootstrap(X, background=Y, n_resamples=10, random_state=0)
+    draws = bootstrap(model, X, background=Y, n_resamples=10, random_state=0)
     assert repr(draws).startswith("ContrastPosterior(bootstrap, ContraPCA: 1 x 10 draws")
 
 

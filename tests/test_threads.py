@@ -13,7 +13,7 @@ from sklearn.cluster import KMeans
 from threadpoolctl import ThreadpoolController, threadpool_info, threadpool_limits
 
 from conftest import make_groups, skip
-from contrapca import CLVM, CPCA, PCPCA, contrast_path, gamma_limits
+from contrapca import CLVM, CPCA, PCPCA, bootstrap, contrast_path, gamma_limits
 from contrapca._util import threads
 from contrapca._util.threads import calm_threads, single_thread
 from contrapca.groups import Groups
@@ -214,10 +214,9 @@ TASKS = {
     "path": lambda: contrast_path(PCPCA(2), X, background=Y, gammas=8).eigenvalues,
     "k-means": lambda: clustered().cluster_centers_,
     "bootstrap": lambda: (
-        PCPCA(1, gamma=0.3)
-        .fit(X, background=Y)
-        .bootstrap(X, background=Y, n_resamples=20, random_state=0)
-        .noise_variance
+        bootstrap(
+            PCPCA(1, gamma=0.3).fit(X, background=Y), X, background=Y, n_resamples=20, random_state=0
+        ).noise_variance
     ),
 }
 

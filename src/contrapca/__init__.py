@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from . import plots as plots
     from . import tl as tl
     from ._files import load as load
-    from .covariates import regress_out as regress_out
     from .depth import match_depth as match_depth
     from .estimators import CLVM as CLVM
     from .estimators import CPCA as CPCA
@@ -26,7 +25,6 @@ if TYPE_CHECKING:
     from .estimators import SparseCPCA as SparseCPCA
     from .limits import gamma_limits as gamma_limits
     from .moments import Moments as Moments
-    from .pairs import within_pairs as within_pairs
     from .paths import contrast_path as contrast_path
     from .reporting import report as report
     from .sanity import check_tables as check_tables
@@ -36,7 +34,12 @@ if TYPE_CHECKING:
     from .selection import contrast_test as contrast_test
     from .selection import held_out_contrast as held_out_contrast
     from .selection import stability_selection as stability_selection
+    from .study import Study as Study
+    from .study import regress_out as regress_out
+    from .study import within_pairs as within_pairs
+    from .uncertainty import bootstrap as bootstrap
     from .uncertainty import calibrate_power as calibrate_power
+    from .uncertainty import posterior as posterior
 
 # All names load on first use: importing scikit-learn takes a second, and `contrapca --help` does not need it. Type
 # checkers read the block above, which a test compares with what loads.
@@ -51,6 +54,8 @@ _HOMES = {
     "PPCA": "estimators",
     "RatioPCA": "estimators",
     "SparseCPCA": "estimators",
+    "Study": "study",
+    "bootstrap": "uncertainty",
     "calibrate_power": "uncertainty",
     "check_background": "selection",
     "check_tables": "sanity",
@@ -61,10 +66,11 @@ _HOMES = {
     "held_out_contrast": "selection",
     "load": "_files",
     "match_depth": "depth",
-    "regress_out": "covariates",
+    "posterior": "uncertainty",
+    "regress_out": "study",
     "report": "reporting",
     "stability_selection": "selection",
-    "within_pairs": "pairs",
+    "within_pairs": "study",
 }
 
 __all__ = sorted([*_MODULES, *_HOMES, "__version__"])

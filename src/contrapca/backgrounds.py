@@ -55,13 +55,6 @@ def by_background(given: Any, backgrounds: Iterable[str], argument: str, *, all_
     return [own.get(name) for name in names]
 
 
-def arguments_of(groups: Sequence[str], name: str) -> list[str]:
-    """The parameter, or the key of its dict, for each group: name, background_name or background_name['batch']."""
-    several = len(groups) > 2
-    others = (f"background_{name}[{group!r}]" if several else f"background_{name}" for group in groups[1:])
-    return [name, *others]
-
-
 def check_weights(weights: Any, n_rows: int, name: str, *, any_counts: bool = True) -> Array | None:
     """One finite weight per row, 0 or more, shape (n,); None if none are given. If `any_counts`, one is above 0."""
     if weights is None:
@@ -89,7 +82,7 @@ def check_weights(weights: Any, n_rows: int, name: str, *, any_counts: bool = Tr
 def counted_rows(rows: Rows, weights: Any, group: str) -> tuple[Rows, Array | None, npt.NDArray[np.bool_] | None]:
     """The rows that count, how often, and which they are, if rows of weight 0 were left out."""
     kept = None
-    name = "sample_weight" if group == "foreground" else f"background_weight of {group!r}"
+    name = "sample_weight" if group == "foreground" else f"weights of the {group}"
     found = check_weights(weights, rows.shape[0], name)
     if found is None or np.all(found == 1):
         return rows, None, None
@@ -111,7 +104,7 @@ def check_total(total: float, name: str) -> None:
         )
 
 
-def check_labelled(y: Any, background_label: Any, background_weight: Any) -> None:
+def check_labelled(y: Any, background_label: Any, background_weight: Any = None) -> None:
     """Raise if stacked rows have no labels in y, or if the background's weights are separate."""
     if y is None:
         raise GroupError(

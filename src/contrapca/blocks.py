@@ -12,13 +12,10 @@ import numpy.typing as npt
 
 from ._util.arrays import Array
 from ._util.text import is_missing, listed, plural
-from .backgrounds import arguments_of, by_background
 from .exceptions import GroupError, warn
 from .groups import Groups, Tables
 
 Indices = npt.NDArray[np.intp]
-Pairs = tuple[Any, Any]  # `pairs` and `background_pairs`, as the user gave them
-Together = tuple[Any, Any, Pairs]  # `blocks`, `background_blocks` and the pairs, as the user gave them
 
 # The last part of a name such as 309_1, s7-b or patient3.rep2: a short number, one letter, or rep with a number.
 REPLICATE = re.compile(r"(?P<stem>.*\w)[_.\- ](?P<last>\d{1,3}|[A-Za-z]|(?:r|rep|replicate|run)[_.\- ]?\d{1,3})")
@@ -55,31 +52,18 @@ def names_source(column: str, sources: Sequence[str] = SOURCES) -> bool:
 
 
 def table_units(
-    tables: Tables, blocks: Any, background_blocks: Any, pairs: Pairs = (None, None), *, least: int, what: str
+    tables: Tables, blocks: Groups[Any] | None = None, *, paired: bool = False, least: int, what: str
 ) -> Groups[Indices]:
-    """`unit_numbers` of the rows of tables; labels of rows that were left out, for their weight of 0, are dropped."""
-    given = tables.rows.map(lambda rows, kept: int(rows.shape[0] if kept is None else kept.size), tables.kept)
-    unit_of = unit_numbers(given, blocks, background_blocks, pairs, least=least, what=what)
-    if all(kept is None for kept in tables.kept):
-        return unit_of
-    unit_of = unit_of.map(lambda own, kept: own if kept is None else own[kept], tables.kept)
-    _, numbers = np.unique(np.concatenate(list(unit_of)), return_inverse=True)
-    return unit_of.like(np.split(numbers, np.cumsum([own.size for own in unit_of])[:-1]))
-
-
-def unit_numbers(
-    counts: Groups[int], blocks: Any, background_blocks: Any, pairs: Pairs = (None, None), *, least: int, what: str
-) -> Groups[Indices]:
-    """The independent unit of each row: its block or pair, or the row itself if none are given.
+    """The independent unit of each row: its block, or the row itself if there are none.
 
     Parameters
     ----------
-    counts : Groups of int
-        Rows of each group.
-    blocks, background_blocks : array-like of shape (n,), (m,), or None
-        A label that occurs in both is one block with rows in both groups (paired). A dict of several backgrounds.
-    pairs : pair of array-like of shape (n,), (m,), or of None
-        The same, where every label must occur in both: `pairs` and `background_pairs` as the user gave them.
+    tables : Tables
+        Rows of them that were left out have no unit.
+    blocks : Groups of array-like of shape (n_k,), or None
+        Checked labels. A label in both groups is one block with rows in both.
+    paired : bool
+        Whether blocks are pairs, for the error message.
     least : int
         Minimum number of units in each group.
     what : str
@@ -87,53 +71,58 @@ def unit_numbers(
 
     Returns
     -------
-    Groups of ndarray of shape (n,), (m,)
+    Groups of ndarray of shape (n_k,)
         Numbers starting at 0, the same for the same block in both groups.
     """
-    name = "blocks"
-    if any(labels is not None for labels in pairs):
-        if blocks is not None or background_blocks is not None:
-            raise GroupError(
-                "pairs= and blocks= are both given, but pairs are blocks with rows in both groups: pass one."
-            )
-        (blocks, background_blocks), name = pairs, "pairs"
-    if blocks is None and background_blocks is None:
-        for group, count in zip(counts.names, counts, strict=True):
-            if count < least:
-                raise GroupError(
-                    f"The {group} has {plural(count, 'row')}: {what} needs at least {least} in each group."
-                )
+    if blocks is None:
+        counts = tables.rows.map(lambda rows: int(rows.shape[0]))
         starts = counts.like(np.cumsum([0, *counts])[:-1].tolist())
-        return counts.map(lambda count, start: np.arange(start, start + count), starts)
-    if counts.backgrounds and (blocks is None or background_blocks is None):
-        has, lacks = (name, f"background_{name}")[:: 1 if background_blocks is None else -1]
-        raise GroupError(
-            f"{has} is given but {lacks} is not: {name} can only be compared with {name}. Pass both"
-            + ("; give each independent row its own label." if name == "blocks" else ".")
+        unit_of = counts.map(lambda count, start: np.arange(start, start + count), starts)
+    else:
+        codes: dict[Any, int] = {}
+        labels = tables.rows.like(blocks).map(
+            lambda own, kept: np.asarray(own, dtype=object) if kept is None else np.asarray(own, dtype=object)[kept],
+            tables.kept,
         )
-    codes: dict[Any, int] = {}
-    given = counts.like([blocks, *by_background(background_blocks, counts.names[1:], f"background_{name}")])
-    arguments = counts.like(arguments_of(counts.names, name))
-    labels = given.map(check_labels, counts, arguments)
-    unit_of = labels.map(lambda own: np.array([codes.setdefault(label, len(codes)) for label in own], dtype=np.intp))
-    if name == "pairs":
-        _check_partners(labels)
-    for argument, own in zip(arguments, unit_of, strict=True):
-        found = count_units(own)
-        if found < least:
+        unit_of = labels.map(lambda own: np.array([codes.setdefault(k, len(codes)) for k in own], dtype=np.intp))
+    kind = "row" if blocks is None else "pair" if paired else "block"
+    for group, own in zip(unit_of.names, unit_of, strict=True):
+        if (found := count_units(own)) < least:
             raise GroupError(
-                f"{argument} has {plural(found, name[:-1])}: {what} needs at least {least} in each group. With fewer, "
-                "the result says nothing about donors, animals or plates that were not measured."
+                f"The {group} has {plural(found, kind)}: {what} needs at least {least} in each group."
+                + (
+                    " With fewer, the result says nothing about donors, animals or plates that were not measured."
+                    if blocks is not None
+                    else ""
+                )
             )
-    if name == "blocks":
-        _warn_single_rows(labels, unit_of)
     return unit_of
+
+
+def checked_blocks(given: Groups[Any], counts: Groups[int], *, paired: bool = False) -> Groups[Any] | None:
+    """The block of each row of all groups; None if there are none. If they are paired, all are in every group."""
+    if all(own is None for own in given):
+        if paired:
+            raise GroupError("paired=True says that each block has rows in both groups: pass blocks=, too.")
+        return None
+    for group, own in zip(given.names, given, strict=True):
+        if own is None:
+            raise GroupError(
+                f"The {group} has no blocks, but the other group has: blocks can only be compared with blocks. Pass "
+                "those of both; give each independent row its own label."
+            )
+    labels = given.map_named(lambda group, own: check_labels(own, counts[group], f"blocks of the {group}"))
+    if paired:
+        _check_partners(labels)
+    else:
+        _warn_single_rows(labels)
+    return labels
 
 
 def _check_partners(labels: Groups[list[Any]]) -> None:
     """Raise if a pair has rows in the foreground only, or in the backgrounds only."""
     if not labels.backgrounds:
-        raise GroupError("pairs= are of rows in two groups, but there is no background: pass background= too.")
+        raise GroupError("paired=True is for blocks with rows in two groups, but there is no background.")
     cases, controls = set(labels.foreground), set().union(*labels.backgrounds)
     for group, alone, lacks in (
         ("foreground", cases - controls, "background"),
@@ -143,7 +132,7 @@ def _check_partners(labels: Groups[list[Any]]) -> None:
             raise GroupError(
                 f"{plural(len(alone), 'pair')} of the {group} ({listed(sorted(map(str, alone)))}) "
                 f"{'has' if len(alone) == 1 else 'have'} no row in the {lacks}. Check the spelling of the labels, "
-                "leave these rows out, or use blocks instead, whose labels may be in one group only."
+                "leave these rows out, or leave paired=True out, so that labels may be in one group only."
             )
 
 
@@ -202,10 +191,10 @@ def resampled_weights(unit_of: Groups[Indices], random: np.random.Generator) -> 
     return unit_of.map(lambda own: times[own])
 
 
-def _warn_single_rows(labels: Groups[list[Any]], unit_of: Groups[Indices]) -> None:
+def _warn_single_rows(labels: Groups[list[Any]]) -> None:
     """Warn if every block is a single row but the labels look like replicates."""
     names = [str(label) for own in labels for label in own]
-    if all(count_units(own) == own.size for own in unit_of) and (stems := looks_like_replicates(names)) is not None:
+    if all(len(set(own)) == len(own) for own in labels) and (stems := looks_like_replicates(names)) is not None:
         warn(
             f"Every row is its own block, but the labels look like replicates ({replicate_example(names, stems)}): "
             "pass only the part that replicates share."

@@ -12,10 +12,10 @@ import scipy.special
 from ._checks import generator
 from ._util.arrays import Array, Rows, is_sparse
 from ._util.text import plural
-from .backgrounds import named_backgrounds
 from .blocks import Indices
 from .exceptions import GroupError
-from .groups import like_table, refuse_devices, split_groups
+from .groups import like_table, refuse_devices
+from .study import Study
 
 DEPTHS = ("warn", "match", "ignore")
 # What a table holds, and what its values are multiplied by to be natural logarithms of 1 + x; 0 for no logarithm.
@@ -33,8 +33,8 @@ IndexArray = npt.NDArray[np.intp]
 
 
 def match_depth(
-    X: Any, *, background: Any, totals: Any = None, background_totals: Any = None, random_state: Any = None
-) -> tuple[Any, Any, IndexArray, IndexArray]:
+    X: Any, *, background: Any = None, totals: Any = None, background_totals: Any = None, random_state: Any = 0
+) -> Any:
     """Thin counts at random until both groups are equally deep, and take their logarithms.
 
     Cells (or samples) of which fewer molecules were counted vary more, and in other directions, than deeply sequenced
@@ -45,19 +45,22 @@ def match_depth(
 
     Parameters
     ----------
-    X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground: counts, or counts that were divided by the row's total, with or without the logarithm of 1 + x
-        to base e, 2 or 10, from which counts are recovered. Values are complete and in memory; sparse tables stay
-        sparse.
-    background : array-like, data frame or sparse matrix of shape (m, D)
-        The background, of the same or another of these kinds.
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+        A `Study` without weights, or the foreground: counts, or counts that were divided by the row's total, with or
+        without the logarithm of 1 + x to base e, 2 or 10, from which counts are recovered. Values are complete and in
+        memory; sparse tables stay sparse.
+    background : array-like, data frame or sparse matrix of shape (m, D), optional
+        The background, of the same or another of these kinds, if `X` is no Study.
     totals, background_totals : array-like of shape (n,), (m,), optional
         How many molecules were counted in each row, over all genes; needed if the tables hold only some of them. By
         default the sums of the rows' counts.
-    random_state : None, int, Generator or RandomState
+    random_state : None, int, Generator or RandomState, default 0
 
     Returns
     -------
+    study : Study
+        Given a Study: without the samples that are left with fewer than 20 molecules, or whose counts cannot be
+        recovered. Given tables, their tuple:
     X : ndarray, data frame or sparse array of shape (n', D)
         The thinned foreground, normalised, as log(1 + x).
     background : ndarray, data frame or sparse array of shape (m', D)
@@ -76,11 +79,11 @@ def match_depth(
     1.0
     """
     name = "match_depth"
-    tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True)
+    study = Study.of(X, background, name)
+    study.refuse(name, weights="leave them out", missing=True)
+    tables = study.tables
     refuse_devices(tables, name)
     rng, rows = generator(random_state), tables.with_one_background(name).rows
-    if tables.incomplete:
-        raise GroupError("match_depth needs complete rows, but values are missing, and no count is: leave these out.")
     counts = rows.map_named(_counts_of_group)
     given = rows.like([(totals, "totals"), (background_totals, "background_totals")])
     own = counts.map(lambda found, asked: _totals_of_group(found, *asked), given)
@@ -90,17 +93,8 @@ def match_depth(
     kept = thin.map_named(lambda group, found: _deep_enough(group, found[1]))
     common = float(np.median(np.concatenate([left[some] for (_, left), some in zip(thin, kept, strict=True)])))
     logs = thin.map(lambda found, some: _as_logs(found[0], found[1], common, some), kept)
-    cases, controls = logs.map(_like, rows, rows.like([X, *named_backgrounds(background).values()]), kept)
-    return cases, controls, *kept
-
-
-def rows_of(values: Any, rows: IndexArray) -> Any:
-    """What stands beside a table (labels, blocks, covariates) for some of its rows; None stays None."""
-    if values is None:
-        return None
-    if hasattr(values, "iloc"):
-        return values.iloc[rows]
-    return values[rows] if hasattr(values, "shape") else [values[i] for i in rows.tolist()]
+    matched = logs.map(_like, rows, study.rows, kept)
+    return study.with_rows(matched, kept) if isinstance(X, Study) else (*matched, *kept)
 
 
 def kind_of(rows: Rows) -> str | None:

@@ -15,6 +15,7 @@ from contrapca import (
     RatioPCA,
     SparseCPCA,
     _files,
+    bootstrap,
     contrast_path,
     load,
 )
@@ -114,7 +115,7 @@ KINDS = {  # what is saved, and what `contrapca info` says of it
     "path": (lambda X, Y: contrast_path(CPCA(1), X, background=Y, gammas=[0.0, 0.5]), "CPCA with 1 component of 6"),
     "moments": (lambda X, Y: Moments.from_rows(X), "Moments (mean and scatter matrix) of 40 rows, or rows of that"),
     "posterior": (
-        lambda X, Y: CPCA(1, gamma=0.2).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=20, random_state=0),
+        lambda X, Y: bootstrap(CPCA(1, gamma=0.2).fit(X, background=Y), X, background=Y, n_resamples=20),
         "ContrastPosterior(bootstrap, CPCA: 1 x 20 draws",
     ),
 }
@@ -151,7 +152,7 @@ def test_info_of_a_checkpoint(folder, run, pair):
 
 def test_info_of_draws(saved, run, pair):
     model = PCPCA(2, gamma=0.2).fit(pair[0], background=pair[1])
-    model.bootstrap(pair[0], background=pair[1], n_resamples=40, random_state=0).save(saved / "draws.npz")
+    bootstrap(model, pair[0], background=pair[1], n_resamples=40).save(saved / "draws.npz")
     assert "ContrastPosterior(bootstrap, PCPCA" in run("info", "draws.npz").out
     summary = json.loads(run("info", "draws.npz", "--json").out)
     assert (summary["kind"], summary["n_features"]) == ("bootstrap", 6)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contrapca import ContraPCA, contrast_test, load
+from contrapca import ContraPCA, Study, contrast_test, load
 from csvfiles import write_csv
 
 NAMES = [f"gene{j}" for j in range(6)]
@@ -35,8 +35,7 @@ def visits(tmp_path, monkeypatch, need):
 
 def test_the_test(visits, run):
     (X, x, zx), (Y, y, zy) = visits
-    given = {"pairs": x, "background_pairs": y, "covariates": zx, "background_covariates": zy}
-    expected = contrast_test(X, background=Y, **given, random_state=0)
+    expected = contrast_test(Study(X, background=Y, blocks=(x, y), paired=True, covariates=(zx, zy)))
     expected = np.median(expected.statistics, axis=0).tolist()
     for options in (
         [*TABLES, "--covariates", "age,sex"],
@@ -57,7 +56,7 @@ def test_a_saved_model_adjusts_new_rows(visits, run, tmp_path):
     assert run("fit", *TABLES, "--pairs", "donor", "--covariates", "age", "sex", "-o", "results").code == 0
     model, expected = (
         load("results/model.npz"),
-        ContraPCA().fit(X, background=Y, covariates=zx, background_covariates=zy),
+        ContraPCA().fit(Study(X, background=Y, covariates=(zx, zy))),
     )
     assert model.covariate_names_.tolist() == ["age", "sex=M"]
     np.testing.assert_allclose(model.components_, expected.components_, rtol=1e-8)
@@ -87,8 +86,8 @@ def test_annotations_of_cells(tmp_path, monkeypatch, run, need):
     anndata.AnnData(sp.csr_matrix(X), obs=obs).write_h5ad("sparse.h5ad")
     options = ["--group", "group", "--background", "control", "--covariates", "age", "--json"]
     found = json.loads(run("test", "cells.h5ad", *options).out)["test"]["dimensions"]
-    given = {"background": X[20:], "covariates": age[:20], "background_covariates": age[20:], "random_state": 0}
-    expected = np.median(contrast_test(X[:20], **given).statistics, axis=0).tolist()
+    study = Study(X[:20], background=X[20:], covariates=(age[:20], age[20:]))
+    expected = np.median(contrast_test(study).statistics, axis=0).tolist()
     assert [row["statistic"] for row in found] == pytest.approx(expected, rel=1e-6)
     assert "--covariates: 'sparse.h5ad' is sparse" in run("test", "sparse.h5ad", *options).err
 

@@ -7,7 +7,7 @@ import os
 import numpy as np
 import pytest
 
-from contrapca import CLVM, CPCA, ContraPCA, RatioPCA, SparseCPCA, contrast_path, reporting
+from contrapca import CLVM, CPCA, ContraPCA, RatioPCA, SparseCPCA, Study, bootstrap, contrast_path, reporting
 from contrapca.rows import _numpy
 from contrapca.tables import read_table, with_names
 from csvfiles import write_csv
@@ -234,16 +234,16 @@ def test_intervals_of_a_report_by_donor_resample_donors(tmp_path, run, monkeypat
     outcome = run(*given, "--gamma", "0.5", "--gammas", "2", "--seed", "7", "-o", "page.html", "--json")
     assert outcome.code == 0, outcome.err
     summary = json.loads(outcome.out)
-    model, options = CPCA(1, gamma=0.5).fit(X, background=Y), {"background": Y, "random_state": 7}
-    together = {"blocks": donors, "background_blocks": others}
-    by_blocks, by_rows = model.bootstrap(X, **together, **options), model.bootstrap(X, **options)
+    model, together = CPCA(1, gamma=0.5).fit(X, background=Y), {"blocks": donors, "background_blocks": others}
+    by_blocks = bootstrap(model, Study(X, background=Y, blocks=(donors, others)), random_state=7)
+    by_rows = bootstrap(model, X, background=Y, random_state=7)
 
     def width(refits):
         return np.degrees(np.quantile(refits.angles()[..., 0], 0.9))
 
     assert summary["uncertainty"]["angle_upper"] == pytest.approx(width(by_blocks))
     assert width(by_blocks) > 1.5 * width(by_rows)  # the control: the difference can be seen
-    assert "blocks=blocks, background_blocks=control_blocks, random_state=7" in summary["code"]["python"]
+    assert "blocks=(blocks, control_blocks)), random_state=7" in summary["code"]["python"]
     names = {"cases": X, "controls": Y, "blocks": donors, "control_blocks": others}
     exec(summary["code"]["python"], names)
     np.testing.assert_allclose(names["draws"].W, by_blocks.W, atol=1e-12)

@@ -6,7 +6,7 @@ import json
 import numpy as np
 import pytest
 
-from contrapca import contrast_test
+from contrapca import Study, contrast_test
 from csvfiles import write_csv
 
 NAMES = [f"gene{j}" for j in range(6)]
@@ -54,7 +54,7 @@ def test_blocks(donors, run):
     outcome = run(*TEST, "--blocks", "donor")
     assert outcome.code == 0
     assert outcome.err == ""
-    expected = contrast_test(X, background=Y, blocks=x, background_blocks=y, random_state=0)
+    expected = contrast_test(Study(X, background=Y, blocks=(x, y)))
     assert outcome.out.startswith(f"{expected}\n")
     assert "8 + 8 blocks" in outcome.out
     assert "6 features; blocks are the 16 values of 'donor'" in outcome.out
@@ -76,9 +76,7 @@ def test_blocks_of_one_file(donors, run, tmp_path):
     left, right = order[order < 96], order[order >= 96]
     every = np.array(x + y)
     both = np.vstack([X, Y])
-    expected = contrast_test(
-        both[left], background=both[right], blocks=every[left], background_blocks=every[right], random_state=0
-    )
+    expected = contrast_test(Study(both[left], background=both[right], blocks=(every[left], every[right])))
     assert outcome.out.startswith(f"{expected}\n")
 
 
@@ -118,7 +116,7 @@ def test_bad_blocks(donors, run, tmp_path):
     (tmp_path / "cases.csv").write_text("\n".join([lines[0], *("d0," + line.partition(",")[2] for line in lines[1:])]))
     outcome = run(*FIT, "--blocks", "donor")
     assert outcome.code == 2
-    assert "blocks has 1 block: the test needs at least 6 in each group" in outcome.err
+    assert "The cases have 1 block: the test needs at least 6 in each group" in outcome.err
     assert not (tmp_path / "results").exists()
 
 
@@ -174,7 +172,7 @@ def test_report_begins_with_the_verdict(donors, run, need, tmp_path):
     arguments = ["report", "cases.csv", "--background", "controls.csv", "--gammas", "3", "-o", "page.html"]
     outcome = run(*arguments, "--blocks", "donor")
     assert outcome.code == 0, outcome.err
-    expected = contrast_test(X, background=Y, blocks=x, background_blocks=y, random_state=0).verdict()
+    expected = contrast_test(Study(X, background=Y, blocks=(x, y))).verdict()
     assert outcome.out.splitlines()[0] == expected
     page = (tmp_path / "page.html").read_text()
     assert 0 < page.index(html.escape(expected)) < page.index("<h1>")

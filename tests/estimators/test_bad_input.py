@@ -13,7 +13,19 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.utils.validation import check_is_fitted
 
-from contrapca import CLVM, CPCA, PCPCA, PPCA, check_tables, contrast_test, gamma_limits, load, report
+from contrapca import (
+    CLVM,
+    CPCA,
+    PCPCA,
+    PPCA,
+    bootstrap,
+    check_tables,
+    contrast_test,
+    gamma_limits,
+    load,
+    posterior,
+    report,
+)
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError, RankError
 
 rng = np.random.default_rng(0)
@@ -230,10 +242,10 @@ def test_a_contrast_with_a_flat_background(flat):
         flat.contrast_score(X)
 
 
-@pytest.mark.parametrize("method", ["posterior", "bootstrap"])
-def test_a_background_that_the_fit_had_not(alone, method):
+@pytest.mark.parametrize("function", [posterior, bootstrap])
+def test_a_background_that_the_fit_had_not(alone, function):
     with pytest.raises(ValueError, match="without a background: do not pass one"):
-        getattr(alone, method)(X, background=Y)
+        function(alone, X, background=Y)
 
 
 @pytest.mark.parametrize("estimator", [PCPCA, CPCA])
@@ -361,7 +373,7 @@ def test_columns_of_one_name_are_named(need, library):
         (lambda: CPCA().partial_fit(bad, background=bad_background), "the foreground"),
         (lambda: batches.partial_fit(bad), "X"),
         (lambda: report(model, bad, background=bad_background), "the foreground"),
-        (lambda: model.bootstrap(bad, background=bad_background), "X"),
+        (lambda: bootstrap(model, bad, background=bad_background), "X"),
         *((lambda call=call: call(bad), "X") for call in (model.transform, model.impute)),
     ]
     for call, where in calls:

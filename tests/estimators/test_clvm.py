@@ -9,7 +9,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.metrics import silhouette_score
 
 import oracles
-from contrapca import CLVM, PPCA, Moments, load
+from contrapca import CLVM, PPCA, Moments, bootstrap, load
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import ContrastWarning, GroupError, ModelFileError
 from contrapca.groups import Groups
@@ -314,7 +314,8 @@ def test_missing_values_of_background_rows(model):
 
 def test_it_has_no_posterior_of_parameters(model):
     assert not hasattr(model, "posterior")
-    assert not hasattr(model, "bootstrap")
+    with pytest.raises(TypeError, match="bootstrap needs an estimator"):
+        bootstrap(model, X, background=Y)
 
 
 def test_refused():

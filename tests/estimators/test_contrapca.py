@@ -5,7 +5,7 @@ import pickle
 import numpy as np
 import pytest
 
-from contrapca import PCPCA, ContraPCA, contrast_path, load
+from contrapca import PCPCA, ContraPCA, Study, bootstrap, contrast_path, load, posterior
 from contrapca.exceptions import (
     ContrastWarning,
     ImproperPosteriorError,
@@ -171,7 +171,7 @@ def test_a_saved_model_is_the_same(tmp_path):
 @pytest.mark.parametrize(("n", "D"), [(40, 500), (60, 40), (30, 8)])
 def test_the_bootstrap_works_at_the_default(n, D):
     X, Y = np.random.default_rng(0).normal(size=(2, n, D))
-    refits = ContraPCA(2).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=40, random_state=0)
+    refits = bootstrap(ContraPCA(2).fit(X, background=Y), X, background=Y, n_resamples=40, random_state=0)
     assert refits.failures <= 2
     assert refits.loadings.shape == (1, 40 - refits.failures, D, 2)
 
@@ -181,27 +181,23 @@ def test_blocks_make_the_bootstrap_wider():
     X, Y = ((rng.normal(size=(20, 1, 6)) + 0.3 * rng.normal(size=(20, 10, 6))).reshape(200, 6) for _ in range(2))
     animals = np.repeat(np.arange(20), 10)
     model = ContraPCA(1).fit(X, background=Y)
-    given = {"background": Y, "n_resamples": 60, "random_state": 0}
-    rows, blocks = (
-        model.bootstrap(X, **given),
-        model.bootstrap(X, blocks=animals, background_blocks=animals + 20, **given),
-    )
+    given = {"n_resamples": 60, "random_state": 0}
+    rows = bootstrap(model, X, background=Y, **given)
+    blocks = bootstrap(model, Study(X, background=Y, blocks=(animals, animals + 20)), **given)
     assert blocks.angles().mean() > 1.3 * rows.angles().mean()
-    with pytest.raises(ValueError, match="background_blocks is not"):
-        model.bootstrap(X, blocks=animals, **given)
 
 
 def test_other_rows_are_refused_by_the_bootstrap():
     X, Y, _ = planted()
     model = ContraPCA(1).fit(X, background=Y)
     with pytest.raises(ValueError, match="X is not the table of the fit: it has 199 rows"):
-        model.bootstrap(np.vstack([X[1:-1], X[[0]] + X[[-1]] - X.mean(axis=0)]), background=Y)
+        bootstrap(model, np.vstack([X[1:-1], X[[0]] + X[[-1]] - X.mean(axis=0)]), background=Y)
 
 
 def test_an_improper_posterior_names_what_would_do():
     X, Y, _ = planted(n=60)
     with pytest.raises(ImproperPosteriorError, match="n_latent="):
-        ContraPCA(2, gamma=0.25).fit(X, background=Y).posterior(X, background=Y)
+        posterior(ContraPCA(2, gamma=0.25).fit(X, background=Y), X, background=Y)
 
 
 # ---------------------------------------------------------------------- missing values
@@ -239,5 +235,5 @@ def test_refits_with_values_missing_in_both_groups_succeed():
     """At least 95 %: 11 of 60 before."""
     X, Y = incomplete(80, 20, 1, 2, 0.2, 1), incomplete(50, 20, 1, 0, 0.2, 2)
     model = ContraPCA(2).fit(X, background=Y)
-    found = model.bootstrap(X, background=Y, n_resamples=40, random_state=0, progress=False)
+    found = bootstrap(model, X, background=Y, n_resamples=40, random_state=0, progress=False)
     assert found.failures <= 2

@@ -16,6 +16,8 @@ from contrapca import (
     Moments,
     RatioPCA,
     SparseCPCA,
+    Study,
+    bootstrap,
     load,
     regress_out,
     report,
@@ -30,7 +32,7 @@ X, Y = make_groups(60, 50, 7)
 ZX, ZY = rng.normal(size=(60, 2)) * [10, 1] + [50, 0], rng.normal(size=(50, 2)) * [10, 1] + [55, 0.5]
 EFFECT = rng.normal(size=(2, 7)) * [[0.2], [2.0]]
 X, Y = X + ZX @ EFFECT, Y + ZY @ EFFECT
-GIVEN = {"covariates": ZX, "background_covariates": ZY}
+GIVEN = {"covariates": (ZX, ZY)}
 (RX, RY), B = oracles.residuals([X, Y], [ZX, ZY])
 CLOSE = {"rtol": 1e-10, "atol": 1e-10}
 WITH_HOLES = np.where(rng.random(X.shape) < 0.1, np.nan, X)
@@ -50,7 +52,7 @@ WITH_HOLES = np.where(rng.random(X.shape) < 0.1, np.nan, X)
     ids=str,
 )
 def test_fit_is_that_of_residuals(model):
-    found = clone(model).fit(X, background=Y, **GIVEN)
+    found = clone(model).fit(Study(X, background=Y, **GIVEN))
     expected = clone(model).fit(RX, background=RY)
     for name in ("components_", "mean_", "background_mean_", "explained_variance_", "objective_", "n_effective_"):
         if hasattr(expected, name):
@@ -65,7 +67,10 @@ def test_fit_is_that_of_residuals(model):
 
 
 def test_every_method_of_new_rows_adjusts_them():
-    model, expected = PCPCA(2, gamma=0.3).fit(X, background=Y, **GIVEN), PCPCA(2, gamma=0.3).fit(RX, background=RY)
+    model, expected = (
+        PCPCA(2, gamma=0.3).fit(Study(X, background=Y, **GIVEN)),
+        PCPCA(2, gamma=0.3).fit(RX, background=RY),
+    )
     some = slice(3, 9)
     for name in ("score_samples", "score", "contrast_score"):
         found = getattr(model, name)(X[some], covariates=ZX[some])
@@ -74,53 +79,48 @@ def test_every_method_of_new_rows_adjusts_them():
         model.latent_posterior(X[some], covariates=ZX[some]), expected.latent_posterior(RX[some]), strict=True
     ):
         np.testing.assert_allclose(found, wanted, **CLOSE)
-    shared, wanted = CLVM(1, 2).fit(X, background=Y, **GIVEN), CLVM(1, 2).fit(RX, background=RY)
+    shared, wanted = CLVM(1, 2).fit(Study(X, background=Y, **GIVEN)), CLVM(1, 2).fit(RX, background=RY)
     np.testing.assert_allclose(shared.transform_shared(X, covariates=ZX), wanted.transform_shared(RX), **CLOSE)
-    np.testing.assert_allclose(clone(model).fit_transform(X, background=Y, **GIVEN), expected.transform(RX), **CLOSE)
+    np.testing.assert_allclose(
+        clone(model).fit_transform(Study(X, background=Y, **GIVEN)), expected.transform(RX), **CLOSE
+    )
     again = {"random_state": 0, "n_resamples": 3, "progress": False}
-    found, wanted = model.bootstrap(X, background=Y, **GIVEN, **again), expected.bootstrap(RX, background=RY, **again)
+    found, wanted = (
+        bootstrap(model, Study(X, background=Y, **GIVEN), **again),
+        bootstrap(expected, RX, background=RY, **again),
+    )
     np.testing.assert_allclose(found.W, wanted.W, **CLOSE)
 
 
 def test_one_group():
     (residuals,), _ = oracles.residuals([X], [ZX])
-    model = PPCA(2).fit(X, covariates=ZX)
+    model = PPCA(2).fit(Study(X, covariates=ZX))
     np.testing.assert_allclose(model.transform(X, covariates=ZX), PPCA(2).fit(residuals).transform(residuals), **CLOSE)
-    np.testing.assert_allclose(regress_out(X, covariates=ZX), residuals, **CLOSE)
+    np.testing.assert_allclose(regress_out(Study(X, covariates=ZX)).rows.foreground, residuals, **CLOSE)
 
 
-def test_several_backgrounds_and_stacked_rows():
+def test_several_backgrounds():
     parts, covariates = {"a": Y[:30], "b": Y[30:]}, {"a": ZY[:30], "b": ZY[30:]}
     residuals, _ = oracles.residuals([X, Y[:30], Y[30:]], [ZX, ZY[:30], ZY[30:]])
-    found = PCPCA(2, gamma=0.3).fit(X, background=parts, covariates=ZX, background_covariates=covariates)
+    found = PCPCA(2, gamma=0.3).fit(Study(X, background=parts, covariates=(ZX, covariates)))
     expected = PCPCA(2, gamma=0.3).fit(residuals[0], background=dict(zip("ab", residuals[1:], strict=True)))
     np.testing.assert_allclose(found.components_, expected.components_, **CLOSE)
-    both = regress_out(X, background=parts, covariates=ZX, background_covariates=covariates)
-    np.testing.assert_allclose(both[1]["b"], residuals[2], **CLOSE)
-    labels = np.repeat(["case", "control"], [60, 50])
-    order = rng.permutation(110)
-    stacked = PCPCA(2, gamma=0.3, background_label="control")
-    rows, beside = np.vstack([X, Y])[order], np.vstack([ZX, ZY])[order]
-    Z = stacked.fit_transform(rows, labels[order], covariates=beside)
-    np.testing.assert_allclose(
-        Z[np.argsort(order)][:60], PCPCA(2, gamma=0.3).fit(RX, background=RY).transform(RX), **CLOSE
-    )
+    both = regress_out(Study(X, background=parts, covariates=(ZX, covariates)))
+    np.testing.assert_allclose(both.rows["b"], residuals[2], **CLOSE)
 
 
 def test_weights_are_repeated_rows():
     wx, wy = rng.integers(0, 4, 60), rng.integers(0, 4, 50)
-    found = PCPCA(2, gamma=0.3).fit(X, background=Y, sample_weight=wx, background_weight=wy, **GIVEN)
+    found = PCPCA(2, gamma=0.3).fit(Study(X, background=Y, weights=(wx, wy), **GIVEN))
     again = [oracles.repeated(table, w) for table, w in ((X, wx), (Y, wy), (ZX, wx), (ZY, wy))]
-    expected = PCPCA(2, gamma=0.3).fit(
-        again[0], background=again[1], covariates=again[2], background_covariates=again[3]
-    )
+    expected = PCPCA(2, gamma=0.3).fit(Study(again[0], background=again[1], covariates=(again[2], again[3])))
     np.testing.assert_allclose(found.covariate_coefficients_, expected.covariate_coefficients_, **CLOSE)
     np.testing.assert_allclose(found.transform(X, covariates=ZX), expected.transform(X, covariates=ZX), rtol=1e-8)
 
 
 def test_missing_values_are_regressed_where_observed():
     (residuals, controls), _ = oracles.residuals([WITH_HOLES, Y], [ZX, ZY])
-    model = PCPCA(2, gamma=0.3).fit(WITH_HOLES, background=Y, **GIVEN)
+    model = PCPCA(2, gamma=0.3).fit(Study(WITH_HOLES, background=Y, **GIVEN))
     expected = PCPCA(2, gamma=0.3).fit(residuals, background=controls)
     np.testing.assert_allclose(model.transform(WITH_HOLES, covariates=ZX), expected.transform(residuals), rtol=1e-8)
     filled, std = model.impute(WITH_HOLES, covariates=ZX, return_std=True)
@@ -137,7 +137,7 @@ def test_missing_values_are_regressed_where_observed():
     few = Y.copy()
     few[1:, 0] = np.nan
     with pytest.raises(GroupError, match="column 0 is observed in too few rows"):
-        PCPCA(2, gamma=0.3).fit(sparse_feature, background=few, **GIVEN)
+        PCPCA(2, gamma=0.3).fit(Study(sparse_feature, background=few, **GIVEN))
 
 
 def test_text_is_categorical_and_remembered(need, tmp_path):
@@ -151,8 +151,8 @@ def test_text_is_categorical_and_remembered(need, tmp_path):
         return np.column_stack([age, sexes == "M", sites == 2, sites == 3]).astype(float)
 
     codes = dummies(ZX[:, 0], sex, site), dummies(ZY[:, 0], other, elsewhere)
-    model = PCPCA(2).fit(X, background=Y, covariates=frame, background_covariates=controls)
-    expected = PCPCA(2).fit(X, background=Y, covariates=codes[0], background_covariates=codes[1])
+    model = PCPCA(2).fit(Study(X, background=Y, covariates=(frame, controls)))
+    expected = PCPCA(2).fit(Study(X, background=Y, covariates=(codes[0], codes[1])))
     assert model.covariate_names_.tolist() == ["age", "sex=M", "site=2", "site=3"]
     np.testing.assert_allclose(model.covariate_coefficients_, expected.covariate_coefficients_, **CLOSE)
     model.save(tmp_path / "model.npz")
@@ -177,55 +177,48 @@ def test_text_is_categorical_and_remembered(need, tmp_path):
 @pytest.mark.parametrize(
     ("covariates", "controls", "message"),
     [
-        (ZX, None, "covariates is given but background_covariates is not"),
-        (None, ZY, "background_covariates is given but covariates is not"),
-        (ZX[:-1], ZY, r"covariates has shape \(59, 2\) for 60 rows"),
-        (ZX, ZY[:, :1], "background_covariates has the columns 'covariate 1', but"),
-        (np.where(ZX > 60, np.nan, ZX), ZY, r"covariates: 'covariate 1' is missing in \d+ rows"),
-        (ZX, np.where(ZY > 60, np.inf, ZY), "background_covariates: 'covariate 1' is infinite in row"),
+        (ZX, None, "The background has no covariates"),
+        (None, ZY, "The foreground has no covariates"),
+        (ZX[:-1], ZY, r"covariates of the foreground has shape \(59, 2\) for 60 rows"),
+        (ZX, ZY[:, :1], "covariates of the background has the columns 'covariate 1', but"),
+        (np.where(ZX > 60, np.nan, ZX), ZY, r"covariates of the foreground: 'covariate 1' is missing in \d+ rows"),
+        (ZX, np.where(ZY > 60, np.inf, ZY), "covariates of the background: 'covariate 1' is infinite in row"),
         (np.hstack([ZX, ZX[:, :1]]), np.hstack([ZY, ZY[:, :1]]), "'covariate 3' is a combination of those before"),
         (np.ones(60), np.zeros(50), "'covariate 1' is the same in all rows of each group"),
         (["a"] * 60, ["a"] * 50, "'covariate 1' is the same in all rows of each group"),
         ([f"d{i}" for i in range(60)], [f"d{i}" for i in range(50)], "explain the foreground entirely: 59 columns"),
         (rng.normal(size=(60, 49)), rng.normal(size=(50, 49)), "explain the background entirely: 49 columns"),
         ([str(i) for i in range(60)], ["1"] * 50, "numbers written as text, such as '0'"),
-        ([object()] * 60, [object()] * 50, "covariates: 'covariate 1' has values of type object"),
+        ([object()] * 60, [object()] * 50, "covariates of the foreground: 'covariate 1' has values of type object"),
         (["a", ""] * 30, ["a", "b"] * 25, "missing in 30 rows"),
         ([None, "b"] * 30, ["a", "b"] * 25, "missing in 30 rows"),
     ],
 )
 def test_bad_covariates_raise(covariates, controls, message):
     with pytest.raises(GroupError, match=message):
-        PCPCA(2).fit(X, background=Y, covariates=covariates, background_covariates=controls)
-
-
-def test_covariates_of_no_background_raise():
-    for model, labels in ((PCPCA(2, gamma=0), None), (PCPCA(2, background_label=1), np.arange(60) % 2)):
-        with pytest.raises(GroupError, match="is given, but no background="):
-            model.fit(X, labels, **GIVEN)
+        PCPCA(2).fit(Study(X, background=Y, covariates=(covariates, controls)))
 
 
 def test_a_group_that_covariates_explain_raises():
     flat = ZX @ EFFECT
     with pytest.raises(GroupError, match="explain the foreground entirely: nothing is left"):
-        PCPCA(2).fit(flat, background=ZY @ EFFECT, **GIVEN)
+        PCPCA(2).fit(Study(flat, background=ZY @ EFFECT, **GIVEN))
 
 
-def test_other_tables_are_refused_with_a_way_out(need, tmp_path):
+def test_other_tables_are_refused_with_a_way_out(need):
     da, strict = need("dask.array"), need("array_api_strict")
-    np.save(tmp_path / "rows.npy", X)
     for table, message in (
         (sp.csr_array(X), "foreground is sparse: pass X.toarray()"),
         (da.from_array(X), "foreground is read in blocks: pass it as an array in memory"),
-        (str(tmp_path / "rows.npy"), "foreground is read in blocks"),
-        (Moments.from_rows(X), "foreground was given as Moments: adjust the rows first"),
+        (Moments.from_rows(X), "Moments have no rows"),
         (strict.asarray(X), "foreground is on a device: pass it as a NumPy array"),
     ):
         background = Moments.from_rows(Y) if isinstance(table, Moments) else Y
         background = strict.asarray(Y) if hasattr(table, "device") and not isinstance(table, np.ndarray) else background
-        with pytest.raises(TypeError, match=message.replace("(", r"\(").replace(")", r"\)")):
-            PCPCA(2).fit(table, background=background, **GIVEN)
-    model = PCPCA(2).fit(X, background=Y, **GIVEN)
+        error = GroupError if isinstance(table, Moments) else TypeError
+        with pytest.raises(error, match=message.replace("(", r"\(").replace(")", r"\)")):
+            PCPCA(2).fit(Study(table, background=background, **GIVEN))
+    model = PCPCA(2).fit(Study(X, background=Y, **GIVEN))
     for table, message in ((sp.csr_array(X), "sparse"), (da.from_array(X), "read in blocks")):
         with pytest.raises(TypeError, match=message):
             model.transform(table, covariates=ZX)
@@ -234,41 +227,41 @@ def test_other_tables_are_refused_with_a_way_out(need, tmp_path):
 
 
 def test_models_without_covariates_take_none():
-    model = PCPCA(2).fit(X, background=Y, **GIVEN)
+    model = PCPCA(2).fit(Study(X, background=Y, **GIVEN))
     assert hasattr(model, "covariate_names_")
     assert "without the effect of 'covariate 1', 'covariate 2'" in str(model.summary())
     model.fit(X, background=Y)  # a new fit forgets them
     assert not hasattr(model, "covariate_names_")
     for call in (
         lambda: model.transform(X, covariates=ZX),
-        lambda: model.bootstrap(X, background=Y, n_resamples=2, **GIVEN),
+        lambda: bootstrap(model, Study(X, background=Y, **GIVEN), n_resamples=2),
     ):
         with pytest.raises(GroupError, match="this model was fitted without"):
             call()
-    model.fit(X, background=Y, **GIVEN)
+    model.fit(Study(X, background=Y, **GIVEN))
     with pytest.warns(UserWarning, match="starts anew"):
         model.partial_fit(X, background=Y)
     assert not hasattr(model, "covariate_names_")
-    model.fit(X, background=Y, **GIVEN)
+    model.fit(Study(X, background=Y, **GIVEN))
     with pytest.raises(GroupError, match="fitted with covariates"):
-        model.bootstrap(X, background=Y, n_resamples=2)
+        bootstrap(model, X, background=Y, n_resamples=2)
     with pytest.raises(GroupError, match="those of the fit were"):
-        model.bootstrap(X, background=Y, covariates=ZX[:, :1], background_covariates=ZY[:, :1])
+        bootstrap(model, Study(X, background=Y, covariates=(ZX[:, :1], ZY[:, :1])))
 
 
 def test_a_report_takes_no_covariates(need):
     need("jinja2")
-    model = PCPCA(2).fit(X, background=Y, **GIVEN)
+    model = PCPCA(2).fit(Study(X, background=Y, **GIVEN))
     with pytest.raises(ValueError, match="fitted with covariates"):
         report(model, X, background=Y)
 
 
 def test_damaged_covariates_in_a_file_raise(tmp_path):
-    model = PCPCA(2).fit(X, background=Y, **GIVEN)
+    model = PCPCA(2).fit(Study(X, background=Y, **GIVEN))
     model._state.covariates.coefficients[0, 0] = np.nan
     with pytest.raises(ValueError, match=r"covariates\.coefficients overflowed"):
         model.save(tmp_path / "model.npz")
-    PCPCA(2).fit(X, background=Y, **GIVEN).save(tmp_path / "model.npz")
+    PCPCA(2).fit(Study(X, background=Y, **GIVEN)).save(tmp_path / "model.npz")
     header, arrays = contents(tmp_path / "model.npz")
     place = "fit.covariates.coefficients"
     assert accepted(tmp_path / "model.npz", header, arrays)  # the control
@@ -278,28 +271,32 @@ def test_damaged_covariates_in_a_file_raise(tmp_path):
 
 
 def test_float32_stays_float32():
-    model = PCPCA(2).fit(X.astype(np.float32), background=Y.astype(np.float32), **GIVEN)
+    model = PCPCA(2).fit(Study(X.astype(np.float32), background=Y.astype(np.float32), **GIVEN))
     assert model.covariate_coefficients_.dtype == np.float32
     found = model.transform(X.astype(np.float32), covariates=ZX)
     assert found.dtype == np.float32
-    np.testing.assert_allclose(found, PCPCA(2).fit(X, background=Y, **GIVEN).transform(X, covariates=ZX), atol=1e-4)
+    np.testing.assert_allclose(
+        found, PCPCA(2).fit(Study(X, background=Y, **GIVEN)).transform(X, covariates=ZX), atol=1e-4
+    )
 
 
 def test_frames_come_back_as_frames(need):
     pd = need("pandas")
     frame = pd.DataFrame(X, columns=list("abcdefg"), index=[f"r{i}" for i in range(60)])
-    cases, controls = regress_out(frame, background=Y, **GIVEN)
+    cases, controls = regress_out(Study(frame, background=Y, **GIVEN)).rows
     assert list(cases.columns) == list("abcdefg")
     assert list(cases.index) == list(frame.index)
     np.testing.assert_allclose(cases, RX, **CLOSE)
     np.testing.assert_allclose(controls, RY, **CLOSE)
     beside = pd.DataFrame(ZX, index=frame.index)
-    np.testing.assert_allclose(regress_out(frame, background=Y, covariates=beside, background_covariates=ZY)[0], cases)
-    for call in (
-        lambda: PPCA(2).fit(frame, covariates=beside[::-1]),
-        lambda: PPCA(2).fit(frame, covariates=beside).transform(frame[:9], covariates=beside[9:0:-1]),
-    ):
-        with pytest.raises(GroupError, match=r"other row names than its table.*covariates\.loc\[X\.index\]"):
-            call()
-    with pytest.raises(GroupError, match="needs covariates="):
-        regress_out(X, covariates=None)
+    for same in (beside, beside[::-1]):  # in the order of the rows' names
+        np.testing.assert_allclose(
+            regress_out(Study(frame, background=Y, covariates=(same, ZY))).rows.foreground, cases
+        )
+    model = PPCA(2).fit(Study(frame, covariates=beside))
+    expected = model.transform(frame[:9], covariates=beside[:9])
+    np.testing.assert_array_equal(model.transform(frame[:9], covariates=beside[8::-1]), expected)
+    with pytest.raises(GroupError, match=r"other row names than its table.*\.loc\[X\.index\]"):
+        model.transform(frame[:9], covariates=beside[9:0:-1])
+    with pytest.raises(GroupError, match="needs a Study with covariates"):
+        regress_out(Study(X, covariates=None))

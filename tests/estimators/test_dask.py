@@ -15,6 +15,7 @@ from contrapca import (
     PCPCA,
     PPCA,
     ContraPCA,
+    bootstrap,
     check_background,
     contrast_path,
     contrast_test,
@@ -68,8 +69,8 @@ def test_all_else():
     found, expected = (held_out_contrast(PCPCA(1), a, background=b) for a, b in ((DX, DY), (X, Y)))
     np.testing.assert_allclose(found.log_ratios, expected.log_ratios, rtol=1e-8)
     model, whole = (PCPCA(1, gamma=0.2).fit(a, background=b) for a, b in ((DX, DY), (X, Y)))
-    refits = model.bootstrap(DX, background=DY, n_resamples=20, random_state=0)
-    plain = whole.bootstrap(X, background=Y, n_resamples=20, random_state=0)
+    refits = bootstrap(model, DX, background=DY, n_resamples=20, random_state=0)
+    plain = bootstrap(whole, X, background=Y, n_resamples=20, random_state=0)
     np.testing.assert_allclose(refits.W, plain.W, atol=1e-8)
     assert model.score(DX) == pytest.approx(whole.score(X))
     both = {"first": DY[:50], "second": Y[50:]}

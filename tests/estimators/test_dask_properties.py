@@ -6,7 +6,7 @@ import scipy.sparse as sp
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from contrapca import PCPCA
+from contrapca import PCPCA, Study
 
 dask = pytest.importorskip("dask")
 da = pytest.importorskip("dask.array")
@@ -31,11 +31,11 @@ def chunked(draw, rows):
 @settings(max_examples=8)
 @given(chunked(X), chunked(Y), st.booleans(), st.sampled_from(["auto", "lanczos"]))
 def test_chunks(left, right, weighted, solver):
-    weights = {"sample_weight": WX, "background_weight": WY} if weighted else {}
+    weights = (WX, WY) if weighted else None
     with dask.config.set(scheduler="synchronous"):
-        model = PCPCA(2, gamma=0.3, solver=solver).fit(left, background=right, **weights)
+        model = PCPCA(2, gamma=0.3, solver=solver).fit(Study(left, background=right, weights=weights))
         latents, scores = model.transform(left).compute(), model.score_samples(left).compute()
-    whole = PCPCA(2, gamma=0.3).fit(X, background=Y, **weights)
+    whole = PCPCA(2, gamma=0.3).fit(Study(X, background=Y, weights=weights))
     for name in ("components_", "mean_", "background_mean_", "noise_variance_", "objective_"):
         np.testing.assert_allclose(getattr(model, name), getattr(whole, name), rtol=1e-9, atol=1e-8, err_msg=name)
     np.testing.assert_allclose(latents, whole.transform(X), atol=1e-8)

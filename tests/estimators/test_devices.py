@@ -27,6 +27,7 @@ from contrapca import (
     Moments,
     RatioPCA,
     SparseCPCA,
+    bootstrap,
     contrast_path,
     gamma_limits,
 )
@@ -358,8 +359,8 @@ def test_what_works_from_folds_and_weights_works_there():
     here, away = (GammaSearch(CPCA(2)).fit(put(X), background=put(Y)) for put in (np.asarray, there))
     assert away.best_gamma_ == pytest.approx(here.best_gamma_, rel=1e-9)
     model = fitted(PCPCA(2, gamma=0.3), there(X), there(Y))
-    refits = model.bootstrap(there(X), background=there(Y), n_resamples=4, random_state=0, progress=False)
-    again = fitted(PCPCA(2, gamma=0.3), X, Y).bootstrap(X, background=Y, n_resamples=4, random_state=0, progress=False)
+    refits = bootstrap(model, there(X), background=there(Y), n_resamples=4, random_state=0, progress=False)
+    again = bootstrap(fitted(PCPCA(2, gamma=0.3), X, Y), X, background=Y, n_resamples=4, random_state=0, progress=False)
     np.testing.assert_allclose(refits.summary()["sd"], again.summary()["sd"], rtol=1e-8)
 
 

@@ -25,9 +25,12 @@ from contrapca import (
     Moments,
     RatioPCA,
     SparseCPCA,
+    Study,
+    bootstrap,
     contrast_path,
     gamma_limits,
     load,
+    posterior,
     report,
 )
 from contrapca.estimators import Decomposition
@@ -144,7 +147,7 @@ def test_the_users_tables_are_let_go(kind, solver):
 def test_a_path_and_a_posterior_keep_no_rows():
     left, right = make_groups(4001, 3001, 12)
     path = contrast_path(PCPCA(2), left, background=right)
-    refits = path.model(path.gammas[5]).bootstrap(left, background=right, n_resamples=20, random_state=0)
+    refits = bootstrap(path.model(path.gammas[5]), left, background=right, n_resamples=20, random_state=0)
     for thing in (path, refits):
         assert all(not {4001, 3001} & set(array.shape) for array in arrays_in(thing))
 
@@ -235,7 +238,7 @@ def test_a_search_computes_its_limit_once():
         GammaSearch(PCPCA(2), criterion="likelihood").fit(X, background=Y)
     assert found.total() == 1
     with calls(*LIMITS, "masked_bound") as found:
-        GammaSearch(PCPCA(2), criterion="silhouette").fit(HOLES, background=Y, labels=np.arange(len(X)) % 2)
+        GammaSearch(PCPCA(2), criterion="silhouette").fit(Study(HOLES, background=Y, labels=np.arange(len(X)) % 2))
     assert found.total() == 1
 
 
@@ -335,12 +338,12 @@ def said(model):
     if hasattr(model, "latent_posterior"):
         found["posterior mean"], found["posterior covariance"] = model.latent_posterior(X)
         found["sample"] = model.sample(3, random_state=0)
-    if hasattr(model, "bootstrap") and not (isinstance(model, PCPCA) and model.gamma_ > 0.5):  # too near the limit
+    if model._resampled and not (isinstance(model, PCPCA) and model.gamma_ > 0.5):  # too near the limit
         given = {} if isinstance(model, PPCA) else {"background": Y}
-        refits = model.bootstrap(X, **given, n_resamples=20, random_state=0)
+        refits = bootstrap(model, X, **given, n_resamples=20, random_state=0)
         found |= {"refits": refits.loadings, "their scale": refits.scale, "their estimate": refits.estimate}
     if isinstance(model, CPCA):
-        draws = model.posterior(X, background=Y, power=5.0, draws=400, tune=50, random_state=0)
+        draws = posterior(model, X, background=Y, power=5.0, draws=400, tune=50, random_state=0)
         found |= {"draws": draws.loadings, "scale of the draws": draws.scale}
     return found
 
@@ -388,8 +391,8 @@ def test_parameters_set_after_the_fit_do_not_move_the_posterior(kind, need):
     given = {} if isinstance(kind, PPCA) else {"background": Y}
     options = {"draws": 100, "tune": 100, "chains": 2, "random_state": 0, "progress": False}
     model = fit(clone(kind).set_params(scale="group"), X, Y)
-    before = model.posterior(X, **given, **options)
-    after = model.set_params(scale=None, n_components=4, solver="lanczos").posterior(X, **given, **options)
+    before = posterior(model, X, **given, **options)
+    after = posterior(model.set_params(scale=None, n_components=4, solver="lanczos"), X, **given, **options)
     np.testing.assert_array_equal(after.loadings, before.loadings)
     np.testing.assert_array_equal(after.scale, before.scale)
     np.testing.assert_allclose(after.scale, X.std(axis=0), rtol=1e-14)  # summed in another order
@@ -409,9 +412,9 @@ def test_parameters_set_after_the_fit_do_not_change_the_report(kind, missing):
 def test_parameters_set_after_the_fit_do_not_change_how_its_rows_are_read():
     rows, group = np.vstack([X, Y]), np.repeat([0, 1], [len(X), len(Y)])
     model = CPCA(2, gamma=0.1, background_label=1).fit(rows, group)
-    before = model.bootstrap(rows, group, n_resamples=20, random_state=0)
+    before = bootstrap(model, X, background=Y, n_resamples=20)
     scored = model.score(rows, group) if hasattr(model, "score") else None
-    after = model.set_params(background_label=0).bootstrap(rows, group, n_resamples=20, random_state=0)
+    after = bootstrap(model.set_params(background_label=0), X, background=Y, n_resamples=20)
     assert scored is None or model.score(rows, group) == scored
     np.testing.assert_array_equal(after.loadings, before.loadings)
 
@@ -434,8 +437,8 @@ def test_named_tables_give_no_warning(kind, holes, need):
         ):  # fmt: skip
             if hasattr(model, name):
                 getattr(model, name)(rows)
-        if hasattr(model, "bootstrap") and not holes:
+        if model._resampled and not holes:
             given = {} if isinstance(kind, PPCA) else {"background": right}
-            model.bootstrap(left, **given, n_resamples=3, random_state=0)
+            bootstrap(model, left, **given, n_resamples=3, random_state=0)
     with pytest.warns(UserWarning, match="valid feature names"):  # the control: rows without names
         model.transform(X)

@@ -15,10 +15,12 @@ from contrapca import (
     PCPCA,
     PPCA,
     Moments,
+    bootstrap,
     calibrate_power,
     contrast_path,
     gamma_limits,
     load,
+    posterior,
 )
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, RankError
 
@@ -163,7 +165,7 @@ def test_posteriors(estimator, need):
             given = {} if isinstance(estimator, PPCA) else {"background": right}
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore", ContrastWarning)  # few draws
-                draws.append(model.posterior(left, **given, **options))
+                draws.append(posterior(model, left, **given, **options))
     for other in draws[1:]:
         if other.noise_variance is None:
             assert draws[0].noise_variance is None
@@ -306,8 +308,8 @@ def test_the_bootstrap_needs_rows(estimator):
     given = {} if isinstance(estimator, PPCA) else {"background": Y}
     moments = {} if isinstance(estimator, PPCA) else {"background": WHOLE[1]}
     model = clone(estimator).fit(X, **given)
-    with pytest.raises(TypeError, match=r"bootstrap\(\) resamples rows, and moments have none: pass the tables"):
-        model.bootstrap(WHOLE[0], **moments, n_resamples=20)
+    with pytest.raises(TypeError, match=r"bootstrap needs rows, but .*: pass the tables"):
+        bootstrap(model, WHOLE[0], **moments, n_resamples=20)
     with pytest.raises(TypeError, match="moments have none"):
         calibrate_power(model, WHOLE[0], **moments)
 
@@ -318,7 +320,7 @@ def test_posteriors_of_other_moments(other):
     model = CPCA(2, gamma=0.3).fit(*WHOLE[:1], background=WHOLE[1])
     right = Moments.from_rows(Y[:, : other.shape[1]])
     with pytest.raises(ValueError, match=r"not the table of the fit|features, but"):
-        model.posterior(Moments.from_rows(other), background=right)
+        posterior(model, Moments.from_rows(other), background=right)
 
 
 def test_moments_are_no_rows():

@@ -6,7 +6,19 @@ import numpy as np
 import pytest
 
 from conftest import make_groups
-from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, RatioPCA, contrast_path
+from contrapca import (
+    CLVM,
+    CPCA,
+    PCPCA,
+    PPCA,
+    ContraPCA,
+    Moments,
+    RatioPCA,
+    Study,
+    bootstrap,
+    contrast_path,
+    posterior,
+)
 from saved import accepted, changed, contents, places
 
 X, Y = make_groups(60, 50, 8)
@@ -20,13 +32,15 @@ THINGS = {
     "ContraPCA": lambda: ContraPCA(2).fit(X, background=Y),
     "CLVM": lambda: CLVM(2, 2).fit(X, background=Y),
     "RatioPCA": lambda: RatioPCA(2).fit(X, background=Y),
-    "covariates": lambda: PPCA(2).fit(X, covariates=np.array([[i / 7, "abc"[i % 3]] for i in range(60)], dtype=object)),
+    "covariates": lambda: PPCA(2).fit(
+        Study(X, covariates=np.array([[i / 7, "abc"[i % 3]] for i in range(60)], dtype=object))
+    ),
     "two backgrounds": lambda: PCPCA(2).fit(X, background={"a": Y[:25], "b": Y[25:]}),
     "path": lambda: contrast_path(PCPCA(2), X, background=Y, gammas=[0.0, 0.3]),
     "path of ContraPCA": lambda: contrast_path(ContraPCA(2), X, background=Y, gammas=[0.0, 0.1]),
     "path of CPCA": lambda: contrast_path(CPCA(2), X, background=Y, gammas=[0.0, 0.3]),
-    "bootstrap": lambda: ContraPCA(2).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=20, random_state=0),
-    "posterior": lambda: CPCA(1, gamma=0.4).fit(X, background=Y).posterior(X, background=Y, draws=300, random_state=0),
+    "bootstrap": lambda: bootstrap(ContraPCA(2).fit(X, background=Y), X, background=Y, n_resamples=20, random_state=0),
+    "posterior": lambda: posterior(CPCA(1, gamma=0.4).fit(X, background=Y), X, background=Y, draws=300, random_state=0),
     "moments": lambda: Moments.from_rows(X),
 }
 ANYTHING_ELSE = ("x", [], {"x": 1})  # where a number is wanted

@@ -16,7 +16,7 @@ from sklearn.base import clone
 
 import contrapca
 from conftest import make_groups
-from contrapca import CLVM, CPCA, PCPCA, PPCA, Moments, RatioPCA, contrast_path
+from contrapca import CLVM, CPCA, PCPCA, PPCA, Moments, RatioPCA, bootstrap, contrast_path
 from contrapca.exceptions import ModelFileError
 from counting import calls, solves
 from saved import accepted, changed, contents, places
@@ -53,7 +53,7 @@ def infinite_limit():
 
 
 def posterior():
-    return PCPCA(2, gamma=0.1).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=20, random_state=0)
+    return bootstrap(PCPCA(2, gamma=0.1).fit(X, background=Y), X, background=Y, n_resamples=20, random_state=0)
 
 
 def assert_equal(left, right, where):

@@ -14,6 +14,8 @@ from contrapca import (
     GammaSearch,
     Moments,
     RatioPCA,
+    Study,
+    bootstrap,
     contrast_path,
     gamma_limits,
     held_out_contrast,
@@ -309,7 +311,7 @@ def test_bootstrap_refits_with_the_same_ridge(groups):
     for wide in (False, True):
         left, right = make_groups(30, 25, 80, signal=12) if wide else (X, Y)
         model = RatioPCA(2).fit(left, background=right)
-        draws = model.bootstrap(left, background=right, n_resamples=30, random_state=0, progress=False)
+        draws = bootstrap(model, left, background=right, n_resamples=30, random_state=0, progress=False)
         assert draws.failures == 0
         frames = np.linalg.qr(draws.loadings[0])[0], np.linalg.qr(model.components_.T)[0]
         cosines = np.linalg.svd(np.swapaxes(frames[0], 1, 2) @ frames[1], compute_uv=False)[:, -1]
@@ -417,13 +419,13 @@ def test_a_foreground_of_low_rank():
 def test_few_rows_with_weights_and_several_backgrounds(end, scale, solver):
     """More features than rows: the result is that of matrices of all features."""
     X, Y = make_groups(25, 30, 90)
-    weights = {"sample_weight": np.linspace(0.5, 2, 25), "background_weight": np.linspace(2, 0.5, 30)}
-    several = {"background": {"a": Y[:12], "b": Y[12:]}}
+    weights = np.linspace(0.5, 2, 25), np.linspace(2, 0.5, 30)
+    several = Study(X, background={"a": Y[:12], "b": Y[12:]})
     for ridge in (0.3, "auto"):
-        for given in ({"background": Y}, {"background": Y, **weights}, several):
+        for given in (Study(X, background=Y), Study(X, background=Y, weights=weights), several):
             estimator = RatioPCA(2, ridge=ridge, end=end, scale=scale)
-            expected = clone(estimator).set_params(solver="eigh").fit(X, **given)
-            found = estimator.set_params(solver=solver).fit(X, **given)
+            expected = clone(estimator).set_params(solver="eigh").fit(given)
+            found = estimator.set_params(solver=solver).fit(given)
             assert found.solver_.name == solver
             assert found.ridge_ == pytest.approx(expected.ridge_, rel=1e-10)
             np.testing.assert_allclose(found.components_, expected.components_, atol=1e-8)

@@ -13,6 +13,8 @@ from contrapca import (
     ContraPCA,
     GammaSearch,
     Moments,
+    Study,
+    bootstrap,
     compare,
     contrast_path,
     contrast_test,
@@ -20,6 +22,7 @@ from contrapca import (
     held_out_contrast,
     load,
     plots,
+    posterior,
     report,
 )
 from contrapca.exceptions import GroupError
@@ -189,15 +192,12 @@ def test_held_out_and_searches():
     assert held_out_contrast(PCPCA(1, gamma=0.3), X, background=same).mean == pytest.approx(one.mean, abs=0.1)
     assert CPCA(2).fit(X, background=BOTH).gamma_ > 0
     assert GammaSearch(CPCA(2), gammas=[0.0, 0.3]).fit(X, background=BOTH).best_gamma_ in (0.0, 0.3)
-    rows, y = np.vstack([X, FIRST, SECOND]), np.repeat(["case", "first", "second"], [150, 30, 90])
     blocks = np.arange(270) // 5
-    stacked = GammaSearch(PCPCA(2, background_label=["first", "second"]), gammas=[0.0, 0.1])
-    by_label = stacked.fit(rows, y, blocks=blocks).scores_
-    own = {"blocks": blocks[:150], "background_blocks": {"first": blocks[150:180], "second": blocks[180:]}}
-    by_name = GammaSearch(PCPCA(2), gammas=[0.0, 0.1]).fit(X, background=BOTH, **own).scores_
-    np.testing.assert_allclose(by_label, by_name)
-    with pytest.raises(GroupError, match="background_blocks= as a dict with the names 'first', 'second'"):
-        held_out_contrast(PCPCA(1), X, background=BOTH, blocks=blocks[:150], background_blocks=blocks[150:])
+    own = blocks[:150], {"first": blocks[150:180], "second": blocks[180:]}
+    by_name = GammaSearch(PCPCA(2), gammas=[0.0, 0.1]).fit(Study(X, background=BOTH, blocks=own)).scores_
+    assert not np.allclose(by_name, GammaSearch(PCPCA(2), gammas=[0.0, 0.1]).fit(X, background=BOTH).scores_)
+    with pytest.raises(GroupError, match="blocks is a tuple of 2, but there are 3 groups"):
+        held_out_contrast(PCPCA(1), Study(X, background=BOTH, blocks=(blocks[:150], blocks[150:])))
 
 
 @pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
@@ -205,19 +205,19 @@ def test_held_out_and_searches():
 def test_resamples(give):
     background = {name: give(rows) for name, rows in BOTH.items()}
     model = PCPCA(1, gamma=0.07).fit(give(X), background=background)
-    refits = model.bootstrap(give(X), background=background, n_resamples=3 if give is holes else 20, random_state=0)
+    refits = bootstrap(model, give(X), background=background, n_resamples=3 if give is holes else 20, random_state=0)
     assert np.rad2deg(refits.angles()).max() < 30
     if give is not holes:
         with pytest.raises(ValueError, match="second is not the table of the fit: the means"):
-            model.bootstrap(X, background=BOTH | {"second": SECOND + 1})
+            bootstrap(model, X, background=BOTH | {"second": SECOND + 1})
         with pytest.raises(ValueError, match="The groups are 'foreground', 'background', but the fit had"):
-            model.bootstrap(X, background=FIRST)
+            bootstrap(model, X, background=FIRST)
 
 
 @pytest.mark.filterwarnings("ignore:DO NOT TRUST")
 def test_posterior():
     model = CPCA(1, gamma=GAMMA).fit(X, background=BOTH)
-    draws = model.posterior(X, background=BOTH, draws=50, tune=1, chains=1, power=10.0, random_state=0)
+    draws = posterior(model, X, background=BOTH, draws=50, tune=1, chains=1, power=10.0, random_state=0)
     C = oracles.mixed_contrast(X, BOTH.values(), PARTS.values())
     assert np.mean([np.sum(W * (C @ W)) for W in draws.W[0]]) > 0.5 * np.linalg.eigvalsh(C)[-1]
 

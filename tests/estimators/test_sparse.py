@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import oracles
 from conftest import make_groups, planted_features
-from contrapca import CPCA, GammaSearch, Moments, SparseCPCA, contrast_path, held_out_contrast, load
+from contrapca import CPCA, GammaSearch, Moments, SparseCPCA, Study, bootstrap, contrast_path, held_out_contrast, load
 from contrapca import stability_selection as stability
 from contrapca.exceptions import ContrastWarning, GroupError
 from contrapca.moments import _moments
@@ -140,7 +140,8 @@ def test_the_estimator(groups, tmp_path):
         np.testing.assert_array_equal(load(tmp_path / "model.npz").components_, model.components_)
         assert model.sparsity_ == 3
     assert not hasattr(model, "posterior")
-    assert not hasattr(model, "bootstrap")
+    with pytest.raises(TypeError, match="bootstrap needs an estimator"):
+        bootstrap(model, X, background=Y)
     assert model.feature_table()["feature"][0] in {f"x{j}" for j in support_of(V.any(axis=1))}
     path = contrast_path(SparseCPCA(2, sparsity=3), X, background=Y, gammas=[0.0, 0.5])
     np.testing.assert_allclose(path.components(0.5), model.components_, atol=1e-9)
@@ -215,7 +216,7 @@ def test_replicates_look_stable_unless_they_stay_together():
     donors, others = np.repeat(np.arange(10), 30), np.repeat(np.arange(10, 20), 30)
     model, settings = SparseCPCA(1, sparsity=5, gamma=0.5), {"n_splits": 8, "progress": False}
     by_rows = stability(model, X, background=Y, **settings)
-    by_donors = stability(model, X, background=Y, blocks=donors, background_blocks=others, **settings)
+    by_donors = stability(model, Study(X, background=Y, blocks=(donors, others)), **settings)
     top = [np.sort(found.in_any)[-5:].mean() for found in (by_rows, by_donors)]
     assert top[0] > 0.75
     assert top[1] < top[0] - 0.1

@@ -15,6 +15,8 @@ from contrapca import (
     ContraPCA,
     GammaSearch,
     Moments,
+    Study,
+    bootstrap,
     contrast_path,
     gamma_limits,
     held_out_contrast,
@@ -27,7 +29,7 @@ X, Y = make_groups(60, 50, 7)
 rng = np.random.default_rng(1)
 WX, WY = rng.integers(0, 4, 60), rng.integers(0, 4, 50)
 AGAIN_X, AGAIN_Y = oracles.repeated(X, WX), oracles.repeated(Y, WY)
-WEIGHTS = {"sample_weight": WX, "background_weight": WY}
+WEIGHTS = {"weights": (WX, WY)}
 CLOSE = {"rtol": 1e-6, "atol": 1e-7}
 
 
@@ -51,9 +53,9 @@ HOLED_X, HOLED_Y = (np.where(rng.random(rows.shape) < 0.15, np.nan, rows) for ro
 def test_fits(model, kind):
     if kind is sp.csr_array and getattr(model, "solver", "") in ("dual", "lbfgs"):
         with pytest.raises(ValueError, match="dense"):
-            model.fit(kind(X), background=kind(Y), **WEIGHTS)
+            model.fit(Study(kind(X), background=kind(Y), **WEIGHTS))
         return
-    weighted = clone(model).fit(kind(X), background=kind(Y), **WEIGHTS)
+    weighted = clone(model).fit(Study(kind(X), background=kind(Y), **WEIGHTS))
     repeated = clone(model).fit(kind(AGAIN_X), background=kind(AGAIN_Y))
     np.testing.assert_allclose(weighted.transform(X), repeated.transform(X), **CLOSE)
     for name in ("mean_", "background_mean_", "scale_", "explained_variance_", "objective_", "n_effective_", "gamma_"):
@@ -65,11 +67,11 @@ def test_fits(model, kind):
 def test_missing_values(model, mean):
     model.set_params(mean=mean)
     if isinstance(model, PPCA):
-        weighted, repeated = {"sample_weight": WX}, {}
+        weighted, again = clone(model).fit(HOLED_X, sample_weight=WX), {}
     else:
-        weighted, repeated = {"background": HOLED_Y, **WEIGHTS}, {"background": oracles.repeated(HOLED_Y, WY)}
-    weighted = clone(model).fit(HOLED_X, **weighted)
-    repeated = clone(model).fit(oracles.repeated(HOLED_X, WX), **repeated)
+        weighted = clone(model).fit(Study(HOLED_X, background=HOLED_Y, **WEIGHTS))
+        again = {"background": oracles.repeated(HOLED_Y, WY)}
+    repeated = clone(model).fit(oracles.repeated(HOLED_X, WX), **again)
     np.testing.assert_allclose(weighted.get_covariance(), repeated.get_covariance(), rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(weighted.mean_, repeated.mean_, rtol=1e-5, atol=1e-5)
     np.testing.assert_allclose(weighted.explained_variance_, repeated.explained_variance_, rtol=1e-5)
@@ -77,15 +79,15 @@ def test_missing_values(model, mean):
 
 
 def test_limits_paths_and_moments():
-    weighted, repeated = gamma_limits(X, background=Y, **WEIGHTS), gamma_limits(AGAIN_X, background=AGAIN_Y)
+    weighted, repeated = gamma_limits(Study(X, background=Y, **WEIGHTS)), gamma_limits(AGAIN_X, background=AGAIN_Y)
     np.testing.assert_allclose(list(weighted.gamma.values()), list(repeated.gamma.values()), rtol=1e-8)
     assert weighted.ratio == repeated.ratio
-    left = contrast_path(PCPCA(2), X, background=Y, gammas=5, **WEIGHTS)
+    left = contrast_path(PCPCA(2), Study(X, background=Y, **WEIGHTS), gammas=5)
     right = contrast_path(PCPCA(2), AGAIN_X, background=AGAIN_Y, gammas=5)
     np.testing.assert_allclose(left.eigenvalues, right.eigenvalues, rtol=1e-8)
     moments = Moments.from_rows(X, WX), Moments.from_rows(Y, WY)
     model = PCPCA(2, gamma=0.2).fit(moments[0], background=moments[1])
-    again = PCPCA(2, gamma=0.2).fit(X, background=Y, **WEIGHTS)
+    again = PCPCA(2, gamma=0.2).fit(Study(X, background=Y, **WEIGHTS))
     np.testing.assert_allclose(model.components_, again.components_, atol=1e-9)
     with pytest.raises(GroupError, match="Moments have no rows to weight"):
         PCPCA(2).fit(moments[0], background=moments[1], sample_weight=WX)
@@ -94,10 +96,8 @@ def test_limits_paths_and_moments():
 def test_stacked_rows():
     y = np.repeat([1, 0], [60, 50])
     model = PCPCA(2, gamma=0.2, background_label=0).fit(np.vstack([X, Y]), y, sample_weight=np.concatenate([WX, WY]))
-    again = PCPCA(2, gamma=0.2).fit(X, background=Y, **WEIGHTS)
+    again = PCPCA(2, gamma=0.2).fit(Study(X, background=Y, **WEIGHTS))
     np.testing.assert_allclose(model.components_, again.components_, atol=1e-10)
-    with pytest.raises(GroupError, match="background_weight= is for a background= table"):
-        model.fit(np.vstack([X, Y]), y, background_weight=WY)
 
 
 def test_rows_of_weight_0_are_never_read():
@@ -109,55 +109,53 @@ def test_rows_of_weight_0_are_never_read():
 
 
 def test_weights_that_are_all_1_change_nothing():
-    model = ContraPCA(2).fit(X, background=Y, sample_weight=np.ones(60), background_weight=np.ones(50))
+    model = ContraPCA(2).fit(Study(X, background=Y, weights=(np.ones(60), np.ones(50))))
     np.testing.assert_array_equal(model.components_, ContraPCA(2).fit(X, background=Y).components_)
 
 
 def test_resamples_and_folds():
     """A row is drawn, and held out, with its weight: if all have the same, nothing changes but N."""
     model = PCPCA(1, gamma=0.2).fit(X, background=Y)
-    twos = {"sample_weight": np.full(60, 2), "background_weight": np.full(50, 2)}
-    double = PCPCA(1, gamma=0.2).fit(X, background=Y, **twos)
+    twos = {"weights": (np.full(60, 2), np.full(50, 2))}
+    double = PCPCA(1, gamma=0.2).fit(Study(X, background=Y, **twos))
     assert double.n_effective_ == 2 * model.n_effective_
-    refits = double.bootstrap(X, background=Y, **twos, n_resamples=20, random_state=0)
-    plain = model.bootstrap(X, background=Y, n_resamples=20, random_state=0)
+    refits = bootstrap(double, Study(X, background=Y, **twos), n_resamples=20, random_state=0)
+    plain = bootstrap(model, X, background=Y, n_resamples=20, random_state=0)
     np.testing.assert_allclose(refits.W, plain.W, atol=1e-9)
     with pytest.raises(ValueError, match="X is not the table of the fit: it has 60 rows, but the fit had 120"):
-        double.bootstrap(X, background=Y)
-    found = held_out_contrast(PCPCA(1, gamma=0.2), X, background=Y, **twos)
+        bootstrap(double, X, background=Y)
+    found = held_out_contrast(PCPCA(1, gamma=0.2), Study(X, background=Y, **twos))
     alone = held_out_contrast(PCPCA(1, gamma=0.2), X, background=Y)
     np.testing.assert_allclose(found.log_ratios, alone.log_ratios, rtol=1e-9)
-    search = GammaSearch(PCPCA(1), gammas=[0.0, 0.2], criterion="likelihood").fit(X, background=Y, **WEIGHTS)
+    search = GammaSearch(PCPCA(1), gammas=[0.0, 0.2], criterion="likelihood").fit(Study(X, background=Y, **WEIGHTS))
     assert np.isfinite(search.scores_).all()
 
 
 def test_incomplete_resamples_have_weights():
     model = PPCA(1).fit(HOLED_X, sample_weight=np.full(60, 2))
-    refits = model.bootstrap(HOLED_X, sample_weight=np.full(60, 2), n_resamples=3, random_state=0)
-    plain = PPCA(1).fit(HOLED_X).bootstrap(HOLED_X, n_resamples=3, random_state=0)
+    refits = bootstrap(model, Study(HOLED_X, weights=np.full(60, 2)), n_resamples=3, random_state=0)
+    plain = bootstrap(PPCA(1).fit(HOLED_X), HOLED_X, n_resamples=3, random_state=0)
     np.testing.assert_allclose(refits.W, plain.W, atol=1e-4)
 
 
 def test_blocks_of_rows_of_weight_0_are_left_out():
-    weights, blocks = np.where(np.arange(60) < 6, 0, 1), np.arange(60) // 3
-    others = {"background": Y, "background_blocks": 100 + np.arange(50) // 5}
+    weights, blocks, others = np.where(np.arange(60) < 6, 0, 1), np.arange(60) // 3, 100 + np.arange(50) // 5
     model = PCPCA(1, gamma=0.2)
-    found = held_out_contrast(model, X, sample_weight=weights, blocks=blocks, **others)
-    left = held_out_contrast(model, X[6:], blocks=blocks[6:], **others)
+    found = held_out_contrast(model, Study(X, background=Y, weights=(weights, None), blocks=(blocks, others)))
+    left = held_out_contrast(model, Study(X[6:], background=Y, blocks=(blocks[6:], others)))
     np.testing.assert_allclose(found.log_ratios, left.log_ratios)
 
 
 def test_wide_folds():
     wide = np.random.default_rng(0).standard_normal((2, 12, 40))
     weights = np.arange(1.0, 13)
-    blocks = {"blocks": np.arange(12), "background_blocks": 12 + np.arange(12)}
-    times = np.arange(1, 13)
-    repeated = {name: np.repeat(labels, times) for name, labels in blocks.items()}
-    given = {"sample_weight": weights, "background_weight": weights}
+    blocks, times = (np.arange(12), 12 + np.arange(12)), np.arange(1, 13)
+    repeated = tuple(np.repeat(labels, times) for labels in blocks)
     for model in (PCPCA(1, gamma=0.1), PCPCA(1, gamma=0.1, scale="pooled")):
-        found = held_out_contrast(model, wide[0], background=wide[1], **given, **blocks)
+        study = Study(wide[0], background=wide[1], weights=(weights, weights), blocks=blocks)
+        found = held_out_contrast(model, study)
         tables = [oracles.repeated(table, times) for table in wide]
-        again = held_out_contrast(model, tables[0], background=tables[1], **repeated)
+        again = held_out_contrast(model, Study(tables[0], background=tables[1], blocks=repeated))
         assert np.isfinite(found.mean)
         assert found.mean == pytest.approx(again.mean, abs=4 * again.mean_error)
 
@@ -175,9 +173,6 @@ def test_wide_folds():
         ({"sample_weight": np.full(60, 1e308)}, "sample_weight sums to inf"),
         ({"sample_weight": np.full(60, 0.01)}, "sums to 0.6: weights count rows"),
         ({"sample_weight": np.eye(60)[0]}, "leaves one row of the foreground"),
-        ({"background_weight": np.ones(60)}, r"background_weight of 'background' has shape \(60,\) for 50 rows"),
-        ({"background_weight": np.zeros(50)}, "All weights in background_weight of 'background' are zero"),
-        ({"background_weight": {"x": np.ones(50)}}, "background_weight has 'x', but the backgrounds are 'background'"),
     ],
 )
 @pytest.mark.parametrize("model", [PCPCA(2, gamma=0.2), CLVM(2, 1)], ids=["PCPCA", "CLVM"])
@@ -189,12 +184,23 @@ def test_bad_weights(model, weights, message):
     np.testing.assert_array_equal(model.transform(X), before)
 
 
+@pytest.mark.parametrize(
+    ("weights", "message"),
+    [
+        (np.ones(60), r"weights of the background has shape \(60,\) for 50 rows"),
+        (np.zeros(50), "All weights in weights of the background are zero"),
+        ({"x": np.ones(50)}, "weights: the study has no group 'x', it has 'foreground', 'background'"),
+    ],
+)
+def test_bad_weights_of_a_background(weights, message):
+    with pytest.raises(ValueError, match=message):
+        Study(X, background=Y, weights=(None, weights))
+
+
 def test_several_backgrounds_take_a_dict():
     both = {"first": Y[:20], "second": Y[20:]}
-    with pytest.raises(GroupError, match="pass background_weight= as a dict with the names 'first', 'second'"):
-        PCPCA(2).fit(X, background=both, background_weight=WY)
-    with pytest.raises(GroupError, match="background_weight= is given, but no background"):
-        PCPCA(2, gamma=0).fit(X, background_weight=WY)
-    some = PCPCA(2, gamma=0.2).fit(X, background=both, background_weight={"second": WY[20:]})
+    with pytest.raises(GroupError, match="weights is a tuple of 2, but there are 3 groups"):
+        Study(X, background=both, weights=(None, WY))
+    some = PCPCA(2, gamma=0.2).fit(Study(X, background=both, weights=(None, {"second": WY[20:]})))
     again = PCPCA(2, gamma=0.2).fit(X, background={"first": Y[:20], "second": oracles.repeated(Y[20:], WY[20:])})
     np.testing.assert_allclose(some.components_, again.components_, atol=1e-9)

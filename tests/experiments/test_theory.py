@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contrapca import PCPCA
+from contrapca import PCPCA, posterior
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, InfeasibleGammaError
 from experiments._generators import make_toy
 from experiments._theory import divergence, risk, risk_minimizer
@@ -75,7 +75,7 @@ def test_toy_posteriors_concentrate(need):
             try:
                 X, Y = data.foreground, data.background
                 model = PCPCA(1, gamma=0.85).fit(X, background=Y)
-                found = model.posterior(X, background=Y, draws=150, tune=200, chains=2, random_state=seed)
+                found = posterior(model, X, background=Y, draws=150, tune=200, chains=2, random_state=seed)
             except (InfeasibleGammaError, ImproperPosteriorError):
                 refused += 1
                 continue
@@ -99,5 +99,5 @@ def test_warns_at_the_users_line(need):
     X, Y = data.foreground, data.background
     model = PCPCA(1, gamma=0.6).fit(X, background=Y)
     with pytest.warns(ContrastWarning) as caught:
-        model.posterior(X, background=Y, draws=50, tune=100, chains=1, random_state=0)
+        posterior(model, X, background=Y, draws=50, tune=100, chains=1, random_state=0)
     assert {warning.filename for warning in caught} == {__file__}

@@ -7,8 +7,9 @@ from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
 import oracles
+from contrapca import Study
 from contrapca.groups import Groups
-from contrapca.moments import collect, contrast, counted_terms, factors, observe, read
+from contrapca.moments import collect, contrast, counted_terms, factors, observe
 from contrapca.objectives import masked_log_likelihood
 from contrapca.solvers import expected_covariance, expected_total_variance, gls_mean
 from strategies import masked_tables, tables
@@ -31,15 +32,9 @@ def test_contrasts(data, case, solver):
     w, v = data.draw(counts(len(case.X))), data.draw(counts(len(case.Y)))
     other = case.Y[::-1] + 2.0
     kind = sp.csr_array if solver == "sparse" else np.asarray
+    tables = Study(kind(case.X), background={"a": kind(case.Y), "b": kind(other)}, weights=(w, {"a": v})).tables
     found = collect(
-        read(
-            kind(case.X),
-            background={"a": kind(case.Y), "b": kind(other)},
-            name="test",
-            needs_background=True,
-            sample_weight=w,
-            background_weight={"a": v},
-        ),
+        tables,
         1,
         None,
         "lanczos" if solver == "sparse" else solver,

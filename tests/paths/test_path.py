@@ -9,7 +9,7 @@ from sklearn.base import clone
 
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA, ContraPCA, Moments, SparseCPCA, contrast_path, gamma_limits, load
+from contrapca import CPCA, PCPCA, PPCA, ContraPCA, Moments, SparseCPCA, bootstrap, contrast_path, gamma_limits, load
 from contrapca.exceptions import InfeasibleGammaError, ModelFileError, NonFiniteError, RankError
 from contrapca.groups import Groups
 from contrapca.moments import DenseScatter, contrast
@@ -346,8 +346,8 @@ def test_columns_in_another_order(need):
         path.latents(left[names[::-1]])
     model = path.model(path.gammas[9])
     with pytest.raises(ValueError, match="order"):
-        model.bootstrap(left[names[::-1]], background=right[names[::-1]], n_resamples=3)
-    draws = model.bootstrap(left, background=right, n_resamples=3, random_state=0)
+        bootstrap(model, left[names[::-1]], background=right[names[::-1]], n_resamples=3)
+    draws = bootstrap(model, left, background=right, n_resamples=3, random_state=0)
     with pytest.raises(ValueError, match="in the same order"):
         draws.latent_posterior(left[names[::-1]])
     numbered = contrast_path(PCPCA(2), pd.DataFrame(X), background=pd.DataFrame(Y))

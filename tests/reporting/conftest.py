@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from browsing import FLAGS, NASTY, Page, program
-from contrapca import PCPCA
+from contrapca import PCPCA, bootstrap
 from contrapca.datasets import make_hidden_clusters
 from contrapca.reporting import Origin, write_report
 from contrapca.reporting._subject import examine
@@ -82,7 +82,7 @@ def case(tmp_path_factory, need):
     Y = pandas.DataFrame(data.background, columns=columns)
     labels = np.where(data.labels % 2 == 0, "even", NASTY)
     model = PCPCA(3, gamma=0.5).fit(X, background=Y)
-    refits = model.bootstrap(X, background=Y, n_resamples=20, random_state=0)
+    refits = bootstrap(model, X, background=Y, n_resamples=20, random_state=0)
     file = tmp_path_factory.mktemp("report") / 'a "report" & <b>.html'
     hostile = {"title": NASTY, "origin": Origin(NASTY, sources=[NASTY])}
     write_report(model, X, background=Y, labels=labels, output=file, uncertainty=refits, **hostile)

@@ -21,6 +21,7 @@ from contrapca import (
     PPCA,
     ContraPCA,
     RatioPCA,
+    bootstrap,
     contrast_path,
     contrast_test,
     gamma_limits,
@@ -174,13 +175,13 @@ def test_path_through_a_model_holds_its_gamma_once(data, model):
 
 def test_summary_is_what_the_library_says(data):
     model = PCPCA(2, gamma=0.5).fit(data.foreground, background=data.background)
-    bootstrap = model.bootstrap(data.foreground, background=data.background, n_resamples=30, random_state=0)
+    refits = bootstrap(model, data.foreground, background=data.background, n_resamples=30, random_state=0)
     summary = summarize(
         model,
         data.foreground,
         background=data.background,
         labels=data.labels,
-        uncertainty=bootstrap,
+        uncertainty=refits,
     )
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert summary["data"]["foreground"] == {"rows": 120, "missing_values": 0, "incomplete_rows": 0}
@@ -199,7 +200,7 @@ def test_summary_is_what_the_library_says(data):
     start = summary["loadings"]["steps"][summary["path"]["start"]]
     assert summary["loadings"]["features"][start[1]["feature"][0]] == summary["components"][1]["features"][0]["feature"]
     assert summary["uncertainty"]["draws"] + summary["uncertainty"]["failures"] == 30
-    assert summary["uncertainty"]["angle_median"] == pytest.approx(np.degrees(np.median(bootstrap.angles()[..., 0])))
+    assert summary["uncertainty"]["angle_median"] == pytest.approx(np.degrees(np.median(refits.angles()[..., 0])))
     assert "PCPCA(gamma=0.5).fit(cases, background=controls)" in summary["code"]["python"]
 
 
@@ -539,14 +540,14 @@ class TestCautions:
 
     def test_the_width_of_a_posterior(self, data):
         model = PCPCA(2, gamma=0.3).fit(data.foreground, background=data.background)
-        refits = model.bootstrap(data.foreground, background=data.background, n_resamples=20, random_state=0)
+        refits = bootstrap(model, data.foreground, background=data.background, n_resamples=20, random_state=0)
         assert "not calibrated" not in self.said(data.foreground, data.background, model, uncertainty=refits)
         posterior = type(refits)(**{**vars(refits), "kind": "gibbs"})
         assert "not calibrated" in self.said(data.foreground, data.background, model, uncertainty=posterior)
 
     def test_unsettled_draws(self, data):
         model = PCPCA(2, gamma=0.3).fit(data.foreground, background=data.background)
-        refits = model.bootstrap(data.foreground, background=data.background, n_resamples=20, random_state=0)
+        refits = bootstrap(model, data.foreground, background=data.background, n_resamples=20, random_state=0)
         short = type(refits)(**{**vars(refits), "kind": "gibbs", "divergences": 3})
         assert "have not converged" in self.said(data.foreground, data.background, model, uncertainty=short)
 
@@ -708,14 +709,14 @@ def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
         def remarks(self, n_shown=None):
             return [NASTY]
 
-    nasty = Nasty(0, expected.p_values, expected.statistics, 1.0, 0.05, "split", NASTY)
+    nasty = Nasty(0, expected.p_values, expected.statistics, 1.0, 0.05, NASTY)
     assert report(model, X, background=Y, gammas=2, output=file, test=nasty)["verdict"] == NASTY
     assert NASTY not in file.read_text()
     assert summarize(model, X, background=Y, gammas=2, test=False)["verdict"] is None
     assert "test=False" in summarize(model, X, background=Y, gammas=2, test=False)["code"]["python"]
     blocks = {"blocks": np.arange(120) % 10, "background_blocks": np.arange(100) % 10}
     assert summarize(model, X, background=Y, gammas=2, **blocks)["test"]["units"].startswith("10 + 10 blocks")
-    with pytest.raises(ValueError, match="blocks has shape"):
+    with pytest.raises(ValueError, match="blocks of the foreground has shape"):
         summarize(model, X, background=Y, gammas=2, blocks=[1], background_blocks=[2])
     with pytest.raises(TypeError, match="test is a str"):
         summarize(model, X, background=Y, gammas=2, test="split")
@@ -782,7 +783,7 @@ def test_methods_of_missing_values_and_intervals(data):
         methods = summarize(fitted, X, background=data.background, gammas=2)["methods"]
         assert f"(3 of the cases, 0 of the controls) were {how}" in methods
     whole = PCPCA(1, gamma=0.2).fit(data.foreground, background=data.background)
-    refits = whole.bootstrap(data.foreground, background=data.background, n_resamples=20, random_state=0)
+    refits = bootstrap(whole, data.foreground, background=data.background, n_resamples=20, random_state=0)
     summary = summarize(whole, data.foreground, background=data.background, gammas=2, uncertainty=refits, test=False)
     assert "(90%) are from 20 bootstrap resamples" in summary["methods"]
     assert "was tested" not in summary["methods"]

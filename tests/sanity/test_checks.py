@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contrapca import check_tables, contrast_test
+from contrapca import Study, check_tables, contrast_test
 from contrapca._util.text import plural
 from contrapca.blocks import looks_like_replicates
 from contrapca.exceptions import TableWarning
@@ -80,16 +80,15 @@ def test_no_false_alarms(kind):
         X, Y = rows(n), rows(m)
         names = [f"s{i}" for i in range(n)], [f"c{i}" for i in range(m)]
         labels = rng.choice(["mild", "severe", "none"], n)
-        found += check_tables(X, background=Y, labels=labels, row_names=names[0], background_row_names=names[1])
+        found += check_tables(Study(X, background=Y, labels=labels, names=names))
     assert set(checks(found)) <= ({"raw values"} if "counts" in kind or "whole" in kind else set())
 
 
 def test_a_real_set_has_no_false_alarms(mouse_raw, need):
     X, Y, genotype, names = mouse_raw
     pandas = need("pandas")
-    found = check_tables(
-        pandas.DataFrame(X, columns=names), background=pandas.DataFrame(Y, columns=names), labels=genotype
-    )
+    frames = [pandas.DataFrame(table, columns=names) for table in (X, Y)]
+    found = check_tables(Study(frames[0], background=frames[1], labels=genotype))
     assert checks(found) == ["duplicate columns"]  # which is so in the published table
     assert "'ARC_N' and 'pS6_N' hold the same values in every row" in found[0].sentence
 
@@ -99,7 +98,7 @@ def test_large_real_sets_have_no_false_alarms(data_folder):
     from experiments._data import load_corrupted_mnist, load_zheng_bmmc
 
     for data in (load_zheng_bmmc(), load_corrupted_mnist()):
-        assert check_tables(data.foreground, background=data.background, labels=data.labels) == []
+        assert check_tables(Study(data.foreground, background=data.background, labels=data.labels)) == []
 
 
 # ---------------------------------------------------------------- columns
@@ -297,7 +296,9 @@ def test_labels_that_are_spelt_alike():
     found = alike_labels(["Control", "control", "control ", "case", "c a"], "Values of 'g'")[0].sentence
     assert "'Control' (1 row), 'control' (1 row), 'control ' (1 row)" in found
     assert alike_labels(["a", "b", "b"], "Labels") == []
-    assert checks(check_tables(normal(3, 4), background=normal(5, 4, seed=1), labels=["a", "A", None])) == ["spelling"]
+    assert checks(check_tables(Study(normal(3, 4), background=normal(5, 4, seed=1), labels=["a", "A", None]))) == [
+        "spelling"
+    ]
 
 
 def test_a_background_label_that_is_spelt_in_two_ways():
@@ -371,7 +372,9 @@ def test_every_finding_has_a_way_out_in_both_words():
     X[:, 2] = Y[:, 2] = 1
     X[:, 3], Y[:, 3] = X[:, 4], Y[:, 4]
     Y[:, 5] += 30
-    found = check_tables(X, background=Y, row_names=["a", "a", *(f"s{i}" for i in range(58))], labels=["b", "B"] * 30)
+    found = check_tables(
+        Study(X, background=Y, names=(["a", "a", *(f"s{i}" for i in range(58))], None), labels=["b", "B"] * 30)
+    )
     assert checks(found) == [
         *("spelling", "repeated names", "identifier", "missing code", "constant", "duplicate columns", "batch"),
     ]
@@ -388,7 +391,7 @@ def test_other_kinds_of_tables(need):
     pandas = need("pandas")
     X = pandas.DataFrame(normal(12, 4), columns=list("abcd"), index=[f"d{k}_{i}" for k in range(4) for i in range(3)])
     assert checks(check_tables(X, background=normal(5, 4))) == ["replicates"]
-    assert check_tables(X, background=normal(5, 4), blocks=list("aaabbbcccddd")) == []
+    assert check_tables(Study(X, background=normal(5, 4), blocks=(list("aaabbbcccddd"), list("efghi")))) == []
     sparse = sp.random_array((40, 5), density=0.3, random_state=0)
     assert check_tables(sparse, background=sparse) == []  # columns of sparse tables are not looked at
 
@@ -403,7 +406,7 @@ def test_a_cell_far_from_all_others_is_named(value, group):
     assert f"{value:.4g} in 'x3' of row 7 ({['cases', 'controls'][group]})" in finding.sentence
     with pytest.warns(TableWarning, match="'x3' of row 7"):
         contrast_test(tables[0], background=tables[1], random_state=0)
-    named = check_tables(tables[0], background=tables[1], row_names=[f"a{i}" for i in range(60)])[0]
+    named = check_tables(Study(tables[0], background=tables[1], names=([f"a{i}" for i in range(60)], None)))[0]
     assert ("'a7'" in named.sentence) == (group == 0)
 
 

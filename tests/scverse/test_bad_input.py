@@ -91,7 +91,7 @@ BAD = [
     (holes_in_mask, {"mask_var": "holes"}, r"adata\.var\['holes'\] has type object"),
     (NOTHING, {"blocks": "donors"}, r"blocks='donors' is not a column of adata\.obs"),
     (missing_donors, {"blocks": "whose"}, r"no label for 1 of \d+ rows"),
-    (one_donor, {"blocks": "whose"}, r"background_blocks has 1 block: .* needs at least"),
+    (one_donor, {"blocks": "whose"}, r"The background has 1 block: .* needs at least"),
     (NOTHING, {"key_added": "a/b"}, r"key_added='a/b' cannot be a key: .*no '/'"),
     (NOTHING, {"key_added": ""}, r"key_added='' cannot be a key"),
     (infinite, {}, r"Input contains infinity.*'gene3'"),

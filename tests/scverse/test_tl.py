@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import contrapca
-from contrapca import CLVM, CPCA, PCPCA, ContraPCA, compare, contrast_test, held_out_contrast, tl
+from contrapca import CLVM, CPCA, PCPCA, ContraPCA, Study, compare, contrast_test, held_out_contrast, tl
 from contrapca.exceptions import GroupError
 from scverse.conftest import CHOICE, PLAIN, by_hand, dense, snapshot
 
@@ -116,8 +116,8 @@ def test_keys_are_named_after_the_function(adata, name):
     varm, estimator, settings = METHODS[name]
     adata = adata[:, adata.var["few"]].copy()
     table, cases = dense(adata), (adata.obs["condition"] == "case").to_numpy()
-    blocks = {"blocks": adata.obs["donor"][cases], "background_blocks": adata.obs["donor"][~cases]}
-    ratios = held_out_contrast(estimator, table[cases], background=table[~cases], **blocks)
+    blocks = adata.obs["donor"][cases], adata.obs["donor"][~cases]
+    ratios = held_out_contrast(estimator, Study(table[cases], background=table[~cases], blocks=blocks))
     if name == "cpca":
         estimator = CPCA(2, gamma=ratios.gamma)  # chosen with whole donors held out
     model = estimator.fit(table[cases], background=table[~cases])
@@ -237,9 +237,9 @@ def test_scale(unnamed, scale):
 @pytest.mark.parametrize("blocks", [None, "whose"])
 def test_test(unnamed, blocks):
     table, cases = dense(unnamed), (unnamed.obs["condition"] == "case").to_numpy()
-    whose = {"blocks": unnamed.obs["whose"][cases], "background_blocks": unnamed.obs["whose"][~cases]} if blocks else {}
+    whose = (unnamed.obs["whose"][cases], unnamed.obs["whose"][~cases]) if blocks else None
     table = table[:, unnamed.var["few"]]
-    expected = contrast_test(table[cases], background=table[~cases], random_state=0, max_components=2, **whose)
+    expected = contrast_test(Study(table[cases], background=table[~cases], blocks=whose), max_components=2)
     tl.test(unnamed, groupby="condition", background="ctrl", blocks=blocks, max_comps=2, mask_var="few")
     found = unnamed.uns["contrapca_test"]
     assert np.allclose(found["p_values"], expected.p_values, rtol=1e-4)
@@ -254,19 +254,19 @@ def test_compare(unnamed, monkeypatch):
     X, Y = np.random.default_rng(0).normal(size=(2, 30, 4))
     given = {"found": compare(X, background=Y, n_components=1)}
 
-    def spy(X, *, background, **settings):
-        given.update(X=X.toarray(), background=background.toarray(), **settings)
+    def spy(study, **settings):
+        given.update(study=study)
         return given["found"]
 
     monkeypatch.setattr("contrapca.scverse._tl.compare_tables", spy)
     settings = {"labels": "cell_type", "mask_var": "few", "n_comps": 1, "blocks": "whose"}
     copy = tl.compare(unnamed, groupby="condition", background="ctrl", **settings, key_added="my table", copy=True)
     cases, few = (unnamed.obs["condition"] == "case").to_numpy(), unnamed.var["few"].to_numpy()
-    assert np.array_equal(given["X"], dense(unnamed)[cases][:, few])
-    assert np.array_equal(given["background"], dense(unnamed)[~cases][:, few])
-    assert given["labels"].tolist() == unnamed.obs["cell_type"][cases].tolist()
-    assert given["blocks"].tolist() == unnamed.obs["whose"][cases].tolist()
-    assert given["background_blocks"].tolist() == unnamed.obs["whose"][~cases].tolist()
+    study = given["study"]
+    for name, chosen in (("foreground", cases), ("background", ~cases)):
+        assert np.array_equal(study.rows[name].toarray(), dense(unnamed)[chosen][:, few])
+        assert study.blocks[name] == unnamed.obs["whose"][chosen].tolist()
+    assert study.labels.foreground.tolist() == unnamed.obs["cell_type"][cases].tolist()
     found = copy.uns["my table"]
     assert found["recommendation"] == given["found"].recommendation
     for name, values in given["found"].table().items():

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 import scipy.stats
 
-from contrapca import check_background, contrast_test
+from contrapca import Study, check_background, contrast_test
 from contrapca.exceptions import GroupError
 from contrapca.selection._background import LEVEL
 
@@ -20,8 +20,8 @@ def tables(n, m, D, *, shared=5.0, cases=0.0, controls=0.0, seed=0, noise=1.0):
     return X, Y
 
 
-def check(X, Y, **options):
-    return check_background(X, background=Y, progress=False, **options)
+def check(X, Y, blocks=None, **options):
+    return check_background(Study(X, background=Y, blocks=blocks), progress=False, **options)
 
 
 def test_a_good_background():
@@ -101,7 +101,7 @@ def test_too_few_rows():
     assert np.isnan([found.p_background, found.ratio_foreground]).all()
     assert len(found.problems) == 1 or "noise" in found.problems[1]
     X, Y = tables(80, 60, 10)
-    blocks = {"blocks": np.arange(80) % 8, "background_blocks": 8 + np.arange(60) % 12}
+    blocks = {"blocks": (np.arange(80) % 8, 8 + np.arange(60) % 12)}
     assert any("foreground has only 8 independent" in problem for problem in check(X, Y, **blocks).problems)
 
 
@@ -129,7 +129,7 @@ def herd(rng, n_animals):
 
 def by_animal(n_animals):
     animals = np.repeat(np.arange(n_animals), 10)
-    return {"blocks": animals, "background_blocks": n_animals + animals}
+    return {"blocks": (animals, n_animals + animals)}
 
 
 EQUAL = {

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contrapca import CPCA, RatioPCA, compare, held_out_contrast, plots
+from contrapca import CPCA, RatioPCA, Study, compare, held_out_contrast, plots
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import GroupError, SolverError
 from contrapca.groups import Groups
@@ -20,7 +20,7 @@ X, Y, LABELS = DATA.foreground, DATA.background, DATA.labels
 
 @pytest.fixture(scope="module")
 def found():
-    return compare(X, background=Y, labels=LABELS)
+    return compare(Study(X, background=Y, labels=LABELS))
 
 
 def test_every_method_with_both_scalings(found, need):
@@ -122,7 +122,7 @@ def test_blocks():
     animals = np.arange(200) // 10
     left, right = (2 * rng.standard_normal((20, 8))[animals] + rng.standard_normal((200, 8)) for _ in range(2))
     assert compare(left, background=right, n_components=1).recommended is not None  # the control
-    blocks = compare(left, background=right, n_components=1, blocks=animals, background_blocks=animals + 20)
+    blocks = compare(Study(left, background=right, blocks=(animals, animals + 20)), n_components=1)
     assert blocks.recommended is None
     assert "Nothing found" in blocks.recommendation
 
@@ -177,10 +177,10 @@ def test_progress(capsys, watched):
 
 
 def test_refuses():
-    with pytest.raises(GroupError, match="5 entries for 150"):
-        compare(X, background=Y, labels=LABELS[:5])
+    with pytest.raises(GroupError, match=r"shape \(5,\) for 150 rows"):
+        compare(Study(X, background=Y, labels=LABELS[:5]))
     with pytest.raises(GroupError, match="two classes"):
-        compare(X, background=Y, labels=np.zeros(150))
+        compare(Study(X, background=Y, labels=np.zeros(150)))
 
 
 # ---------------------------------------------------------------------- raw values

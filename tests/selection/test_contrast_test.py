@@ -8,8 +8,8 @@ import scipy.sparse
 import scipy.stats
 
 import oracle_split
-from contrapca import contrast_test
-from contrapca.blocks import fewer_folds, looks_like_replicates, unit_numbers
+from contrapca import Study, contrast_test
+from contrapca.blocks import fewer_folds, looks_like_replicates
 from contrapca.exceptions import ContrastWarning
 from contrapca.groups import Groups
 from contrapca.selection import ContrastTest, _split_moments, _split_outcomes, _spread, verdict_on
@@ -29,12 +29,12 @@ def tables(seed, n, m, D, planted=0, variance=6.0):
     return X, rng.standard_normal((m, D)) + rng.standard_normal((m, 2)) @ shared.T
 
 
-def run(X, Y, n_axes=1, seed=0, **options):
-    return contrast_test(X, background=Y, max_components=n_axes, random_state=seed, **options)
+def run(X, Y, n_axes=1, seed=0, blocks=None, **options):
+    return contrast_test(Study(X, background=Y, blocks=blocks), max_components=n_axes, random_state=seed, **options)
 
 
-def splits_of(n, m, n_splits, seed, blocks=None, background_blocks=None):
-    units = unit_numbers(Groups.of(n, m), blocks, background_blocks, least=6, what="the test")
+def splits_of(n, m, n_splits, seed, blocks=None):
+    units = Study(np.zeros((n, 1)), background=np.zeros((m, 1)), blocks=blocks).units(least=6, what="the test")
     return draw_splits(units, n_splits, np.random.default_rng(seed))
 
 
@@ -64,7 +64,7 @@ BLOCKS = {"none": None, "inside": 100, "paired": 0, "partly paired": 4}
 def test_equals_the_oracle(n, m, D, planted, blocks):
     X, Y = tables(1, n, m, D, planted)
     shift = BLOCKS[blocks]
-    names = {} if shift is None else {"blocks": np.arange(n) % 10, "background_blocks": np.arange(m) % 10 + shift}
+    names = {} if shift is None else {"blocks": (np.arange(n) % 10, np.arange(m) % 10 + shift)}
     expected = oracle_p_values(X, Y, splits_of(n, m, 5, 3, **names), 2)
     np.testing.assert_allclose(run(X, Y, 2, seed=3, n_splits=5, **names).p_values, expected, rtol=1e-8)
 
@@ -354,7 +354,7 @@ def test_size_by_blocks_and_its_failure_by_rows():
     for seed in range(60):
         rng = np.random.default_rng(seed)
         (X, blocks), (Y, own) = donors(rng), donors(rng)
-        by_block += run(X, Y, seed=seed, blocks=blocks, background_blocks=own + 10).n_components
+        by_block += run(X, Y, seed=seed, blocks=(blocks, own + 10)).n_components
         by_row += run(X, Y, seed=seed).n_components
     limit = most_rejections(60, 0.05)
     assert by_block <= limit
@@ -377,7 +377,7 @@ def few_donors(rng, *, within=0.0, between=0.0):
     X, Y = (rng.standard_normal((160, 30)) + 4 * rng.standard_normal((160, 3)) @ W[:, :3].T for _ in range(2))
     own = within * rng.standard_normal(160) + between * np.repeat(rng.standard_normal(8), 20)
     labels = np.repeat(np.arange(8), 20)
-    return X + np.outer(own, W[:, 3]), Y, {"blocks": labels, "background_blocks": labels + 8}
+    return X + np.outer(own, W[:, 3]), Y, {"blocks": (labels, labels + 8)}
 
 
 def test_few_blocks_show_what_varies_within_them():
@@ -389,7 +389,7 @@ def test_few_blocks_show_what_varies_within_them():
     assert not found.remarks()
     # Every other split; not if a block is a single row.
     assert splits_of(160, 160, 4, 0, *blocks.values()).within.tolist() == [False, True, False, True]
-    blocks["blocks"][0] = 99
+    blocks["blocks"][0][0] = 99
     assert not splits_of(160, 160, 4, 0, *blocks.values()).within.any()
 
 
@@ -400,7 +400,7 @@ def test_few_blocks_and_what_they_can_show():
     assert "With 8 + 8 blocks" in nothing.remarks()[0]
     assert "about 9.3 times as much" in nothing.remarks()[0]
     assert np.isnan(run(X, Y).block_ratio)
-    paired = run(X, Y, blocks=blocks["blocks"], background_blocks=blocks["blocks"])
+    paired = run(X, Y, blocks=(blocks["blocks"][0],) * 2)
     assert np.isnan(paired.block_ratio)
     assert paired.least_p == 1 / 16
     assert paired.remarks()[0].startswith("No p-value can be below 0.062 with 8 + 8 blocks, 8 of them in both groups: ")
@@ -425,15 +425,15 @@ def test_paired_blocks_find_what_the_pairs_show():
     spread = np.repeat(np.exp(0.5 * rng.standard_normal(24)), 20)[:, None]
     X, Y = (spread * rng.standard_normal((480, 8)) for _ in range(2))
     X[:, 0] *= 2
-    paired = run(X, Y, blocks=blocks, background_blocks=blocks)
+    paired = run(X, Y, blocks=(blocks, blocks))
     assert paired.n_components == 1
     assert paired.units == "24 + 24 blocks, 24 of them in both groups"
-    assert paired.p_values[0] < run(X, Y, blocks=blocks, background_blocks=blocks + 24).p_values[0]
+    assert paired.p_values[0] < run(X, Y, blocks=(blocks, blocks + 24)).p_values[0]
 
 
 def test_paired_blocks_fall_on_the_same_side():
     labels = np.arange(40) % 8
-    splits = splits_of(40, 40, 9, 0, labels, labels[::-1])
+    splits = splits_of(40, 40, 9, 0, (labels, labels[::-1]))
     for finds in splits.finds:
         own = [set(units[finds[chunks]]) for units, chunks in zip(splits.unit_of, splits.chunks, strict=True)]
         assert own[0] == own[1]
@@ -478,16 +478,10 @@ NAMES = [f"donor {k % 5}" for k in range(20)]
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"blocks": NAMES[:-1], "background_blocks": NAMES}, r"blocks has shape \(19,\) for 20 rows"),
-        (
-            {"blocks": NAMES, "background_blocks": bad(NAMES, 3, None)},
-            r"background_blocks has no label for 1 of 20 .* row 3",
-        ),
-        ({"blocks": bad(NAMES, 0, float("nan")), "background_blocks": NAMES}, "blocks has no label"),
-        ({"blocks": bad(NAMES, 0, ""), "background_blocks": NAMES}, "blocks has no label"),
-        ({"blocks": ["a"] * 20, "background_blocks": NAMES}, "blocks has 1 block: the test needs at least 6"),
-        ({"blocks": NAMES}, "blocks is given but background_blocks is not"),
-        ({"background_blocks": NAMES}, "background_blocks is given but blocks is not"),
+        ({"blocks": (["a"] * 20, NAMES)}, "The foreground has 1 block: the test needs at least 6"),
+        ({"blocks": (NAMES, bad(NAMES, 3, None))}, r"blocks of the background has no label for 1 of 20 .* row 3"),
+        ({"blocks": (bad(NAMES, 0, float("nan")), NAMES)}, "blocks of the foreground has no label"),
+        ({"blocks": (bad(NAMES, 0, ""), NAMES)}, "blocks of the foreground has no label"),
         ({"n_axes": 0}, "max_components=0 must be a whole number"),
         ({"n_splits": 0}, "n_splits=0"),
         ({"level": 1.0}, r"level=1.0 must be below 1"),
@@ -545,13 +539,13 @@ def test_verdict_on_tables():
     assert verdict(X, Y).summary()["test"]["missing"] == {"foreground": 1 / 2400, "background": 0.0, "differ": False}
     assert "one group has 3 rows" in verdict(Y, Y[:3]).sentence
     for labels, group in ((np.arange(200) % 5, "5 blocks"), (np.arange(200) % 2, "2 blocks")):
-        found = verdict(Y, Y, blocks=(labels, labels + 5, (None, None)))
+        found = verdict(Y, Y, blocks=Groups.of(labels, labels + 5))
         assert f"not tested: one group has {group}, but the test needs at least 6 in each." in found.sentence
         assert found.test is None
-    with pytest.raises(ValueError, match="blocks has 1 block: the test needs at least 6"):  # another column was meant
-        verdict(Y, Y, blocks=(np.zeros(200), np.ones(200), (None, None)))
-    with pytest.raises(ValueError, match="blocks has shape"):
-        verdict(Y, Y, blocks=([1], [2]))
+    with pytest.raises(
+        ValueError, match="The foreground has 1 block: the test needs at least 6"
+    ):  # another column was meant
+        verdict(Y, Y, blocks=Groups.of(np.zeros(200), np.ones(200)))
 
 
 # ---------------------------------------------------------------------- replicates
@@ -582,12 +576,14 @@ def test_replicates_are_noticed(need):
     frames = [pd.DataFrame(table, index=names) for table in (X, Y)]
     for frame in frames:
         frame.columns = [f"g{j}" for j in range(8)]
-    with pytest.warns(ContrastWarning, match=r"look like replicates \('0_0', '0_1', '1_0', ...\).* Pass blocks="):
+    with pytest.warns(
+        ContrastWarning, match=r"look like replicates \('0_0', '0_1', '1_0', ...\).* Pass a Study with blocks="
+    ):
         run(frames[0], pd.DataFrame(Y, columns=frames[0].columns))
     with pytest.warns(ContrastWarning, match="Every row is its own block, but"):
-        run(X, Y, blocks=names, background_blocks=[f"b{name}" for name in names])
+        run(X, Y, blocks=(names, [f"b{name}" for name in names]))
     donors = [name[0] for name in names]
-    assert run(*frames, blocks=donors, background_blocks=donors).units.startswith("7 + 7 blocks, 7 of them")
+    assert run(*frames, blocks=(donors, donors)).units.startswith("7 + 7 blocks, 7 of them")
 
 
 def test_folds_keep_blocks():

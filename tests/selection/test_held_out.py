@@ -9,7 +9,7 @@ from sklearn.base import clone
 import contrapca.moments._collect as collect_module
 import contrapca.moments._folds as folds_module
 from conftest import make_groups
-from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, RatioPCA, gamma_limits, held_out_contrast
+from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, RatioPCA, Study, gamma_limits, held_out_contrast
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError
 from contrapca.fitting import OTHER_AXES
 from contrapca.groups import Groups
@@ -17,7 +17,6 @@ from contrapca.moments import assign_folds
 from contrapca.moments._dual import reduce_rows
 from contrapca.reporting import summarize
 from contrapca.selection import HeldOutContrast
-from contrapca.selection._held_out import complete_tables
 from contrapca.selection._verdict import on_components
 from oracle_split import unseen
 
@@ -49,7 +48,7 @@ def refitted(estimator, X, Y):
     """A function that fits the estimator to other rows, with what is chosen from all."""
     if isinstance(estimator, ContraPCA):
         model = clone(estimator).set_params(shorten=False)
-        data = model._collected(complete_tables(X, Y, "slow"))
+        data = model._collected(Study(X, background=Y).tables)
         estimator = model._settled(data)
 
     def fit(left, right):
@@ -91,9 +90,7 @@ def test_is_that_of_refits_to_rows(name):
 def test_blocks_are_judged_whole(paired):
     animals = np.repeat(np.arange(12), np.arange(2, 14))  # of unequal size
     others = np.arange(70) // 7 + (0 if paired else 100)
-    found = held_out_contrast(
-        CPCA(2, gamma=1.0), X, background=Y, blocks=animals, background_blocks=others, random_state=0
-    )
+    found = held_out_contrast(CPCA(2, gamma=1.0), Study(X, background=Y, blocks=(animals, others)), random_state=0)
     _, numbers = np.unique(np.concatenate([animals, others]), return_inverse=True)
     check(CPCA(2, gamma=1.0), X, Y, found, 1e-6, (numbers[:90], numbers[90:]))
     latents = CPCA(2, gamma=1.0).fit(X, background=Y).transform(X)
@@ -164,14 +161,14 @@ def test_replicates_need_blocks():
     animals = np.arange(400) // 20
     left, right = (2 * rng.standard_normal((20, 15))[animals] + rng.standard_normal((400, 15)) for _ in range(2))
     rows = held_out_contrast(ContraPCA(1), left, background=right)
-    blocks = held_out_contrast(ContraPCA(1), left, background=right, blocks=animals, background_blocks=animals + 20)
+    blocks = held_out_contrast(ContraPCA(1), Study(left, background=right, blocks=(animals, animals + 20)))
     assert rows.mean > 1.0 > 4 * rows.mean_error
     assert blocks.mean < 3 * blocks.mean_error
 
 
 def test_few_blocks_are_split_too():
     blocks = np.arange(90) % 3
-    found = held_out_contrast(CPCA(2, gamma=1.0), X, background=Y, blocks=blocks, background_blocks=np.arange(70) + 9)
+    found = held_out_contrast(CPCA(2, gamma=1.0), Study(X, background=Y, blocks=(blocks, np.arange(70) + 9)))
     assert np.isfinite(found.log_ratios).all()
     assert "5 splits" in str(found)
 
@@ -181,14 +178,14 @@ def test_refuses():
         held_out_contrast("pca", X, background=Y)
     incomplete = X.copy()
     incomplete[0, 0] = np.nan
-    with pytest.raises(ValueError, match="no weights where values are missing"):
-        held_out_contrast(PCPCA(2), incomplete, background=Y, sample_weight=np.arange(90) + 1)
+    with pytest.raises(ValueError, match=r"no weights, .*where values are missing"):
+        held_out_contrast(PCPCA(2), Study(incomplete, background=Y, weights=(np.arange(90) + 1, None)))
     with pytest.raises(GroupError, match="shape"):
-        held_out_contrast(PCPCA(2), X, background=Y, blocks=[1, 2], background_blocks=np.arange(70))
+        held_out_contrast(PCPCA(2), Study(X, background=Y, blocks=([1, 2], np.arange(70))))
     with pytest.raises(GroupError, match="block"):
-        held_out_contrast(PCPCA(2), X, background=Y, blocks=np.zeros(90), background_blocks=np.arange(70))
+        held_out_contrast(PCPCA(2), Study(X, background=Y, blocks=(np.zeros(90), np.arange(70))))
     with pytest.raises(GroupError, match="has no label for"):
-        held_out_contrast(PCPCA(2), X, background=Y, blocks=[None, *range(89)], background_blocks=np.arange(70) + 100)
+        held_out_contrast(PCPCA(2), Study(X, background=Y, blocks=([None, *range(89)], np.arange(70) + 100)))
     with pytest.raises(InfeasibleGammaError, match=r"gamma=0\.99"):
         held_out_contrast(PCPCA(2, gamma=0.99), X, background=Y)
     with pytest.raises(ValueError, match="n_splits"):
@@ -272,7 +269,7 @@ def excluded(draw, runs, **given):
     found = 0
     for seed in range(runs):
         left, right = draw(np.random.default_rng(seed))
-        low, high = held_out_contrast(RatioPCA(1, ridge=1.0), left, background=right, **given).intervals[0]
+        low, high = held_out_contrast(RatioPCA(1, ridge=1.0), Study(left, background=right, **given)).intervals[0]
         found += low > 1 or high < 1
     return found
 
@@ -290,7 +287,7 @@ def test_intervals_exclude_1_seldom_where_there_is_nothing(kind):
         n, m = (20, 200) if kind.startswith("20 ") else (200, 20)
         return np.exp(rng.standard_normal((n, 10))), np.exp(rng.standard_normal((m, 10)))
 
-    given = {"blocks": donors, "background_blocks": donors + 8} if kind == "blocks" else {}
+    given = {"blocks": (donors, donors + 8)} if kind == "blocks" else {}
     assert excluded(draw, runs, **given) <= most
     if kind == "blocks":
         assert excluded(draw, runs) > 2 * most
@@ -303,9 +300,7 @@ def test_a_component_of_one_block_and_one_of_noise():
     animals = np.arange(240) // 20
     left[:, 0] *= 4
     left[animals == 3, 1] *= 8
-    found = held_out_contrast(
-        RatioPCA(3, ridge=1.0), left, background=right, blocks=animals, background_blocks=animals + 100
-    )
+    found = held_out_contrast(RatioPCA(3, ridge=1.0), Study(left, background=right, blocks=(animals, animals + 100)))
     assert found.found_again[0]
     assert found.intervals[0, 0] > 1
     assert found.largest_share[0] < 0.3 < 0.6 < found.largest_share[1]

@@ -14,11 +14,14 @@ from contrapca import (
     GammaSearch,
     RatioPCA,
     SparseCPCA,
+    Study,
+    bootstrap,
     compare,
     contrast_path,
     contrast_test,
     held_out_contrast,
     load,
+    posterior,
     report,
 )
 from contrapca.exceptions import ContrastWarning, GroupError, NonFiniteError, TableWarning
@@ -185,12 +188,14 @@ def test_level(rates, blocks):
         rng = np.random.default_rng(seed)
         X, Y = noise(rng, 80, 64)
         donors = [np.arange(len(Z)) // 4 for Z in (X, Y)]
-        given = {}
+        given = None
         if blocks:
             X, Y = (Z + rng.normal(size=(20, 10))[own] for Z, own in zip((X, Y), donors, strict=True))
-            given = {"blocks": donors[0], "background_blocks": donors[1] + 100}
+            given = donors[0], donors[1] + 100
         X, Y = (without(rng, Z, rate) for Z, rate in zip((X, Y), rates, strict=True))
-        p_values.append(contrast_test(X, background=Y, max_components=1, random_state=seed, **given).p_values[0])
+        p_values.append(
+            contrast_test(Study(X, background=Y, blocks=given), max_components=1, random_state=seed).p_values[0]
+        )
     assert rejected(p_values) <= scipy.stats.binom.ppf(0.999, runs, 0.065)
 
 
@@ -216,17 +221,16 @@ def test_rows_without_values_and_features_that_a_group_lacks():
     X, Y = incomplete(9)
     X[[3, 5]], X[:, 2], Y[:, 4] = np.nan, np.nan, np.nan
     blocks = np.arange(60) // 3
-    given = {"blocks": blocks, "background_blocks": blocks + 50, "random_state": 0}
     with pytest.warns(ContrastWarning) as said:
-        found = contrast_test(X, background=Y, **given)
+        found = contrast_test(Study(X, background=Y, blocks=(blocks, blocks + 50)))
     texts = [str(warning.message) for warning in said]
     assert any(
         "2 of 10 features have no value in one of the groups and are left out: column 2, column 4." in t for t in texts
     )
     assert any("2 of the 60 foreground rows have no observed value; they are ignored." in text for text in texts)
     rows, features = np.delete(np.arange(60), [3, 5]), np.delete(np.arange(10), [2, 4])
-    given |= {"blocks": blocks[rows]}
-    by_hand = contrast_test(X[rows][:, features], background=Y[:, features], **given)
+    study = Study(X[rows][:, features], background=Y[:, features], blocks=(blocks[rows], blocks + 50))
+    by_hand = contrast_test(study)
     np.testing.assert_allclose(found.p_values, by_hand.p_values, rtol=1e-6)  # columns of another layout
     with pytest.warns(ContrastWarning, match=r"2 of (10 features|the 60)"):
         assert held_out_contrast(CPCA(1, gamma=1.0), X, background=Y).ratios.size == 1
@@ -275,15 +279,9 @@ def test_held_out_with_blocks_and_covariates():
     X[:, 0] += 3 * rng.normal(size=60)
     X, Y = without(rng, X, 0.1), without(rng, Y, 0.1)
     donors = np.arange(60) // 6
-    given = {
-        "blocks": donors,
-        "background_blocks": donors + 20,
-        "covariates": age[:60],
-        "background_covariates": age[60:],
-    }
-    found = held_out_contrast(ContraPCA(1), X, background=Y, **given)
-    assert found.ratios[0] > 2
-    assert contrast_test(X, background=Y, random_state=0, **given).n_components >= 0
+    study = Study(X, background=Y, blocks=(donors, donors + 20), covariates=(age[:60], age[60:]))
+    assert held_out_contrast(ContraPCA(1), study).ratios[0] > 2
+    assert contrast_test(study).p_values[0] <= 1
 
 
 def test_compare_with_labels():
@@ -294,7 +292,7 @@ def test_compare_with_labels():
     X, Y = without(rng, X, 0.05), without(rng, Y, 0.3)
     X[4] = np.nan
     with pytest.warns(ContrastWarning, match="1 of the 90 foreground rows"):
-        found = compare(X, background=Y, labels=labels, n_components=1, progress=False)
+        found = compare(Study(X, background=Y, labels=labels), n_components=1, progress=False)
     assert found.recommended is not None
     assert not any(entry.failure for entry in found.entries)
     assert max(entry.silhouette for entry in found.entries) > 0.3
@@ -433,8 +431,8 @@ def test_paths_and_reports_of_such_models(tmp_path, need):
         report(subject, X, background=Y, output=tmp_path / "page.html", progress=False)
         assert f"{np.isnan(X).sum()}</td>" in (tmp_path / "page.html").read_text()
     covariate = np.random.default_rng(0).normal(size=(200, 1))
-    beside = {"covariates": covariate[:100], "background_covariates": covariate[100:]}
-    adjusted = CPCA(2, gamma=0.8).fit(X, background=Y, **beside)
+    beside = covariate[:100], covariate[100:]
+    adjusted = CPCA(2, gamma=0.8).fit(Study(X, background=Y, covariates=beside))
     assert np.isfinite(adjusted.transform(X, covariates=covariate[:100])).all()
     several = CPCA(2, gamma=0.8).fit(X, background={"a": Y[:50], "b": Y[50:]})
     np.testing.assert_allclose(several.transform(np.full((1, 8), np.nan), center="b"), 0, atol=1e-12)
@@ -446,10 +444,10 @@ def test_what_such_models_do_not_do():
     hollow[:, 3] = np.nan
     with pytest.raises(NonFiniteError, match="CPCA was fitted to complete rows and has no model of what is missing"):
         CPCA(2, gamma=0.8).fit(whole, background=controls).transform(X)
-    with pytest.raises(ValueError, match=r"bootstrap\(\) of a model without a likelihood needs complete rows"):
-        model.bootstrap(X, background=Y)
+    with pytest.raises(ValueError, match=r"bootstrap of a model without a likelihood needs complete rows"):
+        bootstrap(model, X, background=Y)
     with pytest.raises(ValueError, match=r"bootstrap\(X, background=Y\) of ContraPCA, PCPCA and PPCA takes them"):
-        model.posterior(X, background=Y)
+        posterior(model, X, background=Y)
     with pytest.raises(ValueError, match="no weights where values are missing"):
         CPCA(2).fit(X, background=Y, sample_weight=np.arange(100) + 1)
     with pytest.raises(GroupError, match=r"1 of 8 features have no observed value in one of the groups \(column 3\)"):

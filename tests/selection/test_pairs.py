@@ -7,8 +7,19 @@ from scipy.stats import binom
 
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA, ContraPCA, GammaSearch, compare, contrast_test, held_out_contrast, within_pairs
-from contrapca.covariates import design_of
+from contrapca import (
+    CPCA,
+    PCPCA,
+    PPCA,
+    ContraPCA,
+    GammaSearch,
+    Study,
+    bootstrap,
+    compare,
+    contrast_test,
+    held_out_contrast,
+    within_pairs,
+)
 from contrapca.exceptions import GroupError
 from contrapca.groups import split_groups
 from contrapca.moments import row_units
@@ -19,11 +30,11 @@ pytestmark = pytest.mark.filterwarnings("ignore:PCPCA still shows")
 rng = np.random.default_rng(2)
 X, Y = make_groups(40, 40, 6)
 DONORS, CONTROLS = [f"d{i}" for i in range(40)], [f"d{i}" for i in rng.permutation(40)]
-PAIRS = {"pairs": DONORS, "background_pairs": CONTROLS}
-BLOCKS = {"blocks": DONORS, "background_blocks": CONTROLS}
-BLOCKS_OF_ROWS = {"blocks": DONORS, "background_blocks": [f"c{i}" for i in range(40)]}
+PAIRS = {"blocks": (DONORS, CONTROLS), "paired": True}
+BLOCKS = {"blocks": (DONORS, CONTROLS)}
+BLOCKS_OF_ROWS = {"blocks": (DONORS, [f"c{i}" for i in range(40)])}
 ZX, ZY = rng.normal(size=(40, 2)), rng.normal(size=(40, 2))
-COVARIATES = {"covariates": ZX, "background_covariates": ZY}
+COVARIATES = {"covariates": (ZX, ZY)}
 
 
 def same(first, second):
@@ -32,29 +43,27 @@ def same(first, second):
 
 def test_pairs_are_blocks_in_both_groups():
     """The same machinery; and not that of rows alone, the control."""
-    test = {"background": Y, "random_state": 0, "n_splits": 5}
-    found = contrast_test(X, **test, **PAIRS)
+    test = {"random_state": 0, "n_splits": 5}
+    found = contrast_test(Study(X, background=Y, **PAIRS), **test)
     assert found.units == "40 pairs"
-    same(found.statistics, contrast_test(X, **test, **BLOCKS).statistics)
-    assert not np.array_equal(found.statistics, contrast_test(X, **test, **BLOCKS_OF_ROWS).statistics)
-    held = held_out_contrast(ContraPCA(1), X, background=Y, **PAIRS)
-    same(held.log_ratios, held_out_contrast(ContraPCA(1), X, background=Y, **BLOCKS).log_ratios)
-    assert held.mean != held_out_contrast(ContraPCA(1), X, background=Y, **BLOCKS_OF_ROWS).mean
+    same(found.statistics, contrast_test(Study(X, background=Y, **BLOCKS), **test).statistics)
+    assert not np.array_equal(
+        found.statistics, contrast_test(Study(X, background=Y, **BLOCKS_OF_ROWS), **test).statistics
+    )
+    held = held_out_contrast(ContraPCA(1), Study(X, background=Y, **PAIRS))
+    same(held.log_ratios, held_out_contrast(ContraPCA(1), Study(X, background=Y, **BLOCKS)).log_ratios)
+    assert held.mean != held_out_contrast(ContraPCA(1), Study(X, background=Y, **BLOCKS_OF_ROWS)).mean
     search = GammaSearch(CPCA(1), gammas=[0.5, 1.0])
-    same(search.fit(X, background=Y, **PAIRS).scores_, search.fit(X, background=Y, **BLOCKS).scores_)
+    same(search.fit(Study(X, background=Y, **PAIRS)).scores_, search.fit(Study(X, background=Y, **BLOCKS)).scores_)
     model = PCPCA(1, gamma=0.3).fit(X, background=Y)
-    again = {"background": Y, "n_resamples": 3, "random_state": 0, "progress": False}
-    same(model.bootstrap(X, **again, **PAIRS).W, model.bootstrap(X, **again, **BLOCKS).W)
-    assert not np.array_equal(model.bootstrap(X, **again, **PAIRS).W, model.bootstrap(X, **again).W)
-
-
-def test_stacked_rows():
-    labels, rows = np.repeat(["case", "control"], 40), np.vstack([X, Y])
-    search = GammaSearch(CPCA(1, background_label="control"), gammas=[0.5, 1.0])
-    stacked = search.fit(rows, labels, pairs=DONORS + CONTROLS).scores_
-    same(stacked, GammaSearch(CPCA(1), gammas=[0.5, 1.0]).fit(X, background=Y, **PAIRS).scores_)
-    with pytest.raises(GroupError, match=r"pairs has shape \(3,\) for 80 stacked rows"):
-        search.fit(rows, labels, pairs=DONORS[:3])
+    again = {"n_resamples": 3, "random_state": 0, "progress": False}
+    same(
+        bootstrap(model, Study(X, background=Y, **PAIRS), **again).W,
+        bootstrap(model, Study(X, background=Y, **BLOCKS), **again).W,
+    )
+    assert not np.array_equal(
+        bootstrap(model, Study(X, background=Y, **PAIRS), **again).W, bootstrap(model, X, background=Y, **again).W
+    )
 
 
 def test_compare_takes_pairs_and_covariates():
@@ -62,7 +71,7 @@ def test_compare_takes_pairs_and_covariates():
     cases, controls = X[:, :3], Y[:, :3]
     effect = np.array([[3.0, 0.0, 1.0], [0.0, 2.0, 5.0]])
     found, with_effect, plain = (
-        compare(**rows, n_components=1, progress=False, **PAIRS, **beside)
+        compare(Study(**rows, **PAIRS, **beside), n_components=1, progress=False)
         for rows, beside in (
             (({"X": cases, "background": controls}), COVARIATES),
             (({"X": cases + ZX @ effect, "background": controls + ZY @ effect}), COVARIATES),
@@ -76,46 +85,34 @@ def test_compare_takes_pairs_and_covariates():
 
 
 @pytest.mark.parametrize(
-    ("given", "message"),
+    ("pairs", "message"),
     [
-        (
-            {"pairs": [*DONORS[:-1], "d99"], "background_pairs": CONTROLS},
-            r"1 pair of the foreground \('d99'\) has no row",
-        ),
-        ({"pairs": ["d1"] * 40, "background_pairs": CONTROLS}, r"39 pairs of the background \('d0', .* have no row"),
-        ({"pairs": DONORS}, "pairs is given but background_pairs is not"),
-        ({"background_pairs": CONTROLS}, "background_pairs is given but pairs is not"),
-        (PAIRS | BLOCKS, "pairs= and blocks= are both given"),
-        ({"pairs": DONORS[1:], "background_pairs": CONTROLS}, r"pairs has shape \(39,\) for 40 rows"),
-        (
-            {"pairs": DONORS, "background_pairs": [*CONTROLS[1:], None]},
-            "background_pairs has no label for 1 of 40 rows",
-        ),
-        (
-            {"pairs": ["a", "b"] * 20, "background_pairs": ["a", "b"] * 20},
-            "pairs has 2 pairs: the test needs at least 6",
-        ),
+        (([*DONORS[:-1], "d99"], CONTROLS), r"1 pair of the foreground \('d99'\) has no row"),
+        ((["d1"] * 40, CONTROLS), r"39 pairs of the background \('d0', .* have no row"),
+        ((DONORS, None), "The background has no blocks"),
+        ((None, CONTROLS), "The foreground has no blocks"),
+        ((DONORS[1:], CONTROLS), r"blocks of the foreground has shape \(39,\) for 40 rows"),
+        ((DONORS, [*CONTROLS[1:], None]), "blocks of the background has no label for 1 of 40 rows"),
     ],
 )
-def test_bad_pairs_raise(given, message):
+def test_bad_pairs_raise(pairs, message):
     with pytest.raises(GroupError, match=message):
-        contrast_test(X, background=Y, **given)
-    if "needs at least" not in message:
-        with pytest.raises(GroupError, match=message):
-            held_out_contrast(CPCA(1, gamma=1.0), X, background=Y, **given)
+        Study(X, background=Y, blocks=pairs, paired=True)
 
 
-def test_pairs_without_a_background_raise():
+def test_few_pairs_and_pairs_without_a_background_raise():
+    with pytest.raises(GroupError, match="The foreground has 2 pairs: the test needs at least 6"):
+        contrast_test(Study(X, background=Y, blocks=(["a", "b"] * 20, ["a", "b"] * 20), paired=True))
     with pytest.raises(GroupError, match="there is no background"):
-        PPCA(1).fit(X).bootstrap(X, pairs=DONORS, n_resamples=2)
-    with pytest.raises(GroupError, match="as a dict with the names 'a', 'b'"):
-        held_out_contrast(PCPCA(1), X, background={"a": Y[:20], "b": Y[20:]}, **PAIRS)
+        bootstrap(PPCA(1).fit(X), Study(X, blocks=DONORS, paired=True), n_resamples=2)
     found = held_out_contrast(
         PCPCA(1, gamma=0.3),
-        X,
-        background={"a": Y[:20], "b": Y[20:]},
-        pairs=DONORS,
-        background_pairs={"a": CONTROLS[:20], "b": CONTROLS[20:]},
+        Study(
+            X,
+            background={"a": Y[:20], "b": Y[20:]},
+            blocks=(DONORS, {"a": CONTROLS[:20], "b": CONTROLS[20:]}),
+            paired=True,
+        ),
     )
     assert np.isfinite(found.mean)
 
@@ -128,7 +125,7 @@ def test_covariates_of_held_out_rows_do_not_leak(width):
     """The regression of each half is that of its own rows."""
     cases, controls = rng.normal(size=(40, width)), rng.normal(size=(40, width))
     tables = split_groups(cases, None, controls, None, name="test", needs_background=True)
-    units, design = row_units(tables), design_of(tables, cases, controls, ZX, ZY)
+    units, design = row_units(tables), Study(cases, background=controls, covariates=(ZX, ZY)).design()
     halves = study_halves(tables, units, 2, np.random.default_rng(0), design=design)
     for inside in halves:
         parts = halves.parts(inside)
@@ -146,7 +143,7 @@ def test_covariates_of_held_out_rows_do_not_leak(width):
 def test_a_level_that_a_fold_lacks_does_no_harm():
     rare = np.array(["rare", *["common"] * 39])
     found = held_out_contrast(
-        CPCA(1, gamma=1.0), X, background=Y, covariates=rare, background_covariates=["common", "rare"] * 20, n_splits=3
+        CPCA(1, gamma=1.0), Study(X, background=Y, covariates=(rare, ["common", "rare"] * 20)), n_splits=3
     )
     assert np.isfinite(found.mean)
 
@@ -155,12 +152,14 @@ def test_every_method_is_held_out_with_covariates():
     effect = rng.normal(size=(2, 6)) * 5
     cases, controls = X + ZX @ effect, Y + ZY @ effect
     for model in (CPCA(1), PCPCA(1, scale="pooled"), ContraPCA(1), PPCA(1)):
-        found = held_out_contrast(model, cases, background=controls, **COVARIATES)
-        plain = held_out_contrast(model, X, background=Y, **COVARIATES)
+        found = held_out_contrast(model, Study(cases, background=controls, **COVARIATES))
+        plain = held_out_contrast(model, Study(X, background=Y, **COVARIATES))
         np.testing.assert_allclose(found.log_ratios, plain.log_ratios, rtol=1e-6)  # whatever the effect is
     test = {"random_state": 0, "n_splits": 3}
-    found = contrast_test(cases, background=controls, **COVARIATES, **test)
-    np.testing.assert_allclose(found.p_values, contrast_test(X, background=Y, **COVARIATES, **test).p_values, rtol=1e-6)
+    found = contrast_test(Study(cases, background=controls, **COVARIATES), **test)
+    np.testing.assert_allclose(
+        found.p_values, contrast_test(Study(X, background=Y, **COVARIATES), **test).p_values, rtol=1e-6
+    )
     assert contrast_test(cases, background=controls, **test).p_values[0] != found.p_values[0]
 
 
@@ -183,29 +182,30 @@ def by_hand(cases, controls, pairs, control_pairs):
 def test_within_pairs(need):
     cases, controls = rng.normal(size=(9, 3)), rng.normal(size=(14, 3))
     pairs, control_pairs = list("aabbcccdd"), list("dcabdcabdcabaa")
-    found = within_pairs(cases, background=controls, pairs=pairs, background_pairs=control_pairs)
-    for table, expected in zip(found, by_hand(cases, controls, pairs, control_pairs), strict=True):
+    found = within_pairs(Study(cases, background=controls, blocks=(pairs, control_pairs), paired=True))
+    for table, expected in zip(found.rows, by_hand(cases, controls, pairs, control_pairs), strict=True):
         np.testing.assert_allclose(table, expected, rtol=1e-12, atol=1e-12)
     pd = need("pandas")
     frame = pd.DataFrame(cases, columns=list("xyz"))
-    again, _ = within_pairs(
-        frame, background=pd.DataFrame(controls, columns=list("xyz")), pairs=pairs, background_pairs=control_pairs
+    again = within_pairs(
+        Study(frame, background=pd.DataFrame(controls, columns=list("xyz")), blocks=(pairs, control_pairs), paired=True)
     )
-    assert list(again.columns) == list("xyz")
-    np.testing.assert_allclose(again, found[0], rtol=1e-12)
+    assert list(again.rows.foreground.columns) == list("xyz")
+    np.testing.assert_allclose(again.rows.foreground, found.rows.foreground, rtol=1e-12)
 
 
 def test_within_pairs_refuses_what_it_cannot_do():
-    given = {"pairs": [1, 2, 1, 2], "background_pairs": [1, 1, 2, 2, 2]}
-    rows, others = rng.normal(size=(4, 3)), rng.normal(size=(5, 3))
-    for cases, changed, error, message in (
-        (rows, {"background_pairs": [1, 2, 2, 2, 2]}, GroupError, r"1 pair \('1'\) has one control row"),
-        (rows, {"background_pairs": [1, 1, 2, 2, 3]}, GroupError, "1 pair of the background"),
-        (np.where(np.eye(4, 3) > 0, np.nan, rows), {}, GroupError, "needs complete rows"),
-        (sp.csr_array(rows), {}, TypeError, "the foreground is sparse"),
+    rows, others, pairs = rng.normal(size=(4, 3)), rng.normal(size=(5, 3)), [1, 2, 1, 2]
+    for cases, own, error, message in (
+        (rows, [1, 2, 2, 2, 2], GroupError, r"1 pair \('1'\) has one control row"),
+        (np.where(np.eye(4, 3) > 0, np.nan, rows), [1, 1, 2, 2, 2], GroupError, "needs complete rows"),
+        (sp.csr_array(rows), [1, 1, 2, 2, 2], TypeError, "the foreground is sparse"),
     ):
+        study = Study(cases, background=others, blocks=(pairs, own), paired=True)
         with pytest.raises(error, match=message):
-            within_pairs(cases, background=others, **given | changed)
+            within_pairs(study)
+    with pytest.raises(GroupError, match="needs a Study with pairs"):
+        within_pairs(Study(rows, background=others))
 
 
 # ---------------------------------------------------------------------- level and power
@@ -224,13 +224,18 @@ def rejections(draw, times):
     found = 0
     for seed in range(times):
         cases, controls, given = draw(np.random.default_rng(seed))
-        test = contrast_test(cases, background=controls, max_components=1, n_splits=7, random_state=seed, **given)
+        test = contrast_test(
+            Study(cases, background=controls, **given), max_components=1, n_splits=7, random_state=seed
+        )
         found += test.n_components
     return found
 
 
 def paired(n, response):
-    return lambda random: (*before_and_after(random, n, response), {"pairs": range(n), "background_pairs": range(n)})
+    return lambda random: (
+        *before_and_after(random, n, response),
+        {"blocks": (np.arange(n), np.arange(n)), "paired": True},
+    )
 
 
 def unpaired(n, response):
@@ -259,7 +264,7 @@ def visits(random):
 def test_rows_of_a_visit_are_not_independent():
     def by_donor(random):
         after, before, donors = visits(random)
-        return after, before, {"pairs": donors, "background_pairs": donors}
+        return after, before, {"blocks": (donors, donors), "paired": True}
 
     limit = binom.isf(1e-4, 160, 0.05)
     assert rejections(by_donor, 160) <= limit
@@ -275,7 +280,7 @@ def test_covariates_keep_the_level(n, m):
         Z, W, effect = random.normal(size=(n, 5)), random.normal(size=(m, 5)), 2 * random.normal(size=(5, 6))
         cases, controls = Z @ effect + random.normal(size=(n, 6)), W @ effect + random.normal(size=(m, 6))
         cases[:, 0] += np.sqrt(response) * random.normal(size=n)
-        return cases, controls, {"covariates": Z, "background_covariates": W} if adjusted else {}
+        return cases, controls, {"covariates": (Z, W)} if adjusted else {}
 
     assert rejections(draw, 80) <= binom.isf(1e-4, 80, 0.05)
     if n == m:

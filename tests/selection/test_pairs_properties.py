@@ -5,7 +5,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import oracles
-from contrapca import regress_out, within_pairs
+from contrapca import Study, regress_out, within_pairs
 
 seeds = st.integers(0, 2**32 - 1)
 sizes = st.integers(6, 25)
@@ -17,12 +17,12 @@ def test_effects_of_covariates_leave_no_trace(seed, n, m, D, q, size):
     rng = np.random.default_rng(seed)
     X, Y = rng.normal(size=(n, D)), rng.normal(size=(m, D))
     ZX, ZY = size * rng.normal(size=(n, q)) + rng.normal(size=q), size * rng.normal(size=(m, q))
-    beside = {"covariates": ZX, "background_covariates": ZY}
-    found = regress_out(X, background=Y, **beside)
+    beside = {"covariates": (ZX, ZY)}
+    found = list(regress_out(Study(X, background=Y, **beside)).rows)
     (expected, _) = oracles.residuals([X, Y], [ZX, ZY])
     effect = rng.normal(size=(q, D)) / size
-    shifted = regress_out(X + ZX @ effect, background=Y + ZY @ effect, **beside)
-    twice = regress_out(found[0], background=found[1], **beside)
+    shifted = regress_out(Study(X + ZX @ effect, background=Y + ZY @ effect, **beside)).rows
+    twice = regress_out(Study(found[0], background=found[1], **beside)).rows
     mean = np.vstack([ZX, ZY]).mean(axis=0)
     for own, wanted, other, again in zip(found, expected, shifted, twice, strict=True):
         np.testing.assert_allclose(own, wanted, atol=1e-9)
@@ -31,8 +31,8 @@ def test_effects_of_covariates_leave_no_trace(seed, n, m, D, q, size):
     # Nothing is left within groups, together; units and origin of covariates do not matter.
     inside = sum((Z - Z.mean(axis=0)).T @ own for Z, own in zip((ZX, ZY), found, strict=True))
     np.testing.assert_allclose(inside / size, 0, atol=1e-8)
-    other = regress_out(X, background=Y, covariates=3 - 7 * ZX, background_covariates=3 - 7 * ZY)
-    np.testing.assert_allclose(other[0], found[0], atol=1e-9)
+    other = regress_out(Study(X, background=Y, covariates=(3 - 7 * ZX, 3 - 7 * ZY)))
+    np.testing.assert_allclose(other.rows.foreground, found[0], atol=1e-9)
 
 
 @settings(max_examples=15)
@@ -47,10 +47,10 @@ def test_levels_of_donors_leave_no_trace(seed, cases, controls, D):
     donors = np.arange(len(cases))
     own, other = np.repeat(donors, cases), rng.permutation(np.repeat(donors, controls[: len(cases)]))
     X, Y = rng.normal(size=(own.size, D)), rng.normal(size=(other.size, D))
-    given = {"pairs": own, "background_pairs": other}
-    found = within_pairs(X, background=Y, **given)
+    given = {"blocks": (own, other), "paired": True}
+    found = list(within_pairs(Study(X, background=Y, **given)).rows)
     levels = 100 * rng.normal(size=(len(cases), D))
-    shifted = within_pairs(X + levels[own], background=Y + levels[other], **given)
+    shifted = within_pairs(Study(X + levels[own], background=Y + levels[other], **given)).rows
     for table, again, rows in zip(found, shifted, (X, Y), strict=True):
         np.testing.assert_allclose(table.mean(axis=0), rows.mean(axis=0), atol=1e-12)
         np.testing.assert_allclose(again - again.mean(axis=0), table - table.mean(axis=0), atol=1e-10)

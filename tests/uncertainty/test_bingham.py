@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import oracles
-from contrapca import CPCA
+from contrapca import CPCA, Study, posterior
 from contrapca.exceptions import ContrastWarning
 from contrapca.uncertainty import _diagnostics as diagnostics
 from contrapca.uncertainty import sample_frames, sample_vectors
@@ -75,16 +75,16 @@ def test_posterior_of_cpca(groups):
     for d in (1, 2):
         model = CPCA(d, gamma=0.5).fit(X, background=Y)
         options = {"background": Y, "random_state": 0, "progress": False}
-        found = model.posterior(X, draws=500, tune=50, power=0.05, **options)
+        found = posterior(model, X, draws=500, tune=50, power=0.05, **options)
         assert found.loadings.shape == (4, 500, 12, d)
         assert found.noise_variance is None
         np.testing.assert_allclose(
             np.swapaxes(found.loadings, -1, -2) @ found.loadings, np.broadcast_to(np.eye(d), (4, 500, d, d)), atol=1e-9
         )
         assert found.diagnostics()["largest R-hat"].max() < 1.02
-        again = model.posterior(X, draws=500, tune=50, power=0.05, **options)
+        again = posterior(model, X, draws=500, tune=50, power=0.05, **options)
         np.testing.assert_array_equal(again.loadings, found.loadings)
-        tight = model.posterior(X, draws=500, tune=50, power=0.5, **options)
+        tight = posterior(model, X, draws=500, tune=50, power=0.5, **options)
         assert tight.angles().mean() < 0.5 * found.angles().mean()
     with pytest.raises(ValueError, match="CPCA has no noise variance"):
         found.sample(3)
@@ -92,7 +92,7 @@ def test_posterior_of_cpca(groups):
     assert mean.shape == (150, 2)
     assert covariance.shape == (150, 2, 2)
     with pytest.warns(ContrastWarning, match="DO NOT TRUST"):
-        model.posterior(X, draws=20, tune=1, power=0.05, **options)
+        posterior(model, X, draws=20, tune=1, power=0.05, **options)
 
 
 @pytest.mark.parametrize("unit", [1e-3, 1e3, 1e5])
@@ -102,13 +102,13 @@ def test_any_units(groups, unit):
     X, Y = groups
     X, Y = X * unit, Y * unit
     model = CPCA(2, gamma=0.5).fit(X, background=Y)
-    found = model.posterior(X, background=Y, draws=20, tune=5, chains=1, random_state=0)
+    found = posterior(model, X, background=Y, draws=20, tune=5, chains=1, random_state=0)
     gram = np.swapaxes(found.loadings, -1, -2) @ found.loadings
     np.testing.assert_allclose(gram, np.broadcast_to(np.eye(2), gram.shape), atol=1e-9)
     assert (found.angles().max() < 0.01) == (unit > 1)
     for tune in (-5, 1.5):
         with pytest.raises(ValueError, match="tune="):
-            model.posterior(X, background=Y, tune=tune)
+            posterior(model, X, background=Y, tune=tune)
 
 
 def test_wide_tables():
@@ -118,14 +118,14 @@ def test_wide_tables():
     X[:, 0] += 4 * rng.standard_normal(12)
     wide = CPCA(1, gamma=0.5).fit(X, background=Y)
     assert wide.solver_.name == "dual"
-    N, values, Q = eigenbasis(wide._fitted_data(X, None, Y), 0.5)
+    N, values, Q = eigenbasis(wide._fitted_data(Study(X, background=Y)), 0.5)
     assert N == 6
     np.testing.assert_allclose(Q @ (values[:, None] * Q.T), oracles.contrast_matrix(X, Y, 0.5), atol=1e-9)
-    assert wide.posterior(X, background=Y, random_state=0).loadings.shape == (4, 1000, 40, 1)
+    assert posterior(wide, X, background=Y, random_state=0).loadings.shape == (4, 1000, 40, 1)
 
 
 def test_there_is_no_noise_to_bound(groups):
     X, Y = groups
     model = CPCA(1, gamma=0.5).fit(X, background=Y)
     with pytest.raises(TypeError, match="bounds a noise variance, and this model has none"):
-        model.posterior(X, background=Y, sigma2_min=0.1)
+        posterior(model, X, background=Y, sigma2_min=0.1)

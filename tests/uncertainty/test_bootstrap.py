@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, ContraPCA, GammaSearch, contrast_path, load
+from contrapca import CPCA, PCPCA, ContraPCA, GammaSearch, bootstrap, contrast_path, load
 from contrapca.rows import storage
 from contrapca.rows._scipy import MIN_TOGETHER
 from contrapca.uncertainty._intervals import corrected_log_interval, normal_interval
@@ -56,8 +56,8 @@ def test_sparse_rows_are_resampled_as_dense_ones(estimator):
     """Gamma is the same part of each resample's own limit, whatever holds the rows."""
     left, right = sparse_groups()
     model = estimator.fit(left, background=right)
-    found = model.bootstrap(left, background=right, n_resamples=10, **QUIET)
-    expected = model.bootstrap(left.toarray(), background=right.toarray(), n_resamples=10, **QUIET)
+    found = bootstrap(model, left, background=right, n_resamples=10, **QUIET)
+    expected = bootstrap(model, left.toarray(), background=right.toarray(), n_resamples=10, **QUIET)
     assert found.failures == 0
     np.testing.assert_allclose(found.noise_variance, expected.noise_variance, rtol=1e-7)
     np.testing.assert_allclose(found.angles(), expected.angles(), atol=1e-6)
@@ -66,9 +66,9 @@ def test_sparse_rows_are_resampled_as_dense_ones(estimator):
 def test_threads_change_nothing(monkeypatch):
     left, right = make_groups(60, 50, 6)
     model = PCPCA(2).fit(left, background=right)
-    alone = model.bootstrap(left, background=right, n_resamples=11, **QUIET)
+    alone = bootstrap(model, left, background=right, n_resamples=11, **QUIET)
     monkeypatch.setattr("contrapca.uncertainty._bootstrap.worker_count", lambda values: 3)
-    together = model.bootstrap(left, background=right, n_resamples=11, **QUIET)
+    together = bootstrap(model, left, background=right, n_resamples=11, **QUIET)
     np.testing.assert_array_equal(alone.W, together.W)
 
 
@@ -84,11 +84,11 @@ def test_refits_with_missing_values_succeed_at_the_default():
     Y = (rng.normal(size=(60, 2)) * 4) @ L[:, :2].T + rng.normal(size=(60, 20))
     X[rng.random(X.shape) < 0.3] = np.nan
     model = ContraPCA(2).fit(X, background=Y)
-    found = model.bootstrap(X, background=Y, n_resamples=20, **QUIET)
+    found = bootstrap(model, X, background=Y, n_resamples=20, **QUIET)
     assert found.failures <= 1
     given = ContraPCA(2, gamma=1.6 * model.gamma_, n_latent=model.n_latent_).fit(X, background=Y)
     with pytest.raises(ValueError, match="refits were feasible"):
-        given.bootstrap(X, background=Y, n_resamples=20, **QUIET)
+        bootstrap(given, X, background=Y, n_resamples=20, **QUIET)
 
 
 # ---------------------------------------------------------------------- intervals
@@ -98,9 +98,9 @@ def test_a_model_of_a_path_is_refitted_like_one_whose_gamma_was_given(tmp_path):
     X, Y = make_groups(150, 120, 12)
     path = contrast_path(PCPCA(2), X, background=Y, gammas=[0.0, 0.2])
     path.model(0.2).save(tmp_path / "model.npz")
-    expected = PCPCA(2, gamma=0.2).fit(X, background=Y).bootstrap(X, background=Y, n_resamples=20, **QUIET)
+    expected = bootstrap(PCPCA(2, gamma=0.2).fit(X, background=Y), X, background=Y, n_resamples=20, **QUIET)
     for model in (path.model(0.2), load(tmp_path / "model.npz")):
-        found = model.bootstrap(X, background=Y, n_resamples=20, **QUIET)
+        found = bootstrap(model, X, background=Y, n_resamples=20, **QUIET)
         np.testing.assert_allclose(found.loadings, expected.loadings, atol=1e-8)
         assert found.noise_interval()[0] < found.noise_interval()[1]
 
@@ -109,12 +109,12 @@ def test_a_gamma_without_a_limit_does_not_keep_refits_from_succeeding():
     X, Y = make_groups(60, 40, 100)
     best = GammaSearch(CPCA(2), n_folds=3).fit(X, background=Y).best_estimator_
     assert np.isinf(best.gamma_max_)
-    assert best.bootstrap(X, background=Y, n_resamples=20, **QUIET).failures == 0
+    assert bootstrap(best, X, background=Y, n_resamples=20, **QUIET).failures == 0
 
 
 def test_intervals_of_loadings_are_around_the_estimate():
     left, right = make_groups(80, 60, 6)
-    refits = PCPCA(2, gamma=0.3).fit(left, background=right).bootstrap(left, background=right, **QUIET)
+    refits = bootstrap(PCPCA(2, gamma=0.3).fit(left, background=right), left, background=right, **QUIET)
     lower, upper = refits.interval(0.9)
     sd = refits.loadings[0].std(axis=0, ddof=1)
     np.testing.assert_allclose((lower + upper) / 2, refits.estimate, atol=1e-12)
@@ -128,7 +128,7 @@ def test_intervals_of_loadings_are_around_the_estimate():
 def test_the_noise_interval_takes_the_bias_off(tmp_path):
     left, right = make_groups(80, 60, 6)
     model = PCPCA(2, gamma=0.3).fit(left, background=right)
-    refits = model.bootstrap(left, background=right, **QUIET)
+    refits = bootstrap(model, left, background=right, **QUIET)
     assert refits.noise_variance_estimate == model.noise_variance_
     lower, upper = refits.noise_interval()
     middle = np.exp(np.log(refits.noise_variance).mean())
@@ -139,12 +139,12 @@ def test_the_noise_interval_takes_the_bias_off(tmp_path):
 
 def test_no_noise_interval_where_refits_do_not_tell():
     left, right = make_groups(80, 60, 8, signal=3.0)
-    refits = ContraPCA(1).fit(left, background=right).bootstrap(left, background=right, n_resamples=20, **QUIET)
+    refits = bootstrap(ContraPCA(1).fit(left, background=right), left, background=right, n_resamples=20, **QUIET)
     with pytest.raises(ValueError, match="more latent dimensions than the 1 shown"):
         refits.noise_interval()
     with pytest.raises(ValueError, match="probability=2"):
         refits.noise_interval(2)
-    refits = PCPCA(1).fit(left, background=right).bootstrap(left, background=right, n_resamples=20, **QUIET)
+    refits = bootstrap(PCPCA(1).fit(left, background=right), left, background=right, n_resamples=20, **QUIET)
     with pytest.raises(ValueError, match="gamma='auto': each refit chooses its own gamma"):
         refits.noise_interval()
 

@@ -8,7 +8,7 @@ import pytest
 
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA, ContraPCA, Moments, calibrate_power, load
+from contrapca import CPCA, PCPCA, PPCA, ContraPCA, Moments, Study, bootstrap, calibrate_power, load, posterior
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, ModelFileError
 from contrapca.subspaces import align
 from contrapca.uncertainty import ContrastPosterior
@@ -192,11 +192,11 @@ def test_a_copied_or_loaded_model_draws_the_same(tmp_path):
     options = {"draws": 30, "tune": 5, "chains": 2, "random_state": 0, "progress": False}
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ContrastWarning)
-        expected = model.posterior(X, background=Y, **options).loadings
+        expected = posterior(model, X, background=Y, **options).loadings
         for twin in (load(tmp_path / "model.npz"), pickle.loads(pickle.dumps(model))):
-            np.testing.assert_array_equal(twin.posterior(X, background=Y, **options).loadings, expected)
+            np.testing.assert_array_equal(posterior(twin, X, background=Y, **options).loadings, expected)
         moments = [Moments.from_rows(table) for table in (X, Y)]
-        found = model.posterior(moments[0], background=moments[1], **options).loadings
+        found = posterior(model, moments[0], background=moments[1], **options).loadings
     np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -210,11 +210,11 @@ def test_other_data_than_those_of_the_fit_are_refused():
         (X[:, :5], Y[:, :5], "5 features"),
     ):
         with pytest.raises(ValueError, match=message):
-            model.posterior(left, background=right)
-    with pytest.raises(TypeError, match="moments have none"):
-        model.bootstrap(Moments.from_rows(X), background=Moments.from_rows(Y))
-    with pytest.raises(ValueError, match="was given one"):
-        model.posterior(X)
+            posterior(model, left, background=right)
+    with pytest.raises(TypeError, match="needs rows"):
+        bootstrap(model, Moments.from_rows(X), background=Moments.from_rows(Y))
+    with pytest.raises(ValueError, match="the study has one"):
+        posterior(model, X)
 
 
 # ---------------------------------------------------------------------- bootstrap
@@ -226,7 +226,7 @@ def test_bootstrap_against_refits(estimator):
     settings = {} if estimator is PPCA else {"gamma": 0.3}
     given = {} if estimator is PPCA else {"background": Y}
     model = estimator(2, **settings).fit(X, **given)
-    found = model.bootstrap(X, **given, n_resamples=5, random_state=4)
+    found = bootstrap(model, X, **given, n_resamples=5, random_state=4)
     rng = np.random.default_rng(4)
     for k in range(5):
         left = X[rng.integers(0, 150, 150)]
@@ -245,7 +245,7 @@ def test_bootstrap_of_wide_tables():
     left, right = rng.standard_normal((14, 40)), rng.standard_normal((12, 40))
     left[:, 0] += 4 * rng.standard_normal(14)
     model = PCPCA(1, gamma=0.2).fit(left, background=right)
-    found = model.bootstrap(left, background=right, n_resamples=4, random_state=1)
+    found = bootstrap(model, left, background=right, n_resamples=4, random_state=1)
     rng = np.random.default_rng(1)
     refit = PCPCA(1, gamma=0.2).fit(left[rng.integers(0, 14, 14)], background=right[rng.integers(0, 12, 12)])
     np.testing.assert_allclose(found.loadings[0, 0], align(refit.loadings_, model.loadings_), atol=1e-7)
@@ -254,50 +254,50 @@ def test_bootstrap_of_wide_tables():
 def test_bootstrap_with_holes():
     holes = np.where(np.random.default_rng(0).random(X.shape) < 0.2, np.nan, X)
     model = PCPCA(2, gamma=0.3).fit(holes, background=Y)
-    found = model.bootstrap(holes, background=Y, n_resamples=3, random_state=2)
+    found = bootstrap(model, holes, background=Y, n_resamples=3, random_state=2)
     rng = np.random.default_rng(2)
     refit = PCPCA(2, gamma=0.3).fit(holes[rng.integers(0, 150, 150)], background=Y[rng.integers(0, 120, 120)])
     np.testing.assert_allclose(found.loadings[0, 0], align(refit.loadings_, model.loadings_), atol=1e-3)
     with pytest.raises(ValueError, match=r"complete rows.*bootstrap"):
-        model.posterior(holes, background=Y)
+        posterior(model, holes, background=Y)
     with pytest.raises(ValueError, match="These rows must be complete: use ContraPCA"):
-        CPCA(2, gamma=0.3).fit(X, background=Y).bootstrap(holes, background=Y)
+        bootstrap(CPCA(2, gamma=0.3).fit(X, background=Y), holes, background=Y)
 
 
 def test_bootstrap_near_the_limit():
     left, right = make_groups(60, 50, 6, seed=3)
     limit = PCPCA(2).fit(left, background=right).gamma_max_
     model = PCPCA(2, gamma=0.93 * limit).fit(left, background=right)
-    found = model.bootstrap(left, background=right, n_resamples=100, random_state=0)
+    found = bootstrap(model, left, background=right, n_resamples=100, random_state=0)
     assert 0 < found.failures < 80
     assert found.loadings.shape[1] == 100 - found.failures
     few = PCPCA(2, gamma=0.3).fit(left[:4], background=right[:4] * 0.3)
     with pytest.raises(ValueError, match="too few rows"):
-        few.bootstrap(left[:4], background=right[:4] * 0.3, n_resamples=100, random_state=0)
+        bootstrap(few, left[:4], background=right[:4] * 0.3, n_resamples=100, random_state=0)
 
 
 def test_bootstrap_inputs(tmp_path):
     model = PCPCA(2, gamma=0.3, background_label=1).fit(np.vstack([X, Y]), np.repeat([0, 1], [150, 120]))
-    found = model.bootstrap(np.vstack([X, Y]), np.repeat([0, 1], [150, 120]), n_resamples=3, random_state=0)
+    found = bootstrap(model, X, background=Y, n_resamples=3, random_state=0)
     assert found.loadings.shape == (1, 3, 6, 2)
     for n in (0, 1):
         with pytest.raises(ValueError, match=f"n_resamples={n}"):
-            model.bootstrap(X, background=Y, n_resamples=n)
+            bootstrap(model, X, background=Y, n_resamples=n)
     with pytest.raises(ValueError, match="without a background"):
-        PPCA(2).fit(X).bootstrap(X, background=Y)
+        bootstrap(PPCA(2).fit(X), X, background=Y)
     with pytest.raises(ValueError, match="5 features"):
-        PPCA(2).fit(X).bootstrap(X[:, :5])
+        bootstrap(PPCA(2).fit(X), X[:, :5])
     model.save(tmp_path / "m.npz")
     loaded = load(tmp_path / "m.npz")
     loaded.background_label = None
-    assert loaded.bootstrap(X, background=Y, n_resamples=2, random_state=0).loadings.shape == (
+    assert bootstrap(loaded, X, background=Y, n_resamples=2, random_state=0).loadings.shape == (
         1,
         2,
         6,
         2,
     )
     scaled = PCPCA(2, gamma=0.3, scale="group").fit(X * 10, background=Y)
-    assert scaled.bootstrap(X * 10, background=Y, n_resamples=3, random_state=0).angles().max() < 0.7
+    assert bootstrap(scaled, X * 10, background=Y, n_resamples=3, random_state=0).angles().max() < 0.7
 
 
 # ---------------------------------------------------------------------- the learning rate
@@ -317,7 +317,7 @@ def test_calibrated_regions_cover():
         rate = calibrate_power(model, left, background=right, n_resamples=100, draws=200, **options)
         angle = np.arccos(min(1.0, abs(model.components_[0] @ truth)))
         for seen, w in ((hits, rate), (naive, 10 * rate)):
-            draws = model.posterior(left, background=right, draws=1000, power=w, **options).angles()
+            draws = posterior(model, left, background=right, draws=1000, power=w, **options).angles()
             seen.append(angle <= np.quantile(draws, 0.9))
     tolerance = 3 * np.sqrt(0.9 * 0.1 / repeats)
     assert abs(np.mean(hits) - 0.9) < tolerance
@@ -332,7 +332,7 @@ def test_the_least_power_counts_all_latent_dimensions(need):
     model = ContraPCA(2, gamma=0.1, n_latent=8).fit(X, background=Y)
     given = {"background": Y, "random_state": 0, "progress": False}
     with pytest.raises(ImproperPosteriorError):  # N = 27 is too few for D + r = 28
-        model.posterior(X, power=1.0, draws=20, **given)
+        posterior(model, X, power=1.0, draws=20, **given)
     with pytest.warns(ContrastWarning, match="exist from"):
         rate = calibrate_power(model, X, n_resamples=20, draws=60, **given)
     assert rate * 27 >= 20 + 8 + 4
@@ -346,8 +346,8 @@ def test_power_by_blocks_is_as_small_as_blocks_are_few():
     options = {"n_resamples": 60, "draws": 100, "random_state": 0, "progress": False}
     model = CPCA(1, gamma=0.5).fit(whole[0], background=whole[1])
     naive = calibrate_power(model, whole[0], background=whole[1], **options)
-    options |= {"blocks": rows, "background_blocks": rows + 40}
-    assert calibrate_power(model, whole[0], background=whole[1], **options) == pytest.approx(naive / 6, rel=0.5)
+    study = Study(whole[0], background=whole[1], blocks=(rows, rows + 40))
+    assert calibrate_power(model, study, **options) == pytest.approx(naive / 6, rel=0.5)
 
 
 def test_calibrated_with_covariates():
@@ -357,6 +357,6 @@ def test_calibrated_with_covariates():
         rng.standard_normal((50, 4)),
         rng.standard_normal((110, 1)),
     )
-    given = {"background": Y, "covariates": ages[:60], "background_covariates": ages[60:]}
-    model = CPCA(1, gamma=0.5).fit(X, **given)
-    assert calibrate_power(model, X, **given, n_resamples=20, draws=100, random_state=0, progress=False) > 0
+    study = Study(X, background=Y, covariates=(ages[:60], ages[60:]))
+    model = CPCA(1, gamma=0.5).fit(study)
+    assert calibrate_power(model, study, n_resamples=20, draws=100, random_state=0, progress=False) > 0

@@ -8,7 +8,7 @@ import pytest
 
 import oracles
 from conftest import make_groups
-from contrapca import PCPCA, PPCA, Moments
+from contrapca import PCPCA, PPCA, Moments, Study, posterior
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError
 from contrapca.uncertainty import GibbsTarget, _nuts, sample_nuts
 from contrapca.uncertainty import _diagnostics as diagnostics
@@ -107,11 +107,11 @@ def test_improper_is_refused(groups):
     few = PCPCA(2, gamma=0.3).fit(X[:18], background=Y)
     message = r"improper.*12\.6.*D \+ d - 1 = 13.*gamma below 0\.2778.*power above 1\.032.*bootstrap"
     with pytest.raises(ImproperPosteriorError, match=message):
-        few.posterior(X[:18], background=Y)
+        posterior(few, X[:18], background=Y)
     with pytest.raises(ImproperPosteriorError, match="power above"):
-        fitted.posterior(X, background=Y, power=0.1)
+        posterior(fitted, X, background=Y, power=0.1)
     with pytest.warns(ContrastWarning, match="DO NOT TRUST"):  # so few draws
-        found = few.posterior(X[:18], background=Y, power=3.0, draws=50, tune=100, chains=1)
+        found = posterior(few, X[:18], background=Y, power=3.0, draws=50, tune=100, chains=1)
     assert found.loadings.shape == (1, 50, 12, 2)
 
 
@@ -123,10 +123,10 @@ def test_the_way_out_of_an_improper_posterior_is_one(groups):
     for gamma, rate, proper in ((0.277, 1.0, True), (0.279, 1.0, False), (0.3, 1.033, True), (0.3, 1.031, False)):
         model = PCPCA(2, gamma=gamma).fit(X, background=Y)
         if proper:
-            assert model.posterior(X, power=rate, **options).loadings.shape == (1, 10, 12, 2)
+            assert posterior(model, X, power=rate, **options).loadings.shape == (1, 10, 12, 2)
         else:
             with pytest.raises(ImproperPosteriorError, match="gamma below"):
-                model.posterior(X, power=rate, **options)
+                posterior(model, X, power=rate, **options)
 
 
 @pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
@@ -214,10 +214,10 @@ def test_progress_changes_nothing(groups, capsys, watched):
     model = PCPCA(2, gamma=0.3).fit(X, background=Y)
     options = {"background": Y, "draws": 60, "tune": 100, "chains": 2, "random_state": 3}
     with pytest.warns(ContrastWarning, match="DO NOT TRUST"):
-        quiet = model.posterior(X, **options, progress=False)
+        quiet = posterior(model, X, **options, progress=False)
     assert capsys.readouterr().err == ""
     with pytest.warns(ContrastWarning):
-        loud = model.posterior(X, **options)
+        loud = posterior(model, X, **options)
     assert "sampling" in capsys.readouterr().err
     np.testing.assert_array_equal(loud.loadings, quiet.loadings)
 
@@ -227,7 +227,7 @@ def test_cost_does_not_depend_on_rows():
     X, _ = make_groups(40, 10, 4)
     model = PPCA(1).fit(X)
     for given in (X, Moments.from_rows(X)):
-        N, values, _ = eigenbasis(model._fitted_data(given, None, None), 0.0)
+        N, values, _ = eigenbasis(model._fitted_data(Study(given)), 0.0)
         assert N == 40
         np.testing.assert_allclose(values, np.linalg.eigvalsh(oracles.scatter(X))[::-1])
 
@@ -246,4 +246,4 @@ def test_cost_does_not_depend_on_rows():
 def test_refused(groups, options, message):
     X, Y = groups
     with pytest.raises(ValueError, match=message):
-        PCPCA(2, gamma=0.3).fit(X, background=Y).posterior(X, background=Y, **options)
+        posterior(PCPCA(2, gamma=0.3).fit(X, background=Y), X, background=Y, **options)

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .._util.arrays import is_sparse
 from .._util.text import did_you_mean, listed
-from ..blocks import unit_numbers
+from ..blocks import checked_blocks
 from ..groups import Groups
 from ..selection import looks_like_replicates
 from ..tables import DataTable, with_names
@@ -70,7 +70,7 @@ def block_labels(
 def check_pairs(cases: Any, controls: Any) -> None:
     """Raise if a pair is in one group only."""
     counts = Groups.of(len(cases), len(controls))
-    unit_numbers(counts, None, None, (cases, controls), least=1, what="--pairs")
+    checked_blocks(Groups.of(cases, controls), counts, paired=True)
 
 
 def covariate_names(tables: Sequence[DataTable], given: Sequence[str]) -> list[str]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from .. import CPCA, PCPCA, PPCA, ContraPCA, contrast_path
+from .. import CPCA, PCPCA, PPCA, ContraPCA, Study, contrast_path
 from .._util.table import Table
 from .._util.text import default_names, format_gamma
 from ..groups import Groups
@@ -89,9 +89,9 @@ def _with_covariates(model: Any, options: Namespace, inputs: Inputs, console: Co
         return model
     again = make_model(options, console)
     if controls is None:
-        return again.fit(cases.as_read, covariates=cases.covariates)
-    given = {"covariates": cases.covariates, "background_covariates": controls.covariates}
-    return again.fit(cases.as_read, background=controls.as_read, **given)
+        return again.fit(Study(cases.as_read, covariates=cases.covariates))
+    beside = (cases.covariates, controls.covariates)
+    return again.fit(Study(cases.as_read, background=controls.as_read, covariates=beside))
 
 
 def latent_columns(model: Any, cases: Group, controls: Group | None) -> Table:

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import regress_out
+from .. import Study, regress_out
 from .._util.arrays import Rows, is_sparse
 from .._util.text import as_command, listed, plural, spelling
 from ..exceptions import TableFileError
@@ -238,11 +238,8 @@ def _adjusted(groups: list[Group], beside: list[Any], path: str) -> list[Group]:
             "as a dense table, or regress the covariates out first."
         )
     X, *others = (np.asarray(group.values) for group in groups)
-    if others:
-        own = {"covariates": beside[0], "background_covariates": beside[1]}
-        values = list(regress_out(X, background=others[0], **own))
-    else:
-        values = [regress_out(X, covariates=beside[0])]
+    study = Study(X, background=others[0] if others else None, covariates=tuple(beside))
+    values = list(regress_out(study).rows)
     features = getattr(groups[0].values, "columns", None)
     return [
         replace(group, values=with_names(np.asarray(table), features), covariates=own, as_read=group.values)

@@ -6,7 +6,7 @@ import contextlib
 from argparse import Namespace
 from typing import Any
 
-from .. import load
+from .. import Study, bootstrap, load, posterior
 from ..estimators import answers
 from ..groups import Groups
 from ..paths import ContrastPath
@@ -37,10 +37,9 @@ def report(options: Namespace, console: Console) -> None:
         model = fitted_model(options, inputs, console)
     draws = None
     if options.uncertainty != "none":  # the name of a method
-        draw, given = getattr(model, options.uncertainty), {"random_state": options.seed, "progress": console.progress}
-        if inputs.blocks is not None and options.uncertainty == "bootstrap":  # a posterior has no blocks
-            given["blocks"], given["background_blocks"] = inputs.blocks
-        draws = draw(inputs.X, background=inputs.Y, **given)
+        study = Study(inputs.X, background=inputs.Y, blocks=inputs.blocks)
+        draw = bootstrap if options.uncertainty == "bootstrap" else posterior
+        draws = draw(model, study, random_state=options.seed, progress=console.progress)
     with contextlib.ExitStack() as written:
         page = written.enter_context(staged([output], force=options.force))[output.name]
         places = written.enter_context(staged(saved, force=options.force)) if saved else {}
@@ -103,7 +102,9 @@ def _saved_model(options: Namespace) -> Any:
             f"--model {file!r} was fitted with covariates: leave --model out, and give --covariates, so that a model "
             "of what is left is fitted here."
         )
-    if uncertainty != "none" and not hasattr(model, uncertainty):
+    if uncertainty != "none" and not getattr(
+        model, {"bootstrap": "_resampled", "posterior": "_sampled"}[uncertainty], False
+    ):
         raise ValueError(
             f"--uncertainty {uncertainty} cannot be used with --model {file!r}: there is no {uncertainty} of a {kind}. "
             "Leave it out."

@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import contrast_test
+from .. import Study, contrast_test
 from .._util.table import Table
 from ..sanity import shows_replicates
 from ._console import Console, records
@@ -20,12 +20,9 @@ MOST = 10  # dimensions tested unless told
 def test(options: Namespace, console: Console) -> None:
     """Test the tables; print the verdict, then the p-values."""
     inputs = read_inputs(options)
-    blocks, background_blocks = inputs.blocks or (None, None)
+    paired = getattr(options, "pairs", None) is not None
     found = contrast_test(
-        inputs.X,
-        background=inputs.Y,
-        blocks=blocks,
-        background_blocks=background_blocks,
+        Study(inputs.X, background=inputs.Y, blocks=inputs.blocks, paired=paired),
         max_components=options.components or MOST,
         scale=scale_of(options),
         depth="match" if options.depth == "match" else "ignore",  # whoever reads the tables has warned

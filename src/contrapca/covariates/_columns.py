@@ -13,7 +13,7 @@ from .._util.arrays import Array, is_sparse
 from .._util.devices import on_device
 from .._util.text import is_missing, listed, plural
 from ..exceptions import GroupError
-from ..groups import column_names, index_names
+from ..groups import aligned, column_names
 
 CATEGORIES = ("categor", "enum")  # how the types of such columns begin
 
@@ -77,6 +77,7 @@ def columns_of(
     """
     if is_sparse(table) or on_device(table):
         raise TypeError(f"{argument} must be a NumPy array or a data frame, with one row per sample.")
+    table = aligned(table, beside, argument)
     numeric = isinstance(table, np.ndarray) and table.dtype.kind in "biuf"
     values = np.asarray(table, dtype=np.float64 if numeric else object)
     one = values.ndim == 1
@@ -86,7 +87,6 @@ def columns_of(
             f"{argument} has shape {np.shape(table)} for {plural(n_rows, 'row')}: pass one row for each row of the "
             "table, and a column for each covariate."
         )
-    _check_rows(index_names(table), index_names(beside), argument)
     given = [name] if one and (name := getattr(table, "name", None)) is not None else column_names(table)
     names = unnamed(values.shape[1]) if given is None else list(map(str, given))
     if len(set(names)) < len(names):
@@ -97,16 +97,6 @@ def columns_of(
     known = [*categorical, *[False] * len(names)]
     parts = zip(values.T, names, named, known, strict=False)
     return names, [_typed(own, f"{argument}: {name!r}", a or b) for own, name, a, b in parts]
-
-
-def _check_rows(names: list[str] | None, wanted: list[str] | None, argument: str) -> None:
-    """Raise if rows of covariates have other names than those of the features, or are in another order."""
-    if names is not None and wanted is not None and names != wanted:
-        first = next(i for i, (a, b) in enumerate(zip(names, wanted, strict=True)) if a != b)
-        raise GroupError(
-            f"{argument} has other row names than its table, or in another order: row {first}, counting from 0, is "
-            f"{names[first]!r} instead of {wanted[first]!r}. Reorder it, for example with covariates.loc[X.index]."
-        )
 
 
 def _typed(values: Values, where: str, categorical: bool) -> Values:

@@ -11,7 +11,6 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows, is_sparse
 from .._util.devices import on_device
 from .._util.text import listed, plural
-from ..backgrounds import arguments_of, by_background, label_groups, named_backgrounds
 from ..exceptions import GroupError
 from ..groups import Groups, Tables
 from ._columns import Column, Values, check_same, columns_of, levels_of, numbers_of, unnamed
@@ -41,53 +40,42 @@ class Design:
         return [name for column in self.columns for name in column.encoded]
 
 
-def design_of(
-    tables: Tables,
-    X: Any,
-    background: Any,
-    covariates: Any,
-    background_covariates: Any,
-    y: Any = None,
-    background_label: Any = None,
-) -> Design | None:
-    """Covariates as numbers, from the arguments of `fit`; None if there are none.
+def design_of(tables: Tables, covariates: Groups[dict[str, Values]]) -> Design:
+    """Covariates as numbers; `covariates` has the columns of all rows of the tables as they were given."""
+    given = covariates.map(
+        lambda own, kept: [values if kept is None else values[kept] for values in own.values()], tables.kept
+    )
+    found = tuple(Column(name, levels_of([own[j] for own in given])) for j, name in enumerate(covariates.foreground))
+    return _checked(Design(found, given.map(lambda own: numbers_of(found, own, "covariates"))), tables)
 
-    For stacked rows `covariates` has one row for each of them. Rows of tables that have names must have those of their
-    covariates.
+
+def checked_covariates(given: Groups[Any], rows: Groups[Any]) -> Groups[dict[str, Values]] | None:
+    """The columns of covariates of all groups, by name; None if there are none.
+
+    Parameters
+    ----------
+    given : Groups of array-like or data frame of shape (n_k, q), or of None
+    rows : Groups of tables
+        Rows that have names must have those of their covariates.
     """
-    names = tables.rows.names
-    if covariates is None and background_covariates is None:
+    if all(own is None for own in given):
         return None
-    stacked = background is None and len(names) > 1
-    if background_covariates is not None and (stacked or len(names) == 1):
-        raise GroupError(
-            "background_covariates= is given, but no background=. For stacked rows, covariates= has one row for each."
-        )
-    if covariates is None or (background_covariates is None and len(names) > 1 and not stacked):
-        has, lacks = ("covariates", "background_covariates")[:: 1 if background_covariates is None else -1]
-        raise GroupError(f"{has} is given but {lacks} is not: pass both, since both groups are adjusted alike.")
-    for name, rows in zip(names, tables.rows, strict=True):
-        check_dense(rows, name)
-    counts = tables.rows.map(lambda rows, kept: int(rows.shape[0] if kept is None else kept.size), tables.kept)
-    if stacked:
-        group_of, _ = label_groups(y, background_label, sum(counts))
-        every, columns = columns_of(covariates, sum(counts), "covariates", X)
-        given = counts.like((every, [own[group_of == k] for own in columns]) for k in range(len(counts)))
-    else:
-        parts = counts.like([covariates, *by_background(background_covariates, names[1:], "background_covariates")])
-        as_given = counts.like([X, *named_backgrounds(background).values()])
-        given = parts.map(columns_of, counts, counts.like(arguments_of(names, "covariates")), as_given)
-    given = given.map(lambda own, kept: (own[0], [_counted(values, kept) for values in own[1]]), tables.kept)
-    first = given.foreground[0]
-    for argument, (own, _) in zip(arguments_of(names, "covariates"), given, strict=True):
-        check_same(own, first, argument)
-    labels = next((own for own, _ in given if own != unnamed(len(own))), first)
-    found = tuple(Column(name, levels_of([own[j] for _, own in given])) for j, name in enumerate(labels))
-    return _checked(Design(found, given.map(lambda own: numbers_of(found, own[1], "covariates"))), tables)
-
-
-def _counted(values: Values, kept: Flags | None) -> Values:
-    return values if kept is None else values[kept]
+    found: list[dict[str, Values]] = []
+    for group, own, table in zip(given.names, given, rows, strict=True):
+        if own is None:
+            raise GroupError(
+                f"The {group} has no covariates, but the other group has: pass those of both, since both groups are "
+                "adjusted alike."
+            )
+        names, values = columns_of(own, int(table.shape[0]), f"covariates of the {group}", table)
+        if found:
+            check_same(names, list(found[0]), f"covariates of the {group}")
+        found.append(dict(zip(names, values, strict=True)))
+    labels = next((list(own) for own in found if list(own) != unnamed(len(own))), list(found[0]))
+    for j, name in enumerate(labels):
+        if len({list(own.values())[j].dtype == object for own in found}) > 1:
+            raise GroupError(f"covariates: {name!r} is text in one group, and a column of numbers in another.")
+    return given.like(dict(zip(labels, own.values(), strict=True)) for own in found)
 
 
 def check_dense(rows: Rows, group: str) -> None:

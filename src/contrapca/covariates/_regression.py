@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -11,11 +10,10 @@ import numpy as np
 from .._files import check_values
 from .._util.arrays import Array, Rows
 from .._util.text import listed
-from ..backgrounds import named_backgrounds
 from ..exceptions import GroupError
-from ..groups import Groups, Tables, column_means, like_table, split_groups
+from ..groups import Groups, Tables, column_means
 from ._columns import Column, check_same, columns_of, numbers_of
-from ._design import REDUNDANT, Design, Flags, about_mean, about_means, check_dense, design_of
+from ._design import REDUNDANT, Design, Flags, about_mean, about_means, check_dense
 
 ROUNDING = 1e3  # of the values' precision: deviations that are smaller are all rounding
 
@@ -44,9 +42,12 @@ class Regression:
         return [name for column in self.columns for name in column.encoded]
 
     def design(self, covariates: Any, X: Any, n_rows: int) -> Array:
-        """Covariates of new rows as numbers, shape (n, q)."""
+        """Covariates of new rows as numbers, shape (n, q); a dict has the checked columns of a `Study`."""
         known = [column.levels is not None for column in self.columns]
-        names, values = columns_of(covariates, n_rows, "covariates", X, known)
+        if isinstance(covariates, dict):
+            names, values = list(covariates), list(covariates.values())
+        else:
+            names, values = columns_of(covariates, n_rows, "covariates", X, known)
         check_same(names, [column.name for column in self.columns], "covariates")
         return numbers_of(self.columns, values, "covariates")
 
@@ -68,6 +69,8 @@ class Regression:
 
 def regression(tables: Tables, design: Design, chosen: Groups[Flags] | None = None) -> Regression:
     """Coefficients from all rows, or the chosen ones, each group about its own means (F35)."""
+    for group, table in zip(tables.rows.names, tables.rows, strict=True):
+        check_dense(table, group)
     rows, numbers, weights = tables.rows, design.numbers, tables.weights
     if chosen is not None:
         rows, numbers, weights = (_some(one, chosen) for one in (rows, numbers, weights))
@@ -122,47 +125,3 @@ def without_covariates(tables: Tables, design: Design, known: Regression | None 
                 "fewer of them. Is a feature among the covariates?"
             )
     return replace(tables, rows=rows, means=means), found
-
-
-def regress_out(X: Any, *, background: Any = None, covariates: Any, background_covariates: Any = None) -> Any:
-    """Tables without the linear effect of covariates: those that `fit` with the same arguments works with.
-
-    One effect for all groups is estimated from the differences within each group, and rows are adjusted to the average
-    covariates. Use it for what takes no covariates, such as `report`, `contrast_path` and `GammaSearch`.
-
-    Parameters
-    ----------
-    X : array-like or data frame of shape (n, D)
-        The foreground. Missing values (NaN) stay missing.
-    background : array-like or data frame of shape (m, D), or a dict of them, optional
-    covariates, background_covariates : array-like or data frame of shape (n, q), (m, q)
-        Numbers or text, as for the `fit` of PCPCA.
-
-    Returns
-    -------
-    X : ndarray or data frame of shape (n, D)
-    background : ndarray or data frame of shape (m, D), or a dict of them
-        Only if one was given.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from contrapca import regress_out
-    >>> rng = np.random.default_rng(0)
-    >>> age, control_age = rng.uniform(20, 80, size=(2, 100))
-    >>> cases, controls = (rng.normal(size=(100, 3)) + 0.1 * years[:, None] for years in (age, control_age))
-    >>> given = {"covariates": age, "background_covariates": control_age}
-    >>> adjusted, adjusted_controls = regress_out(cases, background=controls, **given)
-    >>> [bool(abs(np.corrcoef(table[:, 0], age)[0, 1]) > 0.2) for table in (cases, adjusted)]
-    [True, False]
-    """
-    tables = split_groups(X, None, background, None, name="regress_out", needs_background=False, allow_missing=True)
-    design = design_of(tables, X, background, covariates, background_covariates)
-    if design is None:
-        raise GroupError("regress_out needs covariates=, one row for each row of X.")
-    rows = without_covariates(tables, design)[0].rows
-    others = named_backgrounds(background)
-    adjusted = [like_table(own, table) for own, table in zip(rows, [X, *others.values()], strict=True)]
-    if isinstance(background, Mapping):
-        return adjusted[0], dict(zip(background, adjusted[1:], strict=True))
-    return adjusted[0] if background is None else tuple(adjusted)

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Self
 import numpy as np
 import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
-from sklearn.utils.metaestimators import available_if
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._checks import SCALES, check_n_components, check_option
@@ -17,7 +16,8 @@ from .._util.arrays import Array
 from .._util.devices import on_device, put
 from .._util.display import Display
 from .._util.table import Table
-from ..covariates import design_of, without_covariates
+from ..covariates import without_covariates
+from ..exceptions import GroupError
 from ..fitting import (
     Fit,
     Latents,
@@ -35,7 +35,7 @@ from ..groups import Groups, Tables, check_device_table, refuse_others
 from ..methods import PCPCA_METHOD, Method
 from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, read
 from ..rows import DaskRows, as_rows
-from ..uncertainty import bootstrap, posterior
+from ..study import Study
 from . import _folds, _streaming, _tables
 
 EXACT = "objective_history_"  # in float64, whatever the rows are
@@ -75,18 +75,17 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         *,
         background: Any = None,
         sample_weight: Any = None,
-        background_weight: Any = None,
-        covariates: Any = None,
-        background_covariates: Any = None,
     ) -> Self:
         """Fit to a foreground and a background.
 
         Parameters
         ----------
-        X : array-like, data frame or sparse matrix of shape (n, D), or Moments
-            The foreground (cases); rows are samples. With `background_label`, both groups stacked. Missing values (NaN)
-            may be in both groups: PPCA, PCPCA and ContraPCA maximise the likelihood of what was observed, CPCA and
-            RatioPCA take the moments that one factor model of both groups expects. Other estimators need complete rows.
+        X : array-like, data frame or sparse matrix of shape (n, D), or Moments, or Study
+            The foreground (cases); rows are samples. A `Study` has both groups, weights and covariates: the linear
+            effect of covariates is taken out, and `transform` and the like then need those of new rows. With
+            `background_label`, both groups stacked. Missing values (NaN) may be in both groups: PPCA, PCPCA and
+            ContraPCA maximise the likelihood of what was observed, CPCA and RatioPCA take the moments that one factor
+            model of both groups expects. Other estimators need complete rows.
         y : array-like of shape (n,), optional
             The group of each row. Rows with `y == background_label` are the background. Ignored without
             `background_label`.
@@ -96,13 +95,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             there is a gamma and it is 0, none is needed.
         sample_weight : array-like of shape (n,), optional
             How often each row of `X` counts, 0 or more: weights are the same as repeated rows.
-        background_weight : array-like of shape (m,), or a dict of them, optional
-            The same for the rows of `background`.
-        covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
-            What is known of each row, such as age and sex: its linear effect, the same in both groups, is taken out of
-            all rows, which must be dense and in memory. Text is categorical. `transform` and the like then need the
-            covariates of new rows. `background_covariates` is a dict if there are several backgrounds; for stacked rows
-            `covariates` has one row per row of `X`.
 
         Returns
         -------
@@ -111,11 +103,17 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         gamma, label = self._strength(), self.background_label
         check_option(self.scale, "scale", self._scales)
         check_solver_of(X, getattr(self, "solver", "auto"))  # CLVM has one solver
-        X = as_rows(X)
-        given = {"sample_weight": sample_weight, "background_weight": background_weight}
-        given |= {"allow_missing": self._takes_missing}
-        tables = read(X, y, background, label, name=type(self).__name__, needs_background=gamma != 0, **given)
-        design, found = design_of(tables, X, background, covariates, background_covariates, y, label), None
+        design, name = None, type(self).__name__
+        asked = {"needs_background": self._contrasts and gamma != 0, "allow_missing": self._takes_missing}
+        if isinstance(X, Study):
+            if any(own is not None for own in (y, background, sample_weight)):
+                raise GroupError("A Study has the groups and the weights: leave y, background and sample_weight out.")
+            study = X if self._contrasts else X.of_foreground()
+            tables, design, X = study.for_fit(name, **asked), study.design(), study.rows.foreground
+        else:
+            X = as_rows(X)
+            tables = read(X, y, background, label, name=name, **asked, sample_weight=sample_weight)
+        found = None
         if design is not None:
             tables, found = without_covariates(tables, design)
         tables, _, fit = self._solved(tables, gamma)
@@ -267,7 +265,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D)
+        X : array-like or sparse matrix of shape (n, D), or Study
+            Of a `Study`, the rows of the group that `center` names are taken.
         center : {"foreground", "background"} or the name of one of several backgrounds
             "foreground" subtracts `mean_` and divides by `scale_`: use it for foreground and new rows. "background"
             uses `background_mean_` and `background_scale_`: use it for background rows.
@@ -279,7 +278,17 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Z : ndarray of shape (n, d), in the float type of `X`; for a dask array, a dask array
         """
         fit = self._state
+        X, covariates = self._known_rows(X, covariates, center)
         return by_block(fit, X, lambda rows: latent_means(fit, *self._rows(rows, covariates), center), fit.n_shown)
+
+    def _known_rows(self, X: Any, covariates: Any, group: str = "foreground") -> tuple[Any, Any]:
+        """The rows and covariates of one group of a study; other tables and their covariates as they are."""
+        if not isinstance(X, Study):
+            return X, covariates
+        if covariates is not None:
+            raise GroupError("A Study has its covariates: leave covariates= out.")
+        fitted = self._state.covariates is not None
+        return X.rows[group], X.covariates[group] if fitted and X.covariates is not None else None
 
     def fit_transform(self, X: Any, y: Any = None, **groups: Any) -> Array:
         """Fit, then transform all rows of `X`, in order, including any background rows among them.
@@ -294,8 +303,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Z : ndarray of shape (n, d)
         """
         refuse_others(X, "fit_transform", "X")
-        fitted = self.fit(X, y, **groups)
-        return fitted.transform(X, **({"covariates": groups["covariates"]} if "covariates" in groups else {}))
+        return self.fit(X, y, **groups).transform(X)
 
     def inverse_transform(self, Z: Any) -> Array:
         """Map latents back to rows: mean + W z, in original units; without a model, the nearest rows of the components'
@@ -365,8 +373,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # ------------------------------------------------------------------ the tables of the fit, again
 
     _fitted_groups, _fitted_data = _tables.fitted_groups, _tables.fitted_data
-    bootstrap = available_if(lambda self: self._resampled)(bootstrap)
-    posterior = available_if(lambda self: self._sampled)(posterior)
 
     # ------------------------------------------------------------------ rows held out
 

@@ -72,21 +72,21 @@ class PPCA(Likelihood):
         self.progress = progress
 
     def fit(  # type: ignore[override]
-        self, X: Any, y: Any = None, *, sample_weight: Any = None, covariates: Any = None
+        self, X: Any, y: Any = None, *, sample_weight: Any = None
     ) -> Self:
         """Fit to the rows of `X`.
 
         Parameters
         ----------
-        X, sample_weight, covariates
-            As for `PCPCA`.
+        X, sample_weight
+            As for `PCPCA`; of a `Study`, the foreground.
         y : ignored
 
         Returns
         -------
         self
         """
-        return super().fit(X, sample_weight=sample_weight, covariates=covariates)
+        return super().fit(X, sample_weight=sample_weight)
 
     def partial_fit(  # type: ignore[override]
         self, X: Any, y: Any = None, *, sample_weight: Any = None

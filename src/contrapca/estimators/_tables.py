@@ -16,8 +16,9 @@ from .._util.devices import on_device, place_of
 from ..exceptions import NonFiniteError
 from ..fitting import adjusted, check_same_data, maps_missing, tables_again
 from ..groups import Tables, canonical, check_device_table, column_means, distinct, refuse_others, without_mask
-from ..moments import Complete, Incomplete, Moments, collect
+from ..moments import Complete, Incomplete, collect
 from ..rows import DaskRows, as_rows, is_kept
+from ..study import Study
 
 
 def rows(self: Any, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
@@ -65,20 +66,19 @@ def check_place(self: Any, X: Any) -> None:
         )
 
 
-def fitted_groups(self: Any, X: Any, y: Any, background: Any, *beside: Any) -> Tables:
-    """Check the tables of the fit when they are passed again; `beside` has weights, then covariates, of both groups."""
-    fit, X = self._state, as_rows(X)
-    if not isinstance(X, Moments | DaskRows):  # whose features are checked below
+def fitted_groups(self: Any, study: Study) -> Tables:
+    """Check the tables of the fit when they are passed again."""
+    fit, name = self._state, type(self).__name__
+    X = study.rows.foreground
+    if not study.has_moments and not isinstance(X, DaskRows):  # whose features are checked below
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
     allow_missing = self._takes_missing and maps_missing(fit)
-    label, given = self._parameters.get("background_label"), {"allow_missing": allow_missing}
-    tables = tables_again(fit, X, y, background, label, *beside, name=type(self).__name__, **given)
-    return self._as_fitted()._prepared(tables)  # type: ignore[no-any-return]
+    return self._as_fitted()._prepared(tables_again(fit, study, name=name, allow_missing=allow_missing))  # type: ignore[no-any-return]
 
 
-def fitted_data(self: Any, *given: Any) -> Complete | Incomplete:
-    """The data of the fit in model units, from the arguments of `fit` passed again; other tables raise."""
-    tables, units = self._fitted_groups(*given), self._state.units
+def fitted_data(self: Any, study: Study) -> Complete | Incomplete:
+    """The data of the fit in model units, from its tables passed again; other tables raise."""
+    tables, units = self._fitted_groups(study), self._state.units
     data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale), reduced=self._reduced)
     check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
     return data

@@ -5,57 +5,32 @@ from __future__ import annotations
 from typing import Any
 
 from .._util.text import listed
-from ..covariates import Regression, design_of, without_covariates
+from ..covariates import Regression, without_covariates
 from ..exceptions import GroupError
 from ..groups import Groups, Tables, check_names
-from ..moments import Complete, Incomplete, Moments, read
+from ..moments import Complete, Incomplete
 from ..rows import DaskRows
+from ..study import Study
 from ..units import Units, check_same_tables
 from ._fit import Fit
 
 
-def tables_again(
-    fit: Fit,
-    X: Any,
-    y: Any,
-    background: Any,
-    background_label: Any,
-    sample_weight: Any = None,
-    background_weight: Any = None,
-    covariates: Any = None,
-    background_covariates: Any = None,
-    *,
-    name: str,
-    allow_missing: bool,
-) -> Tables:
-    """The checked tables, of the groups of the fit and without the effect of covariates.
-
-    Other arguments are those of the estimator's `fit`; `name` is the estimator's, for messages.
-    """
+def tables_again(fit: Fit, study: Study, *, name: str, allow_missing: bool) -> Tables:
+    """The checked tables, of the groups of the fit and without the effect of covariates; `name` is the estimator's."""
     known, found = fit.units, fit.covariates
-    label = background_label if known.backgrounds else None
-    if not known.backgrounds and background is not None:
+    if not known.backgrounds and len(study.rows) > 1:
         raise ValueError("This model was fitted without a background: do not pass one.")
-    if isinstance(X, DaskRows):
-        check_names(X, known.foreground.labels)
-    elif isinstance(X, Moments) and X.mean.size != known.foreground.mean.size:
-        raise ValueError(f"X has {X.mean.size} features, but the fit had {known.foreground.mean.size}.")
-    tables = read(
-        X,
-        y,
-        background,
-        label,
-        name=name,
-        needs_background=bool(known.backgrounds),
-        allow_missing=allow_missing,
-        sample_weight=sample_weight,
-        background_weight=background_weight,
-    )
+    first = study.rows.foreground
+    if isinstance(first, DaskRows):
+        check_names(first, known.foreground.labels)
+    elif study.has_moments and study.tables.n_features != known.foreground.mean.size:
+        raise ValueError(f"X has {study.tables.n_features} features, but the fit had {known.foreground.mean.size}.")
+    tables = study.for_fit(name, needs_background=bool(known.backgrounds), allow_missing=allow_missing)
     if tables.rows.names != known.names:
         raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
-    design = design_of(tables, X, background, covariates, background_covariates, y, label)
+    design = study.design()
     if design is None or found is None:
-        check_covariates(found, covariates)
+        check_covariates(found, study.covariates)
         return tables
     if design.columns != found.columns:
         raise GroupError(f"covariates are {listed(design.names)}, but those of the fit were {listed(found.names)}.")
@@ -66,7 +41,8 @@ def check_covariates(known: Regression | None, covariates: Any) -> None:
     """Raise unless covariates are given exactly if a fit regressed some out."""
     if known is None and covariates is not None:
         raise GroupError(
-            "covariates= is given, but this model was fitted without any: leave it out, or pass covariates to fit, too."
+            "Covariates are given, but this model was fitted without any: leave them out, or fit it to a Study "
+            "that has them."
         )
     if known is not None and covariates is None:
         raise GroupError(

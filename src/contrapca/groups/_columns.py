@@ -106,6 +106,31 @@ def index_names(table: Any) -> list[str] | None:
     return list(map(str, index))
 
 
+def aligned(values: Any, table: Any, what: str) -> Any:
+    """What stands beside a table (a Series or frame of pandas), in the order of the table's rows.
+
+    Where both have row names, these decide. A default index (0, 1, ...) has no names, unless the other one has numbers
+    too: then nobody knows which row is meant.
+    """
+    own, wanted = getattr(values, "index", None), getattr(table, "index", None)
+    if own is None or callable(own) or wanted is None or callable(wanted) or len(own) != len(wanted):
+        return values
+    if own.equals(wanted):
+        return values
+    numbered = [type(index).__name__ == "RangeIndex" for index in (own, wanted)]
+    numbers = [index.dtype.kind in "iu" for index in (own, wanted)]
+    if any(numbered) and not all(numbers):
+        return values
+    if not any(numbered) and own.is_unique and wanted.is_unique and set(own) == set(wanted):
+        return values.loc[wanted]
+    first = next(i for i, (a, b) in enumerate(zip(own, wanted, strict=True)) if a != b)
+    raise GroupError(
+        f"{what} has other row names than its table, or in another order: row {first}, counting from 0, is "
+        f"{own[first]!r} instead of {wanted[first]!r}. Select and reorder its rows with .loc[X.index], or, if they are "
+        "in the right order, pass .to_numpy()."
+    )
+
+
 def like_table(values: npt.NDArray[Any], table: Any) -> Any:
     """`values` as a data frame with the names (and index) of `table` if that is one; otherwise unchanged."""
     names = column_names(table)

@@ -13,7 +13,6 @@ from .._util.arrays import Array, Rows, canonical, filled_mask, is_sparse
 from .._util.devices import chosen, float_type, namespace, on_device, place_of
 from .._util.text import is_missing, listed, spelling
 from ..backgrounds import (
-    by_background,
     check_all_present,
     check_labelled,
     check_weights,
@@ -146,7 +145,6 @@ def split_groups(
     needs_background: bool,
     allow_missing: bool = False,
     sample_weight: Any = None,
-    background_weight: Any = None,
 ) -> Tables:
     """Foreground and background rows from the arguments of `fit`.
 
@@ -169,19 +167,13 @@ def split_groups(
                 "Both background= and y with background_label= were given: use only one of them to specify the "
                 "background."
             )
-        given = named_backgrounds(background)
-        foreground = check_table(X, name)
-        others = tuple(check_table(table, name, group) for group, table in given.items())
-        rows = Groups(foreground, others, ("foreground", *given))
-        if any(map(on_device, rows)):
-            _check_same_place(rows)
-        for (group, table), own in zip(given.items(), rows.backgrounds, strict=True):
-            check_same_columns(rows.foreground.shape[1], own.shape[1], names, column_names(table), group)
-        own_weights = by_background(background_weight, given, "background_weight", all_of_them=False)
-        weights = rows.like([sample_weight, *own_weights])
-    elif background_label is not None:
+        others = named_backgrounds(background)
+        rows = Groups.from_items([X, *others.values()], ("foreground", *others))
+        weights = rows.like([sample_weight, *[None] * len(others)])
+        return checked_tables(rows, weights, name=name, allow_missing=allow_missing)
+    if background_label is not None:
         table = check_table(X, name)
-        check_labelled(y, background_label, background_weight)
+        check_labelled(y, background_label)
         group_of, group_names = label_groups(y, background_label, table.shape[0])
         check_all_present(group_of, y, background_label)
         _warn_of_spelling(y, background_label)
@@ -197,9 +189,32 @@ def split_groups(
         )
     else:
         rows = Groups(check_table(X, name))
-        if background_weight is not None:
-            raise GroupError("background_weight= is given, but no background: pass background= too.")
         weights = rows.like([sample_weight])
+    return _counted_tables(rows, weights, names, allow_missing)
+
+
+def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, allow_missing: bool = False) -> Tables:
+    """The tables of all groups, of the same features and in the same place, without rows of weight 0.
+
+    Parameters
+    ----------
+    given : Groups of tables, as users pass them
+    weights : Groups of array-like of shape (n_k,), or of None
+    name : str
+        What needs them, for error messages.
+    allow_missing : bool
+    """
+    rows = given.map_named(lambda group, table: check_table(table, name, group))
+    if any(map(on_device, rows)):
+        _check_same_place(rows)
+    names = column_names(given.foreground)
+    for group, table, own in zip(rows.names[1:], given.backgrounds, rows.backgrounds, strict=True):
+        check_same_columns(rows.foreground.shape[1], own.shape[1], names, column_names(table), group)
+    return _counted_tables(rows, weights, names, allow_missing)
+
+
+def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] | None, allow_missing: bool) -> Tables:
+    """Checked rows that count, and their means."""
     kept: Groups[Any] = rows.like([None] * len(rows.names))
     if any(own is not None for own in weights):
         counted = rows.map(counted_rows, weights, rows.like(rows.names))
@@ -229,13 +244,9 @@ def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: boo
             "them.",
             int(bad[0]),
         )
+    mean = np.where(missing, np.nan, mean)
     if is_sparse(rows) or not allow_missing:
-        bad = np.flatnonzero(missing)
-        raise NonFiniteError(
-            f"Input contains NaN {_where(bad, mean.size)}. These rows must be complete: use ContraPCA, PCPCA or PPCA, "
-            "which take missing values in dense tables, or drop rows or features.",
-            int(bad[0]),
-        )
+        refuse_missing(mean)
     if on_device(rows):
         bad = np.flatnonzero(missing)
         raise NonFiniteError(
@@ -243,7 +254,18 @@ def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: boo
             "(torch) or cupy.asnumpy(X), or drop rows or features.",
             int(bad[0]),
         )
-    return np.where(missing, np.nan, mean)
+    return mean
+
+
+def refuse_missing(mean: Array) -> None:
+    """Raise if values are missing: if column means are nan."""
+    bad = np.flatnonzero(np.isnan(mean))
+    if bad.size:
+        raise NonFiniteError(
+            f"Input contains NaN {_where(bad, mean.size)}. These rows must be complete: use ContraPCA, PCPCA or PPCA, "
+            "which take missing values in dense tables, or drop rows or features.",
+            int(bad[0]),
+        )
 
 
 def _where(columns: npt.NDArray[np.intp], n_features: int) -> str:

@@ -26,9 +26,9 @@ from ..moments import (
     check_solver_of,
     collect,
     mixed_background,
-    read,
     rounding_variance,
 )
+from ..study import Study
 from ._exact import cpca_limit, pcpca_limit
 from ._masked import masked_bound
 
@@ -36,25 +36,22 @@ from ._masked import masked_bound
 def gamma_limits(
     X: Any,
     *,
-    background: Any,
+    background: Any = None,
     n_components: int = 2,
     scale: str | None = None,
     solver: str = "auto",
-    sample_weight: Any = None,
-    background_weight: Any = None,
 ) -> GammaLimits:
     """Limits of gamma for a foreground and its backgrounds: exact limits and the paper's sufficient bounds.
 
     Parameters
     ----------
-    X : array-like, data frame or sparse matrix of shape (n, D), or Moments
-        The foreground.
-    background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D), or Moments
+        A `Study`, whose covariates are regressed out, or the foreground.
+    background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them, optional
+        If `X` is no Study.
     n_components : int, default 2
     scale, solver
         As for PCPCA.
-    sample_weight, background_weight
-        As for the `fit` of PCPCA.
 
     Returns
     -------
@@ -75,17 +72,9 @@ def gamma_limits(
     True
     """
     check_option(scale, "scale", SCALES)
-    check_solver_of(X, solver)
-    tables = read(
-        X,
-        None,
-        background,
-        name="gamma_limits",
-        needs_background=True,
-        allow_missing=True,
-        sample_weight=sample_weight,
-        background_weight=background_weight,
-    )
+    study = Study.of(X, background, "gamma_limits")
+    check_solver_of(study.rows.foreground, solver)
+    tables = study.adjusted
     d = check_n_components(n_components, tables.n_features)
     return all_limits(collect(tables, d, scale, solver), d)
 

@@ -23,8 +23,9 @@ from ..fitting import (
     variance_inside,
 )
 from ..groups import Groups
-from ..moments import Complete, Incomplete, Moments, check_solver_of, factors, read
+from ..moments import Complete, Incomplete, Moments, check_solver_of, factors
 from ..solvers import PATH_TOLERANCE, PathSpectrum
+from ..study import Study
 from ..subspaces import canonical_sign_of
 from ._grids import DEFAULT_POINTS, checked_grid, number_of_points, with_gamma
 from ._masked import masked_path
@@ -35,10 +36,8 @@ def contrast_path(
     estimator: WithStrength,
     X: Any,
     *,
-    background: Any,
+    background: Any = None,
     gammas: Any = None,
-    sample_weight: Any = None,
-    background_weight: Any = None,
     progress: bool = True,
 ) -> ContrastPath:
     """Contrasts at many gammas, from one pass over the rows and a few exact solutions; the others are certified.
@@ -47,16 +46,16 @@ def contrast_path(
     ----------
     estimator : PCPCA, ContraPCA, CPCA or RatioPCA
         Fitted or not: only its parameters are used, but not its gamma.
-    X : array-like, data frame or sparse matrix of shape (n, D), or Moments
-        The foreground. With missing values (PCPCA only), every gamma is a gradient fit, started from the previous one.
-    background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D), or Moments
+        A `Study`, whose covariates are to be regressed out before (`regress_out`), or the foreground. With missing
+        values (PCPCA only), every gamma is a gradient fit, started from the previous one.
+    background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them, optional
+        If `X` is no Study.
     gammas : array-like of shape (G,) or int, optional
         Values of gamma', all below the limit, or how many: by default 40, or 20 with missing values. The default values
         run from 0 to just below the limit and are dense near it; for CPCA, whose limit may be infinite, they are 0 and
         a geometric sequence from 0.01 to at most 1000. For RatioPCA gamma is 1 / (1 + ridge), so that a path leads from
         PCA (0) to the pure ratio (1, if the background varies wherever the foreground does).
-    sample_weight, background_weight
-        As for the `fit` of PCPCA.
     progress : bool, default True
         Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
 
@@ -74,10 +73,10 @@ def contrast_path(
     (40, (400, 2))
     """
     check_estimator(estimator, "contrast_path")
-    check_solver_of(X, estimator.solver)
-    given = {"sample_weight": sample_weight, "background_weight": background_weight, "needs_background": True}
-    given |= {"allow_missing": estimator._takes_missing}
-    tables = read(X, None, background, name="contrast_path", **given)
+    study = Study.of(X, background, "contrast_path")
+    study.refuse("contrast_path", covariates="pass regress_out(study)")
+    check_solver_of(study.rows.foreground, estimator.solver)
+    tables = study.for_fit("contrast_path", needs_background=True, allow_missing=estimator._takes_missing)
     return path_of_data(estimator._collected(tables), estimator, gammas, progress=progress)
 
 

@@ -15,9 +15,10 @@ import numpy as np
 from .._util.arrays import Array
 from .._util.text import natural_order
 from .._version import __version__
-from ..blocks import table_units
+from ..blocks import checked_blocks, table_units
 from ..exceptions import InfeasibleGammaError, RankError
 from ..fitting import share_of, usable
+from ..groups import Groups
 from ..plots import NO_LABEL
 from ..sanity import Finding, Words, check_groups, shows_replicates, warn_of_replicates
 from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
@@ -123,7 +124,7 @@ def _judge(
         return None
     if test not in (True, None):
         raise TypeError(f"test is a {type(test).__name__}: pass the result of contrast_test, True or False.")
-    given = None if all(own is None for own in blocks) else (*blocks, (None, None))
+    given = _checked(blocks, subject)
     if given is None:
         warn_of_replicates(subject.row_names)
     return verdict_on(
@@ -137,13 +138,18 @@ def _judge(
     )
 
 
+def _checked(blocks: tuple[Any, Any], subject: Subject) -> Groups[Any] | None:
+    counts = subject.tables.rows.map(lambda rows: int(rows.shape[0]))
+    return checked_blocks(counts.like(blocks), counts)
+
+
 def _on_unseen_rows(subject: Subject, blocks: tuple[Any, Any]) -> HeldOutContrast | None:
     """Ratios of variances on held-out rows; None if these tables do not allow it."""
     if min(rows.shape[0] for rows in subject.rows) < MIN_ROWS:
         return None
     try:
         tables = usable(subject.tables, "holding rows out")
-        unit_of = table_units(tables, *blocks, least=2, what="holding rows out")
+        unit_of = table_units(tables, _checked(blocks, subject), least=2, what="holding rows out")
         model = subject.path.model(subject.path.gammas[subject.start])
         return held_out_of(prepared(model), tables, unit_of)
     except (InfeasibleGammaError, RankError):  # gamma or n_components is too large for fewer rows
@@ -337,10 +343,13 @@ def _python(
     draws = ""
     if subject.uncertainty is not None:
         drawn, how = subject.uncertainty, "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"
-        given = ", blocks=blocks, background_blocks=control_blocks" if by_blocks and drawn.by_blocks else ""
-        given += "" if drawn.power == 1 else f", power={drawn.power!r}"
+        study, imported = "cases, background=controls", how
+        if by_blocks and drawn.by_blocks:
+            study, imported = f"Study({study}, blocks=(blocks, control_blocks))", f"Study, {how}"
+        given = "" if drawn.power == 1 else f", power={drawn.power!r}"
         given += "" if drawn.seed is None else f", random_state={drawn.seed}"
-        draws = f"draws = model.{how}(cases, background=controls{given}){'  # random' * (drawn.seed is None)}\n"
+        draws = f"from contrapca import {imported}\n\n"
+        draws += f"draws = {how}(model, {study}{given}){'  # random' * (drawn.seed is None)}\n"
         options += ", uncertainty=draws"
     names = ["cases", "controls", *["labels"] * labelled, *["blocks", "control_blocks"] * by_blocks]
     whose = "your tables" if command is None else "the tables of the command above"

@@ -11,10 +11,10 @@ import numpy.typing as npt
 
 from .._util.arrays import Array, Rows
 from .._util.text import default_names, is_missing, listed, plural
-from ..backgrounds import named_backgrounds
 from ..blocks import PEOPLE
 from ..exceptions import TableWarning, warn
-from ..groups import Groups, feature_label, index_names, split_groups
+from ..groups import Groups, feature_label
+from ..study import Study
 from ._features import check_features, every_few, far_cells, information, people_of
 from ._finding import Finding, Findings, both
 from ._texts import alike_labels, repeated_names, replicates, summary_rows
@@ -225,11 +225,7 @@ MAX_ROWS, FEW_ROWS = 100_000, 2_000  # rows that are checked, and rows whose mea
 def check_tables(
     X: Any,
     *,
-    background: Any,
-    labels: Any = None,
-    row_names: Sequence[str] | None = None,
-    background_row_names: Sequence[str] | None = None,
-    blocks: Any = None,
+    background: Any = None,
 ) -> Findings:
     """Look for mistakes in two tables before they are analysed; the command line and reports use the same checks.
 
@@ -240,16 +236,11 @@ def check_tables(
 
     Parameters
     ----------
-    X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground (cases). Columns of sparse matrices are not checked.
-    background : array-like, data frame or sparse matrix of shape (m, D), or dict of them
-        The background (controls).
-    labels : array-like of shape (n,), optional
-        Labels of the foreground rows.
-    row_names, background_row_names : sequence of str, optional
-        By default the index of a pandas table.
-    blocks : array-like, optional
-        The donor, animal or plate of each row, if known: row names are then not taken for replicates.
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+        A `Study`, whose names, labels and blocks are looked at, too, or the foreground (cases). Columns of sparse
+        matrices are not checked.
+    background : array-like, data frame or sparse matrix of shape (m, D), or dict of them, optional
+        The background (controls), if `X` is no Study.
 
     Returns
     -------
@@ -267,11 +258,10 @@ def check_tables(
     missing code - 999 occurs in 2 cells of 'x2', far from all other values or below them: it looks like a code for \
 missing values.
     """
-    tables = split_groups(X, None, background, None, name="check_tables", needs_background=True, allow_missing=True)
-    tables_given = tables.rows.like([X, *named_backgrounds(background).values()])
-    known = tables.rows.like([row_names, background_row_names, *[None] * (len(tables.rows) - 2)])
-    names = tables_given.map(lambda table, own: index_names(table) if own is None else list(map(str, own)), known)
-    return Findings(check_groups(tables.rows, tables.names, names, labels=labels, has_blocks=blocks is not None))
+    study = Study.of(X, background, "check_tables")
+    study.refuse_moments("check_tables")
+    known: dict[str, Any] = {"labels": study.labels.foreground, "has_blocks": study.blocks is not None}
+    return Findings(check_groups(study.tables.rows, study.features, study.sample_names, **known))
 
 
 def check_groups(

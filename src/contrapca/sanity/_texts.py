@@ -55,7 +55,7 @@ def repeated_names(names: Sequence[str] | None, group: str) -> list[Finding]:
         Finding(
             "repeated names",
             f"{plural(len(repeated), 'row name')} of the {group} {occur} more than once ({listed(repeated, 3)}).",
-            "If a row was entered twice, drop one; if they are replicates, pass blocks= and background_blocks=.",
+            "If a row was entered twice, drop one; if they are replicates, pass a Study with blocks=.",
             "If a row was entered twice, delete one; for replicates, add --blocks with a column that names them.",
         )
     ]
@@ -87,7 +87,7 @@ def replicates(names: Sequence[str], what: str = "The row names", column: str | 
             "replicates",
             f"{what} look like replicates ({replicate_example(names, stems)}). Rows of one donor, animal or plate are "
             "not independent, and p-values that ignore this are far too small.",
-            "Pass blocks= and background_blocks=.",
+            "Pass a Study with blocks=.",
             f"Add --blocks {as_command([column])}."
             if column
             else "Give the column that they are in a name in both files, such as donor, and add --blocks donor.",

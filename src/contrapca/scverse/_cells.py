@@ -12,13 +12,14 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows, in_memory, is_sparse
 from .._util.devices import library_of
 from .._util.text import did_you_mean, listed, plural
-from ..blocks import Indices
+from ..blocks import Indices, checked_blocks
 from ..depth import kind_of
 from ..exceptions import GroupError, warn
 from ..groups import Groups
 from ..moments import MAX_DENSE, DenseScatter, Moments
 from ..rows import DaskRows, labelled_moments, row_chunks
 from ..sanity import are_counts
+from ..study import Study
 from ..tables import with_names
 from ._obs import background_argument, column, group_cells
 
@@ -58,12 +59,10 @@ class Cells:
     of_genes: bool
     params: dict[str, Any]
 
-    @property
-    def given_blocks(self) -> dict[str, Any]:
-        """The blocks as arguments of functions that take them."""
-        if self.blocks is None:
-            return {}
-        return {"blocks": self.blocks.foreground, "background_blocks": background_argument(self.blocks)}
+    def study(self, rows: Groups[Rows], labels: Any = None) -> Study:
+        """The rows of each group, with their donors."""
+        blocks = None if self.blocks is None else tuple(self.blocks)
+        return Study(rows.foreground, background=background_argument(rows), blocks=blocks, labels=labels)
 
     @property
     def is_large(self) -> bool:
@@ -132,6 +131,8 @@ def choose(
     matrix, names, mask = _matrix(adata, layer, obsm, mask_var)
     labels = None if blocks is None else column(adata.obs, blocks, "blocks", "adata.obs")
     of_cells = None if labels is None else groups.map(lambda cells: labels[cells])
+    if of_cells is not None:
+        checked_blocks(of_cells, groups.map(lambda cells: int(cells.size)))
     given = {"groupby": groupby, "background": background, "foreground": foreground, "layer": layer, "obsm": obsm}
     params = given | {"mask_var": mask[0], "blocks": blocks}
     return Cells(matrix, mask[1], names, groups, of_cells, obsm is None, params)

@@ -80,8 +80,7 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
     warn_of_values(cells, table)
     rows = cells.split(table)
     if searches and cells.blocks is not None:  # by halves of the donors
-        given = {"background": background_argument(rows)} | cells.given_blocks
-        estimator.set_params(gamma=held_out_contrast(estimator, rows.foreground, **given).gamma)
+        estimator.set_params(gamma=held_out_contrast(estimator, cells.study(rows)).gamma)
     model = estimator.fit(rows.foreground, background=background_argument(rows))
     return model, latents_of(model, table), on_unseen_cells(cells, table, model)
 
@@ -107,11 +106,8 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | N
         alike._with_strength(model.gamma_)
     background = background_argument(rows)
     tables = split_groups(rows.foreground, None, background, None, name="held_out_contrast", needs_background=True)
-    blocks = (None, None)
-    if cells.blocks is not None:
-        own = cells.blocks.map(lambda every, k: every[k], chosen)
-        blocks = (own.foreground, background_argument(own))
-    unit_of = table_units(tables, *blocks, least=2, what="holding rows out")
+    blocks = None if cells.blocks is None else cells.blocks.map(lambda every, k: every[k], chosen)
+    unit_of = table_units(tables, blocks, least=2, what="holding rows out")
     try:
         return held_out_of(alike, tables, unit_of, shown=latents_of(model, groups.foreground))
     except (InfeasibleGammaError, RankError):  # gamma or n_comps is too large for half of the cells

@@ -93,7 +93,8 @@ def report(
         label_name=labels,
         row_names=names.foreground,
         background_row_names=background_argument(names),
-        **cells.given_blocks,
+        blocks=None if cells.blocks is None else cells.blocks.foreground,
+        background_blocks=None if cells.blocks is None else background_argument(cells.blocks),
         test=_test_at_equal_depth(adata, cells, rows, model) if match else test,
         depth=depth,
         gammas=gammas,
@@ -104,7 +105,7 @@ def report(
 
 def _test_at_equal_depth(adata: Any, cells: Cells, rows: Groups[Rows], model: Any) -> ContrastTest:
     cells, rows = matched(adata, cells, rows, SEED)
-    given = {"background": background_argument(rows), "scale": model._scaling, "random_state": SEED}
     n_axes = max(MOST, model.n_components)
-    found = contrast_test(rows.foreground, **given, max_components=n_axes, depth="ignore", **cells.given_blocks)
+    asked = {"max_components": n_axes, "scale": model._scaling, "depth": "ignore", "random_state": SEED}
+    found = contrast_test(cells.study(rows), **asked)
     return at_equal_depth(found)

@@ -18,7 +18,7 @@ from ._cells import Cells, check_n_comps, choose, warn_of_values
 from ._depth import matched, warn_of_depth
 from ._donors import warn_of_donors
 from ._fit import run_fit
-from ._obs import background_argument, column, frame
+from ._obs import column, frame
 from ._results import Keys, Results, check_key, check_writable, plain, write
 
 TEST, COMPARISON = "contrapca_test", "contrapca_compare"  # keys of uns
@@ -301,14 +301,12 @@ def test(
     if depth == "match":
         cells, rows = matched(adata, cells, rows, _seed(random_state))
     found = contrast_test(
-        rows.foreground,
-        background=background_argument(rows),
+        cells.study(rows),
         max_components=max_comps,
         level=level,
         scale=scale,
         depth="ignore",
         random_state=_seed(random_state),
-        **cells.given_blocks,
     )
     found = at_equal_depth(found) if depth == "match" else found
     given = {"max_comps": max_comps, "scale": scale, "depth": depth, "random_state": random_state}
@@ -369,14 +367,7 @@ def compare(
     cells, rows = _tables(adata, choice, copy, labels=labels)
     check_n_comps(n_comps, len(cells.names))
     classes = None if labels is None else np.asarray(adata.obs[labels])[cells.groups.foreground]
-    found = compare_tables(
-        rows.foreground,
-        background=background_argument(rows),
-        labels=classes,
-        n_components=n_comps,
-        random_state=_seed(random_state),
-        **cells.given_blocks,
-    )
+    found = compare_tables(cells.study(rows, classes), n_components=n_comps, random_state=_seed(random_state))
     params = plain(cells.params | {"n_comps": n_comps, "labels": labels, "random_state": random_state})
     summary = {"params": params, "recommendation": found.recommendation, "table": frame(found.table())}
     return write(adata, Results({key: summary}), copy=copy)

@@ -13,14 +13,14 @@ from .._util.arrays import Array, Rows, row_slices
 from .._util.devices import host
 from .._util.display import shown_as_html
 from .._util.table import Table
-from ..blocks import count_units, table_units
+from ..blocks import count_units
 from ..fitting import dimensions_above_noise
 from ..groups import Groups, Tables, refuse_devices
 from ..moments import Complete, Contrast, Moments, collect
 from ..solvers import has_plateau, top_eigenpairs
+from ..study import Study
 from ..units import Units
-from ._held_out import complete_tables
-from ._significance import ContrastTest, in_brief, significance_of
+from ._significance import ContrastTest, in_brief, refuse_weights, significance_of
 from ._splits import MIN_UNITS
 from ._verdict import SURE
 
@@ -102,9 +102,7 @@ class BackgroundCheck:
 def check_background(
     X: Any,
     *,
-    background: Any,
-    blocks: Any = None,
-    background_blocks: Any = None,
+    background: Any = None,
     scale: str | None = None,
     n_splits: int = 51,
     random_state: Any = 0,
@@ -121,11 +119,11 @@ def check_background(
 
     Parameters
     ----------
-    X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground, complete rows.
-    background : array-like, data frame or sparse matrix of shape (m, D)
-    blocks, background_blocks : array-like of shape (n,) and (m,), optional
-        The donor, animal or plate of each row: blocks are split as a whole.
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+        A `Study`, or the foreground: complete rows without weights. Blocks are split as a whole, and covariates are
+        regressed out.
+    background : array-like, data frame or sparse matrix of shape (m, D), optional
+        If `X` is no Study.
     scale : {None, "group", "pooled"}, default None
     n_splits : int, default 51
     random_state : None, int, Generator or RandomState, default 0
@@ -148,9 +146,12 @@ def check_background(
     """
     check_option(scale, "scale", SCALES)
     check_count(n_splits, "n_splits")
-    tables = complete_tables(X, background, "check_background").with_one_background("check_background")
-    refuse_devices(tables, "check_background")
-    counts = table_units(tables, blocks, background_blocks, least=2, what="the check").map(count_units)
+    study = Study.of(X, background, "check_background")
+    refuse_weights(study, "check_background")
+    study.refuse("check_background", missing=True)
+    refuse_devices(study.tables, "check_background")
+    tables = study.adjusted.with_one_background("check_background")
+    counts = study.units(least=2, what="the check").map(count_units)
     data = collect(tables, 1, scale)
     assert isinstance(data, Complete)
     q_x, q_y = data.groups.map(dimensions_above_noise)
@@ -164,13 +165,13 @@ def check_background(
     if min(counts) >= MIN_UNITS:
         random = generator(random_state)
 
-        def tested(own: Tables, labels: tuple[Any, Any]) -> ContrastTest:
-            together = None if blocks is None else (*labels, (None, None))
+        def tested(own: Tables, blocks: Groups[Any] | None) -> ContrastTest:
             options: dict[str, Any] = {"n_splits": n_splits, "scale": scale, "progress": progress}
-            return significance_of(own, blocks=together, max_components=1, level=LEVEL, random_state=random, **options)
+            together: dict[str, Any] = {"blocks": blocks, "paired": study.paired}
+            return significance_of(own, max_components=1, level=LEVEL, random_state=random, **together, **options)
 
-        both = (blocks, background_blocks)
-        tests = tested(tables, both), tested(tables.exchanged(), both[::-1])
+        exchanged = None if study.blocks is None else study.blocks.like(list(study.blocks)[::-1])
+        tests = tested(tables, study.blocks), tested(tables.exchanged(), exchanged)
         found = np.array([[test.p_values[0], test.ratios[0]] for test in tests])
         about_directions = _about_directions(*tests, noise_ratio, data.groups.map(Moments.total_variance))
     problems = (

@@ -16,8 +16,7 @@ from .._util.arrays import Array, Rows
 from .._util.display import shown_as_html
 from .._util.progress import Progress
 from .._util.table import Table
-from ..blocks import table_units
-from ..covariates import design_of, without_covariates
+from ..covariates import without_covariates
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
 from ..exceptions import SolverError
 from ..fitting import (
@@ -34,8 +33,9 @@ from ..fitting import (
 from ..groups import Groups, Tables, refuse_devices
 from ..moments import MAX_DENSE
 from ..sanity import advice_on_values
+from ..study import Study
 from ._held_out import measured_tables, study_halves
-from ._significance import ContrastTest
+from ._significance import ContrastTest, refuse_weights
 from ._silhouette import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
 from ._verdict import verdict_on
 
@@ -196,19 +196,7 @@ class Comparison:
 
 
 def compare(
-    X: Any,
-    *,
-    background: Any,
-    covariates: Any = None,
-    background_covariates: Any = None,
-    blocks: Any = None,
-    background_blocks: Any = None,
-    pairs: Any = None,
-    background_pairs: Any = None,
-    labels: Any = None,
-    n_components: int = 2,
-    random_state: Any = 0,
-    progress: bool = True,
+    X: Any, *, background: Any = None, n_components: int = 2, random_state: Any = 0, progress: bool = True
 ) -> Comparison:
     """Compare all methods, unscaled and scaled, in halves of the same tables.
 
@@ -222,18 +210,12 @@ def compare(
 
     Parameters
     ----------
-    X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground. Missing values (NaN), in either group, as for `held_out_contrast`.
-    background : array-like, data frame or sparse matrix of shape (m, D)
-    covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
-        As for `held_out_contrast`.
-    blocks, background_blocks : array-like of shape (n,) and (m,), optional
-        The donor, animal or plate of each row: rows of a block are in one half.
-    pairs, background_pairs : array-like of shape (n,) and (m,), optional
-        The same for pairs, such as a donor before and after treatment: every label must be in both groups.
-    labels : array-like of shape (n,), optional
-        Known classes of the foreground rows, to add their silhouette to the table. They are not used to choose
-        anything.
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+        A `Study`, or the foreground. Blocks are in one half as a whole; covariates and missing values as for
+        `held_out_contrast`. The silhouette of the labels of the foreground is added to the table: they are not used to
+        choose anything. There may be no weights.
+    background : array-like, data frame or sparse matrix of shape (m, D), optional
+        If `X` is no Study.
     n_components : int, default 2
     random_state : None, int, Generator or RandomState, default 0
         Random seed for the halves.
@@ -253,15 +235,16 @@ def compare(
     >>> found.recommended.method
     'ContraPCA'
     """
-    tables = measured_tables(X, background, "compare").with_one_background("compare")
+    study = Study.of(X, background, "compare")
+    refuse_weights(study, "compare")
+    tables = measured_tables(study, "compare").with_one_background("compare")
     refuse_devices(tables, "compare")
     k = check_n_components(n_components, tables.n_features)
-    classes = _checked_labels(labels, tables)
-    together = (blocks, background_blocks, (pairs, background_pairs))
-    unit_of = table_units(tables, *together, least=2, what="splitting rows")
+    classes = _checked_labels(study.labels.foreground, tables)
+    unit_of = study.units(tables, least=2, what="splitting rows")
     rng = generator(random_state)
     measured, [tables] = tables, filled_draws(tables, 1, rng)
-    design = design_of(tables, X, background, covariates, background_covariates)
+    design = study.design(measured)
     halves = study_halves(tables, unit_of, SPLITS, rng, design=design)
     whole, candidates = halves.whole[0], _candidates(k, tables.n_features)
     adjusted = tables if design is None else without_covariates(tables, design)[0]
@@ -276,8 +259,8 @@ def compare(
             bar.update(step + 1)
     order = sorted(entries, key=lambda entry: -entry.score if entry.scores is not None else np.inf)
     scale = next((entry.estimator.scale for entry in entries if entry.estimator._preferred), None)
-    given = None if all(own is None for own in (*together[:2], *together[2])) else together
-    verdict = verdict_on(tested, n_shown=k, blocks=given, scale=scale, progress=False)
+    together: dict[str, Any] = {"blocks": study.blocks, "paired": study.paired}
+    verdict = verdict_on(tested, n_shown=k, scale=scale, progress=False, **together)
     about = ("" if verdict.test else verdict.sentence, tuple(map(str, advice_on_values(tables.rows))))
     return Comparison(tuple(order), len(halves.splits), verdict.test, *about)
 

@@ -15,8 +15,7 @@ from .._util.arrays import Array
 from .._util.display import Display
 from .._util.table import Table
 from .._util.text import format_gamma
-from ..backgrounds import label_groups
-from ..blocks import Indices, Together, fewer_folds, table_units
+from ..blocks import Indices, fewer_folds, table_units
 from ..estimators import WithStrength
 from ..exceptions import GroupError
 from ..fitting import HeldOut, any_folds, held_out, one_error_rule, path_directions, resolved
@@ -26,6 +25,7 @@ from ..moments import Complete, DenseScatter, Incomplete, assign_folds, contrast
 from ..objectives import relative_log_likelihood
 from ..paths import ContrastPath, check_estimator, path_of_data
 from ..solvers import Spectrum, solve_path
+from ..study import Study
 from ._held_out import prepared
 from ._silhouette import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
 
@@ -96,26 +96,16 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         *,
         background: Any = None,
         sample_weight: Any = None,
-        background_weight: Any = None,
-        labels: Any = None,
-        blocks: Any = None,
-        background_blocks: Any = None,
-        pairs: Any = None,
-        background_pairs: Any = None,
     ) -> Self:
         """Compute the path, choose the best gamma by the criterion, and fit the best model.
 
         Parameters
         ----------
-        X, y, background, sample_weight, background_weight
-            As for PCPCA; weights do not count for "silhouette".
-        labels : array-like of shape (n,), optional
-            Classes of the foreground rows; required for "silhouette".
-        blocks, background_blocks : array-like of shape (n,) and (m,), optional
-            The donor, animal or plate of each row: rows of a block are held out together. For stacked rows, `blocks`
-            has one label per row of `X`.
-        pairs, background_pairs : array-like of shape (n,) and (m,), optional
-            The same for pairs, such as a donor before and after treatment: every label must be in both groups.
+        X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+            A `Study`, whose blocks are held out as a whole, or the foreground. "silhouette" needs a Study with labels.
+            Covariates are to be regressed out before (`regress_out`).
+        y, background, sample_weight
+            As for PCPCA, if `X` is no Study; weights do not count for "silhouette".
 
         Returns
         -------
@@ -129,16 +119,24 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.criterion == "likelihood" and not method.has_likelihood:
             name = type(estimator).__name__
             raise ValueError(f"criterion='likelihood' needs a likelihood, which {name} does not have. Use ContraPCA.")
+        study = X if isinstance(X, Study) else None
+        labels = None if study is None else study.labels.foreground
         if self.criterion == "silhouette" and labels is None:
             raise ValueError(
-                "criterion='silhouette' needs labels=, the known classes of the foreground rows. (Clusters computed "
-                "from the latents would look separated at any gamma.) Without labels, use 'contrast'."
+                "criterion='silhouette' needs a Study with labels=, the known classes of the foreground rows. "
+                "(Clusters computed from the latents look separated at any gamma.) Without labels, use 'contrast'."
             )
-        given = {"sample_weight": sample_weight, "background_weight": background_weight, "needs_background": True}
-        given |= {"allow_missing": estimator._takes_missing}
-        tables = split_groups(X, y, background, estimator.background_label, name="GammaSearch", **given)
-        own = self._split(y, background, blocks, background_blocks, "blocks")
-        folds = self._folds(tables, (*own, self._split(y, background, pairs, background_pairs, "pairs")))
+        asked = {"needs_background": True, "allow_missing": estimator._takes_missing}
+        if study is None:
+            asked["sample_weight"] = sample_weight
+            tables = split_groups(X, y, background, estimator.background_label, name="GammaSearch", **asked)
+        else:
+            if any(own is not None for own in (y, background, sample_weight)):
+                raise GroupError("A Study has the groups and the weights: leave y, background and sample_weight out.")
+            study.refuse_moments("GammaSearch")
+            study.refuse("GammaSearch", covariates="pass regress_out(study)")
+            tables, X = study.for_fit("GammaSearch", **asked), study.rows.foreground
+        folds = self._folds(tables, None if study is None else study.blocks)
         data = estimator._collected(tables)
         path = path_of_data(data, estimator, self.gammas)
         errors = np.full(len(path), np.nan)
@@ -148,9 +146,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             best = one_error_rule(path.gammas, found)
         else:
             if self.criterion == "silhouette":
-                kept = tables.kept.foreground
-                classes = labels if kept is None else np.asarray(labels)[kept]
-                scores = self._silhouettes(path, tables.rows.foreground, classes)
+                scores = self._silhouettes(path, tables.rows.foreground, labels)
             else:
                 scores = np.mean(list(_likelihoods(tables, folds, path, method)), axis=0)
             best = int(np.argmax(scores))
@@ -172,20 +168,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tags.transformer_tags.preserves_dtype = ["float64", "float32"]
         return tags
 
-    def _split(self, y: Any, background: Any, own: Any, of_backgrounds: Any, argument: str) -> tuple[Any, Any]:
-        """The blocks or pairs of both groups; for stacked rows, split like the rows."""
-        label = self.estimator.background_label
-        if background is not None or label is None or own is None:
-            return own, of_backgrounds
-        group_of, names = label_groups(y, label, len(np.ravel(np.asarray(y))))
-        stacked = np.asarray(own, dtype=object)
-        if stacked.shape != group_of.shape:
-            raise GroupError(
-                f"{argument} has shape {stacked.shape} for {group_of.size} stacked rows: pass one label per row."
-            )
-        return stacked[group_of == 0], {name: stacked[group_of == k] for k, name in enumerate(names) if k}
-
-    def _folds(self, tables: Tables, together: Together) -> Groups[Indices] | None:
+    def _folds(self, tables: Tables, blocks: Groups[Any] | None) -> Groups[Indices] | None:
         """The fold of each row; None if the criterion does not hold rows out."""
         if self.criterion not in HELD_OUT:
             return None
@@ -194,15 +177,14 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 f"criterion={self.criterion!r} needs complete rows, but values are missing (NaN): use 'contrast'."
             )
         counts = tables.rows.map(lambda rows: rows.shape[0])
-        by_rows = together[0] is None and together[2][0] is None
-        if min(counts) < 2 * self.n_folds and by_rows:
+        if min(counts) < 2 * self.n_folds and blocks is None:
             raise ValueError(
                 f"{min(counts)} rows in one group are too few for {self.n_folds} folds of at least 2: lower n_folds."
             )
         random = generator(self.random_state)
-        unit_of = table_units(tables, *together, least=2, what="holding rows out")
-        if by_rows:
+        if blocks is None:
             return counts.map(lambda count: _random_parts(count, self.n_folds, random))
+        unit_of = table_units(tables, blocks, least=2, what="holding rows out")
         return assign_folds(unit_of, fewer_folds(unit_of, self.n_folds), random)
 
     def _contrast(

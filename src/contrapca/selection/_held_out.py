@@ -14,8 +14,7 @@ from .._checks import check_count, check_n_components, generator
 from .._util.arrays import Array
 from .._util.display import shown_as_html
 from .._util.table import Table
-from ..blocks import table_units
-from ..covariates import Design, design_of, regression, without_covariates
+from ..covariates import Design, regression, without_covariates
 from ..estimators import answers
 from ..fitting import (
     FOUND_AGAIN,
@@ -30,8 +29,9 @@ from ..fitting import (
     ratio_intervals,
     usable,
 )
-from ..groups import Groups, Tables, split_groups
+from ..groups import Groups, Tables
 from ..moments import Parts, make_parts, mixture
+from ..study import Study
 
 Flags = npt.NDArray[np.bool_]
 
@@ -100,20 +100,7 @@ class HeldOutContrast:
 
 
 def held_out_contrast(
-    estimator: Any,
-    X: Any,
-    *,
-    background: Any,
-    sample_weight: Any = None,
-    background_weight: Any = None,
-    covariates: Any = None,
-    background_covariates: Any = None,
-    blocks: Any = None,
-    background_blocks: Any = None,
-    pairs: Any = None,
-    background_pairs: Any = None,
-    n_splits: int = 5,
-    random_state: Any = 0,
+    estimator: Any, X: Any, *, background: Any = None, n_splits: int = 5, random_state: Any = 0
 ) -> HeldOutContrast:
     """How much more the foreground varies than the background along an estimator's axes, on rows it has not seen.
 
@@ -128,22 +115,14 @@ def held_out_contrast(
     ----------
     estimator : PPCA, PCPCA, ContraPCA, CPCA, SparseCPCA, RatioPCA or CLVM
         Fitted or not: it is cloned.
-    X : array-like, data frame or sparse matrix of shape (n, D)
-        The foreground. Where values are missing (NaN), in either group, moments are expected ones under one model of
-        both groups, fitted without the fold; axes are found from them, too. Ratios are then right where there is no
-        contrast, and too small where there is one, the more so the more is missing.
-    background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them
-        The variance of several backgrounds is their mean, each with its part of gamma.
-    sample_weight, background_weight
-        As for the `fit` of PCPCA.
-    covariates, background_covariates : array-like or data frame of shape (n, q), (m, q), optional
-        As for the `fit` of PCPCA. Their effect is estimated from the half that axes are fitted to.
-    blocks, background_blocks : array-like of shape (n,) and (m,), optional
-        The donor, animal or plate of each row. Rows of a block are in one half; the ratios are far too large
-        otherwise. A label that stands in both is one block with rows in both groups. `background_blocks` is a dict if
-        there are several backgrounds.
-    pairs, background_pairs : array-like of shape (n,) and (m,), optional
-        The same for pairs, such as a donor before and after treatment: every label must be in both groups.
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+        A `Study`, or the foreground. Blocks are in one half as a whole; ratios are far too large otherwise. The effect
+        of covariates is estimated from the half that axes are fitted to. Where values are missing (NaN), in either
+        group, moments are expected ones under one model of both groups, fitted without the half; axes are found from
+        them, too. Ratios are then right where there is no contrast, and too small where there is one, the more so the
+        more is missing.
+    background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them, optional
+        If `X` is no Study. The variance of several backgrounds is their mean, each with its part of gamma.
     n_splits : int, default 5
         How often the rows are split into halves.
     random_state : None, int, Generator or RandomState, default 0
@@ -166,13 +145,11 @@ def held_out_contrast(
     """
     if not answers(estimator, "_directions"):
         raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
-    given = {"sample_weight": sample_weight, "background_weight": background_weight}
-    model = prepared(estimator)
-    tables = measured_tables(X, background, "held_out_contrast", **given)
-    together = (blocks, background_blocks, (pairs, background_pairs))
-    unit_of = table_units(tables, *together, least=2, what="holding rows out")
-    design = design_of(tables, X, background, covariates, background_covariates)
-    return held_out_of(model, tables, unit_of, design, n_splits, random_state)
+    name, model = "held_out_contrast", prepared(estimator)
+    study = Study.of(X, background, name)
+    tables = measured_tables(study, name)
+    unit_of = study.units(tables, least=2, what="holding rows out")
+    return held_out_of(model, tables, unit_of, study.design(tables), n_splits, random_state)
 
 
 def held_out_of(
@@ -249,17 +226,9 @@ def prepared(estimator: Any) -> Any:
     return model.set_params(solver="auto") if getattr(model, "solver", "auto") == "lbfgs" else model
 
 
-def complete_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
-    """Tables of complete rows; other arguments as for `split_groups`."""
-    tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True, **given)
-    if tables.incomplete:
-        raise ValueError(f"{name} needs complete rows, but values are missing: drop rows or features.")
-    return tables
-
-
-def measured_tables(X: Any, background: Any, name: str, **given: Any) -> Tables:
-    """The same of tables in which values may be missing, but in no whole row, and no whole feature of a group (F45)."""
-    tables = split_groups(X, None, background, None, name=name, needs_background=True, allow_missing=True, **given)
-    if tables.incomplete and any(own is not None for own in tables.weights):
-        raise ValueError(f"{name} takes no weights where values are missing: repeat rows instead.")
-    return usable(tables, name)
+def measured_tables(study: Study, name: str) -> Tables:
+    """The tables of a study; values may be missing, but in no whole row, and no whole feature of a group (F45)."""
+    study.refuse_moments(name)
+    if study.tables.incomplete:
+        study.refuse(name, weights="where values are missing, repeat rows instead")
+    return usable(study.tables, name)

@@ -14,11 +14,10 @@ from .._util.arrays import Array
 from .._util.display import shown_as_html
 from .._util.progress import Progress
 from .._util.table import Table
-from ..blocks import table_units
 from ..estimators import SparseCPCA, answers
 from ..fitting import unwarned
 from ..moments import assign_folds, contrast, make_folds
-from ._held_out import complete_tables
+from ..study import Study
 
 THRESHOLD = 0.75  # frequency from which a feature counts as stable, and what the bound is stated for
 
@@ -95,12 +94,8 @@ def stability_selection(
     estimator: SparseCPCA,
     X: Any,
     *,
-    background: Any,
-    blocks: Any = None,
-    background_blocks: Any = None,
+    background: Any = None,
     n_splits: int = 25,
-    sample_weight: Any = None,
-    background_weight: Any = None,
     random_state: Any = 0,
     progress: bool = True,
 ) -> StabilitySelection:
@@ -114,15 +109,13 @@ def stability_selection(
     ----------
     estimator : SparseCPCA
         Fitted or not: it is cloned.
-    X : array-like, data frame or sparse matrix of shape (n, D)
-    background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them
-    blocks, background_blocks : array-like of shape (n,) and (m,), optional
-        The donor, animal or plate of each row: whole blocks are put into one half. Without them, replicates make every
-        feature look stable.
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+        A `Study`, or the foreground. Blocks are put into one half as a whole: without them, replicates make every
+        feature look stable. Covariates are regressed out of all rows.
+    background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them, optional
+        If `X` is no Study.
     n_splits : int, default 25
         Number of splits, each of two halves.
-    sample_weight, background_weight
-        As for the `fit` of CPCA.
     random_state : None, int, Generator or RandomState, default 0
     progress : bool, default True
         Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
@@ -145,11 +138,11 @@ def stability_selection(
     if not answers(estimator, "_is_sparse"):
         raise TypeError(f"stability_selection needs a SparseCPCA; got {type(estimator).__name__}.")
     check_count(n_splits, "n_splits")
-    given = {"sample_weight": sample_weight, "background_weight": background_weight}
-    model = clone(estimator).fit(X, background=background, **given)
+    study = Study.of(X, background, "stability_selection")
+    study.refuse("stability_selection", missing=True)
+    unit_of = study.units(least=2, what="splitting rows")
+    model, tables = clone(estimator).fit(study), study.adjusted
     fixed, d = model._path_estimator()._with_strength(model._state.gamma), model.n_components
-    tables = complete_tables(X, background, "stability_selection", **given)
-    unit_of = table_units(tables, blocks, background_blocks, least=2, what="splitting rows")
     random, all_rows = generator(random_state), model._state
     found: list[Array] = []
     with Progress("stability selection", n_splits, progress) as bar, unwarned():

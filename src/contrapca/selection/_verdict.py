@@ -10,11 +10,12 @@ import numpy as np
 
 from .._checks import check_option, generator
 from .._util.text import joined, plural
-from ..blocks import Together, count_units, table_units
-from ..depth import DEPTHS, match_depth, rows_of
+from ..blocks import count_units, table_units
+from ..depth import DEPTHS, match_depth
 from ..exceptions import GroupError
-from ..fitting import unwarned, usable
-from ..groups import Tables, split_groups
+from ..fitting import usable
+from ..groups import Groups, Tables
+from ..study import Study
 from ._held_out import HeldOutContrast
 from ._significance import ContrastTest, at_equal_depth, significance_of
 from ._splits import MIN_UNITS
@@ -116,7 +117,8 @@ def verdict_on(
     tables: Tables,
     *,
     n_shown: int,
-    blocks: Together | None = None,
+    blocks: Groups[Any] | None = None,
+    paired: bool = False,
     scale: str | None = None,
     depth: str = "ignore",
     ignores_replicates: bool = False,
@@ -129,8 +131,10 @@ def verdict_on(
     ----------
     tables : Tables
     n_shown : int
-    blocks : tuple of the blocks of both groups and the pair of their pairs, optional
-        The block or pair of each row; invalid ones raise an error.
+    blocks : Groups of array-like of shape (n,), (m,), optional
+        The block of each row, checked.
+    paired : bool
+        Whether blocks are pairs.
     scale : {None, "group", "pooled"}
         The model's scaling.
     depth : {"warn", "match", "ignore"}
@@ -149,7 +153,8 @@ def verdict_on(
         tables = usable(tables, "the test")
     except GroupError as error:
         reason = str(error).removesuffix(".")
-    least, what = _units(tables, blocks)
+    least = min(map(count_units, table_units(tables, blocks, least=1, what="the test")))
+    what = "row" if blocks is None else "pair" if paired else "block"
     if reason:
         pass
     elif least < MIN_UNITS and (blocks is None or least > 1):  # one label for all rows is the wrong column: an error
@@ -160,6 +165,7 @@ def verdict_on(
         test = significance_of(
             tables,
             blocks=blocks,
+            paired=paired,
             max_components=max(n_shown, N_TESTED),
             scale=scale,
             random_state=rng,
@@ -173,31 +179,19 @@ def verdict_on(
     return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)
 
 
-def _units(tables: Tables, blocks: Together | None) -> tuple[int, str]:
-    """How many units the smaller group has, and what they are."""
-    if blocks is None:
-        return min(int(rows.shape[0]) for rows in tables.rows), "row"
-    with unwarned():  # the test itself warns
-        unit_of = table_units(tables, *blocks, least=1, what="the test")
-    return min(map(count_units, unit_of)), "pair" if blocks[0] is None else "block"
-
-
-def _matched(tables: Tables, blocks: Together | None, rng: Any) -> tuple[Tables, Together | None]:
+def _matched(tables: Tables, blocks: Groups[Any] | None, rng: Any) -> tuple[Tables, Groups[Any] | None]:
     """The tables thinned to equal depths, and the blocks of the rows that are left."""
     cases, controls = tables.with_one_background("The test").rows
-    X, Y, own, of_controls = match_depth(cases, background=controls, random_state=rng)
-    matched = split_groups(X, None, Y, None, name="The test", needs_background=True, allow_missing=True)
-    if blocks is None:
-        return matched, None
-    pairs = rows_of(blocks[2][0], own), rows_of(blocks[2][1], of_controls)
-    return matched, (rows_of(blocks[0], own), rows_of(blocks[1], of_controls), pairs)
+    labels = None if blocks is None else tuple(blocks)
+    found = match_depth(Study(cases, background=controls, blocks=labels), random_state=rng)
+    return found.tables, found.blocks
 
 
-def _varies_more_the_other_way(tables: Tables, blocks: Together | None, scale: str | None, progress: bool) -> bool:
+def _varies_more_the_other_way(tables: Tables, blocks: Groups[Any] | None, scale: str | None, progress: bool) -> bool:
     """Whether the background varies more than the foreground, with hardly any doubt."""
     if len(tables.rows) != 2:
         return False
-    other = None if blocks is None else (blocks[1], blocks[0], blocks[2][::-1])
+    other = None if blocks is None else blocks.like(list(blocks)[::-1])
     test = significance_of(
         tables.exchanged(), blocks=other, max_components=1, scale=scale, random_state=SEED, progress=progress
     )

@@ -15,7 +15,7 @@ from .._checks import check_count, generator
 from .._util.arrays import Array, Rows
 from .._util.progress import Progress
 from .._util.threads import calm_threads, single_thread, worker_count
-from ..blocks import Pairs, resampled_weights, table_units
+from ..blocks import Indices, resampled_weights
 from ..fitting import BACKTRACK, Fit, Settings, attempt_fit, solve_complete
 from ..groups import Groups, Tables
 from ..methods import Method
@@ -78,10 +78,8 @@ def resample(
     tables: Tables,
     fit: Fit,
     method: Method,
+    unit_of: Groups[Indices],
     *,
-    blocks: Any = None,
-    background_blocks: Any = None,
-    pairs: Pairs = (None, None),
     n: int = 200,
     random_state: Any = None,
     progress: bool = True,
@@ -98,10 +96,8 @@ def resample(
         Those of the fit.
     fit : Fit
     method : Method
-    blocks, background_blocks : array-like of shape (n,) and (m,), optional
-        The donor, animal or plate of each row.
-    pairs : pair of array-like of shape (n,) and (m,), or of None
-        The same, with every label in both groups.
+    unit_of : Groups of ndarray of int of shape (n_k,)
+        The independent unit of each row.
     n : int, default 200
         Refits.
     random_state : None, int, Generator or RandomState
@@ -109,7 +105,6 @@ def resample(
     """
     check_count(n, "n_resamples", least=2)
     random = generator(random_state)
-    unit_of = table_units(tables, blocks, background_blocks, pairs, least=2, what="the bootstrap")
 
     def draw() -> Weights:
         """How often each row counts in a resample: as often as it is drawn, times its weight."""

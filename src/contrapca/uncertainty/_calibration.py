@@ -10,48 +10,40 @@ import numpy as np
 from .._checks import check_count, generator
 from .._util.arrays import TINY
 from ..exceptions import ContrastWarning, warn
+from ._models import bootstrap, posterior
 
 
 def calibrate_power(
     model: Any,
     X: Any,
-    y: Any = None,
     *,
     background: Any = None,
-    sample_weight: Any = None,
-    background_weight: Any = None,
-    covariates: Any = None,
-    background_covariates: Any = None,
-    blocks: Any = None,
-    background_blocks: Any = None,
-    pairs: Any = None,
-    background_pairs: Any = None,
     n_resamples: int = 200,
     draws: int = 500,
     rounds: int = 2,
-    random_state: Any = None,
+    random_state: Any = 0,
     progress: bool = True,
 ) -> float:
     """The power at which the Gibbs posterior is as wide as the sampling distribution.
 
     Spread is measured by the mean squared sine of the principal angles between a subspace and the fitted one, which is
     proportional to 1 / power for concentrated posteriors: that of the draws is made equal to that of
-    `model.bootstrap`, so that credible regions of the subspace cover as often as they should.
+    `bootstrap`, so that credible regions of the subspace cover as often as they should.
 
     Parameters
     ----------
     model : fitted PPCA, PCPCA or CPCA
-    X, y, background, sample_weight, background_weight, covariates, background_covariates
-        The rows of the fit, as for `fit`.
-    blocks, background_blocks, pairs, background_pairs : array-like, optional
-        As for `model.bootstrap`: whole donors, animals or plates are resampled, and the posterior becomes as wide.
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+        The `Study` of the fit, or its foreground. Blocks are resampled as a whole, and the posterior becomes as wide.
+    background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them, optional
+        If `X` is no Study.
     n_resamples : int, default 200
         Bootstrap refits.
     draws : int, default 500
         Draws in each of 4 chains and each round.
     rounds : int, default 2
         Posteriors that are drawn; each corrects the power once.
-    random_state : None, int, Generator or RandomState
+    random_state : None, int, Generator or RandomState, default 0
     progress : bool, default True
 
     Returns
@@ -61,49 +53,27 @@ def calibrate_power(
     Examples
     --------
     >>> import numpy as np
-    >>> from contrapca import CPCA, calibrate_power
+    >>> from contrapca import CPCA, bootstrap, calibrate_power, posterior
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
     >>> model = CPCA(1, gamma=0.5).fit(X, background=Y)
-    >>> w = calibrate_power(model, X, background=Y, draws=100, random_state=0)
-    >>> draws = model.posterior(X, background=Y, power=w, random_state=0)
-    >>> refits = model.bootstrap(X, background=Y, random_state=0)
+    >>> w = calibrate_power(model, X, background=Y, draws=100)
+    >>> draws = posterior(model, X, background=Y, power=w)
+    >>> refits = bootstrap(model, X, background=Y)
     >>> bool(0.7 < draws.angles().mean() / refits.angles().mean() < 1.4)  # equally wide
     True
     """
     check_count(rounds, "rounds")
     random = generator(random_state)
-    groups = {
-        "background": background,
-        "sample_weight": sample_weight,
-        "background_weight": background_weight,
-        "covariates": covariates,
-        "background_covariates": background_covariates,
-    }
-    together = {
-        "blocks": blocks,
-        "background_blocks": background_blocks,
-        "pairs": pairs,
-        "background_pairs": background_pairs,
-    }
-    drawing: dict[str, Any] = {"n_resamples": n_resamples, "random_state": random, "progress": progress}
-    refits = model.bootstrap(X, y, **groups, **together, **drawing)
+    drawing: dict[str, Any] = {"background": background, "random_state": random, "progress": progress}
+    refits = bootstrap(model, X, n_resamples=n_resamples, **drawing)
     wanted = float(np.mean(np.sin(refits.angles()) ** 2))
     rate = wide = _first_rate(model)
     for _ in range(rounds):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ContrastWarning)  # few draws are enough for a mean
-            posterior = model.posterior(
-                X,
-                y,
-                **groups,
-                draws=draws,
-                tune=draws,
-                power=rate,
-                random_state=random,
-                progress=progress,
-            )
-        wide = rate * float(np.mean(np.sin(posterior.angles()) ** 2)) / wanted
+            drawn = posterior(model, X, draws=draws, tune=draws, power=rate, **drawing)
+        wide = rate * float(np.mean(np.sin(drawn.angles()) ** 2)) / wanted
         rate = max(wide, _least_rate(model))
     if rate > wide:
         warn(

@@ -60,11 +60,11 @@ class ContrastPosterior:
 
     Examples
     --------
-    >>> from contrapca import PCPCA
+    >>> from contrapca import PCPCA, bootstrap
     >>> from contrapca.datasets import make_hidden_clusters
     >>> data = make_hidden_clusters(nuisance=2.0, random_state=0)
     >>> X, Y = data.foreground, data.background
-    >>> refits = PCPCA(gamma=0.6).fit(X, background=Y).bootstrap(X, background=Y, random_state=0)
+    >>> refits = bootstrap(PCPCA(gamma=0.6).fit(X, background=Y), X, background=Y)
     >>> list(refits.summary())
     ['feature', 'component', 'estimate', 'mean', 'sd', 'lower', 'upper', 'excludes_zero']
     >>> refits.sample(5, random_state=0).shape

@@ -1,53 +1,29 @@
-"""Uncertainty of a fitted model: what the estimators have as the methods `posterior` and `bootstrap`."""
+"""Uncertainty of a fitted model: `posterior` and `bootstrap`."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from numbers import Integral
-from typing import Any, Protocol
+from typing import Any
 
-from ..fitting import Fit
-from ..groups import Tables
-from ..moments import Complete, Incomplete, Moments
+from ..study import Study
 from ..units import check_same_tables
 from ._bootstrap import resample
 from ._draws import ContrastPosterior
 from ._gibbs import sample_posterior
 
 
-class FittedModel(Protocol):
-    """What is asked of a model: its fit, its parameters, and its tables, checked, when they are passed again."""
-
-    _state: Fit
-    _parameters: Mapping[str, Any]
-
-    def _as_fitted(self) -> Any:
-        """The model with the parameters of the fit, whatever `set_params` has changed since."""
-
-    def _fitted_groups(self, X: Any, y: Any, background: Any, *beside: Any) -> Tables:
-        """The checked tables of the fit."""
-
-    def _fitted_data(self, X: Any, y: Any, background: Any, *beside: Any) -> Complete | Incomplete:
-        """Their data in model units."""
-
-
 def posterior(
-    self: FittedModel,
+    model: Any,
     X: Any,
-    y: Any = None,
     *,
     background: Any = None,
-    sample_weight: Any = None,
-    background_weight: Any = None,
-    covariates: Any = None,
-    background_covariates: Any = None,
     draws: int = 1000,
     tune: int = 1000,
     chains: int = 4,
     power: float = 1.0,
     sigma2_min: float = 0.0,
-    random_state: Any = None,
+    random_state: Any = 0,
     progress: bool = True,
 ) -> ContrastPosterior:
     """Draw from the Gibbs posterior, whose density is exp(power * objective) under a flat prior; no missing values.
@@ -63,8 +39,11 @@ def posterior(
 
     Parameters
     ----------
-    X, y, background, sample_weight, background_weight, covariates, background_covariates
-        The rows of the fit, as for `fit`, or their Moments.
+    model : fitted PPCA, PCPCA, ContraPCA or CPCA
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D), or Moments
+        The `Study` of the fit, or its foreground. Blocks have no part in a posterior: `calibrate_power` takes them.
+    background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them, optional
+        If `X` is no Study.
     draws, tune, chains : int
         Draws kept and discarded in each chain, and chains.
     power : float, default 1.0
@@ -73,7 +52,7 @@ def posterior(
         finds the value at which intervals have the right coverage.
     sigma2_min : float, default 0.0
         Lower bound of the noise variance, in scaled units. CPCA has no noise, and no such argument.
-    random_state : None, int, Generator or RandomState
+    random_state : None, int, Generator or RandomState, default 0
         A seed gives the same draws on any number of cores.
     progress : bool, default True
         Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
@@ -85,39 +64,32 @@ def posterior(
     Examples
     --------
     >>> import numpy as np
-    >>> from contrapca import CPCA
+    >>> from contrapca import CPCA, posterior
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
-    >>> draws = CPCA(1, gamma=0.5).fit(X, background=Y).posterior(X, background=Y, random_state=0)
+    >>> model = CPCA(1, gamma=0.5).fit(X, background=Y)
+    >>> draws = posterior(model, X, background=Y)
     >>> draws
     ContrastPosterior(gibbs, CPCA: 4 x 1000 draws, D = 5, d = 1)
     >>> draws.angles().shape
     (4, 1000, 1)
     """
-    beside = (sample_weight, background_weight, covariates, background_covariates)
-    data = self._fitted_data(X, y, background, *beside)
+    if not getattr(model, "_sampled", False):
+        raise TypeError(f"posterior needs a PPCA, PCPCA, ContraPCA or CPCA, not a {type(model).__name__}.")
+    data = model._fitted_data(_study_of_fit(model, X, background, "posterior"))
     sampling: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "power": power}
     settings = sampling | {"sigma2_min": sigma2_min, "random_state": random_state, "progress": progress}
-    found = sample_posterior(data, self._state, self._as_fitted()._method, **settings)
-    return replace(found, method=type(self).__name__, seed=_number(random_state))
+    found = sample_posterior(data, model._state, model._as_fitted()._method, **settings)
+    return replace(found, method=type(model).__name__, seed=_number(random_state))
 
 
 def bootstrap(
-    self: FittedModel,
+    model: Any,
     X: Any,
-    y: Any = None,
     *,
     background: Any = None,
-    sample_weight: Any = None,
-    background_weight: Any = None,
-    covariates: Any = None,
-    background_covariates: Any = None,
-    blocks: Any = None,
-    background_blocks: Any = None,
-    pairs: Any = None,
-    background_pairs: Any = None,
     n_resamples: int = 200,
-    random_state: Any = None,
+    random_state: Any = 0,
     progress: bool = True,
 ) -> ContrastPosterior:
     """Refit to rows, or whole blocks, resampled with replacement within each group.
@@ -129,16 +101,14 @@ def bootstrap(
 
     Parameters
     ----------
-    X, y, background, sample_weight, background_weight, covariates, background_covariates
-        The rows of the fit, as for `fit`. A row is drawn with its weight, and adjusted for its covariates as in the
-        fit.
-    blocks, background_blocks : array-like of shape (n,) and (m,), optional
-        The donor, animal or plate of each row, if rows are not independent: whole blocks are resampled. A label in
-        both is one block with rows in both groups. `background_blocks` is a dict if there are several backgrounds.
-    pairs, background_pairs : array-like of shape (n,) and (m,), optional
-        The same for pairs, such as a donor before and after treatment: every label must be in both groups.
+    model : fitted estimator
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+        The `Study` of the fit, or its foreground. Blocks are resampled as a whole. A row is drawn with its weight, and
+        adjusted for its covariates as in the fit.
+    background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them, optional
+        If `X` is no Study.
     n_resamples : int, default 200
-    random_state : None, int, Generator or RandomState
+    random_state : None, int, Generator or RandomState, default 0
     progress : bool, default True
         Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
 
@@ -150,32 +120,39 @@ def bootstrap(
     Examples
     --------
     >>> import numpy as np
-    >>> from contrapca import PCPCA
+    >>> from contrapca import PCPCA, bootstrap
     >>> rng = np.random.default_rng(0)
     >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
     >>> model = PCPCA(1, gamma=0.5).fit(X, background=Y)
-    >>> refits = model.bootstrap(X, background=Y, n_resamples=100, random_state=0)
+    >>> refits = bootstrap(model, X, background=Y, n_resamples=100)
     >>> refits
     ContrastPosterior(bootstrap, PCPCA: 1 x 100 draws, D = 5, d = 1)
     >>> refits.summary()["excludes_zero"].tolist()
     [True, False, False, False, False]
     """
-    beside = (sample_weight, background_weight, covariates, background_covariates)
-    fit, tables = self._state, self._fitted_groups(X, y, background, *beside)
-    if isinstance(X, Moments):
-        raise TypeError("bootstrap() resamples rows, and moments have none: pass the tables of the fit.")
+    if not getattr(model, "_resampled", False):
+        raise TypeError(f"bootstrap needs an estimator of contrapca with components, not a {type(model).__name__}.")
+    fit, study = model._state, _study_of_fit(model, X, background, "bootstrap")
+    study.refuse_moments("bootstrap")
+    tables = model._fitted_groups(study)
     if tables.incomplete and fit.model is None:
         raise ValueError(
-            "bootstrap() of a model without a likelihood needs complete rows, and values are missing here: use "
-            "bootstrap() of ContraPCA or PCPCA, or drop rows or features."
+            "bootstrap of a model without a likelihood needs complete rows, and values are missing here: use "
+            "bootstrap of ContraPCA or PCPCA, or drop rows or features."
         )
     weights = None if tables.incomplete else tables.totals
-    check_same_tables(tables.means, fit.units, weights=weights, gls=self._parameters.get("mean") == "gls")
-    given = {"blocks": blocks, "background_blocks": background_blocks, "pairs": (pairs, background_pairs)}
+    check_same_tables(tables.means, fit.units, weights=weights, gls=model._parameters.get("mean") == "gls")
+    unit_of = study.units(tables, least=2, what="the bootstrap")
     settings: dict[str, Any] = {"n": n_resamples, "random_state": random_state, "progress": progress}
-    found = resample(tables, fit, self._as_fitted()._method, **given, **settings)
-    by_blocks = any(own is not None for own in (blocks, background_blocks, pairs, background_pairs))
-    return replace(found, method=type(self).__name__, by_blocks=by_blocks, seed=_number(random_state))
+    found = resample(tables, fit, model._as_fitted()._method, unit_of, **settings)
+    by_blocks = study.blocks is not None
+    return replace(found, method=type(model).__name__, by_blocks=by_blocks, seed=_number(random_state))
+
+
+def _study_of_fit(model: Any, X: Any, background: Any, name: str) -> Study:
+    """The study of a fit, passed again; its foreground for a model that was fitted without a background."""
+    study = Study.of(X, background, name, needs_background=False)
+    return study.of_foreground() if isinstance(X, Study) and not model._state.units.backgrounds else study
 
 
 def _number(random_state: Any) -> int | None:
