@@ -16,7 +16,7 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contrapca import CLVM, CPCA, PCPCA, PPCA, GammaSearch, contrast_path, gamma_limits
+from contrapca import CLVM, CPCA, PCPCA, PPCA, GammaSearch, Study, bootstrap, contrast_path, gamma_limits
 from contrapca.datasets import load_mouse_protein
 from experiments._data import load_corrupted_mnist, load_zheng_bmmc
 
@@ -270,7 +270,7 @@ def of_search(estimator, criterion):
     labels = np.arange(120) % 3
     X = X + 4.0 * np.linalg.qr(np.random.default_rng(31).standard_normal((10, 3)))[0].T[labels]
     found = GammaSearch(estimator, criterion=criterion, n_folds=3, gammas=[0.0, 0.1, 0.2, 0.3, 0.4], random_state=5)
-    found.fit(X, background=Y, labels=labels if criterion == "silhouette" else None)
+    found.fit(Study(X, background=Y, labels=labels if criterion == "silhouette" else None))
     return {"scores": found.scores_, "best": found.best_gamma_, "best score": found.best_score_}
 
 
@@ -282,7 +282,7 @@ def of_bootstrap():
     }
     found = {}
     for name, model in models.items():
-        draws = model.bootstrap(X, background=Y, n_resamples=25, random_state=9)
+        draws = bootstrap(model, X, background=Y, n_resamples=25, random_state=9)
         along = np.einsum("...Dd,Dk->...kd", draws.loadings, probes(6))
         found[f"{name}.loadings@probes"] = along.mean(axis=(0, 1))
         found[f"{name}.cos2"] = np.mean(np.cos(draws.angles()) ** 2, axis=(0, 1))

@@ -12,7 +12,7 @@ ROOT = Path(contrapca.__file__).parent
 FLOORS = {  # a module or folder of the package: its floor
     **dict.fromkeys(("_util", "_version", "_files", "exceptions"), 0),
     **dict.fromkeys(("rows", "_checks", "backgrounds", "gaussian", "groups", "blocks", "covariates", "units"), 1),
-    **dict.fromkeys(("depth", "pairs", "sanity"), 1),
+    **dict.fromkeys(("depth", "sanity", "study"), 1),
     "moments": 2,
     **dict.fromkeys(("subspaces", "objectives", "solvers", "limits", "methods"), 3),
     **dict.fromkeys(("fitting", "uncertainty", "estimators", "paths", "selection"), 4),

@@ -116,7 +116,7 @@ def test_bad_blocks(donors, run, tmp_path):
     (tmp_path / "cases.csv").write_text("\n".join([lines[0], *("d0," + line.partition(",")[2] for line in lines[1:])]))
     outcome = run(*FIT, "--blocks", "donor")
     assert outcome.code == 2
-    assert "The cases have 1 block: the test needs at least 6 in each group" in outcome.err
+    assert "The foreground has 1 block: the test needs at least 6 in each group" in outcome.err
     assert not (tmp_path / "results").exists()
 
 

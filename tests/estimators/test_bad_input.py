@@ -373,7 +373,7 @@ def test_columns_of_one_name_are_named(need, library):
         (lambda: CPCA().partial_fit(bad, background=bad_background), "the foreground"),
         (lambda: batches.partial_fit(bad), "X"),
         (lambda: report(model, bad, background=bad_background), "the foreground"),
-        (lambda: bootstrap(model, bad, background=bad_background), "X"),
+        (lambda: bootstrap(model, bad, background=bad_background), "the foreground"),
         *((lambda call=call: call(bad), "X") for call in (model.transform, model.impute)),
     ]
     for call, where in calls:

@@ -105,7 +105,7 @@ def test_resamples_of_incomplete_rows():
     model = PCPCA(1, gamma=0.1).fit(HOLED_X, background=HOLED_Y)
     left, right = (da.from_array(rows, chunks=(80, 6)) for rows in (HOLED_X, HOLED_Y))
     found, plain = (
-        model.bootstrap(a, background=b, n_resamples=3, random_state=0) for a, b in ((left, right), (HOLED_X, HOLED_Y))
+        bootstrap(model, a, background=b, n_resamples=3, random_state=0) for a, b in ((left, right), (HOLED_X, HOLED_Y))
     )
     np.testing.assert_allclose(found.W, plain.W, atol=1e-3)
 
