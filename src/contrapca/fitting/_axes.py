@@ -192,11 +192,11 @@ def along_path(
         yield C, solution, found.covariances.map(lambda c, V=V: V.T @ c @ V)  # type: ignore[misc]
 
 
-def settled(data: Complete | Incomplete, latents: Latents) -> Latents:
+def settled(plateau: Plateau | None, latents: Latents) -> Latents:
     """`latents` with the kind of axes that the data ask for, if that was left to them."""
     if latents.axes != "auto":
         return latents
-    return replace(latents, axes="contrast" if data.plateau is None else data.plateau.axes)
+    return replace(latents, axes="contrast" if plateau is None else plateau.axes)
 
 
 def ratio_axes(groups: Groups[Moments], k: int, share: float | None = None) -> Axes | None:
@@ -345,7 +345,7 @@ def in_best_units(data: Complete | Incomplete, tables: Tables, d: int, solver: s
 def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Complete:
     """Data whose groups are rows and no matrix in the coordinates of few directions: those that are shown, and strong
     ones for the model (F49)."""
-    latents = settled(data, latents)
+    latents = settled(data.plateau, latents)
     varies = any(group.total_variance() > 0 for group in data.groups.backgrounds)
     if not varies or not latents.contrast_axes or not by_products(data.groups):
         return data

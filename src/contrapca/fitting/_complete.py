@@ -22,7 +22,7 @@ TINY_LIMIT = 0.1
 
 def fit_complete(data: Complete, method: Method, latents: Latents, gamma: float | None) -> Fit:
     """Solve the contrast at `gamma` (None: choose it), or raise with the exact limit."""
-    groups, k, latents = data.groups, latents.n_shown, settled(data, latents)
+    groups, k, latents = data.groups, latents.n_shown, settled(data.plateau, latents)
     if not method.has_likelihood and not rank_exceeds(groups.foreground, k):  # PCPCA's feasibility includes it
         raise RankError(k)
     if latents.n_latent is None:

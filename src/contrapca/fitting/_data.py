@@ -54,7 +54,7 @@ def background_model(data: Complete | Incomplete, fit: Fit, settings: Settings) 
 
 def resolved(data: Complete | Incomplete, latents: Latents) -> Latents:
     """`latents` with the kind of axes and the number of latent dimensions filled in."""
-    latents = settled(data, latents)
+    latents = settled(data.plateau, latents)
     if latents.n_latent is not None:
         return latents
     if isinstance(data, Complete):

@@ -56,7 +56,7 @@ def fit_incomplete(data: Incomplete, latents: Latents, gamma: float | None, sett
     foreground, d = data.groups.foreground, latents.n_shown
     if foreground.mean_variance <= rounding_variance(foreground):
         raise RankError(d)
-    latents = settled(data, latents)
+    latents = settled(data.plateau, latents)
     if latents.n_latent is None:
         latents = replace(latents, n_latent=masked_rank(data.groups, d))
     if gamma is None:

@@ -9,6 +9,7 @@ from ._collect import (
     check_solver_for,
     check_solver_of,
     collect,
+    complete_data,
     collect_incomplete,
     pooled,
     read,

@@ -191,13 +191,21 @@ def check_solver_for(tables: Tables, solver: str) -> None:
 def collect(
     tables: Tables, d: int, scale: Scale, solver: str = "auto", *, reduced: bool = True
 ) -> Complete | Incomplete:
-    """The data of a fit with d components: rows are read here, once, and scaled.
+    """The data of a fit with d components; other arguments as for `complete_data`.
+
+    Here, and nowhere else, it is decided whether a fit is one of complete rows.
+    """
+    if tables.incomplete:
+        return collect_incomplete(tables, scale)
+    return complete_data(tables, d, scale, solver, reduced=reduced)
+
+
+def complete_data(tables: Tables, d: int, scale: Scale, solver: str = "auto", *, reduced: bool = True) -> Complete:
+    """The data of a fit with d components to complete rows: they are read here, once, and scaled.
 
     Dense rows that are fewer than their features are replaced by coordinates in their span, or, unless `reduced`, by
     centred copies.
     """
-    if tables.incomplete:
-        return collect_incomplete(tables, scale)
     if isinstance(tables.rows.foreground, Moments):
         choice, moments, dtype = SolverChoice("eigh", "moments were given"), tables.rows, "float64"
     else:
@@ -219,9 +227,7 @@ def pooled(data: Complete, tables: Tables, d: int, solver: str) -> Complete:
     """Data in the units given, in units of the within-group standard deviations; rows in memory are read again only
     where they are few."""
     if data.basis is not None:
-        again = collect(tables, d, "pooled", solver)
-        assert isinstance(again, Complete)
-        return again
+        return complete_data(tables, d, "pooled", solver)
     divisor = pooled_deviation(data.groups)
     groups = data.groups.map(lambda group: group.scaled(divisor))
     return replace(data, groups=groups, units=data.units.map(lambda own: replace(own, scale=divisor)))
