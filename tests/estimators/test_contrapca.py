@@ -13,7 +13,7 @@ from contrapca.exceptions import (
     RankError,
     UnboundedError,
 )
-from contrapca.fitting import _axes, masked_rank
+from contrapca.fitting import dimensions_above_noise, masked_rank
 from contrapca.groups import Groups
 from contrapca.moments import observe
 from oracle_contrapca import fit_contrapca
@@ -108,8 +108,8 @@ def test_spectra_that_do_not_matter_are_not_computed(strong, looked_at, monkeypa
     X, Y = (rng.standard_normal((n, 200)) for n in (150, 120))
     Y[:, :strong] *= 20
     sizes = []
-    original = _axes.dimensions_above_noise
-    monkeypatch.setattr(_axes, "dimensions_above_noise", lambda one: sizes.append(one.weight) or original(one))
+    counted = "contrapca.fitting._axes.dimensions_above_noise"
+    monkeypatch.setattr(counted, lambda one: sizes.append(one.weight) or dimensions_above_noise(one))
     model = ContraPCA(2, scale=None).fit(X, background=Y)
     assert sizes == looked_at
     assert model.n_latent_ == (52 if strong == 60 else 8)

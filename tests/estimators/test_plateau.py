@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 from contrapca import ContraPCA, contrast_path, held_out_contrast, load
-from contrapca.fitting import _axes
+from contrapca.fitting._axes import floor_share
 from contrapca.groups import split_groups
 from contrapca.moments import shortened
 from oracle_contrapca import kind_of_noise, ratio_axes, row_factors
@@ -168,7 +168,7 @@ def test_the_floor_is_its_own_mean(share):
     tables = split_groups(Y, None, Y, None, name="test", needs_background=True)
     data = ContraPCA(1, scale=None, axes="ratio", shorten=False)._collected(tables)
     own = np.linalg.eigvalsh(np.cov(Y.T, ddof=0))
-    t = _axes.floor_share(data.groups) * own.mean()
+    t = floor_share(data.groups) * own.mean()
     assert t == pytest.approx(np.minimum(own, 8 * t).mean(), rel=1e-9)
     assert t < own.mean() * (1 if share > 0.2 else 1.01)
 
