@@ -26,10 +26,11 @@ from threadpoolctl import threadpool_limits
 from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, RatioPCA, contrast_path, gamma_limits
 from contrapca._util import devices
 from contrapca._util.devices import host
-from contrapca.groups import Groups
-from contrapca.moments import contrast
-from contrapca.rows import _array_api, storage
-from contrapca.solvers import _spectral
+from contrapca.contrast import _eigen as _spectral
+from contrapca.data._groups import Groups
+from contrapca.data.rows import _array_api
+from contrapca.data.rows._storage import storage
+from contrapca.moments._contrast import contrast
 
 from .timing import Bound, Case, spread
 from .timing import run as run_case

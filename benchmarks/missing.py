@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 
 from contrapca import PCPCA
-from contrapca.groups import Groups
-from contrapca.moments import counted_terms, observe
-from contrapca.objectives import masked_log_likelihood
-from contrapca.solvers import masked_start
+from contrapca.data._groups import Groups
+from contrapca.missing._gradient import masked_start
+from contrapca.missing._likelihood import masked_log_likelihood
+from contrapca.missing._rows import counted_terms, observe
 from experiments import gamma_fraction as experiments
 
 from .timing import spread

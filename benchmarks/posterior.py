@@ -11,8 +11,8 @@ from typing import Any
 import numpy as np
 
 from contrapca import CPCA, PCPCA, posterior
-from contrapca.uncertainty import _diagnostics as diagnostics
-from contrapca.uncertainty._gibbs import eigenbasis
+from contrapca.inference import _draws as diagnostics
+from contrapca.inference._posterior import eigenbasis
 
 # The density as one would write it down: the determinant and the inverse of A, flat priors.
 STAN = """

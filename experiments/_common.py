@@ -10,7 +10,7 @@ from sklearn.metrics import silhouette_score
 
 from contrapca import CPCA
 from contrapca.datasets import load_mouse_protein
-from contrapca.paths import ContrastPath
+from contrapca.inference._path import ContrastPath
 from contrapca.plots import BACKGROUND_COLOUR, COLOURS
 
 __all__ = [

@@ -21,8 +21,8 @@ import numpy as np
 from scipy.stats import chisquare, norm, ortho_group
 
 from contrapca import CPCA, PPCA, ContraPCA, Moments, held_out_contrast, posterior
-from contrapca.moments import DenseScatter
-from contrapca.subspaces import align
+from contrapca.contrast._subspaces import align
+from contrapca.moments._scatter import DenseScatter
 
 from . import _common
 from ._stages import Json, Row, Tick

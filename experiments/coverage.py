@@ -16,8 +16,8 @@ import numpy as np
 from sklearn.base import clone
 
 from contrapca import CPCA, PCPCA, ContraPCA, Moments, bootstrap
-from contrapca.moments import DenseScatter
-from contrapca.subspaces import align
+from contrapca.contrast._subspaces import align
+from contrapca.moments._scatter import DenseScatter
 
 from . import _common
 from ._stages import Json, Row, Tick

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from contrapca import PPCA, ContraPCA, Study, contrast_test, within_pairs
-from contrapca.subspaces import affinity
+from contrapca.contrast._subspaces import affinity
 
 from . import _common
 from ._stages import Json, Row, Tick

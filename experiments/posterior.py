@@ -13,7 +13,7 @@ import numpy as np
 
 from contrapca import PCPCA, posterior
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, InfeasibleGammaError
-from contrapca.uncertainty import ContrastPosterior
+from contrapca.inference._draws import ContrastPosterior
 
 from ._common import BACKGROUND_COLOUR, COLOURS, new_figure, plain, tidy
 from ._generators import TOY_COVARIANCES, make_toy

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 
 from contrapca._util import progress
+from contrapca.data._tables import column_means
 from contrapca.datasets import load_mouse_protein, mouse_arrays
-from contrapca.groups import column_means
-from contrapca.moments import row_moments
+from contrapca.moments._moments import row_moments
 
 REQUIRE_ALL = os.environ.get("CONTRAPCA_REQUIRE_ALL") == "1"
 

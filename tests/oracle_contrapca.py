@@ -7,7 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 import scipy.linalg
 
-from contrapca.solvers import contrast_axes, latent_rank, latent_rotation, noise_rank
+from contrapca.contrast._axes import contrast_axes, latent_rotation
+from contrapca.contrast._noise import latent_rank, noise_rank
 
 Array = np.ndarray
 

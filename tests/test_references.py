@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
-from contrapca.gaussian import LatentGaussian
-from contrapca.moments import Moments, observe
-from contrapca.objectives import masked_log_likelihood
-from contrapca.solvers import closed_form
+from contrapca.contrast._pcpca import closed_form
+from contrapca.data._gaussian import LatentGaussian
+from contrapca.missing._likelihood import masked_log_likelihood
+from contrapca.missing._rows import observe
+from contrapca.moments._moments import Moments
 
 DIGITS = 50
 

@@ -16,10 +16,13 @@ from conftest import make_groups, skip
 from contrapca import CLVM, CPCA, PCPCA, bootstrap, contrast_path, gamma_limits
 from contrapca._util import threads
 from contrapca._util.threads import calm_threads, single_thread
-from contrapca.groups import Groups
-from contrapca.moments import DenseScatter, Moments, contrast
-from contrapca.rows import _scipy
-from contrapca.solvers import _spectral, top_eigenpairs
+from contrapca.contrast import _eigen as _spectral
+from contrapca.contrast._eigen import top_eigenpairs
+from contrapca.data._groups import Groups
+from contrapca.data.rows import _scipy
+from contrapca.moments._contrast import contrast
+from contrapca.moments._moments import Moments
+from contrapca.moments._scatter import DenseScatter
 
 POOLS = ThreadpoolController()  # looked for once, which takes long; all libraries are loaded by now
 

@@ -15,7 +15,11 @@ if TYPE_CHECKING:
     from . import plots as plots
     from . import tl as tl
     from ._files import load as load
-    from .depth import match_depth as match_depth
+    from .data import Study as Study
+    from .data import match_depth as match_depth
+    from .data import regress_out as regress_out
+    from .data import within_pairs as within_pairs
+    from .data.checks import check_tables as check_tables
     from .estimators import CLVM as CLVM
     from .estimators import CPCA as CPCA
     from .estimators import PCPCA as PCPCA
@@ -23,23 +27,19 @@ if TYPE_CHECKING:
     from .estimators import ContraPCA as ContraPCA
     from .estimators import RatioPCA as RatioPCA
     from .estimators import SparseCPCA as SparseCPCA
-    from .limits import gamma_limits as gamma_limits
+    from .inference import GammaSearch as GammaSearch
+    from .inference import bootstrap as bootstrap
+    from .inference import calibrate_power as calibrate_power
+    from .inference import check_background as check_background
+    from .inference import compare as compare
+    from .inference import contrast_path as contrast_path
+    from .inference import contrast_test as contrast_test
+    from .inference import gamma_limits as gamma_limits
+    from .inference import held_out_contrast as held_out_contrast
+    from .inference import posterior as posterior
+    from .inference import stability_selection as stability_selection
     from .moments import Moments as Moments
-    from .paths import contrast_path as contrast_path
     from .reporting import report as report
-    from .sanity import check_tables as check_tables
-    from .selection import GammaSearch as GammaSearch
-    from .selection import check_background as check_background
-    from .selection import compare as compare
-    from .selection import contrast_test as contrast_test
-    from .selection import held_out_contrast as held_out_contrast
-    from .selection import stability_selection as stability_selection
-    from .study import Study as Study
-    from .study import regress_out as regress_out
-    from .study import within_pairs as within_pairs
-    from .uncertainty import bootstrap as bootstrap
-    from .uncertainty import calibrate_power as calibrate_power
-    from .uncertainty import posterior as posterior
 
 # All names load on first use: importing scikit-learn takes a second, and `contrapca --help` does not need it. Type
 # checkers read the block above, which a test compares with what loads.
@@ -48,29 +48,29 @@ _HOMES = {
     "CLVM": "estimators",
     "CPCA": "estimators",
     "ContraPCA": "estimators",
-    "GammaSearch": "selection",
+    "GammaSearch": "inference",
     "Moments": "moments",
     "PCPCA": "estimators",
     "PPCA": "estimators",
     "RatioPCA": "estimators",
     "SparseCPCA": "estimators",
-    "Study": "study",
-    "bootstrap": "uncertainty",
-    "calibrate_power": "uncertainty",
-    "check_background": "selection",
-    "check_tables": "sanity",
-    "compare": "selection",
-    "contrast_path": "paths",
-    "contrast_test": "selection",
-    "gamma_limits": "limits",
-    "held_out_contrast": "selection",
+    "Study": "data",
+    "bootstrap": "inference",
+    "calibrate_power": "inference",
+    "check_background": "inference",
+    "check_tables": "data.checks",
+    "compare": "inference",
+    "contrast_path": "inference",
+    "contrast_test": "inference",
+    "gamma_limits": "inference",
+    "held_out_contrast": "inference",
     "load": "_files",
-    "match_depth": "depth",
-    "posterior": "uncertainty",
-    "regress_out": "study",
+    "match_depth": "data",
+    "posterior": "inference",
+    "regress_out": "data",
     "report": "reporting",
-    "stability_selection": "selection",
-    "within_pairs": "study",
+    "stability_selection": "inference",
+    "within_pairs": "data",
 }
 
 __all__ = sorted([*_MODULES, *_HOMES, "__version__"])

@@ -35,8 +35,8 @@ SAVED_AS = "saved_as"  # in the metadata of a field: the type to read, where the
 
 # What a file may hold, and the part of this package where it is; estimators only inside a FittedModel.
 KINDS = {
-    "ContrastPath": "paths",
-    "ContrastPosterior": "uncertainty",
+    "ContrastPath": "inference",
+    "ContrastPosterior": "inference",
     "FittedModel": "estimators",
     "Moments": "moments",
     "Stream": "moments",

@@ -1,5 +1,5 @@
 """Tools for AnnData, as scanpy names them: each stores its results in the AnnData."""
 
-from .scverse import clvm, compare, contrapca, cpca, pcpca, report, test
+from .anndata import clvm, compare, contrapca, cpca, pcpca, report, test
 
 __all__ = ["clvm", "compare", "contrapca", "cpca", "pcpca", "report", "test"]

@@ -8,8 +8,9 @@ import numpy as np
 import pytest
 
 from contrapca import CLVM, CPCA, ContraPCA, RatioPCA, SparseCPCA, Study, bootstrap, contrast_path, reporting
-from contrapca.rows import _numpy
-from contrapca.tables import read_table, with_names
+from contrapca.cli.reading._read import read_table
+from contrapca.data._tables import with_names
+from contrapca.data.rows import _numpy
 from csvfiles import write_csv
 
 TABLES = ["report", "cases.csv", "--background", "controls.csv"]

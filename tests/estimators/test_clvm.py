@@ -10,10 +10,10 @@ from sklearn.metrics import silhouette_score
 
 import oracles
 from contrapca import CLVM, PPCA, Moments, bootstrap, load
+from contrapca.contrast._clvm import clvm_log_likelihood
+from contrapca.data._groups import Groups
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import ContrastWarning, GroupError, ModelFileError
-from contrapca.groups import Groups
-from contrapca.objectives import clvm_log_likelihood
 from saved import rewrite
 
 

@@ -6,6 +6,8 @@ import numpy as np
 import pytest
 
 from contrapca import PCPCA, ContraPCA, Study, bootstrap, contrast_path, load, posterior
+from contrapca.contrast._rank import dimensions_above_noise
+from contrapca.data._groups import Groups
 from contrapca.exceptions import (
     ContrastWarning,
     ImproperPosteriorError,
@@ -13,9 +15,8 @@ from contrapca.exceptions import (
     RankError,
     UnboundedError,
 )
-from contrapca.fitting import dimensions_above_noise, masked_rank
-from contrapca.groups import Groups
-from contrapca.moments import observe
+from contrapca.missing._fit import masked_rank
+from contrapca.missing._rows import observe
 from oracle_contrapca import fit_contrapca
 
 
@@ -108,7 +109,7 @@ def test_spectra_that_do_not_matter_are_not_computed(strong, looked_at, monkeypa
     X, Y = (rng.standard_normal((n, 200)) for n in (150, 120))
     Y[:, :strong] *= 20
     sizes = []
-    counted = "contrapca.fitting._axes.dimensions_above_noise"
+    counted = "contrapca.contrast._rank.dimensions_above_noise"
     monkeypatch.setattr(counted, lambda one: sizes.append(one.weight) or dimensions_above_noise(one))
     model = ContraPCA(2, scale=None).fit(X, background=Y)
     assert sizes == looked_at

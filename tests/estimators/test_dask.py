@@ -149,7 +149,7 @@ def test_sparse_blocks_stay_sparse(monkeypatch):
     whole = [sp.csr_array(np.where(np.abs(rows) > 1, rows, 0)) for rows in (X, Y)]
     chunked = [da.from_array(rows, chunks=(40, 6), asarray=False, meta=rows[:0]) for rows in whole]
     with monkeypatch.context() as patch:
-        patch.setattr("contrapca.rows._numpy.scatter", None)  # that of dense blocks
+        patch.setattr("contrapca.data.rows._numpy.scatter", None)  # that of dense blocks
         model = PCPCA(2, gamma=0.2).fit(chunked[0], background=chunked[1])
     plain = PCPCA(2, gamma=0.2).fit(whole[0], background=whole[1])
     np.testing.assert_allclose(model.components_, plain.components_, atol=1e-9)
@@ -158,7 +158,7 @@ def test_sparse_blocks_stay_sparse(monkeypatch):
 
 def test_transform_multiplies_no_rows_with_each_other(monkeypatch):
     model = PCPCA(2, gamma=0.2).fit(X, background=Y)
-    monkeypatch.setattr("contrapca.rows._dask.block_moments", None)
+    monkeypatch.setattr("contrapca.data.rows._dask.block_moments", None)
     np.testing.assert_allclose(model.transform(DX), model.transform(X), atol=1e-10)
 
 

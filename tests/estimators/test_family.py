@@ -8,8 +8,8 @@ import oracles
 from conftest import make_groups
 from contrapca import CPCA, PCPCA, PPCA, gamma_limits
 from contrapca._util.table import Table
+from contrapca.contrast._fit import AUTO_FRACTION
 from contrapca.datasets import make_hidden_clusters
-from contrapca.fitting import AUTO_FRACTION
 
 SHAPES = {"tall": (150, 120, 12), "wide": (15, 12, 60), "n < D < n + m": (15, 40, 30)}
 

@@ -5,10 +5,10 @@ import pytest
 import scipy.sparse as sp
 
 from contrapca import PCPCA, ContraPCA
-from contrapca.fitting import _strongest
-from contrapca.moments import InnerScatter, RowScatter
-from contrapca.rows import _scipy
-from contrapca.solvers import Directions, random_block
+from contrapca.contrast import _strongest
+from contrapca.contrast._strongest import Directions, random_block
+from contrapca.data.rows import _scipy
+from contrapca.moments._scatter import InnerScatter, RowScatter
 from oracle_contrapca import ratio_axes
 
 K, ROWS, GENES = 3, (900, 700), 1000
@@ -40,7 +40,7 @@ def spikes():
 @pytest.fixture
 def few_products(monkeypatch):
     """As for tables that are large enough for it."""
-    monkeypatch.setattr("contrapca.moments._choice.PRODUCTS", 0)
+    monkeypatch.setattr("contrapca.moments._solver.PRODUCTS", 0)
 
 
 def fitted(tables, k=K, **settings):

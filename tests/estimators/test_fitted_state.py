@@ -33,9 +33,9 @@ from contrapca import (
     posterior,
     report,
 )
-from contrapca.estimators import Decomposition
-from contrapca.reporting import summarize
-from contrapca.rows import _numpy as dense_rows
+from contrapca.data.rows import _numpy as dense_rows
+from contrapca.estimators._base import Decomposition
+from contrapca.reporting._report import summarize
 from counting import calls
 
 LIMITS = ("pcpca_limit", "pcpca_limit_and_vectors")  # what it is called now, and what in 0.1.0

@@ -8,8 +8,9 @@ import pytest
 import scipy.sparse as sp
 
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA, units
-from contrapca.rows import blocks
+from contrapca import CPCA, PCPCA, PPCA
+from contrapca.data import _scaling
+from contrapca.data.rows._storage import blocks
 
 X, Y = make_groups(300, 200, 8)
 
@@ -134,8 +135,8 @@ def test_types_seeds_and_blocks(monkeypatch):
     np.testing.assert_array_equal(draws, model.impute(hidden, n_draws=3, random_state=5))
     assert not np.array_equal(draws, model.impute(hidden, n_draws=3, random_state=6))
     whole = model.impute(hidden)
-    monkeypatch.setattr(units, "blocks", functools.partial(blocks, n_bytes=500))
-    assert len(list(units.blocks(hidden))) > 30
+    monkeypatch.setattr(_scaling, "blocks", functools.partial(blocks, n_bytes=500))
+    assert len(list(_scaling.blocks(hidden))) > 30
     np.testing.assert_allclose(model.impute(hidden), whole, rtol=1e-12)
 
 

@@ -14,8 +14,9 @@ from sklearn.preprocessing import StandardScaler
 import contrapca
 import oracles
 from conftest import make_groups
-from contrapca import CPCA, PCPCA, PPCA, exceptions, gamma_limits, units
-from contrapca.rows import blocks
+from contrapca import CPCA, PCPCA, PPCA, exceptions, gamma_limits
+from contrapca.data import _scaling
+from contrapca.data.rows._storage import blocks
 
 METHODS = ["transform", "score_samples", "contrast_score"]
 
@@ -187,8 +188,8 @@ def test_row_blocks_change_nothing(groups, monkeypatch):
     X, Y = groups
     model = PCPCA(n_components=2, gamma=0.3, scale="group").fit(X, background=Y)
     whole = [getattr(model, method)(X) for method in METHODS]
-    monkeypatch.setattr(units, "blocks", functools.partial(blocks, n_bytes=700))
-    assert len(list(units.blocks(X))) > 15
+    monkeypatch.setattr(_scaling, "blocks", functools.partial(blocks, n_bytes=700))
+    assert len(list(_scaling.blocks(X))) > 15
     for method, expected in zip(METHODS, whole, strict=True):
         np.testing.assert_allclose(getattr(model, method)(X), expected, rtol=1e-10, atol=1e-10)
 

@@ -14,12 +14,13 @@ from sklearn.metrics import silhouette_score
 import oracles
 from conftest import make_groups
 from contrapca import CLVM, PCPCA, PPCA, gamma_limits, load
+from contrapca.contrast._fit import Latents, Settings
+from contrapca.data._tables import split_groups
+from contrapca.data.rows import _numpy as dense_rows
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError, UnboundedError
-from contrapca.fitting import Latents, Settings, _incomplete
-from contrapca.groups import split_groups
-from contrapca.moments import collect_incomplete, observe
-from contrapca.objectives import masked_log_likelihood
-from contrapca.rows import _numpy as dense_rows
+from contrapca.missing import _fit as _incomplete
+from contrapca.missing._likelihood import masked_log_likelihood
+from contrapca.missing._rows import collect_incomplete, observe
 
 # That PCPCA's default shows what both groups share is said, and beside the point here.
 pytestmark = pytest.mark.filterwarnings("ignore:PCPCA still shows")
@@ -539,7 +540,7 @@ def test_interrupted(monkeypatch):
     def interrupt(*args, **options):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("contrapca.solvers._gradient.masked_log_likelihood", interrupt)
+    monkeypatch.setattr("contrapca.missing._gradient.masked_log_likelihood", interrupt)
     unfitted = PCPCA(2, gamma=0.3, progress=True)
     with pytest.raises(KeyboardInterrupt):
         unfitted.fit(XM, background=YM)

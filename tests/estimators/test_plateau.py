@@ -5,9 +5,9 @@ import pytest
 import scipy.sparse as sp
 
 from contrapca import ContraPCA, contrast_path, held_out_contrast, load
-from contrapca.fitting._axes import floor_share
-from contrapca.groups import split_groups
-from contrapca.moments import shortened
+from contrapca.contrast._axes import floor_share
+from contrapca.data._tables import split_groups
+from contrapca.moments._long_rows import shortened
 from oracle_contrapca import kind_of_noise, ratio_axes, row_factors
 
 D = 60

@@ -21,8 +21,9 @@ from contrapca import (
     held_out_contrast,
     load,
 )
+from contrapca.contrast import _eigen as _spectral
+from contrapca.contrast import _ratio
 from contrapca.exceptions import GroupError, InfeasibleGammaError, RankError, SingularGroupError
-from contrapca.solvers import _ratio, _spectral
 
 SHAPES = {"tall": (150, 120, 12), "wide": (15, 12, 60), "n < D < n + m": (15, 40, 30)}
 

@@ -11,10 +11,10 @@ import oracles
 from conftest import make_groups, planted_features
 from contrapca import CPCA, GammaSearch, Moments, SparseCPCA, Study, bootstrap, contrast_path, held_out_contrast, load
 from contrapca import stability_selection as stability
+from contrapca.contrast import _sparse
 from contrapca.exceptions import ContrastWarning, GroupError
 from contrapca.moments import _moments
-from contrapca.reporting import summarize
-from contrapca.solvers import _sparse
+from contrapca.reporting._report import summarize
 
 
 def f1(found, support):

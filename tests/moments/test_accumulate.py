@@ -7,8 +7,8 @@ import scipy.sparse as sp
 import oracles
 from conftest import implicit_moments
 from contrapca import Moments
-from contrapca.moments import pooled_deviation
-from contrapca.rows import _numpy
+from contrapca.data.rows import _numpy
+from contrapca.moments._moments import pooled_deviation
 
 accumulate = Moments.from_rows
 

@@ -7,8 +7,11 @@ import scipy.sparse as sp
 import oracles
 from conftest import implicit_moments
 from contrapca import Moments
-from contrapca.groups import Groups
-from contrapca.moments import alone, collect, contrast, read, reduce_rows
+from contrapca.data._groups import Groups
+from contrapca.missing._rows import collect
+from contrapca.moments._complete import read
+from contrapca.moments._contrast import alone, contrast
+from contrapca.moments._span import reduce_rows
 
 
 @pytest.mark.parametrize("reader", [Moments.from_rows, implicit_moments])

@@ -6,9 +6,9 @@ import scipy.sparse as sp
 
 import oracles
 from contrapca import CLVM, CPCA, PCPCA, PPCA, Moments, SparseCPCA, contrast_path, gamma_limits, load
+from contrapca.data.rows import _numpy, _scipy
 from contrapca.exceptions import GroupError, ModelFileError, NonFiniteError
-from contrapca.moments import DenseScatter
-from contrapca.rows import _numpy, _scipy
+from contrapca.moments._scatter import DenseScatter
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((90, 7)) * np.linspace(1, 3, 7) + np.linspace(-4, 40, 7)

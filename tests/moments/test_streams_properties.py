@@ -7,8 +7,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from contrapca import PCPCA
-from contrapca.moments import Stream, read_batch
-from contrapca.rows import DaskRows, storage
+from contrapca.data.rows._dask import DaskRows
+from contrapca.data.rows._storage import storage
+from contrapca.moments._batches import Stream, read_batch
 
 rng = np.random.default_rng(0)
 X = rng.standard_normal((60, 5)) * [4, 2, 1, 1, 1] + 100

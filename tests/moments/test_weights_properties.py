@@ -8,10 +8,11 @@ from hypothesis import strategies as st
 
 import oracles
 from contrapca import Study
-from contrapca.groups import Groups
-from contrapca.moments import collect, contrast, counted_terms, factors, observe
-from contrapca.objectives import masked_log_likelihood
-from contrapca.solvers import expected_covariance, expected_total_variance, gls_mean
+from contrapca.data._groups import Groups
+from contrapca.missing._estimates import expected_covariance, expected_total_variance, gls_mean
+from contrapca.missing._likelihood import masked_log_likelihood
+from contrapca.missing._rows import collect, counted_terms, observe
+from contrapca.moments._contrast import contrast, factors
 from strategies import masked_tables, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")

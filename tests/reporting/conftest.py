@@ -15,8 +15,9 @@ import pytest
 from browsing import FLAGS, NASTY, Page, program
 from contrapca import PCPCA, bootstrap
 from contrapca.datasets import make_hidden_clusters
-from contrapca.reporting import Origin, write_report
+from contrapca.reporting._report import write_report
 from contrapca.reporting._subject import examine
+from contrapca.reporting._summary import Origin
 
 
 @pytest.fixture(scope="module")

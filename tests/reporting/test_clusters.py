@@ -10,8 +10,8 @@ from sklearn.metrics import adjusted_rand_score
 
 from contrapca import ContraPCA
 from contrapca.datasets import make_hidden_clusters
-from contrapca.reporting import summarize
 from contrapca.reporting._clusters import cluster_names, find_clusters
+from contrapca.reporting._report import summarize
 from contrapca.reporting._subject import examine
 
 

@@ -30,16 +30,18 @@ from contrapca import (
     reporting,
 )
 from contrapca._util.text import natural_order
+from contrapca.contrast._fit import SHARED_RATIO
+from contrapca.data.rows import _numpy
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import ContrastWarning, InfeasibleGammaError, NonFiniteError
-from contrapca.fitting import SHARED_RATIO
+from contrapca.inference._test import ContrastTest
 from contrapca.plots import BACKGROUND_COLOUR, COLOURS, as_classes, on_a_scale
-from contrapca.reporting import Origin, _html, _packing, _points, summarize, write_report
+from contrapca.reporting import _html, _packing, _points
 from contrapca.reporting._cautions import _ratio, between_classes
 from contrapca.reporting._points import choose_points
+from contrapca.reporting._report import summarize, write_report
 from contrapca.reporting._subject import examine
-from contrapca.rows import _numpy
-from contrapca.selection import ContrastTest
+from contrapca.reporting._summary import Origin
 
 NASTY = """<script>alert("x")</script> & 'quotes' </style>"""
 

@@ -1,1 +1,1 @@
-"""Plain helpers without mathematics; nothing is imported here, so that `contrapca --help` stays quick."""
+"""Small helpers that know nothing of contrasts."""

@@ -14,6 +14,8 @@ from threadpoolctl import ThreadpoolController
 
 # Below this many stored values, starting threads costs more than it saves.
 PARALLEL_MIN_VALUES = 1_000_000
+
+
 # Likewise for the BLAS: multiplications of one product.
 SMALL_PRODUCT = 1e7
 

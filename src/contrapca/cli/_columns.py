@@ -10,10 +10,8 @@ import numpy.typing as npt
 
 from .._util.arrays import is_sparse
 from .._util.text import did_you_mean, listed
-from ..blocks import checked_blocks
-from ..groups import Groups
-from ..selection import looks_like_replicates
-from ..tables import DataTable, with_names
+from ..data import Groups, checked_blocks, looks_like_replicates, with_names
+from .reading import DataTable
 
 
 def check_column(option: str, name: str, *tables: DataTable) -> None:

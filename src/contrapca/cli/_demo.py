@@ -6,11 +6,12 @@ from argparse import Namespace
 
 import numpy as np
 
-from .. import PCPCA, ContraPCA, datasets, plots
+from .. import datasets, plots
 from .._util.arrays import Array
 from .._util.optional import require
 from .._util.table import Table
 from .._util.text import format_gamma
+from ..estimators import PCPCA, ContraPCA
 from ..reporting import Origin, check_libraries, write_report
 from ._console import Console, records
 from ._fit import latent_columns
@@ -24,6 +25,8 @@ FILES = {
     "before_after.png": "Picture:",
     "report.html": "Report:",
 }
+
+
 REPORT_COMMAND = "contrapca report cases.csv --background controls.csv --labels subgroup -o report.html"
 
 

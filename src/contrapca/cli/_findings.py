@@ -11,9 +11,8 @@ import numpy as np
 
 from .._util.arrays import is_sparse
 from .._util.text import as_command, listed
-from ..blocks import names_source
-from ..exceptions import TableFileError
-from ..sanity import (
+from ..data import names_source
+from ..data.checks import (
     Finding,
     alike_labels,
     both,
@@ -25,10 +24,15 @@ from ..sanity import (
     replicates,
     swapped_names,
 )
-from ..tables import DataTable
+from ..exceptions import TableFileError
+from .reading import DataTable
 
 MAX_LISTED = 10  # columns with bad cells
+
+
 NEARLY = 0.9  # fraction of distinct values in a first column that should name the rows
+
+
 MIN_NAMES, FEW_TIMES = 10, 4  # so many distinct values, each of them equally and not more often, do so as well
 
 

@@ -5,11 +5,11 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from .. import CPCA, PCPCA, PPCA, ContraPCA, Study, contrast_path
 from .._util.table import Table
 from .._util.text import default_names, format_gamma
-from ..groups import Groups
-from ..paths import ContrastPath
+from ..data import Groups, Study
+from ..estimators import CPCA, PCPCA, PPCA, ContraPCA
+from ..inference import ContrastPath, contrast_path
 from ..reporting import Origin, coordinate_table, label_texts, named_clusters, summarize
 from ._console import Console, caution, model_summary
 from ._inputs import Group, Inputs, read_inputs
@@ -17,7 +17,11 @@ from ._outputs import check_outputs, staged, write_columns
 from ._verdict import scale_of, unseen_lines, verdict_lines
 
 METHODS: dict[str, Any] = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
+
+
 FILES = ("model.npz", "latents.csv", "loadings.csv")
+
+
 PATH_FILES = ("path.npz", "path.csv")
 
 

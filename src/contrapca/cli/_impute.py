@@ -11,17 +11,19 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import PCPCA, PPCA, gamma_limits
 from .._util.arrays import Array, is_sparse
 from .._util.table import Table
+from ..data.checks import IMPUTED
+from ..estimators import PCPCA, PPCA
 from ..exceptions import TableFileError, UnboundedError
-from ..sanity import IMPUTED
-from ..tables import TEXT, write_filled
+from ..inference import gamma_limits
 from ._console import Console, records
 from ._inputs import Inputs, read_inputs
 from ._outputs import SEPARATORS, OutputError, check_outputs, check_text_output, staged, write_columns
+from .reading import TEXT, write_filled
 
 MAX_COLUMNS_SHOWN = 15
+
 
 Flags = npt.NDArray[np.bool_]
 

@@ -10,19 +10,20 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .. import Study, regress_out
 from .._util.arrays import Rows, is_sparse
 from .._util.text import as_command, listed, plural, spelling
+from ..data import Groups, Study, regress_out, with_names
+from ..data.checks import IMPUTED, Finding, check_groups, imputed_values
 from ..exceptions import TableFileError
-from ..groups import Groups
 from ..plots import on_a_scale
-from ..sanity import IMPUTED, Finding, check_groups, imputed_values
-from ..tables import DataTable, align, align_to, read_table, with_names
 from ._columns import block_labels, check_column, check_pairs, covariate_columns, covariate_names, ignored_columns
 from ._console import caution
 from ._findings import block_findings, check_mixed, findings_of_tables, identifiers_of, not_analysed
+from .reading import DataTable, align, align_to, read_table
 
 BY_PLACE = "columns matched by position, because one file has no column names"
+
+
 MAX_VALUES_LISTED = 10
 
 

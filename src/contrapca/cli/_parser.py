@@ -15,7 +15,70 @@ from .._util.text import as_command, did_you_mean
 from .._version import __version__
 
 FORMATS = "CSV, TSV, TXT (also .gz or .zip), Excel, Parquet, NPY, NPZ, MTX or h5ad"
+
+
 SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "auto"}  # of a new model, unless told
+
+
+METHOD = {
+    "choices": ["contrapca", "pcpca", "cpca"],
+    "default": SETTINGS["method"],
+    "help": f"(default: {SETTINGS['method']})",
+}
+
+
+SCALE = {
+    "choices": ["auto", "none", "group", "pooled"],
+    "default": SETTINGS["scale"],
+    "help": "divide features by their standard deviation in each group, or within groups (default: auto, which is what "
+    "the noise asks for with contrapca, and none otherwise)",
+}
+
+
+OUTPUT = {"type": Path, "required": True}
+
+
+EXIT_CODES = "Exit codes: 0 done, 2 something given cannot be used, 1 a bug, 130 stopped by Ctrl-C."
+
+
+EXAMPLES = {
+    "": [
+        "contrapca demo",
+        "contrapca report cases.csv --background controls.csv -o report.html",
+        "contrapca report all.xlsx --group diagnosis --background healthy --labels batch -o report.html",
+        "contrapca COMMAND --help",
+    ],
+    "test": [
+        "contrapca test cases.csv --background controls.csv",
+        "contrapca test cases.csv --background controls.csv --blocks donor",
+        "contrapca test cells.h5ad --group condition --background ctrl --depth match",
+    ],
+    "fit": [
+        "contrapca fit cases.csv --background controls.csv -o results",
+        "contrapca fit all.csv --group diagnosis --background healthy --labels batch -o results",
+        "contrapca fit cases.csv --background controls.csv --missing -999 --ignore age -o results",
+    ],
+    "transform": ["contrapca transform results/model.npz new.csv -o new_latents.csv"],
+    "impute": [
+        "contrapca impute cases.csv -o filled.csv",
+        "contrapca impute cases.csv --background controls.csv --missing ND -o filled.csv",
+    ],
+    "path": ["contrapca path cases.csv --background controls.csv --method pcpca -o results"],
+    "report": [
+        "contrapca report cases.csv --background controls.csv --labels stage -o report.html",
+        "contrapca report book.xlsx --background book.xlsx --sheet cases --sheet controls -o report.html",
+        "contrapca report cases.csv --background controls.csv --uncertainty bootstrap --save results",
+    ],
+    "sample": ["contrapca sample results/model.npz -n 500 -o new_rows.csv"],
+    "demo": ["contrapca demo -o demo"],
+    "info": ["contrapca info results/model.npz"],
+}
+
+
+EPILOGS = {
+    command: "\n".join(["examples:", *(f"  {example}" for example in examples), "", EXIT_CODES])
+    for command, examples in EXAMPLES.items()
+}
 
 
 def _whole(text: str, least: int) -> int:
@@ -78,12 +141,18 @@ READING = [
         help="whether the first line contains column names, and not values (default: detected)",
     ),
 ]
+
+
 GROUPS = [
     option("cases", type=Path, help=f"the cases, or both groups with --group ({FORMATS})"),
     option("--background", metavar="FILE_OR_VALUE", help="controls table; with --group, the value that marks controls"),
     option("--group", metavar="COLUMN", help="column that marks cases and controls of one table"),
 ]
+
+
 LABELS = option("--labels", metavar="COLUMN", help="column to show with the results; not a feature")
+
+
 BLOCKS = [
     option(
         "--blocks",
@@ -106,6 +175,8 @@ BLOCKS = [
         "out of both groups",
     ),
 ]
+
+
 FILES: list[Option] = [
     option("--ignore", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns to leave out"),
     option("--common", action="store_true", help="use only the columns that both tables have"),
@@ -123,30 +194,27 @@ FILES: list[Option] = [
     ),
     *READING,
 ]
-METHOD = {
-    "choices": ["contrapca", "pcpca", "cpca"],
-    "default": SETTINGS["method"],
-    "help": f"(default: {SETTINGS['method']})",
-}
+
+
 COMPONENTS = {
     "type": count,
     "default": SETTINGS["components"],
     "metavar": "NUMBER",
     "help": f"dimensions (default: {SETTINGS['components']})",
 }
+
+
 GAMMA = {
     "type": _gamma,
     "default": SETTINGS["gamma"],
     "metavar": "NUMBER",
     "help": "strength of the contrast, 0 for none (default: auto, which is robust for finding directions)",
 }
-SCALE = {
-    "choices": ["auto", "none", "group", "pooled"],
-    "default": SETTINGS["scale"],
-    "help": "divide features by their standard deviation in each group, or within groups (default: auto, which is what "
-    "the noise asks for with contrapca, and none otherwise)",
-}
+
+
 NO_TEST = option("--no-test", action="store_true", help="skip the test against chance")
+
+
 # Tables, and a model to fit or a saved one. With that it matters whether settings were given, so they have no default.
 DEPTH = option(
     "--depth",
@@ -155,53 +223,26 @@ DEPTH = option(
     help="if counts add up to less in one group: warn, or thin both groups to equal depth for the test (default: "
     "%(default)s)",
 )
+
+
 GAMMAS = option(
     "--gammas", type=several, metavar="NUMBER", help="how many values of gamma (default: 40; 20 with missing values)"
 )
-MODEL = option("model", type=Path, help="a file that contrapca saved (model.npz)")
-SEED = option("--seed", type=seed, default=0, metavar="NUMBER", help="random seed (default: %(default)s)")
-FORCE = option("--force", action="store_true", help="overwrite existing files")
-OUTPUT = {"type": Path, "required": True}
-FOLDER = [option("-o", "--output", **OUTPUT, metavar="FOLDER", help="output folder (created if missing)"), FORCE]
-TABLE = [option("-o", "--output", **OUTPUT, metavar="FILE", help="the table to be written (.csv or .tsv)"), FORCE]
 
-EXIT_CODES = "Exit codes: 0 done, 2 something given cannot be used, 1 a bug, 130 stopped by Ctrl-C."
-EXAMPLES = {
-    "": [
-        "contrapca demo",
-        "contrapca report cases.csv --background controls.csv -o report.html",
-        "contrapca report all.xlsx --group diagnosis --background healthy --labels batch -o report.html",
-        "contrapca COMMAND --help",
-    ],
-    "test": [
-        "contrapca test cases.csv --background controls.csv",
-        "contrapca test cases.csv --background controls.csv --blocks donor",
-        "contrapca test cells.h5ad --group condition --background ctrl --depth match",
-    ],
-    "fit": [
-        "contrapca fit cases.csv --background controls.csv -o results",
-        "contrapca fit all.csv --group diagnosis --background healthy --labels batch -o results",
-        "contrapca fit cases.csv --background controls.csv --missing -999 --ignore age -o results",
-    ],
-    "transform": ["contrapca transform results/model.npz new.csv -o new_latents.csv"],
-    "impute": [
-        "contrapca impute cases.csv -o filled.csv",
-        "contrapca impute cases.csv --background controls.csv --missing ND -o filled.csv",
-    ],
-    "path": ["contrapca path cases.csv --background controls.csv --method pcpca -o results"],
-    "report": [
-        "contrapca report cases.csv --background controls.csv --labels stage -o report.html",
-        "contrapca report book.xlsx --background book.xlsx --sheet cases --sheet controls -o report.html",
-        "contrapca report cases.csv --background controls.csv --uncertainty bootstrap --save results",
-    ],
-    "sample": ["contrapca sample results/model.npz -n 500 -o new_rows.csv"],
-    "demo": ["contrapca demo -o demo"],
-    "info": ["contrapca info results/model.npz"],
-}
-EPILOGS = {
-    command: "\n".join(["examples:", *(f"  {example}" for example in examples), "", EXIT_CODES])
-    for command, examples in EXAMPLES.items()
-}
+
+MODEL = option("model", type=Path, help="a file that contrapca saved (model.npz)")
+
+
+SEED = option("--seed", type=seed, default=0, metavar="NUMBER", help="random seed (default: %(default)s)")
+
+
+FORCE = option("--force", action="store_true", help="overwrite existing files")
+
+
+FOLDER = [option("-o", "--output", **OUTPUT, metavar="FOLDER", help="output folder (created if missing)"), FORCE]
+
+
+TABLE = [option("-o", "--output", **OUTPUT, metavar="FILE", help="the table to be written (.csv or .tsv)"), FORCE]
 
 
 # What the main help says of each command, what its own help says, and its options.
@@ -378,6 +419,8 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     ),
     "info": ("describe a saved file", "Describe a saved model, path or posterior.", [MODEL]),
 }
+
+
 # Of every command.
 TALK = [
     option("--quiet", action="store_true", help="print errors and warnings only"),

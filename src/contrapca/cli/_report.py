@@ -6,12 +6,11 @@ import contextlib
 from argparse import Namespace
 from typing import Any
 
-from .. import Study, bootstrap, load, posterior
+from .._files import load
+from ..data import Groups, Study, Units
 from ..estimators import answers
-from ..groups import Groups
-from ..paths import ContrastPath
+from ..inference import ContrastPath, bootstrap, posterior
 from ..reporting import RESULTS, Origin, check_libraries, write_report
-from ..units import Units
 from ._console import Console, caution, printable
 from ._fit import fitted_model, make_model
 from ._inputs import Inputs, read_inputs

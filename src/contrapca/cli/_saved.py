@@ -6,16 +6,17 @@ from argparse import Namespace
 from pathlib import Path
 from typing import Any
 
-from .. import Moments, load
+from .._files import load
 from .._util.text import component_names, default_names, listed, plural
-from ..paths import ContrastPath
-from ..tables import align_to, read_table, with_names
-from ..uncertainty import ContrastPosterior
+from ..data import with_names
+from ..inference import ContrastPath, ContrastPosterior
+from ..moments import Moments
 from ._columns import covariates_of_model
 from ._console import Console, model_summary, records
 from ._fit import path_lines, path_summary
 from ._inputs import BY_PLACE, reading_of
 from ._outputs import check_outputs, check_text_output, staged, write_columns
+from .reading import align_to, read_table
 
 
 def info(options: Namespace, console: Console) -> None:

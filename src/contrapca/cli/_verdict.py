@@ -8,9 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import Study, contrast_test
 from .._util.table import Table
-from ..sanity import shows_replicates
+from ..data import Study
+from ..data.checks import shows_replicates
+from ..inference import contrast_test
 from ._console import Console, records
 from ._inputs import read_inputs
 

@@ -1,11 +1,11 @@
-"""scikit-learn estimators: they connect the numerical layers and compute nothing themselves."""
+"""The methods, with scikit-learn's interface."""
 
 from ._base import Decomposition, FittedModel, answers
 from ._clvm import CLVM
-from ._cpca import CPCA, Contrastive
+from ._cpca import CPCA
 from ._pcpca import PCPCA, ContraPCA
 from ._ppca import PPCA
-from ._ratio import RatioPCA
+from ._ratio import RatioPCA, WithStrength
+from ._rows import check_same_data, latent_means, maps_missing
+from ._solve import background_model, resolved, solve_complete
 from ._sparse import SparseCPCA
-
-WithStrength = Contrastive | RatioPCA  # for annotations: those with `_with_strength`, along which there are paths

@@ -10,33 +10,24 @@ import numpy.typing as npt
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
-from .._checks import SCALES, check_n_components, check_option
 from .._files import pack, write
 from .._util.arrays import Array
+from .._util.checks import SCALES, check_n_components, check_option
 from .._util.devices import on_device, put
 from .._util.display import Display
 from .._util.table import Table
-from ..covariates import without_covariates
+from ..contrast import PCPCA_METHOD, Fit, Latents, Method, Settings
+from ..data import Groups, Study, Tables, check_device_table, refuse_others, without_covariates
+from ..data.rows import DaskRows, as_rows
 from ..exceptions import GroupError
-from ..fitting import (
-    Fit,
-    Latents,
-    Settings,
-    by_block,
-    collect_expected,
-    decoded,
-    facts,
-    feature_table,
-    fit_data,
-    latent_means,
-    summary,
-)
-from ..groups import Groups, Tables, check_device_table, refuse_others
-from ..methods import PCPCA_METHOD, Method
-from ..moments import Complete, Incomplete, Moments, Stream, check_solver_of, collect, read
-from ..rows import DaskRows, as_rows
-from ..study import Study
-from . import _folds, _streaming, _tables
+from ..missing import Incomplete, collect, collect_expected
+from ..moments import Complete, Moments, Stream, check_solver_of, read
+from . import _batches as _streaming
+from . import _folds
+from . import _rows as _tables
+from ._rows import by_block, decoded, latent_means
+from ._solve import fit_data
+from ._summary import facts, feature_table, summary
 
 EXACT = "objective_history_"  # in float64, whatever the rows are
 

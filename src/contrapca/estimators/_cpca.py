@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
+import numpy as np
 from sklearn.base import clone
 
-from .._checks import check_gamma
+from .._util.checks import check_gamma
 from .._util.text import format_gamma
-from ..fitting import Fit, Halves, gamma_by_halves
-from ..groups import Tables
-from ..methods import CPCA_METHOD, Method
-from ..moments import Complete, Incomplete
+from ..contrast import CPCA_METHOD, SEED, SPLITS, Fit, Halves, Method, halves_of, unwarned
+from ..data import Tables
+from ..missing import Incomplete, filled_draws, usable
+from ..moments import Complete, Moments, row_units
 from ._base import Decomposition
 
 
@@ -149,3 +151,18 @@ class CPCA(ContrastOfVariances):
         self.background_label = background_label
         self.scale = scale
         self.solver = solver
+
+
+def gamma_by_halves(
+    tables: Tables, choose: Callable[[Halves, Complete], tuple[float, float | None]], data: Complete, name: str
+) -> tuple[float, float | None]:
+    """What `choose` makes of halves that are the same on every run: gamma and its limit; `name` is for messages."""
+    if isinstance(tables.rows.foreground, Moments):
+        raise ValueError(
+            f"{name}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
+            "2.0, or find one with GammaSearch where the rows are."
+        )
+    rng = np.random.default_rng(SEED)
+    with unwarned():  # the fit has warned of rows that are left out
+        [tables] = filled_draws(usable(tables, name), 1, rng)
+    return choose(halves_of(tables, row_units(tables), SPLITS, rng), data)

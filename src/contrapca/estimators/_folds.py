@@ -9,9 +9,10 @@ from collections.abc import Callable
 from typing import Any
 
 from .._util.arrays import Array
-from ..fitting import Halves, Training, contrast_gamma, fold_directions, resolved
-from ..groups import Groups
+from ..contrast import Halves, Training, contrast_gamma
+from ..data import Groups
 from ..moments import Complete
+from ._solve import fold_directions, resolved
 
 
 def trained(self: Any, training: Training) -> Complete:

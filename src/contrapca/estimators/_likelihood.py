@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._checks import check_count, check_n_components, check_option, generator
 from .._util.arrays import Array
+from .._util.checks import check_count, check_n_components, check_option, generator
 from .._util.devices import namespace, put
+from ..contrast import Settings
+from ..data import LatentGaussian, Tables
 from ..exceptions import warn
-from ..fitting import Settings, by_block, imputed, latent_posterior, log_density, of_foreground
-from ..gaussian import LatentGaussian
-from ..groups import Tables
-from ..moments import SPECTRAL, Complete, Incomplete, check_solver_for, collect, collect_incomplete
+from ..missing import Incomplete, collect, collect_incomplete
+from ..moments import SPECTRAL, Complete, check_solver_for
 from ._base import Decomposition
+from ._rows import by_block, imputed, latent_posterior, log_density, of_foreground
 
 
 class Likelihood(Decomposition):

@@ -3,21 +3,34 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from sklearn.base import clone
 
-from .._checks import SCALES
 from .._util.arrays import Array
+from .._util.checks import SCALES
 from .._util.devices import put
-from ..blocks import Indices
-from ..fitting import Fit, Halves, Latents, Training, few_directions, fit_pcpca, in_best_units, log_ratio, resolved
-from ..gaussian import LatentGaussian
-from ..groups import Groups, Tables
-from ..methods import PCPCA_METHOD
-from ..moments import Complete, Incomplete, Plateau, shortened
+from ..contrast import (
+    MANY,
+    NEARLY_ALL,
+    PCPCA_METHOD,
+    Fit,
+    Halves,
+    Latents,
+    Training,
+    _most_above_noise,
+    few_directions,
+    most_above_noise,
+    unwarned,
+)
+from ..data import Groups, Indices, LatentGaussian, Tables
+from ..missing import Incomplete, _most_above_wider_noise, collect_incomplete
+from ..moments import Complete, Plateau, pooled, shortened
 from ._cpca import Contrastive
 from ._likelihood import Likelihood
+from ._rows import log_ratio
+from ._solve import fit_pcpca, resolved
 
 
 class PCPCA(Likelihood, Contrastive):
@@ -392,3 +405,26 @@ class ContraPCA(PCPCA):
         """Which rows of each group's table were shortened, counted from 0, by the group's name."""
         known: Groups[Indices] | None = self._state.shortened
         return {} if known is None else dict(zip(known.names, known, strict=True))
+
+
+def in_best_units(data: Complete | Incomplete, tables: Tables, d: int, solver: str) -> Complete | Incomplete:
+    """Data in the units given, in those in which their noise has a plateau, and with the reason (F41)."""
+    rows = min(group.weight for group in data.groups)
+    most = most_above_noise(data.groups.foreground.mean.size, rows, rows)
+    many, bound = MANY * most, NEARLY_ALL * most
+    if isinstance(data, Complete):
+        q, found = _most_above_noise(data.groups, many)
+        counts: tuple[int, ...] = (q,)
+        if q >= many:
+            with unwarned():
+                data = pooled(data, tables, d, solver)
+            q, found = _most_above_noise(data.groups, bound)
+            counts += (q,)
+        data = replace(data, strongest=found)
+    else:
+        counts = (_most_above_wider_noise(data.groups),)
+        if counts[0] >= many:
+            with unwarned():
+                data = collect_incomplete(tables, "pooled")
+            counts += (_most_above_wider_noise(data.groups),)
+    return replace(data, plateau=Plateau(counts, bound))

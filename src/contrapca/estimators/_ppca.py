@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, Self
 
-from ..fitting import Training
-from ..groups import Groups
+from ..contrast import Training
+from ..data import Groups
 from ..moments import Complete
 from ._likelihood import Likelihood
 from ._pcpca import PCPCA

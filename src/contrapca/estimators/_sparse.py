@@ -8,27 +8,30 @@ from typing import Any, Self
 import numpy as np
 from sklearn.base import clone
 
-from .._checks import check_n_components, check_option, check_sparsity
 from .._util.arrays import Array
-from ..fitting import (
+from .._util.checks import check_n_components, check_option, check_sparsity
+from ..contrast import (
+    CPCA_METHOD,
     RANKED,
     Fit,
     Halves,
+    SparseCpca,
     Training,
     contrast_gamma,
-    gamma_by_halves,
     gamma_with_contrast,
     half_latents,
     in_original_units,
     reproducible_contrast,
+    solve_sparse,
 )
-from ..groups import Groups, Tables, refuse_devices
-from ..methods import CPCA_METHOD, SparseCpca
-from ..moments import Complete, Incomplete, Moments, choose_solver, collect, contrast
-from ..solvers import solve_sparse
-from ._cpca import Contrastive
+from ..data import Groups, Tables, refuse_devices
+from ..missing import Incomplete, collect
+from ..moments import Complete, Moments, choose_solver, contrast
+from ._cpca import Contrastive, gamma_by_halves
 
 SIZES = (1, 2, 5, 10, 20, 50, 100)  # features of a component that sparsity="auto" tries, as the table has them
+
+
 LOST = 0.05  # part of the best score that fewer features may lose
 
 

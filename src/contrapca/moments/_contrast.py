@@ -9,8 +9,9 @@ import numpy as np
 
 from .._util.arrays import EPS, Array
 from .._util.devices import on_device
-from ..groups import Groups
-from ._moments import DenseScatter, Indices, Moments, scatter_block, scatter_columns
+from ..data import Groups
+from ._moments import Moments
+from ._scatter import DenseScatter, Indices, scatter_block, scatter_columns
 
 
 class Weighted(Protocol):

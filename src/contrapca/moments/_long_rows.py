@@ -11,12 +11,15 @@ import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, is_sparse
 from .._util.devices import chosen, host, namespace, on_device, put
-from ..groups import Tables, column_means
-from ..rows import DaskRows, blocks, storage
+from ..data import Tables, column_means
+from ..data.rows import DaskRows, blocks, storage
 from ._moments import Moments
 
 REACH = 3 * 1.4826  # median absolute deviations: three standard deviations of Gaussian lengths
+
+
 CENTRE_ROWS = 1000  # rows that the centre is the median of, at most
+
 
 Indices = npt.NDArray[np.intp]
 

@@ -3,197 +3,19 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
-from typing import Any, Protocol
+from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._files import ROUNDING, SAVED_AS, check_values, save
 from .._util.arrays import EPS, Array, Rows, is_sparse
-from .._util.devices import host, namespace, outer, put
-from ..backgrounds import check_weights
+from .._util.devices import host, outer
+from ..data import check_table, check_weights, column_means, text_names
+from ..data.rows import storage
 from ..exceptions import GroupError
-from ..groups import check_table, column_means, text_names
-from ..rows import storage
-from ._choice import MAX_DENSE
-
-Indices = npt.NDArray[np.intp]
-
-WIDE = 8  # columns from which on rows are converted for each product: that moves fewer bytes than the product
-
-
-class Scatter(Protocol):
-    """A centred scatter matrix S = sum_i (x_i - mean)(x_i - mean)': a sum, not a mean.
-
-    It may be stored as a matrix or as the rows themselves.
-    """
-
-    @property
-    def size(self) -> int:
-        """The order of the matrix."""
-
-    @property
-    def trace(self) -> float:
-        """tr S."""
-
-    def diagonal(self) -> Array:
-        """diag(S), shape (D,)."""
-
-    def matmul(self, V: Array) -> Array:
-        """S V for V of shape (D, k)."""
-
-    def dense(self) -> Any:
-        """S itself, shape (D, D), on the device of the rows."""
-
-    def scaled(self, divisor: Array) -> Scatter:
-        """The scatter of the rows divided by `divisor`, shape (D,)."""
-
-
-@dataclass(frozen=True)
-class DenseScatter:
-    """A scatter matrix stored as a symmetric (D, D) array, where the rows were; only `dense` returns it as it is."""
-
-    matrix: Any = field(metadata={SAVED_AS: Array})
-
-    @property
-    def size(self) -> int:
-        return int(self.matrix.shape[0])
-
-    @cached_property
-    def trace(self) -> float:
-        return float(namespace(self.matrix).linalg.trace(self.matrix))
-
-    def diagonal(self) -> Array:
-        return host(namespace(self.matrix).linalg.diagonal(self.matrix))
-
-    def matmul(self, V: Array) -> Array:
-        return host(self.matrix @ put(V, self.matrix))
-
-    def dense(self) -> Any:
-        return self.matrix
-
-    def scaled(self, divisor: Array) -> DenseScatter:
-        placed = put(divisor, self.matrix)
-        return DenseScatter(self.matrix / placed[:, None] / placed)
-
-
-@dataclass(frozen=True)
-class InnerScatter(DenseScatter):
-    """Q'S Q for some directions Q, with the trace of the whole of S.
-
-    Attributes
-    ----------
-    whole : float
-        tr S.
-    """
-
-    whole: float
-
-    @property
-    def trace(self) -> float:  # type: ignore[override]
-        return self.whole
-
-
-@dataclass(frozen=True)
-class RowScatter:
-    """The scatter matrix of (rows - mean) / divisor, never formed, only applied: (rows)'(rows V).
-
-    Attributes
-    ----------
-    rows : table of shape (n, D)
-    mean, divisor : ndarray of shape (D,)
-    weights : ndarray of shape (n,), or None
-        How often each row counts.
-    """
-
-    rows: Rows
-    mean: Array
-    divisor: Array
-    weights: Array | None = None
-
-    def __post_init__(self) -> None:
-        # Not only at the first product: solvers hold the BLAS to one thread meanwhile, and we use as many as it has.
-        _ = self._slices
-
-    @property
-    def size(self) -> int:
-        return self.mean.size
-
-    def scaled(self, divisor: Array) -> RowScatter:
-        found = replace(self, divisor=self.divisor * divisor)
-        if "_diagonal" in vars(self):  # which takes a pass over the rows
-            vars(found)["_diagonal"] = self._diagonal / divisor**2
-        return found
-
-    @cached_property
-    def _diagonal(self) -> Array:
-        return storage(self.rows).squares(self.rows, self.mean, self.weights) / self.divisor**2
-
-    def diagonal(self) -> Array:
-        return self._diagonal
-
-    @property
-    def trace(self) -> float:
-        return float(self._diagonal.sum())
-
-    @cached_property
-    def _slices(self) -> list[slice]:
-        """Parts of the rows, one per thread."""
-        return storage(self.rows).parts(self.rows)
-
-    @cached_property
-    def _prepared(self) -> Rows:
-        return storage(self.rows).prepared(self.rows)
-
-    @cached_property
-    def _pool(self) -> ThreadPoolExecutor:
-        return ThreadPoolExecutor(len(self._slices))
-
-    def matmul(self, V: Array) -> Array:
-        # Rows of another type are converted for good only if single vectors would convert them again and again.
-        return self._times(self._prepared if V.shape[1] < WIDE else self.rows, V / self.divisor[:, None])
-
-    def coarse_matmul(self, V: Array) -> Array:
-        """S V in the float type of sparse rows, which then need no copy in another."""
-        scaled = V / self.divisor[:, None]
-        return self._times(self.rows, scaled.astype(self.rows.dtype) if is_sparse(self.rows) else scaled)
-
-    def _times(self, rows: Rows, scaled: Array) -> Array:
-        kind = storage(rows)
-
-        def product(part: slice) -> Array:
-            weights = None if self.weights is None else self.weights[part]
-            return kind.product(kind.view(rows, part), self.mean, scaled, weights)
-
-        run: Any = map if len(self._slices) == 1 else self._pool.map
-        return np.sum(list(run(product, self._slices)), axis=0) / self.divisor[:, None]
-
-    def dense(self) -> Any:
-        found = DenseScatter(storage(self.rows).scatter(self.rows, self.mean, self.weights))
-        return found.matrix if np.all(self.divisor == 1) else found.scaled(self.divisor).matrix
-
-    def centred(self, part: slice) -> Array:
-        """Some of the rows (x - mean) / divisor, times the roots of their weights, filled in, shape (rows, D)."""
-        rows = self.rows[part]
-        filled: Array = rows.toarray() if is_sparse(rows) else np.asarray(rows)
-        found = filled.astype(np.float64, copy=False)
-        if self.mean.any() or np.any(self.divisor != 1):
-            found = (found - self.mean) / self.divisor
-        return found if self.weights is None else found * np.sqrt(self.weights[part])[:, None]
-
-    def products(self, V: Array) -> Array:
-        """Inner products of all rows, as in `centred`, with those of V (k, D), shape (n, k)."""
-        found = storage(self.rows).centred_product(self.rows, self.mean, (V / self.divisor).T)
-        return found if self.weights is None else found * np.sqrt(self.weights)[:, None]
-
-    @cached_property
-    def gram(self) -> Any:
-        """Inner products of the rows, times the roots of their weights, (n, n): the same non-zero eigenvalues as S."""
-        found = storage(self.rows).gram(self.rows, self.mean, self.divisor)
-        return found if self.weights is None else found * outer(np.sqrt(self.weights), found)
+from ._scatter import DenseScatter, RowScatter, Scatter
+from ._solver import MAX_DENSE
 
 
 @dataclass(frozen=True, eq=False)  # arrays cannot say whether they are equal in one word
@@ -324,27 +146,6 @@ def _checked(moments: Moments) -> Moments:
 
 def _total(rows: Rows, weights: Array | None) -> float:
     return float(rows.shape[0] if weights is None else weights.sum())
-
-
-def scatter_block(scatter: Scatter, chosen: Indices) -> Array:
-    """The rows and columns of S that are chosen, shape (k, k), from these columns of the rows alone."""
-    if isinstance(scatter, RowScatter):
-        some = storage(scatter.rows).scatter(scatter.rows[:, chosen], scatter.mean[chosen], scatter.weights)
-        divisor = scatter.divisor[chosen]
-        return some if np.all(divisor == 1) else some / divisor[:, None] / divisor
-    return scatter.dense()[np.ix_(chosen, chosen)]
-
-
-def scatter_columns(scatter: Scatter, chosen: Indices) -> Array:
-    """The columns of S that are chosen, shape (D, k)."""
-    if not isinstance(scatter, RowScatter):
-        return np.asarray(scatter.dense()[:, chosen])
-    if isinstance(scatter.rows, np.ndarray) and scatter.weights is None and not scatter.mean.any():
-        some = scatter.rows[:, chosen] / scatter.divisor[chosen]
-        return np.asarray(scatter.rows.T @ some / scatter.divisor[:, None])
-    units = np.zeros((scatter.size, chosen.size))
-    units[chosen, np.arange(chosen.size)] = 1.0
-    return scatter.matmul(units)
 
 
 def pooled_deviation(groups: Iterable[Moments]) -> Array:

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._checks import check_count
 from .._util.arrays import Array
+from .._util.checks import check_count
 from .._util.text import component_names
 from ._explore import background_latents, share_labels, two_components
 from ._latents import axes_or_current, latents, short_name, tidy
@@ -15,9 +15,16 @@ from ._latents import axes_or_current, latents, short_name, tidy
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
+
 NAME = {"fontsize": 8, "va": "center", "bbox": {"boxstyle": "round,pad=0.1", "fc": "white", "alpha": 0.7, "lw": 0}}
+
+
 NEAR, APART = 1.04, 1.1  # lengths of an arrow to its name, heights of a name to the next
+
+
 LONGEST_NAME = 20  # characters of a feature at its arrow, where they take room from the data
+
+
 ROUNDS = 3  # of making room: in wider axes a name takes more of them
 
 

@@ -12,7 +12,7 @@ from ._latents import axes_or_current, tidy
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..selection import Comparison
+    from ..inference import Comparison
 
 
 def comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from .._checks import check_count
 from .._util.arrays import Array
+from .._util.checks import check_count
 from .._util.optional import require
-from ..backgrounds import named_backgrounds
+from ..data import named_backgrounds
 from ._labels import BACKGROUND_COLOUR, COLOURS, NO_LABEL, OTHER, on_a_scale
 from ._latents import axes_or_current, classes_of, latents, legend_of_figure, short_name, style_of, tidy
 
@@ -20,7 +20,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..paths import ContrastPath
+    from ..inference import ContrastPath
+
 
 SQUARED_RADIUS = 5.991464547107979  # of the 95 % ellipse: the .95 quantile of chi-squared with 2 degrees of freedom
 

@@ -9,12 +9,13 @@ import numpy as np
 from ._labels import BACKGROUND_COLOUR, COLOURS
 from ._latents import axes_or_current, short_name, tidy
 
-TITLES = {"bootstrap": "bootstrap", "gibbs": "Gibbs posterior"}
-
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-    from ..uncertainty import ContrastPosterior
+    from ..inference import ContrastPosterior
+
+
+TITLES = {"bootstrap": "bootstrap", "gibbs": "Gibbs posterior"}
 
 
 def subspace_draws(

@@ -6,7 +6,7 @@ from sklearn import config_context
 from sklearn.base import clone
 
 from ..estimators import Decomposition
-from ..paths import ContrastPath
+from ..inference import ContrastPath
 
 
 def model_code(model: Decomposition) -> str:

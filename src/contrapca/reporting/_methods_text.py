@@ -52,12 +52,16 @@ SOURCES = {
         "  doi = {10.1016/j.patcog.2021.108378}\n}",
     },
 }
+
+
 WHO = {
     "Li 2020": "Li et al., 2020",
     "Abid 2018": "Abid et al., 2018",
     "Tipping 1999": "Tipping and Bishop, 1999",
     "Salloum 2022": "Salloum and Kuo, 2022",
 }
+
+
 SCALING = {
     "group": " and divided by its own standard deviations",
     "pooled": " and divided by the standard deviations within groups",

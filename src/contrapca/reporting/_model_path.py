@@ -8,12 +8,12 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._checks import check_option
-from ..fitting import check_same_data
-from ..groups import Tables
-from ..moments import Complete, Incomplete, collect
-from ..paths import ContrastPath, masked_path_around, path_of_data
-from ..units import check_same_tables
+from .._util.checks import check_option
+from ..data import Tables, check_same_tables
+from ..estimators import check_same_data
+from ..inference import ContrastPath, masked_path_around, path_of_data
+from ..missing import Incomplete, collect
+from ..moments import Complete
 
 DRAWN = 1e-7  # tolerance of the path: coordinates on the page are no more exact (`PACKING_ERROR`)
 

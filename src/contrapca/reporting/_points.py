@@ -9,17 +9,29 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, is_sparse
-from ..groups import Groups
+from ..data import Groups
 from ..plots import BACKGROUND_COLOUR, COLOURS, NO_LABEL, for_legend
 from ._packing import pack, to_base64
 from ._subject import Subject
 
 MAX_POINTS = 50_000
+
+
 MAX_VALUES = 1_500_000  # values of features in a page, one byte each
+
+
 SEED = 0  # random seed of the sample if there are more rows
+
+
 SHADES = 255  # colours of a scale; the last byte stands for a missing value
+
+
 TAILS = 0.01  # fraction of the values beyond each end of a feature's scale, so that no outlier takes it all
+
+
 SYMBOLS = ("circle", "square", "triangle")
+
+
 NO_LABEL_LOOK = ("#80611A", "ring")
 
 

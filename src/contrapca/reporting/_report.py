@@ -7,8 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._files import atomic_write
-from ..selection import ContrastTest
-from ..uncertainty import ContrastPosterior
+from ..inference import ContrastPosterior, ContrastTest
 from ._html import check_libraries
 from ._result import Report
 from ._subject import examine

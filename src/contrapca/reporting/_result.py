@@ -17,7 +17,7 @@ from .._util.arrays import Array
 from .._util.optional import require
 from .._util.table import Table
 from .._util.text import component_names
-from ..groups import Groups
+from ..data import Groups
 from ..plots import latents as draw_latents
 from ..plots import tidy
 from ._html import render
@@ -25,9 +25,15 @@ from ._points import choose_points
 from ._subject import Subject
 
 HEIGHT = 820  # pixels
+
+
 # The page runs its own script and may save files; it can reach neither the notebook nor a network.
 ALLOWED = "allow-scripts allow-downloads"
+
+
 TITLE_WIDTH = 48  # characters above a figure of one panel
+
+
 RESULTS = ("coordinates.csv", "loadings.csv", "figure.png", "figure.svg", "methods.txt")  # what a reader takes away
 
 

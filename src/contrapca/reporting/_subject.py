@@ -11,25 +11,27 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._checks import check_count
 from .._util.arrays import Array, Rows
-from ..backgrounds import named_backgrounds
-from ..estimators import answers
+from .._util.checks import check_count
+from ..data import Groups, Tables, check_same_tables, named_backgrounds, refuse_devices, split_groups
+from ..estimators import answers, maps_missing
 from ..exceptions import GroupError
-from ..fitting import maps_missing
-from ..groups import Groups, Tables, refuse_devices, split_groups
-from ..moments import observe
-from ..paths import ContrastPath
+from ..inference import ContrastPath, ContrastPosterior
+from ..missing import observe
 from ..plots import as_classes, on_a_scale
-from ..uncertainty import ContrastPosterior
-from ..units import check_same_tables
 from ._clusters import named_clusters
 from ._code import model_code, path_code
 from ._model_path import path_through
 
 TOP_FEATURES = 12  # bars for each component
+
+
 NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # control characters: no SVG file may have them
+
+
 LONGEST = 1000  # characters of a name on the page; browsers take minutes to draw much longer ones
+
+
 CLUSTERS = "cluster"  # what the labels are called if they were found here
 
 

@@ -15,23 +15,32 @@ import numpy as np
 from .._util.arrays import Array
 from .._util.text import natural_order
 from .._version import __version__
-from ..blocks import checked_blocks, table_units
+from ..contrast import share_of
+from ..data import Groups, checked_blocks, table_units
+from ..data.checks import Finding, Words, check_groups, shows_replicates, warn_of_replicates
 from ..exceptions import InfeasibleGammaError, RankError
-from ..fitting import share_of, usable
-from ..groups import Groups
+from ..inference import ContrastPosterior, ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
+from ..missing import usable
 from ..plots import NO_LABEL
-from ..sanity import Finding, Words, check_groups, shows_replicates, warn_of_replicates
-from ..selection import ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
-from ..uncertainty import ContrastPosterior
 from ._cautions import cautions, remarks
 from ._methods_text import citations, methods_paragraph
 from ._subject import TOP_FEATURES, Subject, shown_name
 
 TITLE = "What varies in the cases but not in the controls"
+
+
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
+
+
 MIN_ROWS = 10  # minimum rows per group for ratios on unseen rows
+
+
 TOP_NAMES = 3  # features that name a component in the verdict
+
+
 UNSEEN = ("held_out_ratio", "held_out_interval", "agreement", "largest_share", "found_again")
+
+
 PROBABILITY = 0.9  # probability of the intervals
 
 

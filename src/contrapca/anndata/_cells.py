@@ -1,0 +1,238 @@
+"""What is analysed of an AnnData: which matrix, which genes, which cells in which group, which donors."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._util.arrays import Array, Rows, in_memory, is_sparse
+from .._util.devices import library_of
+from .._util.text import did_you_mean, listed, plural
+from ..data import Groups, Indices, Study, checked_blocks, kind_of, with_names
+from ..data.checks import are_counts
+from ..data.rows import DaskRows, labelled_moments, row_chunks
+from ..exceptions import GroupError, warn
+from ..moments import MAX_DENSE, DenseScatter, Moments
+from ._obs import background_argument, column, group_cells
+
+LAZY = ("anndata", "dask", "h5py", "zarr")  # libraries of matrices that are not in memory
+
+
+HIGHLY_VARIABLE = "highly_variable"
+
+
+KEEP_BYTES = 2**30  # of a lazy matrix; a larger one is not kept in memory, but reduced to moments
+
+
+FILLED = 0.1  # of a sparse matrix whose values are not counted before they are read
+
+
+@dataclass(frozen=True)
+class Cells:
+    """The cells and genes of an AnnData that are analysed.
+
+    Attributes
+    ----------
+    matrix : array, sparse matrix or lazy table of shape (n_obs, n)
+        X, a layer, or an array of `obsm`.
+    mask : ndarray of bool of shape (n,), or None
+        The columns that are used; None means all.
+    names : list of str
+        Their names: D genes.
+    groups : Groups of ndarray of int
+        The cells of each group.
+    blocks : Groups of ndarray, or None
+        The donor of each cell of each group.
+    of_genes : bool
+        Whether columns are genes, which an array of `obsm` has not.
+    params : dict
+        The arguments that chose all this, as they are stored.
+    """
+
+    matrix: Any
+    mask: npt.NDArray[np.bool_] | None
+    names: list[str]
+    groups: Groups[Indices]
+    blocks: Groups[npt.NDArray[Any]] | None
+    of_genes: bool
+    params: dict[str, Any]
+
+    def study(self, rows: Groups[Rows], labels: Any = None) -> Study:
+        """The rows of each group, with their donors."""
+        blocks = None if self.blocks is None else tuple(self.blocks)
+        return Study(rows.foreground, background=background_argument(rows), blocks=blocks, labels=labels)
+
+    @property
+    def is_large(self) -> bool:
+        """Whether the matrix is lazy and too large to be kept in memory, but not for moments of its genes."""
+        matrix, D = self.matrix, len(self.names)
+        if not self._in_chunks or D > MAX_DENSE:
+            return False
+        sparse = hasattr(matrix, "format") or is_sparse(getattr(matrix, "_meta", None))
+        return bool(8.0 * matrix.shape[0] * D * (FILLED if sparse else 1.0) > KEEP_BYTES)
+
+    def read(self) -> Rows:
+        """The chosen columns of all cells in memory, shape (n_obs, D); a lazy table is read once."""
+        if self._in_chunks:
+            return with_names(self.lazy()[:], self.names)
+        # Rows of CSC matrices in files cannot be read one by one.
+        matrix = in_memory(self.matrix.to_memory() if is_lazy(self.matrix) else self.matrix)
+        return with_names(matrix if self.mask is None else matrix[:, self.mask], self.names)
+
+    @property
+    def _in_chunks(self) -> bool:
+        """Whether the matrix is lazy, and can be read in chunks of rows."""
+        return is_lazy(self.matrix) and (hasattr(self.matrix, "dask") or getattr(self.matrix, "format", "") != "csc")
+
+    def lazy(self) -> DaskRows:
+        """The same of a lazy table, to be read chunk by chunk; sparse chunks stay sparse."""
+        array = self.matrix if hasattr(self.matrix, "dask") else row_chunks(self.matrix)
+        return DaskRows(array if self.mask is None else array[:, np.flatnonzero(self.mask)])
+
+    def split(self, table: Rows) -> Groups[Rows]:
+        """The rows of each group, from the table of all cells."""
+        return self.groups.map(lambda cells: with_names(table[cells], self.names))
+
+    def moments(self) -> Groups[Moments]:
+        """The moments of each group of a lazy table, all in one pass, where its blocks are."""
+        group_of = np.full(self.matrix.shape[0], -1)
+        for k, cells in enumerate(self.groups):
+            group_of[cells] = k
+        found = labelled_moments(self.lazy(), group_of, len(self.groups))
+        return Groups.from_items((self._checked(*part) for part in found), self.groups.names)
+
+    def _checked(self, weight: float, mean: Array, scatter: Array) -> Moments:
+        bad = np.flatnonzero(~np.isfinite(mean) | ~np.isfinite(np.diagonal(scatter)))
+        if bad.size:
+            raise ValueError(
+                f"Input contains NaN, infinity or values too large to be squared in {bad.size} of {mean.size} features "
+                f"(the first: {self.names[bad[0]]!r}). A lazy matrix of this size needs complete, finite values."
+            )
+        return Moments(weight, mean, DenseScatter(scatter), tuple(self.names))
+
+
+def choose(
+    adata: Any,
+    *,
+    groupby: str,
+    background: Any,
+    foreground: Any = None,
+    layer: str | None = None,
+    obsm: str | None = None,
+    mask_var: Any = "auto",
+    blocks: str | None = None,
+) -> Cells:
+    """Check the arguments that choose cells and genes; nothing of the matrix is read yet."""
+    if not is_anndata(adata):
+        raise TypeError(f"adata is a {type(adata).__name__}: pass an AnnData.")
+    groups = group_cells(adata.obs, groupby, background, foreground)
+    matrix, names, mask = _matrix(adata, layer, obsm, mask_var)
+    labels = None if blocks is None else column(adata.obs, blocks, "blocks", "adata.obs")
+    of_cells = None if labels is None else groups.map(lambda cells: labels[cells])
+    if of_cells is not None:
+        checked_blocks(of_cells, groups.map(lambda cells: int(cells.size)))
+    given = {"groupby": groupby, "background": background, "foreground": foreground, "layer": layer, "obsm": obsm}
+    params = given | {"mask_var": mask[0], "blocks": blocks}
+    return Cells(matrix, mask[1], names, groups, of_cells, obsm is None, params)
+
+
+def is_lazy(table: Any) -> bool:
+    """Whether the rows of a table are somewhere else than in memory."""
+    return not isinstance(table, np.ndarray) and not is_sparse(table) and library_of(type(table)) in LAZY
+
+
+def is_anndata(value: Any) -> bool:
+    """Whether a value is an AnnData, without importing anndata."""
+    return any(kind.__module__.startswith("anndata.") and kind.__name__ == "AnnData" for kind in type(value).__mro__)
+
+
+def _matrix(
+    adata: Any, layer: str | None, obsm: str | None, mask_var: Any
+) -> tuple[Any, list[str], tuple[Any, npt.NDArray[np.bool_] | None]]:
+    """The matrix, the names of its columns that are used, and the mask: as an argument, and of all columns."""
+    if obsm is not None:
+        if layer is not None or not (mask_var is None or (isinstance(mask_var, str) and mask_var == "auto")):
+            raise ValueError("obsm= takes the place of genes: leave layer= and mask_var= out.")
+        matrix = _item(adata.obsm, obsm, "obsm")
+        columns = getattr(matrix, "columns", None)
+        names = [f"{obsm}_{j}" for j in range(matrix.shape[1])] if columns is None else list(map(str, columns))
+        return matrix if columns is None else np.asarray(matrix), _unique(names, f"obsm[{obsm!r}]"), (None, None)
+    matrix = adata.X if layer is None else _item(adata.layers, layer, "layer")
+    if matrix is None:
+        raise ValueError("adata has no X: name a layer with layer=, or an array of obsm with obsm=.")
+    argument, mask = _mask(adata, mask_var)
+    names = [str(name) for name in adata.var_names]
+    chosen = names if mask is None else [name for name, used in zip(names, mask, strict=True) if used]
+    return matrix, _unique(chosen, "var_names"), (argument, mask)
+
+
+def _item(items: Any, name: str, argument: str) -> Any:
+    known = list(items.keys())
+    if name not in known:
+        have = f"only {listed(known, 10)}" if known else "there are none"
+        place = "layers" if argument == "layer" else argument
+        raise ValueError(f"{argument}={name!r} is not in adata.{place}, {have}.{did_you_mean(name, known)}")
+    return items[name]
+
+
+def _unique(names: list[str], where: str) -> list[str]:
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise ValueError(
+            f"{plural(len(repeated), 'name')} of adata.{where} occur more than once ({listed(repeated, 3)}), so genes "
+            "cannot be told apart: call adata.var_names_make_unique() first."
+        )
+    return names
+
+
+def _mask(adata: Any, mask_var: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
+    """The mask of genes as an argument that can be stored, and as an array; None for all genes."""
+    if isinstance(mask_var, str) and mask_var == "auto":
+        mask_var = HIGHLY_VARIABLE if HIGHLY_VARIABLE in adata.var.columns else None
+    if mask_var is None:
+        return None, None
+    by_name = isinstance(mask_var, str)
+    values = column(adata.var, mask_var, "mask_var", "adata.var") if by_name else np.asarray(mask_var)
+    what = f"adata.var[{mask_var!r}]" if by_name else "mask_var"
+    if values.shape != (adata.n_vars,) or not all(isinstance(value, bool) for value in values.tolist()):
+        raise ValueError(
+            f"{what} has type {values.dtype} and shape {values.shape}: a mask is True or False for each of the "
+            f"{adata.n_vars} genes."
+        )
+    mask = values.astype(bool)
+    if not mask.any():
+        raise ValueError(f"{what} is False for all {mask.size} genes: nothing is left to analyse.")
+    return mask_var if by_name else mask, mask
+
+
+def warn_of_values(cells: Cells, table: Rows) -> None:
+    """Warn of counts, and of counts over totals, that are no logarithms."""
+    if cells.of_genes and are_counts(table):
+        warn_of_counts()
+    elif cells.of_genes and kind_of(table) == "normalised":
+        warn(
+            "The values look like counts divided by the total of their cell, without logarithms, so few large ones "
+            "would dominate: call sc.pp.log1p(adata), or name a layer that has log values with layer=."
+        )
+
+
+def warn_of_counts() -> None:
+    """Warn that values look like counts, not like their logarithms."""
+    warn(
+        "The values look like counts (whole numbers, none negative), whose few large ones would dominate: use log "
+        "values, for example sc.pp.normalize_total(adata) and sc.pp.log1p(adata), or name a layer that has them with "
+        "layer=."
+    )
+
+
+def check_n_comps(n_comps: Any, n_features: int) -> None:
+    """Raise unless there are more features than components."""
+    if isinstance(n_comps, bool) or not isinstance(n_comps, int | np.integer) or not 1 <= n_comps < n_features:
+        raise GroupError(
+            f"n_comps={n_comps!r} must be a whole number from 1 to {n_features - 1}, less than the {n_features} genes "
+            "(or columns of obsm) that are used."
+        )

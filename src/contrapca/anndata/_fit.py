@@ -1,0 +1,149 @@
+"""From an AnnData and an estimator to stored results."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import replace
+from operator import add
+from typing import Any
+
+import numpy as np
+
+from .._util.arrays import Array, Rows
+from .._util.checks import check_option
+from ..data import Groups, split_groups, table_units, with_names
+from ..data.checks import are_counts
+from ..data.rows import DaskRows
+from ..estimators import answers, latent_means
+from ..exceptions import InfeasibleGammaError, RankError
+from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
+from ..moments import spread_out
+from ._cells import Cells, check_n_comps, choose, warn_of_counts, warn_of_values
+from ._depth import warn_of_depth
+from ._donors import warn_of_donors
+from ._obs import background_argument
+from ._results import Keys, check_writable, fit_results, write
+
+DTYPES = ("float32", "float64")
+
+
+MOST_CELLS, MIN_CELLS = 5000, 10  # of each group that judge the components
+
+
+# More genes than these are judged in as many directions, which so many cells of each group find by subspace iteration.
+FEW_GENES, DIRECTIONS, FINDING_CELLS, ROUNDS = 200, 100, 1000, 2
+
+
+def run_fit(
+    adata: Any,
+    estimator: Any,
+    keys: Keys,
+    choice: Mapping[str, Any],
+    settings: Mapping[str, Any],
+    *,
+    n_comps: Any,
+    copy: bool,
+    dtype: Any,
+) -> Any:
+    """Fit an estimator to the chosen cells, and store the results.
+
+    Parameters
+    ----------
+    adata : AnnData
+    estimator : estimator
+        Not fitted.
+    keys : Keys
+    choice : mapping
+        Arguments of `choose`.
+    settings : mapping
+        Settings of the fit, to be stored.
+    n_comps, copy, dtype
+        As users give them.
+    """
+    cells = choose(adata, **choice)
+    check_n_comps(n_comps, len(cells.names))
+    check_writable(adata, copy)
+    check_option(str(np.dtype(dtype)), "dtype", DTYPES)
+    warn_of_donors(adata.obs, cells)
+    warn_of_depth(adata, cells)
+    model, latents, held_out = fitted(cells, estimator)
+    results = fit_results(cells, model, latents, keys, adata.n_vars, dtype, settings, held_out)
+    return write(adata, results, copy=copy)
+
+
+def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:
+    """The fitted model, the latents of all cells, and what unseen cells say of each component."""
+    searches = estimator._holds_out and estimator.gamma == "auto"  # by halves of the cells
+    if cells.is_large and not searches:
+        model, latents = _fitted_in_blocks(cells, estimator)
+        return model, latents, on_unseen_cells(cells, cells.lazy(), model)
+    table = cells.read()
+    warn_of_values(cells, table)
+    rows = cells.split(table)
+    if searches and cells.blocks is not None:  # by halves of the donors
+        estimator.set_params(gamma=held_out_contrast(estimator, cells.study(rows)).gamma)
+    model = estimator.fit(rows.foreground, background=background_argument(rows))
+    return model, latents_of(model, table), on_unseen_cells(cells, table, model)
+
+
+def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | None:
+    """`held_out_contrast` of a fitted model with some of the cells, if both groups have enough and no value is missing.
+
+    More than 200 genes are judged in the 100 strongest directions of both groups together.
+    """
+    chosen = cells.groups.map(lambda own: spread_out(own.size, MOST_CELLS))
+    if min(own.size for own in chosen) < MIN_CELLS:
+        return None
+    some = cells.groups.map(lambda own, k: own[k], chosen)
+    if isinstance(table, DaskRows):
+        inside = np.isin(np.arange(table.shape[0]), np.concatenate(list(some)))
+        table, some = table[inside][:], some.map(lambda own: np.cumsum(inside)[own] - 1)
+    groups = some.map(lambda own: with_names(table[own], cells.names))
+    if not all(np.isfinite(own.sum()) for own in groups):
+        return None
+    alike, rows = _in_strongest_directions(model, groups) if len(cells.names) > FEW_GENES else (model, groups)
+    alike = prepared(alike)
+    if model._holds_out:
+        alike._with_strength(model.gamma_)
+    background = background_argument(rows)
+    tables = split_groups(rows.foreground, None, background, None, name="held_out_contrast", needs_background=True)
+    blocks = None if cells.blocks is None else cells.blocks.map(lambda every, k: every[k], chosen)
+    unit_of = table_units(tables, blocks, least=2, what="holding rows out")
+    try:
+        return held_out_of(alike, tables, unit_of, shown=latents_of(model, groups.foreground))
+    except (InfeasibleGammaError, RankError):  # gamma or n_comps is too large for half of the cells
+        return None
+
+
+def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Groups[Array]]:
+    """An estimator like the model's, and cells in the strongest directions of both groups together, in its units.
+
+    These do not depend on which group a cell is in, and each of the fits to halves then costs a thousandth.
+    """
+    units = model._state.units
+    rows = groups.map(lambda own, unit: GroupRows(own, unit.mean, unit.scale), units)
+    D, k = units.foreground.mean.size, model._state.n_shown
+    V = np.random.default_rng(0).standard_normal((D, min(max(DIRECTIONS, 2 * k), D)))
+    some = rows.map(lambda own: replace(own, rows=own.rows[spread_out(own.rows.shape[0], FINDING_CELLS)]))
+    for _ in range(ROUNDS):
+        V = np.linalg.qr(np.sum([own.times(V) for own in some], axis=0))[0]
+    settled = model._path_estimator() if answers(model, "_path_estimator") else model
+    alike = type(settled)(**settled.get_params() | {"scale": None})
+    return alike, rows.map(lambda own: own.coordinates(V))
+
+
+def _fitted_in_blocks(cells: Cells, estimator: Any) -> tuple[Any, Array]:
+    """The same from moments: one pass for the fit, and one for the latents."""
+    moments = cells.moments()
+    model = estimator.fit(moments.foreground, background=background_argument(moments))
+    parts = cells.lazy().reduce(lambda block: [(latents_of(model, block), are_counts(block))], add)
+    if cells.of_genes and all(are_counts for _, are_counts in parts):
+        warn_of_counts()
+    return model, np.concatenate([latents for latents, _ in parts])
+
+
+def latents_of(model: Any, table: Rows) -> Array:
+    """Latents of cells, from the mean of the foreground, shape (n, k)."""
+    fit = model._state
+    rows, missing = fit.units.foreground.check(table, allow_missing=fit.model is not None)
+    return latent_means(fit, rows, missing)

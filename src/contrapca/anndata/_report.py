@@ -1,0 +1,111 @@
+"""`tl.report`: the page about an AnnData."""
+
+from __future__ import annotations
+
+import os
+from typing import Any
+
+import numpy as np
+
+from .._util.arrays import Rows
+from ..data import Groups
+from ..estimators import ContraPCA
+from ..inference import ContrastTest, at_equal_depth, contrast_test
+from ..reporting import Report, check_libraries, write_report
+from ._cells import Cells, choose
+from ._depth import matched
+from ._donors import warn_of_donors
+from ._obs import background_argument, column
+from ._results import stored_choice, stored_model
+
+SEED, MOST = 0, 10  # the same tables give the same page; dimensions tested, or as many as are shown
+
+
+def report(
+    adata: Any,
+    key: str | None = None,
+    *,
+    output: str | os.PathLike[str] = "report.html",
+    groupby: str | None = None,
+    background: Any = None,
+    foreground: Any = None,
+    blocks: str | None = None,
+    labels: str | None = None,
+    layer: str | None = None,
+    obsm: str | None = None,
+    mask_var: Any = "auto",
+    test: bool = True,
+    depth: str = "warn",
+    gammas: int | None = None,
+    title: str | None = None,
+    progress: bool = True,
+) -> Report:
+    """Write a self-contained HTML file about stored results, or about a new ContraPCA with two components.
+
+    Parameters
+    ----------
+    adata : AnnData
+    key : str, optional
+        Of the results that a function of `contrapca.tl` has stored, by default "contrapca"; without `groupby`.
+    output : str or path-like, default "report.html"
+        Written atomically; an existing file is overwritten.
+    groupby, background, foreground, layer, obsm, mask_var
+        For a new ContraPCA, as for `contrapca.tl.contrapca`.
+    blocks : str, optional
+        Column of `obs` that says which cells belong together; by default that of the stored results.
+    labels : str, optional
+        Column of `obs` that colours the cases.
+    test, gammas, title, progress
+        As for `contrapca.report`.
+    depth : {"warn", "match", "ignore"}, default "warn"
+        What to do if counts add up to less in one group: a caveat, or a test at equal depth, as for `contrast_test`.
+        The totals over all genes are known here.
+
+    Returns
+    -------
+    Report
+        As for `contrapca.report`.
+    """
+    check_libraries()
+    choice = {"background": background, "foreground": foreground, "layer": layer, "obsm": obsm, "mask_var": mask_var}
+    if groupby is not None:
+        if key is not None:
+            raise ValueError(f"Both groupby={groupby!r} and key={key!r} were given: use key= for stored results only.")
+        model, chosen = ContraPCA(random_state=0), {"groupby": groupby, "blocks": blocks} | choice
+    else:
+        key = "contrapca" if key is None else key
+        model, chosen = stored_model(adata, key), stored_choice(adata, key)
+        chosen["blocks"] = blocks or chosen["blocks"]
+    cells = choose(adata, **chosen)
+    warn_of_donors(adata.obs, cells)
+    rows = cells.split(cells.read())
+    own = None if labels is None else column(adata.obs, labels, "labels", "adata.obs")
+    values = cells.groups.map(lambda cells: None if own is None else own[cells])
+    names = cells.groups.map(lambda cells: np.asarray(adata.obs_names)[cells].tolist())
+    match = test and depth == "match"
+    return write_report(
+        model,
+        rows.foreground,
+        background=background_argument(rows),
+        output=output,
+        labels=values.foreground,
+        background_labels=background_argument(values),
+        label_name=labels,
+        row_names=names.foreground,
+        background_row_names=background_argument(names),
+        blocks=None if cells.blocks is None else cells.blocks.foreground,
+        background_blocks=None if cells.blocks is None else background_argument(cells.blocks),
+        test=_test_at_equal_depth(adata, cells, rows, model) if match else test,
+        depth=depth,
+        gammas=gammas,
+        title=title,
+        progress=progress,
+    )
+
+
+def _test_at_equal_depth(adata: Any, cells: Cells, rows: Groups[Rows], model: Any) -> ContrastTest:
+    cells, rows = matched(adata, cells, rows, SEED)
+    n_axes = max(MOST, model.n_components)
+    asked = {"max_components": n_axes, "scale": model._scaling, "depth": "ignore", "random_state": SEED}
+    found = contrast_test(cells.study(rows), **asked)
+    return at_equal_depth(found)

@@ -1,0 +1,5 @@
+"""Files of tables, read for people: any separator, header and spelling of numbers."""
+
+from ._read import TEXT, read_table
+from ._table import DataTable, align, align_to
+from ._text import write_filled

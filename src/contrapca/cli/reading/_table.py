@@ -1,0 +1,217 @@
+"""What is read from a file, and the columns of two such tables in one order."""
+
+from __future__ import annotations
+
+import itertools
+from collections import Counter
+from collections.abc import Collection
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from ..._util.arrays import Array, Rows, is_sparse
+from ..._util.text import listed, plural, spelling
+from ...data.checks import dropped_columns, hidden_by, same_row_names
+from ...exceptions import TableFileError
+from ._layout import Numerals
+
+LEVELS = {"none"}  # missing as a number, but also a group, as in "none, mild, severe"
+
+
+@dataclass(frozen=True)
+class DataTable:
+    """A table from a file.
+
+    Attributes
+    ----------
+    path : str
+    names : list of str
+        Names of the numeric columns; x0, x1, ... if the file has none.
+    values : ndarray or CSR matrix of shape (n, len(names))
+        NaN where missing.
+    named : bool
+        Whether the names come from the file.
+    texts : dict from name to ndarray of str
+        Columns that are not numeric, as written.
+    row_names : list of str or None
+    mixed : dict from name to str
+        Among `texts`, columns that are numeric except for a few cells, with these cells and their lines.
+    empty : list of str
+        Names of columns that have no values.
+    notes : list of str
+        What the reader decided, in words.
+    source : TextFile or None
+        The text that it was read from, to write it again with few changes.
+    missing : tuple of str
+        Words that mean a missing value, besides NA and the like.
+    annotated : bool
+        Whether `texts` describe the rows, as `obs` of an AnnData does, and were never meant as features.
+    """
+
+    path: str
+    names: list[str]
+    values: Rows
+    named: bool = True
+    texts: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    row_names: list[str] | None = None
+    mixed: dict[str, str] = field(default_factory=dict)
+    empty: list[str] = field(default_factory=list)
+    notes: list[str] = field(default_factory=list)
+    source: Any = None
+    missing: tuple[str, ...] = ()
+    annotated: bool = False
+
+    def __post_init__(self) -> None:
+        check_distinct(self.path, self.names)
+
+    def __len__(self) -> int:
+        return int(self.values.shape[0])
+
+    @property
+    def columns(self) -> list[str]:
+        """Names of all columns: numeric, other and empty ones."""
+        return [*self.names, *self.texts, *self.empty]
+
+    def select(self, names: list[str]) -> Rows:
+        """The named numeric columns in that order, shape (n, len(names))."""
+        place = {name: j for j, name in enumerate(self.names)}
+        return take_columns(self.values, [place[name] for name in names])
+
+    def as_text(self, name: str) -> npt.NDArray[Any]:
+        """Any column as text, shape (n,): whole numbers without a point, missing values empty."""
+        if name in self.texts:
+            cells, told = self.texts[name].tolist(), {word.strip().lower() for word in self.missing}
+            none, is_missing = LEVELS - told, Numerals(missing=self.missing).is_missing
+            return np.array(["" if is_missing(cell) and cell.lower() not in none else cell for cell in cells])
+        if name in self.empty:
+            return np.full(len(self), "")
+        column = dense(self.select([name]))[:, 0]
+        return np.array(["" if np.isnan(value) else f"{value:.12g}" for value in column.tolist()])
+
+    def stray_words(self, name: str) -> set[str]:
+        """What is no number in a column of `mixed`."""
+        numerals = Numerals() if self.source is None else self.source.numerals
+        return {cell for cell in self.as_text(name).tolist() if cell and numerals.value(cell) is None}
+
+
+def take_columns(values: Rows, columns: list[int]) -> Rows:
+    """Some columns of a table; the table itself if they are all of its columns in order."""
+    return values if columns == list(range(values.shape[1])) else values[:, columns]
+
+
+def without_empty(names: list[str], values: Array) -> tuple[list[str], Array, list[str]]:
+    """Names and values of the columns that have any, and the names of the others."""
+    empty = np.asarray(np.isnan(values).all(axis=0)).tolist()
+    kept = [j for j, is_empty in enumerate(empty) if not is_empty]
+    return [names[j] for j in kept], take_columns(values, kept), list(itertools.compress(names, empty))
+
+
+def dense(values: Rows) -> Array:
+    """A table as an ndarray."""
+    return np.asarray(values.toarray() if is_sparse(values) else values)
+
+
+def check_distinct(path: str, names: list[str]) -> None:
+    """Refuse two columns of the same name."""
+    repeated = [name for name, count in Counter(names).items() if count > 1]
+    if repeated:
+        raise TableFileError(
+            f"{path!r} has more than one column named {listed(repeated)}: column names must be unique."
+        )
+
+
+def align(
+    cases: DataTable, controls: DataTable, *, without: Collection[str] = (), common: bool = False
+) -> tuple[list[str] | None, Rows, Rows]:
+    """Find the features of two tables, and the values of both in the same order.
+
+    Parameters
+    ----------
+    cases, controls : DataTable
+    without : collection of str
+        Columns that are not features.
+    common : bool
+        Use the columns that both tables have, instead of raising an error if one lacks some.
+
+    Returns
+    -------
+    names : list of str, or None if neither file has names
+    X, Y : ndarray or CSR matrix
+    """
+    left = [name for name in cases.names if name not in without]
+    right = [name for name in controls.names if name not in without]
+    if not (cases.named and controls.named):
+        _check_widths(controls, len(right), f"{cases.path!r}", len(left))
+        own = left if cases.named else right if controls.named else None
+        return own, cases.select(left), controls.select(right)
+    in_left, in_right = set(left), set(right)
+    names = [name for name in left if name in in_right]
+    if not names:
+        texts = {name: table.as_text(name).tolist() for table in (cases, controls) for name in table.texts}
+        hidden = dropped_columns({name: cells for name, cells in texts.items() if name not in without})
+        raise TableFileError(
+            f"{cases.path!r} and {controls.path!r} have no numeric columns in common{_if_transposed(cases, controls)}."
+            + "".join(f" {found.text('command')}" for found in hidden)
+        )
+    if not common:
+        for table, other, lacking in ((controls, cases, in_left - in_right), (cases, controls, in_right - in_left)):
+            if lacking:
+                way_out = f"or add --common to continue without them{_if_transposed(cases, controls)}"
+                raise _lacks(table, [name for name in other.names if name in lacking], f"{other.path!r}", way_out)
+    return names, cases.select(names), controls.select(names)
+
+
+def _if_transposed(cases: DataTable, controls: DataTable) -> str:
+    """What to do if samples are columns: then the rows of both tables have the same names."""
+    if cases.row_names is None or not same_row_names(cases.row_names, controls.row_names):
+        return ""
+    return (
+        f". The rows of both have the same names ({listed(cases.row_names, 3)}): if these are features, add --transpose"
+    )
+
+
+def align_to(names: list[str] | None, n_features: int, table: DataTable, *, without: Collection[str] = ()) -> Rows:
+    """The values of a table in the order of a model's features, by name or, if one has no names, by position."""
+    given = [name for name in table.names if name not in without]
+    if names is None or not table.named:
+        _check_widths(table, len(given), "the model", n_features)
+        return table.select(given)
+    present = set(given)
+    if lacking := [name for name in names if name not in present]:
+        raise _lacks(table, lacking, "the model", "all are needed", without)
+    return table.select(names)
+
+
+def _check_widths(table: DataTable, width: int, whose: str, wanted: int) -> None:
+    if width != wanted:
+        raise TableFileError(
+            f"{table.path!r} has {plural(width, 'numeric column')} and {whose} has {wanted}: unless both have column "
+            "names, they need the same number of columns."
+        )
+
+
+def _lacks(
+    table: DataTable, names: list[str], whose: str, way_out: str, without: Collection[str] = ()
+) -> TableFileError:
+    """An error about columns that a table lacks: which of them it has, but not as numbers, and what to do about it."""
+    left_out = [name for name in names if name in without and name in table.columns]
+    others = [name for name in names if name not in left_out and (name in table.texts or name in table.empty)]
+    hidden = {name: found for name in others if (found := hidden_by(table.as_text(name).tolist()))}
+    spelt = {spelling(column): column for column in table.columns if column not in left_out}
+    alike = [spelt[spelling(name)] for name in names if name not in others and spelling(name) in spelt]
+    why = f" ({listed(left_out)} left out by --ignore or the like)" if left_out else ""
+    if others:
+        because = f", {next(iter(hidden.values())).reason}" if hidden else ""
+        why += f" ({listed(others)} not numeric there{because})"
+    if alike:
+        differs = "differs" if len(alike) == 1 else "differ"
+        why += f" ({listed(alike)} there {differs} only in case or blanks)"
+    to_do = ["correct the names"] if len(left_out) + len(others) < len(names) else []
+    to_do += ["write such cells as numbers"] if others else []
+    to_do += [found.way_out for found in hidden.values() if found.kind == "thousands separators"][:1]
+    return TableFileError(
+        f"{table.path!r} lacks {plural(len(names), 'numeric column')} of {whose}: {listed(names)}{why}; "
+        f"{', '.join([*to_do, way_out])}."
+    )

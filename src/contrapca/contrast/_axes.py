@@ -1,0 +1,342 @@
+"""Which axes of a contrast are shown: principal, contrast or ratio axes (F16, F41)."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+
+import numpy as np
+import numpy.typing as npt
+
+from .._util.arrays import EPS, Array
+from ..data import Groups
+from ..exceptions import ContrastWarning
+from ..moments import Contrast, Moments, Plateau, contrast, mixture
+from ._eigen import Spectrum, top_eigenvalues
+from ._fit import Latents
+from ._method import Method
+from ._noise import noise_outside
+from ._path import PathSpectrum, outside, symmetric
+from ._rank import LOOKS
+from ._ratio import solve_ratio
+from ._solution import Solution
+from ._subspaces import canonical_sign_of, canonical_signs
+
+RATIO = 3.0  # the floor of the background's variance is lowered only if the last axis has a smaller ratio
+
+
+DEAD = 1e-7  # a latent dimension shorter than this, in units of its standard deviation, is the rounding error of zero
+
+
+Axes = tuple[Array, Array]  # ratios of variances (k,), and directions of unit length
+
+
+# Least length of a loading where ratio axes are shown, in units of the noise's standard deviation: along such an axis
+# the foreground may vary less than in the mean of all others, but what is shown must depend on the row.
+SHORTEST = 0.5
+
+
+HIGHEST, MAX_CLIPS = 8.0, 200  # times the floor that an eigenvalue may add to it, and steps that this takes at most
+
+
+def contrast_axes(
+    a: npt.ArrayLike, b: npt.ArrayLike, nu_x: float, nu_y: float, k: int, *, earlier: Array | None = None
+) -> tuple[Array, Array]:
+    """Directions of a subspace with the largest ratio of foreground to background variance (F16).
+
+    Solves ``a w = theta b_rho w`` for the k largest theta. b_rho is b with its eigenvalues below rho raised to rho:
+    with few rows, variances below the background's noise level cannot be trusted. rho starts at that noise level, nu_y.
+    This is too high if the background has its own directions outside the subspace, so rho is halved while the k-th
+    ratio is below RATIO, down to the smaller of the two groups' noise levels.
+
+    Parameters
+    ----------
+    a, b : array_like of shape (r, r)
+        Covariances of the foreground and of the background in an orthonormal basis of the subspace.
+    nu_x, nu_y : float
+        Mean variances of the two groups in the dimensions outside the subspace.
+    k : int
+        Number of axes, at most r.
+    earlier : ndarray of shape (r, j), optional
+        Axes found before; the new ones are b_rho-orthogonal to them.
+
+    Returns
+    -------
+    theta : ndarray of shape (k,)
+        Ratios of variances, descending. Optimistic on the rows that b and a come from (F17).
+    w : ndarray of shape (r, k)
+        Axes of unit length, b_rho-orthogonal. The entry of largest magnitude of each (the first of several) is
+        positive.
+    """
+    a, b = np.asarray(a, dtype=np.float64), np.asarray(b, dtype=np.float64)
+    variances, basis = np.linalg.eigh((b + b.T) / 2)
+    inner = basis.T @ a @ basis
+    inner = (inner + inner.T) / 2
+    # Both groups may be constant outside the subspace; the floor then only keeps the division finite.
+    tiny = EPS * max(np.trace(a), np.trace(b)) or 1.0
+    rho, least = max(nu_y, tiny), max(min(nu_x, nu_y), tiny)
+    while True:
+        root = np.sqrt(np.maximum(variances, rho))
+        whitened = inner / root[:, None] / root
+        if earlier is not None:  # in these coordinates b_rho-orthogonal is orthogonal
+            found = np.linalg.qr(root[:, None] * (basis.T @ earlier))[0]
+            rest = np.eye(root.size) - found @ found.T
+            whitened = rest @ whitened @ rest
+        theta, axes = np.linalg.eigh(whitened)
+        if theta[-k] >= RATIO or rho <= least:
+            break
+        rho = max(rho / 2, least)
+    w = basis @ (axes[:, : -k - 1 : -1] / root[:, None])
+    return theta[: -k - 1 : -1], canonical_signs(w / np.linalg.norm(w, axis=0))
+
+
+def latent_rotation(lengths: npt.ArrayLike, sigma2: float, w: npt.ArrayLike) -> Array:
+    """Rotation of the latent space whose first axes show given directions of the features (F16).
+
+    The latent mean of a row is ``z = diag(l / (l^2 + sigma2)) U'(x - mu)``, so the projection ``w'U'(x - mu)`` is ``w'
+    diag((l^2 + sigma2) / l) z``. The first axis is that vector for w_1, normalised; the others follow by Gram-Schmidt,
+    in order. An orthogonal rotation does not change the model's likelihood.
+
+    Parameters
+    ----------
+    lengths : array_like of shape (r,)
+        l, the lengths of the columns of the loadings ``U diag(l)``. If l is zero, the latent does not depend on the
+        row, and the entry of w is omitted.
+    sigma2 : float
+        Noise variance.
+    w : array_like of shape (r, k)
+        Axes of `contrast_axes`.
+
+    Returns
+    -------
+    ndarray of shape (r, r)
+        R, with ``R'R = I``: the first k columns of ``R'z`` are shown, the others complete the basis. If omitted entries
+        make the axes dependent, the dependent ones are replaced by any directions orthogonal to the rest.
+    """
+    lengths = np.asarray(lengths, dtype=np.float64)
+    variances = lengths**2 + sigma2
+    alive = lengths > DEAD * np.sqrt(variances)
+    stretch = np.divide(variances, lengths, out=np.zeros_like(variances), where=alive)
+    # Householder QR is Gram-Schmidt up to signs, and stays orthonormal even if lengths are very unequal.
+    rotation, triangle = np.linalg.qr(stretch[:, None] * np.asarray(w, dtype=np.float64), mode="complete")
+    signs = np.ones(lengths.size)
+    signs[: triangle.shape[1]] = np.where(np.diagonal(triangle) < 0, -1.0, 1.0)
+    return rotation * signs
+
+
+@dataclass(frozen=True)
+class ShownAxes:
+    """The axes of a model that are shown, in the coordinates of its principal directions U (D, r).
+
+    Attributes
+    ----------
+    directions : ndarray of shape (r, k)
+        Unit directions U d that rows are projected onto.
+    rotation : ndarray of shape (r, r)
+        Rotation R of the latent space: the first k columns of W = U diag(lengths) R belong to the axes that are shown.
+    variances : Groups of ndarray of shape (k,)
+        Variance of each group along the directions.
+    ratios : ndarray of shape (k,) or None
+        Variance ratios of contrast axes.
+    """
+
+    directions: Array
+    rotation: Array
+    variances: Groups[Array]
+    ratios: Array | None
+
+    def lift(self, U: Array, lengths: Array) -> tuple[Array, Array]:
+        """Components (D, k), and W (D, r) whose first k columns have the same canonical signs, the others their own."""
+        k, W = self.directions.shape[1], U * lengths
+        components, W = (U[:, :k], W) if self.ratios is None else (U @ self.directions, W @ self.rotation)
+        signs = canonical_sign_of(np.hstack([components, W[:, k:]]))
+        return components * signs[:k], W * signs
+
+
+def show_axes(
+    latents: Latents,
+    lengths: Array,
+    sigma2: float,
+    covariances: Groups[Array],
+    totals: Groups[float],
+    mix: Array,
+    n_features: int,
+    known: Axes | None = None,
+) -> ShownAxes:
+    """The axes to show of the loadings U diag(lengths).
+
+    Parameters
+    ----------
+    latents : Latents
+    lengths : ndarray of shape (r,)
+    sigma2 : float
+    covariances : Groups of ndarray of shape (r, r)
+        U'cov U of each group.
+    totals : Groups of float
+        Total variance of each group.
+    mix : ndarray of shape (backgrounds,)
+        The part of each background in the contrast.
+    n_features : int
+    known : (ndarray of shape (k,), ndarray of shape (r, k)), optional
+        Ratios, and directions U w of unit length, of axes that were found before, such as ratio axes.
+    """
+    k, r = latents.n_shown, lengths.size
+    if not latents.contrast_axes or not covariances.backgrounds:
+        identity = np.eye(r)
+        return ShownAxes(identity[:, :k], identity, covariances.map(lambda c: np.diagonal(c)[:k].copy()), None)
+    if known is None:
+        background = np.tensordot(mix, covariances.backgrounds, 1)
+        noise = [noise_outside(total, inside, n_features) for total, inside in zip(totals, covariances, strict=True)]
+        known = contrast_axes(covariances.foreground, background, noise[0], float(mix @ noise[1:]), k)
+    ratios, w = known
+    rotation = latent_rotation(lengths, sigma2, w)
+    # Latent means are along U diag(l / (l^2 + sigma2)) R; where that vanishes, use the direction of the loading itself.
+    directions = (lengths / (lengths**2 + sigma2))[:, None] * rotation[:, :k]
+    norms = np.linalg.norm(directions, axis=0)
+    directions = np.where(norms > 0, directions / np.where(norms > 0, norms, 1.0), rotation[:, :k])
+    variances = covariances.map(lambda c: np.einsum("ri,rs,si->i", directions, c, directions))
+    return ShownAxes(directions, rotation, variances, ratios)
+
+
+def show_solution(
+    latents: Latents,
+    solution: Solution,
+    covariances: Groups[Array],
+    groups: Groups[Moments],
+    known: Axes | None = None,
+) -> ShownAxes:
+    """`show_axes` of a solution for complete groups, whose covariances along it are given."""
+    totals, D = groups.map(Moments.total_variance), groups.foreground.mean.size
+    return show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), D, known)
+
+
+def solve_and_show(
+    groups: Groups[Moments], gamma: float, method: Method, latents: Latents, start: Array | None = None
+) -> tuple[Contrast, Solution, Groups[Array], ShownAxes] | None:
+    """The contrast at gamma, its solution, the groups' covariances along that, and the axes to show; None if it has no
+    solution. `start` holds vectors near it."""
+    C = contrast(groups, gamma)
+    solution = method.solve(C, latents.rank, start)
+    if not solution.feasible:
+        return None
+    known = ratio_axes(groups, latents.n_shown) if latents.axes == "ratio" and groups.backgrounds else None
+    if known is not None:
+        solution, known = around_axes(C, solution, known, method.complete)
+    covariances = groups.like(solution.spectrum.covariances(C))
+    return C, solution, covariances, show_solution(latents, solution, covariances, groups, known)
+
+
+def along_path(
+    found: PathSpectrum, groups: Groups[Moments], gammas: Array, method: Method
+) -> Iterator[tuple[Contrast, Solution, Groups[Array]]]:
+    """The same at each gamma of a path, in the coordinates of its basis, but for the axes."""
+    for gamma, values, V in zip(gammas, found.values, found.coordinates, strict=True):
+        C = contrast(groups, float(gamma))
+        solution = method.complete(C, Spectrum(values * groups.foreground.weight, V, images=[]))
+        yield C, solution, found.covariances.map(lambda c, V=V: V.T @ c @ V)  # type: ignore[misc]
+
+
+def ratio_axes(groups: Groups[Moments], k: int, share: float | None = None) -> Axes | None:
+    """The k largest ratios of A v = theta (B + t I) v and their directions of unit length, shape (size, k) (F41); None
+    if the background does not vary, so that there is no ratio. `share` is that of `floor_share`, if it is known."""
+    if mixture(groups) @ [group.total_variance() for group in groups.backgrounds] <= 0:
+        return None
+    strength = 1 / (1 + (floor_share(groups) if share is None else share))  # the metric is strength (B + t I)
+    found = solve_ratio(contrast(groups, strength), k)
+    return strength * found.spectrum.values / groups.foreground.weight, found.spectrum.vectors
+
+
+def floor_share(groups: Groups[Moments]) -> float:
+    """t, in units of the background's mean variance: the mean of its eigenvalues, of which none counts as more than
+    `HIGHEST` times t itself.
+
+    So a few strong directions that both groups share do not raise the floor above all that is weaker. Beyond the
+    largest eigenvalues all are taken as they are.
+    """
+    parts = zip(mixture(groups), groups.backgrounds, strict=True)
+    B = Contrast.of(*((float(part) / group.weight, group) for part, group in parts if part > 0))
+    values = top_eigenvalues(B, min(LOOKS[-1], B.size - 1)) * B.n_features / B.trace
+    t, rest = 1.0, max(B.n_features - float(values.sum()), 0.0)
+    for _ in range(MAX_CLIPS):
+        t, before = (float(np.minimum(values, HIGHEST * t).sum()) + rest) / B.n_features, t
+        if before - t <= EPS:
+            break
+    return t
+
+
+def strongest_around(C: Array, k: int, r: int) -> tuple[Array, Array]:
+    """The r values and vectors (p, r) of C (p, p) in the strongest subspace that holds the first k coordinates.
+
+    Of all such subspaces, it has the largest trace of C: the k coordinates, and the top r - k eigenvectors of C among
+    those orthogonal to them.
+    """
+    frame = np.zeros((len(C), min(r, len(C))))
+    frame[:k, :k] = np.eye(k)
+    frame[k:, k:] = np.linalg.eigh(C[k:, k:])[1][:, ::-1][:, : frame.shape[1] - k]
+    values, turn = np.linalg.eigh(frame.T @ C @ frame)
+    return values[::-1], frame @ turn[:, ::-1]
+
+
+def around_axes(
+    C: Contrast, solution: Solution, found: Axes, complete: Callable[..., Solution]
+) -> tuple[Solution, Axes]:
+    """The solution in the strongest subspace that holds given axes, and these axes in its coordinates (F41).
+
+    `complete` makes a solution of directions. Their span is sought among the axes and the directions of the solution.
+    """
+    ratios, V = found
+    r, k = solution.lengths.size, V.shape[1]
+    basis = np.linalg.qr(np.hstack([V, solution.spectrum.vectors]))[0]
+    images = C.images(basis)
+    inner = basis.T @ C.combine(images)
+    values, small = strongest_around((inner + inner.T) / 2, k, r)
+    spectrum = Spectrum(values, basis @ small, [image @ small for image in images], solution.spectrum.n_iter)
+    again = at_least_short(complete(C, spectrum))
+    return replace(again, eigenvectors=False), (ratios, spectrum.vectors.T @ V)
+
+
+def at_least_short(solution: Solution) -> Solution:
+    """With loadings that are not so short that latents along ratio axes hardly depend on the row."""
+    return replace(solution, lengths=np.maximum(solution.lengths, SHORTEST * np.sqrt(solution.sigma2)))
+
+
+def path_around_axes(found: PathSpectrum, groups: Groups[Moments], gammas: Array, V: Array) -> PathSpectrum:
+    """The same for the solutions of a path, with the same axes V (size, k) at every gamma."""
+    new = outside(found.basis, V)
+    basis = np.hstack([found.basis, new])
+    covariances = groups.map(lambda group: symmetric(basis, group.scatter.matmul(basis)) / group.weight)
+    background = np.tensordot(mixture(groups), covariances.backgrounds, 1)
+    coordinates = np.zeros((len(gammas), basis.shape[1], found.coordinates.shape[2]))
+    values = np.empty(found.values.shape)
+    for g, gamma in enumerate(gammas):
+        own = np.vstack([found.coordinates[g], np.zeros((new.shape[1], found.coordinates.shape[2]))])
+        frame = np.linalg.qr(np.hstack([basis.T @ V, own]))[0]
+        inner = frame.T @ (covariances.foreground - gamma * background) @ frame
+        values[g], small = strongest_around(inner, V.shape[1], own.shape[1])
+        coordinates[g] = frame @ small
+    return replace(found, basis=basis, coordinates=coordinates, values=values, covariances=covariances)
+
+
+def settled(plateau: Plateau | None, latents: Latents) -> Latents:
+    """`latents` with the kind of axes that the data ask for, if that was left to them."""
+    if latents.axes != "auto":
+        return latents
+    return replace(latents, axes="contrast" if plateau is None else plateau.axes)
+
+
+def variance_inside(solution: Solution, covariance: Array) -> float:
+    """Variance in the span of a solution's directions V, from the covariance V'S V: its trace if V is orthonormal."""
+    if solution.eigenvectors:
+        return float(np.trace(covariance))
+    V = solution.spectrum.vectors
+    return float(np.trace(np.linalg.lstsq(V.T @ V, covariance, rcond=None)[0]))
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Without our warnings: what is to be said about the tables was said, or will be, of all rows."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ContrastWarning)
+        yield

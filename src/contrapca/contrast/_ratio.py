@@ -1,0 +1,408 @@
+"""Directions with the largest ratio of two groups' variances (F26, F27).
+
+For covariances A of the foreground and B of the background, v'A v / v'M v is maximised, with M = gamma B + (1 - gamma)
+(tr B / D) I: gamma = 1 is the pure ratio, gamma = 0 is PCA, and gamma = 1 / (1 + ridge) in between. Matrices are
+factorised; large tables are only multiplied with. Rows that are fewer than their features are matrices in the
+coordinates of their span (F7).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from functools import partial
+from typing import Any
+
+import numpy as np
+import scipy.linalg
+from scipy.linalg.lapack import dpocon, dpotrf
+
+from .._util.arrays import EPS, TINY, Array
+from .._util.devices import host, namespace, on_device, put
+from ..data import Groups
+from ..exceptions import GroupError, SingularGroupError, SolverError
+from ..moments import (
+    MAX_DENSE,
+    Contrast,
+    DenseScatter,
+    Moments,
+    contrast,
+    has_few_rows,
+    reduced_contrast,
+    rounding_variance,
+)
+from ._eigen import Spectrum, top_eigenpairs, top_of, top_vectors
+from ._limits import rank_exceeds
+from ._path import TOLERANCE as PATH_TOLERANCE
+from ._path import PathSpectrum, outside, path_of_solutions, symmetric
+from ._solution import Solution
+
+FOREGROUND, BACKGROUND, BOTH = "foreground", "background", "both"
+
+
+STATIONARY = 1e-9  # for |A v - rho M v|, relative to |A v|
+
+
+ROUNDED = 1e-11  # variance of A where M has none, as a part of the whole, that rounding explains
+
+
+MAX_STEPS = 60  # solutions of contrasts, of which some five are needed for each ratio
+
+
+PROBES = 64  # random vectors for tr B^2: it is then right to 18 % at worst, and the ridge with it
+
+
+Terms = tuple[tuple[float, Moments], ...]  # sum of c_k S_k
+
+
+Map = Callable[[Any], Any]
+
+
+Found = tuple[Array, Array, int] | None  # ratios (d,), unit vectors (size, d), iterations; None where there are none
+
+
+ENDS = (FOREGROUND, BACKGROUND, BOTH)
+
+
+# Largest and smallest ridge above 0 in the default grid.
+LARGEST, LEAST = 100.0, 1e-3
+
+
+def strength(contrast: Contrast) -> float:
+    """gamma of a contrast, from its coefficients 1 and -gamma n / m."""
+    _, *backgrounds = contrast.terms
+    return -sum(c * group.weight for c, group in backgrounds) / contrast.n_foreground
+
+
+def count_of_foreground(end: str, d: int) -> int:
+    """How many of d directions are of the foreground's end: of both ends, one more if d is odd. They come first."""
+    return {FOREGROUND: d, BACKGROUND: 0, BOTH: (d + 1) // 2}[end]
+
+
+def solve_ratio(
+    contrast: Contrast, d: int, end: str = FOREGROUND, *, orthogonal: bool = False, start: Array | None = None
+) -> Solution:
+    """The d directions with the most extreme ratios at the gamma of the contrast.
+
+    Parameters
+    ----------
+    contrast : Contrast
+        Its groups, and its gamma in [0, 1].
+    d : int
+    end : {"foreground", "background", "both"}
+        Directions in which the foreground varies most for the background's variance, the reverse, or half of the
+        former, then half of the latter.
+    orthogonal : bool
+        Whether each direction is the best of those orthogonal to all that were found before; with both ends they are
+        found in turn. Otherwise directions are orthogonal in the metric M.
+    start : ndarray of shape (size, k), optional
+        Vectors near the solution.
+
+    Returns
+    -------
+    Solution
+        Directions of unit length, with n times the ratios to M as values. Not feasible if the foreground varies where M
+        does not: ratios are then infinite.
+    """
+    count = count_of_foreground(end, d)
+    ends, find = [FOREGROUND] * count + [BACKGROUND] * (d - count), _in_turn if orthogonal else _at_once
+    if has_few_rows(group for _, group in contrast.terms):
+        small, basis = reduced_contrast(contrast, d)
+        if (found := find(small, ends, None)) is not None:
+            found = found[0], basis.vectors(found[1]), found[2]
+    else:
+        found = find(contrast, ends, start)
+    if found is None:
+        empty = np.zeros((contrast.size, d))
+        return Solution(Spectrum(np.zeros(d), empty, [empty] * len(contrast.terms)), np.ones(d), 0.0, feasible=False)
+    values, vectors, n_iter = found
+    spectrum = Spectrum(contrast.n_foreground * values, vectors, contrast.images(vectors), n_iter)
+    return Solution(spectrum, np.ones(d), 0.0, feasible=True, eigenvectors=False)
+
+
+# ---------------------------------------------------------------------- ratios of some groups
+
+
+def _at_once(contrast: Contrast, ends: list[str], start: Array | None) -> Found:
+    """All directions of each end together."""
+    values, vectors, total = [], [], 0
+    for end in dict.fromkeys(ends):
+        quotient, d = Quotient.of(contrast, end), ends.count(end)
+        stored = all(isinstance(group.scatter, DenseScatter) for _, group in contrast.terms)
+        if stored or quotient.floor == 0:  # only matrices tell where M does not vary
+            found = _from_matrices(*quotient.matrices("ridge=0"), d)
+        else:
+            found = _from_contrasts(quotient, d, start)
+        if found is None:
+            return None
+        values.append(found[0])
+        vectors.append(found[1])
+        total += found[2]
+    return np.concatenate(values), np.hstack(vectors), total
+
+
+def _in_turn(contrast: Contrast, ends: list[str], start: Array | None) -> Found:
+    """One direction after the other, each orthogonal to those before; the ends alternate."""
+    first = ends.count(ends[0])
+    order = sorted(range(len(ends)), key=lambda k: (k % first, k // first))
+    values, V, total = np.zeros(len(ends)), np.zeros((contrast.size, 0)), 0
+    matrices = {end: Quotient.of(contrast, end).matrices("orthogonal=True") for end in set(ends)}
+    for k in order:
+        A, M, tiny = matrices[ends[k]]
+        P = np.linalg.qr(V, mode="complete")[0][:, V.shape[1] :]
+        if V.shape[1]:
+            placed = put(P, A)
+            A, M, tiny = placed.T @ A @ placed, placed.T @ M @ placed, np.full(P.shape[1], tiny.max())
+        if (found := _from_matrices(A, M, tiny, 1)) is None:
+            return None
+        values[k], total = found[0][0], total + found[2]
+        V = np.hstack([V, P @ found[1]])
+    return values, V[:, np.argsort(order)], total
+
+
+@dataclass(frozen=True)
+class Quotient:
+    """v'A v / v'M v, with A = sum c_k S_k over the groups `above` and M = sum c_k S_k + floor I over those `below`."""
+
+    above: Terms
+    below: Terms
+    floor: float
+
+    @classmethod
+    def of(cls, contrast: Contrast, end: str) -> Quotient:
+        """That of the groups of a contrast at its gamma; for the background's end, with the groups exchanged."""
+        gamma = strength(contrast)
+        parts = contrast.terms[:1], contrast.terms[1:]
+        above, below = (_mean_of(part) for part in (parts if end == FOREGROUND else parts[::-1]))
+        if not any(group.total_variance() > 0 for _, group in below):
+            constant = BACKGROUND if end == FOREGROUND else FOREGROUND
+            raise GroupError(f"The {constant} does not vary at all, so there is no ratio of variances: check it.")
+        floor = (1 - gamma) * sum(c * group.scatter.trace for c, group in below) / contrast.n_features
+        return cls(above, tuple((gamma * c, group) for c, group in below), floor)
+
+    def matrices(self, setting: str) -> tuple[Any, Any, Array]:
+        """A, M, and the variances that are rounding; `setting` is what needs them."""
+        groups = [group for _, group in (*self.above, *self.below)]
+        size = groups[0].scatter.size
+        if size > MAX_DENSE and not all(isinstance(group.scatter, DenseScatter) for group in groups):
+            raise ValueError(
+                f"{setting} needs matrices of all features, and {size} are too many (at most {MAX_DENSE}): use "
+                "ridge='auto' or a number above 0, such as ridge=0.1, without orthogonal=True."
+            )
+        A, M = _matrix(self.above), _matrix(self.below)
+        if on_device(M):
+            M = M + self.floor * namespace(M).eye(size, dtype=M.dtype, device=M.device)
+        else:
+            M[np.diag_indices_from(M)] += self.floor
+        return A, M, np.max([_rounding(group) for group in groups], axis=0)
+
+    def images(self, V: Array) -> tuple[Array, Array]:
+        """A V and M V."""
+        above, below = (
+            np.sum([c * group.scatter.matmul(V) for c, group in terms], axis=0) for terms in (self.above, self.below)
+        )
+        return above, below + self.floor * V
+
+
+def _mean_of(terms: Terms) -> Terms:
+    """Coefficients of one covariance of the groups' scatters, in the parts of the contrast; by rows at gamma = 0."""
+    sizes = [abs(c) for c, _ in terms] if any(c for c, _ in terms) else [1.0] * len(terms)
+    weight = sum(size * group.weight for size, (_, group) in zip(sizes, terms, strict=True))
+    return tuple((size / weight, group) for size, (_, group) in zip(sizes, terms, strict=True))
+
+
+def _rounding(group: Moments) -> Array:
+    """The largest variance that rounding of the mean can give each coordinate of a constant feature, shape (size,)."""
+    if group.mean.size == group.scatter.size:
+        return np.asarray((group.weight * EPS * group.mean) ** 2)
+    return np.full(group.scatter.size, rounding_variance(group))
+
+
+def _matrix(terms: Terms) -> Any:
+    """sum c_k S_k as a new array on the device of the rows."""
+    (c, group), *others = terms
+    total = float(c) * group.scatter.dense()
+    for c, group in others:
+        total += float(c) * group.scatter.dense()
+    return total
+
+
+# ---------------------------------------------------------------------- the generalised eigenproblem
+
+
+def _from_matrices(A: Any, M: Any, tiny: Array, d: int) -> Found:
+    """The d largest ratios and their M-orthogonal directions; None if A varies where M does not."""
+    root = _inverse_root(A, M, tiny)
+    if root is None or root[2] < d:
+        return None
+    to, back, size = root
+    if on_device(A):
+        u, n_iter = top_vectors(back(back(A).T), d), 1
+    else:
+        u, n_iter = top_of(lambda v: back(A @ to(v)), size, d, lambda: back(back(A).T))
+    W = host(to(put(u, A)))
+    W = W / np.linalg.norm(W, axis=0)
+    above, below = (np.sum(W * DenseScatter(matrix).matmul(W), axis=0) for matrix in (A, M))
+    return above / np.maximum(below, TINY), W, n_iter
+
+
+def _inverse_root(A: Any, M: Any, tiny: Array) -> tuple[Map, Map, int] | None:
+    """V -> T V and V -> T'V for T with T'M T = I, and the columns of T, as many as M varies in; None if A varies
+    elsewhere.
+
+    M is judged with its diagonal scaled to 1, so that units of the features do not matter. Variances of at most `tiny`
+    are rounding. On a device there is no estimate of the condition of a Cholesky factor, so it is not tried.
+    """
+    order, below = M.shape[0], DenseScatter(M).diagonal()
+    variances = np.where(below > tiny, below, DenseScatter(A).diagonal())
+    scale = put(np.sqrt(np.where(variances > tiny, variances, 1.0)), M)
+    R = M / scale
+    R /= scale[:, None]
+    L, failed = (None, True) if on_device(M) else dpotrf(R.T, lower=1)  # R' is R, in LAPACK's order
+    if not failed and dpocon(L, np.linalg.norm(R, 1), uplo="L")[0] > order * EPS:
+        T = partial(scipy.linalg.solve_triangular, L, lower=True, check_finite=False)
+        return lambda V: T(V, trans="T") / scale[:, None], lambda V: T(V / scale[:, None]), order
+    xp = namespace(M)
+    values, Q = xp.linalg.eigh(R)
+    n_null = int(np.sum(host(values) <= 4 * order * EPS * float(values[-1])))
+    scaled, null = A / scale / scale[:, None], Q[:, :n_null]
+    if float(xp.sum(null * (scaled @ null))) > ROUNDED * DenseScatter(scaled).trace:
+        return None
+    T = Q[:, n_null:] / xp.sqrt(values[n_null:]) / scale[:, None]
+    return lambda V: T @ V, lambda V: T.T @ V, order - n_null
+
+
+def _from_contrasts(quotient: Quotient, d: int, start: Array | None) -> Found:
+    """The same from eigenpairs of contrasts alone (F27): nothing is factorised, and nothing of size D x D is formed.
+
+    rho_j is the j-th largest ratio if and only if the j-th largest eigenvalue of A - rho_j (M - floor I) is rho_j
+    floor. The eigenvectors there are added to a basis, in which the ratios are computed next (Rayleigh and Ritz): they
+    grow to the largest ones, each in about five steps. The last ratio comes first, since its d eigenvectors certify
+    that no larger one is missed.
+    """
+    basis = np.empty((quotient.above[0][1].scatter.size, 0))
+    images = [basis, basis]  # A and M times the basis
+    rho, worst, products = np.zeros(d), d - 1, 0
+    settled = np.zeros(d, dtype=bool)  # ratios whose eigenvectors add nothing to the basis, beyond rounding
+    for _ in range(MAX_STEPS):
+        below = tuple((-rho[worst] * c, group) for c, group in quotient.below)
+        found = top_eigenpairs(Contrast.of(*quotient.above, *below), worst + 1, start=start)
+        products += found.n_iter
+        new = outside(basis, found.vectors)
+        settled[worst] = new.shape[1] == 0
+        basis = np.hstack([basis, new])
+        images = [np.hstack(pair) for pair in zip(images, quotient.images(new), strict=True)]
+        A, M = (symmetric(basis, image) for image in images)
+        try:
+            values, w = scipy.linalg.eigh(A, M)
+        except np.linalg.LinAlgError:  # M is singular in the basis
+            return None
+        if values[-1] > 1 / ROUNDED:
+            return None
+        rho, w = values[: -d - 1 : -1], w[:, : -d - 1 : -1]
+        allowed = STATIONARY * np.linalg.norm(images[0] @ w, axis=0)
+        moving = np.linalg.norm(images[0] @ w - images[1] @ (w * rho), axis=0) > allowed
+        bad = np.flatnonzero(moving & ~settled)
+        if bad.size == 0:
+            W = basis @ w
+            return rho, W / np.linalg.norm(W, axis=0), products
+        worst, start = int(bad[-1]), basis @ w
+    raise SolverError("The ratios did not converge. Use a larger ridge, fewer components, or scale='pooled'.")
+
+
+# ---------------------------------------------------------------------- the automatic ridge
+
+
+def shrunk_strength(contrast: Contrast, end: str) -> float:
+    """gamma in [0, 1) that shrinks the denominator's covariance as its rows demand (F27); of two ends, the smaller."""
+    if has_few_rows(group for _, group in contrast.terms):
+        contrast = reduced_contrast(contrast, 0)[0]
+    cases, controls = contrast.terms[:1], contrast.terms[1:]
+    chosen = {FOREGROUND: [controls], BACKGROUND: [cases], BOTH: [cases, controls]}[end]
+    return min(1 - _shrinkage(_mean_of(terms), contrast.n_features) for terms in chosen)
+
+
+def _shrinkage(terms: Terms, n_features: int) -> float:
+    """Part of the identity in a shrunk covariance, in (0, 1], by the oracle-approximating rule.
+
+    It needs the trace of the covariance and of its square only (Chen, Wiesel, Eldar and Hero 2010).
+    """
+    D, m = n_features, sum(group.weight for _, group in terms)
+    trace = sum(c * group.scatter.trace for c, group in terms)
+    square = _trace_of_square(tuple((c / trace, group) for c, group in terms)) if trace > 0 else 0.0
+    spread = (m + 1 - 2 / D) * (square - 1 / D)
+    return min(((1 - 2 / D) * square + 1) / spread, 1.0) if spread > 0 else 1.0
+
+
+def _trace_of_square(terms: Terms) -> float:
+    """tr B^2, estimated by random vectors (Hutchinson 1990) where B is not a matrix."""
+    if all(isinstance(group.scatter, DenseScatter) for _, group in terms):
+        total = _matrix(terms)
+        return float(namespace(total).linalg.matrix_norm(total)) ** 2
+    probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(terms[0][1].scatter.size, PROBES))
+    image = np.sum([c * group.scatter.matmul(probes) for c, group in terms], axis=0)
+    return float(np.sum(image**2)) / PROBES
+
+
+@dataclass(frozen=True)
+class Ratio:
+    """Maximise v'cov_X v / v'(cov_Y + ridge (tr cov_Y / D) I) v, at gamma = 1 / (1 + ridge)."""
+
+    end: str = FOREGROUND
+    orthogonal: bool = False
+    name: str = "ratio"
+    has_likelihood: bool = False
+    logarithmic: bool = False
+
+    def limit(self, groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[float, Array | None]:
+        """1 where only a ridge makes the ratios finite, else the next number above it; 0 for too low a rank."""
+        if not rank_exceeds(groups.foreground, d):
+            return 0.0, None
+        solution = self.solve(contrast(groups, 1.0), d)
+        return (float(np.nextafter(1.0, 2.0)), solution.spectrum.vectors) if solution.feasible else (1.0, None)
+
+    def automatic(self, groups: Groups[Moments]) -> float:
+        """The gamma of ridge="auto"."""
+        return shrunk_strength(contrast(groups, 1.0), self.end)
+
+    def solve(self, contrast: Contrast, d: int, start: Array | None = None) -> Solution:
+        return solve_ratio(contrast, d, self.end, orthogonal=self.orthogonal, start=start)
+
+    def along(self, groups: Groups[Moments], gammas: Array, d: int, tolerance: float = PATH_TOLERANCE) -> PathSpectrum:
+        return path_of_solutions(groups, gammas, lambda C, start: self.solve(C, d, start))
+
+    def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
+        return Solution(spectrum, np.ones(spectrum.values.size), 0.0, feasible=True, eigenvectors=False)
+
+    def value(self, contrast: Contrast, solution: Solution) -> float:
+        """The sum of theta = rho / (1 + rho), of 1 - theta at the background's end: what the eigenvectors maximise."""
+        rho = strength(contrast) * solution.spectrum.values / contrast.n_foreground
+        return float(np.sum(rho / (1 + rho)))
+
+    def ratios(self, values: Array, gamma: float) -> Array:
+        """rho of each direction from its values: those of the background's end are reciprocals, shape (d,)."""
+        n_foreground, rho = count_of_foreground(self.end, values.size), gamma * values
+        with np.errstate(divide="ignore"):
+            return np.concatenate([rho[:n_foreground], 1 / rho[n_foreground:]])
+
+    def grid(self, limit: float, points: int) -> Array:
+        ridges = np.geomspace(LARGEST, LEAST, points - 1)
+        if limit > 1:
+            ridges[-1] = 0.0
+        return np.concatenate([[0.0], 1 / (1 + ridges)])
+
+    def refusal(
+        self, gamma: float, limit: float, size: int, parameter: str = "n_components", hint: str = ""
+    ) -> SingularGroupError:
+        varying, constant = (FOREGROUND, BACKGROUND) if self.end == FOREGROUND else (BACKGROUND, FOREGROUND)
+        return SingularGroupError(gamma, varying, constant, hint)
+
+
+def strength_of_ridge(ridge: float) -> float:
+    """gamma = 1 / (1 + ridge): the weight of the background in the metric (F27)."""
+    return 1 / (1 + ridge)
+
+
+def ridge_of_strength(gamma: float) -> float:
+    """The ridge that belongs to a gamma; infinite at 0."""
+    return (1 - gamma) / gamma if gamma > 0 else np.inf

@@ -1,0 +1,47 @@
+"""Who is who: what users pass becomes checked groups of rows, with what is known of each sample."""
+
+from ._adjusted import regress_out, within_pairs
+from ._blocks import (
+    SOURCES_OF_CELLS,
+    Indices,
+    checked_blocks,
+    count_units,
+    fewer_folds,
+    looks_like_replicates,
+    names_source,
+    paired_units,
+    resampled_weights,
+    table_units,
+)
+from ._covariates import Design, Regression, check_dense, regression, without_covariates
+from ._depth import DEPTHS, counts_in, kind_of, match_depth, totals_in, typical_ratio
+from ._gaussian import (
+    Conditional,
+    LatentGaussian,
+    centred_condition,
+    filled,
+    log_normaliser,
+    masked_inverses,
+    packed_products,
+    triangle,
+    unpack,
+)
+from ._groups import Groups, Tables, feature_label
+from ._names import by_background, check_labelled, check_total, check_weights, label_groups, named_backgrounds
+from ._scaling import Units, check_same_tables, group_of
+from ._study import Study
+from ._tables import (
+    check_device_table,
+    check_names,
+    check_table,
+    column_means,
+    distinct,
+    like_table,
+    refuse_device,
+    refuse_devices,
+    refuse_others,
+    split_groups,
+    text_names,
+    with_names,
+    without_mask,
+)

@@ -1,0 +1,157 @@
+"""Who is who: names and labels of groups, and the weights of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._util.arrays import Array, Rows, is_sparse
+from .._util.devices import chosen, host
+from .._util.text import is_missing, listed
+from ..exceptions import GroupError
+
+Codes = npt.NDArray[np.intp]
+
+
+def named_backgrounds(background: Any) -> dict[str, Any]:
+    """A dict of backgrounds by name. A single table is named "background"; None gives an empty dict."""
+    if not isinstance(background, Mapping) or is_sparse(background):  # SciPy's dok_array is a dict, too
+        return {} if background is None else {"background": background}
+    if not background:
+        raise GroupError("background is an empty dict: pass at least one table.")
+    _distinct_names(list(background))
+    return {str(name): table for name, table in background.items()}
+
+
+def _distinct_names(labels: Sequence[Any]) -> list[str]:
+    """Names of backgrounds, from labels of any type."""
+    names = list(map(str, labels))
+    for k, name in enumerate(names):
+        if name in ("", "foreground", *names[:k]):
+            raise GroupError(
+                f"{labels[k]!r} cannot be the name of a background: names must differ, and may not be empty or "
+                "'foreground'."
+            )
+    return names
+
+
+def by_background(given: Any, backgrounds: Iterable[str], argument: str, *, all_of_them: bool = True) -> list[Any]:
+    """What was given for each background: one thing, or a dict with one for each, or only for some; else None."""
+    names = list(backgrounds)
+    if given is None:
+        return [None] * len(names)
+    if not isinstance(given, Mapping):
+        if len(names) > 1:
+            raise GroupError(
+                f"There are {len(names)} backgrounds: pass {argument}= as a dict with the names {listed(names)}."
+            )
+        return [given] * len(names)
+    own = {str(name): value for name, value in given.items()}
+    if not own.keys() <= set(names) or (all_of_them and len(own) < len(names)):
+        raise GroupError(f"{argument} has {listed(list(own))}, but the backgrounds are {listed(names)}.")
+    return [own.get(name) for name in names]
+
+
+def check_weights(weights: Any, n_rows: int, name: str, *, any_counts: bool = True) -> Array | None:
+    """One finite weight per row, 0 or more, shape (n,); None if none are given. If `any_counts`, one is above 0."""
+    if weights is None:
+        return None
+    try:
+        found = np.asarray(host(weights), dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise ValueError(f"{name} must contain numbers: {error}.") from error
+    if found.shape != (n_rows,):
+        raise ValueError(f"{name} has shape {found.shape} for {n_rows} rows: pass one weight per row.")
+    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
+    if bad.size:
+        raise ValueError(
+            f"{name} must contain finite numbers, 0 or more: row {bad[0]}, counting from 0, has {found[bad[0]]:g}."
+        )
+    with np.errstate(over="ignore"):
+        total = float(found.sum())
+    if total == 0 and any_counts:
+        raise ValueError(f"All weights in {name} are zero, so no row counts.")
+    if total == np.inf:
+        raise ValueError(f"{name} sums to {total:g}: use smaller weights.")
+    return found
+
+
+def counted_rows(rows: Rows, weights: Any, group: str) -> tuple[Rows, Array | None, npt.NDArray[np.bool_] | None]:
+    """The rows that count, how often, and which they are, if rows of weight 0 were left out."""
+    kept = None
+    name = "sample_weight" if group == "foreground" else f"weights of the {group}"
+    found = check_weights(weights, rows.shape[0], name)
+    if found is None or np.all(found == 1):
+        return rows, None, None
+    if np.any(found == 0):
+        kept = found > 0
+        rows, found = chosen(rows, kept), found[kept]
+        if found.size < 2:
+            raise GroupError(f"{name} leaves one row of the {group}: each group needs at least 2.")
+    check_total(found.sum(), name)
+    return rows, None if np.all(found == 1) else found, kept
+
+
+def check_total(total: float, name: str) -> None:
+    """Raise if all weights of a group together are less than 2 rows."""
+    if total < 2:
+        raise GroupError(
+            f"{name} sums to {total:g}: weights count rows, and each group needs at least 2. Multiply them, so that "
+            "their sum is the number of rows."
+        )
+
+
+def check_labelled(y: Any, background_label: Any, background_weight: Any = None) -> None:
+    """Raise if stacked rows have no labels in y, or if the background's weights are separate."""
+    if y is None:
+        raise GroupError(
+            f"background_label={background_label!r} needs y: one label per row of X. "
+            "Or pass the background table as background=."
+        )
+    if background_weight is not None:
+        raise GroupError("background_weight= is for a background= table: sample_weight= has one for each row of X.")
+
+
+def label_groups(y: Any, background_label: Any, n_rows: int) -> tuple[Codes, tuple[str, ...]]:
+    """The group of each row, shape (n,), 0 for the foreground and k for the k-th background label; and their names."""
+    wanted = list(background_label) if _is_list(background_label) else [background_label]
+    if not wanted or any(isinstance(label, list | tuple | dict | set) for label in wanted):
+        raise GroupError(f"background_label={background_label!r} must be a label that occurs in y, or a list of them.")
+    labels = np.ravel(host(y))
+    if labels.size != n_rows:
+        raise GroupError(f"y has {labels.size} labels for {n_rows} rows: pass one per row.")
+    missing = sum(map(is_missing, labels.tolist()))
+    if missing:
+        raise GroupError(f"{missing} of {n_rows} labels in y are missing: drop those rows or assign them to a group.")
+    group_of = np.zeros(labels.size, dtype=np.intp)
+    for k, label in enumerate(wanted, 1):
+        group_of[np.broadcast_to(np.asarray(labels == label, dtype=bool), labels.shape)] = k
+    names = _distinct_names(wanted) if _is_list(background_label) else ["background"]
+    return group_of, ("foreground", *names)
+
+
+def _is_list(background_label: Any) -> bool:
+    return isinstance(background_label, list | tuple | np.ndarray)
+
+
+def check_all_present(group_of: Codes, y: Any, background_label: Any) -> None:
+    """Raise unless each group has at least 2 rows."""
+    labels = list(background_label) if _is_list(background_label) else [background_label]
+    counts = np.bincount(group_of, minlength=len(labels) + 1).tolist()
+    for label, count in zip(labels, counts[1:], strict=True):
+        if count == 0:
+            found = listed(list(dict.fromkeys(np.ravel(host(y)).tolist())), 10)
+            raise GroupError(f"No row has the background label {label!r}. Labels in y: {found}.")
+    if counts[0] == 0:
+        which = listed(labels)
+        raise GroupError(f"All {group_of.size} rows have the background label {which}: no foreground is left.")
+    if len(labels) == 1 and min(counts) == 1:
+        raise GroupError(
+            f"The background has {counts[1]} and the foreground {counts[0]} rows: each group needs at least 2."
+        )
+    if min(counts) == 1:
+        which = ["the foreground", *(f"the background {label!r}" for label in labels)][counts.index(1)]
+        raise GroupError(f"Each group needs at least 2 rows, but {which} has 1.")

@@ -1,0 +1,448 @@
+"""The one door for tables: what users pass becomes checked rows of groups, with the names of features and samples."""
+
+from __future__ import annotations
+
+from collections import Counter
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+import scipy.sparse as sp
+from sklearn.utils.validation import check_array
+
+from .._util.arrays import Array, Rows, canonical, filled_mask, is_sparse
+from .._util.devices import chosen, float_type, library_of, namespace, on_device, place_of
+from .._util.text import default_names, is_missing, listed, spelling
+from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
+from ._groups import Groups, Tables, feature_label
+from ._names import check_all_present, check_labelled, check_weights, counted_rows, label_groups, named_backgrounds
+from .rows import DaskRows, as_rows, is_kept, storage
+
+COMPLEX = (
+    "Complex data not supported: the table's type is {}. Pass real numbers, for example real and imaginary parts as "
+    "separate columns."
+)
+
+
+def check_table(table: Any, name: str, group: str = "foreground", *, least: int = 2) -> Rows:
+    """A 2-D float32 or float64 array (a view where possible), a CSR matrix, or rows that are read in blocks.
+
+    Finiteness is checked later.
+    """
+    if on_device(table):
+        return check_device_table(table, f"{name} ({group})", least_rows=least)
+    table = distinct(as_rows(table), f"the {group}")
+    if isinstance(table, DaskRows):
+        return _check_size(table, name, group, least)
+    if getattr(getattr(table, "dtype", None), "kind", "") == "c":
+        raise ValueError(COMPLEX.format(table.dtype))
+    refuse_others(table, name, f"the {group}")
+    if is_kept(table):
+        return table
+    table = without_mask(table)
+    try:
+        rows = check_array(
+            table,
+            accept_sparse="csr",
+            dtype=[np.float64, np.float32],
+            ensure_all_finite=False,
+            ensure_min_samples=least,
+            estimator=f"{name} ({group})",
+        )
+    except (TypeError, ValueError) as error:
+        if getattr(table, "ndim", 2) == 1:
+            raise type(error)(
+                f"The {group} of {name} is one column of {len(table)} values; a table of samples x features is needed "
+                "(Expected 2D array, got 1D array). Labels of the rows of one table are y, with background_label."
+            ) from error
+        columns = unconvertible_columns(table)
+        if not columns:
+            raise
+        raise type(error)(
+            f"{error}. Columns of the {group} that are not numbers: {columns}. Drop or encode them; only numeric "
+            "columns can be used (with pandas: X.select_dtypes('number'))."
+        ) from error
+    return canonical(rows)
+
+
+def refuse_others(table: Any, name: str, given: str) -> None:
+    """Raise for moments, where rows are needed, and for dates, which would be read as nanoseconds."""
+    if hasattr(table, "scatter"):
+        raise TypeError(f"{name} needs rows, but {given} was given as moments: pass the table.")
+    kinds = getattr(table, "dtypes", [getattr(table, "dtype", None)])
+    dates = [j for j, kind in enumerate(kinds) if getattr(kind, "kind", "") in ("m", "M") or _is_temporal(kind)]
+    if dates:
+        names = column_names(table)
+        columns = "values" if names is None else f"columns ({listed([names[j] for j in dates])})"
+        raise TypeError(
+            f"{name} needs numbers, but {given} has {columns} that are dates or durations: drop them, or convert them, "
+            "for example (date - date.min()) / np.timedelta64(1, 'D')."
+        )
+
+
+def _is_temporal(kind: Any) -> bool:
+    """Whether a type of a column of polars is a date or a duration."""
+    return bool(hasattr(kind, "is_temporal") and kind.is_temporal())
+
+
+def check_device_table(table: Any, name: str, least_rows: int = 2) -> Rows:
+    """A 2-D array of torch or cupy in float32 or float64, where it is; finiteness is checked later."""
+    table = table.detach() if hasattr(table, "detach") else table  # torch would record what is done to its parameters
+    xp, kind = namespace(table), float_type(table)
+    if str(getattr(table, "layout", "torch.strided")) != "torch.strided":
+        raise TypeError(f"{name} takes dense tensors, but the layout of this one is {table.layout}: pass X.to_dense().")
+    if table.ndim != 2:
+        raise ValueError(f"{name} needs a table, rows by features, but this array has {table.ndim} dimensions.")
+    if xp.isdtype(table.dtype, "complex floating"):
+        raise ValueError(COMPLEX.format(kind))
+    if xp.isdtype(table.dtype, ("bool", "integral")):
+        table = xp.astype(table, xp.float64)
+    elif kind not in ("float32", "float64"):
+        raise TypeError(
+            f"{name} needs float32 or float64, but the table is {kind}, which has only two or three digits: convert it "
+            "first, for example with X.to(torch.float32) or X.astype('float32')."
+        )
+    if table.shape[0] < least_rows or table.shape[1] < 1:
+        raise ValueError(
+            f"Found array with {table.shape[0]} sample(s) and {table.shape[1]} feature(s) while at least {least_rows} "
+            f"and 1 are required by {name}."
+        )
+    return table
+
+
+def _check_size(rows: DaskRows, name: str, group: str, least: int) -> DaskRows:
+    if rows.shape[0] < least or rows.shape[1] < 1:
+        raise ValueError(
+            f"Found array with {rows.shape[0]} sample(s) and {rows.shape[1]} feature(s) for {name} ({group}), while at "
+            f"least {least} samples and 1 feature are required."
+        )
+    return rows
+
+
+def without_mask(table: Any) -> Any:
+    """The table with NaN for masked values (NumPy) and missing objects (None, pandas.NA)."""
+    if isinstance(table, np.ma.MaskedArray):
+        return filled_mask(table)
+    if isinstance(table, np.ndarray) and table.dtype == object:
+        return np.where(np.vectorize(is_missing, otypes=[bool])(table), np.nan, table)
+    return table
+
+
+def split_groups(
+    X: Any,
+    y: Any,
+    background: Any,
+    background_label: Any,
+    *,
+    name: str,
+    needs_background: bool,
+    allow_missing: bool = False,
+    sample_weight: Any = None,
+) -> Tables:
+    """Foreground and background rows from the arguments of `fit`.
+
+    The background is either a separate table (`background`), a dict of several, or the rows of `X` whose label in `y`
+    is `background_label`, or in that list. Without `background_label`, `y` is ignored, as in scikit-learn's
+    transformers.
+    """
+    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+    if len(shape) > 1:
+        if shape[1:] == (1,):
+            raise GroupError(f"y has shape {shape}: pass the labels as one column, y['name'] or y.ravel().")
+        raise GroupError(
+            f"y has shape {shape}, but it must contain one group label per row. To pass the background "
+            "table, write fit(X, background=Y)."
+        )
+    names = column_names(X)
+    if background is not None:
+        if background_label is not None and y is not None:
+            raise GroupError(
+                "Both background= and y with background_label= were given: use only one of them to specify the "
+                "background."
+            )
+        others = named_backgrounds(background)
+        rows = Groups.from_items([X, *others.values()], ("foreground", *others))
+        weights = rows.like([sample_weight, *[None] * len(others)])
+        return checked_tables(rows, weights, name=name, allow_missing=allow_missing)
+    if background_label is not None:
+        table = check_table(X, name)
+        check_labelled(y, background_label)
+        group_of, group_names = label_groups(y, background_label, table.shape[0])
+        check_all_present(group_of, y, background_label)
+        _warn_of_spelling(y, background_label)
+        parts = [group_of == k for k in range(len(group_names))]
+        rows = Groups.from_items([chosen(table, part) for part in parts], group_names)
+        stacked = check_weights(sample_weight, table.shape[0], "sample_weight")
+        weights = rows.like([None if stacked is None else stacked[part] for part in parts])
+    elif needs_background:
+        raise GroupError(
+            f"{name} contrasts two groups but was given one. Pass the background table as fit(X, background=Y), "
+            "or construct with background_label= and pass the group of each row as y. "
+            "For a single group, use PPCA."
+        )
+    else:
+        rows = Groups(check_table(X, name))
+        weights = rows.like([sample_weight])
+    return _counted_tables(rows, weights, names, allow_missing)
+
+
+def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, allow_missing: bool = False) -> Tables:
+    """The tables of all groups, of the same features and in the same place, without rows of weight 0.
+
+    Parameters
+    ----------
+    given : Groups of tables, as users pass them
+    weights : Groups of array-like of shape (n_k,), or of None
+    name : str
+        What needs them, for error messages.
+    allow_missing : bool
+    """
+    rows = given.map_named(lambda group, table: check_table(table, name, group))
+    if any(map(on_device, rows)):
+        _check_same_place(rows)
+    names = column_names(given.foreground)
+    for group, table, own in zip(rows.names[1:], given.backgrounds, rows.backgrounds, strict=True):
+        check_same_columns(rows.foreground.shape[1], own.shape[1], names, column_names(table), group)
+    return _counted_tables(rows, weights, names, allow_missing)
+
+
+def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] | None, allow_missing: bool) -> Tables:
+    """Checked rows that count, and their means."""
+    kept: Groups[Any] = rows.like([None] * len(rows.names))
+    if any(own is not None for own in weights):
+        counted = rows.map(counted_rows, weights, rows.like(rows.names))
+        rows, weights, kept = (counted.map(itemgetter(k)) for k in range(3))
+    texts = None if names is None else tuple(map(str, names))
+    means = []
+    for group, table, own in zip(rows.names, rows, weights, strict=True):
+        try:
+            means.append(column_means(table, own, allow_missing=allow_missing))
+        except NonFiniteError as error:
+            raise error.within(f"(In the {group}, {feature_label(texts, error.feature)}.)") from error
+    text_names = names is None or all(isinstance(column, str) for column in names)
+    return Tables(rows, rows.like(means), texts, text_names, weights, kept)
+
+
+def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: bool = False) -> Array:
+    """Column means in float64, shape (D,), nan for columns with missing values; infinity raises."""
+    mean = storage(rows).column_sums(rows, weights) / (rows.shape[0] if weights is None else weights.sum())
+    finite: npt.NDArray[np.bool_] = np.isfinite(mean)
+    if finite.all():
+        return mean
+    missing, infinite = storage(rows).non_finite(rows)
+    if infinite.any() or np.any(~finite & ~missing):
+        bad = np.flatnonzero(infinite | (~finite & ~missing))
+        raise NonFiniteError(
+            f"Input contains infinity or values too large to be summed {_where(bad, mean.size)}. Remove or rescale "
+            "them.",
+            int(bad[0]),
+        )
+    mean = np.where(missing, np.nan, mean)
+    if is_sparse(rows) or not allow_missing:
+        refuse_missing(mean)
+    if on_device(rows):
+        bad = np.flatnonzero(missing)
+        raise NonFiniteError(
+            f"Input contains NaN {_where(bad, mean.size)}. Missing values are for NumPy arrays: pass X.cpu().numpy() "
+            "(torch) or cupy.asnumpy(X), or drop rows or features.",
+            int(bad[0]),
+        )
+    return mean
+
+
+def refuse_missing(mean: Array) -> None:
+    """Raise if values are missing: if column means are nan."""
+    bad = np.flatnonzero(np.isnan(mean))
+    if bad.size:
+        raise NonFiniteError(
+            f"Input contains NaN {_where(bad, mean.size)}. These rows must be complete: use ContraPCA, PCPCA or PPCA, "
+            "which take missing values in dense tables, or drop rows or features.",
+            int(bad[0]),
+        )
+
+
+def _where(columns: npt.NDArray[np.intp], n_features: int) -> str:
+    return f"in {columns.size} of {n_features} features (the first is column {columns[0]}, counting from 0)"
+
+
+def refuse_devices(tables: Tables, name: str) -> None:
+    """Raise if rows are on a device, for what computes with NumPy only."""
+    for rows in tables.rows:
+        refuse_device(rows, name)
+
+
+def refuse_device(rows: Rows, name: str) -> None:
+    """The same of one table."""
+    if on_device(rows):
+        raise TypeError(
+            f"{name} computes with NumPy, but rows are {place_of(rows)}: pass them as NumPy arrays, for example "
+            "X.cpu().numpy() (torch) or cupy.asnumpy(X)."
+        )
+
+
+def _check_same_place(rows: Groups[Rows]) -> None:
+    """Raise if some group is on another device, or of another library, than the foreground."""
+    first, *others = map(place_of, rows)
+    for name, place in zip(rows.names[1:], others, strict=True):
+        if place != first:
+            raise GroupError(
+                f"The foreground is {first}, but the {name} is {place}. Move one of them, so that both use the "
+                "same library and device: for torch, background.to(X.device)."
+            )
+
+
+def _warn_of_spelling(y: Any, label: Any) -> None:
+    """Warn of labels that differ from the background's only in case or blanks, whose rows are foreground."""
+    if isinstance(label, str):
+        labels = {text for text in np.ravel(np.asarray(y)).tolist() if isinstance(text, str) and text != label}
+        if alike := sorted(text for text in labels if spelling(text) == spelling(label)):
+            warn(
+                f"Rows labelled {listed(alike)} count as foreground: the label differs from background_label={label!r} "
+                "only in case or blanks. If they are background too, spell the labels alike.",
+                TableWarning,
+            )
+
+
+def unconvertible_columns(table: Any) -> str:
+    """The names (or numbers) of columns that do not convert to float; empty for numeric tables."""
+    if getattr(table, "ndim", 2) != 2 or not hasattr(table, "shape") or is_sparse(table):
+        return ""
+    names, values = column_names(table), np.asarray(table)
+    bad = []
+    for j, column in enumerate(values.T if values.ndim == 2 else []):
+        if column.dtype == object:
+            column = np.array([np.nan if is_missing(value) else value for value in column], dtype=object)
+        try:
+            column.astype(np.float64)
+        except (TypeError, ValueError):
+            bad.append(str(names[j] if names else j))
+    return listed(bad)
+
+
+def column_names(table: Any) -> list[Any] | None:
+    """Column names of a data frame, of any type; None for other tables."""
+    columns = getattr(table, "column_names", getattr(table, "columns", None))  # pyarrow's `columns` are the values
+    return None if columns is None else list(columns)
+
+
+def distinct(table: Any, what: str = "X") -> Any:
+    """The table itself; raise if several of its columns have the same name, for features are told apart by name."""
+    names = column_names(table)
+    if names is not None and len(set(names)) < len(names):
+        repeated = [name for name, count in Counter(names).items() if count > 1]
+        raise ValueError(
+            f"Several columns of {what} have the same name: {listed(repeated)}. Rename them, or keep the first of each "
+            "(with pandas: X.loc[:, ~X.columns.duplicated()])."
+        )
+    return table
+
+
+def text_names(table: Any) -> tuple[str, ...] | None:
+    """Column names of a data frame if all are strings; None for others, and for other tables."""
+    columns = column_names(table)
+    return tuple(columns) if columns and all(isinstance(column, str) for column in columns) else None
+
+
+def check_names(table: Any, names: list[str]) -> None:
+    """Raise if the columns of a data frame are not the fitted features in the same order."""
+    columns = column_names(table)
+    found = None if columns is None else list(map(str, columns))
+    if found is not None and found != names and names != default_names(len(names)):
+        raise ValueError(
+            f"The columns are not the {len(names)} fitted features in the same order ("
+            f"{', '.join(map(repr, names[:3]))}, ...): select them by name."
+        )
+
+
+def check_same_columns(n_left: int, n_right: int, left: list[Any] | None, right: list[Any] | None, group: str) -> None:
+    if left is not None and right is not None and left != right:
+        raise GroupError(_how_names_differ(left, right, group))
+    if n_left != n_right:
+        raise GroupError(
+            f"The foreground has {n_left} features and the {group} {n_right}: both need "
+            "the same columns. (Rows are samples; transpose tables that have samples as columns.)"
+        )
+
+
+def _how_names_differ(left: list[Any], right: list[Any], group: str) -> str:
+    """How the column names of foreground and background differ, and what to do about it."""
+    sets = set(left), set(right)
+    alone = [
+        f"{len(names)} only in the {which} (the first: {', '.join(map(repr, names[:3]))})"
+        for which, names in (
+            ("foreground", [name for name in left if name not in sets[1]]),
+            (group, [name for name in right if name not in sets[0]]),
+        )
+        if names
+    ]
+    if alone:
+        return (
+            f"The feature names of foreground and {group} differ: {' and '.join(alone)}. Keep the common columns, "
+            "for example common = X.columns.intersection(background.columns)."
+        )
+    first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
+    return (
+        f"The feature names of foreground and {group} are the same but in a different order, starting at column "
+        f"{first}: {left[first]!r} and {right[first]!r}. Use background[X.columns]."
+    )
+
+
+def index_names(table: Any) -> list[str] | None:
+    """The row names of a pandas table; None for other tables, and if rows are only numbered."""
+    index = getattr(table, "index", None)
+    if index is None or callable(index) or type(index).__name__ == "RangeIndex":
+        return None
+    return list(map(str, index))
+
+
+def aligned(values: Any, table: Any, what: str) -> Any:
+    """What stands beside a table (a Series or frame of pandas), in the order of the table's rows.
+
+    Where both have row names, these decide. A default index (0, 1, ...) has no names, unless the other one has numbers
+    too: then nobody knows which row is meant.
+    """
+    own, wanted = getattr(values, "index", None), getattr(table, "index", None)
+    if own is None or callable(own) or wanted is None or callable(wanted) or len(own) != len(wanted):
+        return values
+    if own.equals(wanted):
+        return values
+    numbered = [type(index).__name__ == "RangeIndex" for index in (own, wanted)]
+    numbers = [index.dtype.kind in "iu" for index in (own, wanted)]
+    if any(numbered) and not all(numbers):
+        return values
+    if not any(numbered) and own.is_unique and wanted.is_unique and set(own) == set(wanted):
+        return values.loc[wanted]
+    first = next(i for i, (a, b) in enumerate(zip(own, wanted, strict=True)) if a != b)
+    raise GroupError(
+        f"{what} has other row names than its table, or in another order: row {first}, counting from 0, is "
+        f"{own[first]!r} instead of {wanted[first]!r}. Select and reorder its rows with .loc[X.index], or, if they are "
+        "in the right order, pass .to_numpy()."
+    )
+
+
+def like_table(values: npt.NDArray[Any], table: Any) -> Any:
+    """`values` as a data frame with the names (and index) of `table` if that is one; otherwise unchanged."""
+    names = column_names(table)
+    if names is None:
+        return values
+    if library_of(type(table)) == "pyarrow":
+        return type(table).from_arrays(list(values.T), names=names)
+    if hasattr(table, "index"):  # pandas
+        return type(table)(values, index=table.index, columns=names)
+    return type(table)(values, schema=names)  # polars
+
+
+class NamedArray(np.ndarray):  # type: ignore[type-arg]
+    """An ndarray with the attribute `columns` of a data frame: messages and models then have the names."""
+
+    columns: list[str]
+
+
+def with_names(values: Rows, names: list[str] | None) -> Rows:
+    """The same rows, without a copy, with `columns` as a data frame has them; unchanged if there are no names."""
+    if names is None:
+        return values
+    named: Any = sp.csr_array(values, copy=False) if is_sparse(values) else values.view(NamedArray)
+    named.columns = names
+    return named

@@ -1,0 +1,289 @@
+"""Rows for a fitted model: new ones, and those of the fit again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from sklearn import get_config
+from sklearn.utils.validation import validate_data
+
+from .._util.arrays import Array, Rows, canonical, is_sparse
+from .._util.checks import check_count, generator
+from .._util.devices import cast, chosen, float_type, namespace, on_device, place_of, put
+from .._util.text import listed
+from ..contrast import Fit
+from ..data import (
+    Groups,
+    LatentGaussian,
+    Regression,
+    Study,
+    Tables,
+    Units,
+    check_dense,
+    check_device_table,
+    check_names,
+    check_same_tables,
+    column_means,
+    distinct,
+    group_of,
+    label_groups,
+    like_table,
+    refuse_device,
+    refuse_others,
+    without_covariates,
+    without_mask,
+)
+from ..data.checks import IMPUTED
+from ..data.rows import DaskRows, as_rows, is_kept, map_rows
+from ..exceptions import GroupError, NonFiniteError, RankError
+from ..missing import Incomplete, collect
+from ..moments import Complete
+
+
+def by_block(fit: Fit, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
+    """A function of rows; of a dask array, a dask array whose blocks are not computed yet."""
+    rows, D = as_rows(X), fit.units.foreground.mean.size
+    if not isinstance(rows, DaskRows):
+        return function(X)
+    if rows.shape[1] != D:
+        raise ValueError(f"X has {rows.shape[1]} features, but {D} were fitted.")
+    if fit.covariates is not None:
+        check_dense(rows, "table")  # blocks do not know which rows they are
+    return map_rows(X, function, n_columns)
+
+
+def adjusted(fit: Fit, X: Any, rows: Rows, covariates: Any) -> Rows:
+    """Checked rows of the table X without the effect of their covariates, if the fit had some."""
+    check_covariates(fit.covariates, covariates)
+    known = fit.covariates
+    return rows if known is None else known.adjusted(rows, known.design(covariates, X, rows.shape[0]))
+
+
+def maps_missing(fit: Fit) -> bool:
+    """Whether rows with missing values can be mapped: by a probability model, or by one that fills them (F45)."""
+    return fit.model is not None or fit.units.foreground.fills
+
+
+def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
+    """Latents of rows of the group named by `center`, shape (n, k); `missing` says whether values are."""
+    units = group_of(fit.units, center)
+    if fit.model is None or not missing:
+        return units.project(rows, fit.projection)
+    model = replace(fit.model, mean=units.origin)
+    return units.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
+
+
+def shared_means(fit: Fit, rows: Rows, missing: bool, center: str) -> Array:
+    """Shared latents of CLVM's rows of the group named by `center`, with the model of that group, shape (n, k)."""
+    units, model, shared = group_of(fit.units, center), fit.model, slice(fit.n_shown, None)
+    if center != "foreground":
+        assert fit.background_model is not None
+        model, shared = replace(fit.background_model, mean=units.origin), slice(None)
+    assert model is not None
+
+    def latents(block: Rows) -> Array:
+        return (model.condition(block).latent_mean if missing else model.latent_mean(block))[:, shared]
+
+    return units.apply(latents, rows)
+
+
+def decoded(fit: Fit, latents: Array) -> Array:
+    """Rows in original units from their latents (n, k), shape (n, D), in the float type of the latents."""
+    units, decoder, kind = fit.units.foreground, fit.decoder, float_type(latents)
+    if latents.shape[1] != fit.n_shown:
+        raise ValueError(f"Z has {latents.shape[1]} columns, but the model has {fit.n_shown} components.")
+    decoder, mean = (decoder * units.scale[:, None]).astype(kind), units.mean.astype(kind)
+    return latents @ put(decoder, latents, kind).T + put(mean, latents, kind)
+
+
+def latent_posterior(fit: Fit, rows: Rows, missing: bool) -> tuple[Array, Array]:
+    """Means (n, k) and covariances (n, k, k) of the latents given each row; the latter equal if all are complete."""
+    assert fit.model is not None
+    mean, model, k = latent_means(fit, rows, missing), fit.model, fit.n_shown
+    if missing:
+        wider = fit.units.foreground.apply(lambda block: model.condition(block).latent_covariance()[:, :k, :k], rows)
+        return mean, wider
+    covariance = cast(put(model.latent_covariance()[:k, :k], mean), mean)
+    return mean, namespace(mean).broadcast_to(covariance, (mean.shape[0], k, k))
+
+
+def log_density(fit: Fit, rows: Rows, missing: bool) -> Array:
+    """log p of the observed values of each row in original units, under the foreground's model, shape (n,)."""
+    assert fit.model is not None
+    return _log_density(fit.model, fit.units.foreground, rows, missing)
+
+
+def log_ratio(fit: Fit, rows: Rows, missing: bool) -> Array:
+    """The same minus that under the background's model; raises if there is not one background with a model."""
+    others = fit.units.backgrounds
+    if not others:
+        raise GroupError("This model was fitted without a background: there is nothing to compare with.")
+    if len(others) > 1:
+        raise GroupError(
+            f"contrast_score compares with one background, but this model has {len(others)}: fit one against each of "
+            "them."
+        )
+    if fit.background_model is None:
+        raise RankError(fit.n_latent, "background", fit.latents.parameter)
+    return log_density(fit, rows, missing) - _log_density(fit.background_model, others[0], rows, missing)
+
+
+def _log_density(model: LatentGaussian, units: Units, rows: Rows, missing: bool) -> Array:
+    """log p of the observed values of each row under a model in the given units, shape (n,)."""
+    log_prob = (lambda block: model.condition(block).log_prob()) if missing else model.log_prob
+    density = units.apply(log_prob, rows)
+    return cast(density - units.log_jacobian(rows, missing=missing), density)
+
+
+def of_foreground(values: Array, y: Any, background_label: Any) -> Array:
+    """The values of stacked rows that are not of the background."""
+    return chosen(values, label_groups(y, background_label, values.shape[0])[0] == 0)
+
+
+def imputed(
+    fit: Fit, X: Any, rows: Rows, covariates: Any, *, return_std: bool, n_draws: int | None, random_state: Any
+) -> Any:
+    """Checked rows of the table X, and in its form, with missing entries imputed; arguments are those of `impute`."""
+    assert fit.model is not None
+    refuse_device(rows, "impute")
+    rows = rows[:] if isinstance(rows, DaskRows) else rows
+    if is_sparse(rows):
+        raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
+    known, units, model = fit.covariates, fit.units.foreground, fit.model
+    given = adjusted(fit, X, rows, covariates)
+    effect = 0.0 if known is None else known.effect(known.design(covariates, X, rows.shape[0]))
+
+    def filled(rows: Rows, values: Callable[[Any], Array], effect: Array | float) -> Rows:
+        """Rows with missing entries replaced by `values` of the distribution given other rows, plus an effect."""
+        scaled = units.apply(lambda block: values(model.condition(block)), given)
+        return np.where(np.isnan(rows), cast(units.undo(scaled) + effect, rows), rows)
+
+    if n_draws is not None:
+        check_count(n_draws, "n_draws")
+        if return_std:
+            raise ValueError("return_std cannot be combined with n_draws: the draws themselves show the spread.")
+        random = generator(random_state)
+        draws = [filled(rows, lambda row: row.draw(random), effect) for _ in range(n_draws)]
+        frames = [_marked(like_table(draw, X), rows) for draw in draws]
+        return np.stack(draws) if frames[0] is draws[0] else frames
+    means = _marked(like_table(filled(rows, lambda row: row.mean(), effect), X), rows)
+    if not return_std:
+        return means
+    observed = np.where(np.isnan(rows), rows, np.zeros_like(rows))
+    return means, like_table(filled(observed, lambda row: row.deviation(), 0.0), X)
+
+
+def _marked(table: Any, rows: Rows) -> Any:
+    """A data frame that says how many of its values were imputed; other tables cannot."""
+    if hasattr(table, "attrs") and (count := int(np.isnan(rows).sum())):
+        table.attrs[IMPUTED] = count
+    return table
+
+
+def rows(self: Any, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
+    """Check new rows, adjust them for their covariates; return them and whether values are missing."""
+    found, missing = self._checked_rows(X)
+    return adjusted(self._state, X, found, covariates), missing
+
+
+def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
+    """Check new rows against the fitted features; return them and whether values are missing."""
+    fit = self._state
+    maps = maps_missing(fit)
+    check_place(self, X)
+    if on_device(X):
+        rows = check_device_table(X, type(self).__name__, least_rows=1)
+        validate_data(self, rows, reset=False, skip_check_array=True)
+    else:
+        refuse_others(X, f"This method of {type(self).__name__}", "X")
+        X = as_rows(X)
+        if isinstance(X, DaskRows):
+            return fit.units.foreground.check(X, allow_missing=maps)  # type: ignore[no-any-return]
+        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
+        checks = {"skip_check_array": True} if is_kept(X) else checks
+        rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
+    missing = np.isnan(column_means(rows, allow_missing=maps or self._takes_missing))
+    if missing.any() and not maps:
+        raise NonFiniteError(
+            f"Input contains NaN, but this {type(self).__name__} was fitted to complete rows and has no model of what "
+            "is missing: fit it to tables with missing values, too, or use ContraPCA, PCPCA or PPCA.",
+            int(np.argmax(missing)),
+        )
+    return rows, bool(missing.any())
+
+
+def check_place(self: Any, X: Any) -> None:
+    """Refuse rows that are elsewhere than those of the fit, where scikit-learn's own estimators do.
+
+    Otherwise a model serves rows anywhere, and the result follows them.
+    """
+    if get_config()["array_api_dispatch"] and (found := place_of(X)) != (fitted := place_of(self._place)):
+        raise ValueError(
+            f"Rows passed to {type(self).__name__}.transform() and other methods must use the same namespace and "
+            f"device as those passed to fit(): these are {found}, and those of the fit were {fitted}. Move them, "
+            "or set array_api_dispatch=False: contrapca does not need it."
+        )
+
+
+def fitted_groups(self: Any, study: Study) -> Tables:
+    """Check the tables of the fit when they are passed again."""
+    fit, name = self._state, type(self).__name__
+    X = study.rows.foreground
+    if not study.has_moments and not isinstance(X, DaskRows):  # whose features are checked below
+        validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
+    allow_missing = self._takes_missing and maps_missing(fit)
+    return self._as_fitted()._prepared(tables_again(fit, study, name=name, allow_missing=allow_missing))  # type: ignore[no-any-return]
+
+
+def fitted_data(self: Any, study: Study) -> Complete | Incomplete:
+    """The data of the fit in model units, from its tables passed again; other tables raise."""
+    tables, units = self._fitted_groups(study), self._state.units
+    data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale), reduced=self._reduced)
+    check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
+    return data
+
+
+def tables_again(fit: Fit, study: Study, *, name: str, allow_missing: bool) -> Tables:
+    """The checked tables, of the groups of the fit and without the effect of covariates; `name` is the estimator's."""
+    known, found = fit.units, fit.covariates
+    if not known.backgrounds and len(study.rows) > 1:
+        raise ValueError("This model was fitted without a background: do not pass one.")
+    first = study.rows.foreground
+    if isinstance(first, DaskRows):
+        check_names(first, known.foreground.labels)
+    elif study.has_moments and study.tables.n_features != known.foreground.mean.size:
+        raise ValueError(f"X has {study.tables.n_features} features, but the fit had {known.foreground.mean.size}.")
+    tables = study.for_fit(name, needs_background=bool(known.backgrounds), allow_missing=allow_missing)
+    if tables.rows.names != known.names:
+        raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
+    design = study.design()
+    if design is None or found is None:
+        check_covariates(found, study.covariates)
+        return tables
+    if design.columns != found.columns:
+        raise GroupError(f"covariates are {listed(design.names)}, but those of the fit were {listed(found.names)}.")
+    return without_covariates(tables, design, found)[0]
+
+
+def check_covariates(known: Regression | None, covariates: Any) -> None:
+    """Raise unless covariates are given exactly if a fit regressed some out."""
+    if known is None and covariates is not None:
+        raise GroupError(
+            "Covariates are given, but this model was fitted without any: leave them out, or fit it to a Study "
+            "that has them."
+        )
+    if known is not None and covariates is None:
+        raise GroupError(
+            f"This model was fitted with covariates ({listed([column.name for column in known.columns])}): pass "
+            "covariates=, the same columns for these rows, so that their effect is taken out of them, too. For "
+            "what takes no covariates, adjust the tables with regress_out, and fit a model to the result."
+        )
+
+
+def check_same_data(data: Complete | Incomplete, fitted: Groups[Units], *, gls: bool = False) -> None:
+    """Raise if the data are not those of a fit."""
+    means, weights = data.units.map(lambda units: units.mean), data.units.map(lambda units: units.weight)
+    check_same_tables(means, fitted, weights=weights, gls=gls)

@@ -1,0 +1,297 @@
+"""Refits to resampled rows: uncertainty where the Gibbs posterior is improper, or too expensive."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import AbstractContextManager, nullcontext
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from numbers import Integral
+from typing import Any
+
+import numpy as np
+
+from .._util.arrays import Array, Rows
+from .._util.checks import check_count, generator
+from .._util.progress import Progress
+from .._util.threads import calm_threads, single_thread, worker_count
+from ..contrast import Fit, Method, Settings, align
+from ..data import Groups, Indices, Study, Tables, Units, check_same_tables, resampled_weights
+from ..data.rows import storage
+from ..estimators import solve_complete
+from ..missing import BACKTRACK, Incomplete, attempt_fit, observe
+from ..moments import Basis, Complete, DenseScatter, Moments, choose_solver, reduce_rows, row_moments
+from ._draws import ContrastPosterior
+
+# Refits, and part of those asked for, that must succeed: the others are not a random sample of all.
+MIN_SUCCEEDED, MIN_SHARE = 20, 0.8
+
+
+# Gammas that an incomplete resample is tried at, where the fit's own was searched for.
+ATTEMPTS = 25
+
+
+# Resamples that are reduced to moments at a time, and how large half of a group's matrices may then be.
+MOST_TOGETHER, TOGETHER_BYTES = 8, 2**27
+
+
+Weights = Groups[Array]  # how often each row of each group counts in a resample
+
+
+Found = tuple[Array, float] | None  # W (D, r), those shown first, and noise variance; None where there is no solution
+
+
+@dataclass(frozen=True)
+class Refits:
+    """How resamples are fitted.
+
+    Attributes
+    ----------
+    of : callable
+        From the weights of some resamples, and threads to work in, to their fits.
+    together : int
+        How many resamples are taken at a time: the weights of all could be larger than the table.
+    workers : int
+        Threads.
+    held : callable
+        The context in which all happens: how many threads the BLAS has.
+    """
+
+    of: Callable[[list[Weights], ThreadPoolExecutor], Iterable[Found]]
+    together: int = 1
+    workers: int = 1
+    held: Callable[[], AbstractContextManager[None]] = nullcontext
+
+    def all(self, draw: Callable[[], Weights], n: int) -> Iterator[Found]:
+        """Fits of n resamples."""
+        with self.held(), ThreadPoolExecutor(self.workers) as pool:
+            for start in range(0, n, self.together):
+                yield from self.of([draw() for _ in range(min(self.together, n - start))], pool)
+
+
+def resample(
+    tables: Tables,
+    fit: Fit,
+    method: Method,
+    unit_of: Groups[Indices],
+    *,
+    n: int = 200,
+    random_state: Any = None,
+    progress: bool = True,
+) -> ContrastPosterior:
+    """Refits, with the same rank and scales, to rows, or whole blocks of them, drawn with replacement.
+
+    A gamma that was given is that of every refit. One that was found, by "auto", is found again: complete resamples
+    take the same part of their own exact limit; with missing values, where no exact limit is known, a resample without
+    a solution at the gamma of the fit takes 0.85 of it, again and again, as the search for that gamma did.
+
+    Parameters
+    ----------
+    tables : Tables
+        Those of the fit.
+    fit : Fit
+    method : Method
+    unit_of : Groups of ndarray of int of shape (n_k,)
+        The independent unit of each row.
+    n : int, default 200
+        Refits.
+    random_state : None, int, Generator or RandomState
+    progress : bool, default True
+    """
+    check_count(n, "n_resamples", least=2)
+    random = generator(random_state)
+
+    def draw() -> Weights:
+        """How often each row counts in a resample: as often as it is drawn, times its weight."""
+        drawn = resampled_weights(unit_of, random)
+        return drawn.map(lambda times, own: times if own is None else times * own, tables.weights)
+
+    refits = _incomplete_refits(tables, fit) if tables.incomplete else _complete_refits(tables, fit, method)
+    found: list[Found] = []
+    with Progress("bootstrap", n, progress) as bar:
+        for result in refits.all(draw, n):
+            found.append(result)
+            bar.update(len(found), "refits")
+    succeeded = [result for result in found if result is not None]
+    if len(succeeded) < max(min(MIN_SUCCEEDED, n), MIN_SHARE * n):
+        raise ValueError(
+            f"Only {len(succeeded)} of {n} refits were feasible, too few for intervals: gamma={fit.gamma:.4g} is too "
+            "close to its limit, or there are too few rows. Use gamma='auto', a smaller gamma or fewer components."
+        )
+    W, sigma2 = (np.array(part) for part in zip(*succeeded, strict=True))
+    return ContrastPosterior(
+        W=_aligned(W, fit.W, fit.n_shown)[None],
+        noise_variance=sigma2[None] if method.has_likelihood else None,
+        W_estimate=fit.W,
+        n_shown=fit.n_shown,
+        units=fit.units.foreground,
+        kind="bootstrap",
+        method=method.name,
+        failures=n - len(succeeded),
+        noise_variance_estimate=None if fit.model is None or _own_limit(fit) else fit.model.sigma2,
+    )
+
+
+def _aligned(W: Array, estimate: Array, k: int) -> Array:
+    """Loadings of the axes that are shown, and those of the others, each turned towards the estimate's."""
+    return np.concatenate([align(W[..., :k], estimate[:, :k]), align(W[..., k:], estimate[:, k:])], axis=-1)
+
+
+def _own_limit(fit: Fit) -> float | None:
+    """The limit of gamma, if refits take the same part of theirs; None if they take the gamma of the fit."""
+    return fit.limit if fit.at_limit and not fit.limit_is_bound else None
+
+
+def _complete_refits(tables: Tables, fit: Fit, method: Method) -> Refits:
+    """A resample is a vector of weights, and its scatter a weighted product: no row is copied."""
+    rows, divisors, basis = tables.rows, fit.units.map(lambda known: known.scale), None
+    latents, choice = fit.latents, choose_solver(tables)
+    if choice.name == "dual":  # all happens in the span of the rows
+        rows, basis = _in_span(tables, fit.units)
+        divisors = rows.map(lambda table: np.ones(table.shape[1]))
+
+    def refit(moments: Groups[tuple[Array, Array]], weights: Weights) -> Found:
+        groups = moments.map(_resampled, weights, divisors)
+        if basis is not None:  # the model's D counts the directions outside the span, too
+            groups = groups.map(lambda group: Moments(group.weight, np.zeros(tables.n_features), group.scatter))
+        gamma = fit.gamma
+        if limit := _own_limit(fit):
+            gamma *= method.limit(groups, latents.rank, limit)[0] / limit
+        again = solve_complete(Complete(groups, fit.units, choice), method, latents, gamma)
+        if again is None:
+            return None
+        W, model = again.W, again.model
+        return W if basis is None else basis.vectors(W), 0.0 if model is None else model.sigma2
+
+    def of(drawn: list[Weights], pool: ThreadPoolExecutor) -> Iterable[Found]:
+        stacked = [np.column_stack(own) for own in zip(*drawn, strict=True)]
+        shared = list(pool.map(lambda table, w: storage(table).weighted(table, w), rows, stacked))
+
+        def one(k: int) -> Found:
+            return refit(rows.like(own(k) for own in shared), drawn[k])
+
+        return pool.map(one, range(len(drawn)))
+
+    # Resamples side by side use the cores better than the BLAS does, where there is enough to do.
+    workers = worker_count(sum(int(table.size) for table in rows))
+    largest = max(table.shape[0] * table.shape[1] ** 2 for table in rows)
+    together = int(np.clip(TOGETHER_BYTES / (4 * rows.foreground.shape[1] ** 2), workers, MOST_TOGETHER))
+    return Refits(of, together, workers, lambda: single_thread() if workers > 1 else calm_threads(largest))
+
+
+def _in_span(tables: Tables, units: Groups[Units]) -> tuple[Groups[Rows], Basis]:
+    """The centred, scaled rows in an orthonormal basis of their span."""
+    moments = tables.rows.map(row_moments, tables.means).map(lambda group, known: group.scaled(known.scale), units)
+    _, basis = reduce_rows(moments, 0)
+    return moments.like(basis.R[a:b] for a, b in pairwise(basis.edges)), basis
+
+
+def _resampled(moments: tuple[Array, Array], weights: Array, divisor: Array) -> Moments:
+    """Moments of rows that count so often, in model units."""
+    mean, scatter = moments
+    found = Moments(float(weights.sum()), mean, DenseScatter(scatter))
+    return found if np.all(divisor == 1) else found.scaled(divisor)
+
+
+def _incomplete_refits(tables: Tables, fit: Fit) -> Refits:
+    """Incomplete rows are drawn and fitted by gradients, from the estimate.
+
+    A resample in which some feature is never observed counts as failed.
+    """
+    assert fit.model is not None
+    start = fit.model.W, fit.model.sigma2
+    latents, settings = fit.latents, Settings()
+    attempts = ATTEMPTS if fit.gamma_search else 1
+
+    def refit(weights: Weights) -> Found:
+        groups = tables.rows.map(lambda table, w, known: observe(table, w)[0].scaled(known.scale), weights, fit.units)
+        if not all(np.all(group.feature_counts > 0) for group in groups):
+            return None
+        data, gamma = Incomplete(groups, fit.units), fit.gamma
+        for _ in range(attempts):
+            # A bound above gamma is taken for granted, as the fit itself is below it.
+            again = attempt_fit(data, latents, gamma, settings, limit=np.inf, start=start)
+            if again.fit is not None and again.unconverged is None and again.fit.model is not None:
+                return again.fit.model.W, again.fit.model.sigma2
+            gamma *= BACKTRACK
+        return None
+
+    return Refits(lambda drawn, _: map(refit, drawn))
+
+
+def bootstrap(
+    model: Any,
+    X: Any,
+    *,
+    background: Any = None,
+    n_resamples: int = 200,
+    random_state: Any = 0,
+    progress: bool = True,
+) -> ContrastPosterior:
+    """Refit to rows, or whole blocks, resampled with replacement within each group.
+
+    It needs no condition on N and no extra library, and it takes missing values (ContraPCA, PCPCA, PPCA). Scales
+    and the number of latent dimensions are those of the fit; with gamma="auto" every refit uses the same fraction
+    of its own limit. With missing values no exact limit is known: a refit without a solution is tried again at 0.85 of
+    its gamma, up to 25 times, if gamma is "auto", and counts as failed if it was given.
+
+    Parameters
+    ----------
+    model : fitted estimator
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+        The `Study` of the fit, or its foreground. Blocks are resampled as a whole. A row is drawn with its weight, and
+        adjusted for its covariates as in the fit.
+    background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them, optional
+        If `X` is no Study.
+    n_resamples : int, default 200
+    random_state : None, int, Generator or RandomState, default 0
+    progress : bool, default True
+        Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
+
+    Returns
+    -------
+    ContrastPosterior
+        One chain; `failures` counts the refits for which gamma was infeasible.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import PCPCA, bootstrap
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
+    >>> model = PCPCA(1, gamma=0.5).fit(X, background=Y)
+    >>> refits = bootstrap(model, X, background=Y, n_resamples=100)
+    >>> refits
+    ContrastPosterior(bootstrap, PCPCA: 1 x 100 draws, D = 5, d = 1)
+    >>> refits.summary()["excludes_zero"].tolist()
+    [True, False, False, False, False]
+    """
+    if not getattr(model, "_resampled", False):
+        raise TypeError(f"bootstrap needs an estimator of contrapca with components, not a {type(model).__name__}.")
+    fit, study = model._state, _study_of_fit(model, X, background, "bootstrap")
+    study.refuse_moments("bootstrap")
+    tables = model._fitted_groups(study)
+    if tables.incomplete and fit.model is None:
+        raise ValueError(
+            "bootstrap of a model without a likelihood needs complete rows, and values are missing here: use "
+            "bootstrap of ContraPCA or PCPCA, or drop rows or features."
+        )
+    weights = None if tables.incomplete else tables.totals
+    check_same_tables(tables.means, fit.units, weights=weights, gls=model._parameters.get("mean") == "gls")
+    unit_of = study.units(tables, least=2, what="the bootstrap")
+    settings: dict[str, Any] = {"n": n_resamples, "random_state": random_state, "progress": progress}
+    found = resample(tables, fit, model._as_fitted()._method, unit_of, **settings)
+    by_blocks = study.blocks is not None
+    return replace(found, method=type(model).__name__, by_blocks=by_blocks, seed=_number(random_state))
+
+
+def _study_of_fit(model: Any, X: Any, background: Any, name: str) -> Study:
+    """The study of a fit, passed again; its foreground for a model that was fitted without a background."""
+    study = Study.of(X, background, name, needs_background=False)
+    return study.of_foreground() if isinstance(X, Study) and not model._state.units.backgrounds else study
+
+
+def _number(random_state: Any) -> int | None:
+    """A seed that Python code can repeat."""
+    return int(random_state) if isinstance(random_state, Integral) else None

@@ -1,0 +1,238 @@
+"""Moments of chunks of rows, shared by all splits; in a working basis if there are many features (F18)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+
+import numpy as np
+import scipy.linalg
+
+from .._util.arrays import EPS, Array, Rows, is_sparse, row_slices
+from .._util.threads import single_thread, worker_count
+from ..data import Groups, Indices
+from ..data.rows import DaskRows, labelled_moments, storage
+from ..moments import DenseScatter, Moments
+from ._splits import Flags
+
+# The matrices of the chunks are at most 500 x 500 (80 MB for both groups). Wider tables are first rotated to the
+# leading principal directions of all rows, which does not use the group of a row. F16 uses fewer than 100 of them.
+WORKING_DIMENSIONS = 500
+
+
+# Up to this many features, the principal directions come from a full scatter matrix (72 MB); beyond, from subspace
+# iteration, whose error after 4 rounds is far below the sampling error of these directions.
+EXACT_FEATURES = 3000
+
+
+SUBSPACE_ROUNDS = 4
+
+
+LEAST_SQUARES = 1e-290  # sums of squares below have lost digits
+
+
+BLOCK_NUMBERS = 2**21  # numbers in a block of rows, dense or projected: 16 MB
+
+
+@dataclass(frozen=True)
+class GroupRows:
+    """Rows of one group with their mean and scale.
+
+    Attributes
+    ----------
+    rows : ndarray or CSR matrix of shape (n, D)
+    mean : ndarray of shape (D,)
+    scale : ndarray of shape (D,)
+        Divisor of each feature.
+    """
+
+    rows: Rows
+    mean: Array
+    scale: Array
+
+    def coordinates(self, directions: Array) -> Array:
+        """Centred, scaled rows along directions (D, c), shape (n, c), block by block in float64."""
+        P = directions / self.scale[:, None]
+        if isinstance(self.rows, DaskRows):
+            return storage(self.rows).centred_product(self.rows, self.mean, P)
+        found = np.empty((self.rows.shape[0], P.shape[1]))
+        for part, block in _blocks(self.rows, P.shape[1]):
+            found[part] = storage(block).centred_product(block, self.mean, P)
+        return found
+
+    def scatter(self) -> Array:
+        """The scatter matrix, shape (D, D)."""
+        matrix = storage(self.rows).scatter(self.rows, self.mean)
+        matrix /= self.scale
+        matrix /= self.scale[:, None]
+        return matrix
+
+    def times(self, V: Array) -> Array:
+        """The scatter matrix times V (D, k), block by block."""
+        P, product = V / self.scale[:, None], np.zeros_like(V)
+        if isinstance(self.rows, DaskRows):
+            return storage(self.rows).product(self.rows, self.mean, P) / self.scale[:, None]
+        for _, block in _blocks(self.rows, V.shape[1]):
+            product += storage(block).product(block, self.mean, P)
+        return product / self.scale[:, None]
+
+    def dense(self) -> Array:
+        """The centred, scaled rows as an array (n, D)."""
+        rows = self.rows[:]
+        rows = rows.toarray() if is_sparse(rows) else rows
+        return (rows - self.mean) / self.scale
+
+
+def _blocks(rows: Rows, width: int) -> Iterator[tuple[slice, Rows]]:
+    """Slices of rows, and the rows in float64 (sparse ones stay sparse): a few at a time."""
+    size = max(1, BLOCK_NUMBERS // max(width, 1 if is_sparse(rows) else rows.shape[1]))
+    for part in row_slices(rows.shape[0], size):
+        yield part, rows[part].astype(np.float64, copy=False)
+
+
+@dataclass(frozen=True)
+class ChunkMoments:
+    """Moments of chunks of one group's rows, each about its own mean, in scaled units.
+
+    Attributes
+    ----------
+    counts : ndarray of shape (n_chunks,)
+    means : ndarray of shape (n_chunks, D)
+        Means of the features.
+    coordinates : ndarray of shape (n_chunks, p)
+        Means in the working basis.
+    scatters : ndarray of shape (n_chunks, p, p)
+        Scatter matrices in the working basis.
+    squares : ndarray of shape (n_chunks,)
+        Sums of squares over all features: traces of the full scatters.
+    """
+
+    counts: Array
+    means: Array
+    coordinates: Array
+    scatters: Array
+    squares: Array
+
+    def within(self, chosen: Flags) -> Half:
+        """Moments of the chosen chunks, each about its own mean; the weight is the degrees of freedom plus one."""
+        present = np.flatnonzero(chosen[: self.counts.size] & (self.counts > 0))
+        weight = float(self.counts[present].sum()) - present.size + 1
+        scatter = self.scatters[present].sum(axis=0)
+        moments = Moments(weight, np.zeros(len(scatter)), DenseScatter(scatter))
+        return Half(moments, float(self.squares[present].sum()), self.means.shape[1])
+
+    def merged(self, chosen: Flags) -> Half:
+        """Moments of the rows in the chosen chunks: Chan's rule (F8) for several subsets at once."""
+        present = np.flatnonzero(chosen[: self.counts.size] & (self.counts > 0))
+        weights = self.counts[present]
+        weight = float(weights.sum())
+        root = np.sqrt(weights)[:, None]
+        mean = weights @ self.coordinates[present] / weight
+        about = root * (self.coordinates[present] - mean)
+        apart = root * (self.means[present] - weights @ self.means[present] / weight)
+        scatter = about.T @ about
+        for chunk in present:
+            scatter += self.scatters[chunk]
+        total = float(self.squares[present].sum() + np.einsum("ij,ij->", apart, apart))
+        return Half(Moments(weight, mean, DenseScatter(scatter)), total, self.means.shape[1])
+
+
+@dataclass(frozen=True)
+class Half:
+    """One half of one group.
+
+    Attributes
+    ----------
+    moments : Moments
+        Moments in the working basis.
+    total : float
+        Trace of the scatter over all features.
+    n_features : int
+        D.
+    """
+
+    moments: Moments
+    total: float
+    n_features: int
+
+    def outside(self, inside: Array) -> float:
+        """Unbiased mean variance of the D - r dimensions outside a subspace with variances `inside` (r,)."""
+        weight = self.moments.weight
+        rest = max(self.total - weight * float(inside.sum()), 0.0) / max(weight - 1, 1)
+        return rest / (self.n_features - inside.size)
+
+
+def chunk_moments(group: GroupRows, chunks: Indices, basis: Array | None) -> ChunkMoments:
+    """Moments of each chunk of rows, in the working basis; the chunks are numbered over both groups."""
+    rows, scale = group.rows, group.scale
+    n_chunks, D = int(chunks.max()) + 1, scale.size
+    p = D if basis is None else basis.shape[1]
+    counts = np.bincount(chunks, minlength=n_chunks).astype(np.float64)
+    means, coordinates = np.zeros((n_chunks, D)), np.zeros((n_chunks, p))
+    scatters, squares = np.zeros((n_chunks, p, p)), np.zeros(n_chunks)
+    if basis is None and isinstance(rows, DaskRows):  # all in one pass
+        found = labelled_moments(rows, chunks, n_chunks)
+        means = np.array([mean for _, mean, _ in found]) / scale
+        scatters = np.array([scatter for _, _, scatter in found]) / scale / scale[:, None]
+        return ChunkMoments(counts, means, means, scatters, np.einsum("cii->c", scatters))
+
+    def fill(chunk: int) -> None:
+        part = rows[np.flatnonzero(chunks == chunk)]
+        own = GroupRows(part, storage(part).column_sums(part) / part.shape[0], scale)
+        means[chunk] = own.mean / scale
+        if basis is None:
+            coordinates[chunk], scatters[chunk] = means[chunk], own.scatter()
+            squares[chunk] = np.trace(scatters[chunk])
+        else:
+            coordinates[chunk] = means[chunk] @ basis
+            Z = own.coordinates(basis)
+            scatters[chunk] = Z.T @ Z
+            squares[chunk] = np.sum(storage(part).squares(part, own.mean) / scale**2)
+
+    workers = 1 if isinstance(rows, DaskRows) else worker_count(rows.size * p // 100)  # files are read by one
+    with single_thread(), ThreadPoolExecutor(workers) as pool:
+        list(pool.map(fill, np.flatnonzero(counts)))
+    with np.errstate(over="ignore"):
+        total = squares.sum() + counts @ np.sum((means - counts @ means / counts.sum()) ** 2, axis=1)
+    if not np.isfinite(total):
+        raise ValueError("Input contains values too large to be squared: rescale them.")
+    if total < LEAST_SQUARES and np.ptp(means[counts > 0], axis=0).any():
+        raise ValueError("Input contains only values too small to be squared: rescale them.")
+    return ChunkMoments(counts, means, coordinates, scatters, squares)
+
+
+def working_basis(groups: Groups[GroupRows], rng: np.random.Generator) -> Array | None:
+    """Leading principal directions of all rows, each centred by its group's mean, if there are too many features.
+
+    Tables with at most `WORKING_DIMENSIONS` features, and no more features than rows, need none. In a wide table with
+    few rows the basis spans all rows, and nothing is lost. Otherwise it omits what varies least in both groups
+    together. It treats the rows of both groups alike, so under the null hypothesis it reveals nothing about the group
+    of a row in the test half.
+
+    Returns
+    -------
+    ndarray of shape (D, p) with orthonormal columns, or None for the features themselves
+    """
+    D, n_rows = groups.foreground.scale.size, sum(group.rows.shape[0] for group in groups)
+    if min(WORKING_DIMENSIONS, n_rows) >= D:
+        return None
+    if n_rows - 2 <= WORKING_DIMENSIONS:
+        return _span(np.vstack([group.dense() for group in groups]))
+    if D <= EXACT_FEATURES:
+        scatter = np.sum([group.scatter() for group in groups], axis=0)
+        found: Array = scipy.linalg.eigh(scatter, subset_by_index=[D - WORKING_DIMENSIONS, D - 1], overwrite_a=True)[1]
+        return found
+    Q = rng.standard_normal((D, WORKING_DIMENSIONS))
+    for _ in range(SUBSPACE_ROUNDS):
+        Q = np.linalg.qr(np.sum([group.times(Q) for group in groups], axis=0))[0]
+    return Q
+
+
+def _span(Z: Array) -> Array:
+    """An orthonormal basis of the span of the rows Z: Z'E L^(-1/2), with E and L the eigenpairs of Z Z'."""
+    values, E = np.linalg.eigh(Z @ Z.T)
+    # Smaller eigenvalues are rounding errors of the Gram matrix, not directions of the rows.
+    kept = values > max(values[-1], 0.0) * len(Z) * EPS
+    kept[-1] = True  # even if all rows are equal
+    return np.linalg.qr(Z.T @ E[:, kept])[0]

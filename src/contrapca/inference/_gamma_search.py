@@ -1,0 +1,275 @@
+"""`GammaSearch`: choose gamma by one of several criteria."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from typing import Any, Self
+
+import numpy as np
+from sklearn.base import BaseEstimator, TransformerMixin, clone
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from .._util.arrays import Array
+from .._util.checks import check_count, check_option, generator
+from .._util.display import Display
+from .._util.table import Table
+from .._util.text import format_gamma
+from ..contrast import (
+    HeldOut,
+    Method,
+    Spectrum,
+    held_out,
+    one_error_rule,
+    path_directions,
+    relative_log_likelihood,
+    solve_path,
+)
+from ..data import Groups, Indices, Study, Tables, fewer_folds, split_groups, table_units
+from ..estimators import WithStrength, resolved
+from ..exceptions import GroupError
+from ..missing import Incomplete, any_folds
+from ..moments import Complete, DenseScatter, assign_folds, contrast, make_folds
+from ._compare import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
+from ._contrast_path import check_estimator, path_of_data
+from ._held_out import prepared
+from ._path import ContrastPath
+
+CRITERIA = ("contrast", "likelihood", "silhouette")
+
+
+HELD_OUT = ("contrast", "likelihood")  # criteria that hold rows out
+
+
+class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """Choose gamma for ContraPCA, PCPCA or CPCA, or the ridge for RatioPCA, by a criterion.
+
+    Parameters
+    ----------
+    estimator : ContraPCA, PCPCA, CPCA or RatioPCA
+        Its own gamma is not used. For RatioPCA gamma is 1 / (1 + ridge).
+    criterion : {"contrast", "likelihood", "silhouette"}, default "contrast"
+        "contrast": the smallest gamma whose contrast on held-out rows (the mean log ratio of the groups' variances) is
+        within one standard error of the best; use it to find directions. "likelihood": the largest relative
+        log-likelihood of held-out rows, per row and divided by 1 - gamma; use it for densities (not for CPCA, which has
+        no likelihood). "silhouette": the best separation of known `labels` on unit-variance latents; optimistic if the
+        same labels judge the result.
+    gammas : array-like, optional
+        Values to choose from; default as in `contrast_path`.
+    n_folds : int, default 5
+        Number of folds; fewer, with a warning, if a group has fewer blocks.
+    random_state : None, int, Generator or RandomState, default 0
+        Random seed for the folds, and for the rows that "silhouette" samples.
+
+    Attributes
+    ----------
+    best_estimator_ : ContraPCA, PCPCA, CPCA or RatioPCA
+        Fitted to all rows.
+    best_gamma_, best_score_ : float
+    path_ : ContrastPath
+    scores_ : ndarray of shape (G,)
+        The criterion at each of `path_.gammas`; larger is better. -inf if a fold has no solution.
+    score_errors_ : ndarray of shape (G,)
+        Standard errors for "contrast"; nan for other criteria.
+
+    Examples
+    --------
+    >>> from contrapca import CPCA, GammaSearch
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(random_state=0)
+    >>> search = GammaSearch(CPCA(2)).fit(data.foreground, background=data.background)
+    >>> search.best_gamma_ > 0.9, search.best_score_ > 1.5
+    (True, True)
+    """
+
+    def __init__(
+        self,
+        estimator: WithStrength,
+        *,
+        criterion: str = "contrast",
+        gammas: Any = None,
+        n_folds: int = 5,
+        random_state: Any = 0,
+    ):
+        self.estimator = estimator
+        self.criterion = criterion
+        self.gammas = gammas
+        self.n_folds = n_folds
+        self.random_state = random_state
+
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        background: Any = None,
+        sample_weight: Any = None,
+    ) -> Self:
+        """Compute the path, choose the best gamma by the criterion, and fit the best model.
+
+        Parameters
+        ----------
+        X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+            A `Study`, whose blocks are held out as a whole, or the foreground. "silhouette" needs a Study with labels.
+            Covariates are to be regressed out before (`regress_out`).
+        y, background, sample_weight
+            As for PCPCA, if `X` is no Study; weights do not count for "silhouette".
+
+        Returns
+        -------
+        self
+        """
+        check_estimator(self.estimator, "GammaSearch")
+        check_option(self.criterion, "criterion", CRITERIA)
+        check_count(self.n_folds, "n_folds", least=2)
+        estimator = prepared(self.estimator) if self.criterion == "contrast" else clone(self.estimator)
+        method = estimator._method
+        if self.criterion == "likelihood" and not method.has_likelihood:
+            name = type(estimator).__name__
+            raise ValueError(f"criterion='likelihood' needs a likelihood, which {name} does not have. Use ContraPCA.")
+        study = X if isinstance(X, Study) else None
+        labels = None if study is None else study.labels.foreground
+        if self.criterion == "silhouette" and labels is None:
+            raise ValueError(
+                "criterion='silhouette' needs a Study with labels=, the known classes of the foreground rows. "
+                "(Clusters computed from the latents look separated at any gamma.) Without labels, use 'contrast'."
+            )
+        asked = {"needs_background": True, "allow_missing": estimator._takes_missing}
+        if study is None:
+            asked["sample_weight"] = sample_weight
+            tables = split_groups(X, y, background, estimator.background_label, name="GammaSearch", **asked)
+        else:
+            if any(own is not None for own in (y, background, sample_weight)):
+                raise GroupError("A Study has the groups and the weights: leave y, background and sample_weight out.")
+            study.refuse_moments("GammaSearch")
+            study.refuse("GammaSearch", covariates="pass regress_out(study)")
+            tables, X = study.for_fit("GammaSearch", **asked), study.rows.foreground
+        folds = self._folds(tables, None if study is None else study.blocks)
+        data = estimator._collected(tables)
+        path = path_of_data(data, estimator, self.gammas)
+        errors = np.full(len(path), np.nan)
+        if self.criterion == "contrast":
+            found = self._contrast(tables, folds, data, estimator, path.gammas)
+            scores, errors = np.where(np.isnan(found.means), -np.inf, found.means), found.mean_errors
+            best = one_error_rule(path.gammas, found)
+        else:
+            if self.criterion == "silhouette":
+                scores = self._silhouettes(path, tables.rows.foreground, labels)
+            else:
+                scores = np.mean(list(_likelihoods(tables, folds, path, method)), axis=0)
+            best = int(np.argmax(scores))
+        if not np.isfinite(scores[best]):
+            raise ValueError(f"No gamma has a finite {self.criterion}: every split is infeasible. Use smaller values.")
+        self.path_ = path
+        self.scores_ = scores
+        self.score_errors_ = errors
+        self.best_gamma_ = float(path.gammas[best])
+        self.best_score_ = float(scores[best])
+        self.best_estimator_ = path.model(self.best_gamma_)
+        validate_data(self, X, skip_check_array=True)
+        return self
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.input_tags.allow_nan = getattr(self.estimator, "_takes_missing", False) and self.criterion != "likelihood"
+        tags.transformer_tags.preserves_dtype = ["float64", "float32"]
+        return tags
+
+    def _folds(self, tables: Tables, blocks: Groups[Any] | None) -> Groups[Indices] | None:
+        """The fold of each row; None if the criterion does not hold rows out."""
+        if self.criterion not in HELD_OUT:
+            return None
+        if tables.incomplete and self.criterion == "likelihood":
+            raise ValueError(
+                f"criterion={self.criterion!r} needs complete rows, but values are missing (NaN): use 'contrast'."
+            )
+        counts = tables.rows.map(lambda rows: rows.shape[0])
+        if min(counts) < 2 * self.n_folds and blocks is None:
+            raise ValueError(
+                f"{min(counts)} rows in one group are too few for {self.n_folds} folds of at least 2: lower n_folds."
+            )
+        random = generator(self.random_state)
+        if blocks is None:
+            return counts.map(lambda count: _random_parts(count, self.n_folds, random))
+        unit_of = table_units(tables, blocks, least=2, what="holding rows out")
+        return assign_folds(unit_of, fewer_folds(unit_of, self.n_folds), random)
+
+    def _contrast(
+        self,
+        tables: Tables,
+        folds: Groups[Indices] | None,
+        data: Complete | Incomplete,
+        estimator: WithStrength,
+        gammas: Array,
+    ) -> HeldOut:
+        """Held-out contrast at every gamma (F17)."""
+        assert folds is not None
+        method, latents = estimator._method, resolved(data, estimator._latents())
+        every = any_folds(tables, folds)
+        return held_out(every, lambda left: path_directions(estimator._trained(left), method, latents, gammas))
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return hasattr(self, "best_estimator_")
+
+    def get_feature_names_out(self, input_features: Any = None) -> Any:
+        """Names of the latents of the best estimator."""
+        check_is_fitted(self)
+        return self.best_estimator_.get_feature_names_out()
+
+    def _silhouettes(self, path: ContrastPath, rows: Any, labels: Any) -> Array:
+        """Silhouette of the labels at every gamma, on unit-variance latents."""
+        classes = checked_classes(labels, rows.shape[0])
+        chosen = np.arange(rows.shape[0])
+        if chosen.size > SILHOUETTE_ROWS:
+            chosen = np.sort(generator(self.random_state).choice(chosen, SILHOUETTE_ROWS, replace=False))
+        check_several(classes[chosen])
+        return np.array([unit_variance_silhouette(Z, classes[chosen]) for Z in path.latents(rows[chosen])])
+
+    def table(self) -> Table:
+        """Gamma, score and standard error, one row per gamma of the path."""
+        check_is_fitted(self)
+        columns = {"gamma": self.path_.gammas, "score": self.scores_, "standard_error": self.score_errors_}
+        return Table(dict(list(columns.items())[:2]) if np.isnan(self.score_errors_).all() else columns)
+
+    def summary(self) -> Display:
+        """The chosen gamma, the scores of all gammas, and what the best model found."""
+        check_is_fitted(self)
+        best = f"Best gamma: {format_gamma(self.best_gamma_)}, by {self.criterion}"
+        return Display(best, self.table(), *self.best_estimator_.summary().parts)
+
+    def transform(self, X: Any) -> Array:
+        """Latents of the best model."""
+        check_is_fitted(self)
+        return self.best_estimator_.transform(X)
+
+
+def _random_parts(count: int, n_parts: int, random: np.random.Generator) -> Indices:
+    """Assign `count` rows to random parts of (almost) equal size."""
+    part_of = np.empty(count, dtype=np.intp)
+    for k, rows in enumerate(np.array_split(random.permutation(count), n_parts)):
+        part_of[rows] = k
+    return part_of
+
+
+def _likelihoods(tables: Tables, folds: Groups[Indices] | None, path: ContrastPath, method: Method) -> Iterator[Array]:
+    """Held-out relative log-likelihood per foreground row, divided by 1 - gamma; -inf if a fold has no solution."""
+    assert folds is not None
+    rank = path.loading_coordinates.shape[2]
+    for fold in make_folds(tables, folds):
+        # The scales are those of the path.
+        train, test = (
+            side.map(
+                lambda own, units: replace(own, scatter=DenseScatter(own.scatter.dense())).scaled(units.scale),
+                path.units,
+            )
+            for side in (fold.left, fold.held)
+        )
+        scores, found = np.full(len(path), -np.inf), solve_path(train, path.gammas, rank)
+        for g, gamma in enumerate(path.gammas):
+            U, values = found.basis @ found.coordinates[g], found.values[g] * train.foreground.weight
+            solution = method.complete(contrast(train, float(gamma)), Spectrum(values, U, images=[]))
+            if solution.feasible:
+                C, W = contrast(test, float(gamma)), U * solution.lengths
+                scores[g] = relative_log_likelihood(C, W, C.matmul(W), solution.sigma2) / C.N
+        yield scores

@@ -1,0 +1,231 @@
+"""How much more the foreground varies along the axes that an estimator finds, on rows it has not seen (F17)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+from sklearn.base import clone
+
+from .._util.arrays import Array
+from .._util.checks import check_count, check_n_components, generator
+from .._util.display import shown_as_html
+from .._util.table import Table
+from ..contrast import (
+    FOUND_AGAIN,
+    Halves,
+    UnitSquares,
+    half_latents,
+    halves_of,
+    largest_shares,
+    matched,
+    mean_ratio,
+    ratio_intervals,
+)
+from ..data import Design, Groups, Study, Tables, regression, without_covariates
+from ..estimators import answers
+from ..missing import filled_draws, usable
+from ..moments import Parts, make_parts, mixture
+
+Flags = npt.NDArray[np.bool_]
+
+
+@dataclass(frozen=True)
+class HeldOutContrast:
+    """The outcome of `held_out_contrast`, for each component that is shown.
+
+    Attributes
+    ----------
+    log_ratios : ndarray of shape (k,)
+        Logarithm of the ratio of the foreground's to the background's variance along each axis, on unseen rows: 0 is no
+        contrast. Infinite where a group does not vary along an axis at all.
+    standard_errors : ndarray of shape (k,)
+        Of the log ratios; nan where these are infinite.
+    intervals : ndarray of shape (k, 2)
+        95 % intervals of the ratios, which hold for few rows, heavy tails and few blocks, too.
+    agreement : ndarray of shape (k,)
+        Whether a component is found again: the correlation of the ranks of all cases' latents along it from fits to two
+        halves of the rows, mean over splits. Below 0.3 it is not.
+    largest_share : ndarray of shape (k,)
+        The largest part of the cases' variance along each axis that is from one block; without blocks, from one row.
+    mean, mean_error : float
+        Mean of the log ratios over the axes and its standard error: by it methods, gammas, ranks and scalings compare.
+    n_splits : int
+        Splits into halves.
+    gamma : float or None
+        That of the fit to all rows, where the estimator has one; 1 / (1 + ridge) for RatioPCA.
+    """
+
+    log_ratios: Array
+    standard_errors: Array
+    intervals: Array
+    agreement: Array
+    largest_share: Array
+    mean: float
+    mean_error: float
+    n_splits: int
+    gamma: float | None = None
+
+    @property
+    def ratios(self) -> Array:
+        """Ratios of variances (k,): 2 means that unseen cases vary twice as much as unseen controls."""
+        return np.exp(self.log_ratios)
+
+    @property
+    def found_again(self) -> Flags:
+        """Which components are found again in other halves of the rows, shape (k,)."""
+        return self.agreement >= FOUND_AGAIN
+
+    def table(self) -> Table:
+        """One row for each component."""
+        low, high = self.intervals.T
+        columns = {"component": np.arange(1, self.log_ratios.size + 1), "ratio": self.ratios, "from": low, "to": high}
+        columns |= {"agreement": self.agreement, "largest_share": self.largest_share}
+        return Table(columns | {"log_ratio": self.log_ratios, "standard_error": self.standard_errors})
+
+    def _head(self) -> str:
+        return f"ratio of variances on unseen rows, foreground to background, {self.n_splits} splits into halves"
+
+    def _repr_html_(self) -> str:
+        return shown_as_html(self._head(), self.table())
+
+    def __str__(self) -> str:
+        return f"{self._head()}\n{self.table()}"
+
+
+def held_out_contrast(
+    estimator: Any, X: Any, *, background: Any = None, n_splits: int = 5, random_state: Any = 0
+) -> HeldOutContrast:
+    """How much more the foreground varies than the background along an estimator's axes, on rows it has not seen.
+
+    Ratios of variances on the rows of the fit are far too large: axes are chosen for them. Here the rows are split into
+    halves, several times; axes are found in each half, matched with those of all rows, and judged by the rows of the
+    other half. It also says whether both halves find the same component, and whether it is that of a single block.
+    Half of the rows find less than all, so the ratios are rather too small. What is chosen from all rows stays: units
+    and latent dimensions of ContraPCA, the gamma of CPCA and the ridge of RatioPCA where they are not given. With
+    scale="group" the rows of each group are measured in its own units, the standard deviations of its training rows.
+
+    Parameters
+    ----------
+    estimator : PPCA, PCPCA, ContraPCA, CPCA, SparseCPCA, RatioPCA or CLVM
+        Fitted or not: it is cloned.
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+        A `Study`, or the foreground. Blocks are in one half as a whole; ratios are far too large otherwise. The effect
+        of covariates is estimated from the half that axes are fitted to. Where values are missing (NaN), in either
+        group, moments are expected ones under one model of both groups, fitted without the half; axes are found from
+        them, too. Ratios are then right where there is no contrast, and too small where there is one, the more so the
+        more is missing.
+    background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them, optional
+        If `X` is no Study. The variance of several backgrounds is their mean, each with its part of gamma.
+    n_splits : int, default 5
+        How often the rows are split into halves.
+    random_state : None, int, Generator or RandomState, default 0
+        Which rows or blocks share a half.
+
+    Returns
+    -------
+    HeldOutContrast
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import PCPCA, held_out_contrast
+    >>> X, Y = np.random.default_rng(0).normal(size=(2, 100, 60))  # the same noise twice
+    >>> model = PCPCA(n_components=1).fit(X, background=Y)
+    >>> ratio = model.explained_variance_ / model.background_variance_
+    >>> found = held_out_contrast(model, X, background=Y)
+    >>> bool(ratio[0] > 3), bool(abs(found.mean) < 2 * found.mean_error)
+    (True, True)
+    """
+    if not answers(estimator, "_directions"):
+        raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
+    name, model = "held_out_contrast", prepared(estimator)
+    study = Study.of(X, background, name)
+    tables = measured_tables(study, name)
+    unit_of = study.units(tables, least=2, what="holding rows out")
+    return held_out_of(model, tables, unit_of, study.design(tables), n_splits, random_state)
+
+
+def held_out_of(
+    model: Any,
+    tables: Tables,
+    unit_of: Groups[Any],
+    design: Design | None = None,
+    n_splits: int = 5,
+    random_state: Any = 0,
+    shown: Any = None,
+) -> HeldOutContrast:
+    """`held_out_contrast` of a prepared estimator, given the independent unit of each row.
+
+    Missing values are thinned to equal rates and filled by one model of both groups (F45), as for the test.
+
+    `shown` are the cases' latents (n, k) along the components to judge, if they are not those of a fit to these tables.
+    """
+    # Other coordinates of the same rows give the same axes, unless features are scaled or, in CLVM, told apart.
+    rng = generator(random_state)
+    [tables] = filled_draws(tables, 1, rng)
+    weighted = model._prepared(tables if design is None else without_covariates(tables, design)[0])
+    chooses = model._holds_out and model._strength() is None  # by what features are like
+    rotates = model._rotates and not model.scale and not chooses
+    unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
+    halves = study_halves(tables if design else weighted, unit_of, n_splits, rng, unscaled, design, weighted)
+    training, left = halves.whole
+    data, mix = model._trained(training), mixture(left)
+    gamma = model._gamma_in_halves(halves, data)
+    latents = half_latents(halves, model._directions(data, gamma))
+    whole = latents[-1].every.foreground if shown is None else np.asarray(shown, dtype=float)
+    found, agreement = matched(latents[:-1], whole)
+    units = UnitSquares.of(found, unit_of, weighted.weights)
+    ratios, errors, logs = ratio_intervals(units, mix, rng)
+    shares = largest_shares(whole - whole.mean(axis=0), unit_of.foreground, weighted.weights.foreground)
+    with np.errstate(over="ignore"):
+        intervals = np.exp(logs)
+    means = mean_ratio(units, mix)
+    return HeldOutContrast(ratios, errors, intervals, agreement, shares, *means, len(halves.splits), gamma)
+
+
+def study_halves(
+    tables: Tables,
+    unit_of: Groups[Any],
+    n_splits: int,
+    rng: np.random.Generator,
+    unscaled: int | None = None,
+    design: Design | None = None,
+    weighted: Tables | None = None,
+) -> Halves:
+    """Random halves of some tables, given the independent unit of each row; `unscaled` as for `make_parts`.
+
+    With covariates the rows of each half are others; they then have the weights of `weighted` tables.
+    """
+    check_count(n_splits, "n_splits")
+    if design is None:
+        return halves_of(tables, unit_of, n_splits, rng, unscaled=unscaled)
+
+    def parts(part_of: Groups[Any]) -> Callable[[Any], Parts]:
+        def of_half(inside: Any) -> Parts:
+            known = regression(tables, design, part_of.map(lambda own: inside[own]))
+            rows, _ = without_covariates(tables, design, known)
+            if weighted is not None:
+                rows = replace(rows, weights=weighted.weights, shortened=weighted.shortened)
+            return make_parts(rows, part_of, unscaled=unscaled)
+
+        return of_half
+
+    return halves_of(tables, unit_of, n_splits, rng, parts)
+
+
+def prepared(estimator: Any) -> Any:
+    """A clone that solves eigenproblems: for complete rows gradient solvers find the same, more slowly."""
+    model = clone(estimator)
+    return model.set_params(solver="auto") if getattr(model, "solver", "auto") == "lbfgs" else model
+
+
+def measured_tables(study: Study, name: str) -> Tables:
+    """The tables of a study; values may be missing, but in no whole row, and no whole feature of a group (F45)."""
+    study.refuse_moments(name)
+    if study.tables.incomplete:
+        study.refuse(name, weights="where values are missing, repeat rows instead")
+    return usable(study.tables, name)

@@ -1,0 +1,184 @@
+"""Gibbs posteriors of PCPCA and CPCA (F12, F13)."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from .._util.arrays import Array
+from .._util.checks import check_count, check_positive, generator
+from .._util.progress import Progress
+from ..contrast import Fit, Method, align
+from ..missing import Incomplete
+from ..moments import MAX_DENSE, Complete, contrast
+from ._bingham import sample_frames, sample_vectors
+from ._bootstrap import _number, _study_of_fit
+from ._draws import MIN_DRAWS, ContrastPosterior
+from ._nuts import GibbsTarget, sample_nuts
+
+
+def posterior(
+    model: Any,
+    X: Any,
+    *,
+    background: Any = None,
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    power: float = 1.0,
+    sigma2_min: float = 0.0,
+    random_state: Any = 0,
+    progress: bool = True,
+) -> ContrastPosterior:
+    """Draw from the Gibbs posterior, whose density is exp(power * objective) under a flat prior; no missing values.
+
+    PPCA and PCPCA: of (W, sigma2), with NUTS; a true posterior for gamma = 0. It depends on the rows only through N and
+    C, so its cost does not grow with their number. It exists if power times N = n (1 - gamma) exceeds D + d - 1;
+    otherwise an error says what to do. If N is not much larger than D, the flat prior inflates W: trust directions
+    (`angles`, `projector`) more than lengths.
+
+    CPCA: of V, a matrix Bingham distribution with density exp(power tr V'C V) on orthonormal frames, which is always
+    proper. For one component, draws are exact and independent (`tune` is not used); for more, they come from
+    column-wise Gibbs sampling.
+
+    Parameters
+    ----------
+    model : fitted PPCA, PCPCA, ContraPCA or CPCA
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D), or Moments
+        The `Study` of the fit, or its foreground. Blocks have no part in a posterior: `calibrate_power` takes them.
+    background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them, optional
+        If `X` is no Study.
+    draws, tune, chains : int
+        Draws kept and discarded in each chain, and chains.
+    power : float, default 1.0
+        Weight of the data: intervals shrink with its square root. With gamma > 0 no likelihood determines it, and for
+        CPCA its unit is 1 / variance of the features, so that 1 is not a natural choice. `contrapca.calibrate_power`
+        finds the value at which intervals have the right coverage.
+    sigma2_min : float, default 0.0
+        Lower bound of the noise variance, in scaled units. CPCA has no noise, and no such argument.
+    random_state : None, int, Generator or RandomState, default 0
+        A seed gives the same draws on any number of cores.
+    progress : bool, default True
+        Show a progress bar on a terminal or in a notebook if it takes longer than two seconds.
+
+    Returns
+    -------
+    ContrastPosterior
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from contrapca import CPCA, posterior
+    >>> rng = np.random.default_rng(0)
+    >>> X, Y = rng.normal(size=(200, 5)) * [3, 1, 1, 1, 1], rng.normal(size=(150, 5))
+    >>> model = CPCA(1, gamma=0.5).fit(X, background=Y)
+    >>> draws = posterior(model, X, background=Y)
+    >>> draws
+    ContrastPosterior(gibbs, CPCA: 4 x 1000 draws, D = 5, d = 1)
+    >>> draws.angles().shape
+    (4, 1000, 1)
+    """
+    if not getattr(model, "_sampled", False):
+        raise TypeError(f"posterior needs a PPCA, PCPCA, ContraPCA or CPCA, not a {type(model).__name__}.")
+    data = model._fitted_data(_study_of_fit(model, X, background, "posterior"))
+    sampling: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "power": power}
+    settings = sampling | {"sigma2_min": sigma2_min, "random_state": random_state, "progress": progress}
+    found = sample_posterior(data, model._state, model._as_fitted()._method, **settings)
+    return replace(found, method=type(model).__name__, seed=_number(random_state))
+
+
+def sample_posterior(
+    data: Complete | Incomplete,
+    fit: Fit,
+    method: Method,
+    *,
+    draws: int = 1000,
+    tune: int = 1000,
+    chains: int = 4,
+    power: float = 1.0,
+    sigma2_min: float = 0.0,
+    random_state: Any = None,
+    progress: bool = True,
+) -> ContrastPosterior:
+    """Draws from exp(power * objective) under a flat prior, aligned to the fit and checked.
+
+    Parameters
+    ----------
+    data : Complete or Incomplete
+        Those of the fit; incomplete ones are refused.
+    fit : Fit
+    method : Method
+    draws, tune, chains : int
+    power, sigma2_min : float
+    random_state : None, int, Generator or RandomState
+    progress : bool, default True
+    """
+    check_count(draws, "draws")
+    check_count(chains, "chains")
+    check_count(tune, "tune")
+    if draws < MIN_DRAWS:
+        raise ValueError(f"draws={draws} must be {MIN_DRAWS} or more, for chains to be compared.")
+    check_positive(power, "power")
+    if not 0 <= sigma2_min < np.inf:
+        raise ValueError(f"sigma2_min={sigma2_min} must be 0 or more.")
+    if sigma2_min and fit.model is None:
+        raise TypeError(f"sigma2_min={sigma2_min} bounds a noise variance, and this model has none: leave it out.")
+    N, values, Q = eigenbasis(data, fit.gamma)
+    random, sigma2, divergences = generator(random_state), None, 0
+    d = fit.n_latent
+    if fit.model is not None:
+        unit = fit.model.sigma2  # the sampler works in units of the noise, whatever the data's
+        target = GibbsTarget(N, values / unit, d, power, sigma2_min / unit, fit.units.foreground.weight)
+        target.check()
+        found = sample_nuts(target, draws, tune, chains, int(random.integers(2**31)), progress=progress)
+        frames, sigma2, divergences = np.sqrt(unit) * found.V, unit * found.sigma2, found.divergences
+    else:
+        frames = _frames(power * values, d, draws, tune, chains, random, progress)
+    posterior = ContrastPosterior(
+        W=align(Q @ frames, fit.W),
+        noise_variance=sigma2,
+        W_estimate=fit.W,
+        n_shown=fit.n_shown,
+        units=fit.units.foreground,
+        kind="gibbs",
+        method=method.name,
+        power=power,
+        divergences=divergences,
+        noise_variance_estimate=None if fit.model is None else fit.model.sigma2,
+    )
+    posterior.check()
+    return posterior
+
+
+def eigenbasis(data: Complete | Incomplete, gamma: float) -> tuple[float, Array, Array]:
+    """(N, eigenvalues of C descending, eigenvectors) of a contrast, in model units."""
+    if isinstance(data, Incomplete):
+        raise ValueError(
+            "posterior() needs complete rows, and values are missing here. bootstrap(X, background=Y) of ContraPCA, "
+            "PCPCA and PPCA takes them."
+        )
+    D = data.groups.foreground.mean.size
+    if D > MAX_DENSE:
+        raise ValueError(f"With {D} features C is too large (at most {MAX_DENSE}). Use bootstrap(), or fewer features.")
+    C = contrast(data.groups, gamma)
+    values, Q = np.linalg.eigh(data.feature_matrix(C))
+    return C.N, values[::-1].copy(), Q[:, ::-1]
+
+
+def _frames(
+    values: Array, d: int, draws: int, tune: int, chains: int, random: np.random.Generator, progress: bool
+) -> Array:
+    """Orthonormal frames in the eigenbasis, shape (chains, draws, D, d)."""
+    if d == 1:
+        return sample_vectors(values, chains * draws, random).reshape(chains, draws, -1, 1)
+    sweeps = draws + tune
+    found = []
+    with Progress("sampling", chains * sweeps, progress) as bar:
+        for k, own in enumerate(random.spawn(chains)):
+            done = k * sweeps
+            found.append(
+                sample_frames(values, d, draws, tune, own, lambda sweep, done=done: bar.update(done + sweep, "sweeps"))  # type: ignore[misc]
+            )
+    return np.stack(found)

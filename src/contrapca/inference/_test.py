@@ -1,0 +1,375 @@
+"""Is there any direction in which the foreground varies more than the background, and how many are there? (F18)"""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+import scipy.special
+
+from .._util.arrays import Array
+from .._util.checks import SCALES, check_count, check_option, check_positive, generator
+from .._util.display import shown_as_html
+from .._util.progress import Progress
+from .._util.table import Table
+from .._util.text import plural
+from ..data import (
+    DEPTHS,
+    Groups,
+    Indices,
+    Study,
+    Tables,
+    count_units,
+    match_depth,
+    paired_units,
+    refuse_devices,
+    table_units,
+)
+from ..data.checks import warn_of_depth, warn_of_far_cells, warn_of_imputed, warn_of_replicates
+from ..missing import filled_draws, usable
+from ._outcomes import SplitOutcomes, combine, split_outcomes
+from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
+
+LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
+
+
+NOISIER = 1.2  # noise ratio above which a remark says that the cases vary more everywhere
+
+
+LARGE_BLOCK_RATIO = 4.0  # a remark says that more is needed: with fewer than about 16 blocks in a group
+
+
+DRAWS = 7  # of thinned masks: where both groups lack 30 %, the power is .44, and .34 with three
+
+
+LEAST_APART = 0.02  # mean difference of rates of missing values that is mentioned
+
+
+@dataclass(frozen=True)
+class Missing:
+    """How much is missing in the foreground and the background, as shares of all values.
+
+    Attributes
+    ----------
+    foreground, background : float
+    differ : bool
+        Whether some features are missing more often in one of the groups than chance makes likely.
+    """
+
+    foreground: float
+    background: float
+    differ: bool
+
+    def __str__(self) -> str:
+        words = f"{self.foreground:.1%} of the cases' and {self.background:.1%} of the controls' values are missing."
+        if not self.differ:
+            return words
+        return (
+            f"{words} The groups differ in what is missing, so the result holds only if whether a value is missing "
+            "does not depend on the value itself, as it does below a limit of detection."
+        )
+
+
+@dataclass(frozen=True)
+class ContrastTest:
+    """The result of `contrast_test`.
+
+    Attributes
+    ----------
+    n_components : int
+        Number of dimensions found, with p-values at or below the level; 0 if nothing was found.
+    p_values : ndarray of shape (k,)
+        p-values of "the foreground varies more along 1, ..., k axes"; they never decrease.
+    statistics : ndarray of shape (n_splits, k)
+        Standardised difference of the mean deviations on the test half of each split.
+    noise_ratio : float
+        Ratio of foreground to background mean variance outside the model's subspace, on rows that did not choose it.
+        Far above 1, the cases are noisier everywhere, which alone makes the test reject. nan if so many dimensions
+        stand out that there is no noise to be seen, as in most real tables.
+    level : float
+    units : str
+        What was split: "60 + 50 rows", "9 + 8 blocks", "20 pairs".
+    ratios : ndarray of shape (k,)
+        Ratios of foreground to background variance along the axes, on the test halves (geometric means over splits):
+        how strong the contrast is.
+    block_ratio : float
+        By blocks: how many times the variance between the background's blocks that between the foreground's must be to
+        be found in about half of such tables. Few blocks need a large one. nan by rows, and for paired blocks.
+    least_p : float
+        The smallest p-value that so few rows or blocks can give: one over the number of ways to exchange the labels of
+        those that test.
+    ignores_replicates : bool
+        Whether rows look like replicates, by their names or a column, and were taken for independent: the verdict
+        begins with that.
+    missing : Missing or None
+        Where values are missing: their share in the `foreground` and the `background`, and whether these `differ`.
+    """
+
+    n_components: int
+    p_values: Array
+    statistics: Array
+    noise_ratio: float
+    level: float
+    units: str
+    ratios: Array = field(default_factory=lambda: np.empty(0), repr=False)
+    block_ratio: float = np.nan
+    least_p: float = 0.0
+    ignores_replicates: bool = False
+    missing: Missing | None = field(default=None, repr=False)
+
+    def verdict(self) -> str:
+        """The result in one sentence."""
+        sentence = self._sentence()
+        return without_replicates(sentence) if self.ignores_replicates else sentence
+
+    def _sentence(self) -> str:
+        found = self.n_components
+        if found == 0:
+            return (
+                "Nothing found: the cases do not vary more than chance allows in any direction "
+                f"({in_brief(self.p_values[0])}); any components shown may be noise."
+            )
+        p = in_brief(self.p_values[found - 1])
+        least = "at least " * (found == self.p_values.size > 1)
+        return f"The cases vary more than chance allows in {least}{plural(found, 'direction')} ({p})."
+
+    def remarks(self, n_shown: int | None = None) -> list[str]:
+        """Remarks on the verdict, as sentences; usually none."""
+        remarks = [] if self.missing is None else [str(self.missing)]
+        if n_shown is not None and n_shown < self.n_components:
+            least = "at least " * (self.n_components == self.p_values.size)
+            remarks.append(
+                f"In total, {least}{self.n_components} dimensions vary more in the cases: show more components."
+            )
+        if n_shown is not None and self.n_components == self.p_values.size < n_shown:
+            remarks.append(f"No more than {self.p_values.size} could be tested with {self.units}.")
+        if self.least_p > self.level:
+            remarks.append(
+                f"No p-value can be below {self.least_p:.2g} with {self.units}: nothing can be found at level "
+                f"{self.level:g}, however strong it is, without more of them."
+            )
+        elif not self.n_components and self.block_ratio > LARGE_BLOCK_RATIO:
+            remarks.append(
+                f"With {self.units}, what varies between blocks is likely to be found only if it varies about "
+                f"{self.block_ratio:.2g} times as much in the cases: that nothing was found says little about it."
+            )
+        if self.n_components and self.noise_ratio >= NOISIER:
+            remarks.append(
+                f"The cases are noisier everywhere ({self.noise_ratio:.2g} times the variance of the controls), which "
+                "alone makes the test reject: check that both groups were measured in the same way."
+            )
+        return remarks
+
+    def table(self) -> Table:
+        """One row per tested dimension; statistics are medians over splits."""
+        steps = np.arange(1, self.p_values.size + 1)
+        columns = {"dimension": steps, "statistic": np.median(self.statistics, axis=0), "p": self.p_values}
+        return Table(columns | {"found": steps <= self.n_components})
+
+    def _repr_html_(self) -> str:
+        return shown_as_html(" ".join([self.verdict(), *self.remarks()]), self.table(), self._about())
+
+    def _about(self) -> str:
+        about = f"Level {self.level:g}, {self.units}"
+        if not np.isnan(self.noise_ratio):
+            about += f"; noise of the cases over that of the controls: {self.noise_ratio:.2f}"
+        return about
+
+    def __str__(self) -> str:
+        return "\n".join([self.verdict(), *self.remarks(), str(self.table()), self._about()])
+
+
+def without_replicates(sentence: str) -> str:
+    """A verdict whose p-value takes replicates for independent rows."""
+    return f"Without regard to replicates, which makes p-values too small, {sentence[0].lower()}{sentence[1:]}"
+
+
+def in_brief(p: float) -> str:
+    """A p-value in words."""
+    return f"p < {LEAST_P:g}" if p < LEAST_P else f"p = {p:.2g}"
+
+
+def contrast_test(
+    X: Any,
+    *,
+    background: Any = None,
+    max_components: int = 10,
+    level: float = 0.05,
+    n_splits: int = 51,
+    scale: str | None = None,
+    depth: str = "warn",
+    random_state: Any = 0,
+    progress: bool = True,
+) -> ContrastTest:
+    """Test whether the foreground varies more than the background in any direction, and in how many.
+
+    The null hypothesis is that both groups, apart from their means, come from the same distribution. The test rejects
+    only if the foreground varies more, but a background with heavier tails and equal variances can look like that.
+
+    One random half of each group finds contrast axes, as ContraPCA does, and the other half tests whether rows of the
+    foreground are further apart along them. The p-values of several splits are combined into one per axis. The level
+    holds for Gaussian, heavy-tailed, skewed, count and binary rows, small or unequal groups, blocks of unequal size and
+    wide tables. Each group needs at least 6 rows (or blocks). The first p-values do not depend on `max_components`.
+
+    Where values are missing, some of the group that has more are left out, feature by feature, until both lack the same
+    share, and what is then missing is filled from one model of both groups, several times. The result holds if whether
+    a value is missing does not depend on the value itself; it fails if, say, low values are missing more often in one
+    of the groups. `missing` has the rates of both.
+
+    Parameters
+    ----------
+    X : Study, or array-like, data frame or sparse matrix of shape (n, D)
+        A `Study`, or the foreground. With covariates, what is left of all rows is tested. Blocks are split and compared
+        as a whole, by as many rows of each in both groups; pairs are compared within, so that what a donor's rows share
+        does not count. There may be no weights. Values may be missing (NaN) in both groups, at any rates: leave them as
+        they are. What is imputed beforehand, each group by its own model, looks like a contrast. Rows without values,
+        and features that a group lacks, are left out with a warning.
+    background : array-like, data frame or sparse matrix of shape (m, D), optional
+        If `X` is no Study.
+    max_components : int, default 10
+        Maximum number of dimensions to test; at most a quarter of the rows (or blocks) of the smaller group, and fewer
+        than D.
+    level : float, default 0.05
+    n_splits : int, default 51
+        More make p-values depend less on the seed: 101 if a decision hangs on it.
+    scale : {None, "group", "pooled"}, default None
+        As for PCPCA.
+    depth : {"warn", "match", "ignore"}, default "warn"
+        What to do about counts, raw or log-normalised, that add up to less in one group, as in cells that were
+        sequenced less deeply, which alone makes the test reject: warn, or thin both groups to equal depth first
+        (`match_depth`).
+    random_state : None, int, Generator or RandomState, default 0
+    progress : bool, default True
+
+    Returns
+    -------
+    ContrastTest
+
+    Examples
+    --------
+    >>> from contrapca import contrast_test
+    >>> from contrapca.datasets import make_hidden_clusters
+    >>> data = make_hidden_clusters(random_state=0)
+    >>> test = contrast_test(data.foreground, background=data.background, random_state=0)
+    >>> test.n_components  # the plane of the clusters
+    2
+    """
+    check_option(depth, "depth", DEPTHS)
+    rng = generator(random_state)
+    study = Study.of(X, background, "contrast_test")
+    refuse_weights(study, "contrast_test")
+    if depth == "match":
+        study = match_depth(study, random_state=rng)
+    tables = study.tables
+    refuse_devices(tables, "contrast_test")
+    if depth == "warn":
+        warn_of_depth(tables.rows)
+    warn_of_imputed(list(study.rows))
+    # Covariates are regressed out of all rows, not of each half by itself as in `held_out_contrast`: residuals of a
+    # regression on the other half are too long where covariates are far from their mean, by twice as much as those of
+    # one regression on all rows are too short. If one group has the wider covariates, that looks like a contrast. With
+    # all rows the level holds: .013 to .06 of 150 with five covariates three times as wide in one group of 40 + 40.
+    tables = study.adjusted
+    warn_of_far_cells(tables.rows, tables.names, study.sample_names)
+    found = significance_of(
+        tables,
+        blocks=study.blocks,
+        paired=study.paired,
+        max_components=max_components,
+        level=level,
+        n_splits=n_splits,
+        scale=scale,
+        random_state=rng,
+        progress=progress,
+    )
+    if study.blocks is None:
+        found = replace(found, ignores_replicates=warn_of_replicates(study.sample_names))
+    return at_equal_depth(found) if depth == "match" else found
+
+
+def refuse_weights(study: Study, name: str) -> None:
+    """Raise if rows have weights, which no test of ours has."""
+    study.refuse_moments(name)
+    study.refuse(name, weights="its p-values are for rows that count once, so leave them out or repeat rows in blocks")
+
+
+def significance_of(
+    tables: Tables,
+    *,
+    blocks: Groups[Any] | None = None,
+    paired: bool = False,
+    max_components: int = 10,
+    level: float = 0.05,
+    n_splits: int = 51,
+    scale: str | None = None,
+    random_state: Any = None,
+    progress: bool = True,
+) -> ContrastTest:
+    """`contrast_test` for tables, and blocks of their rows, that are already checked."""
+    tables.with_one_background("contrast_test")
+    check_option(scale, "scale", SCALES)
+    for value, name in ((max_components, "max_components"), (n_splits, "n_splits")):
+        check_count(value, name)
+    check_positive(level, "level")
+    if level >= 1:
+        raise ValueError(f"level={level} must be below 1, for example 0.05.")
+    tables = usable(tables, "contrast_test")
+    if tables.n_features < 2:
+        raise ValueError("The tables have 1 feature: the test needs at least 2.")
+    unit_of = table_units(tables, blocks, paired=paired, least=MIN_UNITS, what="the test")
+    rng = generator(random_state)
+    n_axes = min(max_components, most_axes(unit_of, tables.n_features))
+    splits, count = draw_splits(unit_of, n_splits, rng), itertools.count(1)
+    with Progress("splits", n_splits, progress) as bar:
+        # Where values are missing, each share of the splits has a draw of its own (F45).
+        shares = splits.shares(min(DRAWS, n_splits) if tables.incomplete else 1)
+        draws = zip(filled_draws(tables, len(shares), rng), shares, strict=True)
+        outcomes = SplitOutcomes.joined(
+            [split_outcomes(own, share, scale, n_axes, rng, lambda: bar.update(next(count))) for own, share in draws]
+        )
+    least_p = least_p_value(unit_of)
+    p_values, ratios, noise_ratio = combine(outcomes, least_p)
+    n_found = int(np.count_nonzero(p_values <= level))
+    needed = np.nan if blocks is None else _block_ratio(unit_of, level)
+    words = _in_words(unit_of, blocks is not None, paired)
+    missing = missing_of(tables.rows) if tables.incomplete else None
+    return ContrastTest(
+        n_found, p_values, outcomes.statistics, noise_ratio, level, words, ratios, needed, least_p, missing=missing
+    )
+
+
+def missing_of(rows: Groups[Array]) -> Missing:
+    """How much is missing in two groups, and whether they differ in it.
+
+    They differ if the features' rates do by .02 on average, and by one and a half times as much as by chance.
+    """
+    n, m = rows.map(len)
+    x, y = rows.map(lambda X: np.isnan(X).mean(axis=0))
+    rate = (n * x + m * y) / (n + m)
+    by_chance = np.mean(np.sqrt(2 / np.pi * rate * (1 - rate) * (1 / n + 1 / m)))
+    apart = float(np.abs(x - y).mean())
+    return Missing(float(x.mean()), float(y.mean()), bool(apart >= max(LEAST_APART, 1.5 * by_chance)))
+
+
+def at_equal_depth(found: ContrastTest) -> ContrastTest:
+    """The result, which says that depths were matched first."""
+    return replace(found, units=f"{found.units} of equal depth")
+
+
+def _block_ratio(unit_of: Groups[Indices], level: float) -> float:
+    """The ratio of variances between blocks that an F test of the testing halves finds half of the time (F38)."""
+    if paired_units(unit_of):
+        return np.nan
+    n, m = unit_of.map(lambda own: (count_units(own) + 1) // 2 - 1)
+    return float(scipy.special.fdtri(n, m, 1 - level) / scipy.special.fdtri(n, m, 0.5))
+
+
+def _in_words(unit_of: Groups[Indices], by_blocks: bool, by_pairs: bool) -> str:
+    """What was split: "60 + 50 rows", "20 pairs", or blocks and how many of them are in both groups."""
+    if by_pairs:
+        return f"{count_units(unit_of.foreground)} pairs"
+    numbers = " + ".join(str(count_units(own)) for own in unit_of)
+    paired = paired_units(unit_of)
+    return f"{numbers} {'blocks' if by_blocks else 'rows'}" + (f", {paired} of them in both groups" if paired else "")

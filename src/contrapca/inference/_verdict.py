@@ -1,0 +1,201 @@
+"""The verdict at the top of commands and reports: the result of the test, or why there is none."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._util.checks import check_option, generator
+from .._util.text import joined, plural
+from ..data import DEPTHS, Groups, Study, Tables, count_units, match_depth, table_units
+from ..exceptions import GroupError
+from ..missing import usable
+from ._held_out import HeldOutContrast
+from ._splits import MIN_UNITS
+from ._test import ContrastTest, at_equal_depth, significance_of
+
+SEED = 0  # the same tables give the same page
+
+
+SURE = 0.001  # p-value below which nothing in the cases, and something in the controls, is said
+
+
+SWAPPED = "But the controls vary more than the cases (p < 0.001): were the two tables swapped?"
+
+
+N_TESTED = 10  # number of dimensions, or as many as are shown
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """What the test says about the components that are shown.
+
+    Attributes
+    ----------
+    sentence : str
+    remarks : list of str
+        Further sentences; usually none.
+    test : ContrastTest or None
+        None if the tables cannot be tested; the sentence says why.
+    n_shown : int
+        Number of components.
+    """
+
+    sentence: str
+    remarks: list[str]
+    test: ContrastTest | None
+    n_shown: int
+
+    @classmethod
+    def of(cls, test: ContrastTest, n_shown: int) -> Verdict:
+        """The verdict of a finished test."""
+        return cls(test.verdict(), test.remarks(n_shown), test, n_shown)
+
+    def about(self, held_out: HeldOutContrast | None, features: Sequence[Sequence[str]]) -> Verdict:
+        """This verdict with what is known of each shown component; as it is if the test found nothing."""
+        if held_out is None or self.test is None or not self.test.n_components:
+            return self
+        return replace(self, sentence=f"{self.sentence} {on_components(held_out, features)}")
+
+    def summary(self) -> dict[str, Any]:
+        """Plain values: "verdict" (the sentence) and "test" (the result, or None)."""
+        test = self.test
+        if test is None:
+            return {"verdict": self.sentence, "test": None}
+        facts = {
+            "n_components": test.n_components,
+            "n_shown": self.n_shown,
+            "p_values": test.p_values.tolist(),
+            "noise_ratio": None if test.noise_ratio != test.noise_ratio else test.noise_ratio,
+            "level": test.level,
+            "units": test.units,
+            "missing": None if test.missing is None else asdict(test.missing),
+            "remarks": self.remarks,
+        }
+        return {"verdict": self.sentence, "test": facts}
+
+
+def on_components(held_out: HeldOutContrast, features: Sequence[Sequence[str]]) -> str:
+    """Which of the shown components vary more on unseen rows and are found again, in one sentence (F43).
+
+    The test finds axes of its own, so it says that there is something, not that a component shows it. A component does
+    if its interval lies above 1 and other halves of the rows find it again. Only say this where the test rejects.
+
+    Parameters
+    ----------
+    held_out : HeldOutContrast
+    features : sequence of sequences of str
+        The strongest features of each component.
+    """
+    more, again = held_out.intervals[:, 0] > 1, held_out.found_again
+    sentences = []
+    for kind, words in (
+        (more & again, "{figures} as much in unseen cases and is found again"),
+        (more & ~again, "{figures} as much in unseen cases but is not found again"),
+        (~more & again, "is found again and {figures} as much in unseen cases, so perhaps no more"),
+    ):
+        for k in np.flatnonzero(kind).tolist():
+            low, high = held_out.intervals[k]
+            figures = f"varies {_times(held_out.ratios[k])} times ({_times(low)} to {_times(high)})"
+            what = f"component {k + 1} ({', '.join(features[k])})"
+            sentences.append(f"{what} {words.format(figures=figures)}")
+    neither = np.flatnonzero(~more & ~again) + 1
+    if neither.size:
+        one, all_clear = neither.size == 1, bool(sentences) and np.all(more == again)
+        what = f"component{'' if one else 's'} {joined(neither)} {'is' if one else 'are'} not"
+        sentences.append(what if all_clear else f"{what} found again")
+    text = "; ".join(sentences)
+    return f"{text[0].upper()}{text[1:]}."
+
+
+def _times(ratio: float) -> str:
+    """A ratio to two digits."""
+    return f"{ratio:.2g}" if ratio < 100 or not np.isfinite(ratio) else f"{ratio:.0f}"
+
+
+def verdict_on(
+    tables: Tables,
+    *,
+    n_shown: int,
+    blocks: Groups[Any] | None = None,
+    paired: bool = False,
+    scale: str | None = None,
+    depth: str = "ignore",
+    ignores_replicates: bool = False,
+    random_state: Any = SEED,
+    progress: bool = True,
+) -> Verdict:
+    """Test the tables of a model with `n_shown` components, or say why that is not possible.
+
+    Parameters
+    ----------
+    tables : Tables
+    n_shown : int
+    blocks : Groups of array-like of shape (n,), (m,), optional
+        The block of each row, checked.
+    paired : bool
+        Whether blocks are pairs.
+    scale : {None, "group", "pooled"}
+        The model's scaling.
+    depth : {"warn", "match", "ignore"}
+        As for `contrast_test`; "warn" is left to the checks of the tables.
+    ignores_replicates : bool
+        Whether rows look like replicates: the verdict then says that its p-value takes them for independent.
+    random_state : None, int, Generator or RandomState
+    progress : bool
+    """
+    check_option(depth, "depth", DEPTHS)
+    rng = generator(random_state)
+    if depth == "match":
+        tables, blocks = _matched(tables, blocks, rng)
+    reason = ""
+    try:
+        tables = usable(tables, "the test")
+    except GroupError as error:
+        reason = str(error).removesuffix(".")
+    least = min(map(count_units, table_units(tables, blocks, least=1, what="the test")))
+    what = "row" if blocks is None else "pair" if paired else "block"
+    if reason:
+        pass
+    elif least < MIN_UNITS and (blocks is None or least > 1):  # one label for all rows is the wrong column: an error
+        reason = f"one group has {plural(least, what)}, but the test needs at least {MIN_UNITS} in each"
+    elif tables.n_features < 2:
+        reason = "there is one feature"
+    else:
+        test = significance_of(
+            tables,
+            blocks=blocks,
+            paired=paired,
+            max_components=max(n_shown, N_TESTED),
+            scale=scale,
+            random_state=rng,
+            progress=progress,
+        )
+        test = replace(test, ignores_replicates=ignores_replicates)
+        verdict = Verdict.of(at_equal_depth(test) if depth == "match" else test, n_shown)
+        if test.n_components == 0 and _varies_more_the_other_way(tables, blocks, scale, progress):
+            verdict = replace(verdict, remarks=[*verdict.remarks, SWAPPED])
+        return verdict
+    return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)
+
+
+def _matched(tables: Tables, blocks: Groups[Any] | None, rng: Any) -> tuple[Tables, Groups[Any] | None]:
+    """The tables thinned to equal depths, and the blocks of the rows that are left."""
+    cases, controls = tables.with_one_background("The test").rows
+    labels = None if blocks is None else tuple(blocks)
+    found = match_depth(Study(cases, background=controls, blocks=labels), random_state=rng)
+    return found.tables, found.blocks
+
+
+def _varies_more_the_other_way(tables: Tables, blocks: Groups[Any] | None, scale: str | None, progress: bool) -> bool:
+    """Whether the background varies more than the foreground, with hardly any doubt."""
+    if len(tables.rows) != 2:
+        return False
+    other = None if blocks is None else blocks.like(list(blocks)[::-1])
+    test = significance_of(
+        tables.exchanged(), blocks=other, max_components=1, scale=scale, random_state=SEED, progress=progress
+    )
+    return bool(test.p_values[0] < SURE)

@@ -1,0 +1,15 @@
+"""The mathematics of incomplete groups."""
+
+from ._filled import any_folds, collect_expected, filled_draws, usable
+from ._fit import (
+    BACKTRACK,
+    Start,
+    _most_above_wider_noise,
+    attempt_fit,
+    fit_incomplete,
+    incomplete_background_model,
+    masked_rank,
+    upper_bound,
+)
+from ._limits import masked_bound
+from ._rows import Incomplete, collect, collect_incomplete, observe

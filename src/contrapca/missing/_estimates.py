@@ -1,0 +1,220 @@
+"""What is expected of missing values, and of moments of rows that have some."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+import numpy.typing as npt
+from scipy.sparse.linalg import LinearOperator, cg
+
+from .._util.arrays import Array
+from ..data import Conditional, LatentGaussian, centred_condition, filled, masked_inverses, packed_products, triangle
+from ._likelihood import masked_latents
+from ._rows import MaskedBlocks, MaskedGroup, MaskedRows
+
+CG_TOLERANCE, CG_STEPS = 1e-10, 1000
+
+
+GroupLabels = npt.NDArray[np.intp]
+
+
+LEAST_NOISE = 0.1  # of a feature's variance: with few values, factors would explain all of it
+
+
+def gls_mean(group: MaskedGroup, W: Array, sigma2: float) -> Array:
+    """The generalised-least-squares mean of a group given A = W W' + sigma2 I, shape (D,).
+
+    It solves sum_i L_i'A_i^-1 L_i (mean) = sum_i L_i'A_i^-1 x_i, where L_i selects the observed features of row i. It
+    is unbiased even if missingness depends on observed values. Solved by conjugate gradients: nothing D x D is formed.
+    """
+    projection = LatentGaussian(group.mean, W, sigma2).projection()
+    parts: list[Callable[[Array], Array]] = []  # calls v -> sum_i L_i'A_i^-1 L_i v sigma2
+    right = np.zeros(group.mean.size)  # sum_i L_i'A_i^-1 (x_i - mean) sigma2
+    if group.complete is not None:
+        complete = group.complete
+
+        def of_complete(v: Array) -> Array:
+            return complete.weight * (v - projection @ (W.T @ v))
+
+        parts.append(of_complete)
+        right += of_complete(complete.mean - group.mean)
+    if group.rows is not None:
+        of_rows, own = _gls_system(group.rows, W, sigma2)
+        parts.append(of_rows)
+        right += own
+    D = group.mean.size
+    system = LinearOperator((D, D), matvec=lambda v: np.sum([part(v.ravel()) for part in parts], axis=0), dtype=float)
+    scaling = LinearOperator((D, D), matvec=lambda v: v.ravel() / group.feature_counts, dtype=float)
+    shift, _ = cg(system, right, rtol=CG_TOLERANCE, maxiter=CG_STEPS, M=scaling)
+    return group.mean + shift
+
+
+def _gls_system(rows: MaskedRows | MaskedBlocks, W: Array, sigma2: float) -> tuple[Callable[[Array], Array], Array]:
+    """v -> sum_i L_i'A_i^-1 L_i v sigma2, and sum_i L_i'A_i^-1 (x_i - mean) sigma2, shape (D,)."""
+    if isinstance(rows, MaskedBlocks):  # each product is a sum over blocks, as is a step of the optimiser
+
+        def of_blocks(v: Array) -> Array:
+            found: Array = rows.total(lambda block: (_gls_system(block, W, sigma2)[0](v),))[0]
+            return found
+
+        return of_blocks, rows.total(lambda block: (_gls_system(block, W, sigma2)[1],))[0]
+    inverses, _ = masked_inverses(W, sigma2, rows.masks)
+    often = rows.pattern_weights @ rows.masks
+
+    def scatter(latents: Array) -> Array:
+        """sum_p mask_p (W latent_p), from latents (d, P)."""
+        return np.einsum("kj,jk->j", latents @ rows.masks, W)
+
+    def of_rows(v: Array) -> Array:
+        inside = W.T * v @ rows.masks.T  # (d, P)
+        return often * v - scatter(np.einsum("ijp,jp->ip", inverses, inside) * rows.pattern_weights)
+
+    sums = rows.by_pattern((rows.roots * rows.values).T)  # of deviations, by weight, (D, P)
+    return of_rows, sums.sum(axis=1) - scatter(np.einsum("ijp,jp->ip", inverses, W.T @ sums))
+
+
+def expected_total_variance(group: MaskedGroup, W: Array, sigma2: float) -> float:
+    """E[|x - mean|^2 | observed values] under the model, averaged over rows.
+
+    Observed values contribute their squares. A missing value adds w_j'E[z z'] w_j + sigma2; summed over the missing
+    values of a pattern, the first term is the inner product of sum_j w_j w_j' and the sum of E[z z'] over its rows.
+    """
+    total = float(group.squares.sum())
+    if group.rows is not None:
+        total += group.rows.total(lambda rows: (_missing_square(rows, W, sigma2),))[0]
+    return total / group.weight
+
+
+def _missing_square(rows: MaskedRows, W: Array, sigma2: float) -> float:
+    """Sum of the expected squares of all missing values."""
+    inverses, _, Z = masked_latents(rows, W, sigma2)
+    upper, right, _ = triangle(W.shape[1])
+    second = rows.by_pattern(packed_products(Z, Z)) + sigma2 * rows.pattern_weights * inverses[upper, right]
+    loadings = packed_products(W.T, W.T)
+    missing = loadings.sum(axis=1)[:, None] - loadings @ rows.masks.T  # sum over missing features of w_j w_j', packed
+    twice = np.where(upper == right, 1.0, 2.0)[:, None]  # off-diagonal entries count twice
+    absent = rows.pattern_weights @ (W.shape[0] - rows.value_counts)
+    return float(np.sum(twice * second * missing)) + sigma2 * float(absent)
+
+
+def expected_covariance(group: MaskedGroup, U: Array, W: Array, sigma2: float) -> Array:
+    """E[U'(x - mean)(x - mean)'U | observed values] under the model, averaged over rows, shape (k, k).
+
+    For complete rows this is the covariance itself. For others, the missing part is Gaussian given the observed part
+    (F11): mean U_h'W_h z, covariance sigma2 (U_h'W_h M^-1 W_h'U_h + U_h'U_h), where h are the missing features.
+    """
+    k = U.shape[1]
+    total = np.zeros((k, k))
+    if group.complete is not None:
+        total += U.T @ group.complete.scatter.matmul(U)
+    if group.rows is not None:
+        total += group.rows.total(lambda rows: (_second_moment(rows, U, W, sigma2),))[0]
+    return total / group.weight
+
+
+def _second_moment(rows: MaskedRows, U: Array, W: Array, sigma2: float) -> Array:
+    """The same for masked rows, summed over them."""
+    d = W.shape[1]
+    inverses, _, Z = masked_latents(rows, W, sigma2)
+    # G[p, k] = W_h'u_h of pattern p and direction k, shape (P, k, d): the total minus the observed part.
+    products = (U[:, :, None] * W[:, None, :]).reshape(U.shape[0], -1)
+    G = (products.sum(axis=0) - rows.masks @ products).reshape(-1, U.shape[1], d)
+    along = rows.values @ U + np.einsum("nki,in->nk", rows.by_row(G.transpose(1, 2, 0)).transpose(2, 0, 1), Z)
+    total = along.T @ along
+    total += sigma2 * np.einsum("p,pki,ijp,plj->kl", rows.pattern_weights, G, inverses, G, optimize=True)
+    how_often_missing = rows.pattern_weights @ (1 - rows.masks)
+    total += sigma2 * (U.T * how_often_missing) @ U
+    return total
+
+
+@dataclass(frozen=True)
+class Factors:
+    """x = means_g + W z + noise, z ~ N(0, I), noise ~ N(0, diag(noise)): the groups differ in their means only.
+
+    Attributes
+    ----------
+    means : ndarray of shape (groups, D)
+    W : ndarray of shape (D, r)
+    noise : ndarray of shape (D,)
+    """
+
+    means: Array
+    W: Array
+    noise: Array
+
+    def condition(self, X: Array, group_of: GroupLabels) -> Conditional:
+        """All features given the observed ones (F11), in units in which the noise of every feature is 1."""
+        return centred_condition(X - self.means[group_of], self.W, self.noise)
+
+    def filled(self, X: Array, group_of: GroupLabels) -> Array:
+        """The rows X (n, D), their missing values replaced by the means given the observed ones."""
+        return np.asarray(filled(X, self.means[group_of], self.W, self.noise))
+
+    def expected(self, X: Array, group: int) -> tuple[Array, Array]:
+        """Expected mean (D,) and scatter (D, D) of the rows X (n, D) of one group, given what is observed of them.
+
+        A missing value adds to its product with another of its row the covariance of the two given the observed ones.
+        """
+        group_of = np.full(len(X), group)
+        given, absent = self.condition(X, group_of), np.isnan(X)
+        filled = np.where(absent, self.means[group] + given.latent_mean @ self.W.T, X)
+        mean = filled.mean(axis=0)
+        apart = filled - mean
+        scatter = apart.T @ apart
+        some = absent.any(axis=1)
+        roots = np.linalg.cholesky(given.latent_covariance()[some])  # (p, r, r)
+        for k in range(self.W.shape[1]):
+            spread = absent[some] * (roots[:, :, k] @ self.W.T)
+            scatter += spread.T @ spread
+        scatter.flat[:: len(mean) + 1] += self.noise * absent.sum(axis=0)
+        return mean, scatter
+
+    def stepped(self, X: Array, group_of: GroupLabels, least_noise: Array) -> Factors:
+        """One step of EM with expanded parameters (Liu, Rubin & Wu 1998), whose likelihood is at least as large.
+
+        Every feature is regressed on the latents and the groups, over the rows that have it. One row more, of latent
+        variance 1 and value 0, holds the loadings of features with hardly any values. What the latents' own means and
+        covariance are by then goes into the means and loadings, without which the means would take hundreds of steps.
+        """
+        given, (n, D), r = self.condition(X, group_of), X.shape, self.W.shape[1]
+        Z, covariance = given.latent_mean, given.latent_covariance()
+        there = ~np.isnan(X)
+        values, masks = np.where(there, X, 0.0), there.astype(np.float64)
+        member = (group_of[:, None] == np.arange(len(self.means))).astype(np.float64)
+        design = np.hstack([Z, member])
+        products = design[:, :, None] * design[:, None, :]
+        products[:, :r, :r] += covariance
+        normal = (masks.T @ products.reshape(n, -1)).reshape(D, *products.shape[1:])
+        # A group that lacks a feature has no mean of it: that of the centre, 0.
+        normal += np.diag(np.append(np.ones(r), np.full(len(self.means), 1e-9)))
+        right = values.T @ design
+        found = np.linalg.solve(normal, right[:, :, None])[:, :, 0]
+        squares = np.einsum("ij,ij->j", values, values) - np.einsum("jk,jk->j", found, right)
+        noise = np.maximum(squares / np.maximum(masks.sum(axis=0), 1.0), least_noise)
+        W, means = found[:, :r], found[:, r:].T
+        latent_means = (member.T @ Z) / np.maximum(member.sum(axis=0), 1.0)[:, None]
+        apart = Z - latent_means[group_of]
+        spread = (apart.T @ apart + covariance.sum(axis=0)) / n
+        return Factors(means + latent_means @ W.T, W @ np.linalg.cholesky(spread), noise)
+
+
+def fit_factors(X: Array, group_of: GroupLabels, start: Factors, steps: int) -> Factors:
+    """The factor model of all rows X (n, D), nan where missing, after some steps from another.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, D)
+    group_of : ndarray of int of shape (n,)
+        The group of each row: a mean of its own, all else in common.
+    start : Factors
+    steps : int
+    """
+    with np.errstate(invalid="ignore"):
+        variance = np.nanmean((X - start.means[group_of]) ** 2, axis=0)
+    least = LEAST_NOISE * np.where(variance > 0, variance, 1.0)
+    model = start
+    for _ in range(steps):
+        model = model.stepped(X, group_of, least)
+    return model

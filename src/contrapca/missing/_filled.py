@@ -1,0 +1,277 @@
+"""One model of all groups but for their means, which completes rows and moments with missing values (F45)."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._util.arrays import Array
+from .._util.devices import float_type
+from ..contrast import dimensions_above_noise
+from ..data import Groups, Tables, refuse_devices
+from ..data.rows import DaskRows
+from ..exceptions import GroupError, warn
+from ..moments import Complete, DenseScatter, Fold, Moments, SolverChoice, make_folds
+from ._estimates import Factors, GroupLabels, fit_factors
+from ._gradient import estimated_moments, masked_start, missing_edge
+from ._rows import collect, observe
+
+MOST_FACTORS = 10
+
+
+STEPS, LATER_STEPS = 20, 5  # of EM: from scratch, and from the model of almost the same rows
+
+
+MOST_FEATURES = 3000  # expected moments are dense: 72 MB for each group of each fold
+
+
+FEW_FEATURES = 3  # that are named in a message
+
+
+Flags = npt.NDArray[np.bool_]
+
+
+Labels = npt.NDArray[np.intp]
+
+
+@dataclass(frozen=True)
+class Common:
+    """A factor model of rows about their groups' means, in units of the pooled standard deviations.
+
+    Attributes
+    ----------
+    factors : Factors
+    centre : Groups of ndarray of shape (D,)
+        What is subtracted from the rows of each group; the model has means of its own about it.
+    divisor : ndarray of shape (D,)
+    """
+
+    factors: Factors
+    centre: Groups[Array]
+    divisor: Array
+
+    def stacked(self, rows: Groups[Array]) -> tuple[Array, GroupLabels]:
+        """All rows in the model's units, and the group of each."""
+        scaled = rows.map(lambda X, centre: (X - centre) / self.divisor, self.centre)
+        return np.vstack(list(scaled)), np.repeat(np.arange(len(rows)), [len(X) for X in rows])
+
+    def filled(self, rows: Groups[Array]) -> Groups[Array]:
+        """The rows with E[x_m | x_o] for missing values; what was observed stays as it is, to the last digit."""
+        filled = self.factors.filled(*self.stacked(rows))
+        parts = rows.like(np.split(filled, np.cumsum([len(X) for X in rows])[:-1]))
+        return parts.map(lambda Z, X, centre: np.where(np.isnan(X), Z * self.divisor + centre, X), rows, self.centre)
+
+    def moments(self, rows: Groups[Array], names: tuple[str, ...] | None = None) -> Groups[Moments]:
+        """Expected moments of the complete rows: sums of filled products and of conditional covariances.
+
+        They are positive semidefinite, as those of pairwise complete values are not.
+        """
+        Z, group_of = self.stacked(rows)
+
+        def of_group(g: int, centre: Array) -> Moments:
+            mean, scatter = self.factors.expected(Z[group_of == g], g)
+            scatter = scatter * self.divisor * self.divisor[:, None]
+            return Moments(float(np.sum(group_of == g)), mean * self.divisor + centre, DenseScatter(scatter), names)
+
+        return rows.like([of_group(g, centre) for g, centre in enumerate(self.centre)])
+
+
+def fit_common(rows: Groups[Array], before: Common | None = None, *, whole: Groups[Array] | None = None) -> Common:
+    """The common model of some rows, nan where missing.
+
+    Parameters
+    ----------
+    rows : Groups of ndarray of shape (n_g, D)
+    before : Common, optional
+        That of almost the same rows, from which few steps are enough.
+    whole : Groups of ndarray of shape (n_g, D), optional
+        The rows as they were before some values were taken away: every feature has a value in every group.
+    """
+    common = _start(rows, rows if whole is None else whole) if before is None else before
+    steps = STEPS if before is None else LATER_STEPS
+    return Common(fit_factors(*common.stacked(rows), common.factors, steps), common.centre, common.divisor)
+
+
+def _start(rows: Groups[Array], whole: Groups[Array]) -> Common:
+    """Where EM begins: the closed form (F2) on estimated moments, with one dimension more than F24 counts."""
+    centre = whole.map(lambda X: np.nanmean(X, axis=0))
+    divisor = np.sqrt(np.nanmean(np.vstack(list(whole.map(lambda X, mean: (X - mean) ** 2, centre))), axis=0))
+    divisor[~(divisor > 0)] = 1.0
+    D = divisor.size
+    group, _ = observe(np.vstack(list(rows.map(lambda X, mean: (X - mean) / divisor, centre))))
+    rank = dimensions_above_noise(estimated_moments(group), missing_edge(group)) + 1
+    W, sigma2 = masked_start(Groups.of(group), 0.0, min(rank, MOST_FACTORS, D - 1))
+    return Common(Factors(np.zeros((len(rows), D)), W, np.full(D, sigma2)), centre, divisor)
+
+
+def usable(tables: Tables, name: str) -> Tables:
+    """Groups without the rows that have no value and the features that a group lacks, with a warning.
+
+    Complete tables stay what they are. `name` is what needs them, for messages.
+    """
+    if not tables.incomplete:
+        return tables
+    _check_fillable(tables, name)
+    lacking = _lacking(tables)
+    if np.sum(~lacking) < 2:
+        raise GroupError(f"{name} needs at least 2 features that have values in every group.")
+    if lacking.any():
+        warn(
+            f"{lacking.sum()} of {lacking.size} features have no value in one of the groups and are left out: "
+            f"{_named(tables, lacking)}."
+        )
+        names = None if tables.names is None else tuple(np.array(tables.names, dtype=object)[~lacking].tolist())
+        means = tables.means.map(lambda mean: mean[~lacking])
+        tables = replace(tables, rows=tables.rows.map(lambda X: X[:, ~lacking]), means=means, names=names)
+    return _without_empty_rows(tables)
+
+
+def collect_expected(tables: Tables, d: int, scale: str | None, solver: str, name: str) -> Complete:
+    """The data of a fit to incomplete tables: expected moments, and the model of all groups that they are due to.
+
+    `name` is what needs them, for messages; other arguments as for `collect`.
+    """
+    if solver not in ("auto", "eigh"):
+        raise ValueError(f"solver={solver!r} is for complete rows, but values are missing. Use solver='auto'.")
+    _check_fillable(tables, name)
+    if any(own is not None for own in tables.weights):
+        raise ValueError(f"{name} takes no weights where values are missing: repeat rows instead.")
+    if (lacking := _lacking(tables)).any():
+        raise GroupError(
+            f"{lacking.sum()} of {lacking.size} features have no observed value in one of the groups "
+            f"({_named(tables, lacking)}). Drop them from both groups."
+        )
+    with np.errstate(over="ignore"):
+        for group, rows in zip(tables.rows.names, tables.rows, strict=True):
+            if not np.isfinite(np.nansum(np.square(rows, dtype=np.float64))):
+                raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {group}.)")
+    tables = _without_empty_rows(tables)
+    model, dtype = fit_common(tables.rows), float_type(tables.rows.foreground)
+    moments = model.moments(tables.rows)
+    data = collect(Tables.of_moments(moments, tables.names, tables.text_names), d, scale)
+    assert isinstance(data, Complete)
+    factors, noise = model.factors.W * model.divisor[:, None], model.factors.noise * model.divisor**2
+    units = data.units.map(lambda own: replace(own, dtype=dtype, factors=factors, noise=noise))
+    return replace(data, units=units, choice=SolverChoice("eigh", "values are missing: moments are expected ones"))
+
+
+def thinned(rows: Groups[Array], rng: np.random.Generator) -> Groups[Array]:
+    """The groups with the same expected rate of missing values in every feature: the larger of their rates.
+
+    A value is kept with the probability that makes up for the difference, whatever it is, so values of both groups
+    are missing alike, if values that are missing are so at random.
+    """
+    fractions = rows.map(lambda X: 1 - np.isnan(X).mean(axis=0))
+    least = np.min(list(fractions), axis=0)
+    keep = fractions.map(lambda own: np.where(own > 0, least / np.where(own > 0, own, 1.0), 0.0))
+
+    def thin(X: Array, chance: Array) -> Array:
+        some = np.flatnonzero(chance < 1)
+        X = X.copy()
+        X[:, some] = np.where(rng.random((len(X), some.size)) < chance[some], X[:, some], np.nan)
+        return X
+
+    return rows.map(thin, keep)
+
+
+def filled_draws(tables: Tables, n_draws: int, rng: np.random.Generator) -> Iterator[Tables]:
+    """Complete tables, thinned and filled anew for each draw; complete tables themselves, as often.
+
+    Neither the thinning nor the model knows the groups but for their means, so under the null hypothesis filled rows
+    are as exchangeable as complete ones.
+
+    Parameters
+    ----------
+    tables : Tables
+        As `usable` leaves them.
+    n_draws : int
+    rng : Generator
+
+    Yields
+    ------
+    Tables
+    """
+    if not tables.incomplete:
+        yield from [tables] * n_draws
+        return
+    model: Common | None = None
+    for _ in range(n_draws):
+        rows = thinned(tables.rows, rng)
+        model = fit_common(rows, model, whole=tables.rows)
+        yield _completed(tables, model.filled(rows))
+
+
+def _completed(tables: Tables, rows: Groups[Array]) -> Tables:
+    """The tables with other, complete rows."""
+    return replace(tables, rows=rows, means=rows.map(lambda X: X.mean(axis=0)))
+
+
+def any_folds(tables: Tables, fold_of: Groups[Labels], *, unscaled: int | None = None) -> list[Fold]:
+    """`make_folds`, of expected moments where values are missing."""
+    if not tables.incomplete:
+        return make_folds(tables, fold_of, unscaled=unscaled)
+    count = 1 + max(int(own.max()) for own in fold_of)
+    return [expected_fold(tables, fold_of.map(lambda own, k=k: own == k)) for k in range(count)]  # type: ignore[misc]
+
+
+def expected_fold(tables: Tables, held: Groups[Flags]) -> Fold:
+    """A fold of incomplete tables: expected moments, all under the common model of the rows that are left (F45).
+
+    Without a contrast E[z^2 | x_o] of unseen rows has then the expectation of z^2, whatever is missing; a model of each
+    group would find contrast in noise. A contrast is understated, the more so the more is missing.
+    """
+    present = tables.rows.map(lambda X: ~np.isnan(X).all(axis=1))
+    left, out = (
+        tables.rows.map(lambda X, own, some: X[own & some], part, present) for part in (held.map(np.logical_not), held)
+    )
+    model = fit_common(left, whole=tables.rows)
+    names = tables.names if tables.text_names else None
+    training = model.moments(left, names)
+    return Fold(Tables.of_moments(training, tables.names, tables.text_names), training, model.moments(out, names))
+
+
+def _check_fillable(tables: Tables, name: str) -> None:
+    refuse_devices(tables, name)
+    if tables.n_features > MOST_FEATURES:
+        raise GroupError(
+            f"{name} takes at most {MOST_FEATURES} features where values are missing, not {tables.n_features}: choose "
+            "those of largest variance, for example, or drop rows or features until the tables are complete."
+        )
+    if any(isinstance(rows, DaskRows) for rows in tables.rows):
+        raise GroupError(f"{name} needs rows with missing values in memory: pass arrays or data frames.")
+
+
+def _lacking(tables: Tables) -> Flags:
+    """Which features have no value in one of the groups, shape (D,)."""
+    return np.any([np.isnan(X).all(axis=0) for X in tables.rows], axis=0)  # type: ignore[no-any-return]
+
+
+def _named(tables: Tables, chosen: Flags) -> str:
+    which = np.flatnonzero(chosen)
+    return ", ".join([*map(tables.feature, which[:FEW_FEATURES]), *["..."] * (which.size > FEW_FEATURES)])
+
+
+def _without_empty_rows(tables: Tables) -> Tables:
+    """Tables without the rows that have no value, with a warning."""
+    present = tables.rows.map(lambda X: ~np.isnan(X).all(axis=1))
+    if all(own.all() for own in present):
+        return tables
+    for group, own in zip(present.names, present, strict=True):
+        if not own.all():
+            warn(f"{np.sum(~own)} of the {own.size} {group} rows have no observed value; they are ignored.")
+    rows, weights = tables.rows.map(lambda X, own: X[own], present), tables.weights
+    weights = weights.map(lambda w, own: None if w is None else w[own], present)
+    return replace(tables, rows=rows, weights=weights, kept=tables.kept.map(_still_kept, present))
+
+
+def _still_kept(before: Flags | None, now: Flags) -> Any:
+    """Which rows as given are left, where some had been left out before."""
+    if before is None:
+        return now
+    after = before.copy()
+    after[before] = now
+    return after

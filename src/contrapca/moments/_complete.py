@@ -1,0 +1,214 @@
+"""Complete groups in model units: all that a fit needs of their rows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from .._files import check_values
+from .._util.arrays import Array
+from .._util.devices import float_type, host
+from ..data import Groups, Tables, Units, check_total, named_backgrounds, refuse_devices, split_groups
+from ..data.checks import warn_of_moments
+from ..exceptions import GroupError
+from ._contrast import Contrast
+from ._moments import Moments, dense_moments, pooled_deviation, row_moments
+from ._solver import SolverChoice, choose_solver
+from ._span import Basis, Subspace, centre_rows, has_few_rows, reduce_rows
+
+Scale = str | None | Groups[Array]  # how to scale, or the divisors of each group
+
+
+@dataclass(frozen=True)
+class Plateau:
+    """Whether the noise of two groups has a plateau, and what follows for units and axes (F41).
+
+    Attributes
+    ----------
+    counts : tuple of int
+        Dimensions that stand out from the noise in the units given and, if these are many, in units of the within-group
+        standard deviations.
+    bound : float
+        So many dimensions of scaled features, or more, are no plateau.
+    """
+
+    counts: tuple[int, ...]
+    bound: float
+
+    def _check_values(self) -> None:
+        """Raise if no tables have these."""
+        check_values(self, {}, finite=("bound",), not_negative=("counts",))
+        if not 1 <= len(self.counts) <= 2:
+            raise ValueError("its plateau is impossible")
+
+    @property
+    def scale(self) -> str | None:
+        """The scaling that follows."""
+        return None if len(self.counts) == 1 else "pooled"
+
+    @property
+    def axes(self) -> str:
+        """The axes that follow."""
+        return "contrast" if self.scale is None or self.counts[-1] < self.bound else "ratio"
+
+    def __str__(self) -> str:
+        found = f"{self.counts[-1]} dimension{'s' * (self.counts[-1] != 1)} stand{'s' * (self.counts[-1] == 1)} out"
+        if self.axes == "ratio":
+            return (
+                "The noise has no plateau, as in most real tables: components maximise the ratio of variances of "
+                "features divided by their within-group standard deviations, with the controls' mean variance as floor."
+            )
+        if self.scale is None:
+            return f"The noise has a plateau ({found} from it): components are contrast axes of the features as given."
+        return (
+            f"The noise has a plateau once features are divided by their within-group standard deviations ({found} "
+            "from it): components are contrast axes of the scaled features."
+        )
+
+
+@dataclass(frozen=True)
+class Complete:
+    """Complete groups as moments in model units.
+
+    Attributes
+    ----------
+    groups : Groups of Moments
+    units : Groups of Units
+    choice : SolverChoice
+        The solver that the moments are stored for.
+    basis : Basis or None
+        Basis of the scatter matrices; None means the features themselves.
+    plateau : Plateau or None
+        What decided on the units, if that was left to the data.
+    strongest : tuple of Strongest
+        Of the first groups, if products looked for them (F49).
+    """
+
+    groups: Groups[Moments]
+    units: Groups[Units]
+    choice: SolverChoice
+    basis: Basis | Subspace | None = None
+    plateau: Plateau | None = None
+    strongest: tuple[Any, ...] = ()
+
+    def feature_matrix(self, contrast: Contrast) -> Array:
+        """C of a contrast of these groups in the coordinates of the features, shape (D, D)."""
+        assert not isinstance(self.basis, Subspace)
+        return host(contrast.dense() if self.basis is None else self.basis.matrix([c for c, _ in contrast.terms]))
+
+    def lift(self, contrast: Contrast, U: Array, values: Array) -> Array:
+        """Eigenvectors of a contrast of these groups in R^D, from those in the coordinates of the scatter matrices."""
+        return U if self.basis is None else self.basis.lift(U, values, [c for c, _ in contrast.terms])
+
+    def vectors(self, V: Array) -> Array:
+        """Any directions in R^D, from those in the coordinates of the scatter matrices."""
+        return V if self.basis is None else self.basis.vectors(V)
+
+    def background_alone(self) -> Complete:
+        """The background as the only group."""
+        basis = None if self.basis is None else self.basis.of_group(1)
+        return replace(self, groups=Groups(self.groups.backgrounds[0]), basis=basis)
+
+
+def read(
+    X: Any,
+    y: Any = None,
+    background: Any = None,
+    background_label: Any = None,
+    *,
+    name: str,
+    needs_background: bool,
+    **given: Any,
+) -> Tables:
+    """Check the groups as passed by the user: moments, or tables with the arguments of `split_groups`."""
+    others = named_backgrounds(background)
+    if not any(isinstance(table, Moments) for table in (X, *others.values())):
+        return split_groups(X, y, background, background_label, name=name, needs_background=needs_background, **given)
+    if background is None and needs_background:
+        raise GroupError(f"{name} contrasts two groups but was given one: pass background= as moments too.")
+    if not isinstance(X, Moments) or not all(isinstance(other, Moments) for other in others.values()):
+        raise GroupError("One group is given as Moments and the other as rows: use Moments.from_rows for both groups.")
+    if given.get("sample_weight") is not None or given.get("background_weight") is not None:
+        raise GroupError("Moments have no rows to weight: use Moments.from_rows(X, sample_weight=...).")
+    groups = Groups.from_items([X, *others.values()], ("foreground", *others))
+    for own, group in zip(groups.names, groups, strict=True):
+        if group.mean.size != X.mean.size or (group.names and X.names and group.names != X.names):
+            raise GroupError("The moments of foreground and background are not of the same features in the same order.")
+        check_total(group.weight, f"sample_weight of the moments of the {own}")
+    return Tables.of_moments(groups, X.names, True)
+
+
+def check_solver_of(given: Any, solver: str) -> None:
+    """Raise if a solver that works on rows is to be used with moments."""
+    if isinstance(given, Moments) and solver not in ("auto", "eigh"):
+        raise ValueError(
+            f"solver={solver!r} cannot be used with moments, which have no rows (batches and folds are reduced to "
+            "moments, too): use solver='auto' or 'eigh'."
+        )
+
+
+def check_solver_for(tables: Tables, solver: str) -> None:
+    """Raise if the solver of a probability model does not take such tables; "lbfgs" also takes complete rows."""
+    if solver == "lbfgs":
+        check_solver_of(tables.rows.foreground, solver)
+        refuse_devices(tables, f"solver={solver!r}")
+        if not all(isinstance(rows, np.ndarray) for rows in tables.rows):
+            raise ValueError(f"solver={solver!r} is for dense tables: pass X.toarray(), or use solver='auto'.")
+    elif solver != "auto" and tables.incomplete:
+        raise ValueError(f"solver={solver!r} is for complete rows, but values are missing. Use solver='auto'.")
+
+
+def complete_data(tables: Tables, d: int, scale: Scale, solver: str = "auto", *, reduced: bool = True) -> Complete:
+    """The data of a fit with d components to complete rows: they are read here, once, and scaled.
+
+    Dense rows that are fewer than their features are replaced by coordinates in their span, or, unless `reduced`, by
+    centred copies.
+    """
+    if isinstance(tables.rows.foreground, Moments):
+        choice, moments, dtype = SolverChoice("eigh", "moments were given"), tables.rows, "float64"
+    else:
+        choice, dtype = choose_solver(tables, solver), float_type(tables.rows.foreground)
+        moments = tables.rows.map(dense_moments if choice.name == "eigh" else row_moments, tables.means, tables.weights)
+        if not reduced and has_few_rows(moments):
+            moments = moments.map(centre_rows)
+    for name, group in zip(moments.names, moments, strict=True):
+        if not np.isfinite(group.scatter.trace):
+            raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {name}.)")
+    moments, units = _in_model_units(moments, pooled_deviation, scale, tables, dtype)
+    if choice.name == "dual" and (reduced or not has_few_rows(moments)):
+        moments, basis = reduce_rows(moments, d)
+        return Complete(moments, units, choice, basis)
+    return Complete(moments, units, choice)
+
+
+def pooled(data: Complete, tables: Tables, d: int, solver: str) -> Complete:
+    """Data in the units given, in units of the within-group standard deviations; rows in memory are read again only
+    where they are few."""
+    if data.basis is not None:
+        return complete_data(tables, d, "pooled", solver)
+    divisor = pooled_deviation(data.groups)
+    groups = data.groups.map(lambda group: group.scaled(divisor))
+    return replace(data, groups=groups, units=data.units.map(lambda own: replace(own, scale=divisor)))
+
+
+def _in_model_units(
+    groups: Groups[Any], deviation: Callable[[Iterable[Any]], Array], scale: Scale, tables: Tables, dtype: str
+) -> tuple[Groups[Any], Groups[Units]]:
+    """Scaled groups and their units, from a function for the within-group standard deviations of some groups."""
+    pooled = deviation(groups)
+    for group in groups.backgrounds:
+        warn_of_moments(groups.foreground, group, pooled, tables.names)
+    if isinstance(scale, Groups):
+        divisors = scale
+    elif scale == "group":
+        divisors = groups.map(lambda group: deviation([group]))
+    else:
+        divisors = groups.map(lambda _: pooled if scale == "pooled" else np.ones(pooled.size))
+    names = tables.names if tables.text_names else None
+    units = groups.map(
+        lambda group, divisor: Units(group.weight, group.mean, group.variance, divisor, names, dtype), divisors
+    )
+    return groups.map(lambda group, divisor: group.scaled(divisor), divisors) if scale else groups, units

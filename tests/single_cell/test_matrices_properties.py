@@ -1,0 +1,28 @@
+"""Chunks of any sizes give the same results."""
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from contrapca import tl
+from contrapca.anndata import _cells
+from single_cell.conftest import PLAIN, by_hand
+from single_cell.test_matrices import chunked
+
+
+@pytest.mark.slow
+@settings(max_examples=12)
+@given(cuts=st.lists(st.integers(1, 119), max_size=6, unique=True), sparse=st.booleans(), keep=st.booleans())
+def test_any_chunks(made, need, cuts, sparse, keep):
+    adata = made[:, ::3].copy()
+    del adata.obs["donor"]
+    _, Z = by_hand(adata, case=None)
+    table = adata.X if sparse else adata.X.toarray()
+    adata.X = chunked(table, np.diff([0, *sorted(cuts), 120]).tolist(), need)
+    kept, _cells.KEEP_BYTES = _cells.KEEP_BYTES, 2**30 if keep else 0
+    try:
+        tl.contrapca(adata, **PLAIN)
+    finally:
+        _cells.KEEP_BYTES = kept
+    assert np.allclose(adata.obsm["X_contrapca"], Z, rtol=1e-6, atol=1e-6)

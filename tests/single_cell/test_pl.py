@@ -1,0 +1,160 @@
+"""Plots show what is stored."""
+
+import numpy as np
+import pytest
+
+from contrapca import pl, tl
+from contrapca.plots import BACKGROUND_COLOUR
+from single_cell.conftest import CHOICE
+
+CASES, CONTROLS = "cases (foreground)", "controls (background)"
+
+
+@pytest.fixture(scope="module")
+def results(made, need):
+    need("matplotlib").use("agg")
+    adata = made.copy()
+    tl.contrapca(adata, **CHOICE, n_comps=3)
+    tl.test(adata, **CHOICE, max_comps=2)
+    return adata
+
+
+@pytest.fixture
+def ax(need):
+    figure = need("matplotlib.pyplot").figure()
+    yield figure.subplots()
+    need("matplotlib.pyplot").close(figure)
+
+
+def drawn(ax, need):
+    """Label to (points, colour) of every scatter."""
+    to_hex = need("matplotlib.colors").to_hex
+    return {
+        str(part.get_label()): (np.asarray(part.get_offsets()), to_hex(part.get_facecolor()[0]))
+        for part in ax.collections
+        if len(part.get_offsets())
+    }
+
+
+def test_embedding_has_controls_in_grey(results, ax, need):
+    assert pl.embedding(results, components=(3, 1), ax=ax) is ax
+    shown, cases = drawn(ax, need), (results.obs["condition"] == "case").to_numpy()
+    Z = results.obsm["X_contrapca"][:, [2, 0]]
+    assert set(shown) == {CASES, CONTROLS}
+    assert np.allclose(shown[CONTROLS][0], Z[~cases])
+    assert shown[CONTROLS][1] == BACKGROUND_COLOUR.lower()
+    assert np.allclose(shown[CASES][0], Z[cases])
+    assert ax.get_xlabel().startswith("contrapca3")
+
+
+@pytest.mark.parametrize("palette", [True, False])
+def test_embedding_takes_the_colours_of_uns(results, ax, need, palette):
+    adata = results.copy()
+    given = dict(zip(adata.obs["cell_type"].cat.categories, ["#ff0000", "#00ff00", "#0000ff"], strict=True))
+    if palette:
+        adata.uns["cell_type_colors"] = list(given.values())
+    pl.embedding(adata, color="cell_type", ax=ax)
+    shown, cases = drawn(ax, need), (adata.obs["condition"] == "case").to_numpy()
+    assert list(shown) == [CONTROLS, *given]
+    for name, colour in given.items():
+        own = cases & (adata.obs["cell_type"] == name).to_numpy()
+        assert np.allclose(shown[name][0], adata.obsm["X_contrapca"][own, :2])
+        assert (shown[name][1] == colour) == palette
+    assert len({colour for _, colour in shown.values()}) == 4
+
+
+@pytest.mark.parametrize("color", ["depth", "gene3", "arm", "programme"])
+def test_embedding_colours_by_anything(results, ax, color):
+    adata = results.copy()
+    adata.obs["depth"] = np.arange(120.0)
+    pl.embedding(adata, color=color, ax=ax)
+    assert len(ax.figure.axes) == (2 if color in ("depth", "gene3") else 1)  # a colour bar
+
+
+@pytest.mark.filterwarnings("ignore:Counts add up")
+def test_embedding_draws_no_cells_of_neither_group(made, ax, need):
+    adata = made.copy()
+    tl.contrapca(adata, groupby="cell_type", background="T", foreground="B", blocks="donor", n_comps=2)
+    pl.embedding(adata, ax=ax)
+    counts = adata.obs["cell_type"].value_counts()
+    shown = drawn(ax, need)
+    assert len(shown[CASES][0]) == counts["B"]
+    assert len(shown[CONTROLS][0]) == counts["T"]
+
+
+def test_embedding_shows_cells_without_a_value(results, ax, need):
+    adata = results.copy()
+    adata.obs["score"] = np.arange(120.0)
+    cases = np.flatnonzero(adata.obs["condition"] == "case")
+    adata.obs.loc[adata.obs_names[cases[:7]], "score"] = np.nan
+    pl.embedding(adata, color="score", ax=ax)
+    assert len(drawn(ax, need)["no label"][0]) == 7
+
+
+def test_embedding_refuses_what_is_not_there(results, ax):
+    with pytest.raises(ValueError, match=r"color='cell_typ' is neither .*Did you mean 'cell_type'\?"):
+        pl.embedding(results, color="cell_typ", ax=ax)
+    with pytest.raises(ValueError, match=r"components=\(1, 4\) must be two of the 3 components"):
+        pl.embedding(results, components=(1, 4), ax=ax)
+
+
+def test_loadings_are_ranked(results, ax):
+    assert pl.loadings(results, component=2, n_genes=4, ax=ax) is ax
+    W = results.varm["ContraPCs"][:, 1]
+    order = np.argsort(-np.abs(W))[:4]
+    assert [label.get_text() for label in ax.get_yticklabels()] == results.var_names[order].tolist()
+    assert np.allclose([bar.get_width() for bar in ax.patches], W[order], atol=1e-6)
+
+
+def test_variance_of_unseen_cells(results, ax):
+    assert pl.variance(results, ax=ax) is ax
+    found = results.uns["contrapca"]
+    lines, *points = ax.collections
+    drawn = np.concatenate([np.asarray(part.get_offsets()) for part in points])
+    assert np.allclose(sorted(drawn[:, 1]), sorted(found["held_out_ratio"]))
+    assert np.allclose([segment[:, 1] for segment in lines.get_segments()], found["held_out_interval"])
+    assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
+    kinds = {"found again": found["found_again"].any(), "not found again": not found["found_again"].all()}
+    assert {text.get_text() for text in ax.get_legend().get_texts()} == {name for name, any_ in kinds.items() if any_}
+    adata = results.copy()
+    adata.uns["contrapca"] = {name: value for name, value in found.items() if name != "held_out_ratio"}
+    with pytest.raises(ValueError, match="says nothing of unseen cells"):
+        pl.variance(adata, ax=ax)
+
+
+def test_embedding_says_what_is_not_found_again(results, ax):
+    adata = results.copy()
+    adata.uns["contrapca"] = adata.uns["contrapca"] | {"found_again": np.array([True, False, True])}
+    pl.embedding(adata, ax=ax)
+    assert ax.get_xlabel() == "contrapca1"
+    assert ax.get_ylabel() == "contrapca2 (not found again)"
+
+
+def test_gamma_path(results, ax, unnamed):
+    assert pl.gamma_path(results, n_gammas=5, ax=ax) is ax
+    marks = [line for line in ax.lines if np.ptp(line.get_xdata()) == 0]
+    gammas = {round(float(line.get_xdata()[0]), 6) for line in marks}
+    assert gammas == {round(results.uns["contrapca"][name], 6) for name in ("gamma", "gamma_max")}
+    assert len(ax.lines[0].get_xdata()) >= 5
+    tl.clvm(unnamed, groupby="arm", background="ctrl", n_comps=1, n_shared=1, mask_var="few")
+    with pytest.raises(ValueError, match="CLVM, which has no gamma"):
+        pl.gamma_path(unnamed, "clvm", ax=ax)
+
+
+def test_verdict(results, ax):
+    assert pl.verdict(results, ax=ax) is ax
+    found = results.uns["contrapca_test"]
+    assert ax.get_title() == found["verdict"]
+    points = np.concatenate([np.asarray(part.get_offsets()) for part in ax.collections])
+    assert np.allclose(points[:, 1], np.maximum(found["p_values"], 1e-6))
+    assert ax.get_yscale() == "log"
+
+
+def test_show(results, need, monkeypatch):
+    pyplot, calls = need("matplotlib.pyplot"), []
+    monkeypatch.setattr(pyplot, "show", lambda: calls.append(1))
+    for draw in (pl.embedding, pl.loadings, pl.variance, pl.verdict):
+        draw(results, show=True)
+        draw(results)
+        pyplot.close("all")
+    assert len(calls) == 4
