@@ -10,6 +10,7 @@ import scipy.linalg
 from hypothesis import assume, example, given, settings
 from hypothesis import strategies as st
 
+from contrapca.contrast import _axes, _noise
 from contrapca.contrast._axes import contrast_axes, latent_rotation
 from contrapca.contrast._noise import CAP, EDGE, latent_rank, noise_rank
 from experiments._directions_settings import Setting
