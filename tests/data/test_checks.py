@@ -7,7 +7,6 @@ import scipy.sparse as sp
 from contrapca import Study, check_tables, contrast_test
 from contrapca._util.text import plural
 from contrapca.data._blocks import looks_like_replicates
-from contrapca.data._tables import split_groups
 from contrapca.data.checks._features import check_features, far_cells
 from contrapca.data.checks._tables import distant_means, shared_rows, swapped_names, transposed
 from contrapca.data.checks._texts import alike_labels, dropped_columns, repeated_names
@@ -296,7 +295,7 @@ def test_labels_that_are_spelt_alike():
 def test_a_background_label_that_is_spelt_in_two_ways():
     X, y = normal(6, 3), ["case", "case", "control", "control", "Control", "case"]
     with pytest.warns(TableWarning, match="Rows labelled 'Control' count as foreground"):
-        split_groups(X, y, None, "control", name="fit", needs_background=True)
+        Study.of(X, None, "fit", y=y, background_label="control")
 
 
 def test_repeated_names():

@@ -15,7 +15,7 @@ import oracles
 from conftest import make_groups
 from contrapca import CLVM, PCPCA, PPCA, gamma_limits, load
 from contrapca.contrast._fit import Latents, Settings
-from contrapca.data._tables import split_groups
+from contrapca.data import Study
 from contrapca.data.rows import _numpy as dense_rows
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError, UnboundedError
 from contrapca.missing import _fit as _incomplete
@@ -37,7 +37,7 @@ SETTINGS = Settings()
 
 
 def tables(left, right, names=None):
-    found = split_groups(left, None, right, None, name="PCPCA", needs_background=True, allow_missing=True)
+    found = Study.of(left, right, "PCPCA").tables
     return found if names is None else replace(found, names=tuple(names), text_names=True)
 
 

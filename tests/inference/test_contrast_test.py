@@ -525,10 +525,9 @@ def test_most_axes():
 
 
 def test_verdict_on_tables():
-    from contrapca.data._tables import split_groups
 
     def verdict(X, Y, **options):
-        checked = split_groups(X, None, Y, None, name="it", needs_background=True, allow_missing=True)
+        checked = Study.of(X, Y, "it").tables
         return verdict_on(checked, n_shown=2, **options)
 
     X, Y = tables(0, 200, 200, 12, planted=2)

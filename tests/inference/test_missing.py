@@ -25,7 +25,6 @@ from contrapca import (
     report,
 )
 from contrapca.data._groups import Groups
-from contrapca.data._tables import split_groups
 from contrapca.exceptions import ContrastWarning, GroupError, NonFiniteError, TableWarning
 from contrapca.inference._test import missing_of
 from contrapca.missing._estimates import Factors, fit_factors
@@ -51,7 +50,7 @@ def incomplete(seed, rates=(0.05, 0.3), n=60, m=60, **options):
 
 
 def tables_of(X, Y):
-    return split_groups(X, None, Y, None, name="it", needs_background=True, allow_missing=True)
+    return Study.of(X, Y, "it").tables
 
 
 # ---------------------------------------------------------------------- the model

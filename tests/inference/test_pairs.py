@@ -20,7 +20,6 @@ from contrapca import (
     held_out_contrast,
     within_pairs,
 )
-from contrapca.data._tables import split_groups
 from contrapca.exceptions import GroupError
 from contrapca.inference._held_out import study_halves
 from contrapca.moments._subsets import row_units
@@ -124,7 +123,7 @@ def test_few_pairs_and_pairs_without_a_background_raise():
 def test_covariates_of_held_out_rows_do_not_leak(width):
     """The regression of each half is that of its own rows."""
     cases, controls = rng.normal(size=(40, width)), rng.normal(size=(40, width))
-    tables = split_groups(cases, None, controls, None, name="test", needs_background=True)
+    tables = Study.of(cases, controls, "test").tables
     units, design = row_units(tables), Study(cases, background=controls, covariates=(ZX, ZY)).design()
     halves = study_halves(tables, units, 2, np.random.default_rng(0), design=design)
     for inside in halves:

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_option
-from ..data import Groups, split_groups, table_units, with_names
+from ..data import Groups, Study, table_units, with_names
 from ..data.checks import are_counts
 from ..data.rows import DaskRows
 from ..estimators import answers, latent_means
@@ -106,7 +106,7 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | N
     if model._holds_out:
         alike._with_strength(model.gamma_)
     background = background_argument(rows)
-    tables = split_groups(rows.foreground, None, background, None, name="held_out_contrast", needs_background=True)
+    tables = Study.of(rows.foreground, background, "held_out_contrast").for_fit(allow_missing=False)
     blocks = None if cells.blocks is None else cells.blocks.map(lambda every, k: every[k], chosen)
     unit_of = table_units(tables, blocks, least=2, what="holding rows out")
     try:

@@ -40,7 +40,6 @@ from ._tables import (
     refuse_device,
     refuse_devices,
     refuse_others,
-    split_groups,
     text_names,
     with_names,
     without_mask,

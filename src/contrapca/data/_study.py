@@ -14,13 +14,22 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows
 from .._util.devices import host, on_device, put
 from .._util.display import shown_as_html
-from .._util.text import did_you_mean, is_missing, listed, plural, spelling
+from .._util.text import did_you_mean, is_missing, joined, listed, plural, spelling
 from ..exceptions import GroupError, TableWarning, warn
 from ._blocks import Indices, check_labels, checked_blocks, table_units
 from ._covariates import Design, checked_covariates, design_of, without_covariates
 from ._groups import Groups, Tables
 from ._names import check_total, check_weights, named_backgrounds
-from ._tables import aligned, check_same_columns, checked_tables, column_names, distinct, index_names, refuse_missing
+from ._tables import (
+    aligned,
+    check_same_columns,
+    checked_tables,
+    column_names,
+    distinct,
+    index_names,
+    refuse_missing,
+    stacked_tables,
+)
 
 ARGUMENTS = ("blocks", "covariates", "weights", "labels", "names")
 
@@ -86,7 +95,6 @@ class Study:
 
     rows: Groups[Any]
     tables: Tables  # checked
-    sample_names: Groups[list[str] | None]
     blocks: Groups[npt.NDArray[Any]] | None
     covariates: Groups[dict[str, npt.NDArray[Any]]] | None
     weights: Groups[Array | None]
@@ -111,21 +119,44 @@ class Study:
         self._fill(*_read(rows, given), paired=paired)
 
     @classmethod
-    def of(cls, X: Any, background: Any, name: str, *, needs_background: bool = True) -> Study:
-        """The study itself, or that of two tables; `name` is what needs it, for messages."""
+    def of(
+        cls,
+        X: Any,
+        background: Any,
+        name: str,
+        *,
+        y: Any = None,
+        background_label: Any = None,
+        sample_weight: Any = None,
+        needs_background: bool = True,
+    ) -> Study:
+        """The study itself, or that of tables as `fit` takes them: the only way in for tables.
+
+        Parameters
+        ----------
+        X, background, y, sample_weight
+            As for `fit`.
+        name : str
+            What needs the study, for messages.
+        background_label : label or list of labels, optional
+            The rows of `X` with this label in `y` are background. Without it `y` is ignored, as scikit-learn's
+            transformers do.
+        needs_background : bool
+        """
+        given = {"y": y, "background=": background, "sample_weight=": sample_weight}
         if isinstance(X, Study):
-            if background is not None:
-                raise GroupError(f"{name} was given a Study, which has its own background: leave background= out.")
+            if own := [argument for argument, value in given.items() if value is not None]:
+                raise GroupError(
+                    f"{name} was given a Study, which has its own groups and weights: leave {joined(own)} out."
+                )
             study = X
         else:
-            others = named_backgrounds(background)
             study = cls.__new__(cls)
-            rows = Groups.from_items([X, *others.values()], ("foreground", *others))
-            study._fill(*_read(rows, {}), name=name)
+            study._fill_plain(X, y, background, background_label, sample_weight, name)
         if needs_background and len(study.rows) == 1:
             raise GroupError(
-                f"{name} contrasts two groups but was given one: pass the background table as background=, or a Study "
-                "that has one."
+                f"{name} contrasts two groups but was given one: pass the background as background=, or a Study that "
+                "has one; in stacked rows, background_label= and y tell the groups apart. For a single group, use PPCA."
             )
         return study
 
@@ -221,9 +252,33 @@ class Study:
 
     # ------------------------------------------------------------------ made and checked
 
-    def _fill(
-        self, rows: Groups[Any], known: dict[str, Groups[Any]], *, paired: bool = False, name: str = "Study"
+    def _fill_plain(
+        self, X: Any, y: Any, background: Any, background_label: Any, sample_weight: Any, name: str
     ) -> None:
+        """Set tables of which nothing else is known."""
+        if len(shape := y.shape if hasattr(y, "shape") else np.shape(y)) > 1:
+            hint = "pass the labels as one column, y['name'] or y.ravel()."
+            if shape[1:] != (1,):
+                hint = "it must contain one label per row. To pass the background table, write fit(X, background=Y)."
+            raise GroupError(f"y has shape {shape}: {hint}")
+        if background is not None and background_label is not None and y is not None:
+            raise GroupError("Both background= and y with background_label= were given: use only one of them.")
+        others = named_backgrounds(background)
+        rows = Groups.from_items([X, *others.values()], ("foreground", *others))
+        weights = rows.like([sample_weight, *[None] * len(others)])
+        if any(hasattr(table, "scatter") for table in rows):
+            self._fill_moments(rows, {"sample_weight": weights})
+            return
+        if background is None and background_label is not None:
+            tables = stacked_tables(X, y, background_label, sample_weight, name=name)
+            rows, weights = tables.rows, tables.weights
+        else:
+            tables = checked_tables(rows, weights, name=name)
+        nothing = rows.like([None] * len(rows))
+        self.__dict__.update(rows=rows, tables=tables, weights=weights, labels=nothing)
+        self.__dict__.update(blocks=None, covariates=None, paired=False)
+
+    def _fill(self, rows: Groups[Any], known: dict[str, Groups[Any]], *, paired: bool = False) -> None:
         """Check everything, and set it."""
         nothing = rows.like([None] * len(rows))
         given = {argument: known.get(argument, nothing) for argument in ARGUMENTS}
@@ -251,7 +306,7 @@ class Study:
             rows, names, weights = (_some(one, kept) for one in (rows, names, weights))
             covariates = None if covariates is None else _some(covariates, kept)
             found = {key: None if own is None else _some(own, kept) for key, own in found.items()}
-        tables = checked_tables(rows, weights, name=name, allow_missing=True)
+        tables = checked_tables(rows, weights, name="Study")
         self.__dict__.update(rows=rows, tables=tables, sample_names=names, weights=weights, covariates=covariates)
         self.__dict__.update(found, paired=paired)
         self.design()  # which raises now, not in the function that needs it
@@ -264,7 +319,8 @@ class Study:
         for argument, groups in given.items():
             if any(own is not None for own in groups):
                 raise GroupError(
-                    f"Moments have no rows, so nothing can be known of each: leave {argument}= out, or pass tables."
+                    f"Moments have no rows, so nothing can be known of each: leave {argument}= out, or pass tables. "
+                    "Moments.from_rows takes weights."
                 )
         first = rows.foreground
         for group, own in zip(rows.names[1:], rows.backgrounds, strict=True):
@@ -289,6 +345,11 @@ class Study:
     def features(self) -> tuple[str, ...] | None:
         """Names of the features."""
         return self.tables.names
+
+    @cached_property
+    def sample_names(self) -> Groups[list[str] | None]:
+        """Names of the samples, by default the index of a pandas frame; None where there are none."""
+        return self.rows.map(index_names)
 
     @property
     def counts(self) -> Groups[int]:
@@ -358,7 +419,7 @@ class Study:
         own = {key: getattr(self, key) for key in beside}
         if chosen is not None:
             own = {key: None if values is None else _some(values, chosen) for key, values in own.items()}
-        tables = checked_tables(rows, own["weights"], name="Study", allow_missing=True)
+        tables = checked_tables(rows, own["weights"], name="Study")
         found = self._with(**own, rows=rows, tables=replace(tables, names=self.tables.names))
         if self.paired:
             assert found.blocks is not None
@@ -447,13 +508,10 @@ class Study:
         if missing and self.tables.incomplete:
             raise GroupError(f"{name} needs complete rows, but values are missing: drop rows or features.")
 
-    def for_fit(self, name: str, *, needs_background: bool, allow_missing: bool) -> Tables:
+    def for_fit(self, *, allow_missing: bool) -> Tables:
         """The tables of a fit."""
-        if needs_background and len(self.rows) == 1:
-            raise GroupError(f"{name} contrasts two groups, but the study has one: make it with background=.")
         if not allow_missing:
-            for mean in self.tables.means:
-                refuse_missing(mean)
+            refuse_missing(self.tables)
         return self.tables
 
     def refuse_moments(self, what: str) -> None:

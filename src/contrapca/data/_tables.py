@@ -16,7 +16,7 @@ from .._util.devices import chosen, float_type, library_of, namespace, on_device
 from .._util.text import default_names, is_missing, listed, spelling
 from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
 from ._groups import Groups, Tables, feature_label
-from ._names import check_all_present, check_labelled, check_weights, counted_rows, label_groups, named_backgrounds
+from ._names import check_all_present, check_labelled, check_weights, counted_rows, label_groups
 from .rows import DaskRows, as_rows, is_kept, storage
 
 COMPLEX = (
@@ -129,65 +129,21 @@ def without_mask(table: Any) -> Any:
     return table
 
 
-def split_groups(
-    X: Any,
-    y: Any,
-    background: Any,
-    background_label: Any,
-    *,
-    name: str,
-    needs_background: bool,
-    allow_missing: bool = False,
-    sample_weight: Any = None,
-) -> Tables:
-    """Foreground and background rows from the arguments of `fit`.
-
-    The background is either a separate table (`background`), a dict of several, or the rows of `X` whose label in `y`
-    is `background_label`, or in that list. Without `background_label`, `y` is ignored, as in scikit-learn's
-    transformers.
-    """
-    shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
-    if len(shape) > 1:
-        if shape[1:] == (1,):
-            raise GroupError(f"y has shape {shape}: pass the labels as one column, y['name'] or y.ravel().")
-        raise GroupError(
-            f"y has shape {shape}, but it must contain one group label per row. To pass the background "
-            "table, write fit(X, background=Y)."
-        )
-    names = column_names(X)
-    if background is not None:
-        if background_label is not None and y is not None:
-            raise GroupError(
-                "Both background= and y with background_label= were given: use only one of them to specify the "
-                "background."
-            )
-        others = named_backgrounds(background)
-        rows = Groups.from_items([X, *others.values()], ("foreground", *others))
-        weights = rows.like([sample_weight, *[None] * len(others)])
-        return checked_tables(rows, weights, name=name, allow_missing=allow_missing)
-    if background_label is not None:
-        table = check_table(X, name)
-        check_labelled(y, background_label)
-        group_of, group_names = label_groups(y, background_label, table.shape[0])
-        check_all_present(group_of, y, background_label)
-        _warn_of_spelling(y, background_label)
-        parts = [group_of == k for k in range(len(group_names))]
-        rows = Groups.from_items([chosen(table, part) for part in parts], group_names)
-        stacked = check_weights(sample_weight, table.shape[0], "sample_weight")
-        weights = rows.like([None if stacked is None else stacked[part] for part in parts])
-    elif needs_background:
-        raise GroupError(
-            f"{name} contrasts two groups but was given one. Pass the background table as fit(X, background=Y), "
-            "or construct with background_label= and pass the group of each row as y. "
-            "For a single group, use PPCA."
-        )
-    else:
-        rows = Groups(check_table(X, name))
-        weights = rows.like([sample_weight])
-    return _counted_tables(rows, weights, names, allow_missing)
+def stacked_tables(X: Any, y: Any, background_label: Any, sample_weight: Any, *, name: str) -> Tables:
+    """The groups of one table: rows whose label in `y` is `background_label`, or in that list, are background."""
+    table = check_table(X, name)
+    check_labelled(y, background_label)
+    group_of, group_names = label_groups(y, background_label, table.shape[0])
+    check_all_present(group_of, y, background_label)
+    _warn_of_spelling(y, background_label)
+    parts = [group_of == k for k in range(len(group_names))]
+    rows = Groups.from_items([chosen(table, part) for part in parts], group_names)
+    weights = check_weights(sample_weight, table.shape[0], "sample_weight")
+    own = rows.like([None if weights is None else weights[part] for part in parts])
+    return _counted_tables(rows, own, column_names(X))
 
 
-def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, allow_missing: bool = False) -> Tables:
+def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str) -> Tables:
     """The tables of all groups, of the same features and in the same place, without rows of weight 0.
 
     Parameters
@@ -196,7 +152,6 @@ def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, allow
     weights : Groups of array-like of shape (n_k,), or of None
     name : str
         What needs them, for error messages.
-    allow_missing : bool
     """
     rows = given.map_named(lambda group, table: check_table(table, name, group))
     if any(map(on_device, rows)):
@@ -204,10 +159,10 @@ def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, allow
     names = column_names(given.foreground)
     for group, table, own in zip(rows.names[1:], given.backgrounds, rows.backgrounds, strict=True):
         check_same_columns(rows.foreground.shape[1], own.shape[1], names, column_names(table), group)
-    return _counted_tables(rows, weights, names, allow_missing)
+    return _counted_tables(rows, weights, names)
 
 
-def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] | None, allow_missing: bool) -> Tables:
+def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] | None) -> Tables:
     """Checked rows that count, and their means."""
     kept: Groups[Any] = rows.like([None] * len(rows.names))
     if any(own is not None for own in weights):
@@ -217,7 +172,7 @@ def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] |
     means = []
     for group, table, own in zip(rows.names, rows, weights, strict=True):
         try:
-            means.append(column_means(table, own, allow_missing=allow_missing))
+            means.append(column_means(table, own, allow_missing=True))
         except NonFiniteError as error:
             raise error.within(f"(In the {group}, {feature_label(texts, error.feature)}.)") from error
     text_names = names is None or all(isinstance(column, str) for column in names)
@@ -240,7 +195,7 @@ def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: boo
         )
     mean = np.where(missing, np.nan, mean)
     if is_sparse(rows) or not allow_missing:
-        refuse_missing(mean)
+        raise _missing(mean)
     if on_device(rows):
         bad = np.flatnonzero(missing)
         raise NonFiniteError(
@@ -251,15 +206,21 @@ def column_means(rows: Rows, weights: Array | None = None, *, allow_missing: boo
     return mean
 
 
-def refuse_missing(mean: Array) -> None:
+def refuse_missing(tables: Tables) -> None:
     """Raise if values are missing: if column means are nan."""
+    for group, mean in zip(tables.rows.names, tables.means, strict=True):
+        if np.isnan(mean).any():
+            error = _missing(mean)
+            raise error.within(f"(In the {group}, {tables.feature(error.feature)}.)")
+
+
+def _missing(mean: Array) -> NonFiniteError:
     bad = np.flatnonzero(np.isnan(mean))
-    if bad.size:
-        raise NonFiniteError(
-            f"Input contains NaN {_where(bad, mean.size)}. These rows must be complete: use ContraPCA, PCPCA or PPCA, "
-            "which take missing values in dense tables, or drop rows or features.",
-            int(bad[0]),
-        )
+    return NonFiniteError(
+        f"Input contains NaN {_where(bad, mean.size)}. These rows must be complete: use ContraPCA, PCPCA or PPCA, "
+        "which take missing values in dense tables, or drop rows or features.",
+        int(bad[0]),
+    )
 
 
 def _where(columns: npt.NDArray[np.intp], n_features: int) -> str:

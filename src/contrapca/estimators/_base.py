@@ -18,10 +18,10 @@ from .._util.display import Display
 from .._util.table import Table
 from ..contrast import PCPCA_METHOD, Fit, Latents, Method, Settings
 from ..data import Groups, Study, Tables, check_device_table, refuse_others, without_covariates
-from ..data.rows import DaskRows, as_rows
+from ..data.rows import DaskRows
 from ..exceptions import GroupError
 from ..missing import Incomplete, collect, collect_expected
-from ..moments import Complete, Moments, Stream, check_solver_of, read
+from ..moments import Complete, Moments, Stream, check_solver_of
 from . import _batches as _streaming
 from . import _folds
 from . import _rows as _tables
@@ -94,21 +94,16 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         gamma, label = self._strength(), self.background_label
         check_option(self.scale, "scale", self._scales)
         check_solver_of(X, getattr(self, "solver", "auto"))  # CLVM has one solver
-        design, name = None, type(self).__name__
-        asked = {"needs_background": self._contrasts and gamma != 0, "allow_missing": self._takes_missing}
-        if isinstance(X, Study):
-            if any(own is not None for own in (y, background, sample_weight)):
-                raise GroupError("A Study has the groups and the weights: leave y, background and sample_weight out.")
-            study = X if self._contrasts else X.of_foreground()
-            tables, design, X = study.for_fit(name, **asked), study.design(), study.rows.foreground
-        else:
-            X = as_rows(X)
-            tables = read(X, y, background, label, name=name, **asked, sample_weight=sample_weight)
-        found = None
+        given = {"y": y, "background_label": label, "sample_weight": sample_weight}
+        contrasts = self._contrasts and gamma != 0
+        study = Study.of(X, background, type(self).__name__, **given, needs_background=contrasts)
+        study = study if self._contrasts else study.of_foreground()
+        tables, design, found = study.for_fit(allow_missing=self._takes_missing), study.design(), None
         if design is not None:
             tables, found = without_covariates(tables, design)
         tables, _, fit = self._solved(tables, gamma)
-        if not isinstance(X, Moments | DaskRows):
+        X = study.rows.foreground if isinstance(X, Study) else X
+        if not isinstance(tables.rows.foreground, Moments | DaskRows):
             validate_data(self, X, skip_check_array=True)
         # Everything is computed before attributes are set, so that a failure leaves nothing behind.
         self.__dict__.pop("_stream", None)  # batches before this fit no longer count

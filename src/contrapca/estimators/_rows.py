@@ -256,7 +256,7 @@ def tables_again(fit: Fit, study: Study, *, name: str, allow_missing: bool) -> T
         check_names(first, known.foreground.labels)
     elif study.has_moments and study.tables.n_features != known.foreground.mean.size:
         raise ValueError(f"X has {study.tables.n_features} features, but the fit had {known.foreground.mean.size}.")
-    tables = study.for_fit(name, needs_background=bool(known.backgrounds), allow_missing=allow_missing)
+    tables = study.for_fit(allow_missing=allow_missing)
     if tables.rows.names != known.names:
         raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
     design = study.design()

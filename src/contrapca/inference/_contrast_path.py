@@ -123,7 +123,7 @@ def contrast_path(
     study = Study.of(X, background, "contrast_path")
     study.refuse("contrast_path", covariates="pass regress_out(study)")
     check_solver_of(study.rows.foreground, estimator.solver)
-    tables = study.for_fit("contrast_path", needs_background=True, allow_missing=estimator._takes_missing)
+    tables = study.for_fit(allow_missing=estimator._takes_missing)
     return path_of_data(estimator._collected(tables), estimator, gammas, progress=progress)
 
 

@@ -25,9 +25,8 @@ from ..contrast import (
     relative_log_likelihood,
     solve_path,
 )
-from ..data import Groups, Indices, Study, Tables, fewer_folds, split_groups, table_units
+from ..data import Groups, Indices, Study, Tables, fewer_folds, table_units
 from ..estimators import WithStrength, resolved
-from ..exceptions import GroupError
 from ..missing import Incomplete, any_folds
 from ..moments import Complete, DenseScatter, assign_folds, contrast, make_folds
 from ._compare import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
@@ -127,24 +126,19 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.criterion == "likelihood" and not method.has_likelihood:
             name = type(estimator).__name__
             raise ValueError(f"criterion='likelihood' needs a likelihood, which {name} does not have. Use ContraPCA.")
-        study = X if isinstance(X, Study) else None
-        labels = None if study is None else study.labels.foreground
+        labels = X.labels.foreground if isinstance(X, Study) else None
         if self.criterion == "silhouette" and labels is None:
             raise ValueError(
                 "criterion='silhouette' needs a Study with labels=, the known classes of the foreground rows. "
                 "(Clusters computed from the latents look separated at any gamma.) Without labels, use 'contrast'."
             )
-        asked = {"needs_background": True, "allow_missing": estimator._takes_missing}
-        if study is None:
-            asked["sample_weight"] = sample_weight
-            tables = split_groups(X, y, background, estimator.background_label, name="GammaSearch", **asked)
-        else:
-            if any(own is not None for own in (y, background, sample_weight)):
-                raise GroupError("A Study has the groups and the weights: leave y, background and sample_weight out.")
-            study.refuse_moments("GammaSearch")
-            study.refuse("GammaSearch", covariates="pass regress_out(study)")
-            tables, X = study.for_fit("GammaSearch", **asked), study.rows.foreground
-        folds = self._folds(tables, None if study is None else study.blocks)
+        given = {"y": y, "background_label": estimator.background_label, "sample_weight": sample_weight}
+        study = Study.of(X, background, "GammaSearch", **given)
+        study.refuse_moments("GammaSearch")
+        study.refuse("GammaSearch", covariates="pass regress_out(study)")
+        tables = study.for_fit(allow_missing=estimator._takes_missing)
+        X = study.rows.foreground if isinstance(X, Study) else X
+        folds = self._folds(tables, study.blocks)
         data = estimator._collected(tables)
         path = path_of_data(data, estimator, self.gammas)
         errors = np.full(len(path), np.nan)

@@ -10,7 +10,6 @@ from ._complete import (
     check_solver_of,
     complete_data,
     pooled,
-    read,
 )
 from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture, weighted_terms
 from ._long_rows import shortened

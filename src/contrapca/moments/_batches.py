@@ -15,6 +15,7 @@ from .._files import read as read_file
 from .._util.devices import float_type
 from .._util.text import listed
 from ..data import (
+    Study,
     Tables,
     by_background,
     check_labelled,
@@ -25,7 +26,6 @@ from ..data import (
     text_names,
 )
 from ..exceptions import GroupError, ModelFileError
-from ._complete import read
 from ._moments import Moments
 
 BATCH_KEYS = ("X", "y", "background", "sample_weight", "background_weight")
@@ -75,10 +75,11 @@ class Stream:
         few += [name for name in self.moments if self.moments[name].weight < 2 and name not in few]
         return "" if not few else f"each group needs at least 2, and {listed(few)} had fewer"
 
-    def tables(self, **asked: Any) -> Tables:
-        """The moments in place of tables; other arguments as for `read`."""
-        others = {name: group for name, group in self.moments.items() if name != "foreground"}
-        return read(self.moments["foreground"], background=others or None, **asked)
+    def tables(self, name: str, *, needs_background: bool) -> Tables:
+        """The moments in place of tables; `name` is what needs them, for messages."""
+        others = {group: own for group, own in self.moments.items() if group != "foreground"}
+        asked = {"needs_background": needs_background}
+        return Study.of(self.moments["foreground"], others or None, name, **asked).tables
 
     def save(self, path: Any) -> None:
         """Write a checkpoint, atomically: whoever is killed while writing leaves the one before."""

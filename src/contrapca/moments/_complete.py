@@ -11,9 +11,8 @@ import numpy as np
 from .._files import check_values
 from .._util.arrays import Array
 from .._util.devices import float_type, host
-from ..data import Groups, Tables, Units, check_total, named_backgrounds, refuse_devices, split_groups
+from ..data import Groups, Tables, Units, refuse_devices
 from ..data.checks import warn_of_moments
-from ..exceptions import GroupError
 from ._contrast import Contrast
 from ._moments import Moments, dense_moments, pooled_deviation, row_moments
 from ._solver import SolverChoice, choose_solver
@@ -111,34 +110,6 @@ class Complete:
         """The background as the only group."""
         basis = None if self.basis is None else self.basis.of_group(1)
         return replace(self, groups=Groups(self.groups.backgrounds[0]), basis=basis)
-
-
-def read(
-    X: Any,
-    y: Any = None,
-    background: Any = None,
-    background_label: Any = None,
-    *,
-    name: str,
-    needs_background: bool,
-    **given: Any,
-) -> Tables:
-    """Check the groups as passed by the user: moments, or tables with the arguments of `split_groups`."""
-    others = named_backgrounds(background)
-    if not any(isinstance(table, Moments) for table in (X, *others.values())):
-        return split_groups(X, y, background, background_label, name=name, needs_background=needs_background, **given)
-    if background is None and needs_background:
-        raise GroupError(f"{name} contrasts two groups but was given one: pass background= as moments too.")
-    if not isinstance(X, Moments) or not all(isinstance(other, Moments) for other in others.values()):
-        raise GroupError("One group is given as Moments and the other as rows: use Moments.from_rows for both groups.")
-    if given.get("sample_weight") is not None or given.get("background_weight") is not None:
-        raise GroupError("Moments have no rows to weight: use Moments.from_rows(X, sample_weight=...).")
-    groups = Groups.from_items([X, *others.values()], ("foreground", *others))
-    for own, group in zip(groups.names, groups, strict=True):
-        if group.mean.size != X.mean.size or (group.names and X.names and group.names != X.names):
-            raise GroupError("The moments of foreground and background are not of the same features in the same order.")
-        check_total(group.weight, f"sample_weight of the moments of the {own}")
-    return Tables.of_moments(groups, X.names, True)
 
 
 def check_solver_of(given: Any, solver: str) -> None:

@@ -13,7 +13,7 @@ import numpy.typing as npt
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_count
-from ..data import Groups, Tables, check_same_tables, named_backgrounds, refuse_devices, split_groups
+from ..data import Groups, Study, Tables, check_same_tables, named_backgrounds, refuse_devices
 from ..estimators import answers, maps_missing
 from ..exceptions import GroupError
 from ..inference import ContrastPath, ContrastPosterior
@@ -155,7 +155,9 @@ def examine(
         check_count(gammas, "gammas")
     asked = model_or_path.estimator if isinstance(model_or_path, ContrastPath) else model_or_path
     allow_missing = asked._takes_missing and _maps_missing(model_or_path)
-    tables = split_groups(X, None, background, None, name="report", needs_background=True, allow_missing=allow_missing)
+    study = Study.of(X, background, "report")
+    study.refuse_moments("report")
+    tables = study.for_fit(allow_missing=allow_missing)
     tables.with_one_background("report")
     refuse_devices(tables, "report")
     [controls] = named_backgrounds(background).values()
