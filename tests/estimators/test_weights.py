@@ -89,7 +89,7 @@ def test_limits_paths_and_moments():
     model = PCPCA(2, gamma=0.2).fit(moments[0], background=moments[1])
     again = PCPCA(2, gamma=0.2).fit(Study(X, background=Y, **WEIGHTS))
     np.testing.assert_allclose(model.components_, again.components_, atol=1e-9)
-    with pytest.raises(GroupError, match="Moments have no rows.* leave sample_weight= out"):
+    with pytest.raises(GroupError, match=r"Moments have no rows.* leave sample_weight= out"):
         PCPCA(2).fit(moments[0], background=moments[1], sample_weight=WX)
 
 

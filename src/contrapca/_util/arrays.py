@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -54,8 +55,12 @@ def row_slices(n_rows: int, block: int) -> Iterator[slice]:
         yield slice(start, min(start + block, n_rows))
 
 
-def available_memory() -> int:
-    """Bytes of memory that can be had without swapping; a cautious 2 GiB where the system (not Linux) does not say."""
+def available_memory() -> float:
+    """Bytes of memory to be had without swapping; where only the size of the memory is known, that; else infinity."""
     meminfo = Path("/proc/meminfo")
-    found = re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(), re.M) if meminfo.exists() else None
-    return int(found[1]) * 1024 if found else 2 * 2**30
+    if meminfo.exists() and (found := re.search(r"^MemAvailable:\s+(\d+) kB", meminfo.read_text(), re.M)):
+        return float(found[1]) * 1024
+    try:
+        return float(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE"))
+    except (AttributeError, ValueError, OSError):  # Windows has no sysconf
+        return np.inf
