@@ -6,10 +6,20 @@ import scipy.sparse as sp
 
 from contrapca import Study, check_tables, contrast_test
 from contrapca._util.text import plural
+from contrapca.cli.reading import dropped_columns
+from contrapca.data import Groups
 from contrapca.data._blocks import looks_like_replicates
-from contrapca.data.checks._features import check_features, far_cells
-from contrapca.data.checks._tables import distant_means, shared_rows, swapped_names, transposed
-from contrapca.data.checks._texts import alike_labels, dropped_columns, repeated_names
+from contrapca.data.checks import Finding, Given, check_groups
+from contrapca.data.checks._columns import far_cells
+from contrapca.data.checks._tables import (
+    CHECKS,
+    alike_labels,
+    distant_means,
+    repeated_names,
+    shared_rows,
+    swapped_names,
+    transposed,
+)
 from contrapca.exceptions import TableWarning
 
 
@@ -21,9 +31,14 @@ def checks(found):
     return [finding.check for finding in found]
 
 
+OF_COLUMNS = ("identifier", "missing code", "constant", "duplicate columns")
+
+
 def columns_found(X, names=None, Y=None):
     names = names or [f"gene{j}" for j in range(X.shape[1])]
-    return {finding.check: finding.text("command") for finding in check_features(names, X, Y)}
+    groups = Groups.of(X.astype(float), Y)
+    found = check_groups(Given(groups, names, groups.map(lambda _: None)))
+    return {finding.check: finding.text("command") for finding in found if finding.check in OF_COLUMNS}
 
 
 # ---------------------------------------------------------------- nothing to find
@@ -257,7 +272,7 @@ def test_means_far_apart():
     assert distant_means(np.array([3.0] * 4 + [0.0] * 4), None) == []
     far = distant_means(np.array([0.0, 12.0]), ["a", "b"])[0]
     assert "(the first: 'b')" in far.sentence
-    assert "Pipeline" in far.python
+    assert "Pipeline" in far.hint
     assert "Pipeline" not in far.command
     X, Y = normal(50, 8), normal(40, 8, seed=1) + 3
     assert checks(check_tables(X, background=Y)) == ["batch"]
@@ -356,7 +371,7 @@ def test_columns_that_are_dropped(cells, says):
 # ---------------------------------------------------------------- together
 
 
-def test_every_finding_has_a_way_out_in_both_words():
+def test_every_finding_has_a_hint_in_both_words():
     X, Y = normal(60, 8), normal(50, 8, seed=1)
     X[:, 0], Y[:, 0] = np.arange(60), np.arange(100, 150)
     X[[1, 5], 1] = 999
@@ -370,12 +385,23 @@ def test_every_finding_has_a_way_out_in_both_words():
         *("spelling", "repeated names", "identifier", "missing code", "constant", "duplicate columns", "batch"),
     ]
     for finding in [*found, *shared_rows(X, X), *shared_rows(X, np.vstack([Y, X]))]:
-        assert finding.python
-        assert finding.command
-        assert str(finding) == f"{finding.sentence} {finding.python}"
+        assert finding.hint
+        assert str(finding) == f"{finding.sentence} {finding.hint}"
         assert "--" not in finding.text("python")
-        assert "X" not in finding.command
-        assert "=" not in finding.command
+        assert "X" not in finding.text("command")
+        assert "=" not in finding.text("command")
+
+
+def test_a_check_is_a_function_and_a_line_in_the_list(monkeypatch):
+    def negative(given):
+        count = sum(int((table < 0).sum()) for table in given.rows)
+        return [Finding("negative", f"{count} values are below zero.", "Check the units.")] if count else []
+
+    X = np.abs(normal(50, 4))
+    monkeypatch.setattr("contrapca.data.checks._tables.CHECKS", [*CHECKS, negative])
+    assert check_tables(X, background=X[::-1] + 0.1) == []
+    X[3, 2] = -1.5
+    assert str(check_tables(X, background=normal(40, 4) ** 2)[-1]) == "1 values are below zero. Check the units."
 
 
 def test_other_kinds_of_tables(need):

@@ -21,7 +21,7 @@ from contrapca.data._depth import (
     typical_ratio,
     units_of,
 )
-from contrapca.data.checks._values import depth_finding
+from contrapca.data.checks._columns import depth_finding
 from contrapca.exceptions import GroupError, TableWarning
 
 
@@ -239,7 +239,7 @@ def test_the_sentence_has_figures():
     low, high = (float(np.median(cells(300, depth=d, seed=s).sum(axis=1))) for d, s in ((0.5, 1), (1, 2)))
     assert f"add up to {low / high:.2g} times as much" in finding.sentence
     assert f"(medians {low:,.0f} and {high:,.0f})" in finding.sentence
-    assert 'depth="match"' in finding.python
+    assert 'depth="match"' in finding.hint
     assert "--depth match" in finding.command
 
 

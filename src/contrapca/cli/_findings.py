@@ -15,9 +15,6 @@ from ..data import names_source
 from ..data.checks import (
     Finding,
     alike_labels,
-    both,
-    dropped_columns,
-    hidden_by,
     is_whole,
     names_rows,
     repeated_names,
@@ -25,7 +22,7 @@ from ..data.checks import (
     swapped_names,
 )
 from ..exceptions import TableFileError
-from .reading import DataTable
+from .reading import DataTable, dropped_columns, hidden_by
 
 MAX_LISTED = 10  # columns with bad cells
 
@@ -45,7 +42,7 @@ def findings_of_tables(tables: list[DataTable], options: Namespace, without: set
         beside = {} if given.annotated else given.texts
         texts |= {name: given.as_text(name).tolist() for name in beside if name not in without}
         if empty := [name for name in given.empty if name and name not in without]:
-            found.append(both("empty column", f"{given.path!r} has no values in {listed(empty)}."))
+            found.append(Finding("empty column", f"{given.path!r} has no values in {listed(empty)}."))
     mixed = {name for given in tables for name in given.mixed}
     found += dropped_columns({name: cells for name, cells in texts.items() if name not in mixed})
     for option in ("labels", "blocks", "pairs", "group"):
@@ -90,7 +87,7 @@ def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
     for column in tables[0].columns:
         if names_source(column) and 1 < np.unique(tables[0].as_text(column)).size <= len(tables[0]) / 2:
             return [
-                both(
+                Finding(
                     "replicates",
                     f"The column {column!r} may name whom or what several rows come from: if so, they are not "
                     "independent, and p-values that ignore it are far too small.",
@@ -106,7 +103,7 @@ def not_analysed(names: list[str]) -> list[Finding]:
         return []
     many = len(names) > 1
     return [
-        both(
+        Finding(
             "identifier",
             f"{listed(names)} {'are' if many else 'is'} not analysed: by {'their names' if many else 'its name'} and "
             f"whole numbers, {'these columns say' if many else 'this column says'} which sample a row is, or whose.",

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .._util.arrays import Rows, is_sparse
 from .._util.text import as_command, listed, plural, spelling
 from ..data import Groups, Study, regress_out, with_names
-from ..data.checks import IMPUTED, Finding, check_groups, imputed_values
+from ..data.checks import IMPUTED, Finding, Given, check_groups, imputed_values
 from ..exceptions import TableFileError
 from ..plots import on_a_scale
 from ._columns import block_labels, check_column, check_pairs, covariate_columns, covariate_names, ignored_columns
@@ -253,7 +253,7 @@ def _findings_of_values(inputs: Inputs) -> list[Finding]:
     groups = Groups.of(inputs.cases, inputs.controls)
     # Repetitions and replicates among the names of rows were looked for in the whole tables.
     names: Groups[Any] = groups.map(lambda group: list(dict.fromkeys(group.row_names)))
-    return check_groups(groups.map(lambda group: group.values), inputs.names, names, has_blocks=True)
+    return check_groups(Given(groups.map(lambda group: group.values), inputs.names, names, has_blocks=True))
 
 
 def _check_group(background: str, table: DataTable) -> None:

@@ -12,7 +12,7 @@ import scipy.special
 from .._util.arrays import Array
 from .._util.text import joined, listed
 from ..contrast import AUTO_FRACTION, SHARED_RATIO, principal_angles, principal_axes
-from ..data.checks import Finding, both
+from ..data.checks import Finding
 from ..inference import MAX_R_HAT, MIN_ESS, ContrastPath
 from ._points import MAX_POINTS
 from ._subject import Subject
@@ -80,7 +80,7 @@ def _about_groups(data: dict[str, Any]) -> Iterator[Finding]:
     for name, group in groups:
         share = group["missing_values"] / (group["rows"] * D)
         if share > MANY_MISSING:
-            yield both(
+            yield Finding(
                 "missing values",
                 f"{share:.0%} of the values of the {name} are missing: the results depend on the rest.",
             )
@@ -113,14 +113,14 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> Iterator[Fin
     path, g = subject.path, subject.start
     ratios = {entry["component"]: _ratio(entry) for entry in summary["components"] if not _surely_more(entry)}
     if path.gammas[0] == 0 < path.gammas[g] and _angle_to_pca(path, g) < SAME_ANGLE:
-        yield both(
+        yield Finding(
             "no contrast", "The contrast changed nothing: these are the components of an ordinary PCA of the cases."
         )
     shared = [k for k, ratio in ratios.items() if ratio < SHARED_RATIO]
     if shared:
         many = len(shared) > 1
         times = ", ".join(f"{ratios[k]:.2g}" for k in shared[:3]) + ", ..." * (len(shared) > 3)
-        yield both(
+        yield Finding(
             "shared",
             f"Component{'s' * many} {joined(k + 1 for k in shared)} var{'y' if many else 'ies'} hardly more in the "
             f"cases than in the controls, or even less ({times} times as much): chance, or something that both share.",
@@ -132,7 +132,9 @@ def _about_components(subject: Subject, summary: dict[str, Any]) -> Iterator[Fin
         top = int(np.argmax(both_weights[1]))
         if all(weights[top] > ONE_FEATURE * weights.sum() for weights in both_weights):
             name = subject.features[top]
-            yield both("one feature", f"Component {k + 1} is almost only the feature {name!r}:", "look at it directly.")
+            yield Finding(
+                "one feature", f"Component {k + 1} is almost only the feature {name!r}:", "look at it directly."
+            )
 
 
 def _ratio(entry: dict[str, Any]) -> float:
@@ -201,7 +203,7 @@ def _outliers(subject: Subject) -> Iterator[Finding]:
     for k, i in enumerate(np.argmax(shares, axis=0).tolist()):
         if shares[i, k] > ONE_ROW:
             who = f"row {i}" if names is None else repr(names[i])
-            yield both(
+            yield Finding(
                 "outlier",
                 f"A single case ({who}) accounts for {shares[i, k]:.0%} of component {k + 1};",
                 "it may be an outlier. Try without it.",
@@ -210,13 +212,13 @@ def _outliers(subject: Subject) -> Iterator[Finding]:
 
 def _about_uncertainty(uncertainty: dict[str, Any], by_blocks: bool) -> Iterator[Finding]:
     if by_blocks and uncertainty["power"] == 1 and not uncertainty["by_blocks"]:
-        yield both(
+        yield Finding(
             "uncertainty",
             "The intervals take the rows for independent, but they come in blocks: they are too narrow.",
             "Take them from the bootstrap of whole blocks.",
         )
     if uncertainty["kind"] == "gibbs" and uncertainty["power"] == 1:
-        yield both(
+        yield Finding(
             "uncertainty",
             "The intervals are from a posterior that was not calibrated: they can be far too narrow.",
             "Compare them with the bootstrap.",
@@ -224,17 +226,17 @@ def _about_uncertainty(uncertainty: dict[str, Any], by_blocks: bool) -> Iterator
     r_hat, ess = uncertainty["largest_r_hat"], uncertainty["least_ess"]
     mixed = (r_hat is None or r_hat <= MAX_R_HAT) and (ess is None or ess >= MIN_ESS)
     if not mixed or uncertainty["divergences"]:
-        yield both(
+        yield Finding(
             "uncertainty", "The draws behind the intervals have not converged yet: do not trust them; draw more."
         )
     if uncertainty["kind"] == "bootstrap" and uncertainty["angle_upper"] > WIDE_ANGLE:
-        yield both(
+        yield Finding(
             "uncertainty",
             f"Other samples of the same size could give components {uncertainty['angle_upper']:.0f} degrees away from "
             "these: treat the picture as tentative.",
         )
     if uncertainty["failures"]:
-        yield both(
+        yield Finding(
             "uncertainty",
             f"In {uncertainty['failures']} of {uncertainty['failures'] + uncertainty['draws']} resampled tables this "
             "gamma was not possible: a smaller one would be safer.",
@@ -245,14 +247,14 @@ def _about_display(subject: Subject, data: dict[str, Any]) -> Iterator[Finding]:
     path = subject.path
     # Well below the bound on gamma, because there are no more solutions.
     if path.gamma_max_is_bound and path.gammas[-1] < 0.99 * AUTO_FRACTION * path.gamma_max:
-        yield both(
+        yield Finding(
             "display",
             f"With these missing values no solution was found above gamma = {path.gammas[-1]:.4g}, where the slider "
             f"ends; {path.gamma_max:.4g} is only an upper bound.",
         )
     rows = data["foreground"]["rows"] + data["background"]["rows"]
     if rows > MAX_POINTS:
-        yield both(
+        yield Finding(
             "display",
             f"The scatter shows a random sample of {MAX_POINTS:,} of {rows:,} rows; all numbers use every row.",
         )

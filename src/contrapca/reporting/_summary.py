@@ -17,7 +17,7 @@ from .._util.text import natural_order
 from .._version import __version__
 from ..contrast import share_of
 from ..data import Groups, checked_blocks, table_units
-from ..data.checks import Finding, Words, check_groups, shows_replicates, warn_of_replicates
+from ..data.checks import Finding, Given, Words, check_groups, shows_replicates, warn_of_replicates
 from ..exceptions import InfeasibleGammaError, RankError
 from ..inference import ContrastPosterior, ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..missing import usable
@@ -83,7 +83,7 @@ def summary_of(
     sources, code, findings = ((), None, None) if origin is None else (origin.sources, origin.command, origin.findings)
     if findings is None:
         names, columns = subject.row_names, subject.tables.names
-        findings = check_groups(subject.rows, columns, names, labels=subject.classes, has_blocks=by_blocks)
+        findings = check_groups(Given(subject.rows, columns, names, subject.classes, by_blocks))
         findings = [finding for finding in findings if depth == "warn" or finding.check != "depth"]
     verdict = _judge(subject, test, blocks, depth, progress, ignores_replicates=shows_replicates(findings))
     held_out = _on_unseen_rows(subject, blocks)

@@ -13,8 +13,9 @@ import numpy.typing as npt
 
 from ..._util.arrays import Array, Rows, is_sparse
 from ..._util.text import listed, plural, spelling
-from ...data.checks import dropped_columns, hidden_by, same_row_names
+from ...data.checks import same_row_names
 from ...exceptions import TableFileError
+from ._hidden import dropped_columns, hidden_by
 from ._layout import Numerals
 
 LEVELS = {"none"}  # missing as a number, but also a group, as in "none, mild, severe"

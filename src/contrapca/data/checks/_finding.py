@@ -1,4 +1,4 @@
-"""What a check has found: a sentence, and what to do about it, in Python or on the command line."""
+"""What a check has found: a sentence, and what to do about it."""
 
 from __future__ import annotations
 
@@ -20,26 +20,28 @@ class Finding:
         Which check found it, for example "identifier".
     sentence : str
         What was found.
-    python, command : str
-        What to do about it, in Python and on the command line; empty if there is nothing to do.
+    hint : str
+        What to do about it; empty if there is nothing to do.
+    command : str
+        The same on the command line, where that is something else.
     """
 
     check: str
     sentence: str
-    python: str = ""
+    hint: str = ""
     command: str = ""
 
     def text(self, words: Words = "python") -> str:
-        """The sentence and the way out."""
-        way_out = self.command if words == "command" else self.python
-        return f"{self.sentence} {way_out}".rstrip()
+        """The sentence and the hint."""
+        hint = self.command if words == "command" and self.command else self.hint
+        return f"{self.sentence} {hint}".rstrip()
 
     def __str__(self) -> str:
         return self.text()
 
 
 class Findings(list[Finding]):
-    """A list of findings: printed, their sentences, one below the other; a notebook shows them as HTML."""
+    """A list of findings: their sentences, one below the other; a notebook shows them as HTML."""
 
     def __str__(self) -> str:
         return "\n".join(self._sentences())
@@ -50,9 +52,4 @@ class Findings(list[Finding]):
         return shown_as_html(*self._sentences())
 
     def _sentences(self) -> list[str]:
-        return [str(finding) for finding in self] or ["Nothing was found that looks like a mistake."]
-
-
-def both(check: str, sentence: str, way_out: str = "") -> Finding:
-    """A finding whose way out is the same in Python and on the command line."""
-    return Finding(check, sentence, way_out, way_out)
+        return [str(finding) for finding in self] or ["No problems found."]
