@@ -213,7 +213,7 @@ def test_other_data_than_those_of_the_fit_are_refused():
             posterior(model, left, background=right)
     with pytest.raises(TypeError, match="needs rows"):
         bootstrap(model, Moments.from_rows(X), background=Moments.from_rows(Y))
-    with pytest.raises(ValueError, match="the study has one"):
+    with pytest.raises(ValueError, match="The groups are 'foreground'"):
         posterior(model, X)
 
 
