@@ -8,7 +8,7 @@ from contrapca import Study, check_tables, contrast_test
 from contrapca._util.text import plural
 from contrapca.cli.reading import dropped_columns
 from contrapca.data import Groups
-from contrapca.data._blocks import looks_like_replicates
+from contrapca.data._replicates import looks_like_replicates
 from contrapca.data.checks import Finding, Given, check_groups
 from contrapca.data.checks._columns import far_cells
 from contrapca.data.checks._tables import (

@@ -13,14 +13,8 @@ import numpy.typing as npt
 import scipy.sparse as sp
 
 Array = npt.NDArray[np.floating[Any]]
-
-
 Rows = Any  # a 2-D table that a module of `rows` knows, such as an ndarray or a CSR matrix; rows are samples
-
-
 EPS = float(np.finfo(np.float64).eps)
-
-
 TINY = float(np.finfo(np.float64).tiny)
 
 

@@ -2,13 +2,10 @@
 
 from ._adjusted import regress_out, within_pairs
 from ._blocks import (
-    SOURCES_OF_CELLS,
     Indices,
     checked_blocks,
     count_units,
     fewer_folds,
-    looks_like_replicates,
-    names_source,
     paired_units,
     resampled_weights,
     table_units,
@@ -27,7 +24,8 @@ from ._gaussian import (
     unpack,
 )
 from ._groups import Groups, Tables, feature_label
-from ._names import by_background, check_labelled, check_total, check_weights, label_groups, named_backgrounds
+from ._labels import by_background, check_labelled, check_total, check_weights, label_groups, named_backgrounds
+from ._replicates import SOURCES_OF_CELLS, looks_like_replicates, names_source
 from ._scaling import Units, check_same_tables, group_of
 from ._study import Study
 from ._tables import (

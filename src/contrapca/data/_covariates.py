@@ -18,20 +18,10 @@ from ._groups import Groups, Tables
 from ._tables import aligned, column_means, column_names
 
 CATEGORIES = ("categor", "enum")  # how the types of such columns begin
-
-
 Values = npt.NDArray[Any]  # one column: numbers, or text as objects
-
-
 Flags = npt.NDArray[np.bool_]
-
-
 CONSTANT = 1e-12  # spread of a column, relative to its size, below which it is rounding
-
-
 REDUNDANT = 1e-8  # part of a column that is left after those before it, below which it is a combination of them
-
-
 ROUNDING = 1e3  # of the values' precision: deviations that are smaller are all rounding
 
 

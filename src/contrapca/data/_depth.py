@@ -22,32 +22,14 @@ DEPTHS = ("warn", "match", "ignore")
 
 # What a table holds, and what its values are multiplied by to be natural logarithms of 1 + x; 0 for no logarithm.
 KINDS = {"counts": 0.0, "log": 1.0, "log2": np.log(2.0), "log10": np.log(10.0), "normalised": 0.0}
-
-
 MAX_ROWS = 100  # rows that tell the kind, evenly spread
-
-
 MIN_FEATURES = 10  # the total of fewer is no depth
-
-
 MIN_ROWS, MOST = 5, 0.9  # rows with different counts, and the fraction of them that must be multiples of one value
-
-
 LARGEST = 1e5  # count that single precision tells from the next
-
-
 WHOLE, ROUNDING = 1e-3, 1e-6  # how far from whole multiples may be: by chance, and per multiple (float32)
-
-
 DIVISORS = 6  # the smallest count of a row is at most this
-
-
 OFTEN = 20  # counts of a gene, in both groups together, whose ratio is told
-
-
 LEAST_TOTAL = 20  # rows left with fewer molecules are dropped
-
-
 IndexArray = npt.NDArray[np.intp]
 
 

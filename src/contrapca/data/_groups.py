@@ -14,8 +14,6 @@ from .._util.text import listed
 from ..exceptions import GroupError
 
 T = TypeVar("T")
-
-
 R = TypeVar("R")
 
 

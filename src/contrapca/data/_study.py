@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from itertools import pairwise
@@ -12,29 +12,24 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, Rows
-from .._util.devices import host, on_device, put
 from .._util.display import shown_as_html
-from .._util.text import did_you_mean, is_missing, joined, listed, plural, spelling
-from ..exceptions import GroupError, TableWarning, warn
+from .._util.text import is_missing, joined, listed, plural
+from ..exceptions import GroupError
+from ._arguments import check_column, check_known, matrix_of, n_rows_of, names_in, read_known, select, take
 from ._blocks import Indices, check_labels, checked_blocks, table_units
 from ._covariates import Design, checked_covariates, design_of, without_covariates
 from ._groups import Groups, Tables
-from ._names import check_total, check_weights, named_backgrounds
+from ._labels import check_total, check_weights, checked_labels, group_rows, named_backgrounds
 from ._tables import (
-    aligned,
     check_same_columns,
     checked_tables,
     column_names,
-    distinct,
     index_names,
     refuse_missing,
     stacked_tables,
 )
 
 ARGUMENTS = ("blocks", "covariates", "weights", "labels", "names")
-
-
-MAX_LISTED = 10
 
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
@@ -116,7 +111,7 @@ class Study:
         others = named_backgrounds(background)
         given = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels, "names": names}
         rows = Groups.from_items([X, *others.values()], ("foreground", *others))
-        self._fill(*_read(rows, given), paired=paired)
+        self._fill(*read_known(rows, given), paired=paired)
 
     @classmethod
     def of(
@@ -191,13 +186,13 @@ class Study:
             Columns.
         paired : bool, default False
         """
-        _check_column(frame, group, "group", "the frame")
+        check_column(frame, group, "group", "the frame")
         named = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels}
         for argument, own in named.items():
-            if group in _names_in(own, argument):
+            if group in names_in(own, argument):
                 raise GroupError(f"The column {group!r} is used twice, as group= and {argument}=: use it once.")
         rows = group_rows(np.asarray(frame[group]), background, foreground, f"column {group!r}")
-        table = _select(frame, [name for name in column_names(frame) or [] if name != group])
+        table = select(frame, [name for name in column_names(frame) or [] if name != group])
         tables = rows.map(lambda own: take(table, own))
         others = dict(zip(tables.names[1:], tables.backgrounds, strict=True))
         return cls(tables.foreground, background=others, **named, paired=paired)
@@ -232,20 +227,20 @@ class Study:
             Which genes: a column of `adata.var`; "auto" means "highly_variable" if that is there.
         """
         obs = adata.obs
-        _check_column(obs, groupby, "groupby", "adata.obs")
+        check_column(obs, groupby, "groupby", "adata.obs")
         cells = group_rows(np.asarray(obs[groupby]), background, foreground, f"adata.obs[{groupby!r}]")
-        matrix, mask, features = _matrix_of(adata, layer, obsm, mask_var)
+        matrix, mask, features = matrix_of(adata, layer, obsm, mask_var)
         rows = cells.map(lambda own: _columns_of(matrix[own], mask))
         given: dict[str, Any] = {}
         known = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels}
         for argument, names in known.items():
-            for name in _names_in(names, argument):
-                _check_column(obs, name, argument, "adata.obs")
+            for name in names_in(names, argument):
+                check_column(obs, name, argument, "adata.obs")
             if names is not None:
-                known_of = obs[_names_in(names, argument) if argument == "covariates" else names]
+                known_of = obs[names_in(names, argument) if argument == "covariates" else names]
                 given[argument] = tuple(known_of.iloc[own] for own in cells)
         study = cls.__new__(cls)
-        study._fill(*_read(rows, given), paired=paired)
+        study._fill(*read_known(rows, given), paired=paired)
         obs_names = np.asarray(obs.index, dtype=object)
         names_of = cells.map(lambda own: list(map(str, obs_names[own])))
         return study._with(tables=replace(study.tables, names=tuple(features)), sample_names=names_of)
@@ -285,14 +280,14 @@ class Study:
         if any(hasattr(table, "scatter") for table in rows):
             self._fill_moments(rows, given)
             return
-        counts = rows.map(_n_rows)
+        counts = rows.map(n_rows_of)
         weights = given["weights"].map_named(
             lambda group, own: check_weights(own, counts[group], f"weights of the {group}")
         )
         covariates = checked_covariates(given["covariates"], rows)
         found = {
             "blocks": checked_blocks(given["blocks"], counts, paired=paired),
-            "labels": given["labels"].map_named(lambda group, own: _checked_labels(own, counts[group], group)),
+            "labels": given["labels"].map_named(lambda group, own: checked_labels(own, counts[group], group)),
         }
         names = rows.map(index_names)
         for k, (group, own) in enumerate(zip(rows.names, given["names"], strict=True)):
@@ -354,7 +349,7 @@ class Study:
     @property
     def counts(self) -> Groups[int]:
         """Samples of each group."""
-        return self.rows.map(_n_rows)
+        return self.rows.map(n_rows_of)
 
     @property
     def has_moments(self) -> bool:
@@ -447,7 +442,7 @@ class Study:
         study = self
         if dropped := [covariates] if isinstance(covariates, str) else list(covariates):
             known = list(self.covariates.foreground) if self.covariates is not None else []
-            _check_known(dropped, known, "covariates")
+            check_known(dropped, known, "covariates")
             left = [name for name in known if name not in dropped]
             own = None
             if left and self.covariates is not None:
@@ -463,7 +458,7 @@ class Study:
                 continue
             parts = [] if groups is None else zip(groups, self.counts, strict=True)
             every = [value for own, count in parts for value in ([None] * count if own is None else list(own))]
-            _check_known(wanted, [value for value in every if not is_missing(value)], what)
+            check_known(wanted, [value for value in every if not is_missing(value)], what)
             out |= np.array([value in wanted for value in every])
         return study[~out] if out.any() else study
 
@@ -519,227 +514,8 @@ class Study:
             raise TypeError(f"{what} needs rows, but this study was made of Moments: pass the tables.")
 
 
-# ---------------------------------------------------------------------- reading what users pass
-
-
-def _read(rows: Groups[Any], given: Mapping[str, Any]) -> tuple[Groups[Any], dict[str, Groups[Any]]]:
-    """The tables without the columns that arguments name, and what was given for the samples of each group."""
-    known = {key: list(_by_group(own, rows.names, key)) for key, own in given.items() if own is not None}
-    tables = []
-    for k, (group, table) in enumerate(zip(rows.names, rows, strict=True)):
-        used: dict[str, str] = {}
-        for argument, own in known.items():
-            names, columns = _names_in(own[k], argument), column_names(table) or []
-            if isinstance(own[k], list) and len(names) == _n_rows(table) and not set(names) & set(columns):
-                names = []  # text, one for each sample
-            for name in names:
-                _check_column(table, name, argument, f"the {group}")
-                if name in used:
-                    raise GroupError(
-                        f"The column {name!r} is used twice, as {used[name]}= and {argument}=: use it once."
-                    )
-                used[name] = argument
-            if names:
-                own[k] = _select(distinct(table, f"the {group}"), names) if argument == "covariates" else table[own[k]]
-            elif own[k] is not None:
-                own[k] = aligned(own[k], table, f"{argument} of the {group}")
-        tables.append(table if not used else _select(table, [name for name in columns if name not in used]))
-    return rows.like(tables), {argument: rows.like(own) for argument, own in known.items()}
-
-
-def _names_in(given: Any, argument: str) -> list[str]:
-    """The columns that an argument names; only covariates may be several."""
-    if isinstance(given, str):
-        return [given]
-    several = argument == "covariates" and isinstance(given, list) and len(given) > 0
-    return given if several and all(isinstance(name, str) for name in given) else []
-
-
-def _by_group(given: Any, groups: Sequence[str], argument: str) -> list[Any]:
-    """What was given for each group: a tuple, a dict, column names for all of them, or something for the only one."""
-    if _names_in(given, argument):
-        return [given] * len(groups)
-    if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], Mapping):
-        given = {"foreground": given[0]} | {str(name): own for name, own in given[1].items()}
-    if isinstance(given, Mapping):
-        own = {str(name): values for name, values in given.items()}
-        _check_known(list(own), list(groups), argument, "the study has no group")
-        return [own.get(name) for name in groups]
-    if isinstance(given, tuple) and len(given) == len(groups):
-        return list(given)
-    if not isinstance(given, tuple) and len(groups) == 1:
-        return [given]
-    if argument == "labels" and not isinstance(given, tuple):
-        return [given, *[None] * (len(groups) - 1)]
-    what = f"a tuple of {len(given)}" if isinstance(given, tuple) else f"a {type(given).__name__}"
-    raise GroupError(
-        f"{argument} is {what}, but there are {plural(len(groups), 'group')} ({listed(groups)}): pass a tuple with one "
-        "entry for each, in this order, or the name of a column if the tables are frames."
-    )
-
-
-def _check_column(table: Any, name: str, argument: str, where: str) -> None:
-    columns = column_names(table)
-    if columns is None:
-        raise GroupError(
-            f"{argument}={name!r} names a column, but {where} is a {type(table).__name__} without column names: pass "
-            "a value for each sample, or data frames."
-        )
-    if name not in columns:
-        raise GroupError(
-            f"{argument}={name!r} is not a column of {where}, which has {listed(columns, MAX_LISTED)}."
-            f"{did_you_mean(name, columns)}"
-        )
-
-
-def _check_known(wanted: Sequence[Any], known: Sequence[Any], what: str, why: str = "the study has no") -> None:
-    """Raise for values that do not occur, with a near one."""
-    for value in wanted:
-        if value not in known:
-            texts = list(dict.fromkeys(map(str, known)))
-            raise GroupError(
-                f"{what}: {why} {value!r}, it has {listed(texts, MAX_LISTED) or 'none'}."
-                f"{did_you_mean(str(value), texts)}"
-            )
-
-
-def _n_rows(table: Any) -> int:
-    """Rows of a table; only `len` counts those of a dask frame."""
-    count = table.shape[0] if hasattr(table, "shape") else None
-    return int(count) if isinstance(count, int | np.integer) else len(table)
-
-
-def _select(table: Any, names: list[Any]) -> Any:
-    """Some columns of a frame."""
-    return table.select(names) if hasattr(table, "column_names") else table[names]
-
-
-def take(values: Any, rows: Indices) -> Any:
-    """Some rows of a table, or of what stands beside one: a list, array, Series, dict of arrays, or None."""
-    if values is None:
-        return None
-    if isinstance(values, dict):
-        return {name: own[rows] for name, own in values.items()}
-    if hasattr(values, "iloc"):
-        return values.iloc[rows]
-    if hasattr(values, "column_names"):  # pyarrow
-        return values.take(rows)
-    if isinstance(values, list):
-        return [values[k] for k in rows.tolist()]
-    if hasattr(values, "format") and hasattr(values, "tocsr"):  # other sparse formats have no rows
-        values = values.tocsr()
-    return values[put(rows, values, "int64") if on_device(values) else rows]
-
-
 def _some(values: Groups[Any], rows: Groups[Indices]) -> Groups[Any]:
     return values.map(take, rows)
-
-
-def _checked_labels(labels: Any, n_rows: int, group: str) -> npt.NDArray[Any] | None:
-    if labels is None:
-        return None
-    found = np.asarray(host(labels))
-    if found.shape != (n_rows,):
-        raise GroupError(
-            f"labels of the {group} has shape {found.shape} for {plural(n_rows, 'row')}: pass one label per row."
-        )
-    return found
-
-
-def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where: str) -> Groups[Indices]:
-    """The rows of each group, from a column that tells them apart.
-
-    Parameters
-    ----------
-    values : ndarray of shape (N,)
-    background : value, list of values (several backgrounds), or a dict of values or lists by name
-    foreground : value, list of values, or None for all others
-    where : str
-        What the column is called, for messages.
-    """
-    own = values.tolist()
-    missing = np.array([is_missing(value) for value in own], dtype=bool)
-    levels = list(dict.fromkeys(value for value, gone in zip(own, missing, strict=True) if not gone))
-    if isinstance(background, Mapping):
-        named = {str(name): _as_list(labels) for name, labels in background.items()}
-    elif isinstance(background, list | tuple | np.ndarray) and len(background) > 1:
-        named = {str(label): [label] for label in background}
-    else:
-        named = {"background": _as_list(background)}
-    controls = [label for labels in named.values() for label in labels]
-    cases = _as_list(foreground) if foreground is not None else [level for level in levels if level not in controls]
-    for argument, wanted in (("background", controls), ("foreground", cases)):
-        for label in wanted:
-            if label not in levels:
-                raise GroupError(
-                    f"{argument}={label!r} does not occur in {where}, which has {listed(levels, MAX_LISTED)}."
-                    f"{did_you_mean(str(label), map(str, levels))}"
-                )
-    if twice := [label for label in dict.fromkeys(controls) if controls.count(label) > 1]:
-        raise GroupError(f"background: {listed(twice)} is in several backgrounds: name each value once.")
-    if both := [label for label in cases if label in controls]:
-        raise GroupError(f"background and foreground both have {listed(both)}: a sample is in one group only.")
-    if not cases:
-        raise GroupError(f"All values of {where} are background, so no foreground is left: name fewer of them.")
-    if foreground is None and missing.any():
-        raise GroupError(
-            f"{missing.sum()} of {plural(missing.size, 'sample')} have no value in {where}: fill it in, drop them, or "
-            "name the values of the foreground with foreground=, so that they belong to no group."
-        )
-    if foreground is None and (alike := _spelt_alike(cases, controls)):
-        warn(
-            f"Samples with {listed(alike)} in {where} count as foreground: the value differs from the background's "
-            "only in case or blanks. If they are background too, spell the values alike.",
-            TableWarning,
-        )
-    labels_of = [cases, *named.values()]
-    return Groups.from_items(
-        (np.flatnonzero([value in labels for value in own]) for labels in labels_of), ("foreground", *named)
-    )
-
-
-def _as_list(labels: Any) -> list[Any]:
-    return list(labels) if isinstance(labels, list | tuple | np.ndarray) else [labels]
-
-
-def _spelt_alike(cases: list[Any], controls: list[Any]) -> list[Any]:
-    known = {spelling(label) for label in controls if isinstance(label, str)}
-    return [label for label in cases if isinstance(label, str) and spelling(label) in known]
-
-
-def _matrix_of(
-    adata: Any, layer: str | None, obsm: str | None, mask_var: Any
-) -> tuple[Any, npt.NDArray[np.bool_] | None, list[str]]:
-    """The matrix of an AnnData, which of its columns are used, and their names."""
-    for name, place, argument in ((layer, "layers", "layer"), (obsm, "obsm", "obsm")):
-        if name is not None and name not in (known := list(getattr(adata, place).keys())):
-            raise GroupError(
-                f"{argument}={name!r} is not in adata.{place}, which has {listed(known, MAX_LISTED) or 'nothing'}."
-                f"{did_you_mean(name, known)}"
-            )
-    by_default = isinstance(mask_var, str) and mask_var == "auto"
-    if obsm is not None:
-        if layer is not None or not (mask_var is None or by_default):
-            raise GroupError("obsm= takes the place of genes: leave layer= and mask_var= out.")
-        matrix = adata.obsm[obsm]
-        columns = column_names(matrix)
-        names = [f"{obsm}_{j}" for j in range(matrix.shape[1])] if columns is None else list(map(str, columns))
-        return np.asarray(matrix) if columns is not None else matrix, None, names
-    matrix = adata.X if layer is None else adata.layers[layer]
-    if matrix is None:
-        raise GroupError("adata has no X: name a layer with layer=, or an array of obsm with obsm=.")
-    names = list(map(str, adata.var_names))
-    if by_default:
-        mask_var = "highly_variable" if "highly_variable" in adata.var.columns else None
-    if mask_var is None:
-        return matrix, None, names
-    if isinstance(mask_var, str):
-        _check_column(adata.var, mask_var, "mask_var", "adata.var")
-        mask_var = adata.var[mask_var]
-    mask = np.asarray(mask_var)
-    if mask.shape != (len(names),) or mask.dtype != bool or not mask.any():
-        raise GroupError(f"mask_var must be True or False for each of the {len(names)} genes, and True for some.")
-    return matrix, mask, [name for name, used in zip(names, mask, strict=True) if used]
 
 
 def _columns_of(rows: Rows, mask: npt.NDArray[np.bool_] | None) -> Rows:

@@ -16,7 +16,7 @@ from .._util.devices import chosen, float_type, library_of, namespace, on_device
 from .._util.text import default_names, is_missing, listed, spelling
 from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
 from ._groups import Groups, Tables, feature_label
-from ._names import check_all_present, check_labelled, check_weights, counted_rows, label_groups
+from ._labels import check_all_present, check_labelled, check_weights, counted_rows, label_groups
 from .rows import DaskRows, as_rows, is_kept, storage
 
 COMPLEX = (

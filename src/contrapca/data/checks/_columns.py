@@ -17,9 +17,9 @@ import numpy as np
 from ..._util.arrays import Array, Rows, is_sparse
 from ..._util.text import as_command, default_names, listed, plural
 from ...exceptions import TableWarning, warn
-from .._blocks import PEOPLE, names_source
 from .._depth import counts_in, depth_gap, kind_of, smallest_counts, typical_ratio
 from .._groups import Groups
+from .._replicates import PEOPLE, names_source
 from ._finding import Finding
 
 # Names of columns that say which row it is, whatever numbers they hold ...

@@ -15,8 +15,8 @@ import numpy.typing as npt
 from ..._util.arrays import Array, Rows
 from ..._util.text import as_command, default_names, is_missing, listed, plural, spelling
 from ...exceptions import TableWarning, warn
-from .._blocks import PEOPLE, looks_like_replicates, replicate_example
 from .._groups import Groups, feature_label
+from .._replicates import PEOPLE, looks_like_replicates, replicate_example
 from .._study import Study
 from ._columns import (
     advice_on_values,

@@ -17,8 +17,6 @@ from ..._util.arrays import Array, Rows, row_slices
 from ..._util.devices import float_type, host, namespace, put
 
 BLOCK_BYTES = 256 * 2**20  # of rows at a time, in float64: a GPU needs large products
-
-
 APPLY_BYTES = BLOCK_BYTES
 
 

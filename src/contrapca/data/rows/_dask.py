@@ -20,17 +20,9 @@ from . import _numpy, _scipy
 
 # Up to this many features one pass makes column sums and scatter matrix together; beyond, that would be too large.
 ONE_PASS_FEATURES = 8000
-
-
 READ_BYTES = 64 * 2**20  # of rows of a file at a time, in float64
-
-
 MERGED_AT_ONCE = 4  # results of blocks that one task merges: few matrices are then on a worker at a time
-
-
 R = TypeVar("R")
-
-
 Pass = tuple[float, Array, Array]  # number of rows, mean and scatter matrix
 
 

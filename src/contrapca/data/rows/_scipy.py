@@ -13,17 +13,9 @@ from ..._util.arrays import TINY, Array, Rows, row_slices
 from ..._util.threads import worker_count
 
 MAX_CANCELLATION = 1e4  # of mean^2 / variance: how much larger than the result its summands may be
-
-
 STORED_BLOCK = 2**21  # stored values at a time
-
-
 CONVERTED_BLOCK = 2**18  # the same where they are converted to another float type
-
-
 MIN_TOGETHER = 6  # columns of weights from which on it pays to make the products of all at once
-
-
 COLUMN_PARTS = 6  # of a product of sparse rows with themselves: it makes (1 + 1 / 6) / 2 of all multiplications
 
 

@@ -19,8 +19,6 @@ from . import _array_api, _dask, _numpy, _scipy
 from ._dask import DaskRows
 
 APPLY_BYTES = 16 * 2**20  # of rows at a time, where a model is applied to them
-
-
 IN_FILES = ("h5py", "zarr")
 
 

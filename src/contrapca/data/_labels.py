@@ -1,4 +1,4 @@
-"""Who is who: names and labels of groups, and the weights of their rows."""
+"""Which group each row is in, by its label, and how often it counts."""
 
 from __future__ import annotations
 
@@ -10,10 +10,12 @@ import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, is_sparse
 from .._util.devices import chosen, host
-from .._util.text import is_missing, listed
-from ..exceptions import GroupError
+from .._util.text import did_you_mean, is_missing, listed, plural, spelling
+from ..exceptions import GroupError, TableWarning, warn
+from ._groups import Groups
 
 Codes = npt.NDArray[np.intp]
+MAX_LISTED = 10
 
 
 def named_backgrounds(background: Any) -> dict[str, Any]:
@@ -155,3 +157,75 @@ def check_all_present(group_of: Codes, y: Any, background_label: Any) -> None:
     if min(counts) == 1:
         which = ["the foreground", *(f"the background {label!r}" for label in labels)][counts.index(1)]
         raise GroupError(f"Each group needs at least 2 rows, but {which} has 1.")
+
+
+def checked_labels(labels: Any, n_rows: int, group: str) -> npt.NDArray[Any] | None:
+    if labels is None:
+        return None
+    found = np.asarray(host(labels))
+    if found.shape != (n_rows,):
+        raise GroupError(
+            f"labels of the {group} has shape {found.shape} for {plural(n_rows, 'row')}: pass one label per row."
+        )
+    return found
+
+
+def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where: str) -> Groups[Codes]:
+    """The rows of each group, from a column that tells them apart.
+
+    Parameters
+    ----------
+    values : ndarray of shape (N,)
+    background : value, list of values (several backgrounds), or a dict of values or lists by name
+    foreground : value, list of values, or None for all others
+    where : str
+        What the column is called, for messages.
+    """
+    own = values.tolist()
+    missing = np.array([is_missing(value) for value in own], dtype=bool)
+    levels = list(dict.fromkeys(value for value, gone in zip(own, missing, strict=True) if not gone))
+    if isinstance(background, Mapping):
+        named = {str(name): _as_list(labels) for name, labels in background.items()}
+    elif isinstance(background, list | tuple | np.ndarray) and len(background) > 1:
+        named = {str(label): [label] for label in background}
+    else:
+        named = {"background": _as_list(background)}
+    controls = [label for labels in named.values() for label in labels]
+    cases = _as_list(foreground) if foreground is not None else [level for level in levels if level not in controls]
+    for argument, wanted in (("background", controls), ("foreground", cases)):
+        for label in wanted:
+            if label not in levels:
+                raise GroupError(
+                    f"{argument}={label!r} does not occur in {where}, which has {listed(levels, MAX_LISTED)}."
+                    f"{did_you_mean(str(label), map(str, levels))}"
+                )
+    if twice := [label for label in dict.fromkeys(controls) if controls.count(label) > 1]:
+        raise GroupError(f"background: {listed(twice)} is in several backgrounds: name each value once.")
+    if both := [label for label in cases if label in controls]:
+        raise GroupError(f"background and foreground both have {listed(both)}: a sample is in one group only.")
+    if not cases:
+        raise GroupError(f"All values of {where} are background, so no foreground is left: name fewer of them.")
+    if foreground is None and missing.any():
+        raise GroupError(
+            f"{missing.sum()} of {plural(missing.size, 'sample')} have no value in {where}: fill it in, drop them, or "
+            "name the values of the foreground with foreground=, so that they belong to no group."
+        )
+    if foreground is None and (alike := _spelt_alike(cases, controls)):
+        warn(
+            f"Samples with {listed(alike)} in {where} count as foreground: the value differs from the background's "
+            "only in case or blanks. If they are background too, spell the values alike.",
+            TableWarning,
+        )
+    labels_of = [cases, *named.values()]
+    return Groups.from_items(
+        (np.flatnonzero([value in labels for value in own]) for labels in labels_of), ("foreground", *named)
+    )
+
+
+def _as_list(labels: Any) -> list[Any]:
+    return list(labels) if isinstance(labels, list | tuple | np.ndarray) else [labels]
+
+
+def _spelt_alike(cases: list[Any], controls: list[Any]) -> list[Any]:
+    known = {spelling(label) for label in controls if isinstance(label, str)}
+    return [label for label in cases if isinstance(label, str) and spelling(label) in known]
