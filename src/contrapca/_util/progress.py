@@ -1,4 +1,4 @@
-"""How far a long computation is, on a line of standard error."""
+"""Progress of long computations, on a line of standard error."""
 
 from __future__ import annotations
 

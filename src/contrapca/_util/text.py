@@ -59,14 +59,14 @@ def component_names(n_components: int) -> list[str]:
 
 
 def did_you_mean(name: Any, known: Iterable[Any]) -> str:
-    """ " Did you mean 'X'?" for a name that is like a known one, whatever its case, else nothing."""
+    """ " Did you mean 'X'?" for a name that is like a known one, in any case; else nothing."""
     options = {str(option).casefold(): option for option in known}
     close = difflib.get_close_matches(str(name).casefold(), options, n=1)
     return f" Did you mean {options[close[0]]!r}?" if close else ""
 
 
 def is_missing(value: Any) -> bool:
-    """Whether a value is None, NaN, NaT or the like: does not equal itself, or will not say whether it does."""
+    """Whether a value is None, NaN, NaT or pandas.NA."""
     try:
         return value is None or bool(value != value)
     except TypeError:

@@ -1,4 +1,4 @@
-"""Threads of ours, and those of BLAS and OpenMP held back while they would be in the way."""
+"""Thread pools, and the thread limits of BLAS and OpenMP."""
 
 from __future__ import annotations
 

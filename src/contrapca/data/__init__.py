@@ -1,4 +1,4 @@
-"""Who is who: what users pass becomes checked groups of rows, with what is known of each sample."""
+"""Who is who: what users pass becomes checked groups of rows, with blocks, covariates, weights and labels."""
 
 from ._adjusted import regress_out, within_pairs
 from ._blocks import (

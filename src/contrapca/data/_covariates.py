@@ -27,7 +27,7 @@ ROUNDING = 1e3  # of the values' precision: deviations that are smaller are all 
 
 @dataclass(frozen=True)
 class Column:
-    """One covariate: its name and, if it is categorical, its levels, of which the first is the reference."""
+    """One covariate: its name and, if it is categorical, its levels; the first is the reference."""
 
     name: str
     levels: tuple[str, ...] | None = None

@@ -23,7 +23,7 @@ DEPTHS = ("warn", "match", "ignore")
 # What a table holds, and what its values are multiplied by to be natural logarithms of 1 + x; 0 for no logarithm.
 KINDS = {"counts": 0.0, "log": 1.0, "log2": np.log(2.0), "log10": np.log(10.0), "normalised": 0.0}
 MAX_ROWS = 100  # rows that tell the kind, evenly spread
-MIN_FEATURES = 10  # the total of fewer is no depth
+MIN_FEATURES = 10  # the total of fewer says nothing about depth
 MIN_ROWS, MOST = 5, 0.9  # rows with different counts, and the fraction of them that must be multiples of one value
 LARGEST = 1e5  # count that single precision tells from the next
 WHOLE, ROUNDING = 1e-3, 1e-6  # how far from whole multiples may be: by chance, and per multiple (float32)
@@ -38,8 +38,8 @@ def match_depth(
 ) -> Any:
     """Thin counts at random until both groups are equally deep, and take their logarithms.
 
-    Cells (or samples) of which fewer molecules were counted vary more, and in other directions, than deeply sequenced
-    ones, also after normalisation: unequal depth looks like a contrast. Here every row gives up molecules until the
+    Cells (or samples) with fewer counted molecules vary more, and in other directions, than deeply sequenced ones,
+    also after normalisation: unequal depth looks like a contrast. Here every row gives up molecules until the
     totals of both groups have one distribution, the lower of the two at each rank. Then all rows are normalised to one
     total, and log(1 + x) is taken. Use the tables for `contrast_test`; axes suffer little from unequal depth, so fit
     models to all counts.
@@ -51,7 +51,7 @@ def match_depth(
         without the logarithm of 1 + x to base e, 2 or 10, from which counts are recovered. Values are complete and in
         memory; sparse tables stay sparse.
     background : array-like, data frame or sparse matrix of shape (m, D), optional
-        The background, of the same or another of these kinds, if `X` is no Study.
+        The background, of the same or another of these kinds, if `X` is not a Study.
     totals, background_totals : array-like of shape (n,), (m,), optional
         How many molecules were counted in each row, over all genes; needed if the tables hold only some of them. By
         default the sums of the rows' counts.
@@ -143,7 +143,7 @@ def linear(values: Array, kind: str) -> Array:
 
 
 def units_of(values: Array, indptr: Indices) -> Array:
-    """The value of one molecule in each row: the largest of which all its values are multiples; nan if there is none.
+    """The value of one molecule in each row: the largest common divisor of its values; nan if there is none.
 
     Parameters
     ----------

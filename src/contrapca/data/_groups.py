@@ -36,7 +36,7 @@ class Groups(Generic[T]):
     names: tuple[str, ...] = ("foreground",)
 
     def _check_values(self) -> None:
-        """Raise if these are no groups."""
+        """Raise unless the first group is the foreground and names differ."""
         if self.names[:1] != ("foreground",) or len(set(self.names)) != 1 + len(self.backgrounds):
             raise ValueError(f"its groups are impossible: {listed(self.names)}")
 
@@ -99,7 +99,7 @@ class Tables:
     kept : Groups of ndarray of bool, or of None
         Which rows of the tables as given these are, if rows of weight 0 were left out.
     shortened : Groups of ndarray of int, or None
-        Which of the rows are so long that they count less (F42); None if nobody has looked.
+        Which of the rows are so long that they count less (F42); None if that was not asked.
     """
 
     rows: Groups[Rows]

@@ -1,4 +1,4 @@
-"""`Study`: the groups of samples, and what is known of each sample."""
+"""`Study`: the groups of samples, with names, weights, blocks, covariates and labels of each sample."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ ARGUMENTS = ("blocks", "covariates", "weights", "labels", "names")
 
 @dataclass(frozen=True, eq=False, init=False, repr=False)
 class Study:
-    """Cases and controls, and what is known of each sample: what all functions take in place of tables.
+    """Cases and controls with names, blocks, covariates, weights and labels of their samples; all functions take it.
 
     Everything is checked once, here. Samples of weight 0 are left out.
 
@@ -214,7 +214,7 @@ class Study:
         mask_var: Any = "auto",
         paired: bool = False,
     ) -> Study:
-        """From an AnnData, whose `obs` has the groups and what is known of each cell.
+        """From an AnnData, whose `obs` has the groups, and columns that describe each cell.
 
         Parameters
         ----------
@@ -250,12 +250,15 @@ class Study:
     def _fill_plain(
         self, X: Any, y: Any, background: Any, background_label: Any, sample_weight: Any, name: str
     ) -> None:
-        """Set tables of which nothing else is known."""
-        if len(shape := y.shape if hasattr(y, "shape") else np.shape(y)) > 1:
-            hint = "pass the labels as one column, y['name'] or y.ravel()."
-            if shape[1:] != (1,):
-                hint = "it must contain one label per row. To pass the background table, write fit(X, background=Y)."
-            raise GroupError(f"y has shape {shape}: {hint}")
+        """Set groups without blocks, covariates or labels."""
+        shape = y.shape if hasattr(y, "shape") else np.asarray(y).shape
+        if len(shape) > 1 and shape[1:] == (1,):
+            raise GroupError(f"y has shape {shape}: pass the labels as one column, y['name'] or y.ravel().")
+        if len(shape) > 1:
+            raise GroupError(
+                f"y has shape {shape}, but it must contain one group label per row. To pass the background table, "
+                "write fit(X, background=Y)."
+            )
         if background is not None and background_label is not None and y is not None:
             raise GroupError("Both background= and y with background_label= were given: use only one of them.")
         others = named_backgrounds(background)

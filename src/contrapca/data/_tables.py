@@ -361,7 +361,7 @@ def aligned(values: Any, table: Any, what: str) -> Any:
     """What stands beside a table (a Series or frame of pandas), in the order of the table's rows.
 
     Where both have row names, these decide. A default index (0, 1, ...) has no names, unless the other one has numbers
-    too: then nobody knows which row is meant.
+    too: then it is unclear which row is meant.
     """
     own, wanted = getattr(values, "index", None), getattr(table, "index", None)
     if own is None or callable(own) or wanted is None or callable(wanted) or len(own) != len(wanted):

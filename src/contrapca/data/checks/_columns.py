@@ -66,8 +66,8 @@ IMPUTED = "imputed"  # the column of a file, and the entry of a data frame's `at
 def identifiers(names: Sequence[str], tables: list[Array]) -> list[Finding]:
     """Columns that name or count the rows.
 
-    By their name (id, patient), or whole numbers that go up or down row by row or of which none occurs twice, unless
-    such columns are common, as in tables of counts. Missing values are left out.
+    They are found by their names (id, patient), or by whole numbers that go up or down row by row or never repeat,
+    unless such columns are common, as in tables of counts. Missing values are left out.
     """
     some = tables[0][:SAMPLE]
     maybe = np.flatnonzero(np.all((some == np.floor(some)) | np.isnan(some), axis=0)).tolist()
@@ -234,7 +234,7 @@ def duplicate_columns(names: Sequence[str], tables: list[Array]) -> list[Finding
     return [
         Finding(
             "duplicate columns",
-            f"{first!r} and {second!r} hold the same values in every row{more}: what is measured twice counts twice.",
+            f"{first!r} and {second!r} hold the same values in every row{more}: a copied measurement counts twice.",
             f"Keep one of each: drop {listed(copies)}.",
             f"Keep one of each: --ignore {as_command(copies[:5])}{' ...' * (len(copies) > 5)}",
         )
@@ -321,7 +321,7 @@ def people_of(groups: Groups[Any]) -> list[str]:
 
 
 def every_few(table: Array, most: int) -> Array:
-    """At most so many rows of a table, evenly spread; a view."""
+    """At most `most` rows of a table, evenly spread; a view."""
     return table[:: -(-len(table) // most)]
 
 
@@ -462,7 +462,7 @@ def warn_of_depth(tables: Groups[Rows]) -> None:
 
 
 def imputed_values(count: int, where: str) -> Finding:
-    """What is to be said of a table with so many imputed values."""
+    """A finding for a table with `count` imputed values."""
     return Finding(
         "imputed values",
         f"{count} values of {where} were imputed. Imputed values vary less than measured ones, which can look like a "

@@ -401,7 +401,7 @@ def check_tables(X: Any, *, background: Any = None) -> Findings:
         A `Study`, whose names, labels and blocks are looked at, too, or the foreground (cases). Columns of sparse
         matrices are not checked.
     background : array-like, data frame or sparse matrix of shape (m, D), or dict of them, optional
-        The background (controls), if `X` is no Study.
+        The background (controls), if `X` is not a Study.
 
     Returns
     -------

@@ -20,7 +20,7 @@ BLOCK_BYTES = 256 * 2**20  # of rows at a time, in float64: a GPU needs large pr
 APPLY_BYTES = BLOCK_BYTES
 
 
-# A symmetric product is made in so many parts, each only from the diagonal to the right: with 2 parts 3/4 of the
+# The number of parts of a symmetric product, each only from the diagonal to the right: with 2 parts 3/4 of the
 # multiplications. More and narrower parts leave a GPU idle, and cupy copies each.
 COLUMN_PARTS, LEAST_WIDTH = 2, 256
 

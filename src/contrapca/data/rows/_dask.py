@@ -1,4 +1,4 @@
-"""Dask arrays: what is done with rows is done where their blocks are, and only sums come back."""
+"""Dask arrays: rows are reduced where their blocks are, and only sums come back."""
 
 from __future__ import annotations
 

@@ -18,7 +18,7 @@ from ..._util.devices import library_of, on_device
 from . import _array_api, _dask, _numpy, _scipy
 from ._dask import DaskRows
 
-APPLY_BYTES = 16 * 2**20  # of rows at a time, where a model is applied to them
+APPLY_BYTES = 16 * 2**20  # of rows at a time, where a model is applied to them and their module names no other
 IN_FILES = ("h5py", "zarr")
 
 
@@ -32,7 +32,10 @@ STORAGES: dict[Any, Callable[[Any], bool]] = {
 
 
 class Storage(Protocol):
-    """What a module for one kind of rows (n, D) offers."""
+    """What a module for one kind of rows (n, D) offers.
+
+    Besides, a constant `APPLY_BYTES` may say how many bytes of rows are best read at a time where a model is applied.
+    """
 
     def column_sums(self, rows: Rows, weights: Array | None = None) -> Array:
         """Sum of each column in float64, shape (D,); rows count `weights` (n,) times."""
