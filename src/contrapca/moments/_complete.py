@@ -177,7 +177,7 @@ def complete_data(tables: Tables, d: int, scale: Scale, solver: str = "auto", *,
     for name, group in zip(moments.names, moments, strict=True):
         if not np.isfinite(group.scatter.trace):
             raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {name}.)")
-    moments, units = _in_model_units(moments, pooled_deviation, scale, tables, dtype)
+    moments, units = in_model_units(moments, pooled_deviation, scale, tables, dtype)
     if choice.name == "dual" and (reduced or not has_few_rows(moments)):
         moments, basis = reduce_rows(moments, d)
         return Complete(moments, units, choice, basis)
@@ -194,7 +194,7 @@ def pooled(data: Complete, tables: Tables, d: int, solver: str) -> Complete:
     return replace(data, groups=groups, units=data.units.map(lambda own: replace(own, scale=divisor)))
 
 
-def _in_model_units(
+def in_model_units(
     groups: Groups[Any], deviation: Callable[[Iterable[Any]], Array], scale: Scale, tables: Tables, dtype: str
 ) -> tuple[Groups[Any], Groups[Units]]:
     """Scaled groups and their units, from a function for the within-group standard deviations of some groups."""

@@ -207,15 +207,15 @@ def _moments_of_parts(tables: Tables, part_of: Groups[Labels]) -> Groups[list[Mo
 
 def _union(every: Sequence[Moments], total: Moments, parts: Flags) -> Moments:
     """Moments of some parts: the total without the others, if these are few, unless digits are lost; else a sum."""
-    others = np.flatnonzero(~parts)
-    if others.size == 0:
+    others = np.flatnonzero(~parts).tolist()
+    if not others:
         return total
-    if 2 * others.size < len(every) - others.size:
+    if 2 * len(others) < len(every) - len(others):
         rest = total - reduce(add, [every[k] for k in others])
         # The error of an entry is that of the total's, which by Cauchy and Schwarz its two diagonal entries bound.
         if np.all(rest.scatter.diagonal() >= LOST * total.scatter.diagonal()):
             return rest
-    return reduce(add, [every[k] for k in np.flatnonzero(parts)])
+    return reduce(add, [every[k] for k in np.flatnonzero(parts).tolist()])
 
 
 def _span_coordinates(tables: Tables, n_null: int) -> Groups[Rows]:
