@@ -287,7 +287,7 @@ def by_pattern(values: Array, absent: npt.NDArray[np.bool_], weights: Array) -> 
 
 @dataclass(frozen=True)
 class MaskedBlocks:
-    """Rows with missing values in blocks, in place of `MaskedRows`.
+    """Rows with missing values in blocks, in place of `MaskedRows`, whose methods it has.
 
     Attributes
     ----------
@@ -306,30 +306,24 @@ class MaskedBlocks:
         return tuple(found)
 
     def by_count(self) -> Array:
-        """How many rows have 0, 1, ..., D observed values, shape (D + 1,)."""
         return self.counts.copy()
 
     def together(self) -> Array:
-        """In how many patterns of the blocks two features are both observed, shape (D, D)."""
         found: Array = self.total(lambda rows: (rows.together(),))[0]
         return found
 
     def column_squares(self) -> Array:
-        """Sum of squared values of each feature, shape (D,)."""
         found: Array = self.total(lambda rows: (rows.column_squares(),))[0]
         return found
 
     def product(self, V: Array) -> Array:
-        """values'values V, for V of shape (D, k)."""
         found: Array = self.total(lambda rows: (rows.product(V),))[0]
         return found
 
     def scaled(self, divisor: Array) -> MaskedBlocks:
-        """The rows in units of `divisor`, shape (D,)."""
         return self._map(lambda rows: rows.scaled(divisor))
 
     def shifted(self, shift: Array) -> MaskedBlocks:
-        """The rows with `shift`, shape (D,), added to every observed value."""
         return self._map(lambda rows: rows.shifted(shift))
 
     def _map(self, function: Callable[[MaskedRows], MaskedRows]) -> MaskedBlocks:
