@@ -113,7 +113,7 @@ def ppca_ranks(power: float, repeats: int, random: np.random.Generator) -> Itera
         rows = random.standard_normal((n, D)) @ np.linalg.cholesky(A).T
         return rows.T @ rows
 
-    def posterior(S: Any, rows: int, **options: Any) -> Any:
+    def draws_from(S: Any, rows: int, **options: Any) -> Any:
         moments = Moments(float(rows), np.zeros(D), DenseScatter(S))
         return posterior(PPCA(1).fit(moments), moments, random_state=random, **SAMPLER | options)
 
@@ -127,10 +127,10 @@ def ppca_ranks(power: float, repeats: int, random: np.random.Generator) -> Itera
         }
 
     before = scatter(np.diag([4.0, 1, 1, 1]))
-    known = posterior(before, n, draws=THIN * max(repeats, DRAWS))  # every 4th draw is one set of parameters
+    known = draws_from(before, n, draws=THIN * max(repeats, DRAWS))  # every 4th draw is one set of parameters
     drawn = known.covariance_draws()[0, ::THIN], known.noise_variance[0, ::THIN]
     for A, sigma2 in list(zip(*drawn, strict=True))[:repeats]:
-        found = posterior(before + scatter(A), 2 * n, power=power)
+        found = draws_from(before + scatter(A), 2 * n, power=power)
         yield _ranks(statistics(A, sigma2), statistics(found.covariance_draws(), found.noise_variance))
 
 

@@ -19,8 +19,9 @@ from contrapca.data import Study
 from contrapca.data.rows import _numpy as dense_rows
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError, UnboundedError
 from contrapca.missing import _fit as _incomplete
+from contrapca.missing._collect import collect_incomplete
 from contrapca.missing._likelihood import masked_log_likelihood
-from contrapca.missing._rows import collect_incomplete, observe
+from contrapca.missing._rows import observe
 
 # That PCPCA's default shows what both groups share is said, and beside the point here.
 pytestmark = pytest.mark.filterwarnings("ignore:PCPCA still shows")

@@ -9,7 +9,7 @@ from conftest import implicit_moments
 from contrapca import Moments
 from contrapca.data import Study
 from contrapca.data._groups import Groups
-from contrapca.missing._rows import collect
+from contrapca.missing._collect import collect
 from contrapca.moments._contrast import alone, contrast
 from contrapca.moments._span import reduce_rows
 

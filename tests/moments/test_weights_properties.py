@@ -9,9 +9,10 @@ from hypothesis import strategies as st
 import oracles
 from contrapca import Study
 from contrapca.data._groups import Groups
+from contrapca.missing._collect import collect
 from contrapca.missing._estimates import expected_covariance, expected_total_variance, gls_mean
 from contrapca.missing._likelihood import masked_log_likelihood
-from contrapca.missing._rows import collect, counted_terms, observe
+from contrapca.missing._rows import counted_terms, observe
 from contrapca.moments._contrast import contrast, factors
 from strategies import masked_tables, tables
 

@@ -19,6 +19,7 @@ from scipy.linalg.lapack import dpocon, dpotrf
 
 from .._util.arrays import EPS, TINY, Array
 from .._util.devices import host, namespace, on_device, put
+from .._util.threads import calm_threads
 from ..data import Groups
 from ..exceptions import GroupError, SingularGroupError, SolverError
 from ..moments import (
@@ -236,13 +237,15 @@ def _from_matrices(A: Any, M: Any, tiny: Array, d: int) -> Found:
     if root is None or root[2] < d:
         return None
     to, back, size = root
-    if on_device(A):
-        u, n_iter = top_vectors(back(back(A).T), d), 1
-    else:
-        u, n_iter = top_of(lambda v: back(A @ to(v)), size, d, lambda: back(back(A).T))
-    W = host(to(put(u, A)))
-    W = W / np.linalg.norm(W, axis=0)
-    above, below = (np.sum(W * DenseScatter(matrix).matmul(W), axis=0) for matrix in (A, M))
+    # NumPy multiplies and SciPy solves in turn: the threads of each would spin while those of the other work.
+    with calm_threads(float(A.shape[0]) ** 2):
+        if on_device(A):
+            u, n_iter = top_vectors(back(back(A).T), d), 1
+        else:
+            u, n_iter = top_of(lambda v: back(A @ to(v)), size, d, lambda: back(back(A).T))
+        W = host(to(put(u, A)))
+        W = W / np.linalg.norm(W, axis=0)
+        above, below = (np.sum(W * DenseScatter(matrix).matmul(W), axis=0) for matrix in (A, M))
     return above / np.maximum(below, TINY), W, n_iter
 
 

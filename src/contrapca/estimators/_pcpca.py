@@ -25,7 +25,7 @@ from ..contrast import (
     unwarned,
 )
 from ..data import Groups, Indices, LatentGaussian, Tables
-from ..missing import Incomplete, _most_above_wider_noise, collect_incomplete
+from ..missing import Incomplete, collect_incomplete, masked_noise_rank
 from ..moments import Complete, Plateau, pooled, shortened
 from ._cpca import Contrastive
 from ._likelihood import Likelihood
@@ -422,9 +422,9 @@ def in_best_units(data: Complete | Incomplete, tables: Tables, d: int, solver: s
             counts += (q,)
         data = replace(data, strongest=found)
     else:
-        counts = (_most_above_wider_noise(data.groups),)
+        counts = (masked_noise_rank(data.groups),)
         if counts[0] >= many:
             with unwarned():
                 data = collect_incomplete(tables, "pooled")
-            counts += (_most_above_wider_noise(data.groups),)
+            counts += (masked_noise_rank(data.groups),)
     return replace(data, plateau=Plateau(counts, bound))

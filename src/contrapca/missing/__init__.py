@@ -1,15 +1,16 @@
 """The mathematics of incomplete groups."""
 
+from ._collect import Incomplete, collect, collect_incomplete
 from ._filled import any_folds, collect_expected, filled_draws, usable
 from ._fit import (
     BACKTRACK,
     Start,
-    _most_above_wider_noise,
     attempt_fit,
     fit_incomplete,
     incomplete_background_model,
+    masked_noise_rank,
     masked_rank,
     upper_bound,
 )
 from ._limits import masked_bound
-from ._rows import Incomplete, collect, collect_incomplete, observe
+from ._rows import observe

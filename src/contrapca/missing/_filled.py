@@ -1,9 +1,9 @@
-"""One model of all groups but for their means, which completes rows and moments with missing values (F45)."""
+"""Rows and moments with missing values, completed by the common model of all groups (F45)."""
 
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,20 +11,12 @@ import numpy.typing as npt
 
 from .._util.arrays import Array
 from .._util.devices import float_type
-from ..contrast import dimensions_above_noise
 from ..data import Groups, Tables, refuse_devices
 from ..data.rows import DaskRows
 from ..exceptions import GroupError, warn
-from ..moments import Complete, DenseScatter, Fold, Moments, SolverChoice, make_folds
-from ._estimates import Factors, GroupLabels, fit_factors
-from ._gradient import estimated_moments, masked_start, missing_edge
-from ._rows import collect, observe
-
-MOST_FACTORS = 10
-
-
-STEPS, LATER_STEPS = 20, 5  # of EM: from scratch, and from the model of almost the same rows
-
+from ..moments import Complete, Fold, SolverChoice, make_folds
+from ._collect import collect
+from ._common import Common, fit_common
 
 MOST_FEATURES = 3000  # expected moments are dense: 72 MB for each group of each fold
 
@@ -36,76 +28,6 @@ Flags = npt.NDArray[np.bool_]
 
 
 Labels = npt.NDArray[np.intp]
-
-
-@dataclass(frozen=True)
-class Common:
-    """A factor model of rows about their groups' means, in units of the pooled standard deviations.
-
-    Attributes
-    ----------
-    factors : Factors
-    centre : Groups of ndarray of shape (D,)
-        What is subtracted from the rows of each group; the model has means of its own about it.
-    divisor : ndarray of shape (D,)
-    """
-
-    factors: Factors
-    centre: Groups[Array]
-    divisor: Array
-
-    def stacked(self, rows: Groups[Array]) -> tuple[Array, GroupLabels]:
-        """All rows in the model's units, and the group of each."""
-        scaled = rows.map(lambda X, centre: (X - centre) / self.divisor, self.centre)
-        return np.vstack(list(scaled)), np.repeat(np.arange(len(rows)), [len(X) for X in rows])
-
-    def filled(self, rows: Groups[Array]) -> Groups[Array]:
-        """The rows with E[x_m | x_o] for missing values; what was observed stays as it is, to the last digit."""
-        filled = self.factors.filled(*self.stacked(rows))
-        parts = rows.like(np.split(filled, np.cumsum([len(X) for X in rows])[:-1]))
-        return parts.map(lambda Z, X, centre: np.where(np.isnan(X), Z * self.divisor + centre, X), rows, self.centre)
-
-    def moments(self, rows: Groups[Array], names: tuple[str, ...] | None = None) -> Groups[Moments]:
-        """Expected moments of the complete rows: sums of filled products and of conditional covariances.
-
-        They are positive semidefinite, as those of pairwise complete values are not.
-        """
-        Z, group_of = self.stacked(rows)
-
-        def of_group(g: int, centre: Array) -> Moments:
-            mean, scatter = self.factors.expected(Z[group_of == g], g)
-            scatter = scatter * self.divisor * self.divisor[:, None]
-            return Moments(float(np.sum(group_of == g)), mean * self.divisor + centre, DenseScatter(scatter), names)
-
-        return rows.like([of_group(g, centre) for g, centre in enumerate(self.centre)])
-
-
-def fit_common(rows: Groups[Array], before: Common | None = None, *, whole: Groups[Array] | None = None) -> Common:
-    """The common model of some rows, nan where missing.
-
-    Parameters
-    ----------
-    rows : Groups of ndarray of shape (n_g, D)
-    before : Common, optional
-        That of almost the same rows, from which few steps are enough.
-    whole : Groups of ndarray of shape (n_g, D), optional
-        The rows as they were before some values were taken away: every feature has a value in every group.
-    """
-    common = _start(rows, rows if whole is None else whole) if before is None else before
-    steps = STEPS if before is None else LATER_STEPS
-    return Common(fit_factors(*common.stacked(rows), common.factors, steps), common.centre, common.divisor)
-
-
-def _start(rows: Groups[Array], whole: Groups[Array]) -> Common:
-    """Where EM begins: the closed form (F2) on estimated moments, with one dimension more than F24 counts."""
-    centre = whole.map(lambda X: np.nanmean(X, axis=0))
-    divisor = np.sqrt(np.nanmean(np.vstack(list(whole.map(lambda X, mean: (X - mean) ** 2, centre))), axis=0))
-    divisor[~(divisor > 0)] = 1.0
-    D = divisor.size
-    group, _ = observe(np.vstack(list(rows.map(lambda X, mean: (X - mean) / divisor, centre))))
-    rank = dimensions_above_noise(estimated_moments(group), missing_edge(group)) + 1
-    W, sigma2 = masked_start(Groups.of(group), 0.0, min(rank, MOST_FACTORS, D - 1))
-    return Common(Factors(np.zeros((len(rows), D)), W, np.full(D, sigma2)), centre, divisor)
 
 
 def usable(tables: Tables, name: str) -> Tables:
@@ -202,12 +124,8 @@ def filled_draws(tables: Tables, n_draws: int, rng: np.random.Generator) -> Iter
     for _ in range(n_draws):
         rows = thinned(tables.rows, rng)
         model = fit_common(rows, model, whole=tables.rows)
-        yield _completed(tables, model.filled(rows))
-
-
-def _completed(tables: Tables, rows: Groups[Array]) -> Tables:
-    """The tables with other, complete rows."""
-    return replace(tables, rows=rows, means=rows.map(lambda X: X.mean(axis=0)))
+        rows = model.filled(rows)
+        yield replace(tables, rows=rows, means=rows.map(lambda X: X.mean(axis=0)))
 
 
 def any_folds(tables: Tables, fold_of: Groups[Labels], *, unscaled: int | None = None) -> list[Fold]:
@@ -265,13 +183,12 @@ def _without_empty_rows(tables: Tables) -> Tables:
             warn(f"{np.sum(~own)} of the {own.size} {group} rows have no observed value; they are ignored.")
     rows, weights = tables.rows.map(lambda X, own: X[own], present), tables.weights
     weights = weights.map(lambda w, own: None if w is None else w[own], present)
-    return replace(tables, rows=rows, weights=weights, kept=tables.kept.map(_still_kept, present))
 
+    def still_kept(before: Flags | None, now: Flags) -> Any:
+        if before is None:
+            return now
+        after = before.copy()  # of the rows as given, from which some had been left out before
+        after[before] = now
+        return after
 
-def _still_kept(before: Flags | None, now: Flags) -> Any:
-    """Which rows as given are left, where some had been left out before."""
-    if before is None:
-        return now
-    after = before.copy()
-    after[before] = now
-    return after
+    return replace(tables, rows=rows, weights=weights, kept=tables.kept.map(still_kept, present))

@@ -28,18 +28,12 @@ from ..contrast import (
 from ..data import Groups, LatentGaussian, feature_label
 from ..exceptions import RankError, UnboundedError, warn
 from ..moments import DenseScatter, Moments, SolverChoice, mixture, rounding_variance
+from ._collect import Incomplete
 from ._estimates import expected_covariance, expected_total_variance, gls_mean
-from ._gradient import (
-    GradientSolution,
-    estimated_moments,
-    masked_start,
-    maximise,
-    missing_edge,
-    noise_is_determined,
-    random_start,
-)
+from ._gradient import GradientSolution, maximise, noise_is_determined
 from ._limits import comes_near_the_bound, count_bound, masked_bound
-from ._rows import Incomplete, MaskedGroup
+from ._rows import MaskedGroup
+from ._starts import estimated_moments, masked_start, missing_edge, random_start
 
 # gamma="auto" starts at a fraction of the bound and multiplies gamma by this until a fit converges.
 BACKTRACK, MAX_ATTEMPTS = 0.85, 25
@@ -225,22 +219,15 @@ def _with_gls_means(
     histories, settled = [best.history], False
     for _ in range(MEAN_ROUNDS):
         means = data.groups.map(lambda group: gls_mean(group, best.W, best.sigma2))  # noqa: B023
-        settled = _change(data, means, best.sigma2) <= MEAN_CHANGE
+        spread = data.groups.map(lambda group: np.sqrt(np.maximum(group.variance, best.sigma2)))  # noqa: B023
+        changes = data.groups.map(lambda group, mean, sd: float(np.max(np.abs(mean - group.mean) / sd)), means, spread)
+        settled = max(changes) <= MEAN_CHANGE
         data = data.about(means)
         best = _run(data.groups, gamma, (best.W, best.sigma2), settings, label)
         histories.append(best.history[1:])
         if settled or best.status == "unbounded":
             break
     return data, best, np.concatenate(histories), settled
-
-
-def _change(data: Incomplete, means: Groups[Array], sigma2: float) -> float:
-    """How far new means are from the old ones, in standard deviations."""
-    changes = data.groups.map(
-        lambda group, mean: float(np.max(np.abs(mean - group.mean) / np.sqrt(np.maximum(group.variance, sigma2)))),
-        means,
-    )
-    return max(changes)
 
 
 def _result(data: Incomplete, latents: Latents, gamma: float, solution: GradientSolution, history: Array) -> Fit:
@@ -332,7 +319,7 @@ def masked_rank(groups: Groups[MaskedGroup], k: int) -> int:
     return min(rank, k + MASKED_SPARE)
 
 
-def _most_above_wider_noise(groups: Groups[MaskedGroup]) -> int:
+def masked_noise_rank(groups: Groups[MaskedGroup]) -> int:
     """The larger count of incomplete groups whose noise is as wide as that of the rows in which two features are seen.
 
     Unlike the count of F24 it does not allow for what missing values make of the signal, which would hide all but the

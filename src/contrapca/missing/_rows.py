@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -11,19 +11,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, row_slices
-from .._util.devices import float_type
-from ..data import Groups, Tables, Units
+from ..data import Groups
 from ..data.rows import DaskRows, storage
-from ..exceptions import GroupError, warn
 from ..moments import (
-    Complete,
     DenseScatter,
     Moments,
-    Plateau,
-    Scale,
-    _in_model_units,
-    complete_data,
-    deviation_beyond_rounding,
     weighted_terms,
 )
 
@@ -224,14 +216,6 @@ def _about(moments: Moments, centre: Array, old: Array, new: Array) -> Moments:
     return replace(moments, scatter=DenseScatter(matrix))
 
 
-def pooled_masked_deviation(groups: Iterable[MaskedGroup]) -> Array:
-    """Within-group standard deviation of each feature's observed values, 1 if constant up to rounding, shape (D,)."""
-    every = list(groups)
-    counts = np.sum([group.feature_counts for group in every], axis=0)
-    squares = np.sum([group.squares for group in every], axis=0)
-    return deviation_beyond_rounding(squares, np.where(counts > 0, counts, 1.0), [group.mean for group in every])
-
-
 def counted_terms(groups: Groups[MaskedGroup], gamma: float) -> list[tuple[float, MaskedGroup]]:
     """(coefficient, group) at gamma', without groups whose coefficient is 0."""
     return [(c, group) for c, group in weighted_terms(groups, gamma) if c != 0]
@@ -303,7 +287,7 @@ def by_pattern(values: Array, absent: npt.NDArray[np.bool_], weights: Array) -> 
 
 @dataclass(frozen=True)
 class MaskedBlocks:
-    """Rows with missing values in blocks, in place of `MaskedRows`.
+    """Rows with missing values in blocks, in place of `MaskedRows`, whose methods it has.
 
     Attributes
     ----------
@@ -322,30 +306,24 @@ class MaskedBlocks:
         return tuple(found)
 
     def by_count(self) -> Array:
-        """How many rows have 0, 1, ..., D observed values, shape (D + 1,)."""
         return self.counts.copy()
 
     def together(self) -> Array:
-        """In how many patterns of the blocks two features are both observed, shape (D, D)."""
         found: Array = self.total(lambda rows: (rows.together(),))[0]
         return found
 
     def column_squares(self) -> Array:
-        """Sum of squared values of each feature, shape (D,)."""
         found: Array = self.total(lambda rows: (rows.column_squares(),))[0]
         return found
 
     def product(self, V: Array) -> Array:
-        """values'values V, for V of shape (D, k)."""
         found: Array = self.total(lambda rows: (rows.product(V),))[0]
         return found
 
     def scaled(self, divisor: Array) -> MaskedBlocks:
-        """The rows in units of `divisor`, shape (D,)."""
         return self._map(lambda rows: rows.scaled(divisor))
 
     def shifted(self, shift: Array) -> MaskedBlocks:
-        """The rows with `shift`, shape (D,), added to every observed value."""
         return self._map(lambda rows: rows.shifted(shift))
 
     def _map(self, function: Callable[[MaskedRows], MaskedRows]) -> MaskedBlocks:
@@ -384,66 +362,3 @@ def _observe_chunks(rows: DaskRows, weights: Array | None) -> tuple[MaskedGroup,
     with np.errstate(over="ignore"):
         squares = blocks.column_squares()
     return MaskedGroup(float(by_count.sum()), mean, counts, None, blocks, squares), empty
-
-
-@dataclass(frozen=True)
-class Incomplete:
-    """Groups with missing values, in model units.
-
-    Attributes
-    ----------
-    groups : Groups of MaskedGroup
-    units : Groups of Units
-    plateau : Plateau or None
-        What decided on the units, if that was left to the data.
-    """
-
-    groups: Groups[MaskedGroup]
-    units: Groups[Units]
-    plateau: Plateau | None = None
-
-    def about(self, means: Groups[Array]) -> Incomplete:
-        """The same rows, centred by other means, in model units."""
-        groups = self.groups.map(MaskedGroup.about, means)
-        units = self.units.map(lambda known, mean: replace(known, mean=mean * known.scale), means)
-        return replace(self, groups=groups, units=units)
-
-
-def collect(
-    tables: Tables, d: int, scale: Scale, solver: str = "auto", *, reduced: bool = True
-) -> Complete | Incomplete:
-    """The data of a fit with d components; other arguments as for `complete_data`.
-
-    Here, and nowhere else, it is decided whether a fit is one of complete rows.
-    """
-    if tables.incomplete:
-        return collect_incomplete(tables, scale)
-    return complete_data(tables, d, scale, solver, reduced=reduced)
-
-
-def collect_incomplete(tables: Tables, scale: Scale = None) -> Incomplete:
-    """Scaled observed values, centred by their means; also for complete rows, for gradient solvers."""
-    found = map(_observed_group, tables.rows, tables.weights, tables.rows.names, [tables] * len(tables.rows))
-    dtype = float_type(tables.rows.foreground)
-    return Incomplete(*_in_model_units(tables.rows.like(found), pooled_masked_deviation, scale, tables, dtype))
-
-
-def _observed_group(rows: Array, weights: Array | None, name: str, tables: Tables) -> MaskedGroup:
-    """One group; errors name the group and the feature."""
-    group, empty = observe(rows, weights)
-    if empty >= rows.shape[0] - 1:
-        raise GroupError(f"{empty} of the {rows.shape[0]} {name} rows have no observed value: at least 2 are needed.")
-    if empty:
-        warn(f"{empty} of the {rows.shape[0]} {name} rows have no observed value; they are ignored.")
-    if not np.isfinite(group.squares).all():
-        worst = int(np.argmin(np.isfinite(group.squares)))
-        raise ValueError(
-            f"Input contains values too large to be squared: rescale them. (In the {name}, {tables.feature(worst)}.)"
-        )
-    never = np.flatnonzero(group.feature_counts == 0)
-    if never.size:
-        raise GroupError(
-            f"{never.size} of {group.mean.size} features have no observed value in the {name} (the first: "
-            f"{', '.join(map(tables.feature, never[:3]))}). Drop them from both groups."
-        )
-    return group

@@ -5,10 +5,10 @@ from ._complete import (
     Complete,
     Plateau,
     Scale,
-    _in_model_units,
     check_solver_for,
     check_solver_of,
     complete_data,
+    in_model_units,
     pooled,
 )
 from ._contrast import Contrast, alone, contrast, factors, mixed, mixed_background, mixture, weighted_terms

@@ -70,14 +70,15 @@ class Plateau:
 
 @dataclass(frozen=True)
 class Complete:
-    """Complete groups as moments in model units.
+    """The data of a fit to complete rows: the moments of each group, scaled, and stored as its solver wants them.
 
     Attributes
     ----------
     groups : Groups of Moments
     units : Groups of Units
     choice : SolverChoice
-        The solver that the moments are stored for.
+        The solver that the moments are stored for: scatter matrices for "eigh", those in the span of the rows for
+        "dual", the rows themselves for "lanczos".
     basis : Basis or None
         Basis of the scatter matrices; None means the features themselves.
     plateau : Plateau or None
@@ -148,7 +149,7 @@ def complete_data(tables: Tables, d: int, scale: Scale, solver: str = "auto", *,
     for name, group in zip(moments.names, moments, strict=True):
         if not np.isfinite(group.scatter.trace):
             raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {name}.)")
-    moments, units = _in_model_units(moments, pooled_deviation, scale, tables, dtype)
+    moments, units = in_model_units(moments, pooled_deviation, scale, tables, dtype)
     if choice.name == "dual" and (reduced or not has_few_rows(moments)):
         moments, basis = reduce_rows(moments, d)
         return Complete(moments, units, choice, basis)
@@ -156,8 +157,11 @@ def complete_data(tables: Tables, d: int, scale: Scale, solver: str = "auto", *,
 
 
 def pooled(data: Complete, tables: Tables, d: int, solver: str) -> Complete:
-    """Data in the units given, in units of the within-group standard deviations; rows in memory are read again only
-    where they are few."""
+    """Data in the units given, scaled by the within-group standard deviations.
+
+    Scatter matrices are divided. Coordinates in a span cannot be: the span of the scaled rows is another, so their few
+    rows are read again.
+    """
     if data.basis is not None:
         return complete_data(tables, d, "pooled", solver)
     divisor = pooled_deviation(data.groups)
@@ -165,7 +169,7 @@ def pooled(data: Complete, tables: Tables, d: int, solver: str) -> Complete:
     return replace(data, groups=groups, units=data.units.map(lambda own: replace(own, scale=divisor)))
 
 
-def _in_model_units(
+def in_model_units(
     groups: Groups[Any], deviation: Callable[[Iterable[Any]], Array], scale: Scale, tables: Tables, dtype: str
 ) -> tuple[Groups[Any], Groups[Units]]:
     """Scaled groups and their units, from a function for the within-group standard deviations of some groups."""

@@ -84,6 +84,10 @@ def _lengths(block: Any, centre: Array) -> Array:
         return np.asarray(np.sqrt(np.maximum(total, 0.0) / centre.size))
     xp = namespace(block)
     distances = block - put(centre, block)
+    if isinstance(distances, np.ndarray):
+        total = np.einsum("ij,ij->i", distances, distances)
+        if not np.isnan(total).any():  # in one pass, where no value is missing
+            return np.sqrt(total.astype(np.float64) / centre.size)
     seen = distances == distances  # not nan
     squares = xp.where(seen, distances * distances, xp.zeros_like(distances))
     counts = xp.sum(xp.astype(seen, distances.dtype) if hasattr(xp, "astype") else seen, axis=1)

@@ -10,9 +10,9 @@ import numpy as np
 
 from .._files import ROUNDING, SAVED_AS, check_values, save
 from .._util.arrays import EPS, Array, Rows, is_sparse
-from .._util.devices import host, outer
+from .._util.devices import host
 from ..data import check_table, check_weights, column_means, text_names
-from ..data.rows import storage
+from ..data.rows import merged, storage
 from ..exceptions import GroupError
 from ._scatter import DenseScatter, RowScatter, Scatter
 from ._solver import MAX_DENSE
@@ -80,16 +80,24 @@ class Moments:
             return NotImplemented
         if self.mean.size != other.mean.size or (self.names and other.names and self.names != other.names):
             raise GroupError("Only moments of the same features, in the same order, can be added.")
-        weight = self.weight + other.weight
-        if weight == np.inf:
+        if self.weight + other.weight == np.inf:
             raise ValueError("The total weights of these moments are too large to be added: use smaller weights.")
-        with np.errstate(over="ignore", invalid="ignore"):
-            shift = other.mean - self.mean
-            row = np.sqrt(self.weight * (other.weight / weight)) * shift
-            matrix = self.scatter.dense() + other.scatter.dense()
-            matrix = matrix + outer(row, matrix)
-            mean = self.mean + shift * (other.weight / weight)
-            return _checked(Moments(weight, mean, DenseScatter(matrix), self.names or other.names))
+        weight, mean, matrix = merged(self._parts(), other._parts())
+        return _checked(Moments(weight, mean, DenseScatter(matrix), self.names or other.names))
+
+    def __sub__(self, part: Moments) -> Moments:
+        """The moments of the rows that are not in `part`, whose rows are among these.
+
+        Exact up to the rounding of the total: the less is left, the fewer digits of it are right.
+        """
+        if not isinstance(part, Moments):
+            return NotImplemented
+        weight, mean, matrix = part._parts()
+        weight, mean, matrix = merged(self._parts(), (-weight, mean, -matrix))
+        return Moments(weight, mean, DenseScatter(matrix), self.names)
+
+    def _parts(self) -> tuple[float, Array, Any]:
+        return self.weight, self.mean, self.scatter.dense()
 
     def stored(self) -> Moments:
         """The same with a matrix in this process's memory, as files have it."""

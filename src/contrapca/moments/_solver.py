@@ -12,12 +12,10 @@ from ..data.rows import DaskRows
 MAX_DENSE = 8000
 
 
-# Bytes that are moved by sparse rows for one multiplication (a value, its column, what is read and written), and by one
-# eigenproblem for D^3; solutions of a fit, and products with single vectors in place of them, for a few components.
-MULTIPLIED, SOLVED = 24.0, 8 / 3
-
-
-SOLUTIONS, PRODUCTS = 4, 500
+# What sparse rows cost, counted in multiplications with one stored value, each of which moves 24 bytes: the
+# eigenproblems of a fit, as a part of D^3, and the number of vectors that the rows are multiplied with, forth and back,
+# instead of forming a matrix. Both were measured on one machine, for a few components.
+EIGENPROBLEMS, PRODUCTS = 4 / 9, 500
 
 
 SPECTRAL = ("eigh", "dual", "lanczos")
@@ -47,23 +45,18 @@ class SolverChoice:
 
 def choose_solver(tables: Tables, requested: str = "auto") -> SolverChoice:
     """The solver for these tables; see `select_solver`."""
-    n_rows = sum(table.shape[0] for table in tables.rows)
+    D = tables.n_features
     if any(isinstance(table, DaskRows) for table in tables.rows):
-        return _select_for_blocks(tables.n_features, requested)
+        if requested == "dual":
+            raise ValueError("solver='dual' would read all rows into memory. Use 'eigh', 'lanczos' or 'auto'.")
+        if requested == "auto" and D <= MAX_DENSE:
+            return SolverChoice("eigh", f"rows are read in blocks, once, for one {D} x {D} matrix")
+        if requested == "auto":
+            return SolverChoice("lanczos", f"rows are read in blocks, and {D} features are too many for a matrix")
+    n_rows = sum(table.shape[0] for table in tables.rows)
     sparse = any(map(is_sparse, tables.rows))
     stored = sum(table.nnz if is_sparse(table) else table.size for table in tables.rows) if sparse else None
-    return select_solver(n_rows, tables.n_features, stored, requested)
-
-
-def _select_for_blocks(n_features: int, requested: str) -> SolverChoice:
-    """The solver for rows that are read in blocks."""
-    if requested == "dual":
-        raise ValueError("solver='dual' would read all rows into memory. Use 'eigh', 'lanczos' or 'auto'.")
-    if requested != "auto":
-        return select_solver(n_features, n_features, None, requested)
-    if n_features <= MAX_DENSE:
-        return SolverChoice("eigh", f"rows are read in blocks, once, for one {n_features} x {n_features} matrix")
-    return SolverChoice("lanczos", f"rows are read in blocks, and {n_features} features are too many for a matrix")
+    return select_solver(n_rows, D, stored, requested)
 
 
 def select_solver(n_rows: int, n_features: int, stored: int | None, requested: str = "auto") -> SolverChoice:
@@ -84,8 +77,7 @@ def select_solver(n_rows: int, n_features: int, stored: int | None, requested: s
     D, k = n_features, n_rows
     if stored is not None:
         pairs = stored**2 / max(k, 1) / 2  # of values in a row, if all rows have as many, each multiplied once
-        matrix = MULTIPLIED * pairs + SOLUTIONS * SOLVED * D**3
-        products = PRODUCTS * 2 * MULTIPLIED * stored
+        matrix, products = pairs + EIGENPROBLEMS * D**3, 2 * PRODUCTS * stored
         if D <= MAX_DENSE and matrix <= products:
             return SolverChoice("eigh", f"{k} sparse rows with {D} features: their matrix costs less than products")
         return SolverChoice("lanczos", f"{k} sparse rows with {D} features: products with them cost less than a matrix")

@@ -1,18 +1,19 @@
-"""Moments of subsets of the rows: folds, halves and any union of parts (F17)."""
+"""Moments of subsets of the rows: read once, for any union of some parts: folds, halves (F17)."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from functools import reduce
 from itertools import pairwise
 from operator import add
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, Rows
-from .._util.devices import chosen, host, outer, put
+from .._util.devices import chosen, host, put
 from ..data import Groups, Tables, Units
 from ..data.rows import DaskRows, labelled_moments, storage
 from ..exceptions import GroupError
@@ -58,8 +59,13 @@ class Fold:
         stands for an axis that does not exist.
         """
         unit = np.sum([along(left, own) / left.weight for left, own in zip(self.left, V, strict=True)], axis=0)
+
+        def added(held: Moments, left: Moments, own: Array) -> Array:
+            between = held.weight * left.weight / (held.weight + left.weight)
+            return along(held, own) + between * ((held.mean - left.mean) @ own) ** 2
+
         with np.errstate(invalid="ignore"):
-            return np.array(list(self.held.map(_added, self.left, V))) / unit
+            return np.array(list(self.held.map(added, self.left, V))) / unit
 
     @property
     def weights(self) -> Array:
@@ -72,113 +78,17 @@ def along(group: Moments, V: Array) -> Array:
     return np.maximum(np.sum(V * group.scatter.matmul(V), axis=0), 0.0)
 
 
-def _added(held: Moments, left: Moments, V: Array) -> Array:
-    between = held.weight * left.weight / (held.weight + left.weight)
-    return along(held, V) + between * ((held.mean - left.mean) @ V) ** 2
-
-
 def make_folds(tables: Tables, fold_of: Groups[Labels], *, unscaled: int | None = None) -> list[Fold]:
-    """The folds of complete rows, read once.
-
-    Parameters
-    ----------
-    tables : Tables
-    fold_of : Groups of ndarray of int of shape (n_k,)
-        The fold of each row, numbered from 0.
-    unscaled : int, optional
-        Given where features are not scaled: the number of components. What is left is then ready to be fitted, where
-        tables are wide in the coordinates of all rows' span (F7), in which axes are found, too.
-    """
-    count = 1 + max(int(folds.max()) for folds in fold_of)
-    # In wide tables rows are smaller than their moments.
-    if choose_solver(tables).name == "dual":
-        if unscaled is not None:
-            return list(_folds_in_span(tables, fold_of, count, unscaled))
-        return list(_folds_of_rows(tables, fold_of, count))
-    if tables.n_features > MAX_DENSE:
-        return list(_folds_of_rows(tables, fold_of, count))
-    folds = _folds_of_moments(tables, fold_of, count)
-    return [replace(fold, training=ready(fold.left)) for fold in folds] if unscaled is not None else list(folds)
-
-
-def ready(groups: Groups[Moments], n_features: int | None = None) -> Complete:
-    """Groups as they are as the data of a fit; `n_features` where their coordinates are not the features."""
-    units = groups.map(
-        lambda group: Units(group.weight, group.mean, group.variance, np.ones(group.mean.size), group.names, "float64")
-    )
-    if n_features is not None:  # all that a fit takes from the mean is its size
-        groups = groups.map(lambda group: replace(group, mean=np.zeros(n_features)))
-    return Complete(groups, units, SolverChoice("eigh", "moments were given"))
-
-
-def _moments_of_parts(tables: Tables, fold_of: Groups[Labels], count: int) -> Groups[list[Moments]]:
-    """Moments of each part of each group's rows."""
-    names = tables.names if tables.text_names else None
-
-    def of_folds(rows: Rows, folds: Labels, w: Array | None) -> list[Moments]:
-        if isinstance(rows, DaskRows):  # all in one pass
-            found = labelled_moments(rows, folds, count, w)
-            return [Moments(weight, mean, DenseScatter(scatter), names) for weight, mean, scatter in found]
-        return [_moments(chosen(rows, folds == k), _some(w, folds == k), names) for k in range(count)]
-
-    return tables.rows.map(of_folds, fold_of, tables.weights)
-
-
-def _folds_of_moments(tables: Tables, fold_of: Groups[Labels], count: int) -> Iterator[Fold]:
-    parts = _moments_of_parts(tables, fold_of, count)
-    totals = parts.map(lambda every: reduce(add, every))
-    for k in range(count):
-        left = parts.map(lambda every, total, k=k: _rest(total, every, k), totals)  # type: ignore[misc]
-        training = Tables.of_moments(left, tables.names, tables.text_names)
-        yield Fold(training, left, parts.map(lambda every, k=k: every[k]))  # type: ignore[misc]
-
-
-def _folds_of_rows(tables: Tables, fold_of: Groups[Labels], count: int) -> Iterator[Fold]:
-    for k in range(count):
-        inside = fold_of.map(lambda folds, k=k: folds == k)  # type: ignore[misc]
-        weights = tables.weights
-        training, left = _left_rows(tables, inside.map(np.logical_not))
-        held = tables.rows.map(lambda rows, w, out: _implicit(chosen(rows, out), _some(w, out)), weights, inside)
-        yield Fold(training, left, held)
-
-
-def _left_rows(tables: Tables, inside: Groups[Flags]) -> tuple[Tables, Groups[Moments]]:
-    """Some rows as tables and as moments."""
-    left = tables.rows.map(lambda rows, w, own: _implicit(chosen(rows, own), _some(w, own)), tables.weights, inside)
-    training = Tables(
-        left.map(lambda group: group.scatter.rows),
-        left.map(lambda group: group.mean),
-        tables.names,
-        tables.text_names,
-        left.map(lambda group: group.scatter.weights),
-        tables.kept,
-        tables.shortened,  # if it is known which rows are long, their weights say so
-    )
-    return training, left
-
-
-def _span_coordinates(tables: Tables, n_null: int) -> Groups[Rows]:
-    """Coordinates of all rows in their span, from one Gram matrix; they give every fold's moments."""
-    _, basis = reduce_rows(tables.rows.map(row_moments, tables.means, tables.weights), n_null)
-    rows = tables.rows.like(basis.R[a:b] for a, b in pairwise(basis.edges))
-    return rows.map(lambda table, w: table if w is None else table / put(np.sqrt(w), table)[:, None], tables.weights)
-
-
-def _folds_in_span(tables: Tables, fold_of: Groups[Labels], count: int, n_null: int) -> Iterator[Fold]:
-    rows, weights = _span_coordinates(tables, n_null), tables.weights
-    for k in range(count):
-        inside = fold_of.map(lambda folds, k=k: folds == k)  # type: ignore[misc]
-        left = rows.map(lambda table, w, out: _moments(chosen(table, ~out), _some(w, ~out)), weights, inside)
-        held = rows.map(lambda table, w, out: _moments(chosen(table, out), _some(w, out)), weights, inside)
-        yield Fold(ready(left, tables.n_features), left, held)
-
-
-# ---------------------------------------------------------------------- any union of parts
+    """Each part of complete rows held out in turn; arguments as for `make_parts`."""
+    parts, folds = make_parts(tables, fold_of, unscaled=unscaled), []
+    for held in np.eye(parts.count, dtype=bool):
+        folds.append(Fold(*parts.union(~held), parts.union(held)[1]))
+    return folds
 
 
 @dataclass(frozen=True)
 class Parts:
-    """Complete rows in parts, of any union of which there are moments; rows are read once for all of them.
+    """Complete rows in parts, read once for the moments of any union of them.
 
     Attributes
     ----------
@@ -218,69 +128,105 @@ def spread_out(count: int, most: int | None) -> Labels:
 
 
 def make_parts(tables: Tables, part_of: Groups[Labels], *, unscaled: int | None = None) -> Parts:
-    """Parts of complete rows; arguments as for `make_folds`."""
-    given = (tables.rows, tables.means, tables.weights, part_of)
-    if choose_solver(tables).name == "dual" and unscaled is not None:
-        return _parts_in_span(tables, part_of, unscaled)
-    if choose_solver(tables).name == "dual" or tables.n_features > MAX_DENSE:
-        return Parts(*given, lambda chosen_parts: _left_rows(tables, part_of.map(lambda own: chosen_parts[own])))
-    parts = _moments_of_parts(tables, part_of, 1 + max(int(own.max()) for own in part_of))
+    """Parts of complete rows.
 
-    def union(chosen_parts: Flags) -> tuple[Tables | Complete, Groups[Moments]]:
-        left = parts.map(lambda every: reduce(add, [every[k] for k in np.flatnonzero(chosen_parts)]))
-        return (Tables.of_moments(left, tables.names, tables.text_names) if unscaled is None else ready(left)), left
+    What is kept of the rows is what is smallest: the moments of each part; coordinates in the span of all rows (F7), if
+    these are fewer than their features; or the rows themselves.
 
-    return Parts(*given, union)
+    Parameters
+    ----------
+    tables : Tables
+    part_of : Groups of ndarray of int of shape (n_k,)
+        The part of each row, numbered from 0.
+    unscaled : int, optional
+        Given where features are not scaled: the number of components. Unions are then ready to be fitted, in the
+        coordinates of the span, too, in which features cannot be scaled.
+    """
+    rows, means, weights = tables.rows, tables.means, tables.weights
+    wide = choose_solver(tables).name == "dual"
+    if wide and unscaled is not None:
+        rows = _span_coordinates(tables, unscaled)
+        means = rows.map(_mean, weights)
+
+    def of_rows(parts: Flags, moments: Callable[..., Moments]) -> Groups[Moments]:
+        def of_group(rows: Rows, own: Labels, w: Array | None) -> Moments:
+            inside = parts[own]
+            some, counts = chosen(rows, inside), None if w is None else w[inside]
+            return moments(some, _mean(some, counts), counts)
+
+        return rows.map(of_group, part_of, weights)
+
+    def in_span(parts: Flags) -> tuple[Complete, Groups[Moments]]:
+        found = of_rows(parts, dense_moments)
+        return ready(found, tables.n_features), found
+
+    def as_rows(parts: Flags) -> tuple[Tables, Groups[Moments]]:
+        found = of_rows(parts, row_moments)
+        scatters: Groups[Any] = found.map(lambda group: group.scatter)
+        some = scatters.map(lambda own: own.rows), found.map(lambda group: group.mean)
+        counts = scatters.map(lambda own: own.weights)
+        # If it is known which rows are long, their weights say so.
+        return replace(tables, rows=some[0], means=some[1], weights=counts), found
+
+    if wide or tables.n_features > MAX_DENSE:
+        return Parts(rows, means, weights, part_of, in_span if wide and unscaled is not None else as_rows)
+    moments_of, names = _moments_of_parts(tables, part_of), tables.names if tables.text_names else None
+    totals = moments_of.map(lambda every: reduce(add, every))
+
+    def of_moments(parts: Flags) -> tuple[Tables | Complete, Groups[Moments]]:
+        found = moments_of.map(lambda every, total: _union(every, total, parts), totals)
+        found = found.map(lambda group: replace(group, names=names))
+        return (Tables.of_moments(found, tables.names, tables.text_names) if unscaled is None else ready(found)), found
+
+    return Parts(rows, means, weights, part_of, of_moments)
 
 
-def _parts_in_span(tables: Tables, part_of: Groups[Labels], n_null: int) -> Parts:
-    rows = _span_coordinates(tables, n_null)
-
-    def union(chosen_parts: Flags) -> tuple[Tables | Complete, Groups[Moments]]:
-        inside = part_of.map(lambda own: chosen_parts[own])
-        left = rows.map(lambda table, w, own: _moments(chosen(table, own), _some(w, own)), tables.weights, inside)
-        return ready(left, tables.n_features), left
-
-    return Parts(rows, rows.map(_mean, tables.weights), tables.weights, part_of, union)
-
-
-def _some(weights: Array | None, chosen: Flags) -> Array | None:
-    return None if weights is None else weights[chosen]
+def ready(groups: Groups[Moments], n_features: int | None = None) -> Complete:
+    """Groups as they are as the data of a fit; `n_features` where their coordinates are not the features."""
+    units = groups.map(
+        lambda group: Units(group.weight, group.mean, group.variance, np.ones(group.mean.size), group.names, "float64")
+    )
+    if n_features is not None:  # all that a fit takes from the mean is its size
+        groups = groups.map(lambda group: replace(group, mean=np.zeros(n_features)))
+    return Complete(groups, units, SolverChoice("eigh", "moments were given"))
 
 
-def _moments(rows: Rows, weights: Array | None, names: tuple[str, ...] | None = None) -> Moments:
-    return replace(dense_moments(rows, _mean(rows, weights), weights), names=names)
+def _moments_of_parts(tables: Tables, part_of: Groups[Labels]) -> Groups[list[Moments]]:
+    """Moments of each part of each group's rows."""
+    count = 1 + max(int(own.max()) for own in part_of)
+
+    def of_group(rows: Rows, own: Labels, w: Array | None) -> list[Moments]:
+        if isinstance(rows, DaskRows):  # all in one pass
+            found = labelled_moments(rows, own, count, w)
+            return [Moments(weight, mean, DenseScatter(scatter)) for weight, mean, scatter in found]
+        parts = [(chosen(rows, own == k), None if w is None else w[own == k]) for k in range(count)]
+        return [dense_moments(some, _mean(some, counts), counts) for some, counts in parts]
+
+    return tables.rows.map(of_group, part_of, tables.weights)
 
 
-def _implicit(rows: Rows, weights: Array | None) -> Moments:
-    return row_moments(rows, _mean(rows, weights), weights)
+def _union(every: Sequence[Moments], total: Moments, parts: Flags) -> Moments:
+    """Moments of some parts: the total without the others, if these are few, unless digits are lost; else a sum."""
+    others = np.flatnonzero(~parts).tolist()
+    if not others:
+        return total
+    if 2 * len(others) < len(every) - len(others):
+        rest = total - reduce(add, [every[k] for k in others])
+        # The error of an entry is that of the total's, which by Cauchy and Schwarz its two diagonal entries bound.
+        if np.all(rest.scatter.diagonal() >= LOST * total.scatter.diagonal()):
+            return rest
+    return reduce(add, [every[k] for k in np.flatnonzero(parts).tolist()])
+
+
+def _span_coordinates(tables: Tables, n_null: int) -> Groups[Rows]:
+    """Coordinates of all rows in their span, from one Gram matrix; they give the moments of any subset."""
+    _, basis = reduce_rows(tables.rows.map(row_moments, tables.means, tables.weights), n_null)
+    rows = tables.rows.like(basis.R[a:b] for a, b in pairwise(basis.edges))
+    return rows.map(lambda table, w: table if w is None else table / put(np.sqrt(w), table)[:, None], tables.weights)
 
 
 def _mean(rows: Rows, weights: Array | None) -> Array:
     return storage(rows).column_sums(rows, weights) / (rows.shape[0] if weights is None else weights.sum())
-
-
-def without(total: Moments, part: Moments) -> Moments:
-    """Moments of the rows of `total` that are not in `part`: Chan's rule (F8) in reverse.
-
-    Exact up to rounding, of which the scatter has that of the total's: the more is left, the more exact.
-    """
-    weight = total.weight - part.weight
-    apart = part.mean - total.mean
-    # The distance of the two parts' means is apart * total.weight / weight; Chan's term follows.
-    row = np.sqrt(part.weight * total.weight / weight) * apart
-    matrix = total.scatter.dense() - part.scatter.dense()
-    matrix = matrix - outer(row, matrix)
-    return Moments(weight, total.mean - part.weight / weight * apart, DenseScatter(matrix), total.names)
-
-
-def _rest(total: Moments, parts: Sequence[Moments], fold: int) -> Moments:
-    """Moments of all parts but one: by subtraction, or, where that cancels, by merging the others."""
-    rest = without(total, parts[fold])
-    # The error of an entry is that of the total's, which by Cauchy and Schwarz its two diagonal entries bound.
-    if np.all(rest.scatter.diagonal() >= LOST * total.scatter.diagonal()):
-        return rest
-    return reduce(add, [part for other, part in enumerate(parts) if other != fold])
 
 
 # ---------------------------------------------------------------------- which row is in which fold
@@ -329,10 +275,16 @@ def _spread(shares: Array, folds: int, random: np.random.Generator) -> Labels:
     """Fold of each unit, given its share of each group (units, groups): larger ones first, to where they fit best."""
     order = random.permutation(len(shares))
     order = order[np.argsort(-shares[order].sum(axis=1), kind="stable")]
-    if np.all(np.ptp(shares, axis=0) == 0) or _rows_alone(shares):
-        return _dealt(shares, order, folds)
-    load = np.zeros((folds, shares.shape[1]))
     chosen = np.empty(len(shares), dtype=np.intp)
+    alone = np.all((shares > 0).sum(axis=1) == 1) and all(np.ptp(own[own > 0]) == 0 for own in shares.T)
+    if alone or np.all(np.ptp(shares, axis=0) == 0):
+        # Units of one size are dealt out in turn, group by group: what the assignment below would do, at once.
+        group = shares.argmax(axis=1)[order]
+        for k in range(shares.shape[1]):
+            members = order[group == k]
+            chosen[members] = np.arange(len(members)) % folds
+        return chosen
+    load = np.zeros((folds, shares.shape[1]))
     for unit in order:
         share = shares[unit]
         missing = ((load == 0) & (share > 0)).sum(axis=1)
@@ -340,20 +292,4 @@ def _spread(shares: Array, folds: int, random: np.random.Generator) -> Labels:
         fold = np.lexsort((load @ share, -missing))[0]
         chosen[unit] = fold
         load[fold] += share
-    return chosen
-
-
-def _rows_alone(shares: Array) -> bool:
-    """Whether every unit is in one group, and all of a group are of one size."""
-    alone = np.all((shares > 0).sum(axis=1) == 1)
-    return bool(alone) and all(np.ptp(column[column > 0]) == 0 for column in shares.T)
-
-
-def _dealt(shares: Array, order: Labels, folds: int) -> Labels:
-    """Units of one size are dealt out in turn, group by group: what the greedy assignment does, at once."""
-    chosen = np.empty(len(shares), dtype=np.intp)
-    group = shares.argmax(axis=1)[order]
-    for k in range(shares.shape[1]):
-        members = order[group == k]
-        chosen[members] = np.arange(len(members)) % folds
     return chosen

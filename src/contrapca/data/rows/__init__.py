@@ -2,5 +2,6 @@
 
 from ._array_api import centred_on_device
 from ._dask import DaskRows, labelled_moments, map_rows, row_chunks
+from ._merge import merged
 from ._numpy import centred
 from ._storage import as_rows, blocks, is_kept, storage

@@ -17,13 +17,13 @@ from ..._util.optional import require
 from ..._util.threads import single_thread
 from ...exceptions import GroupError
 from . import _numpy, _scipy
+from ._merge import Part, merged
 
 # Up to this many features one pass makes column sums and scatter matrix together; beyond, that would be too large.
 ONE_PASS_FEATURES = 8000
 READ_BYTES = 64 * 2**20  # of rows of a file at a time, in float64
 MERGED_AT_ONCE = 4  # results of blocks that one task merges: few matrices are then on a worker at a time
 R = TypeVar("R")
-Pass = tuple[float, Array, Array]  # number of rows, mean and scatter matrix
 
 
 class DaskRows:
@@ -37,7 +37,7 @@ class DaskRows:
     """
 
     ndim = 2
-    _pass: tuple[Array | None, Pass] | None = None  # the last result of `one_pass`, and its weights
+    _pass: tuple[Array | None, Part] | None = None  # the last result of `one_pass`, and its weights
 
     def __init__(self, array: Any, kept: npt.NDArray[np.bool_] | None = None):
         _check(array)
@@ -51,7 +51,7 @@ class DaskRows:
         """Number of values."""
         return self.shape[0] * self.shape[1]
 
-    def one_pass(self, weights: Array | None) -> Pass:
+    def one_pass(self, weights: Array | None) -> Part:
         """Number, mean and scatter of the rows, each block read once; kept for the next call."""
         if self._pass is None or self._pass[0] is not weights:
             self._pass = weights, self.reduce(block_moments, merged, weights)
@@ -226,25 +226,13 @@ def of_block(block: Rows) -> Any:
 
 
 @np.errstate(invalid="ignore", over="ignore")
-def block_moments(block: Rows, weights: Array | None = None) -> Pass:
+def block_moments(block: Rows, weights: Array | None = None) -> Part:
     """Number, mean and scatter of the rows of a block."""
     kind, weight, D = of_block(block), float(block.shape[0] if weights is None else weights.sum()), block.shape[1]
     if weight == 0:
         return 0.0, np.zeros(D), np.zeros((D, D))
     mean = kind.column_sums(block, weights) / weight
     return weight, mean, kind.scatter(block, mean, weights)
-
-
-@np.errstate(invalid="ignore", over="ignore")
-def merged(left: Pass, right: Pass) -> Pass:
-    """Those of two blocks together, by Chan's rule (F8)."""
-    if min(left[0], right[0]) == 0:  # a block in which no row counts
-        return left if left[0] else right
-    weight, shift = left[0] + right[0], right[1] - left[1]
-    row = np.sqrt(left[0] * right[0] / weight) * shift
-    scatter = left[2] + right[2]
-    scatter += np.outer(row, row)
-    return weight, left[1] + shift * (right[0] / weight), scatter
 
 
 # ---------------------------------------------------------------------- `Storage`
@@ -287,7 +275,7 @@ def scatter(rows: DaskRows, mean: Array, weights: Array | None = None) -> Array:
 
 
 def weighted(rows: DaskRows, weights: Array) -> Callable[[int], tuple[Array, Array]]:
-    def of_all(block: Rows, own: Array) -> list[Pass]:
+    def of_all(block: Rows, own: Array) -> list[Part]:
         return [block_moments(block, own[:, k]) for k in range(own.shape[1])]
 
     found = rows.reduce(of_all, lambda left, right: list(map(merged, left, right)), weights)
@@ -296,14 +284,14 @@ def weighted(rows: DaskRows, weights: Array) -> Callable[[int], tuple[Array, Arr
 
 def labelled_moments(
     rows: DaskRows, labels: npt.NDArray[np.intp], count: int, weights: Array | None = None
-) -> list[Pass]:
+) -> list[Part]:
     """Number, mean and scatter of the rows with each label 0, ..., count - 1, all in one pass."""
 
-    def of_all(block: Rows, own: npt.NDArray[np.intp], w: Array | None) -> list[Pass]:
+    def of_all(block: Rows, own: npt.NDArray[np.intp], w: Array | None) -> list[Part]:
         parts = [np.flatnonzero(own == k) for k in range(count)]
         return [block_moments(block[part], None if w is None else w[part]) for part in parts]
 
-    def merge(left: list[Pass], right: list[Pass]) -> list[Pass]:
+    def merge(left: list[Part], right: list[Part]) -> list[Part]:
         return list(map(merged, left, right))
 
     return rows.reduce(of_all, merge, labels, weights)  # type: ignore[arg-type]

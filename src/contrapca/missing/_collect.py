@@ -1,0 +1,86 @@
+"""From tables to the data of a fit: complete or incomplete is decided here."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass, replace
+
+import numpy as np
+
+from .._util.arrays import Array
+from .._util.devices import float_type
+from ..data import Groups, Tables, Units
+from ..exceptions import GroupError, warn
+from ..moments import Complete, Plateau, Scale, complete_data, deviation_beyond_rounding, in_model_units
+from ._rows import MaskedGroup, observe
+
+
+@dataclass(frozen=True)
+class Incomplete:
+    """Groups with missing values, in model units.
+
+    Attributes
+    ----------
+    groups : Groups of MaskedGroup
+    units : Groups of Units
+    plateau : Plateau or None
+        What decided on the units, if that was left to the data.
+    """
+
+    groups: Groups[MaskedGroup]
+    units: Groups[Units]
+    plateau: Plateau | None = None
+
+    def about(self, means: Groups[Array]) -> Incomplete:
+        """The same rows, centred by other means, in model units."""
+        groups = self.groups.map(MaskedGroup.about, means)
+        units = self.units.map(lambda known, mean: replace(known, mean=mean * known.scale), means)
+        return replace(self, groups=groups, units=units)
+
+
+def collect(
+    tables: Tables, d: int, scale: Scale, solver: str = "auto", *, reduced: bool = True
+) -> Complete | Incomplete:
+    """The data of a fit with d components; other arguments as for `complete_data`.
+
+    Here, and nowhere else, it is decided whether a fit is one of complete rows.
+    """
+    if tables.incomplete:
+        return collect_incomplete(tables, scale)
+    return complete_data(tables, d, scale, solver, reduced=reduced)
+
+
+def collect_incomplete(tables: Tables, scale: Scale = None) -> Incomplete:
+    """Scaled observed values, centred by their means; also for complete rows, for gradient solvers."""
+    found = map(_observed_group, tables.rows, tables.weights, tables.rows.names, [tables] * len(tables.rows))
+    dtype = float_type(tables.rows.foreground)
+    return Incomplete(*in_model_units(tables.rows.like(found), pooled_masked_deviation, scale, tables, dtype))
+
+
+def pooled_masked_deviation(groups: Iterable[MaskedGroup]) -> Array:
+    """Within-group standard deviation of each feature's observed values, 1 if constant up to rounding, shape (D,)."""
+    every = list(groups)
+    counts = np.sum([group.feature_counts for group in every], axis=0)
+    squares = np.sum([group.squares for group in every], axis=0)
+    return deviation_beyond_rounding(squares, np.where(counts > 0, counts, 1.0), [group.mean for group in every])
+
+
+def _observed_group(rows: Array, weights: Array | None, name: str, tables: Tables) -> MaskedGroup:
+    """One group; errors name the group and the feature."""
+    group, empty = observe(rows, weights)
+    if empty >= rows.shape[0] - 1:
+        raise GroupError(f"{empty} of the {rows.shape[0]} {name} rows have no observed value: at least 2 are needed.")
+    if empty:
+        warn(f"{empty} of the {rows.shape[0]} {name} rows have no observed value; they are ignored.")
+    if not np.isfinite(group.squares).all():
+        worst = int(np.argmin(np.isfinite(group.squares)))
+        raise ValueError(
+            f"Input contains values too large to be squared: rescale them. (In the {name}, {tables.feature(worst)}.)"
+        )
+    never = np.flatnonzero(group.feature_counts == 0)
+    if never.size:
+        raise GroupError(
+            f"{never.size} of {group.mean.size} features have no observed value in the {name} (the first: "
+            f"{', '.join(map(tables.feature, never[:3]))}). Drop them from both groups."
+        )
+    return group
