@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Rows
-from ..data import Groups
+from ..data import Groups, Study
 from ..estimators import ContraPCA
 from ..inference import ContrastTest, at_equal_depth, contrast_test
 from ..reporting import Report, check_libraries, write_report
@@ -80,21 +80,19 @@ def report(
     warn_of_donors(adata.obs, cells)
     rows = cells.split(cells.read())
     own = None if labels is None else column(adata.obs, labels, "labels", "adata.obs")
-    values = cells.groups.map(lambda cells: None if own is None else own[cells])
-    names = cells.groups.map(lambda cells: np.asarray(adata.obs_names)[cells].tolist())
-    match = test and depth == "match"
-    return write_report(
-        model,
+    study = Study(
         rows.foreground,
         background=background_argument(rows),
-        output=output,
-        labels=values.foreground,
-        background_labels=background_argument(values),
+        blocks=None if cells.blocks is None else tuple(cells.blocks),
+        labels=None if own is None else tuple(own[cells] for cells in cells.groups),
+        names=tuple(np.asarray(adata.obs_names)[cells].tolist() for cells in cells.groups),
         label_name=labels,
-        row_names=names.foreground,
-        background_row_names=background_argument(names),
-        blocks=None if cells.blocks is None else cells.blocks.foreground,
-        background_blocks=None if cells.blocks is None else background_argument(cells.blocks),
+    )
+    match = test and depth == "match"
+    return write_report(
+        study,
+        model,
+        output=output,
         test=_test_at_equal_depth(adata, cells, rows, model) if match else test,
         depth=depth,
         gammas=gammas,

@@ -9,11 +9,10 @@ from typing import Any
 import numpy as np
 
 from .._util.table import Table
-from ..data import Study
 from ..data.checks import shows_replicates
 from ..inference import contrast_test
 from ._console import Console, records
-from ._inputs import read_inputs
+from .reading import read_inputs
 
 MOST = 10  # dimensions tested unless told
 
@@ -21,9 +20,8 @@ MOST = 10  # dimensions tested unless told
 def test(options: Namespace, console: Console) -> None:
     """Test the tables; print the verdict, then the p-values."""
     inputs = read_inputs(options)
-    paired = getattr(options, "pairs", None) is not None
     found = contrast_test(
-        Study(inputs.X, background=inputs.Y, blocks=inputs.blocks, paired=paired),
+        inputs.study,
         max_components=options.components or MOST,
         scale=scale_of(options),
         depth="match" if options.depth == "match" else "ignore",  # whoever reads the tables has warned

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
@@ -55,6 +56,10 @@ class Study:
         checked, and samples are compared within blocks.
     names : tuple, or column name, optional
         Names of samples; by default the index of a pandas frame.
+    features : sequence of str, optional
+        Names of the features of tables that are not frames.
+    label_name : str, optional
+        What the labels mean, for figures and reports; by default the name of their column.
 
     Where the tables are frames, strings name their columns, which are then no features. With several backgrounds
     tuples have the order of the dict, or dicts have the same names, with "foreground".
@@ -67,6 +72,8 @@ class Study:
     sample_names : Groups of list of str, or of None
     blocks, covariates : Groups, or None
     weights, labels : Groups of ndarray, or of None
+    label_name : str, or None
+        The column or Series that the labels are from.
     paired : bool
 
     Examples
@@ -91,6 +98,7 @@ class Study:
     covariates: Groups[dict[str, npt.NDArray[Any]]] | None
     weights: Groups[Array | None]
     labels: Groups[npt.NDArray[Any] | None]
+    label_name: str | None
     paired: bool
 
     def __init__(
@@ -104,11 +112,15 @@ class Study:
         labels: Any = None,
         paired: bool = False,
         names: Any = None,
+        features: Sequence[str] | None = None,
+        label_name: str | None = None,
     ) -> None:
         others = named_backgrounds(background)
         given = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels, "names": names}
         rows = Groups.from_items([X, *others.values()], ("foreground", *others))
-        self._fill(*_read(rows, given), paired=paired)
+        self._fill(*_read(rows, given), paired=paired, label_name=label_name or _name_of(labels))
+        if features is not None:
+            self._name(features)
 
     @classmethod
     def of(cls, X: Any, background: Any, name: str, *, needs_background: bool = True) -> Study:
@@ -214,15 +226,22 @@ class Study:
                 known_of = obs[_names_in(names, argument) if argument == "covariates" else names]
                 given[argument] = tuple(known_of.iloc[own] for own in cells)
         study = cls.__new__(cls)
-        study._fill(*_read(rows, given), paired=paired)
+        study._fill(*_read(rows, given), paired=paired, label_name=labels)
         obs_names = np.asarray(obs.index, dtype=object)
         names_of = cells.map(lambda own: list(map(str, obs_names[own])))
-        return study._with(tables=replace(study.tables, names=tuple(features)), sample_names=names_of)
+        study._name(features)
+        return study._with(sample_names=names_of)
 
     # ------------------------------------------------------------------ made and checked
 
     def _fill(
-        self, rows: Groups[Any], known: dict[str, Groups[Any]], *, paired: bool = False, name: str = "Study"
+        self,
+        rows: Groups[Any],
+        known: dict[str, Groups[Any]],
+        *,
+        paired: bool = False,
+        label_name: str | None = None,
+        name: str = "Study",
     ) -> None:
         """Check everything, and set it."""
         nothing = rows.like([None] * len(rows))
@@ -253,8 +272,22 @@ class Study:
             found = {key: None if own is None else _some(own, kept) for key, own in found.items()}
         tables = checked_tables(rows, weights, name=name, allow_missing=True)
         self.__dict__.update(rows=rows, tables=tables, sample_names=names, weights=weights, covariates=covariates)
-        self.__dict__.update(found, paired=paired)
+        self.__dict__.update(found, label_name=label_name, paired=paired)
         self.design()  # which raises now, not in the function that needs it
+
+    def _name(self, features: Sequence[str]) -> None:
+        """Name the features of tables without column names."""
+        names = tuple(map(str, features))
+        if len(names) != self.tables.n_features:
+            raise GroupError(f"features has {plural(len(names), 'name')} for {self.tables.n_features} features.")
+        if self.tables.names not in (None, names):
+            raise GroupError("features= is for arrays, but these tables have column names: leave it out.")
+        if twice := [name for name, count in Counter(names).items() if count > 1]:
+            raise GroupError(
+                f"Names of features occur more than once ({listed(twice, MAX_LISTED)}), so they cannot be told apart: "
+                "name each feature once (of an AnnData, call adata.var_names_make_unique() first)."
+            )
+        self.__dict__["tables"] = replace(self.tables, names=names, text_names=True)
 
     def _fill_moments(self, rows: Groups[Any], given: dict[str, Groups[Any]]) -> None:
         if not all(hasattr(table, "scatter") for table in rows):
@@ -274,12 +307,14 @@ class Study:
             check_total(own.weight, f"The weight of the moments of the {group}")
         nothing = rows.like([None] * len(rows))
         self.__dict__.update(rows=rows, tables=Tables.of_moments(rows, first.names, True), sample_names=nothing)
-        self.__dict__.update(weights=nothing, covariates=None, blocks=None, labels=nothing, paired=False)
+        self.__dict__.update(weights=nothing, covariates=None, blocks=None, labels=nothing)
+        self.__dict__.update(label_name=None, paired=False)
 
     def _with(self, **changed: Any) -> Study:
         """The same with some fields changed, which are checked already."""
         study = Study.__new__(Study)
-        fields = ("rows", "tables", "sample_names", "blocks", "covariates", "weights", "labels", "paired")
+        beside = ("sample_names", "blocks", "covariates", "weights", "labels", "label_name", "paired")
+        fields = ("rows", "tables", *beside)
         study.__dict__.update({field: getattr(self, field) for field in fields} | changed)
         return study
 
@@ -359,7 +394,8 @@ class Study:
         if chosen is not None:
             own = {key: None if values is None else _some(values, chosen) for key, values in own.items()}
         tables = checked_tables(rows, own["weights"], name="Study", allow_missing=True)
-        found = self._with(**own, rows=rows, tables=replace(tables, names=self.tables.names))
+        named = {"names": self.tables.names, "text_names": self.tables.text_names}
+        found = self._with(**own, rows=rows, tables=replace(tables, **named))
         if self.paired:
             assert found.blocks is not None
             checked_blocks(found.blocks, found.counts, paired=True)
@@ -495,6 +531,13 @@ def _names_in(given: Any, argument: str) -> list[str]:
         return [given]
     several = argument == "covariates" and isinstance(given, list) and len(given) > 0
     return given if several and all(isinstance(name, str) for name in given) else []
+
+
+def _name_of(labels: Any) -> str | None:
+    """The name of a column, or of a Series."""
+    first = labels[0] if isinstance(labels, tuple) and labels else labels
+    name = first if isinstance(first, str) else getattr(first, "name", None)
+    return name if isinstance(name, str) else None
 
 
 def _by_group(given: Any, groups: Sequence[str], argument: str) -> list[Any]:

@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .._util.arrays import is_sparse
-from .._util.text import as_command, listed
-from ..data import names_source
-from ..data.checks import (
+from ..._util.arrays import is_sparse
+from ..._util.text import as_command, listed
+from ...data import names_source
+from ...data.checks import (
     Finding,
     alike_labels,
     both,
@@ -24,8 +24,8 @@ from ..data.checks import (
     replicates,
     swapped_names,
 )
-from ..exceptions import TableFileError
-from .reading import DataTable
+from ...exceptions import TableFileError
+from ._table import DataTable
 
 MAX_LISTED = 10  # columns with bad cells
 
