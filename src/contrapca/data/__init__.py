@@ -32,9 +32,11 @@ from ._scaling import Units, check_same_tables, group_of
 from ._study import Study
 from ._tables import (
     check_device_table,
+    check_features,
     check_names,
     check_table,
     column_means,
+    column_names,
     distinct,
     like_table,
     refuse_device,

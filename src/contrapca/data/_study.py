@@ -394,8 +394,8 @@ class Study:
         if chosen is not None:
             own = {key: None if values is None else _some(values, chosen) for key, values in own.items()}
         tables = checked_tables(rows, own["weights"], name="Study", allow_missing=True)
-        named = {"names": self.tables.names, "text_names": self.tables.text_names}
-        found = self._with(**own, rows=rows, tables=replace(tables, **named))
+        tables = replace(tables, names=self.tables.names, text_names=self.tables.text_names)
+        found = self._with(**own, rows=rows, tables=tables)
         if self.paired:
             assert found.blocks is not None
             checked_blocks(found.blocks, found.counts, paired=True)

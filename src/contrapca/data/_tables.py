@@ -347,8 +347,13 @@ def text_names(table: Any) -> tuple[str, ...] | None:
 def check_names(table: Any, names: list[str]) -> None:
     """Raise if the columns of a data frame are not the fitted features in the same order."""
     columns = column_names(table)
-    found = None if columns is None else list(map(str, columns))
-    if found is not None and found != names and names != default_names(len(names)):
+    if columns is not None:
+        check_features(list(map(str, columns)), names)
+
+
+def check_features(found: list[str], names: list[str]) -> None:
+    """Raise if these are not the fitted features in the same order."""
+    if found != names and (len(found) != len(names) or names != default_names(len(names))):
         raise ValueError(
             f"The columns are not the {len(names)} fitted features in the same order ("
             f"{', '.join(map(repr, names[:3]))}, ...): select them by name."

@@ -94,14 +94,13 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         gamma, label = self._strength(), self.background_label
         check_option(self.scale, "scale", self._scales)
         check_solver_of(X, getattr(self, "solver", "auto"))  # CLVM has one solver
-        design, features, name = None, None, type(self).__name__
+        design, name = None, type(self).__name__
         asked = {"needs_background": self._contrasts and gamma != 0, "allow_missing": self._takes_missing}
         if isinstance(X, Study):
             if any(own is not None for own in (y, background, sample_weight)):
                 raise GroupError("A Study has the groups and the weights: leave y, background and sample_weight out.")
             study = X if self._contrasts else X.of_foreground()
             tables, design, X = study.for_fit(name, **asked), study.design(), study.rows.foreground
-            features = study.features if study.tables.text_names and not study.has_moments else None
         else:
             X = as_rows(X)
             tables = read(X, y, background, label, name=name, **asked, sample_weight=sample_weight)
@@ -111,8 +110,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         tables, _, fit = self._solved(tables, gamma)
         if not isinstance(X, Moments | DaskRows):
             validate_data(self, X, skip_check_array=True)
-        if features is not None:  # which arrays do not have
-            self.feature_names_in_ = np.array(features, dtype=object)
         # Everything is computed before attributes are set, so that a failure leaves nothing behind.
         self.__dict__.pop("_stream", None)  # batches before this fit no longer count
         fit = fit if found is None else replace(fit, covariates=found)

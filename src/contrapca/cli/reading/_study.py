@@ -333,7 +333,7 @@ def _inputs(
             lambda of: covariate_columns(tables[of[0]], covariates, of[1]) if covariates else None
         ),
     }
-    given = {what: tuple(own) for what, own in beside.items() if any(one is not None for one in own)}
+    given: dict[str, Any] = {what: tuple(own) for what, own in beside.items() if any(one is not None for one in own)}
     given |= {"paired": pair is not None and len(groups) > 1, "features": names, "label_name": label}
     # No copy of all rows.
     rows = groups.map(lambda of: values[of[0]] if len(of[1]) == len(tables[of[0]]) else values[of[0]][of[1]])
@@ -350,7 +350,7 @@ def _inputs(
     _check_values(rows, names, sources, unused, None if features is not None else options.components)
     told = getattr(options, "depth", "warn") != "warn"  # of unequal depth
     # Repetitions and replicates among the names of rows were looked for in the whole tables.
-    distinct = beside["names"].map(lambda own: list(dict.fromkeys(own)))
+    distinct: Groups[Any] = beside["names"].map(lambda own: list(dict.fromkeys(own)))
     about = check_groups(rows, names, distinct, has_blocks=True)
     findings += [found for found in about if not (told and found.check == "depth")]
     tell(findings)
