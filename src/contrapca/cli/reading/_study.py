@@ -32,7 +32,10 @@ BY_PLACE = "columns matched by position, because one file has no column names"
 MAX_VALUES_LISTED = 10
 
 
-OPTION = re.compile(r"(?<![\w-])--([a-z]+)(?![\w-])")  # of a command, in a message
+OPTION = re.compile(r"(?<![\w-])([Aa]dd )?--(no-)?([a-z]+)(?![\w-])(:| (?=\S)|)")  # of a command, in a message
+
+
+FLAGS = ("header", "common", "transpose", "percent", "thousands")
 
 
 @dataclass(frozen=True)
@@ -190,7 +193,7 @@ def read(
     """
     options = Namespace(
         cases=Path(path),
-        background=background if group is not None or background is None else Path(background),
+        background=background if group is not None or background is None else os.fspath(background),
         group=group,
         blocks=blocks,
         pairs=pairs,
@@ -226,8 +229,16 @@ def _warn(findings: Sequence[Finding]) -> None:
 
 
 def in_python(text: str) -> str:
-    """A message about the options of a command in the words of `contrapca.read`: --missing is missing=."""
-    return OPTION.sub(r"\1=", text.replace("--no-header", "header=False").replace("--header", "header=True"))
+    """A message about the options of a command in the words of `read`: --missing NA is missing=NA."""
+
+    def argument(found: re.Match[str]) -> str:
+        add, no, name, end = found.groups(default="")
+        if end == ":":
+            return f"{name}:"
+        value = "False" if no else "True" if name in FLAGS else ""
+        return f"{add}{name}={value}{'' if add and not value else end}"
+
+    return OPTION.sub(argument, text)
 
 
 def code_of(options: Namespace) -> str:
