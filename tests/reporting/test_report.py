@@ -34,7 +34,7 @@ from contrapca._util.text import natural_order
 from contrapca.contrast._fit import SHARED_RATIO
 from contrapca.data.rows import _numpy
 from contrapca.datasets import make_hidden_clusters
-from contrapca.exceptions import ContrastWarning, InfeasibleGammaError, NonFiniteError
+from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError
 from contrapca.inference._test import ContrastTest
 from contrapca.plots import BACKGROUND_COLOUR, COLOURS, as_classes, on_a_scale
 from contrapca.reporting import _html, _packing, _points
@@ -887,3 +887,42 @@ def test_chance_of_labels_is_that_of_kruskal_and_wallis(classes):
     H = (len(Z) - 1) * between_classes(Z.argsort(axis=0).argsort(axis=0), own)
     np.testing.assert_allclose(H, [test.statistic for test in expected])
     np.testing.assert_allclose(scipy.special.chdtrc(classes - 1, H), [test.pvalue for test in expected], rtol=1e-10)
+
+
+def test_what_a_study_knows_is_on_the_page(data, tmp_path, need):
+    """Labels with the name of their column, pairs, covariates and names of samples; the code makes the same again."""
+    need("jinja2")
+    pandas = need("pandas")
+    donors, other = np.arange(120) % 20, np.arange(100) % 20
+    X, Y = (pandas.DataFrame(table).add_prefix("g") for table in (data.foreground, data.background))
+    X, Y = X.assign(donor=donors, age=donors + 0.0), Y.assign(donor=other, age=other + 1.0)
+    X["type"], Y["type"] = np.arange(120) % 3, 0
+    X.index = [f"s{i}" for i in range(120)]
+    study = Study(X, background=Y, blocks="donor", covariates="age", labels="type", paired=True)
+    summary = report(study, output=tmp_path / "page.html", gammas=3)
+    assert summary["model"]["estimator"] == "ContraPCA"
+    assert summary["test"]["units"] == "20 pairs"
+    assert summary["data"]["label_name"] == "type"
+    assert summary.coordinates()["row"][0] == "s0"
+    plain = ContraPCA(2, random_state=0).fit(study)  # which takes the effect of age out, too
+    shown = [entry["foreground_variance"] for entry in summary["components"]]
+    np.testing.assert_allclose(shown, plain.explained_variance_)
+    beside = {"covariates": X[["age"]], "control_covariates": Y[["age"]], "blocks": donors, "control_blocks": other}
+    names = beside | {"cases": data.foreground, "controls": data.background, "labels": X["type"].to_numpy()}
+    code = summary["code"]["python"].replace("report.html", str(tmp_path / "again.html"))
+    exec(code, names)
+    again = summarize(names["study"], names["model"], gammas=3)
+    assert [entry["foreground_variance"] for entry in again["components"]] == pytest.approx(shown)
+    assert again["test"]["units"] == summary["test"]["units"]
+    assert again["test"]["p_values"] == pytest.approx(summary["test"]["p_values"])
+    with pytest.raises(GroupError, match="The model was fitted with covariates"):
+        summarize(study, plain)
+    with pytest.raises(GroupError, match="report takes no weights"):
+        summarize(Study(data.foreground, background=data.background, weights=(np.full(120, 2.0), None)))
+
+
+def test_arguments_in_the_old_order_are_refused(data, model):
+    with pytest.raises(TypeError, match="first argument of report is the Study, or the cases; the model is the second"):
+        report(model, data.foreground, background=data.background)
+    with pytest.raises(TypeError, match=r"pass the file as output='page\.html'"):
+        report(data.foreground, "page.html", background=data.background)
