@@ -12,7 +12,7 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows, in_memory, is_sparse
 from .._util.devices import library_of
 from .._util.text import did_you_mean, listed, plural
-from ..data import Groups, Indices, Study, checked_blocks, kind_of, with_names
+from ..data import Groups, Indices, Study, aligned, checked_blocks, kind_of
 from ..data.checks import are_counts
 from ..data.rows import DaskRows, labelled_moments, row_chunks
 from ..exceptions import GroupError, warn
@@ -61,10 +61,10 @@ class Cells:
     of_genes: bool
     params: dict[str, Any]
 
-    def study(self, rows: Groups[Rows], labels: Any = None) -> Study:
-        """The rows of each group, with their donors."""
-        blocks = None if self.blocks is None else tuple(self.blocks)
-        return Study(rows.foreground, background=background_argument(rows), blocks=blocks, labels=labels)
+    def study(self, rows: Groups[Rows], **beside: Any) -> Study:
+        """The rows of each group, with their donors and what else is known of them."""
+        beside |= {"blocks": None if self.blocks is None else tuple(self.blocks), "features": self.names}
+        return Study(rows.foreground, background=background_argument(rows), **beside)
 
     @property
     def is_large(self) -> bool:
@@ -78,10 +78,10 @@ class Cells:
     def read(self) -> Rows:
         """The chosen columns of all cells in memory, shape (n_obs, D); a lazy table is read once."""
         if self._in_chunks:
-            return with_names(self.lazy()[:], self.names)
+            return self.lazy()[:]
         # Rows of CSC matrices in files cannot be read one by one.
         matrix = in_memory(self.matrix.to_memory() if is_lazy(self.matrix) else self.matrix)
-        return with_names(matrix if self.mask is None else matrix[:, self.mask], self.names)
+        return matrix if self.mask is None else matrix[:, self.mask]
 
     @property
     def _in_chunks(self) -> bool:
@@ -95,7 +95,7 @@ class Cells:
 
     def split(self, table: Rows) -> Groups[Rows]:
         """The rows of each group, from the table of all cells."""
-        return self.groups.map(lambda cells: with_names(table[cells], self.names))
+        return self.groups.map(lambda cells: table[cells])
 
     def moments(self) -> Groups[Moments]:
         """The moments of each group of a lazy table, all in one pass, where its blocks are."""
@@ -196,7 +196,11 @@ def _mask(adata: Any, mask_var: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]
     if mask_var is None:
         return None, None
     by_name = isinstance(mask_var, str)
-    values = column(adata.var, mask_var, "mask_var", "adata.var") if by_name else np.asarray(mask_var)
+    # A Series is taken by the names of the genes.
+    given = (
+        column(adata.var, mask_var, "mask_var", "adata.var") if by_name else aligned(mask_var, adata.var, "mask_var")
+    )
+    values = np.asarray(given)
     what = f"adata.var[{mask_var!r}]" if by_name else "mask_var"
     if values.shape != (adata.n_vars,) or not all(isinstance(value, bool) for value in values.tolist()):
         raise ValueError(

@@ -11,7 +11,7 @@ import numpy as np
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_option
-from ..data import Groups, split_groups, table_units, with_names
+from ..data import Groups, split_groups, table_units
 from ..data.checks import are_counts
 from ..data.rows import DaskRows
 from ..estimators import answers, latent_means
@@ -82,7 +82,7 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
     rows = cells.split(table)
     if searches and cells.blocks is not None:  # by halves of the donors
         estimator.set_params(gamma=held_out_contrast(estimator, cells.study(rows)).gamma)
-    model = estimator.fit(rows.foreground, background=background_argument(rows))
+    model = estimator.fit(cells.study(rows))
     return model, latents_of(model, table), on_unseen_cells(cells, table, model)
 
 
@@ -98,7 +98,7 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | N
     if isinstance(table, DaskRows):
         inside = np.isin(np.arange(table.shape[0]), np.concatenate(list(some)))
         table, some = table[inside][:], some.map(lambda own: np.cumsum(inside)[own] - 1)
-    groups = some.map(lambda own: with_names(table[own], cells.names))
+    groups = some.map(lambda own: table[own])
     if not all(np.isfinite(own.sum()) for own in groups):
         return None
     alike, rows = _in_strongest_directions(model, groups) if len(cells.names) > FEW_GENES else (model, groups)

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Rows
-from ..data import Groups, Study
+from ..data import Groups
 from ..estimators import ContraPCA
 from ..inference import ContrastTest, at_equal_depth, contrast_test
 from ..reporting import Report, check_libraries, write_report
 from ._cells import Cells, choose
 from ._depth import matched
 from ._donors import warn_of_donors
-from ._obs import background_argument, column
+from ._obs import column
 from ._results import stored_choice, stored_model
 
 SEED, MOST = 0, 10  # the same tables give the same page; dimensions tested, or as many as are shown
@@ -80,10 +80,8 @@ def report(
     warn_of_donors(adata.obs, cells)
     rows = cells.split(cells.read())
     own = None if labels is None else column(adata.obs, labels, "labels", "adata.obs")
-    study = Study(
-        rows.foreground,
-        background=background_argument(rows),
-        blocks=None if cells.blocks is None else tuple(cells.blocks),
+    study = cells.study(
+        rows,
         labels=None if own is None else tuple(own[cells] for cells in cells.groups),
         names=tuple(np.asarray(adata.obs_names)[cells].tolist() for cells in cells.groups),
         label_name=labels,

@@ -366,7 +366,7 @@ def compare(
     cells, rows = _tables(adata, choice, copy, labels=labels)
     check_n_comps(n_comps, len(cells.names))
     classes = None if labels is None else np.asarray(adata.obs[labels])[cells.groups.foreground]
-    found = compare_tables(cells.study(rows, classes), n_components=n_comps, random_state=_seed(random_state))
+    found = compare_tables(cells.study(rows, labels=classes), n_components=n_comps, random_state=_seed(random_state))
     params = plain(cells.params | {"n_comps": n_comps, "labels": labels, "random_state": random_state})
     summary = {"params": params, "recommendation": found.recommendation, "table": frame(found.table())}
     return write(adata, Results({key: summary}), copy=copy)

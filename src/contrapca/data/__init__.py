@@ -31,6 +31,7 @@ from ._names import by_background, check_labelled, check_total, check_weights, l
 from ._scaling import Units, check_same_tables, group_of
 from ._study import Study
 from ._tables import (
+    aligned,
     check_device_table,
     check_features,
     check_names,
@@ -44,6 +45,5 @@ from ._tables import (
     refuse_others,
     split_groups,
     text_names,
-    with_names,
     without_mask,
 )

@@ -118,9 +118,8 @@ class Study:
         others = named_backgrounds(background)
         given = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels, "names": names}
         rows = Groups.from_items([X, *others.values()], ("foreground", *others))
-        self._fill(*_read(rows, given), paired=paired, label_name=label_name or _name_of(labels))
-        if features is not None:
-            self._name(features)
+        name = label_name or _name_of(labels)
+        self._fill(*_read(rows, given), paired=paired, label_name=name, features=features)
 
     @classmethod
     def of(cls, X: Any, background: Any, name: str, *, needs_background: bool = True) -> Study:
@@ -226,10 +225,9 @@ class Study:
                 known_of = obs[_names_in(names, argument) if argument == "covariates" else names]
                 given[argument] = tuple(known_of.iloc[own] for own in cells)
         study = cls.__new__(cls)
-        study._fill(*_read(rows, given), paired=paired, label_name=labels)
+        study._fill(*_read(rows, given), paired=paired, label_name=labels, features=features)
         obs_names = np.asarray(obs.index, dtype=object)
         names_of = cells.map(lambda own: list(map(str, obs_names[own])))
-        study._name(features)
         return study._with(sample_names=names_of)
 
     # ------------------------------------------------------------------ made and checked
@@ -241,12 +239,15 @@ class Study:
         *,
         paired: bool = False,
         label_name: str | None = None,
+        features: Sequence[str] | None = None,
         name: str = "Study",
     ) -> None:
         """Check everything, and set it."""
         nothing = rows.like([None] * len(rows))
         given = {argument: known.get(argument, nothing) for argument in ARGUMENTS}
         if any(hasattr(table, "scatter") for table in rows):
+            if features is not None:
+                raise GroupError("Moments have the names of their features: leave features= out.")
             self._fill_moments(rows, given)
             return
         counts = rows.map(_n_rows)
@@ -270,24 +271,11 @@ class Study:
             rows, names, weights = (_some(one, kept) for one in (rows, names, weights))
             covariates = None if covariates is None else _some(covariates, kept)
             found = {key: None if own is None else _some(own, kept) for key, own in found.items()}
-        tables = checked_tables(rows, weights, name=name, allow_missing=True)
+        own_names = None if features is None else _checked_features(features, rows.foreground)
+        tables = checked_tables(rows, weights, name=name, allow_missing=True, features=own_names)
         self.__dict__.update(rows=rows, tables=tables, sample_names=names, weights=weights, covariates=covariates)
         self.__dict__.update(found, label_name=label_name, paired=paired)
         self.design()  # which raises now, not in the function that needs it
-
-    def _name(self, features: Sequence[str]) -> None:
-        """Name the features of tables without column names."""
-        names = tuple(map(str, features))
-        if len(names) != self.tables.n_features:
-            raise GroupError(f"features has {plural(len(names), 'name')} for {self.tables.n_features} features.")
-        if self.tables.names not in (None, names):
-            raise GroupError("features= is for arrays, but these tables have column names: leave it out.")
-        if twice := [name for name, count in Counter(names).items() if count > 1]:
-            raise GroupError(
-                f"Names of features occur more than once ({listed(twice, MAX_LISTED)}), so they cannot be told apart: "
-                "name each feature once (of an AnnData, call adata.var_names_make_unique() first)."
-            )
-        self.__dict__["tables"] = replace(self.tables, names=names, text_names=True)
 
     def _fill_moments(self, rows: Groups[Any], given: dict[str, Groups[Any]]) -> None:
         if not all(hasattr(table, "scatter") for table in rows):
@@ -620,6 +608,21 @@ def _some(values: Groups[Any], rows: Groups[Indices]) -> Groups[Any]:
     return values.map(take, rows)
 
 
+def _checked_features(features: Sequence[str], table: Any) -> list[str]:
+    """The names of the columns of a table that has none."""
+    names, n_features = list(map(str, features)), table.shape[1]
+    if column_names(table) not in (None, names):
+        raise GroupError("features= is for arrays, but these tables have column names: leave it out.")
+    if len(names) != n_features:
+        raise GroupError(f"features has {plural(len(names), 'name')} for {plural(n_features, 'feature')}.")
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise GroupError(
+            f"Names of features occur more than once ({listed(twice, MAX_LISTED)}), so they cannot be told apart: name "
+            "each feature once (of an AnnData, call adata.var_names_make_unique() first)."
+        )
+    return names
+
+
 def _checked_labels(labels: Any, n_rows: int, group: str) -> npt.NDArray[Any] | None:
     if labels is None:
         return None
@@ -721,7 +724,7 @@ def _matrix_of(
     if isinstance(mask_var, str):
         _check_column(adata.var, mask_var, "mask_var", "adata.var")
         mask_var = adata.var[mask_var]
-    mask = np.asarray(mask_var)
+    mask = np.asarray(aligned(mask_var, adata.var, "mask_var"))
     if mask.shape != (len(names),) or mask.dtype != bool or not mask.any():
         raise GroupError(f"mask_var must be True or False for each of the {len(names)} genes, and True for some.")
     return matrix, mask, [name for name, used in zip(names, mask, strict=True) if used]

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
 from .._util.arrays import Array, Rows, canonical, filled_mask, is_sparse
@@ -187,7 +186,14 @@ def split_groups(
     return _counted_tables(rows, weights, names, allow_missing)
 
 
-def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, allow_missing: bool = False) -> Tables:
+def checked_tables(
+    given: Groups[Any],
+    weights: Groups[Any],
+    *,
+    name: str,
+    allow_missing: bool = False,
+    features: list[str] | None = None,
+) -> Tables:
     """The tables of all groups, of the same features and in the same place, without rows of weight 0.
 
     Parameters
@@ -197,6 +203,8 @@ def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, allow
     name : str
         What needs them, for error messages.
     allow_missing : bool
+    features : list of str, optional
+        Names of the columns of tables that have none.
     """
     rows = given.map_named(lambda group, table: check_table(table, name, group))
     if any(map(on_device, rows)):
@@ -204,7 +212,7 @@ def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, allow
     names = column_names(given.foreground)
     for group, table, own in zip(rows.names[1:], given.backgrounds, rows.backgrounds, strict=True):
         check_same_columns(rows.foreground.shape[1], own.shape[1], names, column_names(table), group)
-    return _counted_tables(rows, weights, names, allow_missing)
+    return _counted_tables(rows, weights, names or features, allow_missing)
 
 
 def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] | None, allow_missing: bool) -> Tables:
@@ -436,18 +444,3 @@ def like_table(values: npt.NDArray[Any], table: Any) -> Any:
     if hasattr(table, "index"):  # pandas
         return type(table)(values, index=table.index, columns=names)
     return type(table)(values, schema=names)  # polars
-
-
-class NamedArray(np.ndarray):  # type: ignore[type-arg]
-    """An ndarray with the attribute `columns` of a data frame: messages and models then have the names."""
-
-    columns: list[str]
-
-
-def with_names(values: Rows, names: list[str] | None) -> Rows:
-    """The same rows, without a copy, with `columns` as a data frame has them; unchanged if there are no names."""
-    if names is None:
-        return values
-    named: Any = sp.csr_array(values, copy=False) if is_sparse(values) else values.view(NamedArray)
-    named.columns = names
-    return named
