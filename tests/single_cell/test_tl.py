@@ -86,7 +86,7 @@ def test_a_dict_has_several_backgrounds(unnamed, tmp_path, need):
         ({"old": "ctrl", "a/b": "treated"}, "files take '/' for a folder"),
         ({"old": "ctrl", "foreground": "treated"}, "'foreground' cannot be the name of a background"),
         ({"old": "ctrl", "new": "treatd"}, "background='treatd' does not occur.*Did you mean 'treated'"),
-        ({"old": "ctrl", "new": ["treated", "case"]}, "no cases are left"),
+        ({"old": "ctrl", "new": ["treated", "case"]}, "no foreground is left"),
     ],
 )
 def test_bad_dicts(unnamed, background, message):

@@ -29,7 +29,7 @@ from ._gaussian import (
 from ._groups import Groups, Tables, feature_label
 from ._names import by_background, check_labelled, check_total, check_weights, label_groups, named_backgrounds
 from ._scaling import Units, check_same_tables, group_of
-from ._study import Study
+from ._study import Study, group_rows, matrix_of
 from ._tables import (
     aligned,
     check_device_table,

@@ -214,7 +214,7 @@ class Study:
         obs = adata.obs
         _check_column(obs, groupby, "groupby", "adata.obs")
         cells = group_rows(np.asarray(obs[groupby]), background, foreground, f"adata.obs[{groupby!r}]")
-        matrix, mask, features = _matrix_of(adata, layer, obsm, mask_var)
+        matrix, mask, features = matrix_of(adata, layer, obsm, mask_var)
         rows = cells.map(lambda own: _columns_of(matrix[own], mask))
         given: dict[str, Any] = {}
         known = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels}
@@ -656,11 +656,14 @@ def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where
         named = {"background": _as_list(background)}
     controls = [label for labels in named.values() for label in labels]
     cases = _as_list(foreground) if foreground is not None else [level for level in levels if level not in controls]
+    if not controls:
+        raise GroupError(f"background= names no value of {where}: name the one that marks the background.")
     for argument, wanted in (("background", controls), ("foreground", cases)):
         for label in wanted:
             if label not in levels:
+                have = listed(levels, MAX_LISTED) or "no values"
                 raise GroupError(
-                    f"{argument}={label!r} does not occur in {where}, which has {listed(levels, MAX_LISTED)}."
+                    f"{argument}={label!r} does not occur in {where}, which has {have}."
                     f"{did_you_mean(str(label), map(str, levels))}"
                 )
     if twice := [label for label in dict.fromkeys(controls) if controls.count(label) > 1]:
@@ -695,20 +698,20 @@ def _spelt_alike(cases: list[Any], controls: list[Any]) -> list[Any]:
     return [label for label in cases if isinstance(label, str) and spelling(label) in known]
 
 
-def _matrix_of(
+def matrix_of(
     adata: Any, layer: str | None, obsm: str | None, mask_var: Any
 ) -> tuple[Any, npt.NDArray[np.bool_] | None, list[str]]:
     """The matrix of an AnnData, which of its columns are used, and their names."""
+    by_default = isinstance(mask_var, str) and mask_var == "auto"
+    if obsm is not None and (layer is not None or not (mask_var is None or by_default)):
+        raise GroupError("obsm= takes the place of genes: leave layer= and mask_var= out.")
     for name, place, argument in ((layer, "layers", "layer"), (obsm, "obsm", "obsm")):
         if name is not None and name not in (known := list(getattr(adata, place).keys())):
             raise GroupError(
                 f"{argument}={name!r} is not in adata.{place}, which has {listed(known, MAX_LISTED) or 'nothing'}."
                 f"{did_you_mean(name, known)}"
             )
-    by_default = isinstance(mask_var, str) and mask_var == "auto"
     if obsm is not None:
-        if layer is not None or not (mask_var is None or by_default):
-            raise GroupError("obsm= takes the place of genes: leave layer= and mask_var= out.")
         matrix = adata.obsm[obsm]
         columns = column_names(matrix)
         names = [f"{obsm}_{j}" for j in range(matrix.shape[1])] if columns is None else list(map(str, columns))
@@ -721,12 +724,23 @@ def _matrix_of(
         mask_var = "highly_variable" if "highly_variable" in adata.var.columns else None
     if mask_var is None:
         return matrix, None, names
+    what = f"adata.var[{mask_var!r}]" if isinstance(mask_var, str) else "mask_var"
     if isinstance(mask_var, str):
-        _check_column(adata.var, mask_var, "mask_var", "adata.var")
+        if mask_var not in (known := list(adata.var.columns)):
+            raise GroupError(
+                f"mask_var={mask_var!r} is not a column of adata.var, which has "
+                f"{listed(known, MAX_LISTED) or 'none'}.{did_you_mean(mask_var, known)}"
+            )
         mask_var = adata.var[mask_var]
-    mask = np.asarray(aligned(mask_var, adata.var, "mask_var"))
-    if mask.shape != (len(names),) or mask.dtype != bool or not mask.any():
-        raise GroupError(f"mask_var must be True or False for each of the {len(names)} genes, and True for some.")
+    mask = np.asarray(aligned(mask_var, adata.var, "mask_var"))  # a Series by the names of the genes
+    if mask.shape != (len(names),) or not all(isinstance(own, bool) for own in mask.tolist()):
+        raise GroupError(
+            f"{what} has type {mask.dtype} and shape {mask.shape}: a mask is True or False for each of the "
+            f"{len(names)} genes."
+        )
+    if not mask.any():
+        raise GroupError(f"{what} is False for all {mask.size} genes: nothing is left to analyse.")
+    mask = mask.astype(bool)
     return matrix, mask, [name for name, used in zip(names, mask, strict=True) if used]
 
 
