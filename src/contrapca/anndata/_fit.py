@@ -27,6 +27,9 @@ from ._results import Keys, check_writable, fit_results, write
 DTYPES = ("float32", "float64")
 
 
+SETTINGS = ("gamma", "n_shared", "scale", "random_state")  # of an estimator, which are stored
+
+
 MOST_CELLS, MIN_CELLS = 5000, 10  # of each group that judge the components
 
 
@@ -37,11 +40,11 @@ FEW_GENES, DIRECTIONS, FINDING_CELLS, ROUNDS = 200, 100, 1000, 2
 def run_fit(
     adata: Any,
     estimator: Any,
-    keys: Keys,
     choice: Mapping[str, Any],
-    settings: Mapping[str, Any],
+    varm: str,
     *,
     n_comps: Any,
+    key_added: str | None,
     copy: bool,
     dtype: Any,
 ) -> Any:
@@ -52,18 +55,20 @@ def run_fit(
     adata : AnnData
     estimator : estimator
         Not fitted.
-    keys : Keys
     choice : mapping
         Arguments of `choose`.
-    settings : mapping
-        Settings of the fit, to be stored.
-    n_comps, copy, dtype
+    varm : str
+        What scanpy would call the loadings.
+    n_comps, key_added, copy, dtype
         As users give them.
     """
+    keys = Keys.of(type(estimator).__name__.lower(), varm, key_added)
     cells = choose(adata, **choice)
     check_n_comps(n_comps, len(cells.names))
     check_writable(adata, copy)
     check_option(str(np.dtype(dtype)), "dtype", DTYPES)
+    asked = estimator.get_params(deep=False)
+    settings = {"n_comps": n_comps} | {name: asked[name] for name in SETTINGS if name in asked}
     warn_of_donors(adata.obs, cells)
     warn_of_depth(adata, cells)
     model, latents, held_out = fitted(cells, estimator)
