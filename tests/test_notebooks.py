@@ -111,7 +111,7 @@ def test_findings_are_sentences(named):
     X, Y = (Frame(table.values.copy()) for table in named)
     nothing = contrapca.check_tables(X, background=Y)
     assert nothing == []
-    assert nothing._repr_html_() == f"<p>{nothing}</p>" == "<p>Nothing was found that looks like a mistake.</p>"
+    assert nothing._repr_html_() == f"<p>{nothing}</p>" == "<p>No problems found.</p>"
     for table in (X, Y):
         table.values[:, 3] = 7
         table.values[:2, 0] = 999

@@ -176,7 +176,7 @@ def _unique(names: list[str], where: str) -> None:
 
 
 def warn_of_values(cells: Cells, table: Rows) -> None:
-    """Warn of counts, and of counts over totals, that are no logarithms."""
+    """Warn of counts, and of counts over totals, that are not logarithms."""
     if cells.of_genes and are_counts(table):
         warn_of_counts()
     elif cells.of_genes and kind_of(table) == "normalised":

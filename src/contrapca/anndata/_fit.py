@@ -33,7 +33,7 @@ SETTINGS = ("gamma", "n_shared", "scale", "random_state")  # of an estimator, wh
 MOST_CELLS, MIN_CELLS = 5000, 10  # of each group that judge the components
 
 
-# More genes than these are judged in as many directions, which so many cells of each group find by subspace iteration.
+# More genes are judged in 100 directions, found by subspace iteration from at most 1000 cells of each group.
 FEW_GENES, DIRECTIONS, FINDING_CELLS, ROUNDS = 200, 100, 1000, 2
 
 

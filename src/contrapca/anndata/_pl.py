@@ -132,7 +132,7 @@ def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool =
     """Plot how many times as much unseen cases vary as unseen controls along each component, with 95 % intervals.
 
     Components that other halves of the cells do not find again are hollow. The variances of the cells of the fit, in
-    `uns`, are no evidence: axes are chosen for them.
+    `uns`, are not evidence: axes are chosen for them.
 
     Parameters
     ----------

@@ -75,7 +75,7 @@ def impute(options: Namespace, console: Console) -> None:
 
 
 def _model(inputs: Inputs, components: int, gamma: float | None) -> tuple[Any, str]:
-    """A fitted model, at half of the largest gamma unless told, and how gamma was chosen."""
+    """A fitted model, by default at half of the largest gamma, and how gamma was chosen."""
     study = inputs.study
     if len(study.rows) == 1:
         return PPCA(components).fit(study), ""

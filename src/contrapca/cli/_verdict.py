@@ -14,7 +14,7 @@ from ..inference import contrast_test
 from ._console import Console, records
 from .reading import read_inputs
 
-MOST = 10  # dimensions tested unless told
+MOST = 10  # dimensions tested by default
 
 
 def test(options: Namespace, console: Console) -> None:
@@ -24,7 +24,7 @@ def test(options: Namespace, console: Console) -> None:
         inputs.study,
         max_components=options.components or MOST,
         scale=scale_of(options),
-        depth="match" if options.depth == "match" else "ignore",  # whoever reads the tables has warned
+        depth="match" if options.depth == "match" else "ignore",  # reading the tables has warned already
         random_state=options.seed,
         progress=console.progress,
     )

@@ -99,7 +99,7 @@ def write_report(study: Study, model: Any, *, output: str | os.PathLike[str], **
     """Summarise and write the page; arguments as for `summarize`."""
     check_libraries()
     found = summarize(study, model, **given)
-    page = found.page.encode(errors="backslashreplace")  # names may hold halves of characters
+    page = found.page.encode(errors="backslashreplace")  # names may contain lone surrogates
     with atomic_write(output) as file:
         file.write(page)
     return found

@@ -33,7 +33,7 @@ MAX_LISTED = 10  # columns with bad cells
 NEARLY = 0.9  # fraction of distinct values in a first column that should name the rows
 
 
-MIN_NAMES, FEW_TIMES = 10, 4  # so many distinct values, each of them equally and not more often, do so as well
+MIN_NAMES, FEW_TIMES = 10, 4  # at least 10 distinct values, all equally often and at most 4 times, do so as well
 
 
 def findings_of_tables(tables: list[DataTable], options: Namespace, without: set[str]) -> list[Finding]:
@@ -101,7 +101,7 @@ def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
 
 
 def not_analysed(names: list[str]) -> list[Finding]:
-    """That identifiers are no features."""
+    """A finding that identifiers are not analysed."""
     if not names:
         return []
     many = len(names) > 1

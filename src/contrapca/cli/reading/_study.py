@@ -137,7 +137,7 @@ def read(
 ) -> Study:
     """Read a study from files, as the command line does: any separator, header and spelling of numbers.
 
-    Columns that are not numeric are no features, and neither are those named here or numbers that only identify rows.
+    Features are the numeric columns, without those named here and without numbers that only identify rows.
     What is probably a mistake in the tables is a warning (`TableWarning`), as `check_tables` has it.
 
     Parameters

@@ -50,7 +50,7 @@ class Findings(list[Finding]):
         return shown_as_html(*self._sentences())
 
     def _sentences(self) -> list[str]:
-        return [str(finding) for finding in self] or ["Nothing was found that looks like a mistake."]
+        return [str(finding) for finding in self] or ["No problems found."]
 
 
 def both(check: str, sentence: str, way_out: str = "") -> Finding:

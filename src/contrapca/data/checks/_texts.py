@@ -39,7 +39,7 @@ WITH_UNIT = re.compile(rf"{NUMBER}\s*(?P<unit>[^\W\d_][^\s\d]*|[°µ%‰][^\s\d]
 WITH_WORD = re.compile(rf"{NUMBER}\s+(?P<unit>[^\W\d_][^\s\d]*)")
 
 
-MANY_WORDS = 0.25  # fraction of different words above which they are no units
+MANY_WORDS = 0.25  # fraction of different words above which they are not units
 
 
 NUMBERS = re.compile(r"[-+]?[.,]?\d(?:[\d.,'\u00a0\u202f]*\d)?(?:[eE][-+]?\d+)?")
@@ -257,7 +257,7 @@ def _finding(names: list[str], hidden: Hidden) -> Finding:
             "dropped column",
             f"{not_used}: {'they hold' if many else 'it holds'} words such as {hidden.example!r}, not numbers.",
             "Write 1 and 0 to use such answers.",
-            "Write 1 and 0 to use such answers; name the column with --ignore or --labels to read no more of this.",
+            "Write 1 and 0 to use such answers; add --ignore or --labels with its name to silence this.",
         )
     return Finding(
         "dropped column",

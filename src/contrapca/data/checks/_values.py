@@ -169,7 +169,7 @@ def _counts(rows: Rows) -> Any:
 
 
 def imputed_values(count: int, where: str) -> Finding:
-    """What is to be said of a table with so many imputed values."""
+    """The finding about a table with this many imputed values."""
     return Finding(
         "imputed values",
         f"{count} values of {where} were imputed. Imputed values vary less than measured ones, which can look like a "
