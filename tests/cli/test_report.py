@@ -246,3 +246,24 @@ def test_intervals_of_a_report_by_donor_resample_donors(tmp_path, run, monkeypat
     assert not [caution for caution in summary["cautions"] if "come in blocks" in caution]
     told = reporting.summarize(study, model, uncertainty=by_rows, test=False, gammas=2)
     assert [caution for caution in told["cautions"] if "come in blocks" in caution]
+
+
+def test_the_code_for_covariates_runs_as_shown(tmp_path, run, monkeypatch, need):
+    need("polars")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name in ("cases", "controls"):
+        age = rng.uniform(20, 80, size=40)
+        rows = np.column_stack([age, rng.normal(size=(40, 5)) + age[:, None] / 40])
+        write_csv(tmp_path / f"{name}.csv", ["age", *(f"gene{j}" for j in range(5))], rows)
+    outcome = run(*TABLES, "--covariates", "age", "--gammas", "2", "--no-test", "-o", "page.html", "--json")
+    assert outcome.code == 0, outcome.err
+    summary, names = json.loads(outcome.out), {}
+    exec(summary["code"]["python"], names)
+    assert names["study"].covariates is None
+    again = reporting.summarize(names["study"], names["model"], gammas=2, test=False)
+    assert again["components"] == summary["components"]
+    saved = ["--covariates", "age", "--model", "model.npz", "--gammas", "2", "--no-test", "-o", "other.html", "--json"]
+    names["model"].save("model.npz")
+    other = json.loads(run(*TABLES, *saved).out)
+    assert "contrapca.read" not in other["code"]["python"]

@@ -62,7 +62,9 @@ def report(options: Namespace, console: Console) -> None:
 def _origin(options: Namespace, inputs: Inputs) -> Origin:
     """The command, its files, and Python code that reads them alike."""
     study = code_of(options)
-    if inputs.as_read is not inputs.study:
+    if options.model is not None:  # whose features are taken out of the files, perhaps not all of them
+        study = ""
+    elif inputs.as_read is not inputs.study:
         study = f"contrapca.regress_out({study})"
     return Origin(printable(options.shell), inputs.findings, [*map(printable, inputs.sources)], study)
 
