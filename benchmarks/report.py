@@ -13,7 +13,7 @@ from pathlib import Path
 
 import numpy as np
 
-from contrapca import ContraPCA, report
+from contrapca import ContraPCA, Study, report
 
 from .timing import spread
 
@@ -79,7 +79,7 @@ def _verdict(value: float, bound: float) -> str:
 
 
 def _page(file: Path, X: np.ndarray, Y: np.ndarray) -> Path:
-    report(ContraPCA(2), X, background=Y, labels=np.arange(len(X)) % 4, output=file, test=False)
+    report(Study(X, background=Y, labels=np.arange(len(X)) % 4), ContraPCA(2), output=file, test=False)
     return file
 
 

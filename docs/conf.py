@@ -60,12 +60,10 @@ def _write_report(app, error):
     """The live report of the front page: the data of `contrapca demo`."""
     if error is None and app.builder.name == "html":
         data = contrapca.datasets.make_hidden_clusters(random_state=0)
+        labels = np.array([f"case subgroup {label + 1}" for label in data.labels])
         contrapca.report(
+            contrapca.Study(data.foreground, background=data.background, labels=labels, label_name="subgroup"),
             contrapca.ContraPCA(n_components=2),
-            data.foreground,
-            background=data.background,
-            labels=np.array([f"case subgroup {label + 1}" for label in data.labels]),
-            label_name="subgroup",
             output=Path(app.outdir) / "_static" / "report.html",
             title="Four hidden subgroups",
         )

@@ -108,7 +108,7 @@ SAVING = {
     "model": lambda folder: MODEL.save(folder / "model.npz"),
     "path": lambda folder: contrast_path(CPCA(1), X, background=Y, gammas=[0.0, 1.0]).save(folder / "path.npz"),
     "moments": lambda folder: Moments.from_rows(X).save(folder / "moments.npz"),
-    "report": lambda folder: report(MODEL, X, background=Y, output=folder / "report.html", gammas=3, test=False),
+    "report": lambda folder: report(X, MODEL, background=Y, output=folder / "report.html", gammas=3, test=False),
     "contrapca fit": fit_command,
 }
 

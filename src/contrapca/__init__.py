@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from . import plots as plots
     from . import tl as tl
     from ._files import load as load
+    from .cli.reading import read as read
     from .data import Study as Study
     from .data import match_depth as match_depth
     from .data import regress_out as regress_out
@@ -67,6 +68,7 @@ _HOMES = {
     "load": "_files",
     "match_depth": "data",
     "posterior": "inference",
+    "read": "cli.reading",
     "regress_out": "data",
     "report": "reporting",
     "stability_selection": "inference",

@@ -4,10 +4,9 @@ import numpy as np
 import pytest
 import scipy.sparse as sp
 
-from contrapca import gamma_limits
+from contrapca import Study
 from contrapca.cli.reading._table import DataTable, align, align_to
-from contrapca.data._tables import with_names
-from contrapca.exceptions import NonFiniteError, TableFileError
+from contrapca.exceptions import GroupError, NonFiniteError, TableFileError
 
 LEFT = DataTable("l.csv", ["a", "b", "c"], np.arange(6.0).reshape(2, 3))
 
@@ -76,7 +75,8 @@ def test_names_reach_the_sentences_of_the_library():
     X, Y = rng.standard_normal((2, 20, 3))
     X[0, 1] = np.inf
     with pytest.raises(NonFiniteError, match="'b'"):
-        gamma_limits(with_names(X, list("abc")), background=with_names(Y, list("abc")), n_components=1)
-    sparse = with_names(sp.csr_array(Y), list("abc"))
-    assert sparse.columns == list("abc")
-    assert with_names(X, None) is X
+        Study(X, background=Y, features=list("abc"))
+    assert Study(sp.csr_array(Y), background=Y, features=list("abc")).features == ("a", "b", "c")
+    for wrong, message in ((list("ab"), "2 names for 3 features"), (list("aba"), "more than once")):
+        with pytest.raises(GroupError, match=message):
+            Study(Y, background=Y, features=wrong)

@@ -235,7 +235,7 @@ def test_numbers_of_rows_are_no_features(folder, run, pair, name):
 def test_labels_are_a_scale_or_classes(folder, run, pair):
     from argparse import Namespace
 
-    from contrapca.cli._inputs import read_inputs
+    from contrapca.cli.reading import read_inputs
 
     X, _ = pair
     ages = np.linspace(20, 60.5, 40)
@@ -250,9 +250,9 @@ def test_labels_are_a_scale_or_classes(folder, run, pair):
         False,
     )
     options.layer = options.mask = None
-    np.testing.assert_allclose(read_inputs(options).cases.labels, ages)
+    np.testing.assert_allclose(read_inputs(options).study.labels.foreground, ages)
     options.ignore, options.labels = ["age"], "batch"
-    assert read_inputs(options).cases.labels.tolist()[:4] == ["0", "1", "2", "0"]
+    assert read_inputs(options).study.labels.foreground.tolist()[:4] == ["0", "1", "2", "0"]
 
 
 def test_nothing_is_overwritten_without_force(folder, run, tree):

@@ -8,8 +8,6 @@ import numpy as np
 import pytest
 
 from contrapca import CLVM, CPCA, ContraPCA, RatioPCA, SparseCPCA, Study, bootstrap, contrast_path, reporting
-from contrapca.cli.reading._read import read_table
-from contrapca.data._tables import with_names
 from contrapca.data.rows import _numpy
 from csvfiles import write_csv
 
@@ -28,7 +26,7 @@ def test_report(folder, run, pair):
     summary = json.loads(outcome.out)
     X, Y = pair
     model = ContraPCA(2).fit(X, background=Y)
-    expected = reporting.summarize(model, X, background=Y, labels=["mild", "severe"] * 20, gammas=5)
+    expected = reporting.summarize(Study(X, background=Y, labels=["mild", "severe"] * 20), model, gammas=5)
     assert summary["data"]["labels"] == expected["data"]["labels"] == {"mild": 20, "severe": 20}
     assert summary["data"]["label_name"] == "stage"
     assert summary["data"]["sources"] == ["cases.csv", "controls.csv"]
@@ -48,15 +46,11 @@ def test_the_code_on_the_page_runs_as_shown(folder, run, options):
     tables = TABLES[:2] if "--group" in options else TABLES
     arguments = [*tables, *options, "--gammas", "3", "--ignore", "gene1", "--title", "A 'title'", "-o", "page.html"]
     summary = json.loads(run(*arguments, "--json").out)
-    table = read_table("cases.csv")
-    features, mild = [name for name in table.names if name != "gene1"], table.as_text("stage") == "mild"
-    X, Y = table.select(features), read_table("controls.csv").select(features)
-    X, Y = (X[~mild], X[mild]) if "--group" in options else (X, Y)
-    names = {"labels": table.as_text("stage"), "cases": with_names(X, features), "controls": with_names(Y, features)}
+    names = {}
     assert summary["code"]["command"] in html.unescape((folder / "page.html").read_text())
     exec(summary["code"]["python"], names)
     assert (folder / "report.html").exists()
-    again = reporting.summarize(names["model"], names["cases"], background=names["controls"], gammas=3)
+    again = reporting.summarize(names["study"], names["model"], gammas=3)
     assert summary["data"]["features"] == 5
     assert again["components"] == summary["components"]
 
@@ -235,8 +229,9 @@ def test_intervals_of_a_report_by_donor_resample_donors(tmp_path, run, monkeypat
     outcome = run(*given, "--gamma", "0.5", "--gammas", "2", "--seed", "7", "-o", "page.html", "--json")
     assert outcome.code == 0, outcome.err
     summary = json.loads(outcome.out)
-    model, together = CPCA(1, gamma=0.5).fit(X, background=Y), {"blocks": donors, "background_blocks": others}
-    by_blocks = bootstrap(model, Study(X, background=Y, blocks=(donors, others)), random_state=7)
+    model = CPCA(1, gamma=0.5).fit(X, background=Y)
+    study = Study(X, background=Y, blocks=(donors, others))
+    by_blocks = bootstrap(model, study, random_state=7)
     by_rows = bootstrap(model, X, background=Y, random_state=7)
 
     def width(refits):
@@ -244,10 +239,31 @@ def test_intervals_of_a_report_by_donor_resample_donors(tmp_path, run, monkeypat
 
     assert summary["uncertainty"]["angle_upper"] == pytest.approx(width(by_blocks))
     assert width(by_blocks) > 1.5 * width(by_rows)  # the control: the difference can be seen
-    assert "blocks=(blocks, control_blocks)), random_state=7" in summary["code"]["python"]
-    names = {"cases": X, "controls": Y, "blocks": donors, "control_blocks": others}
+    assert "bootstrap(model, study, random_state=7)" in summary["code"]["python"]
+    names = {}
     exec(summary["code"]["python"], names)
     np.testing.assert_allclose(names["draws"].W, by_blocks.W, atol=1e-12)
     assert not [caution for caution in summary["cautions"] if "come in blocks" in caution]
-    told = reporting.summarize(model, X, background=Y, **together, uncertainty=by_rows, test=False, gammas=2)
+    told = reporting.summarize(study, model, uncertainty=by_rows, test=False, gammas=2)
     assert [caution for caution in told["cautions"] if "come in blocks" in caution]
+
+
+def test_the_code_for_covariates_runs_as_shown(tmp_path, run, monkeypatch, need):
+    need("polars")
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    for name in ("cases", "controls"):
+        age = rng.uniform(20, 80, size=40)
+        rows = np.column_stack([age, rng.normal(size=(40, 5)) + age[:, None] / 40])
+        write_csv(tmp_path / f"{name}.csv", ["age", *(f"gene{j}" for j in range(5))], rows)
+    outcome = run(*TABLES, "--covariates", "age", "--gammas", "2", "--no-test", "-o", "page.html", "--json")
+    assert outcome.code == 0, outcome.err
+    summary, names = json.loads(outcome.out), {}
+    exec(summary["code"]["python"], names)
+    assert names["study"].covariates is None
+    again = reporting.summarize(names["study"], names["model"], gammas=2, test=False)
+    assert again["components"] == summary["components"]
+    saved = ["--covariates", "age", "--model", "model.npz", "--gammas", "2", "--no-test", "-o", "other.html", "--json"]
+    names["model"].save("model.npz")
+    other = json.loads(run(*TABLES, *saved).out)
+    assert "contrapca.read" not in other["code"]["python"]

@@ -176,7 +176,7 @@ def test_report_begins_with_the_verdict(donors, run, need, tmp_path):
     assert outcome.out.splitlines()[0] == expected
     page = (tmp_path / "page.html").read_text()
     assert 0 < page.index(html.escape(expected)) < page.index("<h1>")
-    assert "blocks=blocks, background_blocks=control_blocks" in page
+    assert "blocks='donor'" in html.unescape(page)
     summary = json.loads(run(*arguments, "--no-test", "--force", "--json").out)
     assert summary["verdict"] is None
     assert 'id="verdict"' not in (tmp_path / "page.html").read_text()

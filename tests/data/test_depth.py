@@ -385,9 +385,9 @@ def test_the_report_judges_at_equal_depth(tmp_path, need):
     need("jinja2")
     X, Y = logs(cells(150, depth=0.3, seed=1)), logs(cells(150, seed=2))
     given = {"background": Y, "output": tmp_path / "a.html", "gammas": 3}
-    plain = report(ContraPCA(2), X, **given)
+    plain = report(X, ContraPCA(2), **given)
     assert any("unequal depth alone can look like a contrast" in caution for caution in plain["cautions"])
-    matched = report(ContraPCA(2), X, **given, depth="match")
+    matched = report(X, ContraPCA(2), **given, depth="match")
     assert not any("unequal depth" in caution for caution in matched["cautions"])
     assert matched["test"]["units"].endswith("rows of equal depth")
     assert plain["test"]["p_values"][0] < 0.01 < matched["test"]["p_values"][0]

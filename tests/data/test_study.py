@@ -119,7 +119,7 @@ def test_from_anndata(need):
         ({"layer": "twic"}, "layer='twic' is not in adata.layers"),
         ({"blocks": "doner"}, "Did you mean 'donor'"),
         ({"obsm": "pca", "layer": "twice"}, "obsm= takes the place of genes"),
-        ({"mask_var": np.zeros(5, dtype=bool)}, "mask_var must be True or False"),
+        ({"mask_var": np.zeros(5, dtype=bool)}, "mask_var is False for all 5 genes"),
     ):
         with pytest.raises(GroupError, match=message):
             Study.from_anndata(adata, **named | bad)

@@ -372,7 +372,7 @@ def test_columns_of_one_name_are_named(need, library):
         (lambda: CPCA().fit(X, background=bad_background), "the background"),
         (lambda: CPCA().partial_fit(bad, background=bad_background), "the foreground"),
         (lambda: batches.partial_fit(bad), "X"),
-        (lambda: report(model, bad, background=bad_background), "the foreground"),
+        (lambda: report(bad, model, background=bad_background), "the foreground"),
         (lambda: bootstrap(model, bad, background=bad_background), "the foreground"),
         *((lambda call=call: call(bad), "X") for call in (model.transform, model.impute)),
     ]

@@ -253,7 +253,7 @@ def test_a_report_takes_no_covariates(need):
     need("jinja2")
     model = PCPCA(2).fit(Study(X, background=Y, **GIVEN))
     with pytest.raises(ValueError, match="fitted with covariates"):
-        report(model, X, background=Y)
+        report(X, model, background=Y)
 
 
 def test_damaged_covariates_in_a_file_raise(tmp_path):

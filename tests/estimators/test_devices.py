@@ -449,7 +449,7 @@ def test_what_needs_numpy_says_so():
     for call in (
         lambda: contrapca.contrast_test(X, background=Y),
         lambda: contrapca.compare(X, background=Y),
-        lambda: contrapca.report(model, X, background=Y),
+        lambda: contrapca.report(X, model, background=Y),
         lambda: SparseCPCA(2).fit(X, background=Y),
         lambda: PCPCA(2, gamma=0.3, solver="lbfgs").fit(X, background=Y),
         lambda: model.impute(X),

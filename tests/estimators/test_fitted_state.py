@@ -264,12 +264,12 @@ def whole_tables_read(monkeypatch):
 def test_a_report_of_an_unfitted_model_reads_once_and_solves_one_limit(kind, whole_tables_read, tmp_path, need):
     need("jinja2")
     with calls(*LIMITS, where=of_all_rows) as limits:
-        summary = report(kind, X, background=Y, output=tmp_path / "report.html", test=False)
+        summary = report(X, kind, background=Y, output=tmp_path / "report.html", test=False)
     assert limits.total() == 1
     assert whole_tables_read() == {"foreground": 1, "background": 1}
     assert (tmp_path / "report.html").stat().st_size > 50_000
     assert not kind.__sklearn_is_fitted__()  # the user's estimator is left alone
-    again = summarize(clone(kind).fit(X, background=Y), X, background=Y, test=False)
+    again = summarize(Study(X, background=Y), clone(kind).fit(X, background=Y), test=False)
     assert again["path"] == summary["path"]
 
 
@@ -277,7 +277,7 @@ def test_a_fit_and_its_report_compute_one_limit(whole_tables_read, tmp_path, nee
     need("jinja2")
     with calls(*LIMITS, where=of_all_rows) as limits:
         model = PCPCA(2).fit(X, background=Y)
-        report(model, X, background=Y, output=tmp_path / "report.html", test=False)
+        report(X, model, background=Y, output=tmp_path / "report.html", test=False)
     assert limits.total() == 1
     assert whole_tables_read() == {"foreground": 2, "background": 2}  # they are given twice, and not kept in between
 
@@ -285,11 +285,11 @@ def test_a_fit_and_its_report_compute_one_limit(whole_tables_read, tmp_path, nee
 def test_a_report_with_missing_values_computes_one_bound(tmp_path, need):
     need("jinja2")
     with calls("masked_bound") as found:
-        report(PCPCA(2), HOLES, background=Y, output=tmp_path / "report.html", gammas=3, test=False)
+        report(HOLES, PCPCA(2), background=Y, output=tmp_path / "report.html", gammas=3, test=False)
     assert found.total() == 1
     with calls("masked_bound") as found:
         model = PCPCA(2).fit(HOLES, background=Y)
-        report(model, HOLES, background=Y, output=tmp_path / "report.html", gammas=3, test=False)
+        report(HOLES, model, background=Y, output=tmp_path / "report.html", gammas=3, test=False)
     assert found.total() == 1
 
 
@@ -404,9 +404,9 @@ def test_parameters_set_after_the_fit_do_not_change_the_report(kind, missing):
     """It is about the fit: its components, its scaling, and the code that makes it again."""
     left = HOLES if missing and not isinstance(kind, CPCA) else X
     model = fit(clone(kind), left, Y)
-    before = summarize(model, left, background=Y, gammas=4, test=False)
+    before = summarize(Study(left, background=Y), model, gammas=4, test=False)
     model.set_params(scale="group", n_components=4, solver="lanczos")
-    assert summarize(model, left, background=Y, gammas=4, test=False) == before
+    assert summarize(Study(left, background=Y), model, gammas=4, test=False) == before
 
 
 def test_parameters_set_after_the_fit_do_not_change_how_its_rows_are_read():

@@ -241,7 +241,7 @@ def test_plots(need):
     [
         lambda: contrast_test(X, background=BOTH),
         lambda: compare(X, background=BOTH),
-        lambda: report(ContraPCA(2), X, background=BOTH, output="never.html"),
+        lambda: report(X, ContraPCA(2), background=BOTH, output="never.html"),
     ],
     ids=["contrast_test", "compare", "report"],
 )

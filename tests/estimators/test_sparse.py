@@ -150,7 +150,7 @@ def test_the_estimator(groups, tmp_path):
 
 def test_the_report(groups):
     X, Y = groups
-    summary = summarize(SparseCPCA(2, sparsity=3, gamma=0.5), X, background=Y, gammas=3, test=False)
+    summary = summarize(Study(X, background=Y), SparseCPCA(2, sparsity=3, gamma=0.5), gammas=3, test=False)
     assert "SparseCPCA" in summary["methods"]
     assert "SparseCPCA(gamma=0.5, sparsity=3)" in summary["code"]["python"]
 
@@ -159,7 +159,7 @@ def test_the_report_of_a_fitted_model_of_a_wide_table():
     """Features stay features: coordinates in the span of the rows would have other few ones."""
     X, Y, _ = planted_features(30, 30, 100, 5, 6.0, 0)
     model = SparseCPCA(1, sparsity=5, gamma=1.0).fit(X, background=Y)
-    summary = summarize(model, X, background=Y, gammas=3, test=False)
+    summary = summarize(Study(X, background=Y), model, gammas=3, test=False)
     assert summary["code"]["python"]
 
 
@@ -308,7 +308,10 @@ def test_the_chosen_number_wherever_the_model_goes(tmp_path):
     found, expected = (held_out_contrast(own, X, background=Y) for own in (estimator, fixed))
     assert found.mean == pytest.approx(expected.mean, rel=1e-9)
     assert estimator.sparsity == "auto"
-    assert f"sparsity={model.sparsity_}" in summarize(model, X, background=Y, gammas=3, test=False)["code"]["python"]
+    assert (
+        f"sparsity={model.sparsity_}"
+        in summarize(Study(X, background=Y), model, gammas=3, test=False)["code"]["python"]
+    )
 
 
 def test_the_smallest_number_of_equal_ones():

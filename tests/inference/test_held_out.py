@@ -333,6 +333,6 @@ def test_the_verdict_claims_nothing_where_the_test_does_not_reject():
     noise, signal = rng.standard_normal((2, 80, 6)), rng.standard_normal((2, 80, 6))
     signal[0][:, 2] *= 4
     for (left, right), found in ((noise, False), (signal, True)):
-        summary = summarize(ContraPCA(1), left, background=right, gammas=2)
+        summary = summarize(Study(left, background=right), ContraPCA(1), gammas=2)
         assert ("as much in unseen cases" in summary["verdict"]) == found
         assert summary["verdict"].startswith("Nothing found") != found

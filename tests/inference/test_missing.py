@@ -429,7 +429,7 @@ def test_paths_and_reports_of_such_models(tmp_path, need):
         np.testing.assert_allclose(found.latents(X)[1], model.transform(X), atol=1e-8)
         np.testing.assert_allclose(found.model(0.8).transform(X), model.transform(X), atol=1e-8)
     for subject in (model, path):
-        report(subject, X, background=Y, output=tmp_path / "page.html", progress=False)
+        report(X, subject, background=Y, output=tmp_path / "page.html", progress=False)
         assert f"{np.isnan(X).sum()}</td>" in (tmp_path / "page.html").read_text()
     covariate = np.random.default_rng(0).normal(size=(200, 1))
     beside = covariate[:100], covariate[100:]

@@ -5,7 +5,7 @@ import pytest
 import scipy.sparse as sp
 
 import oracles
-from contrapca import PCPCA, contrast_path
+from contrapca import PCPCA, Study, contrast_path
 from contrapca.data._groups import Groups
 from contrapca.data._tables import column_means
 from contrapca.data.rows._storage import storage
@@ -94,7 +94,7 @@ def test_a_report_about_a_path_refuses_other_tables_with_holes():
     """What is observed tells them apart, though every column lacks values."""
     X, Y = holes(60, 5, 0.2), holes(50, 5, 0.2) / 3
     path = contrast_path(PCPCA(2), X, background=Y, gammas=3)
-    summarize(path, X, background=Y)
+    summarize(Study(X, background=Y), path)
     for tables in ((X + 1, Y), (X, Y + 1)):
         with pytest.raises(ValueError, match="is not the table of the fit: the means of 5 columns differ"):
-            summarize(path, tables[0], background=tables[1])
+            summarize(Study(tables[0], background=tables[1]), path)

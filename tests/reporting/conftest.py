@@ -13,7 +13,7 @@ import numpy as np
 import pytest
 
 from browsing import FLAGS, NASTY, Page, program
-from contrapca import PCPCA, bootstrap
+from contrapca import PCPCA, Study, bootstrap
 from contrapca.datasets import make_hidden_clusters
 from contrapca.reporting._report import write_report
 from contrapca.reporting._subject import examine
@@ -86,8 +86,9 @@ def case(tmp_path_factory, need):
     refits = bootstrap(model, X, background=Y, n_resamples=20, random_state=0)
     file = tmp_path_factory.mktemp("report") / 'a "report" & <b>.html'
     hostile = {"title": NASTY, "origin": Origin(NASTY, sources=[NASTY])}
-    write_report(model, X, background=Y, labels=labels, output=file, uncertainty=refits, **hostile)
-    return Case(file, examine(model, X, Y, labels, None, None, None, None, None, False), X, labels)
+    study = Study(X, background=Y, labels=labels)
+    write_report(study, model, output=file, uncertainty=refits, **hostile)
+    return Case(file, examine(study, model, progress=False), X, labels)
 
 
 @pytest.fixture

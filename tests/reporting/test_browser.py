@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from browsing import NASTY
-from contrapca import PCPCA, ContraPCA, cli, report
+from contrapca import PCPCA, ContraPCA, Study, cli, report
 from contrapca.datasets import make_hidden_clusters
 from contrapca.reporting import _points
 from csvfiles import read_csv, write_csv
@@ -344,8 +344,8 @@ def test_one_component_and_a_scale_of_labels(open_page, tmp_path, monkeypatch):
     monkeypatch.setattr(_points, "MAX_VALUES", 2 * 110)  # room for two features
     data = make_hidden_clusters(60, 50, 8, random_state=0)
     model = PCPCA(1, gamma=0.3).fit(data.foreground, background=data.background)
-    given = {"background": data.background, "labels": np.arange(60.0)}
-    report(model, data.foreground, **given, output=tmp_path / "one.html")
+    study = Study(data.foreground, background=data.background, labels=np.arange(60.0))
+    report(study, model, output=tmp_path / "one.html")
     page = open_page(tmp_path / "one.html")
     assert close(page.coordinates()[50:, 0], model.transform(data.foreground)[:, 0])
     shades = page.evaluate("Array.from(contrapcaReport.state.scale.shades)")
@@ -370,7 +370,7 @@ def test_one_component_and_a_scale_of_labels(open_page, tmp_path, monkeypatch):
 def test_without_labels_clusters_are_found_and_named(open_page, tmp_path):
     data = make_hidden_clusters(200, 150, 10, random_state=0)
     model = ContraPCA(2).fit(data.foreground, background=data.background)
-    summary = report(model, data.foreground, background=data.background, output=tmp_path / "page.html", gammas=3)
+    summary = report(data.foreground, model, background=data.background, output=tmp_path / "page.html", gammas=3)
     page = open_page(tmp_path / "page.html")
     legend = page.locator("#legend button").all_inner_texts()
     assert legend == ["controls (150)", *(f"{name} ({rows})" for name, rows in summary["data"]["labels"].items())]

@@ -8,7 +8,7 @@ import scipy.sparse as sp
 from scipy.stats import binom
 from sklearn.metrics import adjusted_rand_score
 
-from contrapca import ContraPCA
+from contrapca import ContraPCA, Study
 from contrapca.datasets import make_hidden_clusters
 from contrapca.reporting._clusters import cluster_names, find_clusters
 from contrapca.reporting._report import summarize
@@ -101,15 +101,19 @@ def test_large_tables_are_clustered_like_small_ones():
 def test_clusters_are_found_without_labels():
     data = make_hidden_clusters(120, 100, 12, random_state=0)
     model = ContraPCA(2).fit(data.foreground, background=data.background)
-    subject = examine(model, data.foreground, data.background, None, None, None, None, None, None, False)
+    subject = examine(Study(data.foreground, background=data.background), model, progress=False)
     assert subject.clustered
     assert adjusted_rand_score(subject.classes, data.labels) > 0.9
     names = list(dict.fromkeys(subject.classes))
     assert len(names) == 4
     assert all(re.fullmatch(r"cluster \d: (high|low) x\d+, (high|low) x\d+", name) for name in names)
-    given = examine(model, data.foreground, data.background, data.labels, None, None, None, None, None, False)
+    labelled = Study(data.foreground, background=data.background, labels=data.labels)
+    given = examine(labelled, model, progress=False)
     assert not given.clustered
-    assert "labels=" not in summarize(model, data.foreground, background=data.background, gammas=2)["code"]["python"]
+    assert (
+        "labels="
+        not in summarize(Study(data.foreground, background=data.background), model, gammas=2)["code"]["python"]
+    )
 
 
 def test_a_cluster_is_named_by_what_differs():

@@ -7,7 +7,7 @@ import re
 import numpy as np
 import pytest
 
-from contrapca import PCPCA, report
+from contrapca import PCPCA, Study, report
 
 EVIL = '"></iframe><script>alert(1)</script>'
 
@@ -27,11 +27,10 @@ class Frame:
         return np.asarray(self.values, dtype=dtype)
 
 
-def made(groups, tmp_path, names, **options):
-    X, Y = (Frame(table, names) for table in groups)
-    return report(
-        PCPCA(2, gamma=0.3), X, background=Y, test=False, gammas=3, output=tmp_path / "report.html", **options
-    )
+def made(groups, tmp_path, features, title=None, **beside):
+    X, Y = (Frame(table, features) for table in groups)
+    given = {"test": False, "gammas": 3, "output": tmp_path / "report.html", "title": title}
+    return report(Study(X, background=Y, **beside), PCPCA(2, gamma=0.3), **given)
 
 
 def test_a_notebook_shows_the_page(groups, tmp_path):
@@ -48,7 +47,7 @@ def test_a_notebook_shows_the_page(groups, tmp_path):
 def test_names_that_no_picture_can_hold(groups, tmp_path):
     """Control characters, which SVG files must not have, and names that browsers take a minute to draw."""
     names = ["gene\x01", "long" * 5000, *(f"gene{j}" for j in range(10))]
-    given = {"row_names": ["row\x07", *(f"s{i}" for i in range(149))], "labels": ["a\x1f", "b"] * 75}
+    given = {"names": (["row\x07", *(f"s{i}" for i in range(149))], None), "labels": ["a\x1f", "b"] * 75}
     found = made(groups, tmp_path, names, title="a\x00b", label_name="l\x02", **given)
     assert found["title"] == "a b"
     data = [json.loads(text) for text in re.findall(r'<script type="application/json"[^>]*>(.*?)</script>', found.page)]
@@ -66,7 +65,7 @@ def test_names_with_halves_of_characters(groups, tmp_path):
     """Surrogates, which reach Python from file names or damaged text, cannot be written as UTF-8."""
     names = ["gene\udce9", *(f"gene{j}" for j in range(11))]
     rows = ["row\ud800", *(f"s{i}" for i in range(149))]
-    found = made(groups, tmp_path, names, row_names=rows, title="a\udfff", labels=["x\udc00", "y"] * 75)
+    found = made(groups, tmp_path, names, names=(rows, None), title="a\udfff", labels=["x\udc00", "y"] * 75)
     page = (tmp_path / "report.html").read_bytes().decode("utf-8")
     assert "a\\udfff" in page
     assert found["title"] == "a\udfff"

@@ -21,6 +21,7 @@ from contrapca import (
     PPCA,
     ContraPCA,
     RatioPCA,
+    Study,
     bootstrap,
     contrast_path,
     contrast_test,
@@ -33,7 +34,7 @@ from contrapca._util.text import natural_order
 from contrapca.contrast._fit import SHARED_RATIO
 from contrapca.data.rows import _numpy
 from contrapca.datasets import make_hidden_clusters
-from contrapca.exceptions import ContrastWarning, InfeasibleGammaError, NonFiniteError
+from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError
 from contrapca.inference._test import ContrastTest
 from contrapca.plots import BACKGROUND_COLOUR, COLOURS, as_classes, on_a_scale
 from contrapca.reporting import _html, _packing, _points
@@ -63,8 +64,8 @@ def subject_of(thing, data, **given):
 
 
 def examined(thing, X, Y, **given):
-    names = ("labels", "label_name", "row_names", "background_row_names", "uncertainty", "gammas")
-    return examine(thing, X, Y, **(dict.fromkeys(names) | {"progress": False} | given))
+    beside = {name: given.pop(name) for name in ("labels", "names") if name in given}
+    return examine(Study(X, background=Y, **beside), thing, progress=False, **given)
 
 
 def unpacked(packed, path):
@@ -179,11 +180,7 @@ def test_summary_is_what_the_library_says(data):
     model = PCPCA(2, gamma=0.5).fit(data.foreground, background=data.background)
     refits = bootstrap(model, data.foreground, background=data.background, n_resamples=30, random_state=0)
     summary = summarize(
-        model,
-        data.foreground,
-        background=data.background,
-        labels=data.labels,
-        uncertainty=refits,
+        Study(data.foreground, background=data.background, labels=data.labels), model, uncertainty=refits
     )
     assert json.loads(json.dumps(summary, allow_nan=False)) == summary
     assert summary["data"]["foreground"] == {"rows": 120, "missing_values": 0, "incomplete_rows": 0}
@@ -203,14 +200,14 @@ def test_summary_is_what_the_library_says(data):
     assert summary["loadings"]["features"][start[1]["feature"][0]] == summary["components"][1]["features"][0]["feature"]
     assert summary["uncertainty"]["draws"] + summary["uncertainty"]["failures"] == 30
     assert summary["uncertainty"]["angle_median"] == pytest.approx(np.degrees(np.median(refits.angles()[..., 0])))
-    assert "PCPCA(gamma=0.5).fit(cases, background=controls)" in summary["code"]["python"]
+    assert "PCPCA(gamma=0.5).fit(study)" in summary["code"]["python"]
 
 
 def test_the_code_of_a_report_makes_the_same_report(data, model, tmp_path, monkeypatch, need):
     need("jinja2")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    summary = report(model, data.foreground, background=data.background, labels=data.labels)
+    summary = report(Study(data.foreground, background=data.background, labels=data.labels), model)
     first = (tmp_path / "report.html").read_bytes()
     names = {"cases": data.foreground, "controls": data.background, "labels": data.labels}
     exec(summary["code"]["python"], names)
@@ -234,13 +231,13 @@ def test_a_model_is_fitted_with_the_report(data, estimator, monkeypatch):
     fitted = clone(estimator).fit(X, background=Y)
     read, scatter = [], _numpy.scatter
     monkeypatch.setattr(_numpy, "scatter", lambda rows, *rest: read.append(len(rows)) or scatter(rows, *rest))
-    summary = summarize(estimator, X, background=Y, gammas=5, test=False)
+    summary = summarize(Study(X, background=Y), estimator, gammas=5, test=False)
     if estimator.solver == "auto" and not (isinstance(estimator, CPCA) and estimator.gamma == "auto"):
         # Each group once, and once more in five folds for ratios on unseen rows; CPCA's "auto" holds rows out, too, and
         # gradients need no moments.
         assert read[:2] == [120, 100]
         assert sum(read[2:]) == 220
-    assert json.dumps(summary) == json.dumps(summarize(fitted, X, background=Y, gammas=5, test=False))
+    assert json.dumps(summary) == json.dumps(summarize(Study(X, background=Y), fitted, gammas=5, test=False))
     assert summary["model"]["gamma"] == fitted._state.gamma
     limit = contrast_path(clone(estimator).set_params(solver="auto"), X, background=Y).gamma_max
     assert summary["model"]["limit"] == pytest.approx(limit)
@@ -261,18 +258,18 @@ def test_a_model_is_fitted_with_the_report(data, estimator, monkeypatch):
 )
 def test_a_model_that_cannot_be_fitted(data, estimator, error, message):
     with pytest.raises(error, match=message):
-        summarize(estimator, data.foreground, background=data.background)
+        summarize(Study(data.foreground, background=data.background), estimator)
 
 
 def test_models_of_complete_rows_do_not_show_missing_values(data):
     X, Y = data.foreground, data.background
     holes = np.where(np.arange(X.size).reshape(X.shape) % 50 == 0, np.nan, X)
     path = contrast_path(CPCA(2), X, background=Y, gammas=[0, 0.2])
-    summary = summarize(CPCA(2, gamma=0.2), holes, background=Y)  # which is fitted to them
+    summary = summarize(Study(holes, background=Y), CPCA(2, gamma=0.2))  # which is fitted to them
     assert summary["data"]["foreground"]["missing_values"] == np.isnan(holes).sum()
     for thing in (CPCA(2, gamma=0.2).fit(X, background=Y), path):
         with pytest.raises(NonFiniteError, match="These rows must be complete: use ContraPCA"):
-            summarize(thing, holes, background=Y)
+            summarize(Study(holes, background=Y), thing)
 
 
 def test_missing_values_are_counted():
@@ -280,7 +277,7 @@ def test_missing_values_are_counted():
     X, Y = rng.standard_normal((60, 6)), rng.standard_normal((50, 6))
     X[:5, 0] = np.nan
     Y[3, :2] = np.nan
-    summary = summarize(contrast_path(PCPCA(2), X, background=Y, gammas=[0, 0.1]), X, background=Y)
+    summary = summarize(Study(X, background=Y), contrast_path(PCPCA(2), X, background=Y, gammas=[0, 0.1]))
     assert summary["data"]["foreground"] == {"rows": 60, "missing_values": 5, "incomplete_rows": 5}
     assert summary["data"]["background"] == {"rows": 50, "missing_values": 2, "incomplete_rows": 1}
     assert summary["model"]["limit_is_bound"]
@@ -308,7 +305,7 @@ def test_many_rows_are_sampled_and_that_is_said(data, model, monkeypatch):
     assert np.unique(rows[22:]).size == rows.size - 22
     found = unpacked(points["positions"], subject.path)[subject.start, 22:]
     assert np.allclose(found, model.transform(data.foreground)[rows[22:]], atol=1e-5)
-    said = summarize(model, data.foreground, background=data.background)["cautions"][-1]
+    said = summarize(Study(data.foreground, background=data.background), model)["cautions"][-1]
     assert "random sample of 50 of 220 rows" in said
 
 
@@ -332,7 +329,9 @@ def test_labels_become_classes_or_a_scale(data, model):
     numbered = [f"cluster {i % 12 + 1}" for i in range(120)]
     natural = choose_points(subject_of(model, data, labels=numbered))
     assert [group["name"] for group in natural["groups"][1:]] == [f"cluster {k}" for k in range(1, 13)]
-    summary = summarize(model, data.foreground, background=data.background, labels=numbered, gammas=2, test=False)
+    summary = summarize(
+        Study(data.foreground, background=data.background, labels=numbered), model, gammas=2, test=False
+    )
     assert list(summary["data"]["labels"]) == [f"cluster {k}" for k in range(1, 13)]
     whole = choose_points(subject_of(model, data, labels=data.labels.astype(float)))
     assert [group["name"] for group in whole["groups"]] == ["controls", "0", "1", "2", "3"]
@@ -376,7 +375,7 @@ def test_dates_are_classes():
 
 
 def test_labels_of_a_file_are_numbers_if_they_are_a_scale():
-    from contrapca.cli._inputs import _labels
+    from contrapca.cli.reading._study import _labels
 
     def read(cells):
         return _labels(np.array([str(cell) for cell in cells]))
@@ -437,8 +436,9 @@ def test_text_from_users_is_escaped(data, tmp_path, need):
     model = PCPCA(2).fit(X, background=Y)
     target = tmp_path / "report.html"
     labels = [NASTY if i % 2 else "b" for i in range(120)]
-    given = {"row_names": [NASTY] * 120, "title": NASTY, "origin": Origin(NASTY, sources=[NASTY])}
-    write_report(model, X, background=Y, labels=labels, output=target, **given)
+    given = {"title": NASTY, "origin": Origin(NASTY, sources=[NASTY])}
+    study = Study(X, background=Y, labels=labels, names=([NASTY] * 120, None))
+    write_report(study, model, output=target, **given)
     text = target.read_text()
     assert "alert(" in text
     assert '<script>alert("x")' not in text
@@ -460,14 +460,14 @@ def test_pages_of_large_tables_stay_small(tmp_path, need):
     """Below 4 MB for 5,000 + 5,000 rows and 500 features."""
     need("jinja2")
     data = make_hidden_clusters(5000, 5000, 500, random_state=0)
-    given = {"background": data.background, "labels": data.labels, "test": False}
-    report(ContraPCA(2), data.foreground, **given, output=tmp_path / "report.html")
+    study = Study(data.foreground, background=data.background, labels=data.labels)
+    report(study, ContraPCA(2), test=False, output=tmp_path / "report.html")
     assert (tmp_path / "report.html").stat().st_size < 4e6
 
 
 def test_nothing_is_fetched_from_elsewhere(data, model, tmp_path, need):
     need("jinja2")
-    report(model, data.foreground, background=data.background, output=tmp_path / "report.html")
+    report(data.foreground, model, background=data.background, output=tmp_path / "report.html")
     text = (tmp_path / "report.html").read_text()
     page = text[: text.index('<script type="application/json" id="summary">')]
     assert not re.findall(r"(?:src|href)=\"(?!data:|#)[^\"]*\"", page)
@@ -477,7 +477,7 @@ def test_nothing_is_fetched_from_elsewhere(data, model, tmp_path, need):
 class TestCautions:
     def said(self, X, Y, model=None, **given):
         model = PCPCA(2, gamma=0.3).fit(X, background=Y) if model is None else model
-        return " ".join(summarize(model, X, background=Y, **given)["cautions"])
+        return " ".join(summarize(Study(X, background=Y), model, **given)["cautions"])
 
     def test_none_where_all_is_well(self):
         data = make_hidden_clusters(400, 400, 30, random_state=0)
@@ -489,7 +489,7 @@ class TestCautions:
         rng = np.random.default_rng(0)
         X, Y = rng.standard_normal((80, 6)), 20 * rng.standard_normal((80, 6))
         for cases, controls, swapped in ((X, Y, True), (Y, X, False)):
-            found = summarize(PCPCA(2, gamma=0).fit(cases, background=controls), cases, background=controls)
+            found = summarize(Study(cases, background=controls), PCPCA(2, gamma=0).fit(cases, background=controls))
             assert any("swapped" in remark for remark in found["test"]["remarks"]) is swapped
             assert "swapped" not in " ".join(found["cautions"])  # the test is asked, not the limit of gamma
 
@@ -524,7 +524,7 @@ class TestCautions:
         X += rng.standard_normal((300, 1)) * [2, 9, 0, 0]
         model = ContraPCA(1, scale=None).fit(X, background=Y)
         assert model.components_[0, 0] ** 2 > 0.9
-        found = summarize(model, X, background=Y, gammas=3, test=False)
+        found = summarize(Study(X, background=Y), model, gammas=3, test=False)
         assert found["components"][0]["features"][0]["feature"] == "x1"
         assert "almost only" not in " ".join(found["cautions"])
         X[:, 1] = Y[:, 1]
@@ -557,13 +557,12 @@ class TestCautions:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"labels": [1, 2]}, r"labels has shape \(2,\) for 120"),
+        ({"labels": [1, 2]}, r"labels of the foreground has shape \(2,\) for 120"),
         (
-            {"labels": ["a"] * 120, "background_labels": [1, 2]},
-            r"background_labels has shape \(2,\) for 100 background rows",
+            {"labels": (["a"] * 120, [1, 2])},
+            r"labels of the background has shape \(2,\) for 100 rows",
         ),
-        ({"background_labels": ["a"] * 100}, "background_labels= is given without labels="),
-        ({"row_names": ["a"]}, "row_names has 1 names for 120 rows"),
+        ({"names": (["a"], None)}, "names of the foreground has shape"),
         ({"gammas": 0}, "gammas=0 must be a whole number"),
     ],
 )
@@ -580,18 +579,18 @@ def test_other_tables_and_models_are_refused(data, model):
     ):
         for thing in (model, contrast_path(PCPCA(2), data.foreground, background=data.background, gammas=[0, 0.2])):
             with pytest.raises(ValueError, match=f"{name} is not the table of the fit: the means of"):
-                summarize(thing, X, background=Y)
+                summarize(Study(X, background=Y), thing)
     with pytest.raises(ValueError, match="X has 11 columns"):
-        summarize(model, data.foreground[:, 1:], background=data.background[:, 1:])
+        summarize(Study(data.foreground[:, 1:], background=data.background[:, 1:]), model)
     clvm = CLVM().fit(data.foreground, background=data.background)
     with pytest.raises(TypeError, match="not CLVM"):
-        summarize(clvm, data.foreground, background=data.background)
+        summarize(Study(data.foreground, background=data.background), clvm)
 
 
 def test_a_failure_leaves_no_file(data, model, tmp_path, need):
     need("jinja2")
     with pytest.raises(ValueError, match="X has 11 columns"):
-        report(model, data.foreground[:, 1:], background=data.background[:, 1:], output=tmp_path / "report.html")
+        report(data.foreground[:, 1:], model, background=data.background[:, 1:], output=tmp_path / "report.html")
     assert not list(tmp_path.iterdir())
 
 
@@ -605,7 +604,7 @@ def test_with_holes_the_report_is_of_the_model_itself(seed, mean):
     X += np.outer(rng.standard_normal(60), rng.standard_normal(10))
     X, Y = (np.where(rng.random(table.shape) < 0.4, np.nan, table) for table in (X, Y))
     model = PCPCA(3, gamma=0.1, mean=mean).fit(X, background=Y)
-    summary = summarize(model, X, background=Y, gammas=5)
+    summary = summarize(Study(X, background=Y), model, gammas=5)
     assert summary["model"]["noise_variance"] == pytest.approx(model.noise_variance_, rel=1e-3)
     assert summary["model"]["objective"] == pytest.approx(model.objective_, rel=1e-5)
     found = [entry["foreground_variance"] for entry in summary["components"]]
@@ -619,7 +618,7 @@ def test_one_background_may_have_a_name(data, tmp_path, need):
     Y.index = [f"donor{i}" for i in range(len(Y))]
     named, plain = (PCPCA(2).fit(X, background=given) for given in ({"healthy": Y}, Y))
     found, wanted = (
-        report(model, X, background=given, output=tmp_path / "report.html")
+        report(X, model, background=given, output=tmp_path / "report.html")
         for model, given in ((named, {"healthy": Y}), (plain, Y))
     )
     assert found["components"] == wanted["components"]
@@ -632,14 +631,14 @@ def test_a_subclass_is_called_what_its_class_is(data):
     class Subclass(PCPCA):
         pass
 
-    found = summarize(Subclass(2), data.foreground, background=data.background)
+    found = summarize(Study(data.foreground, background=data.background), Subclass(2))
     assert found["model"]["estimator"] == "Subclass"
     assert "by probabilistic contrastive principal component analysis (PCPCA)" in found["methods"]
 
 
 def test_a_background_without_any_variance(data):
     model = PCPCA(2, gamma=0).fit(data.foreground, background=np.ones((30, 12)))
-    summary = summarize(model, data.foreground, background=np.ones((30, 12)))
+    summary = summarize(Study(data.foreground, background=np.ones((30, 12))), model)
     assert summary["components"][0]["background_share"] == 0.0
 
 
@@ -648,15 +647,15 @@ def test_the_page_says_what_the_noise_decided_and_which_rows_are_long(data, need
     X, Y = data.foreground.copy(), data.background
     X[3] *= 40
     model = ContraPCA(2).fit(X, background=Y)
-    found = summarize(model, X, background=Y, gammas=3, test=False)["model"]
+    found = summarize(Study(X, background=Y), model, gammas=3, test=False)["model"]
     assert found["noise"] == str(model.plateau_) != ""
     assert "row 3" in found["shortened"]["foreground"]
     assert sum(map(len, found["shortened"].values())) == model.n_shortened_
-    report(model, X, background=Y, gammas=3, test=False, output=tmp_path / "page.html")
+    report(X, model, background=Y, gammas=3, test=False, output=tmp_path / "page.html")
     page = (tmp_path / "page.html").read_text(encoding="utf-8")
     assert found["noise"] in page
     assert "row 3" in re.search(r"Cases far from most.*?</p>", page, re.S)[0]
-    plain = summarize(PCPCA(2).fit(X, background=Y), X, background=Y, gammas=3, test=False)["model"]
+    plain = summarize(Study(X, background=Y), PCPCA(2).fit(X, background=Y), gammas=3, test=False)["model"]
     assert (plain["noise"], plain["shortened"]) == ("", {})
 
 
@@ -666,14 +665,14 @@ def test_a_path_starts_where_auto_would(data):
         path = contrast_path(kind(2), X, background=Y)
         wanted = kind(2).fit(X, background=Y).gamma_
         nearest = path.gammas[np.argmin(np.abs(path.gammas - wanted))]
-        assert summarize(path, X, background=Y, test=False)["model"]["gamma"] == pytest.approx(nearest)
+        assert summarize(Study(X, background=Y), path, test=False)["model"]["gamma"] == pytest.approx(nearest)
 
 
 def test_a_path_of_cpca_starts_in_the_middle(data):
     """Its "auto" is chosen on held-out rows, of which a path knows nothing."""
     X, Y = data.foreground, data.background
     path = contrast_path(CPCA(2), X, background=Y, gammas=[0.0, 0.5, 2.0])
-    assert summarize(path, X, background=Y, test=False)["model"]["gamma"] == 0.5
+    assert summarize(Study(X, background=Y), path, test=False)["model"]["gamma"] == 0.5
 
 
 @pytest.mark.slow
@@ -686,7 +685,7 @@ def test_a_path_with_holes_ends_where_solutions_do():
     model = PCPCA(3, gamma=0.01).fit(X, background=Y)
     subject = examined(model, X, Y, gammas=6)
     assert subject.path.gammas[-1] < 0.95 * subject.path.gamma_max
-    assert "no solution was found above gamma" in summarize(model, X, background=Y, gammas=6)["cautions"][-1]
+    assert "no solution was found above gamma" in summarize(Study(X, background=Y), model, gammas=6)["cautions"][-1]
     assert subject.path.gammas[subject.start] == pytest.approx(0.01)
 
 
@@ -695,7 +694,7 @@ def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
     X, Y = data.foreground, data.background
     file = tmp_path / "page.html"
     expected = contrast_test(X, background=Y, random_state=0)
-    summary = report(model, X, background=Y, gammas=2, output=file)
+    summary = report(X, model, background=Y, gammas=2, output=file)
     assert summary["verdict"].startswith(f"{expected.verdict()} Component 1 (")
     assert re.search(r"varies [\d.]+ times \([\d.]+ to [\d.]+\) as much in unseen cases", summary["verdict"])
     assert summary["components"][0]["features"][0]["feature"] in summary["verdict"]
@@ -712,21 +711,23 @@ def test_the_verdict_is_first_and_escaped(data, model, tmp_path, need):
             return [NASTY]
 
     nasty = Nasty(0, expected.p_values, expected.statistics, 1.0, 0.05, NASTY)
-    assert report(model, X, background=Y, gammas=2, output=file, test=nasty)["verdict"] == NASTY
+    assert report(X, model, background=Y, gammas=2, output=file, test=nasty)["verdict"] == NASTY
     assert NASTY not in file.read_text()
-    assert summarize(model, X, background=Y, gammas=2, test=False)["verdict"] is None
-    assert "test=False" in summarize(model, X, background=Y, gammas=2, test=False)["code"]["python"]
-    blocks = {"blocks": np.arange(120) % 10, "background_blocks": np.arange(100) % 10}
-    assert summarize(model, X, background=Y, gammas=2, **blocks)["test"]["units"].startswith("10 + 10 blocks")
+    assert summarize(Study(X, background=Y), model, gammas=2, test=False)["verdict"] is None
+    assert "test=False" in summarize(Study(X, background=Y), model, gammas=2, test=False)["code"]["python"]
+    by_blocks = Study(X, background=Y, blocks=(np.arange(120) % 10, np.arange(100) % 10))
+    assert summarize(by_blocks, model, gammas=2)["test"]["units"].startswith("10 + 10 blocks")
     with pytest.raises(ValueError, match="blocks of the foreground has shape"):
-        summarize(model, X, background=Y, gammas=2, blocks=[1], background_blocks=[2])
+        summarize(Study(X, background=Y, blocks=([1], [2])), model, gammas=2)
     with pytest.raises(TypeError, match="test is a str"):
-        summarize(model, X, background=Y, gammas=2, test="split")
+        summarize(Study(X, background=Y), model, gammas=2, test="split")
 
 
 def test_a_verdict_with_missing_values(data):
     X = np.where(np.random.default_rng(0).random(data.foreground.shape) < 0.05, np.nan, data.foreground)
-    summary = summarize(PCPCA(1, gamma=0.2).fit(X, background=data.background), X, background=data.background, gammas=2)
+    summary = summarize(
+        Study(X, background=data.background), PCPCA(1, gamma=0.2).fit(X, background=data.background), gammas=2
+    )
     assert summary["verdict"].startswith("The cases vary more than chance allows in ")
     assert summary["test"]["missing"]["foreground"] == np.isnan(X).mean()
     assert "values are missing" in summary["test"]["remarks"][0]
@@ -737,14 +738,14 @@ def test_a_verdict_with_missing_values(data):
 
 
 def test_the_date_is_of_today_or_of_the_build(data, model, monkeypatch):
-    given = {"background": data.background, "gammas": 2, "test": False}
+    study, given = Study(data.foreground, background=data.background), {"gammas": 2, "test": False}
     monkeypatch.setenv("SOURCE_DATE_EPOCH", "1700000000")
-    summary = summarize(model, data.foreground, **given)
+    summary = summarize(study, model, **given)
     assert summary["date"] == "2023-11-14"
     assert "2023-11-14" in summary["methods"]
     monkeypatch.delenv("SOURCE_DATE_EPOCH")
     before = datetime.date.today().isoformat()
-    assert before <= summarize(model, data.foreground, **given)["date"] <= datetime.date.today().isoformat()
+    assert before <= summarize(study, model, **given)["date"] <= datetime.date.today().isoformat()
 
 
 @pytest.mark.parametrize(
@@ -759,7 +760,7 @@ def test_methods_have_every_number(data, kind, doi):
     X, Y = data.foreground, data.background
     models = {"ContraPCA": ContraPCA(2, scale="pooled"), "CPCA": CPCA(2, gamma=1.5), "PPCA": PPCA(2)}
     model = models[kind].fit(X, **({} if kind == "PPCA" else {"background": Y}))
-    summary = summarize(model, X, background=Y, gammas=2)
+    summary = summarize(Study(X, background=Y), model, gammas=2)
     text = summary["methods"]
     assert "We compared 120 cases with 100 controls, measured on 12 features" in text
     assert summary["citations"][0]["doi"] == doi
@@ -782,24 +783,26 @@ def test_methods_of_missing_values_and_intervals(data):
     X[:3, 0] = np.nan
     model = PCPCA(1, gamma=0.2).fit(X, background=data.background)
     for fitted, how in ((model, "left out of the likelihood"), (CPCA(1, gamma=0.2), "expected under one factor model")):
-        methods = summarize(fitted, X, background=data.background, gammas=2)["methods"]
+        methods = summarize(Study(X, background=data.background), fitted, gammas=2)["methods"]
         assert f"(3 of the cases, 0 of the controls) were {how}" in methods
     whole = PCPCA(1, gamma=0.2).fit(data.foreground, background=data.background)
     refits = bootstrap(whole, data.foreground, background=data.background, n_resamples=20, random_state=0)
-    summary = summarize(whole, data.foreground, background=data.background, gammas=2, uncertainty=refits, test=False)
+    summary = summarize(
+        Study(data.foreground, background=data.background), whole, gammas=2, uncertainty=refits, test=False
+    )
     assert "(90%) are from 20 bootstrap resamples" in summary["methods"]
     assert "was tested" not in summary["methods"]
 
 
 def test_axis_shares_are_those_of_the_components_at_the_start(data, model):
     subject = subject_of(model, data)
-    summary = summarize(model, data.foreground, background=data.background, test=False)
+    summary = summarize(Study(data.foreground, background=data.background), model, test=False)
     shares, start = summary["path"]["axis_shares"], subject.start
     for name in ("foreground", "background"):
         np.testing.assert_allclose(shares[name][start], subject.path.shares()[name][start])
     holes = np.where(np.arange(data.foreground.size).reshape(data.foreground.shape) % 40 == 0, np.nan, data.foreground)
     masked = PCPCA(2, gamma=0.2).fit(holes, background=data.background)
-    known = summarize(masked, holes, background=data.background, gammas=3)["path"]
+    known = summarize(Study(holes, background=data.background), masked, gammas=3)["path"]
     assert [shares is not None for shares in known["axis_shares"]["foreground"]] == [
         g == known["start"] for g in range(len(known["gammas"]))
     ]
@@ -814,9 +817,9 @@ def test_the_limit_is_said_with_its_dimensions(data, tmp_path, need):
     with pytest.warns(ContrastWarning, match="only"):
         assert ContraPCA(2, gamma=1.05 * model.gamma_max_).fit(X, background=Y).n_latent_ < model.n_latent_
     given = {"background": Y, "test": False, "gammas": 2, "output": tmp_path / "report.html"}
-    page = report(model, X, **given).page
+    page = report(X, model, **given).page
     assert f"(its limit with {model.n_latent_} latent dimensions is " in page
-    assert "(its limit is " in report(PCPCA(2), X, **given).page
+    assert "(its limit is " in report(X, PCPCA(2), **given).page
 
 
 def test_shares_with_missing_values_are_those_of_the_model():
@@ -824,7 +827,7 @@ def test_shares_with_missing_values_are_those_of_the_model():
     X, Y = random.standard_normal((80, 8)) * [3, 2, 1, 1, 1, 1, 1, 1], random.standard_normal((60, 8))
     X[random.random(X.shape) < 0.1] = np.nan
     model = ContraPCA(2, random_state=0, progress=False).fit(X, background=Y)
-    found = summarize(model, X, background=Y, gammas=4, test=False, progress=False)["components"]
+    found = summarize(Study(X, background=Y), model, gammas=4, test=False, progress=False)["components"]
     for entry, share, other in zip(
         found, model.explained_variance_ratio_, model.background_variance_ratio_, strict=True
     ):
@@ -834,7 +837,7 @@ def test_shares_with_missing_values_are_those_of_the_model():
 
 class TestPooledGroups:
     def said(self, X, Y, labels):
-        found = summarize(ContraPCA(2), X, background=Y, labels=labels, gammas=2, test=False, progress=False)
+        found = summarize(Study(X, background=Y, labels=labels), ContraPCA(2), gammas=2, test=False, progress=False)
         return " ".join(found["remarks"])
 
     def test_groups_of_cases_with_different_means(self):
@@ -863,7 +866,7 @@ def test_a_component_that_surely_varies_more_is_not_called_shared():
     random = np.random.default_rng(0)
     for rows, deviations, other, sure in ((2000, [1.17, 1, 1, 1, 1], 1.0, True), (40, [1.0] * 5, 1.2, False)):
         X, Y = random.standard_normal((rows, 5)) * deviations, other * random.standard_normal((rows, 5))
-        found = summarize(CPCA(1, gamma=0.5), X, background=Y, gammas=2, test=False)
+        found = summarize(Study(X, background=Y), CPCA(1, gamma=0.5), gammas=2, test=False)
         assert found["components"][0]["held_out_ratio"] < SHARED_RATIO
         assert ("hardly more" not in " ".join(found["cautions"])) is sure
 
@@ -884,3 +887,42 @@ def test_chance_of_labels_is_that_of_kruskal_and_wallis(classes):
     H = (len(Z) - 1) * between_classes(Z.argsort(axis=0).argsort(axis=0), own)
     np.testing.assert_allclose(H, [test.statistic for test in expected])
     np.testing.assert_allclose(scipy.special.chdtrc(classes - 1, H), [test.pvalue for test in expected], rtol=1e-10)
+
+
+def test_what_a_study_knows_is_on_the_page(data, tmp_path, need):
+    """Labels with the name of their column, pairs, covariates and names of samples; the code makes the same again."""
+    need("jinja2")
+    pandas = need("pandas")
+    donors, other = np.arange(120) % 20, np.arange(100) % 20
+    X, Y = (pandas.DataFrame(table).add_prefix("g") for table in (data.foreground, data.background))
+    X, Y = X.assign(donor=donors, age=donors + 0.0), Y.assign(donor=other, age=other + 1.0)
+    X["type"], Y["type"] = np.arange(120) % 3, 0
+    X.index = [f"s{i}" for i in range(120)]
+    study = Study(X, background=Y, blocks="donor", covariates="age", labels="type", paired=True)
+    summary = report(study, output=tmp_path / "page.html", gammas=3)
+    assert summary["model"]["estimator"] == "ContraPCA"
+    assert summary["test"]["units"] == "20 pairs"
+    assert summary["data"]["label_name"] == "type"
+    assert summary.coordinates()["row"][0] == "s0"
+    plain = ContraPCA(2, random_state=0).fit(study)  # which takes the effect of age out, too
+    shown = [entry["foreground_variance"] for entry in summary["components"]]
+    np.testing.assert_allclose(shown, plain.explained_variance_)
+    beside = {"covariates": X[["age"]], "control_covariates": Y[["age"]], "blocks": donors, "control_blocks": other}
+    names = beside | {"cases": data.foreground, "controls": data.background, "labels": X["type"].to_numpy()}
+    code = summary["code"]["python"].replace("report.html", str(tmp_path / "again.html"))
+    exec(code, names)
+    again = summarize(names["study"], names["model"], gammas=3)
+    assert [entry["foreground_variance"] for entry in again["components"]] == pytest.approx(shown)
+    assert again["test"]["units"] == summary["test"]["units"]
+    assert again["test"]["p_values"] == pytest.approx(summary["test"]["p_values"])
+    with pytest.raises(GroupError, match="The model was fitted with covariates"):
+        summarize(study, plain)
+    with pytest.raises(GroupError, match="report takes no weights"):
+        summarize(Study(data.foreground, background=data.background, weights=(np.full(120, 2.0), None)))
+
+
+def test_arguments_in_the_old_order_are_refused(data, model):
+    with pytest.raises(TypeError, match="first argument of report is the Study, or the cases; the model is the second"):
+        report(model, data.foreground, background=data.background)
+    with pytest.raises(TypeError, match=r"pass the file as output='page\.html'"):
+        report(data.foreground, "page.html", background=data.background)

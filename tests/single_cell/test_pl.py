@@ -158,3 +158,41 @@ def test_show(results, need, monkeypatch):
         draw(results)
         pyplot.close("all")
     assert len(calls) == 4
+
+
+def test_embedding_draws_the_results_of_the_last_fit(results, ax, need):
+    """Also if an older fit, or the user, has something of the same name in obsm."""
+    adata = results.copy()
+    adata.obsm["contrapca"] = np.zeros((120, 3))
+    pl.embedding(adata, ax=ax)
+    assert np.abs(np.vstack([places for places, _ in drawn(ax, need).values()])).max() > 0
+
+
+def test_renamed_controls_are_refused(results, ax):
+    adata = results.copy()
+    adata.obs["condition"] = adata.obs["condition"].cat.rename_categories({"ctrl": "control"})
+    with pytest.raises(ValueError, match=r"no longer has 'ctrl', the background of these results"):
+        pl.embedding(adata, ax=ax)
+
+
+@pytest.mark.parametrize("column", ["type", "depth"])
+def test_cells_without_a_value_are_drawn(results, ax, column):
+    adata = results.copy()
+    cases = (adata.obs["condition"] == "case").to_numpy()
+    own = np.arange(120.0) if column == "depth" else np.array([f"t{k % 3}" for k in range(120)], dtype=object)
+    own[np.flatnonzero(cases)[:7]] = np.nan
+    adata.obs[column] = own
+    pl.embedding(adata, color=column, ax=ax)
+    shown = sum(len(points) for points in (part.get_offsets() for part in ax.collections) if points.size)
+    masked = sum(
+        int(np.ma.getmaskarray(part.get_array()).sum()) for part in ax.collections if part.get_array() is not None
+    )
+    assert shown - masked == 120
+
+
+def test_gamma_path_refuses_other_genes(results, ax):
+    adata = results.copy()
+    adata.var["highly_variable"] = np.arange(adata.n_vars) % 2 == 0
+    adata.uns["contrapca"]["params"] = {**adata.uns["contrapca"]["params"], "mask_var": "highly_variable"}
+    with pytest.raises(ValueError, match="genes are not those of"):
+        pl.gamma_path(adata, ax=ax)

@@ -23,7 +23,7 @@ def test_contrapca_is_the_estimator_on_split_tables(unnamed):
     given = {"groupby": "arm", "background": "ctrl", "n_comps": 3, "gamma": "auto", "scale": "auto", "random_state": 0}
     assert found["params"] == given
     unseen = {"held_out_ratio", "held_out_interval", "agreement", "largest_share", "found_again"}
-    fitted = {"params", "variance", "variance_ratio", "background_variance", "gamma", "gamma_max", "model"}
+    fitted = {"params", "variance", "variance_ratio", "background_variance", "gamma", "gamma_max", "embedding", "model"}
     assert set(found) == fitted | unseen
     table, cases = dense(unnamed), (unnamed.obs["arm"] != "ctrl").to_numpy()
     wanted = held_out_contrast(model, table[cases], background=table[~cases])
@@ -86,7 +86,7 @@ def test_a_dict_has_several_backgrounds(unnamed, tmp_path, need):
         ({"old": "ctrl", "a/b": "treated"}, "files take '/' for a folder"),
         ({"old": "ctrl", "foreground": "treated"}, "'foreground' cannot be the name of a background"),
         ({"old": "ctrl", "new": "treatd"}, "background='treatd' does not occur.*Did you mean 'treated'"),
-        ({"old": "ctrl", "new": ["treated", "case"]}, "no cases are left"),
+        ({"old": "ctrl", "new": ["treated", "case"]}, "no foreground is left"),
     ],
 )
 def test_bad_dicts(unnamed, background, message):
@@ -272,3 +272,23 @@ def test_compare(unnamed, monkeypatch):
     for name, values in given["found"].table().items():
         np.testing.assert_array_equal(found["table"][name].to_numpy(), values)
     assert not unnamed.uns
+
+
+def test_a_mask_is_taken_by_the_names_of_genes(unnamed, need):
+    pandas = need("pandas")
+    tl.contrapca(unnamed, **PLAIN, mask_var="highly", key_added="right")
+    mask = pandas.Series(unnamed.var["highly"].to_numpy(), index=unnamed.var_names)[::-1]
+    tl.contrapca(unnamed, **PLAIN, mask_var=mask, key_added="other")
+    assert np.array_equal(unnamed.varm["other"], unnamed.varm["right"])
+    study = contrapca.Study.from_anndata(unnamed, groupby="arm", background="ctrl", mask_var=mask)
+    assert list(study.features) == unnamed.var_names[unnamed.var["highly"]].tolist()
+    with pytest.raises(GroupError, match="mask_var has other row names"):
+        tl.contrapca(unnamed, **PLAIN, mask_var=mask.rename(index={"gene1": "gene_1"}))
+
+
+def test_a_fit_to_another_embedding_leaves_no_loadings_of_genes(unnamed):
+    tl.contrapca(unnamed, **PLAIN)
+    unnamed.obsm["X_other"] = np.random.default_rng(0).normal(size=(120, 6))
+    tl.contrapca(unnamed, **PLAIN, obsm="X_other")
+    assert "ContraPCs" not in unnamed.varm
+    assert unnamed.uns["contrapca"]["loadings"].shape == (6, 3)

@@ -11,13 +11,13 @@ import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, in_memory, is_sparse
 from .._util.devices import library_of
-from .._util.text import did_you_mean, listed, plural
-from ..data import Groups, Indices, Study, checked_blocks, kind_of, with_names
+from .._util.text import listed, plural
+from ..data import Groups, Indices, Study, checked_blocks, group_rows, kind_of, matrix_of, named_backgrounds
 from ..data.checks import are_counts
 from ..data.rows import DaskRows, labelled_moments, row_chunks
 from ..exceptions import GroupError, warn
 from ..moments import MAX_DENSE, DenseScatter, Moments
-from ._obs import background_argument, column, group_cells
+from ._obs import background_argument, column
 
 LAZY = ("anndata", "dask", "h5py", "zarr")  # libraries of matrices that are not in memory
 
@@ -61,10 +61,10 @@ class Cells:
     of_genes: bool
     params: dict[str, Any]
 
-    def study(self, rows: Groups[Rows], labels: Any = None) -> Study:
-        """The rows of each group, with their donors."""
-        blocks = None if self.blocks is None else tuple(self.blocks)
-        return Study(rows.foreground, background=background_argument(rows), blocks=blocks, labels=labels)
+    def study(self, rows: Groups[Rows], **beside: Any) -> Study:
+        """The rows of each group, with their donors and what else is known of them."""
+        beside |= {"blocks": None if self.blocks is None else tuple(self.blocks), "features": self.names}
+        return Study(rows.foreground, background=background_argument(rows), **beside)
 
     @property
     def is_large(self) -> bool:
@@ -78,10 +78,10 @@ class Cells:
     def read(self) -> Rows:
         """The chosen columns of all cells in memory, shape (n_obs, D); a lazy table is read once."""
         if self._in_chunks:
-            return with_names(self.lazy()[:], self.names)
+            return self.lazy()[:]
         # Rows of CSC matrices in files cannot be read one by one.
         matrix = in_memory(self.matrix.to_memory() if is_lazy(self.matrix) else self.matrix)
-        return with_names(matrix if self.mask is None else matrix[:, self.mask], self.names)
+        return matrix if self.mask is None else matrix[:, self.mask]
 
     @property
     def _in_chunks(self) -> bool:
@@ -95,7 +95,7 @@ class Cells:
 
     def split(self, table: Rows) -> Groups[Rows]:
         """The rows of each group, from the table of all cells."""
-        return self.groups.map(lambda cells: with_names(table[cells], self.names))
+        return self.groups.map(lambda cells: table[cells])
 
     def moments(self) -> Groups[Moments]:
         """The moments of each group of a lazy table, all in one pass, where its blocks are."""
@@ -129,15 +129,31 @@ def choose(
     """Check the arguments that choose cells and genes; nothing of the matrix is read yet."""
     if not is_anndata(adata):
         raise TypeError(f"adata is a {type(adata).__name__}: pass an AnnData.")
-    groups = group_cells(adata.obs, groupby, background, foreground)
-    matrix, names, mask = _matrix(adata, layer, obsm, mask_var)
+    groups = _groups(adata.obs, groupby, background, foreground)
+    matrix, mask, names = matrix_of(adata, layer, obsm, mask_var)
+    _unique(names, "var_names" if obsm is None else f"obsm[{obsm!r}]")
     labels = None if blocks is None else column(adata.obs, blocks, "blocks", "adata.obs")
     of_cells = None if labels is None else groups.map(lambda cells: labels[cells])
     if of_cells is not None:
         checked_blocks(of_cells, groups.map(lambda cells: int(cells.size)))
     given = {"groupby": groupby, "background": background, "foreground": foreground, "layer": layer, "obsm": obsm}
-    params = given | {"mask_var": mask[0], "blocks": blocks}
-    return Cells(matrix, mask[1], names, groups, of_cells, obsm is None, params)
+    by_name = isinstance(mask_var, str) and mask is not None
+    used = (HIGHLY_VARIABLE if mask_var == "auto" else mask_var) if by_name else mask
+    params = given | {"mask_var": used, "blocks": blocks}
+    return Cells(matrix, mask, names, groups, of_cells, obsm is None, params)
+
+
+def _groups(obs: Any, groupby: Any, background: Any, foreground: Any) -> Groups[Indices]:
+    """The cells of the foreground and of each background; the labels of a list are one background."""
+    named = named_backgrounds(background)
+    if any("/" in name for name in named):
+        raise GroupError(f"Backgrounds are named {listed(list(named))}: files take '/' for a folder, so leave it out.")
+    values = column(obs, groupby, "groupby", "adata.obs")
+    groups = group_rows(values, named, foreground, f"adata.obs[{groupby!r}]")
+    for name, cells in zip(groups.names, groups, strict=True):
+        if cells.size < 2:
+            raise GroupError(f"The {name} has {plural(cells.size, 'cell')}: each group needs at least 2.")
+    return groups
 
 
 def is_lazy(table: Any) -> bool:
@@ -150,67 +166,17 @@ def is_anndata(value: Any) -> bool:
     return any(kind.__module__.startswith("anndata.") and kind.__name__ == "AnnData" for kind in type(value).__mro__)
 
 
-def _matrix(
-    adata: Any, layer: str | None, obsm: str | None, mask_var: Any
-) -> tuple[Any, list[str], tuple[Any, npt.NDArray[np.bool_] | None]]:
-    """The matrix, the names of its columns that are used, and the mask: as an argument, and of all columns."""
-    if obsm is not None:
-        if layer is not None or not (mask_var is None or (isinstance(mask_var, str) and mask_var == "auto")):
-            raise ValueError("obsm= takes the place of genes: leave layer= and mask_var= out.")
-        matrix = _item(adata.obsm, obsm, "obsm")
-        columns = getattr(matrix, "columns", None)
-        names = [f"{obsm}_{j}" for j in range(matrix.shape[1])] if columns is None else list(map(str, columns))
-        return matrix if columns is None else np.asarray(matrix), _unique(names, f"obsm[{obsm!r}]"), (None, None)
-    matrix = adata.X if layer is None else _item(adata.layers, layer, "layer")
-    if matrix is None:
-        raise ValueError("adata has no X: name a layer with layer=, or an array of obsm with obsm=.")
-    argument, mask = _mask(adata, mask_var)
-    names = [str(name) for name in adata.var_names]
-    chosen = names if mask is None else [name for name, used in zip(names, mask, strict=True) if used]
-    return matrix, _unique(chosen, "var_names"), (argument, mask)
-
-
-def _item(items: Any, name: str, argument: str) -> Any:
-    known = list(items.keys())
-    if name not in known:
-        have = f"only {listed(known, 10)}" if known else "there are none"
-        place = "layers" if argument == "layer" else argument
-        raise ValueError(f"{argument}={name!r} is not in adata.{place}, {have}.{did_you_mean(name, known)}")
-    return items[name]
-
-
-def _unique(names: list[str], where: str) -> list[str]:
+def _unique(names: list[str], where: str) -> None:
     repeated = [name for name, count in Counter(names).items() if count > 1]
     if repeated:
         raise ValueError(
             f"{plural(len(repeated), 'name')} of adata.{where} occur more than once ({listed(repeated, 3)}), so genes "
             "cannot be told apart: call adata.var_names_make_unique() first."
         )
-    return names
-
-
-def _mask(adata: Any, mask_var: Any) -> tuple[Any, npt.NDArray[np.bool_] | None]:
-    """The mask of genes as an argument that can be stored, and as an array; None for all genes."""
-    if isinstance(mask_var, str) and mask_var == "auto":
-        mask_var = HIGHLY_VARIABLE if HIGHLY_VARIABLE in adata.var.columns else None
-    if mask_var is None:
-        return None, None
-    by_name = isinstance(mask_var, str)
-    values = column(adata.var, mask_var, "mask_var", "adata.var") if by_name else np.asarray(mask_var)
-    what = f"adata.var[{mask_var!r}]" if by_name else "mask_var"
-    if values.shape != (adata.n_vars,) or not all(isinstance(value, bool) for value in values.tolist()):
-        raise ValueError(
-            f"{what} has type {values.dtype} and shape {values.shape}: a mask is True or False for each of the "
-            f"{adata.n_vars} genes."
-        )
-    mask = values.astype(bool)
-    if not mask.any():
-        raise ValueError(f"{what} is False for all {mask.size} genes: nothing is left to analyse.")
-    return mask_var if by_name else mask, mask
 
 
 def warn_of_values(cells: Cells, table: Rows) -> None:
-    """Warn of counts, and of counts over totals, that are no logarithms."""
+    """Warn of counts, and of counts over totals, that are not logarithms."""
     if cells.of_genes and are_counts(table):
         warn_of_counts()
     elif cells.of_genes and kind_of(table) == "normalised":

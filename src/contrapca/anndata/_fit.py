@@ -11,7 +11,7 @@ import numpy as np
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_option
-from ..data import Groups, Study, table_units, with_names
+from ..data import Groups, Study, table_units
 from ..data.checks import are_counts
 from ..data.rows import DaskRows
 from ..estimators import answers, latent_means
@@ -27,21 +27,24 @@ from ._results import Keys, check_writable, fit_results, write
 DTYPES = ("float32", "float64")
 
 
+SETTINGS = ("gamma", "n_shared", "scale", "random_state")  # of an estimator, which are stored
+
+
 MOST_CELLS, MIN_CELLS = 5000, 10  # of each group that judge the components
 
 
-# More genes than these are judged in as many directions, which so many cells of each group find by subspace iteration.
+# More genes are judged in 100 directions, found by subspace iteration from at most 1000 cells of each group.
 FEW_GENES, DIRECTIONS, FINDING_CELLS, ROUNDS = 200, 100, 1000, 2
 
 
 def run_fit(
     adata: Any,
     estimator: Any,
-    keys: Keys,
     choice: Mapping[str, Any],
-    settings: Mapping[str, Any],
+    varm: str,
     *,
     n_comps: Any,
+    key_added: str | None,
     copy: bool,
     dtype: Any,
 ) -> Any:
@@ -52,18 +55,20 @@ def run_fit(
     adata : AnnData
     estimator : estimator
         Not fitted.
-    keys : Keys
     choice : mapping
         Arguments of `choose`.
-    settings : mapping
-        Settings of the fit, to be stored.
-    n_comps, copy, dtype
+    varm : str
+        What scanpy would call the loadings.
+    n_comps, key_added, copy, dtype
         As users give them.
     """
+    keys = Keys.of(type(estimator).__name__.lower(), varm, key_added)
     cells = choose(adata, **choice)
     check_n_comps(n_comps, len(cells.names))
     check_writable(adata, copy)
     check_option(str(np.dtype(dtype)), "dtype", DTYPES)
+    asked = estimator.get_params(deep=False)
+    settings = {"n_comps": n_comps} | {name: asked[name] for name in SETTINGS if name in asked}
     warn_of_donors(adata.obs, cells)
     warn_of_depth(adata, cells)
     model, latents, held_out = fitted(cells, estimator)
@@ -82,7 +87,7 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
     rows = cells.split(table)
     if searches and cells.blocks is not None:  # by halves of the donors
         estimator.set_params(gamma=held_out_contrast(estimator, cells.study(rows)).gamma)
-    model = estimator.fit(rows.foreground, background=background_argument(rows))
+    model = estimator.fit(cells.study(rows))
     return model, latents_of(model, table), on_unseen_cells(cells, table, model)
 
 
@@ -98,7 +103,7 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | N
     if isinstance(table, DaskRows):
         inside = np.isin(np.arange(table.shape[0]), np.concatenate(list(some)))
         table, some = table[inside][:], some.map(lambda own: np.cumsum(inside)[own] - 1)
-    groups = some.map(lambda own: with_names(table[own], cells.names))
+    groups = some.map(lambda own: table[own])
     if not all(np.isfinite(own.sum()) for own in groups):
         return None
     alike, rows = _in_strongest_directions(model, groups) if len(cells.names) > FEW_GENES else (model, groups)

@@ -24,7 +24,7 @@ from ..plots import (
     loadings as loading_bars,
 )
 from ._cells import choose
-from ._obs import background_argument, background_labels, column
+from ._obs import background_labels, column
 from ._results import check_component, stored, stored_choice, stored_model
 from ._tl import TEST
 
@@ -58,8 +58,9 @@ def embedding(
     -------
     ax : matplotlib Axes
     """
-    place = key if key in adata.obsm else f"X_{key}"
-    params = stored(adata, key)["params"]
+    entry = stored(adata, key)
+    params = entry["params"]
+    place = str(entry.get("embedding", key if key in adata.obsm else f"X_{key}"))  # results of 0.2 before have no name
     Z = np.asarray(adata.obsm[place])
     if len(components) != 2 or not all(1 <= k <= Z.shape[1] for k in components):
         raise ValueError(f"components={components} must be two of the {Z.shape[1]} components, counting from 1.")
@@ -67,11 +68,16 @@ def embedding(
     labels = background_labels(params["background"])
     values = column(adata.obs, params["groupby"], "groupby", "adata.obs")
     controls = np.array([value in labels for value in values.tolist()], dtype=bool)
+    if not controls.any():
+        raise ValueError(
+            f"adata.obs[{params['groupby']!r}] no longer has {listed(labels)}, the background of these results: rename "
+            "the values back, or run the function of contrapca.tl again."
+        )
     cases = ~controls
     if "foreground" in params:  # others are in neither group
         chosen = np.atleast_1d(params["foreground"]).tolist()
         cases &= np.array([value in chosen for value in values.tolist()], dtype=bool)
-    again = stored(adata, key).get("found_again")
+    again = entry.get("found_again")
     names = [
         f"{place.removeprefix('X_')}{k}" + (" (not found again)" if again is not None and not again[k - 1] else "")
         for k in components  # named as scanpy labels them
@@ -126,7 +132,7 @@ def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool =
     """Plot how many times as much unseen cases vary as unseen controls along each component, with 95 % intervals.
 
     Components that other halves of the cells do not find again are hollow. The variances of the cells of the fit, in
-    `uns`, are no evidence: axes are chosen for them.
+    `uns`, are not evidence: axes are chosen for them.
 
     Parameters
     ----------
@@ -177,9 +183,12 @@ def gamma_path(adata: Any, key: str = "contrapca", *, n_gammas: int = 40, ax: An
     if not answers(model, "_with_strength"):
         raise ValueError(f"adata.uns[{key!r}] is a {type(model).__name__}, which has no gamma.")
     cells = choose(adata, **stored_choice(adata, key))
-    rows = cells.split(cells.read())
-    gammas = check_count(n_gammas, "n_gammas")
-    path = contrast_path(model, rows.foreground, background=background_argument(rows), gammas=gammas)
+    if cells.names != model._state.units.foreground.labels:
+        raise ValueError(
+            f"The genes are not those of adata.uns[{key!r}] any more: the mask or the order of genes has changed. Run "
+            "the function of contrapca.tl again."
+        )
+    path = contrast_path(model, cells.study(cells.split(cells.read())), gammas=check_count(n_gammas, "n_gammas"))
     ax = path_curves(path, ax=axes_or_current(ax))
     ax.axvline(model.gamma_, color="black", linewidth=1, linestyle=":", label=f"used: {model.gamma_:.3g}")
     ax.legend(frameon=False)

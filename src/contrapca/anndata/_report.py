@@ -15,7 +15,7 @@ from ..reporting import Report, check_libraries, write_report
 from ._cells import Cells, choose
 from ._depth import matched
 from ._donors import warn_of_donors
-from ._obs import background_argument, column
+from ._obs import column
 from ._results import stored_choice, stored_model
 
 SEED, MOST = 0, 10  # the same tables give the same page; dimensions tested, or as many as are shown
@@ -80,21 +80,17 @@ def report(
     warn_of_donors(adata.obs, cells)
     rows = cells.split(cells.read())
     own = None if labels is None else column(adata.obs, labels, "labels", "adata.obs")
-    values = cells.groups.map(lambda cells: None if own is None else own[cells])
-    names = cells.groups.map(lambda cells: np.asarray(adata.obs_names)[cells].tolist())
+    study = cells.study(
+        rows,
+        labels=None if own is None else tuple(own[cells] for cells in cells.groups),
+        names=tuple(np.asarray(adata.obs_names)[cells].tolist() for cells in cells.groups),
+        label_name=labels,
+    )
     match = test and depth == "match"
     return write_report(
+        study,
         model,
-        rows.foreground,
-        background=background_argument(rows),
         output=output,
-        labels=values.foreground,
-        background_labels=background_argument(values),
-        label_name=labels,
-        row_names=names.foreground,
-        background_row_names=background_argument(names),
-        blocks=None if cells.blocks is None else cells.blocks.foreground,
-        background_blocks=None if cells.blocks is None else background_argument(cells.blocks),
         test=_test_at_equal_depth(adata, cells, rows, model) if match else test,
         depth=depth,
         gammas=gammas,

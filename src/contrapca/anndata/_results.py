@@ -52,7 +52,7 @@ class Results:
 
     uns: dict[str, Any]
     obsm: dict[str, Array] = field(default_factory=dict)
-    varm: dict[str, Array] = field(default_factory=dict)
+    varm: dict[str, Array | None] = field(default_factory=dict)  # None removes what was stored before
 
 
 def check_writable(adata: Any, copy: bool) -> None:
@@ -70,7 +70,10 @@ def write(adata: Any, results: Results, *, copy: bool) -> Any:
     target = adata.copy() if copy else adata
     for place in ("obsm", "varm", "uns"):
         for key, value in getattr(results, place).items():
-            getattr(target, place)[key] = value
+            if value is not None:
+                getattr(target, place)[key] = value
+            elif key in getattr(target, place):
+                del getattr(target, place)[key]
     return target if copy else None
 
 
@@ -107,6 +110,7 @@ def fit_results(
         "variance": fit.variances.foreground,
         "variance_ratio": fit.shares.foreground,
         "background_variance": background_argument(fit.variances),
+        "embedding": keys.obsm,
         MODEL: model._packed(),
     }
     if answers(model, "_with_strength"):
@@ -116,14 +120,15 @@ def fit_results(
         summary |= {"agreement": held_out.agreement, "largest_share": held_out.largest_share}
         summary["found_again"] = held_out.found_again
     loadings = fit.loadings.astype(dtype)
-    varm = {}
+    varm: dict[str, Array | None] = {keys.varm: None}
     if not cells.of_genes:
         summary["loadings"] = loadings
     elif cells.mask is None:
         varm = {keys.varm: loadings}
     else:
-        varm = {keys.varm: np.zeros((n_genes, loadings.shape[1]), dtype=dtype)}
-        varm[keys.varm][cells.mask] = loadings
+        every = np.zeros((n_genes, loadings.shape[1]), dtype=dtype)
+        every[cells.mask] = loadings
+        varm = {keys.varm: every}
     return Results({keys.uns: summary}, {keys.obsm: latents.astype(dtype)}, varm)
 
 

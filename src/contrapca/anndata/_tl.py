@@ -18,7 +18,7 @@ from ._depth import matched, warn_of_depth
 from ._donors import warn_of_donors
 from ._fit import run_fit
 from ._obs import column, frame
-from ._results import Keys, Results, check_key, check_writable, plain, write
+from ._results import Results, check_key, check_writable, plain, write
 
 TEST, COMPARISON = "contrapca_test", "contrapca_compare"  # keys of uns
 
@@ -110,11 +110,9 @@ def contrapca(
     >>> adata.obsm["X_contrapca"].shape
     (600, 2)
     """
-    settings = {"n_comps": n_comps, "gamma": gamma, "scale": scale, "random_state": _seed(random_state)}
-    model = ContraPCA(n_comps, gamma=gamma, scale=scale, random_state=random_state)
+    model = ContraPCA(n_comps, gamma=gamma, scale=scale, random_state=_seed(random_state))
     choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
-    keys = Keys.of("contrapca", "ContraPCs", key_added)
-    return run_fit(adata, model, keys, choice, settings, n_comps=n_comps, copy=copy, dtype=dtype)
+    return run_fit(adata, model, choice, "ContraPCs", n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
 def pcpca(
@@ -150,11 +148,9 @@ random_state
     AnnData or None
         As for `contrapca.tl.contrapca`, with the keys `obsm["X_pcpca"]`, `varm["PCPCs"]` and `uns["pcpca"]`.
     """
-    settings = {"n_comps": n_comps, "gamma": gamma, "scale": scale, "random_state": _seed(random_state)}
-    model = PCPCA(n_comps, gamma=gamma, scale=scale, random_state=random_state)
+    model = PCPCA(n_comps, gamma=gamma, scale=scale, random_state=_seed(random_state))
     choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
-    keys = Keys.of("pcpca", "PCPCs", key_added)
-    return run_fit(adata, model, keys, choice, settings, n_comps=n_comps, copy=copy, dtype=dtype)
+    return run_fit(adata, model, choice, "PCPCs", n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
 def cpca(
@@ -191,11 +187,9 @@ def cpca(
     AnnData or None
         As for `contrapca.tl.contrapca`, with the keys `obsm["X_cpca"]`, `varm["CPCs"]` and `uns["cpca"]`.
     """
-    settings = {"n_comps": n_comps, "gamma": gamma, "scale": scale}
-    choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
-    keys = Keys.of("cpca", "CPCs", key_added)
     model = CPCA(n_comps, gamma=gamma, scale=scale)
-    return run_fit(adata, model, keys, choice, settings, n_comps=n_comps, copy=copy, dtype=dtype)
+    choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
+    return run_fit(adata, model, choice, "CPCs", n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
 def clvm(
@@ -232,11 +226,9 @@ def clvm(
         As for `contrapca.tl.contrapca`, with the keys `obsm["X_clvm"]`, `varm["CLVs"]` and `uns["clvm"]`; there is no
         gamma.
     """
-    settings = {"n_comps": n_comps, "n_shared": n_shared, "scale": scale}
-    choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
-    keys = Keys.of("clvm", "CLVs", key_added)
     model = CLVM(n_shared, n_comps, scale=scale)
-    return run_fit(adata, model, keys, choice, settings, n_comps=n_comps, copy=copy, dtype=dtype)
+    choice = _choice(groupby, background, foreground, layer, obsm, mask_var, blocks)
+    return run_fit(adata, model, choice, "CLVs", n_comps=n_comps, key_added=key_added, copy=copy, dtype=dtype)
 
 
 def test(
@@ -366,7 +358,7 @@ def compare(
     cells, rows = _tables(adata, choice, copy, labels=labels)
     check_n_comps(n_comps, len(cells.names))
     classes = None if labels is None else np.asarray(adata.obs[labels])[cells.groups.foreground]
-    found = compare_tables(cells.study(rows, classes), n_components=n_comps, random_state=_seed(random_state))
+    found = compare_tables(cells.study(rows, labels=classes), n_components=n_comps, random_state=_seed(random_state))
     params = plain(cells.params | {"n_comps": n_comps, "labels": labels, "random_state": random_state})
     summary = {"params": params, "recommendation": found.recommendation, "table": frame(found.table())}
     return write(adata, Results({key: summary}), copy=copy)

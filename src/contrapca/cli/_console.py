@@ -43,7 +43,7 @@ class Console:
 
 
 def caution(*sentences: str) -> None:
-    """Print what may be a mistake where warnings go, whatever else is wanted."""
+    """Print possible mistakes to standard error, also with --quiet and --json."""
     for sentence in sentences:
         print(f"contrapca: caution: {_harmless(' '.join(sentence.split()))}", file=sys.stderr)
 
@@ -54,7 +54,7 @@ def _harmless(text: str) -> str:
 
 
 def printable(text: str) -> str:
-    """Text that can be written as UTF-8: names of files may hold bytes that are no characters."""
+    """Text that can be written as UTF-8: names of files may hold bytes that are not characters."""
     return text.encode("utf-8", "backslashreplace").decode()
 
 

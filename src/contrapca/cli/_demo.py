@@ -11,11 +11,11 @@ from .._util.arrays import Array
 from .._util.optional import require
 from .._util.table import Table
 from .._util.text import format_gamma
+from ..data import Study
 from ..estimators import PCPCA, ContraPCA
 from ..reporting import Origin, check_libraries, write_report
 from ._console import Console, records
 from ._fit import latent_columns
-from ._inputs import Group
 from ._outputs import check_outputs, staged, write_columns
 
 FILES = {
@@ -42,13 +42,11 @@ def demo(options: Namespace, console: Console) -> None:
     for model in models.values():
         model.fit(X, background=Y)
     after = models["after (ContraPCA)"]
-    cases, controls = (
-        Group(rows, [str(i + 1) for i in range(len(rows))], labels) for rows, labels in ((X, subgroups), (Y, None))
-    )
+    study = Study(X, background=Y, labels=subgroups, label_name="subgroup")
     with staged(files, force=options.force) as places:
         write_columns(places["cases.csv"], {"subgroup": subgroups} | dict(zip(data.feature_names, X.T, strict=True)))
         write_columns(places["controls.csv"], dict(zip(data.feature_names, Y.T, strict=True)))
-        write_columns(places["latents.csv"], latent_columns(after, cases, controls))
+        write_columns(places["latents.csv"], latent_columns(after, study))
         figure = require("matplotlib.figure", extra="plot").Figure(figsize=(10, 4.2), layout="constrained")
         panels = figure.subplots(1, 2)
         for ax, (name, model) in zip(panels, models.items(), strict=True):
@@ -57,10 +55,8 @@ def demo(options: Namespace, console: Console) -> None:
         panels[0].get_legend().remove()  # the other panel has the same
         figure.savefig(places["before_after.png"], dpi=300)
         summary = write_report(
+            study,
             after,
-            X,
-            background=Y,
-            labels=subgroups,
             output=places["report.html"],
             title="Demonstration: four hidden subgroups",
             origin=Origin(REPORT_COMMAND, sources=["cases.csv", "controls.csv"]),

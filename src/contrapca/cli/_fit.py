@@ -7,14 +7,14 @@ from typing import Any
 
 from .._util.table import Table
 from .._util.text import default_names, format_gamma
-from ..data import Groups, Study
+from ..data import Study
 from ..estimators import CPCA, PCPCA, PPCA, ContraPCA
 from ..inference import ContrastPath, contrast_path
 from ..reporting import Origin, coordinate_table, label_texts, named_clusters, summarize
 from ._console import Console, caution, model_summary
-from ._inputs import Group, Inputs, read_inputs
 from ._outputs import check_outputs, staged, write_columns
 from ._verdict import scale_of, unseen_lines, verdict_lines
+from .reading import Inputs, read_inputs
 
 METHODS: dict[str, Any] = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
 
@@ -40,7 +40,7 @@ def fit(options: Namespace, console: Console) -> None:
     cautions = about.get("cautions", inputs.cautions)
     with staged(files, force=options.force) as places:
         _with_covariates(model, options, inputs, console).save(places["model.npz"])
-        write_columns(places["latents.csv"], latent_columns(model, inputs.cases, inputs.controls))
+        write_columns(places["latents.csv"], latent_columns(model, inputs.study))
         write_columns(places["loadings.csv"], model.feature_table())
     caution(*cautions[len(inputs.findings) :])
     console.say(*verdict_lines(about), *inputs.describe(), model.summary(), "", *unseen_lines(about))
@@ -53,21 +53,15 @@ def fit(options: Namespace, console: Console) -> None:
 
 def _findings(model: Any, inputs: Inputs, options: Namespace, console: Console) -> dict[str, Any]:
     """What a report of this model would begin with; empty without controls."""
-    if inputs.controls is None:
+    if len(inputs.study.rows) == 1:
         return {}
-    blocks, background_blocks = inputs.blocks or (None, None)
     return summarize(
+        inputs.study,
         model,
-        inputs.X,
-        background=inputs.Y,
-        labels=[""] * len(inputs.cases),  # no clusters need be found
-        row_names=inputs.cases.row_names,
         test=not options.no_test,
-        blocks=blocks,
-        background_blocks=background_blocks,
         origin=Origin(options.shell, inputs.findings),
         gammas=2,  # the ends of the path are enough for caveats
-        shown=False,
+        shown=False,  # so that no clusters need be found
         progress=console.progress,
     )
 
@@ -82,33 +76,28 @@ def make_model(options: Namespace, console: Console) -> Any:
 
 def fitted_model(options: Namespace, inputs: Inputs, console: Console) -> Any:
     """The same, fitted."""
-    model = make_model(options, console)
-    return model.fit(inputs.X, background=inputs.Y) if model._contrasts else model.fit(inputs.X)
+    return make_model(options, console).fit(inputs.study)
 
 
 def _with_covariates(model: Any, options: Namespace, inputs: Inputs, console: Console) -> Any:
     """The model of the tables as they were read, which takes the covariates out of new rows, too."""
-    cases, controls = inputs.cases, inputs.controls
-    if cases.covariates is None:
-        return model
-    again = make_model(options, console)
-    if controls is None:
-        return again.fit(Study(cases.as_read, covariates=cases.covariates))
-    beside = (cases.covariates, controls.covariates)
-    return again.fit(Study(cases.as_read, background=controls.as_read, covariates=beside))
+    return model if inputs.as_read is inputs.study else make_model(options, console).fit(inputs.as_read)
 
 
-def latent_columns(model: Any, cases: Group, controls: Group | None) -> Table:
+def latent_columns(model: Any, study: Study) -> Table:
     """Name, group, label (or cluster) and latents of each row; controls are taken about their own mean."""
-    groups = Groups.of(cases, controls)
-    latents = groups.map_named(lambda name, group: model.transform(group.values, center=name))
-    what, own = "label", cases.labels
-    if own is None:
-        features = getattr(cases.values, "columns", None) or default_names(cases.values.shape[1])
-        what, own = "cluster", named_clusters(latents.foreground, cases.values, features)
-    labels = groups.like([own, *(group.labels for group in groups.backgrounds)])
-    texts = groups.map(lambda group, own: label_texts([""] * len(group) if own is None else own, len(group)), labels)
-    return coordinate_table(groups.map(lambda group: group.row_names), {} if own is None else {what: texts}, latents)
+    rows = study.rows
+    latents = rows.map_named(lambda name, own: model.transform(own, center=name))
+    what, labels = "label", study.labels
+    if labels.foreground is None:
+        features = list(study.features or default_names(study.tables.n_features))
+        found = named_clusters(latents.foreground, rows.foreground, features)
+        what, labels = "cluster", rows.like([found, *[None] * (len(rows) - 1)])
+    texts = labels.map(lambda own, count: [""] * count if own is None else label_texts(own), study.counts)
+    names = study.sample_names.map(
+        lambda own, count: [str(i + 1) for i in range(count)] if own is None else own, study.counts
+    )
+    return coordinate_table(names, {} if labels.foreground is None else {what: texts}, latents)
 
 
 def path(options: Namespace, console: Console) -> None:
@@ -118,8 +107,7 @@ def path(options: Namespace, console: Console) -> None:
     inputs, kind = read_inputs(options), METHODS[options.method]
     found = contrast_path(
         kind(options.components, scale=scale_of(options, kind)),
-        inputs.X,
-        background=inputs.Y,
+        inputs.study,
         gammas=options.gammas,
         progress=console.progress,
     )

@@ -18,9 +18,8 @@ from ..estimators import PCPCA, PPCA
 from ..exceptions import TableFileError, UnboundedError
 from ..inference import gamma_limits
 from ._console import Console, records
-from ._inputs import Inputs, read_inputs
 from ._outputs import SEPARATORS, OutputError, check_outputs, check_text_output, staged, write_columns
-from .reading import TEXT, write_filled
+from .reading import TEXT, Inputs, read_inputs, write_filled
 
 MAX_COLUMNS_SHOWN = 15
 
@@ -53,7 +52,9 @@ def impute(options: Namespace, console: Console) -> None:
     if options.mask_out:
         with staged([options.mask_out], force=options.force) as places:
             columns = dict(zip(inputs.columns, absent.T.astype(int), strict=True))
-            write_columns(places[options.mask_out.name], {"row": inputs.cases.row_names} | columns | _mark(absent))
+            write_columns(
+                places[options.mask_out.name], {"row": inputs.study.sample_names.foreground} | columns | _mark(absent)
+            )
     table = _filled_table(inputs.columns, X, filled, std)
     console.say(*inputs.describe())
     if inputs.table.empty:
@@ -74,21 +75,21 @@ def impute(options: Namespace, console: Console) -> None:
 
 
 def _model(inputs: Inputs, components: int, gamma: float | None) -> tuple[Any, str]:
-    """A fitted model, at half of the largest gamma unless told, and how gamma was chosen."""
-    X, Y = inputs.X, inputs.Y
-    if Y is None:
-        return PPCA(components).fit(X), ""
+    """A fitted model, by default at half of the largest gamma, and how gamma was chosen."""
+    study = inputs.study
+    if len(study.rows) == 1:
+        return PPCA(components).fit(study), ""
     if gamma is not None:
-        return PCPCA(components, gamma=gamma).fit(X, background=Y), f", gamma = {gamma:.4f} (as asked for)"
-    limits = gamma_limits(X, background=Y, n_components=components)
+        return PCPCA(components, gamma=gamma).fit(study), f", gamma = {gamma:.4f} (as asked for)"
+    limits = gamma_limits(study, n_components=components)
     half, what = 0.5 * limits.pcpca, "the upper bound" if limits.is_bound else "its limit"
     try:
-        model = PCPCA(components, gamma=half).fit(X, background=Y)
+        model = PCPCA(components, gamma=half).fit(study)
         return model, f", gamma = {half:.4f} (half of {what} {limits.pcpca:.4f})"
     except UnboundedError as error:
         if error.works is None:
             raise
-        model = PCPCA(components, gamma=error.works).fit(X, background=Y)
+        model = PCPCA(components, gamma=error.works).fit(study)
         return model, f", gamma = {error.works:.4f} (as large as works)"
 
 

@@ -63,7 +63,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return BAD_INPUT
     options = parse(given)
     if isinstance(sys.stdout, io.TextIOWrapper):
-        sys.stdout.reconfigure(errors="backslashreplace")  # names that a terminal cannot show are no reason to fail
+        sys.stdout.reconfigure(errors="backslashreplace")  # do not fail on names that a terminal cannot show
     try:
         with warnings.catch_warnings():
             _speak_warnings()

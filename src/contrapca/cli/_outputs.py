@@ -1,4 +1,4 @@
-"""Files that commands write: when all are complete, and never over others unless told."""
+"""Output files: written when all are complete, and over existing ones only with --force."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ def check_outputs(files: Sequence[Path], *, force: bool) -> None:
         if not place.is_dir():
             raise OutputError(f"{str(place)!r} is a file, so nothing can be written into it: choose another --output.")
         if not os.access(place, os.W_OK | os.X_OK):
-            raise OutputError(f"There is no permission to write into {str(place)!r}: choose another --output.")
+            raise OutputError(f"No permission to write into {str(place)!r}: choose another --output.")
 
 
 @contextlib.contextmanager

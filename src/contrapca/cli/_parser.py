@@ -17,7 +17,7 @@ from .._version import __version__
 FORMATS = "CSV, TSV, TXT (also .gz or .zip), Excel, Parquet, NPY, NPZ, MTX or h5ad"
 
 
-SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "auto"}  # of a new model, unless told
+SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "auto"}  # defaults of a new model
 
 
 METHOD = {

@@ -7,16 +7,16 @@ from argparse import Namespace
 from typing import Any
 
 from .._files import load
-from ..data import Groups, Study, Units
+from ..data import Groups, Units
 from ..estimators import answers
 from ..inference import ContrastPath, bootstrap, posterior
 from ..reporting import RESULTS, Origin, check_libraries, write_report
 from ._console import Console, caution, printable
 from ._fit import fitted_model, make_model
-from ._inputs import Inputs, read_inputs
 from ._outputs import OutputError, check_outputs, staged
 from ._parser import SETTINGS
 from ._verdict import unseen_lines, verdict_lines
+from .reading import Inputs, code_of, read_inputs
 
 
 def report(options: Namespace, console: Console) -> None:
@@ -28,35 +28,24 @@ def report(options: Namespace, console: Console) -> None:
     check_outputs([output, *saved], force=options.force)
     check_libraries(figures=bool(saved))
     options, model, inputs = _read(options)
-    controls = inputs.controls
-    assert controls is not None
     if model is None and options.uncertainty == "none":
         model = make_model(options, console)  # fitted with the report, in one pass over the rows
     elif model is None:
         model = fitted_model(options, inputs, console)
     draws = None
     if options.uncertainty != "none":  # the name of a method
-        study = Study(inputs.X, background=inputs.Y, blocks=inputs.blocks)
         draw = bootstrap if options.uncertainty == "bootstrap" else posterior
-        draws = draw(model, study, random_state=options.seed, progress=console.progress)
+        draws = draw(model, inputs.study, random_state=options.seed, progress=console.progress)
     with contextlib.ExitStack() as written:
         page = written.enter_context(staged([output], force=options.force))[output.name]
         places = written.enter_context(staged(saved, force=options.force)) if saved else {}
         summary = write_report(
+            inputs.study,
             model,
-            X=inputs.cases.values,
-            background=controls.values,
-            labels=inputs.cases.labels,
-            background_labels=controls.labels,
-            label_name=options.labels,
-            row_names=inputs.cases.row_names,
-            background_row_names=controls.row_names,
-            blocks=inputs.cases.blocks,
-            background_blocks=controls.blocks,
             test=not options.no_test,
             depth=options.depth,
             title=options.title and printable(options.title),
-            origin=Origin(printable(options.shell), inputs.findings, [printable(source) for source in inputs.sources]),
+            origin=_origin(options, inputs),
             progress=console.progress,
             output=page,
             uncertainty=draws,
@@ -68,6 +57,16 @@ def report(options: Namespace, console: Console) -> None:
     console.say(*verdict_lines(summary), *inputs.describe(), *unseen_lines(summary), f"Report: {output}")
     console.say(*(f"Saved:  {file}" for file in saved))
     console.summarise(summary | {"written": str(output), "saved": [str(file) for file in saved]})
+
+
+def _origin(options: Namespace, inputs: Inputs) -> Origin:
+    """The command, its files, and Python code that reads them alike."""
+    study = code_of(options)
+    if options.model is not None:  # whose features are taken out of the files, perhaps not all of them
+        study = ""
+    elif inputs.as_read is not inputs.study:
+        study = f"contrapca.regress_out({study})"
+    return Origin(printable(options.shell), inputs.findings, [*map(printable, inputs.sources)], study)
 
 
 def _read(options: Namespace) -> tuple[Namespace, Any, Inputs]:

@@ -8,15 +8,12 @@ from typing import Any
 
 from .._files import load
 from .._util.text import component_names, default_names, listed, plural
-from ..data import with_names
 from ..inference import ContrastPath, ContrastPosterior
 from ..moments import Moments
-from ._columns import covariates_of_model
 from ._console import Console, model_summary, records
 from ._fit import path_lines, path_summary
-from ._inputs import BY_PLACE, reading_of
 from ._outputs import check_outputs, check_text_output, staged, write_columns
-from .reading import align_to, read_table
+from .reading import BY_PLACE, align_to, covariates_of_model, read_table, reading_of
 
 
 def info(options: Namespace, console: Console) -> None:
@@ -61,7 +58,7 @@ def transform(options: Namespace, console: Console) -> None:
     model = load_model(options.model)
     table = read_table(options.table, sheet=options.sheet, mask="none", **reading_of(options))
     names = feature_names(model)
-    rows = with_names(align_to(names, model.n_features_in_, table), names)
+    rows = align_to(names, model.n_features_in_, table)
     latents = model.transform(rows, center=options.center, **covariates_of_model(model, table))
     columns: dict[str, Any] = {"row": table.row_names or [str(i + 1) for i in range(len(table))]}
     columns |= dict(zip(component_names(latents.shape[1]), latents.T, strict=True))

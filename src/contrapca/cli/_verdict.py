@@ -9,24 +9,22 @@ from typing import Any
 import numpy as np
 
 from .._util.table import Table
-from ..data import Study
 from ..data.checks import shows_replicates
 from ..inference import contrast_test
 from ._console import Console, records
-from ._inputs import read_inputs
+from .reading import read_inputs
 
-MOST = 10  # dimensions tested unless told
+MOST = 10  # dimensions tested by default
 
 
 def test(options: Namespace, console: Console) -> None:
     """Test the tables; print the verdict, then the p-values."""
     inputs = read_inputs(options)
-    paired = getattr(options, "pairs", None) is not None
     found = contrast_test(
-        Study(inputs.X, background=inputs.Y, blocks=inputs.blocks, paired=paired),
+        inputs.study,
         max_components=options.components or MOST,
         scale=scale_of(options),
-        depth="match" if options.depth == "match" else "ignore",  # whoever reads the tables has warned
+        depth="match" if options.depth == "match" else "ignore",  # reading the tables has warned already
         random_state=options.seed,
         progress=console.progress,
     )

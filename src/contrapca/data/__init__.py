@@ -27,18 +27,20 @@ from ._groups import Groups, Tables, feature_label
 from ._labels import by_background, check_labelled, check_total, check_weights, label_groups, named_backgrounds
 from ._replicates import SOURCES_OF_CELLS, looks_like_replicates, names_source
 from ._scaling import Units, check_same_tables, group_of
-from ._study import Study
+from ._study import Study, group_rows, matrix_of
 from ._tables import (
+    aligned,
     check_device_table,
+    check_features,
     check_names,
     check_table,
     column_means,
+    column_names,
     distinct,
     like_table,
     refuse_device,
     refuse_devices,
     refuse_others,
     text_names,
-    with_names,
     without_mask,
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -131,16 +132,16 @@ def matrix_of(
     adata: Any, layer: str | None, obsm: str | None, mask_var: Any
 ) -> tuple[Any, npt.NDArray[np.bool_] | None, list[str]]:
     """The matrix of an AnnData, which of its columns are used, and their names."""
+    by_default = isinstance(mask_var, str) and mask_var == "auto"
+    if obsm is not None and (layer is not None or not (mask_var is None or by_default)):
+        raise GroupError("obsm= takes the place of genes: leave layer= and mask_var= out.")
     for name, place, argument in ((layer, "layers", "layer"), (obsm, "obsm", "obsm")):
         if name is not None and name not in (known := list(getattr(adata, place).keys())):
             raise GroupError(
                 f"{argument}={name!r} is not in adata.{place}, which has {listed(known, MAX_LISTED) or 'nothing'}."
                 f"{did_you_mean(name, known)}"
             )
-    by_default = isinstance(mask_var, str) and mask_var == "auto"
     if obsm is not None:
-        if layer is not None or not (mask_var is None or by_default):
-            raise GroupError("obsm= takes the place of genes: leave layer= and mask_var= out.")
         matrix = adata.obsm[obsm]
         columns = column_names(matrix)
         names = [f"{obsm}_{j}" for j in range(matrix.shape[1])] if columns is None else list(map(str, columns))
@@ -153,10 +154,43 @@ def matrix_of(
         mask_var = "highly_variable" if "highly_variable" in adata.var.columns else None
     if mask_var is None:
         return matrix, None, names
+    what = f"adata.var[{mask_var!r}]" if isinstance(mask_var, str) else "mask_var"
     if isinstance(mask_var, str):
-        check_column(adata.var, mask_var, "mask_var", "adata.var")
+        if mask_var not in (known := list(adata.var.columns)):
+            raise GroupError(
+                f"mask_var={mask_var!r} is not a column of adata.var, which has "
+                f"{listed(known, MAX_LISTED) or 'none'}.{did_you_mean(mask_var, known)}"
+            )
         mask_var = adata.var[mask_var]
-    mask = np.asarray(mask_var)
-    if mask.shape != (len(names),) or mask.dtype != bool or not mask.any():
-        raise GroupError(f"mask_var must be True or False for each of the {len(names)} genes, and True for some.")
+    mask = np.asarray(aligned(mask_var, adata.var, "mask_var"))  # a Series by the names of the genes
+    if mask.shape != (len(names),) or not all(isinstance(own, bool) for own in mask.tolist()):
+        raise GroupError(
+            f"{what} has type {mask.dtype} and shape {mask.shape}: a mask is True or False for each of the "
+            f"{len(names)} genes."
+        )
+    if not mask.any():
+        raise GroupError(f"{what} is False for all {mask.size} genes: nothing is left to analyse.")
+    mask = mask.astype(bool)
     return matrix, mask, [name for name, used in zip(names, mask, strict=True) if used]
+
+
+def name_of(labels: Any) -> str | None:
+    """The name of a column, or of a Series."""
+    first = labels[0] if isinstance(labels, tuple) and labels else labels
+    name = first if isinstance(first, str) else getattr(first, "name", None)
+    return name if isinstance(name, str) else None
+
+
+def checked_features(features: Sequence[str], table: Any) -> list[str]:
+    """The names of the columns of a table that has none."""
+    names, n_features = list(map(str, features)), table.shape[1]
+    if column_names(table) not in (None, names):
+        raise GroupError("features= is for arrays, but these tables have column names: leave it out.")
+    if len(names) != n_features:
+        raise GroupError(f"features has {plural(len(names), 'name')} for {plural(n_features, 'feature')}.")
+    if twice := [name for name, count in Counter(names).items() if count > 1]:
+        raise GroupError(
+            f"Names of features occur more than once ({listed(twice, MAX_LISTED)}), so they cannot be told apart: name "
+            "each feature once (of an AnnData, call adata.var_names_make_unique() first)."
+        )
+    return names

@@ -192,11 +192,14 @@ def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where
         named = {"background": _as_list(background)}
     controls = [label for labels in named.values() for label in labels]
     cases = _as_list(foreground) if foreground is not None else [level for level in levels if level not in controls]
+    if not controls:
+        raise GroupError(f"background= names no value of {where}: name the one that marks the background.")
     for argument, wanted in (("background", controls), ("foreground", cases)):
         for label in wanted:
             if label not in levels:
+                have = listed(levels, MAX_LISTED) or "no values"
                 raise GroupError(
-                    f"{argument}={label!r} does not occur in {where}, which has {listed(levels, MAX_LISTED)}."
+                    f"{argument}={label!r} does not occur in {where}, which has {have}."
                     f"{did_you_mean(str(label), map(str, levels))}"
                 )
     if twice := [label for label in dict.fromkeys(controls) if controls.count(label) > 1]:

@@ -15,7 +15,18 @@ from .._util.arrays import Array, Rows
 from .._util.display import shown_as_html
 from .._util.text import is_missing, joined, listed, plural
 from ..exceptions import GroupError
-from ._arguments import check_column, check_known, matrix_of, n_rows_of, names_in, read_known, select, take
+from ._arguments import (
+    check_column,
+    check_known,
+    checked_features,
+    matrix_of,
+    n_rows_of,
+    name_of,
+    names_in,
+    read_known,
+    select,
+    take,
+)
 from ._blocks import Indices, check_labels, checked_blocks, table_units
 from ._covariates import Design, checked_covariates, design_of, without_covariates
 from ._groups import Groups, Tables
@@ -59,6 +70,10 @@ class Study:
         checked, and samples are compared within blocks.
     names : tuple, or column name, optional
         Names of samples; by default the index of a pandas frame.
+    features : sequence of str, optional
+        Names of the features of tables that are not frames.
+    label_name : str, optional
+        What the labels mean, for figures and reports; by default the name of their column.
 
     Where the tables are frames, strings name their columns, which are then no features. With several backgrounds
     tuples have the order of the dict, or dicts have the same names, with "foreground".
@@ -71,6 +86,8 @@ class Study:
     sample_names : Groups of list of str, or of None
     blocks, covariates : Groups, or None
     weights, labels : Groups of ndarray, or of None
+    label_name : str, or None
+        The column or Series that the labels are from.
     paired : bool
 
     Examples
@@ -94,6 +111,7 @@ class Study:
     covariates: Groups[dict[str, npt.NDArray[Any]]] | None
     weights: Groups[Array | None]
     labels: Groups[npt.NDArray[Any] | None]
+    label_name: str | None
     paired: bool
 
     def __init__(
@@ -107,11 +125,14 @@ class Study:
         labels: Any = None,
         paired: bool = False,
         names: Any = None,
+        features: Sequence[str] | None = None,
+        label_name: str | None = None,
     ) -> None:
         others = named_backgrounds(background)
         given = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels, "names": names}
         rows = Groups.from_items([X, *others.values()], ("foreground", *others))
-        self._fill(*read_known(rows, given), paired=paired)
+        name = label_name or name_of(labels)
+        self._fill(*read_known(rows, given), paired=paired, label_name=name, features=features)
 
     @classmethod
     def of(
@@ -240,10 +261,10 @@ class Study:
                 known_of = obs[names_in(names, argument) if argument == "covariates" else names]
                 given[argument] = tuple(known_of.iloc[own] for own in cells)
         study = cls.__new__(cls)
-        study._fill(*read_known(rows, given), paired=paired)
+        study._fill(*read_known(rows, given), paired=paired, label_name=labels, features=features)
         obs_names = np.asarray(obs.index, dtype=object)
         names_of = cells.map(lambda own: list(map(str, obs_names[own])))
-        return study._with(tables=replace(study.tables, names=tuple(features)), sample_names=names_of)
+        return study._with(sample_names=names_of)
 
     # ------------------------------------------------------------------ made and checked
 
@@ -274,13 +295,23 @@ class Study:
             tables = checked_tables(rows, weights, name=name)
         nothing = rows.like([None] * len(rows))
         self.__dict__.update(rows=rows, tables=tables, weights=weights, labels=nothing)
-        self.__dict__.update(blocks=None, covariates=None, paired=False)
+        self.__dict__.update(blocks=None, covariates=None, label_name=None, paired=False)
 
-    def _fill(self, rows: Groups[Any], known: dict[str, Groups[Any]], *, paired: bool = False) -> None:
+    def _fill(
+        self,
+        rows: Groups[Any],
+        known: dict[str, Groups[Any]],
+        *,
+        paired: bool = False,
+        label_name: str | None = None,
+        features: Sequence[str] | None = None,
+    ) -> None:
         """Check everything, and set it."""
         nothing = rows.like([None] * len(rows))
         given = {argument: known.get(argument, nothing) for argument in ARGUMENTS}
         if any(hasattr(table, "scatter") for table in rows):
+            if features is not None:
+                raise GroupError("Moments have the names of their features: leave features= out.")
             self._fill_moments(rows, given)
             return
         counts = rows.map(n_rows_of)
@@ -304,9 +335,10 @@ class Study:
             rows, names, weights = (_some(one, kept) for one in (rows, names, weights))
             covariates = None if covariates is None else _some(covariates, kept)
             found = {key: None if own is None else _some(own, kept) for key, own in found.items()}
-        tables = checked_tables(rows, weights, name="Study")
+        own_names = None if features is None else checked_features(features, rows.foreground)
+        tables = checked_tables(rows, weights, name="Study", features=own_names)
         self.__dict__.update(rows=rows, tables=tables, sample_names=names, weights=weights, covariates=covariates)
-        self.__dict__.update(found, paired=paired)
+        self.__dict__.update(found, label_name=label_name, paired=paired)
         self.design()  # which raises now, not in the function that needs it
 
     def _fill_moments(self, rows: Groups[Any], given: dict[str, Groups[Any]]) -> None:
@@ -328,12 +360,14 @@ class Study:
             check_total(own.weight, f"The weight of the moments of the {group}")
         nothing = rows.like([None] * len(rows))
         self.__dict__.update(rows=rows, tables=Tables.of_moments(rows, first.names, True), sample_names=nothing)
-        self.__dict__.update(weights=nothing, covariates=None, blocks=None, labels=nothing, paired=False)
+        self.__dict__.update(weights=nothing, covariates=None, blocks=None, labels=nothing)
+        self.__dict__.update(label_name=None, paired=False)
 
     def _with(self, **changed: Any) -> Study:
         """The same with some fields changed, which are checked already."""
         study = Study.__new__(Study)
-        fields = ("rows", "tables", "sample_names", "blocks", "covariates", "weights", "labels", "paired")
+        beside = ("sample_names", "blocks", "covariates", "weights", "labels", "label_name", "paired")
+        fields = ("rows", "tables", *beside)
         study.__dict__.update({field: getattr(self, field) for field in fields} | changed)
         return study
 
@@ -418,7 +452,9 @@ class Study:
         if chosen is not None:
             own = {key: None if values is None else _some(values, chosen) for key, values in own.items()}
         tables = checked_tables(rows, own["weights"], name="Study")
-        found = self._with(**own, rows=rows, tables=replace(tables, names=self.tables.names))
+        found = self._with(
+            **own, rows=rows, tables=replace(tables, names=self.tables.names, text_names=self.tables.text_names)
+        )
         if self.paired:
             assert found.blocks is not None
             checked_blocks(found.blocks, found.counts, paired=True)

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-import scipy.sparse as sp
 from sklearn.utils.validation import check_array
 
 from .._util.arrays import Array, Rows, canonical, filled_mask, is_sparse
@@ -143,7 +142,7 @@ def stacked_tables(X: Any, y: Any, background_label: Any, sample_weight: Any, *,
     return _counted_tables(rows, own, column_names(X))
 
 
-def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str) -> Tables:
+def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, features: list[str] | None = None) -> Tables:
     """The tables of all groups, of the same features and in the same place, without rows of weight 0.
 
     Parameters
@@ -152,6 +151,8 @@ def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str) -> Ta
     weights : Groups of array-like of shape (n_k,), or of None
     name : str
         What needs them, for error messages.
+    features : list of str, optional
+        Names of the columns of tables that have none.
     """
     rows = given.map_named(lambda group, table: check_table(table, name, group))
     if any(map(on_device, rows)):
@@ -159,7 +160,7 @@ def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str) -> Ta
     names = column_names(given.foreground)
     for group, table, own in zip(rows.names[1:], given.backgrounds, rows.backgrounds, strict=True):
         check_same_columns(rows.foreground.shape[1], own.shape[1], names, column_names(table), group)
-    return _counted_tables(rows, weights, names)
+    return _counted_tables(rows, weights, names or features)
 
 
 def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] | None) -> Tables:
@@ -308,8 +309,13 @@ def text_names(table: Any) -> tuple[str, ...] | None:
 def check_names(table: Any, names: list[str]) -> None:
     """Raise if the columns of a data frame are not the fitted features in the same order."""
     columns = column_names(table)
-    found = None if columns is None else list(map(str, columns))
-    if found is not None and found != names and names != default_names(len(names)):
+    if columns is not None:
+        check_features(list(map(str, columns)), names)
+
+
+def check_features(found: list[str], names: list[str]) -> None:
+    """Raise if these are not the fitted features in the same order."""
+    if found != names and (len(found) != len(names) or names != default_names(len(names))):
         raise ValueError(
             f"The columns are not the {len(names)} fitted features in the same order ("
             f"{', '.join(map(repr, names[:3]))}, ...): select them by name."
@@ -392,18 +398,3 @@ def like_table(values: npt.NDArray[Any], table: Any) -> Any:
     if hasattr(table, "index"):  # pandas
         return type(table)(values, index=table.index, columns=names)
     return type(table)(values, schema=names)  # polars
-
-
-class NamedArray(np.ndarray):  # type: ignore[type-arg]
-    """An ndarray with the attribute `columns` of a data frame: messages and models then have the names."""
-
-    columns: list[str]
-
-
-def with_names(values: Rows, names: list[str] | None) -> Rows:
-    """The same rows, without a copy, with `columns` as a data frame has them; unchanged if there are no names."""
-    if names is None:
-        return values
-    named: Any = sp.csr_array(values, copy=False) if is_sparse(values) else values.view(NamedArray)
-    named.columns = names
-    return named

@@ -24,9 +24,11 @@ from ..data import (
     Units,
     check_dense,
     check_device_table,
+    check_features,
     check_names,
     check_same_tables,
     column_means,
+    column_names,
     distinct,
     group_of,
     label_groups,
@@ -232,7 +234,9 @@ def fitted_groups(self: Any, study: Study) -> Tables:
     """Check the tables of the fit when they are passed again."""
     fit, name = self._state, type(self).__name__
     X = study.rows.foreground
-    if not study.has_moments and not isinstance(X, DaskRows):  # whose features are checked below
+    if study.features is not None and column_names(X) is None and not study.has_moments:
+        check_features(list(study.features), fit.units.foreground.labels)
+    elif not study.has_moments and not isinstance(X, DaskRows):  # whose features are checked below
         validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
     allow_missing = self._takes_missing and maps_missing(fit)
     return self._as_fitted()._prepared(tables_again(fit, study, name=name, allow_missing=allow_missing))  # type: ignore[no-any-return]

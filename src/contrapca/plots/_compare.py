@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
-    """Plot the reproducible contrast of all methods, with its range over splits of the rows; 0 is no contrast.
+    """Plot the reproducible contrast of all methods, with its range over splits of the rows; 0 means no contrast.
 
     Parameters
     ----------

@@ -30,7 +30,7 @@ def on_a_scale(labels: Any) -> Array | None:
     """Labels as numbers if they are a scale, shape (n,); None if they are classes.
 
     A scale has more than 20 different numbers; NaN stands for what is missing or infinite. Text, dates and truth
-    values are always classes: whoever reads a file decides whether its text means numbers.
+    values are always classes: the reader of a file decides whether its text means numbers.
     """
     if np.asarray(labels).dtype.kind in "mM":  # numbers of nanoseconds, for NumPy
         return None

@@ -34,7 +34,7 @@ MIN_NEIGHBOURS = 5
 NAMING_FEATURES = 2
 
 
-LEAST_DIFFERENCE = 0.5  # standard deviations within clusters: less is no help to tell them apart, however sure it is
+LEAST_DIFFERENCE = 0.5  # standard deviations within clusters: less does not help to tell them apart, however certain
 
 
 LONGEST_NAME = 24  # characters of a feature in the name of a cluster

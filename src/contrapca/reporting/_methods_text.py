@@ -1,4 +1,4 @@
-"""Text to take away: a paragraph for the methods section of a paper, and what to cite."""
+"""Text for a paper: a paragraph for its methods section, and citations."""
 
 from __future__ import annotations
 

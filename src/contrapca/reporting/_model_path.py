@@ -15,7 +15,7 @@ from ..inference import ContrastPath, masked_path_around, path_of_data
 from ..missing import Incomplete, collect
 from ..moments import Complete
 
-DRAWN = 1e-7  # tolerance of the path: coordinates on the page are no more exact (`PACKING_ERROR`)
+DRAWN = 1e-7  # tolerance of the path: coordinates on the page are not more exact (`PACKING_ERROR`)
 
 
 def path_through(

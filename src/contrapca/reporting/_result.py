@@ -34,7 +34,7 @@ ALLOWED = "allow-scripts allow-downloads"
 TITLE_WIDTH = 48  # characters above a figure of one panel
 
 
-RESULTS = ("coordinates.csv", "loadings.csv", "figure.png", "figure.svg", "methods.txt")  # what a reader takes away
+RESULTS = ("coordinates.csv", "loadings.csv", "figure.png", "figure.svg", "methods.txt")  # files that `save` writes
 
 
 class Report(dict[str, Any]):

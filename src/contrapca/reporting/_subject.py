@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any
@@ -13,14 +12,13 @@ import numpy.typing as npt
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_count
-from ..data import Groups, Study, Tables, check_same_tables, named_backgrounds, refuse_devices
-from ..estimators import answers, maps_missing
+from ..data import Groups, Study, Tables, check_same_tables, refuse_devices, regress_out
+from ..estimators import ContraPCA, answers, maps_missing
 from ..exceptions import GroupError
 from ..inference import ContrastPath, ContrastPosterior
 from ..missing import observe
 from ..plots import as_classes, on_a_scale
 from ._clusters import named_clusters
-from ._code import model_code, path_code
 from ._model_path import path_through
 
 TOP_FEATURES = 12  # bars for each component
@@ -41,18 +39,19 @@ class Subject:
 
     Attributes
     ----------
+    study : Study
+        Without covariates, whose effect is taken out.
+    adjusted : bool
+        Whether there were any.
     path : ContrastPath
     start : int
         Index of the report's gamma: the model's, or the one that "auto" would take.
     kind : type
         The class of the model that the report is about.
-    code : str
-        Python code that fits it again.
-    about : {"model", "path"}
-        The name of the result in that code.
+    model : estimator or None
+        The fitted model; None if the report is about a path.
     points : int or None
         The requested number of gammas.
-    tables : Tables
     inside : Groups of ndarray of shape (n, k), (m, k), or None
         The rows in the basis of the path, from which all that is shown of them follows; None if values are missing.
     classes : ndarray of str, shape (n,), or None
@@ -61,11 +60,8 @@ class Subject:
         Whether the classes are clusters that were found.
     values : ndarray of shape (n,), or None
         Numeric labels shown on a scale, NaN if a row has none; `classes` is then None.
-    background_labels : list of str, or None
-        The label of each background row as text, "" if it has none.
     label_name : str
         What the labels mean.
-    row_names : Groups of list of str, or of None for row numbers
     uncertainty : ContrastPosterior or None
     scale : {None, "group", "pooled"}
         How the model was asked to scale the features; None also where it chose that by itself.
@@ -75,38 +71,47 @@ class Subject:
         Rows that are so long that they count less (F42).
     """
 
+    study: Study
+    adjusted: bool
     path: ContrastPath
     start: int
     kind: Any
-    code: str
-    about: str
+    model: Any
     points: int | None
-    tables: Tables
     inside: Groups[Array] | None
     classes: npt.NDArray[np.str_] | None
     clustered: bool
     values: Array | None
-    background_labels: list[str] | None
     label_name: str
-    row_names: Groups[list[str] | None]
     uncertainty: ContrastPosterior | None
     scale: str | None
     noise: str
     shortened: Groups[npt.NDArray[np.intp]] | None
 
     @property
+    def tables(self) -> Tables:
+        """The checked tables."""
+        return self.study.tables
+
+    @property
     def rows(self) -> Groups[Rows]:
         """The rows of the tables."""
         return self.tables.rows
+
+    @cached_property
+    def row_names(self) -> Groups[list[str] | None]:
+        """The names of the rows as they are shown; None for row numbers."""
+        return self.study.sample_names.map(lambda own: None if own is None else list(map(shown_name, own)))
 
     @property
     def labels(self) -> dict[str, Groups[list[str]]]:
         """The label of each row as text, by what it is, "label" or "cluster"; empty if there are none."""
         if self.classes is None and self.values is None:
             return {}
-        own = _as_text(self.classes, self.values)
-        others = self.background_labels or [""] * self.rows.backgrounds[0].shape[0]
-        return {CLUSTERS if self.clustered else "label": self.rows.like([own, others])}
+        own, others = _as_text(self.classes, self.values), self.study.labels.backgrounds[0]
+        n_others = self.study.counts.backgrounds[0]
+        texts = [""] * n_others if self.clustered or others is None else label_texts(others)
+        return {CLUSTERS if self.clustered else "label": self.rows.like([own, texts])}
 
     @cached_property
     def features(self) -> list[str]:
@@ -135,67 +140,62 @@ class Subject:
 
 
 def examine(
-    model_or_path: Any,
-    X: Any,
-    background: Any,
-    labels: Any,
-    label_name: str | None,
-    row_names: Sequence[str] | None,
-    background_row_names: Sequence[str] | None,
-    uncertainty: ContrastPosterior | None,
-    gammas: int | None,
-    progress: bool,
-    background_labels: Any = None,
+    study: Study,
+    model: Any = None,
+    *,
+    uncertainty: ContrastPosterior | None = None,
+    gammas: int | None = None,
+    progress: bool = True,
+    shown: bool = True,
 ) -> Subject:
-    """Check all arguments of a report, and compute the path of a model."""
-    if not isinstance(model_or_path, ContrastPath) and not answers(model_or_path, "_path_estimator"):
-        name = type(model_or_path).__name__
-        raise TypeError(f"A report needs a PPCA, PCPCA, CPCA, SparseCPCA, RatioPCA or ContrastPath, not {name}.")
+    """Check all arguments of a report, and compute the path of a model; clusters are found only if they are `shown`."""
+    model = ContraPCA(2, random_state=0) if model is None else model
+    about_path = isinstance(model, ContrastPath)
+    if not about_path and not answers(model, "_path_estimator"):
+        name = type(model).__name__
+        raise TypeError(
+            f"A report needs a PPCA, PCPCA, CPCA, SparseCPCA, RatioPCA or ContrastPath, not {name}: call "
+            "report(study, model), or report(cases, model, background=controls)."
+        )
     if gammas is not None:
         check_count(gammas, "gammas")
-    asked = model_or_path.estimator if isinstance(model_or_path, ContrastPath) else model_or_path
-    allow_missing = asked._takes_missing and _maps_missing(model_or_path)
-    study = Study.of(X, background, "report")
-    study.refuse_moments("report")
-    tables = study.for_fit(allow_missing=allow_missing)
-    tables.with_one_background("report")
-    refuse_devices(tables, "report")
-    [controls] = named_backgrounds(background).values()
-    given = Groups.of((row_names, X, "row_names"), (background_row_names, controls, "background_row_names"))
-    names = tables.rows.map(lambda rows, names: _row_names(names[0], names[1], rows.shape[0], names[2]), given)
-    classes, values = _labels(labels, tables.rows.foreground.shape[0], "foreground")
-    beside = None if background_labels is None else label_texts(background_labels, tables.rows.backgrounds[0].shape[0])
-    if beside is not None and labels is None:
-        raise ValueError("background_labels= is given without labels=: pass the labels of the foreground rows, too.")
-    if isinstance(model_or_path, ContrastPath):
-        path, about, tables = model_or_path, "path", asked._prepared(tables)
+    asked = model.estimator if about_path else model
+    study.refuse_moments("A report")
+    study.refuse("report", weights="the page shows every row once, so leave them out or repeat rows")
+    allow_missing = asked._takes_missing and _maps_missing(model)
+    study.for_fit(allow_missing=allow_missing)
+    study.tables.with_one_background("report")
+    refuse_devices(study.tables, "report")
+    if getattr(getattr(model, "_state", None), "covariates", None) is not None:
+        raise GroupError(
+            "The model was fitted with covariates, but a report shows rows without their effect: pass a model that is "
+            "not fitted yet with a Study that has the covariates."
+        )
+    adjusted = study.covariates is not None
+    study = regress_out(study) if adjusted else study
+    tables, noise = study.tables, ""
+    if about_path:
+        path, start, tables = model, default_start(model), asked._prepared(tables)
         check_same_tables(tables.rows.map(_observed_mean, tables.means), path.units)
-        start, code = default_start(path), path_code(path)
-        noise, long = "", tables.shortened
-        kind: Any = type(path.estimator)
+        model, kind, long = None, type(path.estimator), tables.shortened
     else:
-        if getattr(getattr(model_or_path, "_state", None), "covariates", None) is not None:
-            raise GroupError(
-                "The model was fitted with covariates, but a report shows rows as they are: adjust both tables with "
-                "regress_out, fit a model to them, and report on that."
-            )
-        model, path, start = path_through(model_or_path, tables, points=gammas, progress=progress)
-        kind, code, about = type(model), model_code(model), "model"
-        noise, long = str(model._state.plateau or ""), model._state.shortened
+        model, path, start = path_through(model, tables, points=gammas, progress=progress)
+        kind, long = type(model), model._state.shortened
+        noise = str(model._state.plateau or "")
     if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):
         raise ValueError(
             f"uncertainty has (features, components) = {uncertainty.estimate.shape}, but the model has "
             f"{(tables.n_features, path.n_components)}."
         )
-    shown = "label" if label_name is None else shown_name(str(label_name))
     inside = None
     if not tables.incomplete:
         inside = tables.rows.map_named(lambda name, rows: path.inside(rows, center=name))
-    about_rows = (classes, False, values, beside, shown, names)
-    subject = Subject(
-        path, start, kind, code, about, gammas, tables, inside, *about_rows, uncertainty, asked._scaling, noise, long
-    )
-    if labels is None:
+    labels = study.labels.foreground
+    classes, values = (None, None) if labels is None else _classes_or_values(labels)
+    name = study.label_name or "label"
+    about = (study, adjusted, path, start, kind, model, gammas, inside)
+    subject = Subject(*about, classes, False, values, shown_name(str(name)), uncertainty, asked._scaling, noise, long)
+    if labels is None and shown:
         found = named_clusters(subject.latents(), subject.rows.foreground, subject.features)
         if found is not None:
             return replace(subject, classes=found, clustered=True, label_name=CLUSTERS)
@@ -207,11 +207,11 @@ def shown_name(name: str) -> str:
     return NOT_SHOWN.sub(" ", name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…")
 
 
-def _maps_missing(model_or_path: Any) -> bool:
+def _maps_missing(model: Any) -> bool:
     """Whether rows with missing values can be shown: without a likelihood, those of a fit to such rows only."""
-    if isinstance(model_or_path, ContrastPath):
-        return model_or_path._method.has_likelihood or model_or_path.units.foreground.fills
-    return not model_or_path.__sklearn_is_fitted__() or maps_missing(model_or_path._state)
+    if isinstance(model, ContrastPath):
+        return model._method.has_likelihood or model.units.foreground.fills
+    return not model.__sklearn_is_fitted__() or maps_missing(model._state)
 
 
 def _observed_mean(rows: Rows, mean: Array) -> Array:
@@ -226,20 +226,9 @@ def default_start(path: ContrastPath) -> int:
     return int(np.argmin(np.abs(path.gammas - path.auto_gamma)))
 
 
-def _row_names(given: Sequence[str] | None, table: Any, n: int, what: str) -> list[str] | None:
-    if given is None:
-        index = getattr(table, "index", None)  # from pandas; a default index is no better than row numbers
-        if index is None or callable(index) or type(index).__name__ == "RangeIndex":
-            return None
-        given = list(index)
-    if len(given) != n:
-        raise ValueError(f"{what} has {len(given)} names for {n} rows: pass one per row.")
-    return [shown_name(str(name)) for name in given]
-
-
-def label_texts(labels: Any, n: int) -> list[str]:
+def label_texts(labels: Any) -> list[str]:
     """The label of each row as tables have it, "" if it has none."""
-    return _as_text(*_labels(labels, n, "background"))
+    return _as_text(*_classes_or_values(np.asarray(labels)))
 
 
 def _as_text(classes: npt.NDArray[np.str_] | None, values: Array | None) -> list[str]:
@@ -249,15 +238,9 @@ def _as_text(classes: npt.NDArray[np.str_] | None, values: Array | None) -> list
     return ["" if value != value else repr(value).removesuffix(".0") for value in values.tolist()]
 
 
-def _labels(labels: Any, n: int, group: str) -> tuple[npt.NDArray[np.str_] | None, Array | None]:
+def _classes_or_values(labels: npt.NDArray[Any]) -> tuple[npt.NDArray[np.str_] | None, Array | None]:
     """Labels as classes, or as numbers on a scale."""
-    if labels is None:
-        return None, None
-    given = np.asarray(labels)
-    if given.shape != (n,):
-        name = "labels" if group == "foreground" else f"{group}_labels"
-        raise ValueError(f"{name} has shape {given.shape} for {n} {group} rows: pass one label per row.")
-    values = on_a_scale(given)
+    values = on_a_scale(labels)
     if values is not None:
         return None, values
-    return np.array(list(map(shown_name, as_classes(given).tolist())), dtype=np.str_), None
+    return np.array(list(map(shown_name, as_classes(labels).tolist())), dtype=np.str_), None

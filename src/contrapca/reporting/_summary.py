@@ -16,13 +16,13 @@ from .._util.arrays import Array
 from .._util.text import natural_order
 from .._version import __version__
 from ..contrast import share_of
-from ..data import Groups, checked_blocks, table_units
 from ..data.checks import Finding, Given, Words, check_groups, shows_replicates, warn_of_replicates
 from ..exceptions import InfeasibleGammaError, RankError
 from ..inference import ContrastPosterior, ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..missing import usable
 from ..plots import NO_LABEL
 from ._cautions import cautions, remarks
+from ._code import python_code
 from ._methods_text import citations, methods_paragraph
 from ._subject import TOP_FEATURES, Subject, shown_name
 
@@ -56,18 +56,20 @@ class Origin:
         What it has found in its tables.
     sources : sequence of str
         The files that were read.
+    study : str
+        Python code that reads them, as one expression.
     """
 
     command: str
     findings: Sequence[Finding] | None = None
     sources: Sequence[str] = ()
+    study: str = ""
 
 
 def summary_of(
     subject: Subject,
     *,
     test: ContrastTest | bool | None,
-    blocks: tuple[Any, Any],
     progress: bool,
     depth: str = "warn",
     title: str | None = None,
@@ -76,17 +78,16 @@ def summary_of(
 ) -> dict[str, Any]:
     """The summary of a report.
 
-    Parameters as for `report`; `blocks` of both groups. `shown` says whether there is a page, which may not show
-    everything.
+    Parameters as for `report`. `shown` says whether there is a page, which may not show everything.
     """
-    by_blocks = blocks[0] is not None
+    by_blocks = subject.study.blocks is not None
     sources, code, findings = ((), None, None) if origin is None else (origin.sources, origin.command, origin.findings)
     if findings is None:
         names, columns = subject.row_names, subject.tables.names
         findings = check_groups(Given(subject.rows, columns, names, subject.classes, by_blocks))
         findings = [finding for finding in findings if depth == "warn" or finding.check != "depth"]
-    verdict = _judge(subject, test, blocks, depth, progress, ignores_replicates=shows_replicates(findings))
-    held_out = _on_unseen_rows(subject, blocks)
+    verdict = _judge(subject, test, depth, progress, ignores_replicates=shows_replicates(findings))
+    held_out = _on_unseen_rows(subject)
     components = _components(subject, held_out)
     if verdict is not None:
         strongest = [[item["feature"] for item in entry["features"][:TOP_NAMES]] for entry in components]
@@ -103,7 +104,7 @@ def summary_of(
         "loadings": _loadings(subject),
         "uncertainty": None if subject.uncertainty is None else _uncertainty(subject.uncertainty),
         "code": {
-            "python": _python(subject, title, code, tested=verdict is not None, by_blocks=by_blocks, depth=depth),
+            "python": python_code(subject, title, "" if origin is None else origin.study, verdict is not None, depth),
             "command": code,
         },
         "versions": {"contrapca": __version__, "Python": platform.python_version()}
@@ -119,7 +120,6 @@ def summary_of(
 def _judge(
     subject: Subject,
     test: ContrastTest | bool | None,
-    blocks: tuple[Any, Any],
     depth: str,
     progress: bool,
     *,
@@ -133,13 +133,14 @@ def _judge(
         return None
     if test not in (True, None):
         raise TypeError(f"test is a {type(test).__name__}: pass the result of contrast_test, True or False.")
-    given = _checked(blocks, subject)
-    if given is None:
+    study = subject.study
+    if study.blocks is None:
         warn_of_replicates(subject.row_names)
     return verdict_on(
-        subject.tables,
+        study.tables,
         n_shown=n_shown,
-        blocks=given,
+        blocks=study.blocks,
+        paired=study.paired,
         scale=subject.scale,
         depth=depth,
         ignores_replicates=ignores_replicates,
@@ -147,18 +148,13 @@ def _judge(
     )
 
 
-def _checked(blocks: tuple[Any, Any], subject: Subject) -> Groups[Any] | None:
-    counts = subject.tables.rows.map(lambda rows: int(rows.shape[0]))
-    return checked_blocks(counts.like(blocks), counts)
-
-
-def _on_unseen_rows(subject: Subject, blocks: tuple[Any, Any]) -> HeldOutContrast | None:
+def _on_unseen_rows(subject: Subject) -> HeldOutContrast | None:
     """Ratios of variances on held-out rows; None if these tables do not allow it."""
     if min(rows.shape[0] for rows in subject.rows) < MIN_ROWS:
         return None
     try:
         tables = usable(subject.tables, "holding rows out")
-        unit_of = table_units(tables, _checked(blocks, subject), least=2, what="holding rows out")
+        unit_of = subject.study.units(tables, least=2, what="holding rows out")
         model = subject.path.model(subject.path.gammas[subject.start])
         return held_out_of(prepared(model), tables, unit_of)
     except (InfeasibleGammaError, RankError):  # gamma or n_components is too large for fewer rows
@@ -334,37 +330,6 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
         "angle_upper": float(np.quantile(angles, PROBABILITY)),
         "components": components,
     }
-
-
-def _python(
-    subject: Subject, title: str | None, command: str | None, *, tested: bool, by_blocks: bool, depth: str
-) -> str:
-    """Python code that makes this report from tables of these names."""
-    labelled = subject.values is not None or (subject.classes is not None and not subject.clustered)
-    options = ", labels=labels" if labelled else ""
-    options += ', output="report.html"'
-    options += f", label_name={subject.label_name!r}" if labelled and subject.label_name != "label" else ""
-    options += "" if title is None else f", title={title!r}"
-    options += "" if subject.points is None else f", gammas={subject.points}"
-    options += ", blocks=blocks, background_blocks=control_blocks" if by_blocks else ""
-    options += "" if tested else ", test=False"
-    options += "" if depth == "warn" else f", depth={depth!r}"
-    draws = ""
-    if subject.uncertainty is not None:
-        drawn, how = subject.uncertainty, "bootstrap" if subject.uncertainty.kind == "bootstrap" else "posterior"
-        study, imported = "cases, background=controls", how
-        if by_blocks and drawn.by_blocks:
-            study, imported = f"Study({study}, blocks=(blocks, control_blocks))", f"Study, {how}"
-        given = "" if drawn.power == 1 else f", power={drawn.power!r}"
-        given += "" if drawn.seed is None else f", random_state={drawn.seed}"
-        draws = f"from contrapca import {imported}\n\n"
-        draws += f"draws = {how}(model, {study}{given}){'  # random' * (drawn.seed is None)}\n"
-        options += ", uncertainty=draws"
-    names = ["cases", "controls", *["labels"] * labelled, *["blocks", "control_blocks"] * by_blocks]
-    whose = "your tables" if command is None else "the tables of the command above"
-    reading = f"# {', '.join(names)}: {whose}, rows being samples\n"
-    call = f"report({subject.about}, cases, background=controls{options})"
-    return f"{reading}{subject.code}{draws}{call}\n"
 
 
 def _today() -> str:

@@ -20,7 +20,7 @@ WITH_UNIT = re.compile(rf"{NUMBER}\s*(?P<unit>[^\W\d_][^\s\d]*|[°µ%‰][^\s\d]
 
 # Words after a space, of which a few may take turns: "5 mg" and "1 g", but not the codes "5a" and "6b".
 WITH_WORD = re.compile(rf"{NUMBER}\s+(?P<unit>[^\W\d_][^\s\d]*)")
-MANY_WORDS = 0.25  # fraction of different words above which they are no units
+MANY_WORDS = 0.25  # fraction of different words above which they are not units
 NUMBERS = re.compile(r"[-+]?[.,]?\d(?:[\d.,'\u00a0\u202f]*\d)?(?:[eE][-+]?\d+)?")
 NO_SIGN = re.compile(r"[\w#:]")  # in codes, numbers of things, and times of day
 PLUS_MINUS = re.compile(r"\+\s?/?\s?[-\N{MINUS SIGN}]")

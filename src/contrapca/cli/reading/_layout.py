@@ -63,7 +63,7 @@ COMMENTS_ABOVE = (COMMENT, "//", "%")  # above a table; % may also begin a name
 MOST_TITLES = 10  # lines above a table
 
 
-LEAST_CELLS = 3  # a lone text above so many cells is a title
+LEAST_CELLS = 3  # a lone text above at least this many cells is a title
 
 
 LEAST_SCALE = 5  # numbers in order; fewer may be so by chance
@@ -184,7 +184,7 @@ def _heads(line: str, lines: list[str]) -> bool:
 
 
 def is_comment(line: str, separator: str, width: int) -> bool:
-    """Whether a line in or below a table is a comment: it begins with # and is no row of so many cells."""
+    """Whether a line in or below a table is a comment: it begins with # and is not a row of `width` cells."""
     return line.startswith(COMMENT) and len(next(cells_of([line], separator, strict=False))) != width
 
 

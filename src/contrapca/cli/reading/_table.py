@@ -92,7 +92,7 @@ class DataTable:
         return np.array(["" if np.isnan(value) else f"{value:.12g}" for value in column.tolist()])
 
     def stray_words(self, name: str) -> set[str]:
-        """What is no number in a column of `mixed`."""
+        """The cells of a column of `mixed` that are not numbers."""
         numerals = Numerals() if self.source is None else self.source.numerals
         return {cell for cell in self.as_text(name).tolist() if cell and numerals.value(cell) is None}
 

@@ -38,7 +38,7 @@ FAR = (-99999.0, -9999.0, -999.0, -99.0, -9.0, 9.0, 99.0, 999.0, 9999.0, 99999.0
 MIN_CODED = 2  # cells; one may be chance
 
 # For codes that may be measured: cells of one column (one more in wide tables, where chance has more columns); the
-# fraction of the columns in which even one cell each is no chance; the largest fraction of cells, more being zeros
+# fraction of the columns in which even one cell each is not chance; the largest fraction of cells, more being zeros
 # after a logarithm; and the mean in standard deviations, less being a standardised column.
 MIN_REPEATED = {-9.0: 2, -1.0: 2, 9.0: 3, 99.0: 2}
 MANY_COLUMNS, MAX_CODED, MIN_MEAN = 0.1, 0.5, 0.1
@@ -321,7 +321,7 @@ def people_of(groups: Groups[Any]) -> list[str]:
 
 
 def every_few(table: Array, most: int) -> Array:
-    """At most `most` rows of a table, evenly spread; a view."""
+    """At most this many rows of a table, evenly spread; a view."""
     return table[:: -(-len(table) // most)]
 
 

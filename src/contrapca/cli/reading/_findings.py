@@ -9,10 +9,10 @@ from pathlib import Path
 
 import numpy as np
 
-from .._util.arrays import is_sparse
-from .._util.text import as_command, listed
-from ..data import names_source
-from ..data.checks import (
+from ..._util.arrays import is_sparse
+from ..._util.text import as_command, listed
+from ...data import names_source
+from ...data.checks import (
     Finding,
     alike_labels,
     is_whole,
@@ -21,8 +21,9 @@ from ..data.checks import (
     replicates,
     swapped_names,
 )
-from ..exceptions import TableFileError
-from .reading import DataTable, dropped_columns, hidden_by
+from ...exceptions import TableFileError
+from ._hidden import dropped_columns, hidden_by
+from ._table import DataTable
 
 MAX_LISTED = 10  # columns with bad cells
 
@@ -30,7 +31,7 @@ MAX_LISTED = 10  # columns with bad cells
 NEARLY = 0.9  # fraction of distinct values in a first column that should name the rows
 
 
-MIN_NAMES, FEW_TIMES = 10, 4  # so many distinct values, each of them equally and not more often, do so as well
+MIN_NAMES, FEW_TIMES = 10, 4  # at least 10 distinct values, all equally often and at most 4 times, do so as well
 
 
 def findings_of_tables(tables: list[DataTable], options: Namespace, without: set[str]) -> list[Finding]:
@@ -98,7 +99,7 @@ def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
 
 
 def not_analysed(names: list[str]) -> list[Finding]:
-    """That identifiers are no features."""
+    """A finding that identifiers are not analysed."""
     if not names:
         return []
     many = len(names) > 1

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import is_sparse
-from .._util.text import did_you_mean, listed
-from ..data import Groups, checked_blocks, looks_like_replicates, with_names
-from .reading import DataTable
+from ..._util.arrays import is_sparse
+from ..._util.text import did_you_mean, listed
+from ...data import looks_like_replicates
+from ._table import DataTable
 
 
 def check_column(option: str, name: str, *tables: DataTable) -> None:
@@ -65,12 +66,6 @@ def block_labels(
     return [*np.split(np.array(stems), np.cumsum([len(labels) for labels in found])[:-1])], [note]
 
 
-def check_pairs(cases: Any, controls: Any) -> None:
-    """Raise if a pair is in one group only."""
-    counts = Groups.of(len(cases), len(controls))
-    checked_blocks(Groups.of(cases, controls), counts, paired=True)
-
-
 def covariate_names(tables: Sequence[DataTable], given: Sequence[str]) -> list[str]:
     """The columns that --covariates names; age,sex are two unless a column is called that."""
     first = tables[0].columns
@@ -81,10 +76,25 @@ def covariate_names(tables: Sequence[DataTable], given: Sequence[str]) -> list[s
     return list(dict.fromkeys(names))
 
 
-def covariate_columns(table: DataTable, names: Sequence[str], rows: npt.NDArray[np.intp] | None = None) -> Any:
-    """These columns of a table, numbers or text, with their names; all rows or some."""
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a file, with their names as a data frame has them."""
+
+    columns: list[str]
+    values: npt.NDArray[Any]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.asarray(self.values, dtype=dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+
+def covariate_columns(table: DataTable, names: Sequence[str], rows: npt.NDArray[np.intp] | None = None) -> Columns:
+    """These columns of a table, numbers or text; all rows or some."""
     values = np.column_stack([_column(table, name).astype(object) for name in names])
-    return with_names(values if rows is None else values[rows], list(names))
+    return Columns(list(names), values if rows is None else values[rows])
 
 
 def _column(table: DataTable, name: str) -> npt.NDArray[Any]:
