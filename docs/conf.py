@@ -9,6 +9,7 @@ from pathlib import Path
 import numpy as np
 from docutils import nodes
 from docutils.utils.math.latex2mathml import tex2mathml
+from sphinx import addnodes
 
 import contrapca
 
@@ -48,6 +49,13 @@ def _is_not_ours(app, what, name, member, skip, options):
     return True if not (getattr(function, "__module__", None) or "").startswith("contrapca") else None
 
 
+def _hide_private_modules(app, doctree):
+    """Types that calls return have no public path: show them without the module that they are written in."""
+    for name in list(doctree.findall(addnodes.desc_addname)):
+        if "._" in name.astext():
+            name.parent.remove(name)
+
+
 def _visit_math(translator, node):
     """Write a formula as MathML, in a line of its own or in the text."""
     is_block = isinstance(node, nodes.math_block)
@@ -72,4 +80,5 @@ def _write_report(app, error):
 def setup(app):
     app.connect("build-finished", _write_report)
     app.connect("autodoc-skip-member", _is_not_ours)
+    app.connect("doctree-read", _hide_private_modules)
     app.add_html_math_renderer("mathml", (_visit_math, None), (_visit_math, None))

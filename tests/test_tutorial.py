@@ -21,7 +21,7 @@ def test_tutorial(tmp_path, need, monkeypatch):
     monkeypatch.setenv("PATH", programs, prepend=os.pathsep)
     if shutil.which("contrapca") is None:
         skip("the command contrapca is not installed")
-    assert tutorial.run(PAGE, tmp_path) >= 4
+    assert tutorial.run(PAGE, tmp_path) >= 3
     assert (tmp_path / "my_report.html").stat().st_size > 1e5
 
 

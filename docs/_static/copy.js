@@ -1,4 +1,4 @@
-// A copy button on each block of code; of a console, what it prints and the prompt are left out.
+// A copy button on each block of code: of a console or a Python session, only what was typed, without prompts.
 document.addEventListener("DOMContentLoaded", () => {
   for (const block of document.querySelectorAll("div.highlight")) {
     const text = block.querySelector("pre");
@@ -10,7 +10,7 @@ document.addEventListener("DOMContentLoaded", () => {
     button.setAttribute("aria-label", "Copy this code");
     button.addEventListener("click", async () => {
       const lines = text.textContent.replace(/\n$/, "").split("\n");
-      const commands = lines.filter((line) => line.startsWith("$ ")).map((line) => line.slice(2));
+      const commands = lines.filter((line) => /^(\$|>>>|\.\.\.) /.test(line)).map((line) => line.replace(/^\S+ /, ""));
       await navigator.clipboard.writeText((commands.length ? commands : lines).join("\n"));
       button.textContent = "Copied";
       setTimeout(() => (button.textContent = "Copy"), 1500);

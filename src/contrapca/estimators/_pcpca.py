@@ -111,7 +111,7 @@ class PCPCA(Likelihood, Contrastive):
         account.
         Computed on the rows of the fit, so it is optimistic; `contrapca.held_out_contrast` is not.
     gamma_ : float
-        The gamma that was used; in the paper's raw units it is gamma_ n / m.
+        The gamma that was used; in the paper's raw units it is `gamma_` n / m.
     gamma_max_ : float
         With gamma="auto": the exact limit, at or above which the relative likelihood has no maximum.
         `contrapca.gamma_limits` computes it for any table.
