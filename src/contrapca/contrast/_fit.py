@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
@@ -103,6 +103,11 @@ class Latents:
         """r, which must be known."""
         assert self.n_latent is not None
         return self.n_latent
+
+    def within(self, weight: float, n_features: int) -> Latents:
+        """With at most as many latent dimensions as some rows of a fit leave room for (F3)."""
+        room = int(min(weight - 2, n_features - 1))
+        return replace(self, n_latent=max(min(self.rank, room), self.n_shown))
 
     @property
     def parameter(self) -> str:

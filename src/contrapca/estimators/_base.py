@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
@@ -16,17 +17,15 @@ from .._util.checks import SCALES, check_n_components, check_option
 from .._util.devices import on_device, put
 from .._util.display import Display
 from .._util.table import Table
-from ..contrast import PCPCA_METHOD, Fit, Latents, Method, Settings
+from ..contrast import Fit, Halves, Latents, Training, in_original_units
 from ..data import Groups, Study, Tables, check_device_table, refuse_others, without_covariates
 from ..data.rows import DaskRows, as_rows
 from ..exceptions import GroupError
 from ..missing import Incomplete, collect, collect_expected
 from ..moments import Complete, Moments, Stream, check_solver_of, read
 from . import _batches as _streaming
-from . import _folds
 from . import _rows as _tables
 from ._rows import by_block, decoded, latent_means
-from ._solve import fit_data
 from ._summary import facts, feature_table, summary
 
 EXACT = "objective_history_"  # in float64, whatever the rows are
@@ -35,10 +34,8 @@ EXACT = "objective_history_"  # in float64, whatever the rows are
 class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not public. All fitted attributes come from the fit in `_state`."""
 
-    _method: ClassVar[Method | None] = PCPCA_METHOD
     _contrasts: ClassVar[bool] = True  # whether there is a background
     _has_model: ClassVar[bool] = False  # whether there is a probability model
-    _has_gamma: ClassVar[bool] = False  # whether there is a contrast with gamma
     _takes_missing: ClassVar[bool] = True
     _takes_devices: ClassVar[bool] = True  # tables of torch and cupy
     _resampled: ClassVar[bool] = True  # whether there is a bootstrap
@@ -48,9 +45,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _holds_out: ClassVar[bool] = False  # whether gamma="auto" is chosen on held-out rows
     _known_as: ClassVar[str]  # in the methods section of a paper
     _source: ClassVar[str]  # to be cited there, a key of the report's sources
-    _preferred: ClassVar[bool] = False  # whether to use it unless another is clearly better
-    _tuned: ClassVar[str] = "gamma"  # the parameter that is chosen before methods are compared
-    _rough: ClassVar[dict[str, Any]] = {}  # parameters where axes are only compared
+    _decisive: ClassVar[str] = "gamma"  # the parameter that a comparison of methods shows
     _scales: ClassVar[tuple[str | None, ...]] = SCALES
     n_components: int
     scale: str | None
@@ -132,10 +127,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """The tables with weights that the method gives the rows."""
         return tables
 
-    def _settled(self, data: Complete | Incomplete) -> Self:
-        """A copy with what these data decide, so that fits to some of their rows do not decide otherwise."""
-        return clone(self)  # type: ignore[no-any-return]
-
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         """The data of the fit, read from the tables."""
         d = check_n_components(self.n_components, tables.n_features)
@@ -144,9 +135,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return collect(tables, d, self._scaling, self.solver, reduced=self._reduced)
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
-        """From the data to the solution; rows of the tables may be held out to choose gamma."""
-        assert self._method is not None
-        return fit_data(data, self._method, self._latents(), gamma, self._settings())
+        """From the data to the solution; rows of the tables may be held out to choose gamma (None)."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method _solve(data, gamma, tables).")
 
     @property
     def _scaling(self) -> str | None:
@@ -156,9 +146,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _latents(self, n_features: int | None = None) -> Latents:
         """Which latent dimensions there are; raises if they are too many for so many features."""
         return Latents.plain(self.n_components)
-
-    def _settings(self) -> Settings:
-        return Settings()
 
     def _with_fit(self, fit: Fit, like: Any = None) -> Self:
         """Set the attributes of a fit to rows that are where `like` is; leave none of a fit before."""
@@ -204,14 +191,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         }
         if fit.eigenvalues is not None:
             found["eigenvalues_"] = fit.eigenvalues
-        if self._has_model or self._has_gamma:
-            found["n_effective_"] = fit.n_effective
-        if self._has_gamma:
-            found["gamma_"] = fit.gamma
-        if self._has_model:
-            assert fit.model is not None
-            found |= {"model_": fit.model, "loadings_": fit.loadings, "noise_variance_": fit.model.sigma2}
-            found["objective_history_"] = fit.history
         if fit.covariates is not None:
             found["covariate_names_"] = np.array(fit.covariates.names, dtype=object)
             found["covariate_coefficients_"] = fit.covariates.coefficients
@@ -365,11 +344,36 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     _fitted_groups, _fitted_data = _tables.fitted_groups, _tables.fitted_data
 
-    # ------------------------------------------------------------------ rows held out
+    # ------------------------------------------------------------------ subsets of the rows
+    # Inference fits to folds and halves by these, not by `fit`: moments of a subset may be in coordinates in which all
+    # rows were read once, and axes alone cost a fraction of what a fit reports.
 
-    _trained, _gamma_in_halves = _folds.trained, _folds.gamma_in_halves
-    _directions = _folds.directions
-    _contrast_gamma, _tune = _folds.chosen_gamma, _folds.tune
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+        """A copy with what all rows decide, so that subsets do not decide otherwise; with halves of them, the strength
+        that is chosen by rows held out, too."""
+        return self._with()
+
+    def _tuned(self, data: Complete, halves: Halves) -> Self:
+        """A copy with the parameters by which the method is compared with others."""
+        return self._settled(data, halves)
+
+    def _with(self, **parameters: Any) -> Self:
+        """A copy that is not fitted, with other parameters, whether or not a subclass still has them as arguments."""
+        alike: Self = clone(self) if self.__sklearn_is_fitted__() else copy(self)
+        for name, value in parameters.items():
+            setattr(alike, name, value)
+        return alike
+
+    def _trained(self, training: Training) -> Complete:
+        """The data of a fit to a subset."""
+        data = training if isinstance(training, Complete) else self._collected(training)
+        assert isinstance(data, Complete)
+        return data
+
+    def _axes_of(self, training: Training) -> Groups[Array]:
+        """The axes (D, k) that a subset shows, in each group's original units, without all else that a fit reports."""
+        data = self._trained(training)
+        return in_original_units(self._solve(data, self._strength()).components, data)
 
     # ------------------------------------------------------------------ saving
 
@@ -424,8 +428,3 @@ class FittedModel:
 def _as_given(rows: Any, kept: Any) -> Any:
     """Numbers of rows in the table as it was given, from those in the table of rows that count."""
     return rows if kept is None else np.flatnonzero(kept)[rows]
-
-
-def answers(value: Any, question: str) -> bool:
-    """Whether a value, whatever it is, is an estimator, not a class, that has a method or says yes to a question."""
-    return not isinstance(value, type) and bool(getattr(value, question, False))

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._util.arrays import Array
 from .._util.checks import check_count, check_positive
-from ..contrast import Fit, Halves, Training, automatic_rank, in_original_units, principal_axes, solve_clvm
-from ..data import Groups, LatentGaussian, Tables
+from ..contrast import Fit, Halves, automatic_rank, principal_axes, solve_clvm
+from ..data import LatentGaussian, Tables
 from ..exceptions import warn
 from ..missing import Incomplete, collect
 from ..moments import MAX_DENSE, Complete, Moments, mixed_background
@@ -71,12 +69,10 @@ class CLVM(Likelihood):
     (400, 2)
     """
 
-    _method = None
     _resampled = _sampled = False
     _takes_missing = False
     _rotates = False  # features are told apart
-    _tuned = "n_shared"
-    _rough: ClassVar = {"tol": 1e-3}  # the difference is smaller than between folds
+    _decisive = "n_shared"
 
     def __init__(
         self,
@@ -99,9 +95,6 @@ class CLVM(Likelihood):
         """None, as of a contrast whose gamma is yet to be chosen: a background is needed."""
         return None
 
-    def _gamma_in_halves(self, halves: Halves, data: Complete) -> float:
-        return 0.0
-
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         d, D = self.n_foreground, tables.n_features
         least: Any = 1 if self._counts else self.n_shared
@@ -118,19 +111,9 @@ class CLVM(Likelihood):
         k = shared_rank(data, self.n_foreground) if self._counts else int(self.n_shared)
         return fit_clvm(data, k, self.n_foreground, tol=self.tol, max_iter=self.max_iter)
 
-    def _tune(self, halves: Halves | None, data: Complete) -> None:
-        if self._counts:
-            self.set_params(n_shared=shared_rank(data, self.n_foreground))
-
-    def _directions(self, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
-        alike = clone(self)
-        alike._tune(None, data)  # the count is that of all rows
-
-        def of_training(tables: Training) -> Groups[Array]:
-            training = alike._trained(tables)
-            return in_original_units(alike._solve(training, None).components, training)
-
-        return of_training
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+        assert isinstance(data, Complete)
+        return self._with(n_shared=shared_rank(data, self.n_foreground)) if self._counts else self._with()
 
     def _attributes(self, fit: Fit) -> dict[str, Any]:
         if (model := fit.background_model) is None:  # in a file

@@ -8,7 +8,6 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._util.arrays import TINY, Array, Rows
@@ -37,6 +36,9 @@ SPLITS = 5  # into halves
 
 
 CERTAIN = 2.0  # differences of at least this many standard errors count
+
+
+ROUGH = 1e-3  # tolerance of CLVM: the difference is smaller than between halves
 
 
 SILHOUETTE_ROWS = 2000  # larger foregrounds are sampled
@@ -90,7 +92,7 @@ class Entry:
     @property
     def settings(self) -> str:
         """The settings that were used."""
-        name = self.estimator._tuned
+        name = self.estimator._decisive
         value = getattr(self.estimator, name)
         return f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value}"
 
@@ -124,7 +126,7 @@ class Comparison:
         found = [entry for entry in self.entries if not entry.failure]
         if not found or self.test is None or not self.test.n_components or not found[0].score > 0:
             return None
-        return next((entry for entry in found if entry.estimator._preferred and not self.is_behind(entry)), found[0])
+        return next((entry for entry in found if entry.method == "ContraPCA" and not self.is_behind(entry)), found[0])
 
     def is_behind(self, entry: Entry) -> bool:
         """Whether the best entry is better by more than two standard errors of the difference."""
@@ -255,7 +257,7 @@ def compare(
             entries.append(_entry(method, model, whole, adjusted.rows.foreground, halves, classes))
             bar.update(step + 1)
     order = sorted(entries, key=lambda entry: -entry.score if entry.scores is not None else np.inf)
-    scale = next((entry.estimator.scale for entry in entries if entry.estimator._preferred), None)
+    scale = next((entry.estimator.scale for entry in entries if entry.method == "ContraPCA"), None)
     together: dict[str, Any] = {"blocks": study.blocks, "paired": study.paired}
     verdict = verdict_on(tested, n_shown=k, scale=scale, progress=False, **together)
     about = ("" if verdict.test else verdict.sentence, tuple(map(str, advice_on_values(tables.rows))))
@@ -291,18 +293,18 @@ def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves,
     fixed = model._strength() is not None
     try:
         data = model._trained(whole)
-        model._tune(halves, data)
-        rough, gamma = clone(model).set_params(**model._rough), model._strength()
-        fit = rough._solve(data, gamma)
+        model = model._tuned(data, halves)
+        rough = model._with(tol=ROUGH) if isinstance(model, CLVM) else model
+        fit = rough._solve(data, model._strength())
         seconds = time.perf_counter() - start
-        latents = half_latents(halves, rough._directions(data, gamma), RANKED)
+        latents = half_latents(halves, rough._axes_of, RANKED)
     except (ValueError, SolverError) as error:
         return Entry(method, model, failure=str(error))
     found = reproducible_contrast(latents)
     if not np.isfinite(found.scores).all():
         return Entry(method, model, failure="half of the rows has no axes.")
-    if fixed and model._tuned != "n_latent" and method != "PCA":
-        method = f"{method} at {model._tuned} {getattr(model, model._tuned):g}"
+    if fixed and model._decisive != "n_latent" and method != "PCA":
+        method = f"{method} at {model._decisive} {getattr(model, model._decisive):g}"
     silhouette = np.nan if classes is None else _silhouette(fit, rows, classes)
     shares = fit.shares.map(lambda share: float(share.sum()))
     figures = (float(found.agreement.mean()), float(found.contrast.mean()))

@@ -26,7 +26,7 @@ from ..contrast import (
     ratio_intervals,
 )
 from ..data import Design, Groups, Study, Tables, regression, without_covariates
-from ..estimators import answers
+from ..estimators import Decomposition
 from ..missing import filled_draws, usable
 from ..moments import Parts, make_parts, mixture
 
@@ -140,7 +140,7 @@ def held_out_contrast(
     >>> bool(ratio[0] > 3), bool(abs(found.mean) < 2 * found.mean_error)
     (True, True)
     """
-    if not answers(estimator, "_directions"):
+    if not isinstance(estimator, Decomposition):
         raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
     name, model = "held_out_contrast", prepared(estimator)
     study = Study.of(X, background, name)
@@ -174,8 +174,11 @@ def held_out_of(
     halves = study_halves(tables if design else weighted, unit_of, n_splits, rng, unscaled, design, weighted)
     training, left = halves.whole
     data, mix = model._trained(training), mixture(left)
-    gamma = model._gamma_in_halves(halves, data)
-    latents = half_latents(halves, model._directions(data, gamma))
+    settled = model._settled(data, halves)
+    gamma = settled._strength()
+    if gamma is not None:
+        settled._solve(data, gamma)  # raises where there is no solution with all rows
+    latents = half_latents(halves, settled._axes_of)
     whole = latents[-1].every.foreground if shown is None else np.asarray(shown, dtype=float)
     found, agreement = matched(latents[:-1], whole)
     units = UnitSquares.of(found, unit_of, weighted.weights)

@@ -14,7 +14,7 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows
 from .._util.checks import check_count
 from ..data import Groups, Tables, check_same_tables, named_backgrounds, refuse_devices, split_groups
-from ..estimators import answers, maps_missing
+from ..estimators import PPCA, WithStrength, maps_missing
 from ..exceptions import GroupError
 from ..inference import ContrastPath, ContrastPosterior
 from ..missing import observe
@@ -148,7 +148,7 @@ def examine(
     background_labels: Any = None,
 ) -> Subject:
     """Check all arguments of a report, and compute the path of a model."""
-    if not isinstance(model_or_path, ContrastPath) and not answers(model_or_path, "_path_estimator"):
+    if not isinstance(model_or_path, ContrastPath) and not isinstance(model_or_path, WithStrength | PPCA):
         name = type(model_or_path).__name__
         raise TypeError(f"A report needs a PPCA, PCPCA, CPCA, SparseCPCA, RatioPCA or ContrastPath, not {name}.")
     if gammas is not None:
@@ -208,7 +208,7 @@ def shown_name(name: str) -> str:
 def _maps_missing(model_or_path: Any) -> bool:
     """Whether rows with missing values can be shown: without a likelihood, those of a fit to such rows only."""
     if isinstance(model_or_path, ContrastPath):
-        return model_or_path._method.has_likelihood or model_or_path.units.foreground.fills
+        return model_or_path.estimator._has_model or model_or_path.units.foreground.fills
     return not model_or_path.__sklearn_is_fitted__() or maps_missing(model_or_path._state)
 
 
