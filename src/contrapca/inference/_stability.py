@@ -150,9 +150,8 @@ def stability_selection(
             bar.update(split, "splits")
             for half in make_folds(tables, assign_folds(unit_of, 2, random)):
                 data = fixed._trained(half.training)
-                solution = fixed._maximum(
-                    contrast(data.groups, model.gamma_), d
-                )  # no fit: also where a half has no contrast
+                # Not by a fit, which has no components where a half has no contrast.
+                solution = fixed._maximum(contrast(data.groups, model.gamma_), d)
                 found.append(_matched(data.vectors(solution.spectrum.vectors), all_rows.components))
     chosen = np.array(found)
     in_any = chosen.any(axis=2)
