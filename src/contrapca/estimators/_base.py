@@ -45,7 +45,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _holds_out: ClassVar[bool] = False  # whether gamma="auto" is chosen on held-out rows
     _known_as: ClassVar[str]  # in the methods section of a paper
     _source: ClassVar[str]  # to be cited there, a key of the report's sources
-    _decisive: ClassVar[str] = "gamma"  # the parameter that a comparison of methods shows
+    _decisive: ClassVar[str] = "n_components"  # the parameter that a comparison of methods shows
     _scales: ClassVar[tuple[str | None, ...]] = SCALES
     n_components: int
     scale: str | None
@@ -113,6 +113,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _strength(self) -> float | None:
         """gamma as the parameters give it; None if it is to be chosen, 0 if there is none."""
         return 0.0
+
+    @staticmethod
+    def _strength_in_words(gamma: float, limit: str) -> str:
+        """The strength of a fit, as the methods of a paper give it; `limit` is its limit, in words."""
+        return ""
 
     def _solved(self, tables: Tables, gamma: float | None) -> tuple[Tables, Complete | Incomplete, Fit]:
         """The tables as the method weights their rows, the data they are reduced to, and the fit."""
@@ -317,11 +322,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Display
             Printed as text, shown as HTML in a notebook.
         """
-        return summary(self._state, type(self).__name__, has_gamma=self._has_gamma, n_shared=self._n_shared)
+        return summary(self._state, type(self).__name__, has_gamma="gamma_" in vars(self), n_shared=self._n_shared)
 
     def _facts(self) -> dict[str, Any]:
         """The same as values and tables, for programs."""
-        return facts(self._state, type(self).__name__, has_gamma=self._has_gamma, n_shared=self._n_shared)
+        return facts(self._state, type(self).__name__, has_gamma="gamma_" in vars(self), n_shared=self._n_shared)
 
     @property
     def _n_shared(self) -> int:

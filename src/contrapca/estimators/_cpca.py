@@ -36,6 +36,8 @@ class Contrastive(ContrastSolver):
     """Base of CPCA, SparseCPCA and PCPCA: contrasts with a gamma, which "auto" chooses on held-out rows; not public."""
 
     _holds_out = True
+    _decisive = "gamma"
+    _known_as, _source = "a contrast of variances", "Abid 2018"
     gamma: float | str
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
@@ -68,7 +70,6 @@ class Contrastive(ContrastSolver):
 
     @staticmethod
     def _strength_in_words(gamma: float, limit: str) -> str:
-        """The strength of a fit, as the methods of a paper give it; `limit` is its limit, in words."""
         return f" and contrast strength gamma = {format_gamma(gamma)}{limit}"
 
     @property

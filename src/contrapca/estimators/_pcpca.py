@@ -352,8 +352,8 @@ class PCPCA(RelativeLikelihood, Contrastive):
         latents = settled(data.plateau, self._latents())
         if latents.n_latent is not None:
             return self._with(axes=latents.axes)
-        complete = isinstance(data, Complete)
-        rank = automatic_rank(data, latents.n_shown) if complete else masked_rank(data.groups, latents.n_shown)
+        k, gamma = latents.n_shown, None if halves is None else self._strength()
+        rank = counted_rank(data, k, gamma) if isinstance(data, Complete) else masked_rank(data.groups, k)
         return self._with(axes=latents.axes, n_latent=rank)
 
     def _tuned(self, data: Complete, halves: Halves) -> Self:

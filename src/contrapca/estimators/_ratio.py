@@ -11,10 +11,13 @@ from .._util.checks import check_option, check_ridge
 from .._util.text import format_gamma
 from ..contrast import (
     ENDS,
+    TOLERANCE,
     Fit,
     Halves,
+    PathSpectrum,
     Solution,
     Training,
+    path_of_solutions,
     ratio_grid,
     ratio_limit,
     ratio_refusal,
@@ -114,6 +117,9 @@ class RatioPCA(ContrastSolver):
 
     def _limit(self, groups: Groups[Moments], r: int, near: float = 1.0) -> tuple[float, Array | None]:
         return ratio_limit(groups, r, self.end, orthogonal=bool(self.orthogonal))
+
+    def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
+        return path_of_solutions(groups, gammas, lambda C, start: self._maximum(C, r, start))  # nan where infinite
 
     def _objective(self, C: Contrast, solution: Solution) -> float:
         return sum_of_theta(C, solution.spectrum.values)

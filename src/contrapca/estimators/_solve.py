@@ -66,8 +66,11 @@ class ContrastSolver(Decomposition):
         return cpca_limit(groups, r), None
 
     def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
-        """Directions at increasing gammas, with relative residuals of at most `tolerance`."""
-        return path_of_solutions(groups, gammas, lambda C, start: self._maximum(C, r, start))
+        """Directions at increasing gammas, with relative residuals of at most `tolerance`.
+
+        They exist at every gamma, also where a fit refuses them because their contrast is not positive.
+        """
+        return path_of_solutions(groups, gammas, lambda C, start: replace(self._maximum(C, r, start), feasible=True))
 
     def _solution(self, C: Contrast, spectrum: Spectrum) -> Solution:
         """The solution with the directions that a path found."""

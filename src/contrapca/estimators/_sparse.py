@@ -118,8 +118,7 @@ class SparseCPCA(Contrastive):
         return solve_sparse(C, r, [int(self.sparsity)])[0]
 
     def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
-        # Directions exist at every gamma, also where their contrast is not positive. Each is found as a fit finds it:
-        # from the solution before, the search might come to another maximum.
+        # As a fit finds them: from the solution before, the search might come to another maximum.
         return path_of_solutions(groups, gammas, lambda C, _: replace(self._maximum(C, r), feasible=True))
 
     @property

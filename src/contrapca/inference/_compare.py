@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -18,11 +19,11 @@ from .._util.table import Table
 from ..contrast import RANKED, Fit, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
 from ..data import Groups, Study, Tables, refuse_devices, without_covariates
 from ..data.checks import advice_on_values
-from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
+from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, Decomposition, RatioPCA
 from ..exceptions import GroupError, SolverError
 from ..missing import filled_draws
 from ..moments import MAX_DENSE
-from ._held_out import measured_tables, study_halves
+from ._held_out import measured_tables, prepared, study_halves
 from ._test import ContrastTest, refuse_weights
 from ._verdict import verdict_on
 
@@ -195,7 +196,13 @@ class Comparison:
 
 
 def compare(
-    X: Any, *, background: Any = None, n_components: int = 2, random_state: Any = 0, progress: bool = True
+    X: Any,
+    *,
+    background: Any = None,
+    n_components: int = 2,
+    estimators: Sequence[Any] = (),
+    random_state: Any = 0,
+    progress: bool = True,
 ) -> Comparison:
     """Compare all methods, unscaled and scaled, in halves of the same tables.
 
@@ -216,6 +223,8 @@ def compare(
     background : array-like, data frame or sparse matrix of shape (m, D), optional
         If `X` is no Study.
     n_components : int, default 2
+    estimators : sequence of estimators
+        More estimators to compare, such as a ContraPCA with other settings, or one of your own.
     random_state : None, int, Generator or RandomState, default 0
         Random seed for the halves.
     progress : bool, default True
@@ -234,6 +243,9 @@ def compare(
     >>> found.recommended.method
     'ContraPCA'
     """
+    for own in estimators:
+        if not (isinstance(own, Decomposition) and own._contrasts):
+            raise TypeError(f"compare takes estimators of contrapca that have a background, not {own!r}.")
     study = Study.of(X, background, "compare")
     refuse_weights(study, "compare")
     tables = measured_tables(study, "compare").with_one_background("compare")
@@ -246,6 +258,7 @@ def compare(
     design = study.design(measured)
     halves = study_halves(tables, unit_of, SPLITS, rng, design=design)
     whole, candidates = halves.whole[0], _candidates(k, tables.n_features)
+    candidates += [(type(own).__name__, prepared(own)) for own in estimators]
     adjusted = tables if design is None else without_covariates(tables, design)[0]
     tested = measured if design is None else without_covariates(measured, design)[0]
     entries = []

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from .._util.arrays import Array
 from .._util.checks import check_count, check_n_components, generator
@@ -221,9 +220,8 @@ def study_halves(
 
 
 def prepared(estimator: Any) -> Any:
-    """A clone that solves eigenproblems: for complete rows gradient solvers find the same, more slowly."""
-    model = clone(estimator)
-    return model.set_params(solver="auto") if getattr(model, "solver", "auto") == "lbfgs" else model
+    """A copy that solves eigenproblems: for complete rows gradient solvers find the same, more slowly."""
+    return estimator._with(**({"solver": "auto"} if getattr(estimator, "solver", "") == "lbfgs" else {}))
 
 
 def measured_tables(study: Study, name: str) -> Tables:
