@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
 from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._files import pack, write
-from .._util.arrays import Array
+from .._util.arrays import Array, Rows, canonical
 from .._util.checks import SCALES, check_n_components, check_option
-from .._util.devices import on_device, put
+from .._util.devices import on_device, place_of, put
 from .._util.display import Display
 from .._util.table import Table
 from ..contrast import Fit, Halves, Latents, Training, in_original_units
-from ..data import Groups, Study, Tables, check_device_table, refuse_others, without_covariates
-from ..data.rows import DaskRows, as_rows
-from ..exceptions import GroupError
+from ..data import (
+    Groups,
+    Study,
+    Tables,
+    check_device_table,
+    column_means,
+    distinct,
+    refuse_others,
+    without_covariates,
+    without_mask,
+)
+from ..data.rows import DaskRows, as_rows, is_kept
+from ..exceptions import GroupError, InfeasibleGammaError, NonFiniteError, RankError, warn
 from ..missing import Incomplete, collect, collect_expected
-from ..moments import Complete, Moments, Stream, check_solver_of, read
-from . import _batches as _streaming
-from . import _rows as _tables
-from ._rows import by_block, decoded, latent_means
+from ..moments import Complete, Moments, Stream, check_solver_of, read, read_batch, read_batches
+from ._rows import adjusted, by_block, check_same_data, decoded, latent_means, maps_missing, tables_again
 from ._summary import facts, feature_table, summary
+
+NO_MOMENTS = (
+    "This model has no moments of its rows: it was not fitted by partial_fit or fit_batches, or it was loaded from a "
+    "file, which does not keep them (save moments_ with Moments.save)."
+)
+
 
 EXACT = "objective_history_"  # in float64, whatever the rows are
 
@@ -225,15 +242,110 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ batches
 
-    _stream: Stream | None = None
-    partial_fit, fit_batches = _streaming.partial_fit, _streaming.fit_batches
-    moments_ = property(_streaming.moments_)
-    n_samples_seen_ = property(_streaming.n_samples_seen_)
-    n_background_samples_seen_ = property(_streaming.n_background_samples_seen_)
+    _stream: Stream | None = None  # the moments so far
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        background: Any = None,
+        sample_weight: Any = None,
+        background_weight: Any = None,
+    ) -> Self:
+        """Add a batch of rows, and fit to all rows so far.
+
+        Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as each
+        group has enough rows and gamma is below its limit for the rows so far; until then, only the moments grow.
+        `moments_` has the moments so far, which can be saved.
+
+        Parameters
+        ----------
+        X, y, background, sample_weight, background_weight
+            As for `fit`, complete rows or Moments. A batch may have rows of one group only: `X` may be None.
+
+        Returns
+        -------
+        self
+        """
+        check_option(self.scale, "scale", self._scales)
+        gamma, before, fit = self._strength(), self._stream, None
+        is_table = X is not None and not isinstance(X, Moments | DaskRows)
+        first = before is None or "foreground" not in before.counts
+        if is_table and not first:
+            validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
+        given = (X, y, background, self.background_label, sample_weight, background_weight)
+        stream = (before or Stream()).plus(*read_batch(*given, type(self).__name__))
+        if not stream.lacks(needs_background=gamma != 0):
+            with contextlib.suppress(RankError):  # too few rows for so many components: wait for more
+                try:
+                    fit = self._fit_of(stream, gamma)
+                except InfeasibleGammaError as error:  # so far: the batches after it may raise the limit
+                    warn(f"The batch is counted, but the model is not fitted to the rows so far. {error}")
+                    self.__dict__.pop("_state", None)
+        if before is None and self.__sklearn_is_fitted__():
+            warn(f"{NO_MOMENTS} partial_fit starts anew, without those rows.")
+            del self.__dict__["_state"]
+        if is_table and first:
+            validate_data(self, X, skip_check_array=True)
+        self._stream = stream  # a failure before this leaves everything as it was
+        return self if fit is None else self._with_fit(fit)
+
+    def fit_batches(self, batches: Iterable[Any], *, checkpoint: Any = None) -> Self:
+        """Fit to rows that come in batches, of which one at a time is in memory.
+
+        Parameters
+        ----------
+        batches : iterable
+            Tables of the foreground, tuples (X, background), tuples (X, y) of stacked rows with `background_label`, or
+            dicts of the arguments of `partial_fit`. Rows are complete.
+        checkpoint : str or path-like, optional
+            A file that has the moments after every batch. If it exists, as many batches as it counts are skipped: a run
+            that was stopped, in whatever way, continues where it was. Remove it to start anew.
+
+        Returns
+        -------
+        self
+        """
+        check_option(self.scale, "scale", self._scales)
+        gamma = self._strength()
+        stream = read_batches(batches, self.background_label, checkpoint, type(self).__name__)
+        if lacking := stream.lacks(needs_background=gamma != 0):
+            raise GroupError(f"There are too few rows after {stream.n_batches} batches: {lacking}.")
+        fit = self._fit_of(stream, gamma)
+        self._stream = stream
+        return self._with_fit(fit)
+
+    def _fit_of(self, stream: Stream, gamma: float | None) -> Fit:
+        """The fit to all rows of a stream."""
+        check_solver_of(stream.moments["foreground"], getattr(self, "solver", "auto"))  # CLVM has one solver
+        tables = stream.tables(name=type(self).__name__, needs_background=gamma != 0)
+        fit = self._solve(self._collected(tables), gamma, tables)
+        return replace(fit, units=fit.units.map(lambda units: replace(units, dtype=stream.dtype)))
+
+    @property
+    def moments_(self) -> dict[str, Moments]:
+        """Moments of each group's rows so far, after `partial_fit` or `fit_batches`."""
+        return dict(self._seen.moments)
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of foreground rows so far, after `partial_fit` or `fit_batches`."""
+        return self._seen.counts.get("foreground", 0)
+
+    @property
+    def n_background_samples_seen_(self) -> int | dict[str, int]:
+        """The same for the background; a dict if there are several."""
+        others = {name: count for name, count in self._seen.counts.items() if name != "foreground"}
+        return others if len(others) > 1 else next(iter(others.values()), 0)
+
+    @property
+    def _seen(self) -> Stream:
+        if self._stream is None:
+            raise AttributeError(NO_MOMENTS)
+        return self._stream
 
     # ------------------------------------------------------------------ rows to latents and back
-
-    _rows, _checked_rows = _tables.rows, _tables.checked_rows
 
     def transform(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Latent coordinates of each row.
@@ -265,6 +377,52 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         fitted = self._state.covariates is not None
         return X.rows[group], X.covariates[group] if fitted and X.covariates is not None else None
 
+    def _rows(self, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
+        """Check new rows, adjust them for their covariates; return them and whether values are missing."""
+        found, missing = self._checked_rows(X)
+        return adjusted(self._state, X, found, covariates), missing
+
+    def _checked_rows(self, X: Any) -> tuple[Rows, bool]:
+        """Check new rows against the fitted features; return them and whether values are missing."""
+        fit = self._state
+        maps = maps_missing(fit)
+        self._check_place(X)
+        if on_device(X):
+            rows = check_device_table(X, type(self).__name__, least_rows=1)
+            validate_data(self, rows, reset=False, skip_check_array=True)
+        else:
+            refuse_others(X, f"This method of {type(self).__name__}", "X")
+            X = as_rows(X)
+            if isinstance(X, DaskRows):
+                return fit.units.foreground.check(X, allow_missing=maps)  # type: ignore[no-any-return]
+            checks: dict[str, Any] = {
+                "accept_sparse": "csr",
+                "dtype": [np.float64, np.float32],
+                "ensure_all_finite": False,
+            }
+            checks = {"skip_check_array": True} if is_kept(X) else checks
+            rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
+        missing = np.isnan(column_means(rows, allow_missing=maps or self._takes_missing))
+        if missing.any() and not maps:
+            raise NonFiniteError(
+                f"Input contains NaN, but this {type(self).__name__} was fitted to complete rows and has no model of "
+                "what is missing: fit it to tables with missing values, too, or use ContraPCA, PCPCA or PPCA.",
+                int(np.argmax(missing)),
+            )
+        return rows, bool(missing.any())
+
+    def _check_place(self, X: Any) -> None:
+        """Refuse rows that are elsewhere than those of the fit, where scikit-learn's own estimators do.
+
+        Otherwise a model serves rows anywhere, and the result follows them.
+        """
+        if get_config()["array_api_dispatch"] and (found := place_of(X)) != (fitted := place_of(self._place)):
+            raise ValueError(
+                f"Rows passed to {type(self).__name__}.transform() and other methods must use the same namespace and "
+                f"device as those passed to fit(): these are {found}, and those of the fit were {fitted}. Move them, "
+                "or set array_api_dispatch=False: contrapca does not need it."
+            )
+
     def fit_transform(self, X: Any, y: Any = None, **groups: Any) -> Array:
         """Fit, then transform all rows of `X`, in order, including any background rows among them.
 
@@ -293,7 +451,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X : ndarray of shape (n, D)
         """
         fit, name = self._state, type(self).__name__
-        _tables.check_place(self, Z)
+        self._check_place(Z)
         checks: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_features": 0}
         latents = check_device_table(Z, name, 1) if on_device(Z) else check_array(Z, estimator=name, **checks)
         return decoded(fit, latents)
@@ -347,7 +505,21 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ the tables of the fit, again
 
-    _fitted_groups, _fitted_data = _tables.fitted_groups, _tables.fitted_data
+    def _fitted_groups(self, study: Study) -> Tables:
+        """Check the tables of the fit when they are passed again."""
+        fit, name = self._state, type(self).__name__
+        X = study.rows.foreground
+        if not study.has_moments and not isinstance(X, DaskRows):  # whose features are checked below
+            validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
+        allow_missing = self._takes_missing and maps_missing(fit)
+        return self._as_fitted()._prepared(tables_again(fit, study, name=name, allow_missing=allow_missing))  # type: ignore[no-any-return]
+
+    def _fitted_data(self, study: Study) -> Complete | Incomplete:
+        """The data of the fit in model units, from its tables passed again; other tables raise."""
+        tables, units = self._fitted_groups(study), self._state.units
+        data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale), reduced=self._reduced)
+        check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
+        return data
 
     # ------------------------------------------------------------------ subsets of the rows
     # Inference fits to folds and halves by these, not by `fit`: moments of a subset may be in coordinates in which all
