@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -88,6 +89,24 @@ def check_option(value: Any, name: str, allowed: tuple[Any, ...]) -> None:
     if not any(value is option or (isinstance(option, str) and value == option) for option in allowed):
         hint = did_you_mean(value, filter(None, allowed)) if isinstance(value, str) else ""
         raise ValueError(f"{name}={value!r} is not valid.{hint} Choose one of {', '.join(map(repr, allowed))}.")
+
+
+Check = Callable[[Any, str], Any]  # of a parameter's value and name: raises for what it cannot be
+
+
+def one_of(*allowed: Any) -> Check:
+    """A check for one of some options."""
+    return lambda value, name: check_option(value, name, allowed)
+
+
+def count(least: int = 1) -> Check:
+    """A check for a whole number."""
+    return lambda value, name: check_count(value, name, least=least)
+
+
+def auto_or(check: Check) -> Check:
+    """A check that lets "auto" pass."""
+    return lambda value, name: None if isinstance(value, str) and value == "auto" else check(value, name)
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -21,6 +21,7 @@ from ._eigen import LOOSE, Spectrum, top_eigenpairs
 from ._few_directions import few_directions
 from ._fit import (
     AUTO_FRACTION,
+    AXES,
     SHARED_RATIO,
     UNIT_LENGTH,
     Fit,

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._files import pack, write
 from .._util.arrays import Array, Rows, canonical
-from .._util.checks import SCALES, check_n_components, check_option
+from .._util.checks import SCALES, Check, check_n_components, one_of
 from .._util.devices import on_device, place_of, put
 from .._util.display import Display
 from .._util.table import Table
@@ -63,7 +63,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _known_as: ClassVar[str]  # in the methods section of a paper
     _source: ClassVar[str]  # to be cited there, a key of the report's sources
     _decisive: ClassVar[str] = "n_components"  # the parameter that a comparison of methods shows
-    _scales: ClassVar[tuple[str | None, ...]] = SCALES
+    _parameter_checks: ClassVar[dict[str, Check]] = {"scale": one_of(*SCALES)}  # those that need no table
     n_components: int
     scale: str | None
     solver: str
@@ -104,7 +104,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self
         """
         gamma, label = self._strength(), self.background_label
-        check_option(self.scale, "scale", self._scales)
+        self._check_parameters()
         check_solver_of(X, getattr(self, "solver", "auto"))  # CLVM has one solver
         design, name = None, type(self).__name__
         asked = {"needs_background": self._contrasts and gamma != 0, "allow_missing": self._takes_missing}
@@ -126,6 +126,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self.__dict__.pop("_stream", None)  # batches before this fit no longer count
         fit = fit if found is None else replace(fit, covariates=found)
         return self._with_fit(fit, X if on_device(X) else None)
+
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are impossible with any table."""
+        for name, check in self._parameter_checks.items():
+            check(getattr(self, name), name)
 
     def _strength(self) -> float | None:
         """gamma as the parameters give it; None if it is to be chosen, 0 if there is none."""
@@ -268,7 +273,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         self
         """
-        check_option(self.scale, "scale", self._scales)
+        self._check_parameters()
         gamma, before, fit = self._strength(), self._stream, None
         is_table = X is not None and not isinstance(X, Moments | DaskRows)
         first = before is None or "foreground" not in before.counts
@@ -307,7 +312,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         self
         """
-        check_option(self.scale, "scale", self._scales)
+        self._check_parameters()
         gamma = self._strength()
         stream = read_batches(batches, self.background_label, checkpoint, type(self).__name__)
         if lacking := stream.lacks(needs_background=gamma != 0):

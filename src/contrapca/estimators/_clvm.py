@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
 from .._util.arrays import Array
-from .._util.checks import check_count, check_positive
+from .._util.checks import auto_or, check_positive, count
 from ..contrast import Fit, Halves, automatic_rank, principal_axes, solve_clvm
 from ..data import LatentGaussian, Tables
 from ..exceptions import warn
@@ -73,6 +73,12 @@ class CLVM(Likelihood):
     _takes_missing = False
     _rotates = False  # features are told apart
     _decisive = "n_shared"
+    _parameter_checks: ClassVar = Likelihood._parameter_checks | {
+        "n_shared": auto_or(count()),
+        "n_foreground": count(least=0),
+        "max_iter": count(),
+        "tol": check_positive,
+    }
 
     def __init__(
         self,
@@ -97,9 +103,12 @@ class CLVM(Likelihood):
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         d, D = self.n_foreground, tables.n_features
-        least: Any = 1 if self._counts else self.n_shared
-        check_clvm(least, d, D, tol=self.tol, max_iter=self.max_iter)
-        return collect(tables, int(least) + d, self._scaling, "eigh")
+        k = 1 if self._counts else int(self.n_shared)
+        if k + d >= D:
+            raise ValueError(f"n_shared + n_foreground = {k + d} is not possible with n_features={D}: use fewer.")
+        if D > MAX_DENSE:
+            raise ValueError(f"{D} features are too many for CLVM (at most {MAX_DENSE}). Select some, or use PCPCA.")
+        return collect(tables, k + d, self._scaling, "eigh")
 
     @property
     def _counts(self) -> bool:
@@ -130,18 +139,6 @@ class CLVM(Likelihood):
         """
         rows, missing = self._rows(X, covariates)
         return shared_means(self._state, rows, missing, center)
-
-
-def check_clvm(k: int, d: int, D: int, *, tol: float, max_iter: int) -> None:
-    """Raise for settings that are impossible with D features."""
-    check_count(k, "n_shared")
-    check_count(d, "n_foreground", least=0)
-    check_count(max_iter, "max_iter")
-    check_positive(tol, "tol")
-    if k + d >= D:
-        raise ValueError(f"n_shared + n_foreground = {k + d} is not possible with n_features={D}: use fewer.")
-    if D > MAX_DENSE:
-        raise ValueError(f"{D} features are too many for CLVM (at most {MAX_DENSE}). Select some, or use PCPCA.")
 
 
 def shared_rank(data: Complete, d: int) -> int:

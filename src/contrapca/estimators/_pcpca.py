@@ -6,10 +6,11 @@ from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 from .._util.arrays import Array
-from .._util.checks import SCALES, check_n_components, check_option
+from .._util.checks import SCALES, auto_or, check_n_components, check_positive, count, one_of
 from .._util.devices import put
 from .._util.text import listed
 from ..contrast import (
+    AXES,
     MANY,
     NEARLY_ALL,
     TOLERANCE,
@@ -63,6 +64,7 @@ from ..moments import (
     pooled,
     shortened,
 )
+from ._base import Decomposition
 from ._cpca import Contrastive
 from ._likelihood import Likelihood
 from ._rows import log_ratio
@@ -82,6 +84,14 @@ class RelativeLikelihood(Likelihood, ContrastSolver):
     tol: float
     random_state: Any
     progress: bool
+
+    _parameter_checks: ClassVar = Decomposition._parameter_checks | {
+        "solver": one_of("auto", *SPECTRAL, "lbfgs"),
+        "mean": one_of("observed", "gls"),
+        "n_init": auto_or(count()),
+        "max_iter": count(),
+        "tol": check_positive,
+    }
 
     # ------------------------------------------------------------------ the mathematics
 
@@ -112,13 +122,12 @@ class RelativeLikelihood(Likelihood, ContrastSolver):
     # ------------------------------------------------------------------ the fit
 
     def _settings(self) -> Settings:
-        """Those of gradient solvers, checked."""
-        check_option(self.solver, "solver", ("auto", *SPECTRAL, "lbfgs"))
-        return Settings.asked(self.mean, self.n_init, self.max_iter, self.tol, self.random_state, self.progress)
+        """Those of gradient solvers."""
+        n_init = None if isinstance(self.n_init, str) else int(self.n_init)
+        return Settings(self.mean, n_init, self.max_iter, self.tol, self.random_state, bool(self.progress))
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         self._latents(tables.n_features)
-        self._settings()
         check_solver_for(tables, self.solver)
         d, scale = check_n_components(self.n_components, tables.n_features), self._scaling
         return collect_incomplete(tables, scale) if self.solver == "lbfgs" else collect(tables, d, scale, self.solver)
@@ -297,6 +306,7 @@ class PCPCA(RelativeLikelihood, Contrastive):
     """
 
     _holds_out = False
+    _parameter_checks: ClassVar = RelativeLikelihood._parameter_checks | {"axes": one_of("auto", *AXES)}
     _known_as, _source = "probabilistic contrastive principal component analysis (PCPCA)", "Li 2020"
 
     def __init__(
@@ -481,7 +491,7 @@ class ContraPCA(PCPCA):
 
     _known_as = "ContraPCA, a form of probabilistic contrastive principal component analysis"
     _decisive = "n_latent"
-    _scales: ClassVar[tuple[str | None, ...]] = ("auto", *SCALES)
+    _parameter_checks: ClassVar = PCPCA._parameter_checks | {"scale": one_of("auto", *SCALES)}
 
     def __init__(
         self,

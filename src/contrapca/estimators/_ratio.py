@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from .._util.arrays import Array
-from .._util.checks import check_option, check_ridge
+from .._util.checks import check_ridge, one_of
 from .._util.text import format_gamma
 from ..contrast import (
     ENDS,
@@ -91,6 +91,7 @@ class RatioPCA(ContrastSolver):
     """
 
     _decisive = "ridge"
+    _parameter_checks: ClassVar = ContrastSolver._parameter_checks | {"end": one_of(*ENDS)}
     _known_as, _source = "the directions of largest variance ratio (RatioPCA)", "Salloum 2022"
 
     def __init__(
@@ -136,7 +137,6 @@ class RatioPCA(ContrastSolver):
         return self._with()
 
     def _strength(self) -> float | None:
-        check_option(self.end, "end", ENDS)
         ridge = check_ridge(self.ridge)
         return None if ridge is None else strength_of_ridge(ridge)
 

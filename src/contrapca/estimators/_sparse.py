@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from .._util.arrays import Array
-from .._util.checks import check_n_components, check_option, check_sparsity
+from .._util.checks import check_n_components, check_sparsity, one_of
 from ..contrast import (
     RANKED,
     TOLERANCE,
@@ -106,6 +106,7 @@ class SparseCPCA(Contrastive):
     _known_as = "contrastive principal component analysis with few features per component (SparseCPCA)"
     _source = "Abid 2018"
     _takes_missing = _takes_devices = False
+    _parameter_checks: ClassVar = Contrastive._parameter_checks | {"solver": one_of("auto", "eigh", "lanczos")}
     _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here
     _reduced = _rotates = False  # features count one by one
 
@@ -133,7 +134,6 @@ class SparseCPCA(Contrastive):
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         refuse_devices(tables, type(self).__name__)
         check_sparsity(self.sparsity, tables.n_features)
-        check_option(self.solver, "solver", ("auto", "eigh", "lanczos"))
         d, solver = check_n_components(self.n_components, tables.n_features), self.solver
         if solver == "auto" and not isinstance(tables.rows.foreground, Moments):
             solver = "lanczos" if choose_solver(tables).name == "dual" else solver  # which would mix features

@@ -130,6 +130,7 @@ def check_estimator(estimator: Any, name: str) -> None:
             f"{name} takes ContraPCA, PCPCA, CPCA, SparseCPCA or RatioPCA as its first argument; got "
             f"{type(estimator).__name__}."
         )
+    estimator._check_parameters()
 
 
 def path_of_data(

@@ -221,6 +221,7 @@ def study_halves(
 
 def prepared(estimator: Any) -> Any:
     """A copy that solves eigenproblems: for complete rows gradient solvers find the same, more slowly."""
+    estimator._check_parameters()
     return estimator._with(**({"solver": "auto"} if getattr(estimator, "solver", "") == "lbfgs" else {}))
 
 
