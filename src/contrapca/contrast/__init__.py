@@ -64,7 +64,7 @@ from ._pcpca import (
     relative_log_likelihood,
     solve_pcpca,
 )
-from ._rank import MANY, NEARLY_ALL, _most_above_noise, automatic_rank, dimensions_above_noise, feasible_rank
+from ._rank import MANY, NEARLY_ALL, automatic_rank, count_above_noise, dimensions_above_noise, feasible_rank
 from ._ratio import (
     ENDS,
     ratio_grid,

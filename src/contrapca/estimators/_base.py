@@ -493,8 +493,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def _n_shared(self) -> int:
-        """Shared dimensions of CLVM."""
-        return self.shared_loadings_.shape[1] if hasattr(self, "shared_loadings_") else 0
+        """Shared dimensions, which only CLVM has."""
+        return 0
 
     def feature_table(self) -> Table:
         """Loadings and variances of every feature, strongest features first.

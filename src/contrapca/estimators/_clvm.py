@@ -129,6 +129,10 @@ class CLVM(Likelihood):
             raise ValueError("its background_model is missing")
         return super()._attributes(fit) | {"background_model_": model, "shared_loadings_": model.W}
 
+    @property
+    def _n_shared(self) -> int:
+        return int(self.shared_loadings_.shape[1])
+
     def transform_shared(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Shared latents E[t | x] of each row, shape (n, k).
 

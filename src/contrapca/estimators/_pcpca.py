@@ -22,9 +22,9 @@ from ..contrast import (
     Solution,
     Spectrum,
     Training,
-    _most_above_noise,
     automatic_rank,
     complete_background_model,
+    count_above_noise,
     feasible_rank,
     few_directions,
     in_original_units,
@@ -45,9 +45,9 @@ from ..data import Groups, Indices, LatentGaussian, Tables
 from ..exceptions import InfeasibleGammaError, RankError, warn
 from ..missing import (
     Incomplete,
-    _most_above_wider_noise,
     collect,
     collect_incomplete,
+    count_above_wider_noise,
     fit_incomplete,
     incomplete_background_model,
     masked_rank,
@@ -136,6 +136,10 @@ class RelativeLikelihood(Likelihood, ContrastSolver):
         latents = settled(data.plateau, self._latents())
         if isinstance(data, Incomplete):
             return fit_incomplete(data, latents, gamma, self._settings())
+        return self._in_closed_form(data, latents, gamma)
+
+    def _in_closed_form(self, data: Complete, latents: Latents, gamma: float | None) -> Fit:
+        """The fit to complete rows; gamma is a part of its limit if it is None."""
         groups, start, limit = data.groups, None, None
         if latents.n_latent is None:
             latents = replace(latents, n_latent=counted_rank(data, latents.n_shown, gamma))
@@ -162,9 +166,9 @@ class RelativeLikelihood(Likelihood, ContrastSolver):
         groups = data.groups
         try:
             known = latents.within(groups.foreground.weight, groups.foreground.mean.size)
-            fit = RelativeLikelihood._solve(self._with(n_latent=known.n_latent), data, gamma)
+            fit = self._in_closed_form(data, known, gamma)
         except InfeasibleGammaError:  # the rank gives way
-            fit = RelativeLikelihood._solve(self._with(n_latent="auto"), data, gamma)
+            fit = self._in_closed_form(data, replace(latents, n_latent=None), gamma)
         return in_original_units(fit.components, data)
 
     def _automatic_axes(self, data: Complete, latents: Latents) -> Groups[Array] | None:
@@ -601,18 +605,18 @@ def in_best_units(data: Complete | Incomplete, tables: Tables, d: int, solver: s
     most = most_above_noise(data.groups.foreground.mean.size, rows, rows)
     many, bound = MANY * most, NEARLY_ALL * most
     if isinstance(data, Complete):
-        q, found = _most_above_noise(data.groups, many)
+        q, found = count_above_noise(data.groups, many)
         counts: tuple[int, ...] = (q,)
         if q >= many:
             with unwarned():
                 data = pooled(data, tables, d, solver)
-            q, found = _most_above_noise(data.groups, bound)
+            q, found = count_above_noise(data.groups, bound)
             counts += (q,)
         data = replace(data, strongest=found)
     else:
-        counts = (_most_above_wider_noise(data.groups),)
+        counts = (count_above_wider_noise(data.groups),)
         if counts[0] >= many:
             with unwarned():
                 data = collect_incomplete(tables, "pooled")
-            counts += (_most_above_wider_noise(data.groups),)
+            counts += (count_above_wider_noise(data.groups),)
     return replace(data, plateau=Plateau(counts, bound))

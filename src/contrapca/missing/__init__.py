@@ -4,8 +4,8 @@ from ._filled import any_folds, collect_expected, filled_draws, usable
 from ._fit import (
     BACKTRACK,
     Start,
-    _most_above_wider_noise,
     attempt_fit,
+    count_above_wider_noise,
     fit_incomplete,
     incomplete_background_model,
     masked_rank,
