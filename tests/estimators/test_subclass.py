@@ -5,7 +5,7 @@ import pytest
 from sklearn.base import clone
 
 import contrapca
-from contrapca import CPCA, PPCA, ContraPCA, bootstrap, compare, contrast_path, held_out_contrast, report
+from contrapca import CPCA, PPCA, ContraPCA, GammaSearch, bootstrap, compare, contrast_path, held_out_contrast, report
 from contrapca.contrast import Solution, Spectrum
 from contrapca.datasets import make_hidden_clusters
 from contrapca.estimators import Contrastive
@@ -16,6 +16,8 @@ X, Y = data.foreground, data.background
 
 class Widest(Contrastive):
     """Of the features themselves, those with the largest contrast of variances."""
+
+    _rotates = False
 
     def __init__(self, n_components=2, *, gamma=1.0, background_label=None, scale=None, solver="eigh"):
         self.n_components = n_components
@@ -57,6 +59,7 @@ def test_everything_takes_it(model, tmp_path):
     found = held_out_contrast(model, X, background=Y)
     assert np.isfinite(found.log_ratios).all()
     assert bootstrap(fitted, X, background=Y, n_resamples=20, progress=False).W.shape[1] == 20
+    assert GammaSearch(model, gammas=[0.1, 0.4], n_folds=2).fit(X, background=Y).best_gamma_ in (0.1, 0.4)
     path = contrast_path(model, X, background=Y, gammas=[0.1, 0.4])
     assert path.model(0.4).transform(X).shape == (len(X), 2)
     report(fitted, X, background=Y, output=tmp_path / "page.html", progress=False)
@@ -73,6 +76,19 @@ def test_settings_of_a_subclass_stay_in_subsets_and_on_paths():
     left, right = (held_out_contrast(model, X, background=Y) for model in (Plain(), CPCA()))
     assert left.gamma == right.gamma
     np.testing.assert_array_equal(left.log_ratios, right.log_ratios)
+
+
+def test_features_stay_features_in_wide_tables():
+    rng = np.random.default_rng(0)
+    left, right = rng.normal(size=(2, 24, 80))
+    left[:, [3, 40]] *= [9, 6]
+    fitted = Widest().fit(left, background=right)
+    assert np.flatnonzero(fitted.components_.any(axis=0)).tolist() == [3, 40]
+    refits = bootstrap(fitted, left, background=right, n_resamples=20, progress=False)
+    assert np.count_nonzero(np.abs(refits.W) > 1e-12) == refits.W.shape[1] * 2
+    found = held_out_contrast(Widest(), left, background=right)
+    assert np.all(found.ratios > 9)
+    assert np.all(found.agreement > 0.99)
 
 
 def test_compared_with_all_others():

@@ -3,7 +3,6 @@
 from ._base import Decomposition, FittedModel
 from ._clvm import CLVM
 from ._cpca import CPCA, Contrastive
-from ._likelihood import Likelihood
 from ._pcpca import PCPCA, ContraPCA
 from ._ppca import PPCA
 from ._ratio import RatioPCA, WithStrength

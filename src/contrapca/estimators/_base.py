@@ -57,8 +57,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     _takes_devices: ClassVar[bool] = True  # tables of torch and cupy
     _resampled: ClassVar[bool] = True  # whether there is a bootstrap
     _sampled: ClassVar[bool] = False  # whether there is a Gibbs posterior
-    _reduced: ClassVar[bool] = True  # whether few rows are replaced by coordinates in their span
-    _rotates: ClassVar[bool] = True  # whether rotated features give the same, rotated
+    # Whether rotated features give the same, rotated: few rows are then replaced by coordinates in their span.
+    _rotates: ClassVar[bool] = True
     _holds_out: ClassVar[bool] = False  # whether gamma="auto" is chosen on held-out rows
     _known_as: ClassVar[str]  # in the methods section of a paper
     _source: ClassVar[str]  # to be cited there, a key of the report's sources
@@ -159,7 +159,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         d = check_n_components(self.n_components, tables.n_features)
         if tables.incomplete:  # there is no likelihood of what was observed to maximise
             return collect_expected(tables, d, self._scaling, self.solver, type(self).__name__)
-        return collect(tables, d, self._scaling, self.solver, reduced=self._reduced)
+        return collect(tables, d, self._scaling, self.solver, reduced=self._rotates)
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         """From the data to the solution; rows of the tables may be held out to choose gamma (None)."""
@@ -522,7 +522,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _fitted_data(self, study: Study) -> Complete | Incomplete:
         """The data of the fit in model units, from its tables passed again; other tables raise."""
         tables, units = self._fitted_groups(study), self._state.units
-        data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale), reduced=self._reduced)
+        data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale), reduced=self._rotates)
         check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
         return data
 

@@ -108,7 +108,7 @@ class SparseCPCA(Contrastive):
     _takes_missing = _takes_devices = False
     _parameter_checks: ClassVar = Contrastive._parameter_checks | {"solver": one_of("auto", "eigh", "lanczos")}
     _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here
-    _reduced = _rotates = False  # features count one by one
+    _rotates = False  # features count one by one
 
     def _maximum(self, C: Contrast, r: int, start: Array | None = None) -> Solution:
         if self._counts:

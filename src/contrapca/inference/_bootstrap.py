@@ -147,7 +147,7 @@ def _complete_refits(tables: Tables, model: ContrastSolver) -> Refits:
     fit = model._state
     rows, divisors, basis = tables.rows, fit.units.map(lambda known: known.scale), None
     latents, choice = fit.latents, choose_solver(tables)
-    if choice.name == "dual":  # all happens in the span of the rows
+    if choice.name == "dual" and model._rotates:  # all happens in the span of the rows
         rows, basis = _in_span(tables, fit.units)
         divisors = rows.map(lambda table: np.ones(table.shape[1]))
 

@@ -67,6 +67,6 @@ def _data_again(model: Any, tables: Tables) -> Complete | Incomplete:
     if tables.incomplete and fit.model is None:  # the same expected moments again
         data = model._collected(tables)
     else:
-        data = collect(tables, fit.n_shown, scale, reduced=model._reduced)
+        data = collect(tables, fit.n_shown, scale, reduced=model._rotates)
     check_same_data(data, fit.units, gls=gls)
     return data
