@@ -25,19 +25,6 @@ def check_n_components(n_components: Any, n_features: int) -> int:
     return int(n_components)
 
 
-def check_sparsity(sparsity: Any, n_features: int) -> None:
-    """Raise unless it is "auto" or a whole number s with 1 <= s <= D."""
-    if isinstance(sparsity, str) and sparsity == "auto":
-        return
-    if not isinstance(sparsity, numbers.Integral) or isinstance(sparsity, bool) or int(sparsity) < 1:
-        raise ValueError(f"sparsity={sparsity!r} must be a whole number of features, 1 or more, or 'auto'.")
-    if int(sparsity) > n_features:
-        raise ValueError(
-            f"sparsity={sparsity} is more than the {n_features} features of the table. It limits how many features a "
-            "component uses: for no limit, use CPCA."
-        )
-
-
 def check_count(value: Any, name: str, *, least: int = 1) -> int:
     """Return an int that is at least `least`, or raise."""
     if not isinstance(value, numbers.Integral) or isinstance(value, bool) or value < least:
@@ -60,17 +47,6 @@ def check_gamma(gamma: Any) -> float | None:
     if not 0 <= float(gamma) < np.inf:
         raise ValueError(f"gamma={gamma} must be 'auto' or a finite number, 0 or more (0: no contrast).")
     return float(gamma)
-
-
-def check_ridge(ridge: Any) -> float | None:
-    """Return the ridge as a float, or None for "auto"."""
-    if isinstance(ridge, str) and ridge == "auto":
-        return None
-    if not isinstance(ridge, numbers.Real) or isinstance(ridge, bool):
-        raise TypeError(f"ridge={ridge!r} must be 'auto' or a number, 0 or more.")
-    if not float(ridge) >= 0:
-        raise ValueError(f"ridge={ridge} must be 'auto' or a number, 0 or more (0: the pure ratio; infinity: PCA).")
-    return float(ridge)
 
 
 def check_fixed_gamma(gamma: Any) -> float:

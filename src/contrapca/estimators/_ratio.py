@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import numbers
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from .._util.arrays import Array
-from .._util.checks import check_ridge, one_of
+from .._util.checks import one_of
 from .._util.text import format_gamma
 from ..contrast import (
     ENDS,
@@ -137,8 +138,14 @@ class RatioPCA(ContrastSolver):
         return self._with()
 
     def _strength(self) -> float | None:
-        ridge = check_ridge(self.ridge)
-        return None if ridge is None else strength_of_ridge(ridge)
+        ridge = self.ridge
+        if isinstance(ridge, str) and ridge == "auto":
+            return None
+        if not isinstance(ridge, numbers.Real) or isinstance(ridge, bool):
+            raise TypeError(f"ridge={ridge!r} must be 'auto' or a number, 0 or more.")
+        if not float(ridge) >= 0:
+            raise ValueError(f"ridge={ridge} must be 'auto' or a number, 0 or more (0: the pure ratio; infinity: PCA).")
+        return strength_of_ridge(float(ridge))
 
     def _with_strength(self, gamma: float) -> Self:
         self.ridge = ridge_of_strength(gamma)

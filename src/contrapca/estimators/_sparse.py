@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from .._util.arrays import Array
-from .._util.checks import check_n_components, check_sparsity, one_of
+from .._util.checks import check_n_components, one_of
 from ..contrast import (
     RANKED,
     TOLERANCE,
@@ -36,6 +37,14 @@ LOST = 0.05  # part of the best score that fewer features may lose
 
 
 HALVINGS = 30  # of a gamma that leaves few features no contrast
+
+
+def check_sparsity(sparsity: Any, _: str) -> None:
+    """Raise unless it is "auto" or a whole number, 1 or more."""
+    if isinstance(sparsity, str) and sparsity == "auto":
+        return
+    if not isinstance(sparsity, numbers.Integral) or isinstance(sparsity, bool) or int(sparsity) < 1:
+        raise ValueError(f"sparsity={sparsity!r} must be a whole number of features, 1 or more, or 'auto'.")
 
 
 class SparseCPCA(Contrastive):
@@ -106,7 +115,10 @@ class SparseCPCA(Contrastive):
     _known_as = "contrastive principal component analysis with few features per component (SparseCPCA)"
     _source = "Abid 2018"
     _takes_missing = _takes_devices = False
-    _parameter_checks: ClassVar = Contrastive._parameter_checks | {"solver": one_of("auto", "eigh", "lanczos")}
+    _parameter_checks: ClassVar = Contrastive._parameter_checks | {
+        "sparsity": check_sparsity,
+        "solver": one_of("auto", "eigh", "lanczos"),
+    }
     _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here
     _rotates = False  # features count one by one
 
@@ -133,7 +145,11 @@ class SparseCPCA(Contrastive):
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         refuse_devices(tables, type(self).__name__)
-        check_sparsity(self.sparsity, tables.n_features)
+        if not self._counts and int(self.sparsity) > tables.n_features:
+            raise ValueError(
+                f"sparsity={self.sparsity} is more than the {tables.n_features} features of the table. It limits how "
+                "many features a component uses: for no limit, use CPCA."
+            )
         d, solver = check_n_components(self.n_components, tables.n_features), self.solver
         if solver == "auto" and not isinstance(tables.rows.foreground, Moments):
             solver = "lanczos" if choose_solver(tables).name == "dual" else solver  # which would mix features
