@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numbers
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -22,19 +23,6 @@ def check_n_components(n_components: Any, n_features: int) -> int:
             "less than the number of features."
         )
     return int(n_components)
-
-
-def check_sparsity(sparsity: Any, n_features: int) -> None:
-    """Raise unless it is "auto" or a whole number s with 1 <= s <= D."""
-    if isinstance(sparsity, str) and sparsity == "auto":
-        return
-    if not isinstance(sparsity, numbers.Integral) or isinstance(sparsity, bool) or int(sparsity) < 1:
-        raise ValueError(f"sparsity={sparsity!r} must be a whole number of features, 1 or more, or 'auto'.")
-    if int(sparsity) > n_features:
-        raise ValueError(
-            f"sparsity={sparsity} is more than the {n_features} features of the table. It limits how many features a "
-            "component uses: for no limit, use CPCA."
-        )
 
 
 def check_count(value: Any, name: str, *, least: int = 1) -> int:
@@ -61,17 +49,6 @@ def check_gamma(gamma: Any) -> float | None:
     return float(gamma)
 
 
-def check_ridge(ridge: Any) -> float | None:
-    """Return the ridge as a float, or None for "auto"."""
-    if isinstance(ridge, str) and ridge == "auto":
-        return None
-    if not isinstance(ridge, numbers.Real) or isinstance(ridge, bool):
-        raise TypeError(f"ridge={ridge!r} must be 'auto' or a number, 0 or more.")
-    if not float(ridge) >= 0:
-        raise ValueError(f"ridge={ridge} must be 'auto' or a number, 0 or more (0: the pure ratio; infinity: PCA).")
-    return float(ridge)
-
-
 def check_fixed_gamma(gamma: Any) -> float:
     """Return gamma' as a float; "auto" raises."""
     if isinstance(gamma, str) and gamma == "auto":
@@ -88,6 +65,24 @@ def check_option(value: Any, name: str, allowed: tuple[Any, ...]) -> None:
     if not any(value is option or (isinstance(option, str) and value == option) for option in allowed):
         hint = did_you_mean(value, filter(None, allowed)) if isinstance(value, str) else ""
         raise ValueError(f"{name}={value!r} is not valid.{hint} Choose one of {', '.join(map(repr, allowed))}.")
+
+
+Check = Callable[[Any, str], Any]  # of a parameter's value and name: raises for what it cannot be
+
+
+def one_of(*allowed: Any) -> Check:
+    """A check for one of some options."""
+    return lambda value, name: check_option(value, name, allowed)
+
+
+def count(least: int = 1) -> Check:
+    """A check for a whole number."""
+    return lambda value, name: check_count(value, name, least=least)
+
+
+def auto_or(check: Check) -> Check:
+    """A check that lets "auto" pass."""
+    return lambda value, name: None if isinstance(value, str) and value == "auto" else check(value, name)
 
 
 def generator(random_state: Any) -> np.random.Generator:

@@ -10,6 +10,7 @@ import numpy as np
 
 from .._util.table import Table
 from ..data.checks import shows_replicates
+from ..estimators import ContraPCA
 from ..inference import contrast_test
 from ._console import Console, records
 from .reading import read_inputs
@@ -40,7 +41,7 @@ def test(options: Namespace, console: Console) -> None:
 
 def scale_of(options: Namespace, kind: Any = None) -> str | None:
     """The scaling that the options ask for; "auto" is none but for a kind of estimator that chooses it."""
-    if options.scale == "auto" and kind is not None and "auto" in kind._scales:
+    if options.scale == "auto" and kind is not None and issubclass(kind, ContraPCA):
         return "auto"
     return None if options.scale in ("none", "auto") else options.scale
 

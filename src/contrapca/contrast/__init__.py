@@ -2,7 +2,8 @@
 
 from ._axes import (
     SHORTEST,
-    along_path,
+    ShownAxes,
+    around_axes,
     at_least_short,
     contrast_axes,
     path_around_axes,
@@ -10,17 +11,17 @@ from ._axes import (
     settled,
     show_axes,
     show_solution,
-    solve_and_show,
     strongest_around,
     unwarned,
     variance_inside,
 )
 from ._clvm import solve_clvm
-from ._cpca import CPCA_METHOD, Evaluation, moments_log_likelihood
+from ._cpca import Evaluation, cpca_grid, cpca_refusal, moments_log_likelihood, solve_cpca
 from ._eigen import LOOSE, Spectrum, top_eigenpairs
 from ._few_directions import few_directions
 from ._fit import (
     AUTO_FRACTION,
+    AXES,
     SHARED_RATIO,
     UNIT_LENGTH,
     Fit,
@@ -37,32 +38,46 @@ from ._halves import (
     SEED,
     SPLITS,
     Halves,
-    contrast_gamma,
     half_latents,
     halves_of,
     matched,
+    most_reproducible,
     reproducible_contrast,
 )
 from ._held_out import (
     HeldOut,
     Training,
-    auto_directions,
-    gamma_with_contrast,
     held_out,
     in_original_units,
     many_problems,
     one_error_rule,
-    path_directions,
-    within_rows,
 )
 from ._lbfgs import minimise
 from ._limits import cpca_limit, pcpca_limit, rank_exceeds
-from ._method import Method
 from ._noise import has_plateau, latent_rank, most_above_noise, noise_rank
-from ._path import TOLERANCE, PathSpectrum, solve_path
-from ._pcpca import PCPCA_METHOD, closed_form, complete_background_model, relative_log_likelihood
-from ._rank import MANY, NEARLY_ALL, _most_above_noise, automatic_rank, dimensions_above_noise, feasible_rank
-from ._ratio import ENDS, Ratio, ridge_of_strength, strength_of_ridge
+from ._path import TOLERANCE, PathSpectrum, path_of_solutions, solve_path
+from ._pcpca import (
+    closed_form,
+    complete_background_model,
+    pcpca_grid,
+    pcpca_refusal,
+    relative_log_likelihood,
+    solve_pcpca,
+)
+from ._rank import MANY, NEARLY_ALL, automatic_rank, count_above_noise, dimensions_above_noise, feasible_rank
+from ._ratio import (
+    ENDS,
+    ratio_grid,
+    ratio_limit,
+    ratio_refusal,
+    ratios,
+    ridge_of_strength,
+    shrunk_strength,
+    solve_ratio,
+    strength_of_ridge,
+    sum_of_theta,
+)
 from ._ratios import UnitSquares, largest_shares, mean_ratio, ratio_intervals
-from ._sparse import SparseCpca, solve_sparse
+from ._solution import Solution
+from ._sparse import solve_sparse
 from ._subspaces import affinity, align, canonical_sign_of, principal_angles, principal_axes, procrustes

@@ -16,7 +16,6 @@ from ..exceptions import ContrastWarning
 from ..moments import Contrast, Moments, Plateau, contrast, mixture
 from ._eigen import Spectrum, top_eigenvalues
 from ._fit import Latents
-from ._method import Method
 from ._noise import noise_outside
 from ._path import PathSpectrum, outside, symmetric
 from ._rank import LOOKS
@@ -210,32 +209,6 @@ def show_solution(
     """`show_axes` of a solution for complete groups, whose covariances along it are given."""
     totals, D = groups.map(Moments.total_variance), groups.foreground.mean.size
     return show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), D, known)
-
-
-def solve_and_show(
-    groups: Groups[Moments], gamma: float, method: Method, latents: Latents, start: Array | None = None
-) -> tuple[Contrast, Solution, Groups[Array], ShownAxes] | None:
-    """The contrast at gamma, its solution, the groups' covariances along that, and the axes to show; None if it has no
-    solution. `start` holds vectors near it."""
-    C = contrast(groups, gamma)
-    solution = method.solve(C, latents.rank, start)
-    if not solution.feasible:
-        return None
-    known = ratio_axes(groups, latents.n_shown) if latents.axes == "ratio" and groups.backgrounds else None
-    if known is not None:
-        solution, known = around_axes(C, solution, known, method.complete)
-    covariances = groups.like(solution.spectrum.covariances(C))
-    return C, solution, covariances, show_solution(latents, solution, covariances, groups, known)
-
-
-def along_path(
-    found: PathSpectrum, groups: Groups[Moments], gammas: Array, method: Method
-) -> Iterator[tuple[Contrast, Solution, Groups[Array]]]:
-    """The same at each gamma of a path, in the coordinates of its basis, but for the axes."""
-    for gamma, values, V in zip(gammas, found.values, found.coordinates, strict=True):
-        C = contrast(groups, float(gamma))
-        solution = method.complete(C, Spectrum(values * groups.foreground.weight, V, images=[]))
-        yield C, solution, found.covariances.map(lambda c, V=V: V.T @ c @ V)  # type: ignore[misc]
 
 
 def ratio_axes(groups: Groups[Moments], k: int, share: float | None = None) -> Axes | None:

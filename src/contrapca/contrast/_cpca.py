@@ -7,13 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._util.arrays import Array
-from ..data import Groups, LatentGaussian
+from ..data import LatentGaussian
 from ..exceptions import InfeasibleGammaError
 from ..moments import Contrast, Moments
-from ._eigen import Spectrum, top_eigenpairs
-from ._limits import cpca_limit
-from ._path import TOLERANCE as PATH_TOLERANCE
-from ._path import PathSpectrum, solve_path
+from ._eigen import Spectrum
 from ._solution import Solution
 
 # Smallest and largest gamma above 0 in the default grid, since the limit may be infinite; and how near the limit it
@@ -21,50 +18,22 @@ from ._solution import Solution
 LEAST, LARGEST, CLOSEST = 0.01, 1000.0, 1e-3
 
 
-@dataclass(frozen=True)
-class Cpca:
-    """Maximise tr V'(cov_X - gamma cov_Y) V over orthonormal V."""
+def cpca_grid(limit: float, points: int) -> Array:
+    """`points` gammas from 0 to just below the limit, or to `LARGEST`: 0, and a geometric sequence."""
+    top = (1 - CLOSEST) * min(limit, LARGEST)
+    return np.concatenate([[0.0], np.geomspace(min(LEAST, top / 10), top, points - 1)])
 
-    name: str = "cpca"
-    has_likelihood: bool = False
-    logarithmic: bool = True
 
-    def limit(self, groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[float, Array | None]:
-        return cpca_limit(groups, d), None
-
-    def solve(self, contrast: Contrast, d: int, start: Array | None = None) -> Solution:
-        return solve_cpca(contrast, top_eigenpairs(contrast, d, start=start))
-
-    def along(self, groups: Groups[Moments], gammas: Array, d: int, tolerance: float = PATH_TOLERANCE) -> PathSpectrum:
-        return solve_path(groups, gammas, d, tolerance)
-
-    def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
-        return solve_cpca(contrast, spectrum)
-
-    def value(self, contrast: Contrast, solution: Solution) -> float:
-        V, values = solution.spectrum.vectors, solution.spectrum.values
-        return contrastive_variance(V, V * values)
-
-    def grid(self, limit: float, points: int) -> Array:
-        top = (1 - CLOSEST) * min(limit, LARGEST)
-        return np.concatenate([[0.0], np.geomspace(min(LEAST, top / 10), top, points - 1)])
-
-    def refusal(
-        self, gamma: float, limit: float, size: int, parameter: str = "n_components", hint: str = ""
-    ) -> InfeasibleGammaError:
-        reason = f"cov(foreground) - gamma cov(background) has fewer than {size} positive eigenvalues"
-        return InfeasibleGammaError(gamma, limit, size, reason, f".{hint}", parameter)
+def cpca_refusal(gamma: float, limit: float, d: int, parameter: str, hint: str) -> InfeasibleGammaError:
+    """The error for a gamma at or above the limit."""
+    reason = f"cov(foreground) - gamma cov(background) has fewer than {d} positive eigenvalues"
+    return InfeasibleGammaError(gamma, limit, d, reason, f".{hint}", parameter)
 
 
 def solve_cpca(contrast: Contrast, spectrum: Spectrum) -> Solution:
     """Unit vectors, if all d eigenvalues are positive beyond rounding."""
     feasible = bool(spectrum.values[-1] > contrast.rounding)
     return Solution(spectrum, np.ones(spectrum.values.size), 0.0, feasible)
-
-
-def contrastive_variance(V: Array, CV: Array) -> float:
-    """tr V'C V, CPCA's objective, for V with orthonormal columns, shape (size, d)."""
-    return float(np.sum(V * CV))
 
 
 @dataclass(frozen=True)
@@ -101,6 +70,3 @@ def moments_log_likelihood(moments: Moments, W: Array, sigma2: float, *, determi
     trace = ((D - d) + float(np.trace(model.latent_covariance()))) / sigma2  # tr A^-1
     gradient_sigma2 = 0.5 * ((q - float(np.sum(P * SP))) / sigma2 - n * trace)
     return Evaluation(n * model.log_normaliser() - 0.5 * q, gradient_W, gradient_sigma2, [q])
-
-
-CPCA_METHOD = Cpca()

@@ -11,7 +11,7 @@ from ._eigen import top_eigenpairs
 from ._fit import Latents
 from ._limits import pcpca_limit
 from ._noise import CAP, SPARE
-from ._rank import _most_above_noise
+from ._rank import count_above_noise
 from ._strongest import BLOCK, Equations, by_products, in_strongest, strongest
 
 FLOOR_VALUES = 32  # eigenvalues of the background that may be so large that the floor depends on them
@@ -25,7 +25,7 @@ def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Com
     if not varies or not latents.contrast_axes or not by_products(data.groups):
         return data
     k, D = latents.n_shown, data.groups.foreground.mean.size
-    found = list(data.strongest or _most_above_noise(data.groups)[1])
+    found = list(data.strongest or count_above_noise(data.groups)[1])
     q = max(own.values.size for own in found)
     most = [k + CAP] * len(found) + [FLOOR_VALUES] * (len(data.groups) - len(found))
     for group in list(data.groups)[len(found) :]:  # the floor, too, depends on what is strong in the background

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import numpy as np
 
 from .._files import ROUNDING, check_values
 from .._util.arrays import Array
-from .._util.checks import check_count, check_option, check_positive
+from .._util.checks import check_count, check_option
 from ..data import Groups, LatentGaussian, Regression, Units
 from ..moments import Indices, Plateau, SolverChoice, factors, mixed
 
@@ -39,17 +39,6 @@ class Settings:
     tol: float = 1e-6
     random_state: Any = None
     progress: bool = False
-
-    @classmethod
-    def asked(
-        cls, mean: str, n_init: int | str, max_iter: int, tol: float, random_state: Any, progress: Any
-    ) -> Settings:
-        """Those that parameters of an estimator ask for, checked."""
-        check_option(mean, "mean", ("observed", "gls"))
-        n = None if n_init == "auto" else check_count(n_init, "n_init")
-        check_count(max_iter, "max_iter")
-        check_positive(tol, "tol")
-        return cls(mean, n, max_iter, tol, random_state, bool(progress))
 
 
 @dataclass(frozen=True)
@@ -82,7 +71,6 @@ class Latents:
     @classmethod
     def asked(cls, k: int, n_latent: int | str | None, axes: str, n_features: int | None) -> Latents:
         """Those that parameters of an estimator ask for, checked; also for so many features, if they are known."""
-        check_option(axes, "axes", ("auto", *AXES))
         if n_latent is None:
             return cls(k, k, axes)
         if isinstance(n_latent, str):
@@ -103,6 +91,11 @@ class Latents:
         """r, which must be known."""
         assert self.n_latent is not None
         return self.n_latent
+
+    def within(self, weight: float, n_features: int) -> Latents:
+        """With at most as many latent dimensions as some rows of a fit leave room for (F3)."""
+        room = int(min(weight - 2, n_features - 1))
+        return replace(self, n_latent=max(min(self.rank, room), self.n_shown))
 
     @property
     def parameter(self) -> str:

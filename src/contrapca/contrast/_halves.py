@@ -12,9 +12,7 @@ from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from .._util.arrays import TINY, Array
 from ..data import Groups, Tables
-from ..exceptions import RankError
 from ..moments import (
-    Complete,
     Indices,
     Moments,
     Parts,
@@ -26,17 +24,12 @@ from ..moments import (
     spread_out,
 )
 from ._axes import unwarned
-from ._fit import Latents
-from ._held_out import Training, _of_all_groups, many_problems, path_directions
-from ._method import Method
+from ._held_out import Training, _of_all_groups, many_problems
 
 FOUND_AGAIN = 0.3  # agreement of the latents from two halves below which a component is not found again
 
 
 SPLITS, SEED = 5, 0  # of the halves by which gamma="auto" is chosen
-
-
-POINTS = 25  # gammas that "auto" tries
 
 
 PARTS = 10  # of the rows, five of which are a half
@@ -301,25 +294,6 @@ def best_setting(scores: Array) -> int:
         return int(np.argmax(means >= means[best] - np.nan_to_num(error)))
 
 
-def contrast_gamma(
-    halves: Halves, collected: Callable[[Training], Complete], data: Complete, method: Method, latents: Latents
-) -> tuple[float, float]:
-    """The gamma of a method's own range whose contrast is most reproducible, and its limit.
-
-    Parameters
-    ----------
-    halves : Halves
-    collected : callable
-        From half of the rows to the data of a fit.
-    data : Complete
-        All rows.
-    method : Method
-    latents : Latents
-        With a known rank.
-    """
-    limit, _ = method.limit(data.groups, latents.rank)
-    if limit == 0:
-        raise RankError(latents.rank, parameter=latents.parameter)
-    gammas = method.grid(limit, POINTS)
-    found = half_latents(halves, lambda half: path_directions(collected(half), method, latents, gammas), RANKED)
-    return float(gammas[best_setting(reproducible_contrast(found).scores)]), limit
+def most_reproducible(halves: Halves, directions: Callable[[Training], Groups[Array]]) -> int:
+    """Which of G settings, whose axes (G, D, k) `directions` finds in each half, has the most reproducible contrast."""
+    return best_setting(reproducible_contrast(half_latents(halves, directions, RANKED)).scores)

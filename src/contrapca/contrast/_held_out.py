@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -12,17 +12,8 @@ import numpy as np
 from .._util.arrays import Array
 from .._util.threads import calm_threads
 from ..data import Groups, Tables
-from ..exceptions import RankError, warn
-from ..moments import Complete, Fold, contrast, mixture
-from ._axes import along_path, ratio_axes, show_solution, solve_and_show, unwarned
-from ._fit import Latents
-from ._method import Method
-
-HALVINGS = 30  # of a gamma that leaves few features no contrast
-
-
-COARSE = 1e-2  # residuals of axes that are only compared: they are then right to some 1e-4
-
+from ..moments import Complete, Fold, mixture
+from ._axes import unwarned
 
 Training = Tables | Complete  # what a fold leaves
 
@@ -134,57 +125,6 @@ def _of_all_groups(axes: Groups[Array], groups: Groups[Any]) -> Groups[Array]:
     return groups.like(axes if len(axes) == len(groups) else [axes.foreground] * len(groups))
 
 
-def within_rows(latents: Latents, data: Complete) -> Latents:
-    """At most as many latent dimensions as the rows of a fold leave room for (F3)."""
-    foreground = data.groups.foreground
-    room = int(min(foreground.weight - 2, foreground.mean.size - 1))
-    return replace(latents, n_latent=max(min(latents.rank, room), latents.n_shown))
-
-
-def path_directions(data: Complete, method: Method, latents: Latents, gammas: Array) -> Groups[Array]:
-    """The axes that are shown at every gamma, in each group's original units, shape (G, D, k).
-
-    Principal axes exist at every gamma, also where the method itself has no solution with these rows; contrast axes do
-    not, and are nan there.
-    """
-    if latents.axes == "ratio" and (axes := ratio_axes(data.groups, latents.n_shown)) is not None:
-        return in_original_units(
-            np.broadcast_to(data.vectors(axes[1]), (gammas.size, *data.vectors(axes[1]).shape)), data
-        )
-    groups, latents = data.groups, within_rows(latents, data)
-    found = method.along(groups, gammas, latents.rank, COARSE)
-    basis = data.vectors(found.basis)
-    shown = found.coordinates[:, :, : latents.n_shown]
-    if latents.contrast_axes:
-        shown = np.full(shown.shape, np.nan)
-        for g, (_, solution, covariances) in enumerate(along_path(found, groups, gammas, method)):
-            if solution.feasible:
-                own = show_solution(latents, solution, covariances, groups)
-                shown[g] = found.coordinates[g] @ own.directions
-    return in_original_units(np.einsum("Dk,gkd->gDd", basis, shown), data)
-
-
-def auto_directions(data: Complete, method: Method, latents: Latents) -> Groups[Array] | None:
-    """The axes that are shown at the gamma of "auto" with these rows, in each group's original units, shape (D, k).
-
-    What `fit_data` finds, without all else that a fit reports; None where rounding hides the foreground.
-    """
-    if latents.axes == "ratio" and (known := ratio_axes(data.groups, latents.n_shown)) is not None:
-        return in_original_units(data.vectors(known[1]), data)
-    latents = within_rows(latents, data)
-    limit, start = method.limit(data.groups, latents.rank)
-    while limit == 0 and latents.rank > latents.n_shown:  # few rows that count more than once: the rank gives way
-        latents = replace(latents, n_latent=latents.rank - 1)
-        limit, start = method.limit(data.groups, latents.rank)
-    if limit == 0:
-        raise RankError(latents.rank, parameter=latents.parameter)
-    found = solve_and_show(data.groups, latents.auto_fraction * limit, method, latents, start)
-    if found is None:
-        return None
-    C, solution, _, shown = found
-    return in_original_units(data.lift(C, solution.spectrum.vectors, solution.spectrum.values) @ shown.directions, data)
-
-
 def one_error_rule(gammas: Array, found: HeldOut) -> int:
     """The index of the smallest gamma whose contrast is within one standard error of the best."""
     means = np.where(np.isnan(found.means), -np.inf, found.means)
@@ -192,17 +132,3 @@ def one_error_rule(gammas: Array, found: HeldOut) -> int:
     error = found.mean_errors[best]
     near = means >= means[best] - (error if np.isfinite(error) else 0.0)
     return int(np.flatnonzero(near)[np.argmin(gammas[near])])
-
-
-def gamma_with_contrast(data: Complete, method: Method, latents: Latents, gamma: float) -> float:
-    """`gamma`, or less, with a warning, where components of few features have no contrast left (F29)."""
-    tried = gamma * 0.5 ** np.arange(HALVINGS) if gamma > 0 else np.empty(0)
-    solved = (s for s in tried if method.solve(contrast(data.groups, float(s)), latents.rank).feasible)
-    if (smaller := next(solved, gamma)) == gamma:
-        return gamma
-    used = float(smaller) / 2  # what has contrast only just has it by chance
-    warn(
-        f"gamma={gamma:.6g}, chosen for CPCA with all features, leaves no contrast to components of few features: "
-        f"gamma={used:.6g} is used instead."
-    )
-    return used

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .._util.arrays import EPS, Array
@@ -11,8 +9,6 @@ from ..data import LatentGaussian
 from ..exceptions import InfeasibleGammaError
 from ..moments import Complete, Contrast, alone
 from ._eigen import Spectrum, top_eigenpairs
-from ._limits import pcpca_limit
-from ._path import solve_path
 from ._solution import Solution, noise_sum
 
 # The default grid is limit * (1 - t^BEND) for t from 1 down to (almost) 0: dense near the limit.
@@ -31,39 +27,22 @@ def solve_pcpca(contrast: Contrast, spectrum: Spectrum) -> Solution:
     return Solution(spectrum, lengths, sigma2, feasible)
 
 
-@dataclass(frozen=True)
-class Pcpca:
-    """Maximise p(X | W, sigma2) / p(Y | W, sigma2)^gamma_raw."""
+def pcpca_grid(limit: float, points: int) -> Array:
+    """`points` gammas from 0 to just below the limit, dense near it."""
+    t = np.linspace(1.0, CLOSEST ** (1 / BEND), points)
+    return limit * (1 - t**BEND)
 
-    name: str = "pcpca"
-    has_likelihood: bool = True
-    logarithmic: bool = False
 
-    limit = staticmethod(pcpca_limit)
-    along = staticmethod(solve_path)
-    complete = staticmethod(solve_pcpca)
-
-    def solve(self, contrast: Contrast, d: int, start: Array | None = None) -> Solution:
-        return solve_pcpca(contrast, top_eigenpairs(contrast, d, start=start))
-
-    def value(self, contrast: Contrast, solution: Solution) -> float:
-        W = solution.spectrum.vectors * solution.lengths
-        return relative_log_likelihood(contrast, W, W * solution.spectrum.values, solution.sigma2)
-
-    def grid(self, limit: float, points: int) -> Array:
-        t = np.linspace(1.0, CLOSEST ** (1 / BEND), points)
-        return limit * (1 - t**BEND)
-
-    def refusal(
-        self, gamma: float, limit: float, size: int, parameter: str = "n_components", hint: str = ""
-    ) -> InfeasibleGammaError:
-        reason = (
-            "the background outweighs all foreground rows (N = n (1 - gamma) is not positive)"
-            if limit >= 1
-            else "the relative likelihood has no maximum (the noise variance would not be positive)"
-        )
-        advice = f", or CPCA, which allows stronger contrasts.{hint}"
-        return InfeasibleGammaError(gamma, limit, size, reason, advice, parameter)
+def pcpca_refusal(gamma: float, limit: float, r: int, parameter: str, hint: str) -> InfeasibleGammaError:
+    """The error for a gamma at or above the limit."""
+    reason = (
+        "the background outweighs all foreground rows (N = n (1 - gamma) is not positive)"
+        if limit >= 1
+        else "the relative likelihood has no maximum (the noise variance would not be positive)"
+    )
+    return InfeasibleGammaError(
+        gamma, limit, r, reason, f", or CPCA, which allows stronger contrasts.{hint}", parameter
+    )
 
 
 def closed_form(
@@ -104,9 +83,6 @@ def relative_log_likelihood(contrast: Contrast, W: Array, CW: Array, sigma2: flo
     return contrast.N * normaliser - 0.5 * model.trace_product(contrast.trace, CW)
 
 
-PCPCA_METHOD = Pcpca()
-
-
 def complete_background_model(data: Complete, d: int) -> LatentGaussian | None:
     """PPCA of the background alone, in its scaled units; None if it varies in at most d directions, or if there are
     several backgrounds."""
@@ -114,7 +90,7 @@ def complete_background_model(data: Complete, d: int) -> LatentGaussian | None:
         return None
     own = data.background_alone()
     C = alone(own.groups.foreground)
-    solution = PCPCA_METHOD.solve(C, d)
+    solution = solve_pcpca(C, top_eigenpairs(C, d))
     if not solution.feasible:
         return None
     U = own.lift(C, solution.spectrum.vectors, solution.spectrum.values)

@@ -31,7 +31,7 @@ def automatic_rank(data: Complete, k: int) -> int:
     if data.plateau is not None and data.plateau.axes == "ratio":
         q = CAP  # the noise has no end, and the count is only a lower bound
     else:
-        q = _most_above_noise(groups)[0] if data.plateau is None else data.plateau.counts[-1]
+        q = count_above_noise(groups)[0] if data.plateau is None else data.plateau.counts[-1]
     D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
     rank = latent_rank(q, q, k, D, rows[0], min(rows))
     if rank > k and not rank_exceeds(groups.foreground, rank):  # repeated features, or repeated rows
@@ -64,7 +64,7 @@ def feasible_rank(C: Contrast, r: int) -> int:
     return int(np.max(np.flatnonzero(left > C.rounding) + 1, initial=0))
 
 
-def _most_above_noise(groups: Groups[Moments], enough: float = CAP - SPARE) -> tuple[int, tuple[Strongest, ...]]:
+def count_above_noise(groups: Groups[Moments], enough: float = CAP - SPARE) -> tuple[int, tuple[Strongest, ...]]:
     """The larger count of the groups, from `enough` on a lower bound; and what products found on the way.
 
     The fewer rows, the less a spectrum costs; but products of the foreground serve the fit.

@@ -34,8 +34,7 @@ from ..moments import (
 )
 from ._eigen import Spectrum, top_eigenpairs, top_of, top_vectors
 from ._limits import rank_exceeds
-from ._path import TOLERANCE as PATH_TOLERANCE
-from ._path import PathSpectrum, outside, path_of_solutions, symmetric
+from ._path import outside, symmetric
 from ._solution import Solution
 
 FOREGROUND, BACKGROUND, BOTH = "foreground", "background", "both"
@@ -347,58 +346,43 @@ def _trace_of_square(terms: Terms) -> float:
     return float(np.sum(image**2)) / PROBES
 
 
-@dataclass(frozen=True)
-class Ratio:
-    """Maximise v'cov_X v / v'(cov_Y + ridge (tr cov_Y / D) I) v, at gamma = 1 / (1 + ridge)."""
+# ---------------------------------------------------------------------- gamma = 1 / (1 + ridge), and what belongs to it
 
-    end: str = FOREGROUND
-    orthogonal: bool = False
-    name: str = "ratio"
-    has_likelihood: bool = False
-    logarithmic: bool = False
 
-    def limit(self, groups: Groups[Moments], d: int, near: float = 1.0) -> tuple[float, Array | None]:
-        """1 where only a ridge makes the ratios finite, else the next number above it; 0 for too low a rank."""
-        if not rank_exceeds(groups.foreground, d):
-            return 0.0, None
-        solution = self.solve(contrast(groups, 1.0), d)
-        return (float(np.nextafter(1.0, 2.0)), solution.spectrum.vectors) if solution.feasible else (1.0, None)
+def ratio_limit(groups: Groups[Moments], d: int, end: str, *, orthogonal: bool) -> tuple[float, Array | None]:
+    """1 where only a ridge makes the ratios finite, else the next number above it; 0 for too low a rank. And vectors
+    near the solution there."""
+    if not rank_exceeds(groups.foreground, d):
+        return 0.0, None
+    solution = solve_ratio(contrast(groups, 1.0), d, end, orthogonal=orthogonal)
+    return (float(np.nextafter(1.0, 2.0)), solution.spectrum.vectors) if solution.feasible else (1.0, None)
 
-    def automatic(self, groups: Groups[Moments]) -> float:
-        """The gamma of ridge="auto"."""
-        return shrunk_strength(contrast(groups, 1.0), self.end)
 
-    def solve(self, contrast: Contrast, d: int, start: Array | None = None) -> Solution:
-        return solve_ratio(contrast, d, self.end, orthogonal=self.orthogonal, start=start)
+def sum_of_theta(contrast: Contrast, values: Array) -> float:
+    """The sum of theta = rho / (1 + rho), of 1 - theta at the background's end: what the eigenvectors maximise."""
+    rho = strength(contrast) * values / contrast.n_foreground
+    return float(np.sum(rho / (1 + rho)))
 
-    def along(self, groups: Groups[Moments], gammas: Array, d: int, tolerance: float = PATH_TOLERANCE) -> PathSpectrum:
-        return path_of_solutions(groups, gammas, lambda C, start: self.solve(C, d, start))
 
-    def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
-        return Solution(spectrum, np.ones(spectrum.values.size), 0.0, feasible=True, eigenvectors=False)
+def ratios(values: Array, gamma: float, end: str) -> Array:
+    """rho of each direction from its values: those of the background's end are reciprocals, shape (d,)."""
+    n_foreground, rho = count_of_foreground(end, values.size), gamma * values
+    with np.errstate(divide="ignore"):
+        return np.concatenate([rho[:n_foreground], 1 / rho[n_foreground:]])
 
-    def value(self, contrast: Contrast, solution: Solution) -> float:
-        """The sum of theta = rho / (1 + rho), of 1 - theta at the background's end: what the eigenvectors maximise."""
-        rho = strength(contrast) * solution.spectrum.values / contrast.n_foreground
-        return float(np.sum(rho / (1 + rho)))
 
-    def ratios(self, values: Array, gamma: float) -> Array:
-        """rho of each direction from its values: those of the background's end are reciprocals, shape (d,)."""
-        n_foreground, rho = count_of_foreground(self.end, values.size), gamma * values
-        with np.errstate(divide="ignore"):
-            return np.concatenate([rho[:n_foreground], 1 / rho[n_foreground:]])
+def ratio_grid(limit: float, points: int) -> Array:
+    """`points` gammas from 0, which is PCA, to the pure ratio if that exists."""
+    ridges = np.geomspace(LARGEST, LEAST, points - 1)
+    if limit > 1:
+        ridges[-1] = 0.0
+    return np.concatenate([[0.0], 1 / (1 + ridges)])
 
-    def grid(self, limit: float, points: int) -> Array:
-        ridges = np.geomspace(LARGEST, LEAST, points - 1)
-        if limit > 1:
-            ridges[-1] = 0.0
-        return np.concatenate([[0.0], 1 / (1 + ridges)])
 
-    def refusal(
-        self, gamma: float, limit: float, size: int, parameter: str = "n_components", hint: str = ""
-    ) -> SingularGroupError:
-        varying, constant = (FOREGROUND, BACKGROUND) if self.end == FOREGROUND else (BACKGROUND, FOREGROUND)
-        return SingularGroupError(gamma, varying, constant, hint)
+def ratio_refusal(gamma: float, end: str, hint: str) -> SingularGroupError:
+    """The error for a ratio that is infinite."""
+    varying, constant = (FOREGROUND, BACKGROUND) if end == FOREGROUND else (BACKGROUND, FOREGROUND)
+    return SingularGroupError(gamma, varying, constant, hint)
 
 
 def strength_of_ridge(ridge: float) -> float:

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 import numpy as np
 
 from .._util.arrays import EPS, Array
 from .._util.threads import single_thread
-from ..data import Groups
-from ..moments import Contrast, Indices, Moments
-from ._cpca import Cpca
+from ..moments import Contrast, Indices
 from ._eigen import TIGHT, Spectrum, Unconverged, largest, top_eigenpairs, top_vectors
-from ._path import TOLERANCE as PATH_TOLERANCE
-from ._path import PathSpectrum, path_of_solutions
 from ._solution import Solution
 
 WIDER, COLUMNS = 4, 4  # features of a start by their variances, relative to those wanted; columns of C that are tried
@@ -39,31 +35,6 @@ KEPT_BYTES = 256 * 2**20  # of columns of C that are kept
 
 
 MANY = 1 / 10  # part of the columns from which on all are formed at once, if they can be kept
-
-
-@dataclass(frozen=True)
-class SparseCpca(Cpca):
-    """Maximise v'(cov_X - gamma cov_Y) v over unit vectors of at most `size` features, one after the other (F29)."""
-
-    name: str = "sparse cpca"
-    size: int = 10
-
-    def solve(self, contrast: Contrast, d: int, start: Array | None = None) -> Solution:
-        return solve_sparse(contrast, d, [self.size])[0]
-
-    def along(self, groups: Groups[Moments], gammas: Array, d: int, tolerance: float = PATH_TOLERANCE) -> PathSpectrum:
-        """Directions exist at every gamma, also where their contrast is not positive.
-
-        Each is found as a fit finds it: from the solution before, the search might come to another maximum.
-        """
-        return path_of_solutions(groups, gammas, lambda C, _: replace(self.solve(C, d), feasible=True))
-
-    def complete(self, contrast: Contrast, spectrum: Spectrum) -> Solution:
-        return Solution(spectrum, np.ones(spectrum.values.size), 0.0, feasible=True, eigenvectors=False)
-
-    def value(self, contrast: Contrast, solution: Solution) -> float:
-        """tr C in the span of the components, which are not orthogonal."""
-        return float(solution.spectrum.values.sum())
 
 
 def solve_sparse(contrast: Contrast, d: int, sizes: Sequence[int]) -> list[Solution]:

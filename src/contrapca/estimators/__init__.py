@@ -1,11 +1,11 @@
 """The methods, with scikit-learn's interface."""
 
-from ._base import Decomposition, FittedModel, answers
+from ._base import Decomposition, FittedModel
 from ._clvm import CLVM
-from ._cpca import CPCA
+from ._cpca import CPCA, Contrastive
 from ._pcpca import PCPCA, ContraPCA
 from ._ppca import PPCA
 from ._ratio import RatioPCA, WithStrength
 from ._rows import check_same_data, latent_means, maps_missing
-from ._solve import background_model, resolved, solve_complete
+from ._solve import ContrastSolver
 from ._sparse import SparseCPCA

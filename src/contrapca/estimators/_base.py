@@ -2,32 +2,50 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterable
+from copy import copy
 from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Self
 
 import numpy as np
 import numpy.typing as npt
+from sklearn import get_config
 from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, TransformerMixin, clone
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._files import pack, write
-from .._util.arrays import Array
-from .._util.checks import SCALES, check_n_components, check_option
-from .._util.devices import on_device, put
+from .._util.arrays import Array, Rows, canonical
+from .._util.checks import SCALES, Check, check_n_components, one_of
+from .._util.devices import on_device, place_of, put
 from .._util.display import Display
 from .._util.table import Table
-from ..contrast import PCPCA_METHOD, Fit, Latents, Method, Settings
-from ..data import Groups, Study, Tables, check_device_table, refuse_others, without_covariates
-from ..data.rows import DaskRows
-from ..exceptions import GroupError
+from ..contrast import Fit, Halves, Latents, Training, in_original_units
+from ..data import (
+    Groups,
+    Study,
+    Tables,
+    check_device_table,
+    check_features,
+    column_means,
+    column_names,
+    distinct,
+    refuse_others,
+    without_covariates,
+    without_mask,
+)
+from ..data.rows import DaskRows, as_rows, is_kept
+from ..exceptions import GroupError, InfeasibleGammaError, NonFiniteError, RankError, warn
 from ..missing import Incomplete, collect, collect_expected
-from ..moments import Complete, Moments, Stream, check_solver_of
-from . import _batches as _streaming
-from . import _folds
-from . import _rows as _tables
-from ._rows import by_block, decoded, latent_means
-from ._solve import fit_data
+from ..moments import Complete, Moments, Stream, check_solver_of, read_batch, read_batches
+from ._rows import adjusted, by_block, check_same_data, decoded, latent_means, maps_missing, tables_again
 from ._summary import facts, feature_table, summary
+
+NO_MOMENTS = (
+    "This model has no moments of its rows: it was not fitted by partial_fit or fit_batches, or it was loaded from a "
+    "file, which does not keep them (save moments_ with Moments.save)."
+)
+
 
 EXACT = "objective_history_"  # in float64, whatever the rows are
 
@@ -35,23 +53,19 @@ EXACT = "objective_history_"  # in float64, whatever the rows are
 class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Base of the estimators; not public. All fitted attributes come from the fit in `_state`."""
 
-    _method: ClassVar[Method | None] = PCPCA_METHOD
     _contrasts: ClassVar[bool] = True  # whether there is a background
     _has_model: ClassVar[bool] = False  # whether there is a probability model
-    _has_gamma: ClassVar[bool] = False  # whether there is a contrast with gamma
     _takes_missing: ClassVar[bool] = True
     _takes_devices: ClassVar[bool] = True  # tables of torch and cupy
     _resampled: ClassVar[bool] = True  # whether there is a bootstrap
     _sampled: ClassVar[bool] = False  # whether there is a Gibbs posterior
-    _reduced: ClassVar[bool] = True  # whether few rows are replaced by coordinates in their span
-    _rotates: ClassVar[bool] = True  # whether rotated features give the same, rotated
+    # Whether rotated features give the same, rotated: few rows are then replaced by coordinates in their span.
+    _rotates: ClassVar[bool] = True
     _holds_out: ClassVar[bool] = False  # whether gamma="auto" is chosen on held-out rows
     _known_as: ClassVar[str]  # in the methods section of a paper
     _source: ClassVar[str]  # to be cited there, a key of the report's sources
-    _preferred: ClassVar[bool] = False  # whether to use it unless another is clearly better
-    _tuned: ClassVar[str] = "gamma"  # the parameter that is chosen before methods are compared
-    _rough: ClassVar[dict[str, Any]] = {}  # parameters where axes are only compared
-    _scales: ClassVar[tuple[str | None, ...]] = SCALES
+    _decisive: ClassVar[str] = "n_components"  # the parameter that a comparison of methods shows
+    _parameter_checks: ClassVar[dict[str, Check]] = {"scale": one_of(*SCALES)}  # those that need no table
     n_components: int
     scale: str | None
     solver: str
@@ -92,7 +106,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         self
         """
         gamma, label = self._strength(), self.background_label
-        check_option(self.scale, "scale", self._scales)
+        self._check_parameters()
         check_solver_of(X, getattr(self, "solver", "auto"))  # CLVM has one solver
         given = {"y": y, "background_label": label, "sample_weight": sample_weight}
         contrasts = self._contrasts and gamma != 0
@@ -110,9 +124,19 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         fit = fit if found is None else replace(fit, covariates=found)
         return self._with_fit(fit, X if on_device(X) else None)
 
+    def _check_parameters(self) -> None:
+        """Raise for parameters that are impossible with any table."""
+        for name, check in self._parameter_checks.items():
+            check(getattr(self, name), name)
+
     def _strength(self) -> float | None:
         """gamma as the parameters give it; None if it is to be chosen, 0 if there is none."""
         return 0.0
+
+    @staticmethod
+    def _strength_in_words(gamma: float, limit: str) -> str:
+        """The strength of a fit, as the methods of a paper give it; `limit` is its limit, in words."""
+        return ""
 
     def _solved(self, tables: Tables, gamma: float | None) -> tuple[Tables, Complete | Incomplete, Fit]:
         """The tables as the method weights their rows, the data they are reduced to, and the fit."""
@@ -127,21 +151,16 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """The tables with weights that the method gives the rows."""
         return tables
 
-    def _settled(self, data: Complete | Incomplete) -> Self:
-        """A copy with what these data decide, so that fits to some of their rows do not decide otherwise."""
-        return clone(self)  # type: ignore[no-any-return]
-
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         """The data of the fit, read from the tables."""
         d = check_n_components(self.n_components, tables.n_features)
         if tables.incomplete:  # there is no likelihood of what was observed to maximise
             return collect_expected(tables, d, self._scaling, self.solver, type(self).__name__)
-        return collect(tables, d, self._scaling, self.solver, reduced=self._reduced)
+        return collect(tables, d, self._scaling, self.solver, reduced=self._rotates)
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
-        """From the data to the solution; rows of the tables may be held out to choose gamma."""
-        assert self._method is not None
-        return fit_data(data, self._method, self._latents(), gamma, self._settings())
+        """From the data to the solution; rows of the tables may be held out to choose gamma (None)."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method _solve(data, gamma, tables).")
 
     @property
     def _scaling(self) -> str | None:
@@ -151,9 +170,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _latents(self, n_features: int | None = None) -> Latents:
         """Which latent dimensions there are; raises if they are too many for so many features."""
         return Latents.plain(self.n_components)
-
-    def _settings(self) -> Settings:
-        return Settings()
 
     def _with_fit(self, fit: Fit, like: Any = None) -> Self:
         """Set the attributes of a fit to rows that are where `like` is; leave none of a fit before."""
@@ -199,14 +215,6 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         }
         if fit.eigenvalues is not None:
             found["eigenvalues_"] = fit.eigenvalues
-        if self._has_model or self._has_gamma:
-            found["n_effective_"] = fit.n_effective
-        if self._has_gamma:
-            found["gamma_"] = fit.gamma
-        if self._has_model:
-            assert fit.model is not None
-            found |= {"model_": fit.model, "loadings_": fit.loadings, "noise_variance_": fit.model.sigma2}
-            found["objective_history_"] = fit.history
         if fit.covariates is not None:
             found["covariate_names_"] = np.array(fit.covariates.names, dtype=object)
             found["covariate_coefficients_"] = fit.covariates.coefficients
@@ -236,15 +244,110 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ batches
 
-    _stream: Stream | None = None
-    partial_fit, fit_batches = _streaming.partial_fit, _streaming.fit_batches
-    moments_ = property(_streaming.moments_)
-    n_samples_seen_ = property(_streaming.n_samples_seen_)
-    n_background_samples_seen_ = property(_streaming.n_background_samples_seen_)
+    _stream: Stream | None = None  # the moments so far
+
+    def partial_fit(
+        self,
+        X: Any,
+        y: Any = None,
+        *,
+        background: Any = None,
+        sample_weight: Any = None,
+        background_weight: Any = None,
+    ) -> Self:
+        """Add a batch of rows, and fit to all rows so far.
+
+        Any order and size of batches gives the model that `fit` gives for all rows. The model is fitted as soon as each
+        group has enough rows and gamma is below its limit for the rows so far; until then, only the moments grow.
+        `moments_` has the moments so far, which can be saved.
+
+        Parameters
+        ----------
+        X, y, background, sample_weight, background_weight
+            As for `fit`, complete rows or Moments. A batch may have rows of one group only: `X` may be None.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        gamma, before, fit = self._strength(), self._stream, None
+        is_table = X is not None and not isinstance(X, Moments | DaskRows)
+        first = before is None or "foreground" not in before.counts
+        if is_table and not first:
+            validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
+        given = (X, y, background, self.background_label, sample_weight, background_weight)
+        stream = (before or Stream()).plus(*read_batch(*given, type(self).__name__))
+        if not stream.lacks(needs_background=gamma != 0):
+            with contextlib.suppress(RankError):  # too few rows for so many components: wait for more
+                try:
+                    fit = self._fit_of(stream, gamma)
+                except InfeasibleGammaError as error:  # so far: the batches after it may raise the limit
+                    warn(f"The batch is counted, but the model is not fitted to the rows so far. {error}")
+                    self.__dict__.pop("_state", None)
+        if before is None and self.__sklearn_is_fitted__():
+            warn(f"{NO_MOMENTS} partial_fit starts anew, without those rows.")
+            del self.__dict__["_state"]
+        if is_table and first:
+            validate_data(self, X, skip_check_array=True)
+        self._stream = stream  # a failure before this leaves everything as it was
+        return self if fit is None else self._with_fit(fit)
+
+    def fit_batches(self, batches: Iterable[Any], *, checkpoint: Any = None) -> Self:
+        """Fit to rows that come in batches, of which one at a time is in memory.
+
+        Parameters
+        ----------
+        batches : iterable
+            Tables of the foreground, tuples (X, background), tuples (X, y) of stacked rows with `background_label`, or
+            dicts of the arguments of `partial_fit`. Rows are complete.
+        checkpoint : str or path-like, optional
+            A file that has the moments after every batch. If it exists, as many batches as it counts are skipped: a run
+            that was stopped, in whatever way, continues where it was. Remove it to start anew.
+
+        Returns
+        -------
+        self
+        """
+        self._check_parameters()
+        gamma = self._strength()
+        stream = read_batches(batches, self.background_label, checkpoint, type(self).__name__)
+        if lacking := stream.lacks(needs_background=gamma != 0):
+            raise GroupError(f"There are too few rows after {stream.n_batches} batches: {lacking}.")
+        fit = self._fit_of(stream, gamma)
+        self._stream = stream
+        return self._with_fit(fit)
+
+    def _fit_of(self, stream: Stream, gamma: float | None) -> Fit:
+        """The fit to all rows of a stream."""
+        check_solver_of(stream.moments["foreground"], getattr(self, "solver", "auto"))  # CLVM has one solver
+        tables = stream.tables(name=type(self).__name__, needs_background=gamma != 0)
+        fit = self._solve(self._collected(tables), gamma, tables)
+        return replace(fit, units=fit.units.map(lambda units: replace(units, dtype=stream.dtype)))
+
+    @property
+    def moments_(self) -> dict[str, Moments]:
+        """Moments of each group's rows so far, after `partial_fit` or `fit_batches`."""
+        return dict(self._seen.moments)
+
+    @property
+    def n_samples_seen_(self) -> int:
+        """Number of foreground rows so far, after `partial_fit` or `fit_batches`."""
+        return self._seen.counts.get("foreground", 0)
+
+    @property
+    def n_background_samples_seen_(self) -> int | dict[str, int]:
+        """The same for the background; a dict if there are several."""
+        others = {name: count for name, count in self._seen.counts.items() if name != "foreground"}
+        return others if len(others) > 1 else next(iter(others.values()), 0)
+
+    @property
+    def _seen(self) -> Stream:
+        if self._stream is None:
+            raise AttributeError(NO_MOMENTS)
+        return self._stream
 
     # ------------------------------------------------------------------ rows to latents and back
-
-    _rows, _checked_rows = _tables.rows, _tables.checked_rows
 
     def transform(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Latent coordinates of each row.
@@ -276,6 +379,52 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         fitted = self._state.covariates is not None
         return X.rows[group], X.covariates[group] if fitted and X.covariates is not None else None
 
+    def _rows(self, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
+        """Check new rows, adjust them for their covariates; return them and whether values are missing."""
+        found, missing = self._checked_rows(X)
+        return adjusted(self._state, X, found, covariates), missing
+
+    def _checked_rows(self, X: Any) -> tuple[Rows, bool]:
+        """Check new rows against the fitted features; return them and whether values are missing."""
+        fit = self._state
+        maps = maps_missing(fit)
+        self._check_place(X)
+        if on_device(X):
+            rows = check_device_table(X, type(self).__name__, least_rows=1)
+            validate_data(self, rows, reset=False, skip_check_array=True)
+        else:
+            refuse_others(X, f"This method of {type(self).__name__}", "X")
+            X = as_rows(X)
+            if isinstance(X, DaskRows):
+                return fit.units.foreground.check(X, allow_missing=maps)  # type: ignore[no-any-return]
+            checks: dict[str, Any] = {
+                "accept_sparse": "csr",
+                "dtype": [np.float64, np.float32],
+                "ensure_all_finite": False,
+            }
+            checks = {"skip_check_array": True} if is_kept(X) else checks
+            rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
+        missing = np.isnan(column_means(rows, allow_missing=maps or self._takes_missing))
+        if missing.any() and not maps:
+            raise NonFiniteError(
+                f"Input contains NaN, but this {type(self).__name__} was fitted to complete rows and has no model of "
+                "what is missing: fit it to tables with missing values, too, or use ContraPCA, PCPCA or PPCA.",
+                int(np.argmax(missing)),
+            )
+        return rows, bool(missing.any())
+
+    def _check_place(self, X: Any) -> None:
+        """Refuse rows that are elsewhere than those of the fit, where scikit-learn's own estimators do.
+
+        Otherwise a model serves rows anywhere, and the result follows them.
+        """
+        if get_config()["array_api_dispatch"] and (found := place_of(X)) != (fitted := place_of(self._place)):
+            raise ValueError(
+                f"Rows passed to {type(self).__name__}.transform() and other methods must use the same namespace and "
+                f"device as those passed to fit(): these are {found}, and those of the fit were {fitted}. Move them, "
+                "or set array_api_dispatch=False: contrapca does not need it."
+            )
+
     def fit_transform(self, X: Any, y: Any = None, **groups: Any) -> Array:
         """Fit, then transform all rows of `X`, in order, including any background rows among them.
 
@@ -304,7 +453,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         X : ndarray of shape (n, D)
         """
         fit, name = self._state, type(self).__name__
-        _tables.check_place(self, Z)
+        self._check_place(Z)
         checks: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_features": 0}
         latents = check_device_table(Z, name, 1) if on_device(Z) else check_array(Z, estimator=name, **checks)
         return decoded(fit, latents)
@@ -333,16 +482,16 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Display
             Printed as text, shown as HTML in a notebook.
         """
-        return summary(self._state, type(self).__name__, has_gamma=self._has_gamma, n_shared=self._n_shared)
+        return summary(self._state, type(self).__name__, has_gamma="gamma_" in vars(self), n_shared=self._n_shared)
 
     def _facts(self) -> dict[str, Any]:
         """The same as values and tables, for programs."""
-        return facts(self._state, type(self).__name__, has_gamma=self._has_gamma, n_shared=self._n_shared)
+        return facts(self._state, type(self).__name__, has_gamma="gamma_" in vars(self), n_shared=self._n_shared)
 
     @property
     def _n_shared(self) -> int:
-        """Shared dimensions of CLVM."""
-        return self.shared_loadings_.shape[1] if hasattr(self, "shared_loadings_") else 0
+        """Shared dimensions, which only CLVM has."""
+        return 0
 
     def feature_table(self) -> Table:
         """Loadings and variances of every feature, strongest features first.
@@ -358,13 +507,54 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     # ------------------------------------------------------------------ the tables of the fit, again
 
-    _fitted_groups, _fitted_data = _tables.fitted_groups, _tables.fitted_data
+    def _fitted_groups(self, study: Study) -> Tables:
+        """Check the tables of the fit when they are passed again."""
+        fit, name = self._state, type(self).__name__
+        X = study.rows.foreground
+        if study.features is not None and column_names(X) is None and not study.has_moments:
+            check_features(list(study.features), fit.units.foreground.labels)
+        elif not study.has_moments and not isinstance(X, DaskRows):  # whose features are checked below
+            validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
+        allow_missing = self._takes_missing and maps_missing(fit)
+        return self._as_fitted()._prepared(tables_again(fit, study, name=name, allow_missing=allow_missing))  # type: ignore[no-any-return]
 
-    # ------------------------------------------------------------------ rows held out
+    def _fitted_data(self, study: Study) -> Complete | Incomplete:
+        """The data of the fit in model units, from its tables passed again; other tables raise."""
+        tables, units = self._fitted_groups(study), self._state.units
+        data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale), reduced=self._rotates)
+        check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
+        return data
 
-    _trained, _gamma_in_halves = _folds.trained, _folds.gamma_in_halves
-    _directions = _folds.directions
-    _contrast_gamma, _tune = _folds.chosen_gamma, _folds.tune
+    # ------------------------------------------------------------------ subsets of the rows
+    # Inference fits to folds and halves by these, not by `fit`: moments of a subset may be in coordinates in which all
+    # rows were read once, and axes alone cost a fraction of what a fit reports.
+
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+        """A copy with what all rows decide, so that subsets do not decide otherwise; with halves of them, the strength
+        that is chosen by rows held out, too."""
+        return self._with()
+
+    def _tuned(self, data: Complete, halves: Halves) -> Self:
+        """A copy with the parameters by which the method is compared with others."""
+        return self._settled(data, halves)
+
+    def _with(self, **parameters: Any) -> Self:
+        """A copy that is not fitted, with other parameters, whether or not a subclass still has them as arguments."""
+        alike: Self = clone(self) if self.__sklearn_is_fitted__() else copy(self)
+        for name, value in parameters.items():
+            setattr(alike, name, value)
+        return alike
+
+    def _trained(self, training: Training) -> Complete:
+        """The data of a fit to a subset."""
+        data = training if isinstance(training, Complete) else self._collected(training)
+        assert isinstance(data, Complete)
+        return data
+
+    def _axes_of(self, training: Training) -> Groups[Array]:
+        """The axes (D, k) that a subset shows, in each group's original units, without all else that a fit reports."""
+        data = self._trained(training)
+        return in_original_units(self._solve(data, self._strength()).components, data)
 
     # ------------------------------------------------------------------ saving
 
@@ -419,8 +609,3 @@ class FittedModel:
 def _as_given(rows: Any, kept: Any) -> Any:
     """Numbers of rows in the table as it was given, from those in the table of rows that count."""
     return rows if kept is None else np.flatnonzero(kept)[rows]
-
-
-def answers(value: Any, question: str) -> bool:
-    """Whether a value, whatever it is, is an estimator, not a class, that has a method or says yes to a question."""
-    return not isinstance(value, type) and bool(getattr(value, question, False))

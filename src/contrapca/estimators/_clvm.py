@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, ClassVar
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._util.arrays import Array
-from .._util.checks import check_count, check_positive
-from ..contrast import Fit, Halves, Training, automatic_rank, in_original_units, principal_axes, solve_clvm
-from ..data import Groups, LatentGaussian, Tables
+from .._util.checks import auto_or, check_positive, count
+from ..contrast import Fit, Halves, automatic_rank, principal_axes, solve_clvm
+from ..data import LatentGaussian, Tables
 from ..exceptions import warn
 from ..missing import Incomplete, collect
 from ..moments import MAX_DENSE, Complete, Moments, mixed_background
@@ -71,12 +69,16 @@ class CLVM(Likelihood):
     (400, 2)
     """
 
-    _method = None
     _resampled = _sampled = False
     _takes_missing = False
     _rotates = False  # features are told apart
-    _tuned = "n_shared"
-    _rough: ClassVar = {"tol": 1e-3}  # the difference is smaller than between folds
+    _decisive = "n_shared"
+    _parameter_checks: ClassVar = Likelihood._parameter_checks | {
+        "n_shared": auto_or(count()),
+        "n_foreground": count(least=0),
+        "max_iter": count(),
+        "tol": check_positive,
+    }
 
     def __init__(
         self,
@@ -99,14 +101,14 @@ class CLVM(Likelihood):
         """None, as of a contrast whose gamma is yet to be chosen: a background is needed."""
         return None
 
-    def _gamma_in_halves(self, halves: Halves, data: Complete) -> float:
-        return 0.0
-
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         d, D = self.n_foreground, tables.n_features
-        least: Any = 1 if self._counts else self.n_shared
-        check_clvm(least, d, D, tol=self.tol, max_iter=self.max_iter)
-        return collect(tables, int(least) + d, self._scaling, "eigh")
+        k = 1 if self._counts else int(self.n_shared)
+        if k + d >= D:
+            raise ValueError(f"n_shared + n_foreground = {k + d} is not possible with n_features={D}: use fewer.")
+        if D > MAX_DENSE:
+            raise ValueError(f"{D} features are too many for CLVM (at most {MAX_DENSE}). Select some, or use PCPCA.")
+        return collect(tables, k + d, self._scaling, "eigh")
 
     @property
     def _counts(self) -> bool:
@@ -118,24 +120,18 @@ class CLVM(Likelihood):
         k = shared_rank(data, self.n_foreground) if self._counts else int(self.n_shared)
         return fit_clvm(data, k, self.n_foreground, tol=self.tol, max_iter=self.max_iter)
 
-    def _tune(self, halves: Halves | None, data: Complete) -> None:
-        if self._counts:
-            self.set_params(n_shared=shared_rank(data, self.n_foreground))
-
-    def _directions(self, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
-        alike = clone(self)
-        alike._tune(None, data)  # the count is that of all rows
-
-        def of_training(tables: Training) -> Groups[Array]:
-            training = alike._trained(tables)
-            return in_original_units(alike._solve(training, None).components, training)
-
-        return of_training
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+        assert isinstance(data, Complete)
+        return self._with(n_shared=shared_rank(data, self.n_foreground)) if self._counts else self._with()
 
     def _attributes(self, fit: Fit) -> dict[str, Any]:
         if (model := fit.background_model) is None:  # in a file
             raise ValueError("its background_model is missing")
         return super()._attributes(fit) | {"background_model_": model, "shared_loadings_": model.W}
+
+    @property
+    def _n_shared(self) -> int:
+        return int(self.shared_loadings_.shape[1])
 
     def transform_shared(self, X: Any, *, center: str = "foreground", covariates: Any = None) -> Array:
         """Shared latents E[t | x] of each row, shape (n, k).
@@ -147,18 +143,6 @@ class CLVM(Likelihood):
         """
         rows, missing = self._rows(X, covariates)
         return shared_means(self._state, rows, missing, center)
-
-
-def check_clvm(k: int, d: int, D: int, *, tol: float, max_iter: int) -> None:
-    """Raise for settings that are impossible with D features."""
-    check_count(k, "n_shared")
-    check_count(d, "n_foreground", least=0)
-    check_count(max_iter, "max_iter")
-    check_positive(tol, "tol")
-    if k + d >= D:
-        raise ValueError(f"n_shared + n_foreground = {k + d} is not possible with n_features={D}: use fewer.")
-    if D > MAX_DENSE:
-        raise ValueError(f"{D} features are too many for CLVM (at most {MAX_DENSE}). Select some, or use PCPCA.")
 
 
 def shared_rank(data: Complete, d: int) -> int:

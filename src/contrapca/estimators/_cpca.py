@@ -2,28 +2,59 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
-from typing import Any, ClassVar, Self
+from typing import Any, Self
 
 import numpy as np
 from sklearn.base import clone
 
+from .._util.arrays import Array
 from .._util.checks import check_gamma
 from .._util.text import format_gamma
-from ..contrast import CPCA_METHOD, SEED, SPLITS, Fit, Halves, Method, halves_of, unwarned
-from ..data import Tables
+from ..contrast import (
+    SEED,
+    SPLITS,
+    TOLERANCE,
+    Fit,
+    Halves,
+    PathSpectrum,
+    Solution,
+    Spectrum,
+    halves_of,
+    solve_cpca,
+    solve_path,
+    top_eigenpairs,
+    unwarned,
+)
+from ..data import Groups, Tables
 from ..missing import Incomplete, filled_draws, usable
-from ..moments import Complete, Moments, row_units
-from ._base import Decomposition
+from ..moments import Complete, Contrast, Moments, row_units
+from ._solve import ContrastSolver
 
 
-class Contrastive(Decomposition):
-    """Base of CPCA and PCPCA; not public."""
+class Contrastive(ContrastSolver):
+    """Base of CPCA, SparseCPCA and PCPCA: contrasts with a gamma, which "auto" chooses on held-out rows; not public."""
 
-    _method: ClassVar[Method]
-    _has_gamma = True
+    _holds_out = True
+    _decisive = "gamma"
+    _known_as, _source = "a contrast of variances", "Abid 2018"
     gamma: float | str
+
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+        if gamma is not None or tables is None:
+            return super()._solve(data, gamma)
+        assert isinstance(data, Complete)
+        gamma, limit = self._gamma_by_halves(data, halves_of_fit(tables, type(self).__name__))
+        return replace(super()._solve(data, gamma), limit=limit)
+
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+        if halves is None or self._strength() is not None:
+            return self._with()
+        assert isinstance(data, Complete)
+        return self._with(gamma=self._gamma_by_halves(data, halves)[0])
+
+    def _attributes(self, fit: Fit) -> dict[str, Any]:
+        return super()._attributes(fit) | {"gamma_": fit.gamma, "n_effective_": fit.n_effective}
 
     def _path_estimator(self) -> Self:
         """The estimator of the path through this fit, which settles once what all gammas share."""
@@ -34,11 +65,11 @@ class Contrastive(Decomposition):
 
     def _with_strength(self, gamma: float) -> Self:
         """Set gamma."""
-        return self.set_params(gamma=gamma)  # type: ignore[no-any-return]
+        self.gamma = gamma
+        return self
 
     @staticmethod
     def _strength_in_words(gamma: float, limit: str) -> str:
-        """The strength of a fit, as the methods of a paper give it; `limit` is its limit, in words."""
         return f" and contrast strength gamma = {format_gamma(gamma)}{limit}"
 
     @property
@@ -68,27 +99,7 @@ class Contrastive(Decomposition):
         return self._state.limit_is_bound
 
 
-class ContrastOfVariances(Contrastive):
-    """Base of CPCA and SparseCPCA: gamma is chosen on held-out rows; not public."""
-
-    _method = CPCA_METHOD
-    _known_as, _source = "contrastive principal component analysis (CPCA)", "Abid 2018"
-    _holds_out = True
-
-    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
-        limit = None
-        if gamma is None and self._holds_out and tables is not None:
-            assert isinstance(data, Complete)
-            gamma, limit = gamma_by_halves(tables, self._contrast_gamma, data, type(self).__name__)
-        fit = super()._solve(data, gamma)
-        return fit if limit is None else replace(fit, limit=limit)
-
-    def _gamma_in_halves(self, halves: Halves, data: Complete) -> float | None:
-        gamma = self._strength()
-        return self._contrast_gamma(halves, data)[0] if gamma is None and self._holds_out else gamma
-
-
-class CPCA(ContrastOfVariances):
+class CPCA(Contrastive):
     """Contrastive principal component analysis (Abid et al. 2018).
 
     Maximises tr V'(cov_X - gamma cov_Y) V over V with orthonormal columns: high variance in the foreground, low
@@ -136,6 +147,7 @@ class CPCA(ContrastOfVariances):
     """
 
     _sampled = True
+    _known_as, _source = "contrastive principal component analysis (CPCA)", "Abid 2018"
 
     def __init__(
         self,
@@ -152,11 +164,18 @@ class CPCA(ContrastOfVariances):
         self.scale = scale
         self.solver = solver
 
+    def _maximum(self, C: Contrast, r: int, start: Array | None = None) -> Solution:
+        return solve_cpca(C, top_eigenpairs(C, r, start=start))
 
-def gamma_by_halves(
-    tables: Tables, choose: Callable[[Halves, Complete], tuple[float, float | None]], data: Complete, name: str
-) -> tuple[float, float | None]:
-    """What `choose` makes of halves that are the same on every run: gamma and its limit; `name` is for messages."""
+    def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
+        return solve_path(groups, gammas, r, tolerance)
+
+    def _solution(self, C: Contrast, spectrum: Spectrum) -> Solution:
+        return solve_cpca(C, spectrum)
+
+
+def halves_of_fit(tables: Tables, name: str) -> Halves:
+    """Halves of the rows of a fit that are the same on every run; `name` is that of the estimator, for messages."""
     if isinstance(tables.rows.foreground, Moments):
         raise ValueError(
             f"{name}'s gamma='auto' holds rows out, and moments have none: pass gamma=, for example "
@@ -165,4 +184,4 @@ def gamma_by_halves(
     rng = np.random.default_rng(SEED)
     with unwarned():  # the fit has warned of rows that are left out
         [tables] = filled_draws(usable(tables, name), 1, rng)
-    return choose(halves_of(tables, row_units(tables), SPLITS, rng), data)
+    return halves_of(tables, row_units(tables), SPLITS, rng)

@@ -5,13 +5,11 @@ from __future__ import annotations
 from typing import Any
 
 from .._util.arrays import Array
-from .._util.checks import check_count, check_n_components, check_option, generator
+from .._util.checks import check_count, generator
 from .._util.devices import namespace, put
-from ..contrast import Settings
-from ..data import LatentGaussian, Tables
+from ..contrast import Fit
+from ..data import LatentGaussian
 from ..exceptions import warn
-from ..missing import Incomplete, collect, collect_incomplete
-from ..moments import SPECTRAL, Complete, check_solver_for
 from ._base import Decomposition
 from ._rows import by_block, imputed, latent_posterior, log_density, of_foreground
 
@@ -25,16 +23,10 @@ class Likelihood(Decomposition):
     _has_model = _sampled = True
     model_: LatentGaussian
 
-    def _settings(self) -> Settings:
-        check_option(self.solver, "solver", ("auto", *SPECTRAL, "lbfgs"))
-        return Settings.asked(self.mean, self.n_init, self.max_iter, self.tol, self.random_state, self.progress)
-
-    def _collected(self, tables: Tables) -> Complete | Incomplete:
-        self._latents(tables.n_features)
-        self._settings()
-        check_solver_for(tables, self.solver)
-        d, scale = check_n_components(self.n_components, tables.n_features), self._scaling
-        return collect_incomplete(tables, scale) if self.solver == "lbfgs" else collect(tables, d, scale, self.solver)
+    def _attributes(self, fit: Fit) -> dict[str, Any]:
+        assert fit.model is not None
+        found = {"model_": fit.model, "loadings_": fit.loadings, "noise_variance_": fit.model.sigma2}
+        return super()._attributes(fit) | found | {"objective_history_": fit.history, "n_effective_": fit.n_effective}
 
     # ------------------------------------------------------------------ densities
 

@@ -2,38 +2,196 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from sklearn.base import clone
-
 from .._util.arrays import Array
-from .._util.checks import SCALES
+from .._util.checks import SCALES, auto_or, check_n_components, check_positive, count, one_of
 from .._util.devices import put
+from .._util.text import listed
 from ..contrast import (
+    AXES,
     MANY,
     NEARLY_ALL,
-    PCPCA_METHOD,
+    TOLERANCE,
     Fit,
     Halves,
     Latents,
+    PathSpectrum,
+    Settings,
+    Solution,
+    Spectrum,
     Training,
-    _most_above_noise,
+    automatic_rank,
+    complete_background_model,
+    count_above_noise,
+    feasible_rank,
     few_directions,
+    in_original_units,
     most_above_noise,
+    pcpca_grid,
+    pcpca_limit,
+    pcpca_refusal,
+    ratio_axes,
+    relative_log_likelihood,
+    settled,
+    shared_components,
+    solve_path,
+    solve_pcpca,
+    top_eigenpairs,
     unwarned,
 )
 from ..data import Groups, Indices, LatentGaussian, Tables
-from ..missing import Incomplete, collect_incomplete, masked_noise_rank
-from ..moments import Complete, Plateau, pooled, shortened
+from ..exceptions import InfeasibleGammaError, RankError, warn
+from ..missing import (
+    Incomplete,
+    collect,
+    collect_incomplete,
+    count_above_wider_noise,
+    fit_incomplete,
+    incomplete_background_model,
+    masked_rank,
+)
+from ..moments import (
+    SPECTRAL,
+    Complete,
+    Contrast,
+    Moments,
+    Plateau,
+    Subspace,
+    check_solver_for,
+    contrast,
+    pooled,
+    shortened,
+)
+from ._base import Decomposition
 from ._cpca import Contrastive
 from ._likelihood import Likelihood
 from ._rows import log_ratio
-from ._solve import fit_pcpca, resolved
+from ._solve import ContrastSolver, lifted
 
 
-class PCPCA(Likelihood, Contrastive):
+class RelativeLikelihood(Likelihood, ContrastSolver):
+    """Base of PPCA, PCPCA and ContraPCA, which maximise the relative likelihood; not public.
+
+    In closed form for complete rows (F2), by gradients if values are missing.
+    """
+
+    n_components: int
+    mean: str
+    n_init: int | str
+    max_iter: int
+    tol: float
+    random_state: Any
+    progress: bool
+
+    _parameter_checks: ClassVar = Decomposition._parameter_checks | {
+        "solver": one_of("auto", *SPECTRAL, "lbfgs"),
+        "mean": one_of("observed", "gls"),
+        "n_init": auto_or(count()),
+        "max_iter": count(),
+        "tol": check_positive,
+    }
+
+    # ------------------------------------------------------------------ the mathematics
+
+    def _maximum(self, C: Contrast, r: int, start: Array | None = None) -> Solution:
+        return solve_pcpca(C, top_eigenpairs(C, r, start=start))
+
+    def _limit(self, groups: Groups[Moments], r: int, near: float = 1.0) -> tuple[float, Array | None]:
+        return pcpca_limit(groups, r, near)
+
+    def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
+        return solve_path(groups, gammas, r, tolerance)
+
+    def _solution(self, C: Contrast, spectrum: Spectrum) -> Solution:
+        return solve_pcpca(C, spectrum)
+
+    def _objective(self, C: Contrast, solution: Solution) -> float:
+        W = solution.spectrum.vectors * solution.lengths
+        return relative_log_likelihood(C, W, W * solution.spectrum.values, solution.sigma2)
+
+    def _grid(self, limit: float, points: int) -> Array:
+        return pcpca_grid(limit, points)
+
+    def _refusal(
+        self, gamma: float, limit: float, r: int, parameter: str = "n_components", hint: str = ""
+    ) -> ValueError:
+        return pcpca_refusal(gamma, limit, r, parameter, hint)
+
+    # ------------------------------------------------------------------ the fit
+
+    def _settings(self) -> Settings:
+        """Those of gradient solvers."""
+        n_init = None if isinstance(self.n_init, str) else int(self.n_init)
+        return Settings(self.mean, n_init, self.max_iter, self.tol, self.random_state, bool(self.progress))
+
+    def _collected(self, tables: Tables) -> Complete | Incomplete:
+        self._latents(tables.n_features)
+        check_solver_for(tables, self.solver)
+        d, scale = check_n_components(self.n_components, tables.n_features), self._scaling
+        return collect_incomplete(tables, scale) if self.solver == "lbfgs" else collect(tables, d, scale, self.solver)
+
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+        latents = settled(data.plateau, self._latents())
+        if isinstance(data, Incomplete):
+            return fit_incomplete(data, latents, gamma, self._settings())
+        return self._in_closed_form(data, latents, gamma)
+
+    def _in_closed_form(self, data: Complete, latents: Latents, gamma: float | None) -> Fit:
+        """The fit to complete rows; gamma is a part of its limit if it is None."""
+        groups, start, limit = data.groups, None, None
+        if latents.n_latent is None:
+            latents = replace(latents, n_latent=counted_rank(data, latents.n_shown, gamma))
+        if gamma is None:
+            limit, start = self._limit(groups, latents.rank)  # F3
+            if limit == 0:
+                raise RankError(latents.rank, parameter=latents.parameter)
+            gamma = latents.auto_fraction * limit
+        fit = self._fit_at(data, latents, gamma, start)  # F1, F2, and F16 for the axes
+        if limit is None:
+            return fit
+        return replace(fit, limit=limit, at_limit=True, limit_is_bound=isinstance(data.basis, Subspace))
+
+    # ------------------------------------------------------------------ subsets of the rows
+
+    def _axes_of(self, training: Training) -> Groups[Array]:
+        data, gamma, latents = self._trained(training), self._strength(), self._latents()
+        if gamma is not None and not latents.contrast_axes:
+            return super()._axes_of(data)
+        if gamma is None or latents.axes == "ratio":  # ratio axes do not depend on gamma
+            axes = self._automatic_axes(data, latents)
+            if axes is not None:
+                return axes
+        groups = data.groups
+        try:
+            known = latents.within(groups.foreground.weight, groups.foreground.mean.size)
+            fit = self._in_closed_form(data, known, gamma)
+        except InfeasibleGammaError:  # the rank gives way
+            fit = self._in_closed_form(data, replace(latents, n_latent=None), gamma)
+        return in_original_units(fit.components, data)
+
+    def _automatic_axes(self, data: Complete, latents: Latents) -> Groups[Array] | None:
+        """The axes that are shown at the gamma of "auto", in each group's original units; None where rounding hides the
+        foreground."""
+        groups = data.groups
+        if latents.axes == "ratio" and (known := ratio_axes(groups, latents.n_shown)) is not None:
+            return in_original_units(data.vectors(known[1]), data)
+        latents = latents.within(groups.foreground.weight, groups.foreground.mean.size)
+        limit, start = self._limit(groups, latents.rank)
+        while limit == 0 and latents.rank > latents.n_shown:  # few rows that count more than once: the rank gives way
+            latents = replace(latents, n_latent=latents.rank - 1)
+            limit, start = self._limit(groups, latents.rank)
+        if limit == 0:
+            raise RankError(latents.rank, parameter=latents.parameter)
+        found = self._shown(groups, latents, latents.auto_fraction * limit, start)
+        if found is None:
+            return None
+        C, solution, _, shown = found
+        return in_original_units(lifted(data, C, solution) @ shown.directions, data)
+
+
+class PCPCA(RelativeLikelihood, Contrastive):
     """Probabilistic contrastive principal component analysis (Li, Jones and Engelhardt).
 
     Maximises the relative likelihood p(X | W, sigma2) / p(Y | W, sigma2)^gamma_raw of foreground X and background Y, in
@@ -151,7 +309,8 @@ class PCPCA(Likelihood, Contrastive):
     True
     """
 
-    _method = PCPCA_METHOD
+    _holds_out = False
+    _parameter_checks: ClassVar = RelativeLikelihood._parameter_checks | {"axes": one_of("auto", *AXES)}
     _known_as, _source = "probabilistic contrastive principal component analysis (PCPCA)", "Li 2020"
 
     def __init__(
@@ -189,11 +348,36 @@ class PCPCA(Likelihood, Contrastive):
         return Latents.asked(self.n_components, self.n_latent, self.axes, n_features)
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
-        return fit_pcpca(data, self._latents(), gamma, self._settings())
+        fit = super()._solve(data, gamma, tables)
+        if not data.groups.backgrounds:
+            return fit
+        if gamma is None and not self._latents().contrast_axes and (shared := shared_components(fit)):
+            warn(
+                f"PCPCA still shows what both groups share: along component{'s' * (len(shared) > 1)} "
+                f"{listed([k + 1 for k in shared])} the foreground varies barely more than the background, although "
+                "the automatic gamma is near its limit. "
+                "ContraPCA models what is shared without showing it; CPCA allows larger gammas."
+            )
+        if isinstance(data, Complete):
+            return replace(fit, background_model=complete_background_model(data, fit.n_latent))
+        return replace(fit, background_model=incomplete_background_model(data, fit, self._settings()))
+
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+        latents = settled(data.plateau, self._latents())
+        if latents.n_latent is not None:
+            return self._with(axes=latents.axes)
+        k, gamma = latents.n_shown, None if halves is None else self._strength()
+        rank = counted_rank(data, k, gamma) if isinstance(data, Complete) else masked_rank(data.groups, k)
+        return self._with(axes=latents.axes, n_latent=rank)
+
+    def _tuned(self, data: Complete, halves: Halves) -> Self:
+        alike = self._settled(data)
+        if self._strength() is not None:
+            return alike
+        return alike._with_strength(alike._gamma_by_halves(data, halves)[0])
 
     def _path_estimator(self) -> Self:
-        alike = super()._path_estimator()
-        return alike if self.n_latent is None else alike.set_params(n_latent=self.n_latent_)  # type: ignore[no-any-return]
+        return self._with() if self.n_latent is None else self._with(n_latent=self.n_latent_)
 
     @property
     def n_latent_(self) -> int:
@@ -310,9 +494,8 @@ class ContraPCA(PCPCA):
     """
 
     _known_as = "ContraPCA, a form of probabilistic contrastive principal component analysis"
-    _preferred = True
-    _tuned = "n_latent"
-    _scales: ClassVar[tuple[str | None, ...]] = ("auto", *SCALES)
+    _decisive = "n_latent"
+    _parameter_checks: ClassVar = PCPCA._parameter_checks | {"scale": one_of("auto", *SCALES)}
 
     def __init__(
         self,
@@ -372,23 +555,19 @@ class ContraPCA(PCPCA):
             data = few_directions(data, self._latents(), gamma)
         return super()._solve(data, gamma, tables)
 
-    def _settled(self, data: Complete | Incomplete) -> Self:
-        alike, latents = clone(self), resolved(data, self._latents())
-        scale = self._scaling if data.plateau is None else data.plateau.scale
-        return alike.set_params(scale=scale, axes=latents.axes, n_latent=latents.rank)  # type: ignore[no-any-return]
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+        alike = super()._settled(data, halves)
+        alike.scale = self._scaling if data.plateau is None else data.plateau.scale
+        return alike
 
-    def _tune(self, halves: Halves, data: Complete) -> None:
-        self.set_params(**self._settled(data).get_params(deep=False))
-
-    def _directions(self, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
-        if self._left_to_data:
-            return self._settled(data)._directions(data, gamma)
-        return super()._directions(data, gamma)  # type: ignore[no-any-return]
+    def _tuned(self, data: Complete, halves: Halves) -> Self:
+        return self._settled(data)
 
     def _path_estimator(self) -> Self:
         alike, fit = super()._path_estimator(), self._state
-        scale = self._scaling if fit.plateau is None else fit.plateau.scale
-        return alike.set_params(scale=scale, axes=fit.axes)  # type: ignore[no-any-return]
+        alike.scale = self._scaling if fit.plateau is None else fit.plateau.scale
+        alike.axes = fit.axes
+        return alike
 
     @property
     def plateau_(self) -> Plateau | None:
@@ -407,24 +586,37 @@ class ContraPCA(PCPCA):
         return {} if known is None else dict(zip(known.names, known, strict=True))
 
 
+def counted_rank(data: Complete, k: int, gamma: float | None) -> int:
+    """The number of latent dimensions that the groups suggest, or fewer, with a warning, if gamma allows no more."""
+    wanted = automatic_rank(data, k)
+    if gamma is None or (r := feasible_rank(contrast(data.groups, gamma), wanted)) == wanted:
+        return wanted
+    if r >= k:
+        warn(
+            f"gamma={gamma:.6g} is above the limit for the {wanted} latent dimensions that these tables suggest, so "
+            f"the model has only {r}. For all {wanted}, use gamma='auto' or a smaller gamma."
+        )
+    return max(r, k)
+
+
 def in_best_units(data: Complete | Incomplete, tables: Tables, d: int, solver: str) -> Complete | Incomplete:
     """Data in the units given, in those in which their noise has a plateau, and with the reason (F41)."""
     rows = min(group.weight for group in data.groups)
     most = most_above_noise(data.groups.foreground.mean.size, rows, rows)
     many, bound = MANY * most, NEARLY_ALL * most
     if isinstance(data, Complete):
-        q, found = _most_above_noise(data.groups, many)
+        q, found = count_above_noise(data.groups, many)
         counts: tuple[int, ...] = (q,)
         if q >= many:
             with unwarned():
                 data = pooled(data, tables, d, solver)
-            q, found = _most_above_noise(data.groups, bound)
+            q, found = count_above_noise(data.groups, bound)
             counts += (q,)
         data = replace(data, strongest=found)
     else:
-        counts = (masked_noise_rank(data.groups),)
+        counts = (count_above_wider_noise(data.groups),)
         if counts[0] >= many:
             with unwarned():
                 data = collect_incomplete(tables, "pooled")
-            counts += (masked_noise_rank(data.groups),)
+            counts += (count_above_wider_noise(data.groups),)
     return replace(data, plateau=Plateau(counts, bound))

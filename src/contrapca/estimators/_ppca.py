@@ -8,11 +8,10 @@ from typing import Any, Self
 from ..contrast import Training
 from ..data import Groups
 from ..moments import Complete
-from ._likelihood import Likelihood
-from ._pcpca import PCPCA
+from ._pcpca import PCPCA, RelativeLikelihood
 
 
-class PPCA(Likelihood):
+class PPCA(RelativeLikelihood):
     """Probabilistic principal component analysis (Tipping and Bishop 1999).
 
     Maximises p(X | W, sigma2) for rows x = mean + W z + noise, in closed form, or by gradients if values are missing
@@ -106,10 +105,6 @@ class PPCA(Likelihood):
         self
         """
         return super().partial_fit(X, sample_weight=sample_weight)
-
-    @staticmethod
-    def _strength_in_words(gamma: float, limit: str) -> str:
-        return ""
 
     def _path_estimator(self) -> PCPCA:
         """PCPCA, whose path begins here."""

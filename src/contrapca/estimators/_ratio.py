@@ -2,23 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any, Self
+import numbers
+from typing import Any, ClassVar, Self
 
 import numpy as np
 
 from .._util.arrays import Array
-from .._util.checks import check_option, check_ridge
+from .._util.checks import one_of
 from .._util.text import format_gamma
-from ..contrast import ENDS, Fit, Halves, Ratio, Training, ridge_of_strength, strength_of_ridge
+from ..contrast import (
+    ENDS,
+    TOLERANCE,
+    Fit,
+    Halves,
+    PathSpectrum,
+    Solution,
+    Training,
+    path_of_solutions,
+    ratio_grid,
+    ratio_limit,
+    ratio_refusal,
+    ratios,
+    ridge_of_strength,
+    shrunk_strength,
+    solve_ratio,
+    strength_of_ridge,
+    sum_of_theta,
+)
 from ..data import Groups, Tables
 from ..missing import Incomplete
-from ..moments import Complete
-from ._base import Decomposition
+from ..moments import Complete, Contrast, Moments, contrast
 from ._cpca import Contrastive
+from ._solve import ContrastSolver
 
 
-class RatioPCA(Decomposition):
+class RatioPCA(ContrastSolver):
     """Directions along which the foreground varies most, relative to the background.
 
     Maximises the ratio rho = v'cov_X v / v'(cov_Y + mu I) v. Known as rhoPCA, cPCA++, and gcPCA in its versions v2, v3
@@ -73,7 +91,8 @@ class RatioPCA(Decomposition):
     (np.int64(1), array([9.2]))
     """
 
-    _tuned = "ridge"
+    _decisive = "ridge"
+    _parameter_checks: ClassVar = ContrastSolver._parameter_checks | {"end": one_of(*ENDS)}
     _known_as, _source = "the directions of largest variance ratio (RatioPCA)", "Salloum 2022"
 
     def __init__(
@@ -95,19 +114,42 @@ class RatioPCA(Decomposition):
         self.scale = scale
         self.solver = solver
 
-    @property
-    def _method(self) -> Ratio:  # type: ignore[override]
-        return Ratio(self.end, bool(self.orthogonal))
+    def _maximum(self, C: Contrast, r: int, start: Array | None = None) -> Solution:
+        return solve_ratio(C, r, self.end, orthogonal=bool(self.orthogonal), start=start)
 
-    _path_estimator = Contrastive._path_estimator
+    def _limit(self, groups: Groups[Moments], r: int, near: float = 1.0) -> tuple[float, Array | None]:
+        return ratio_limit(groups, r, self.end, orthogonal=bool(self.orthogonal))
+
+    def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
+        return path_of_solutions(groups, gammas, lambda C, start: self._maximum(C, r, start))  # nan where infinite
+
+    def _objective(self, C: Contrast, solution: Solution) -> float:
+        return sum_of_theta(C, solution.spectrum.values)
+
+    def _grid(self, limit: float, points: int) -> Array:
+        return ratio_grid(limit, points)
+
+    def _refusal(
+        self, gamma: float, limit: float, r: int, parameter: str = "n_components", hint: str = ""
+    ) -> ValueError:
+        return ratio_refusal(gamma, self.end, hint)
+
+    def _path_estimator(self) -> Self:
+        return self._with()
 
     def _strength(self) -> float | None:
-        check_option(self.end, "end", ENDS)
-        ridge = check_ridge(self.ridge)
-        return None if ridge is None else strength_of_ridge(ridge)
+        ridge = self.ridge
+        if isinstance(ridge, str) and ridge == "auto":
+            return None
+        if not isinstance(ridge, numbers.Real) or isinstance(ridge, bool):
+            raise TypeError(f"ridge={ridge!r} must be 'auto' or a number, 0 or more.")
+        if not float(ridge) >= 0:
+            raise ValueError(f"ridge={ridge} must be 'auto' or a number, 0 or more (0: the pure ratio; infinity: PCA).")
+        return strength_of_ridge(float(ridge))
 
     def _with_strength(self, gamma: float) -> Self:
-        return self.set_params(ridge=ridge_of_strength(gamma))  # type: ignore[no-any-return]
+        self.ridge = ridge_of_strength(gamma)
+        return self
 
     @staticmethod
     def _strength_in_words(gamma: float, limit: str) -> str:
@@ -115,28 +157,34 @@ class RatioPCA(Decomposition):
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         assert isinstance(data, Complete)
-        return super()._solve(data, self._method.automatic(data.groups) if gamma is None else gamma)
+        return super()._solve(data, self._shrunk(data) if gamma is None else gamma)
 
-    def _gamma_in_halves(self, halves: Halves, data: Complete) -> float:
-        gamma = self._strength()
-        return self._method.automatic(data.groups) if gamma is None else gamma
+    def _shrunk(self, data: Complete) -> float:
+        """The gamma of ridge="auto"."""
+        return shrunk_strength(contrast(data.groups, 1.0), self.end)
 
-    def _directions(self, data: Complete, gamma: float | None) -> Callable[[Training], Groups[Array]]:
-        found = super()._directions(data, gamma)
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+        if halves is None or self._strength() is not None:
+            return self._with()
+        assert isinstance(data, Complete)
+        return self._with(ridge=ridge_of_strength(self._shrunk(data)))
 
-        def of_half(training: Training) -> Groups[Array]:
-            axes = found(training)
-            if gamma is not None and not np.abs(axes.foreground).max(axis=0).min() > 0:  # nan or 0: no such axis
-                hint = " With all rows it does vary there, but not when some are held out."
-                raise self._method.refusal(gamma, gamma, self.n_components, hint=hint)
-            return axes
+    def _tuned(self, data: Complete, halves: Halves) -> Self:
+        if self._strength() is not None:
+            return self._with()
+        return self._with()._with_strength(self._gamma_by_halves(data, halves)[0])
 
-        return of_half
+    def _axes_of(self, training: Training) -> Groups[Array]:
+        axes = super()._axes_of(training)
+        if not np.abs(axes.foreground).max(axis=0).min() > 0:  # nan or 0: no such axis
+            hint = " With all rows it does vary there, but not when some are held out."
+            raise ratio_refusal(self._strength() or 0.0, self.end, hint)
+        return axes
 
     def _attributes(self, fit: Fit) -> dict[str, Any]:
         if fit.eigenvalues is None or fit.variances.background is None:  # in a file
             raise ValueError("its ratios are missing")
-        rho = self._method.ratios(fit.eigenvalues, fit.gamma)
+        rho = ratios(fit.eigenvalues, fit.gamma, self.end)
         ridge = ridge_of_strength(fit.gamma) if self.ridge == "auto" else float(self.ridge)
         found = {"ratios_": rho, "v3_": rho - 1, "v4_": (rho - 1) / (rho + 1), "ridge_": ridge}
         return super()._attributes(fit) | found

@@ -7,12 +7,10 @@ from dataclasses import replace
 from typing import Any
 
 import numpy as np
-from sklearn import get_config
-from sklearn.utils.validation import validate_data
 
-from .._util.arrays import Array, Rows, canonical, is_sparse
+from .._util.arrays import Array, Rows, is_sparse
 from .._util.checks import check_count, generator
-from .._util.devices import cast, chosen, float_type, namespace, on_device, place_of, put
+from .._util.devices import cast, chosen, float_type, namespace, put
 from .._util.text import listed
 from ..contrast import Fit
 from ..data import (
@@ -23,25 +21,18 @@ from ..data import (
     Tables,
     Units,
     check_dense,
-    check_device_table,
-    check_features,
     check_names,
     check_same_tables,
-    column_means,
-    column_names,
-    distinct,
     group_of,
     label_groups,
     like_table,
     refuse_device,
-    refuse_others,
     without_covariates,
-    without_mask,
 )
 from ..data.checks import IMPUTED
-from ..data.rows import DaskRows, as_rows, is_kept, map_rows
-from ..exceptions import GroupError, NonFiniteError, RankError
-from ..missing import Incomplete, collect
+from ..data.rows import DaskRows, as_rows, map_rows
+from ..exceptions import GroupError, RankError
+from ..missing import Incomplete
 from ..moments import Complete
 
 
@@ -183,71 +174,6 @@ def _marked(table: Any, rows: Rows) -> Any:
     if hasattr(table, "attrs") and (count := int(np.isnan(rows).sum())):
         table.attrs[IMPUTED] = count
     return table
-
-
-def rows(self: Any, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
-    """Check new rows, adjust them for their covariates; return them and whether values are missing."""
-    found, missing = self._checked_rows(X)
-    return adjusted(self._state, X, found, covariates), missing
-
-
-def checked_rows(self: Any, X: Any) -> tuple[Rows, bool]:
-    """Check new rows against the fitted features; return them and whether values are missing."""
-    fit = self._state
-    maps = maps_missing(fit)
-    check_place(self, X)
-    if on_device(X):
-        rows = check_device_table(X, type(self).__name__, least_rows=1)
-        validate_data(self, rows, reset=False, skip_check_array=True)
-    else:
-        refuse_others(X, f"This method of {type(self).__name__}", "X")
-        X = as_rows(X)
-        if isinstance(X, DaskRows):
-            return fit.units.foreground.check(X, allow_missing=maps)  # type: ignore[no-any-return]
-        checks: dict[str, Any] = {"accept_sparse": "csr", "dtype": [np.float64, np.float32], "ensure_all_finite": False}
-        checks = {"skip_check_array": True} if is_kept(X) else checks
-        rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
-    missing = np.isnan(column_means(rows, allow_missing=maps or self._takes_missing))
-    if missing.any() and not maps:
-        raise NonFiniteError(
-            f"Input contains NaN, but this {type(self).__name__} was fitted to complete rows and has no model of what "
-            "is missing: fit it to tables with missing values, too, or use ContraPCA, PCPCA or PPCA.",
-            int(np.argmax(missing)),
-        )
-    return rows, bool(missing.any())
-
-
-def check_place(self: Any, X: Any) -> None:
-    """Refuse rows that are elsewhere than those of the fit, where scikit-learn's own estimators do.
-
-    Otherwise a model serves rows anywhere, and the result follows them.
-    """
-    if get_config()["array_api_dispatch"] and (found := place_of(X)) != (fitted := place_of(self._place)):
-        raise ValueError(
-            f"Rows passed to {type(self).__name__}.transform() and other methods must use the same namespace and "
-            f"device as those passed to fit(): these are {found}, and those of the fit were {fitted}. Move them, "
-            "or set array_api_dispatch=False: contrapca does not need it."
-        )
-
-
-def fitted_groups(self: Any, study: Study) -> Tables:
-    """Check the tables of the fit when they are passed again."""
-    fit, name = self._state, type(self).__name__
-    X = study.rows.foreground
-    if study.features is not None and column_names(X) is None and not study.has_moments:
-        check_features(list(study.features), fit.units.foreground.labels)
-    elif not study.has_moments and not isinstance(X, DaskRows):  # whose features are checked below
-        validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
-    allow_missing = self._takes_missing and maps_missing(fit)
-    return self._as_fitted()._prepared(tables_again(fit, study, name=name, allow_missing=allow_missing))  # type: ignore[no-any-return]
-
-
-def fitted_data(self: Any, study: Study) -> Complete | Incomplete:
-    """The data of the fit in model units, from its tables passed again; other tables raise."""
-    tables, units = self._fitted_groups(study), self._state.units
-    data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale), reduced=self._reduced)
-    check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
-    return data
 
 
 def tables_again(fit: Fit, study: Study, *, name: str, allow_missing: bool) -> Tables:

@@ -1,195 +1,221 @@
-"""From the data to a fit, of complete groups or not."""
+"""From moments to a fit: what all contrasts at one gamma have in common, and what each method has of its own."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Iterator
 from dataclasses import replace
 
 import numpy as np
 
 from .._util.arrays import Array
-from .._util.text import listed
 from ..contrast import (
-    PCPCA_METHOD,
+    TOLERANCE,
     Fit,
+    Halves,
     Latents,
-    Method,
-    Settings,
+    PathSpectrum,
+    ShownAxes,
+    Solution,
+    Spectrum,
     Training,
-    auto_directions,
-    automatic_rank,
-    complete_background_model,
-    feasible_rank,
+    around_axes,
+    cpca_grid,
+    cpca_limit,
+    cpca_refusal,
     in_original_units,
-    path_directions,
-    pcpca_limit,
+    most_reproducible,
+    path_of_solutions,
     rank_exceeds,
-    settled,
-    shared_components,
-    solve_and_show,
+    ratio_axes,
+    show_solution,
     variance_inside,
-    within_rows,
 )
-from ..data import Groups, LatentGaussian
-from ..exceptions import InfeasibleGammaError, RankError, warn
-from ..missing import Incomplete, fit_incomplete, incomplete_background_model, masked_rank
-from ..moments import Complete, Moments, Subspace, contrast
+from ..data import Groups, LatentGaussian, Tables
+from ..exceptions import RankError
+from ..missing import Incomplete
+from ..moments import Complete, Contrast, Moments, contrast
+from ._base import Decomposition
 
-# Below this limit, with more variance in the background, the groups were probably swapped.
-TINY_LIMIT = 0.1
+TINY_LIMIT = 0.1  # with more variance in the background, the groups were then probably swapped
 
 
-def fit_complete(data: Complete, method: Method, latents: Latents, gamma: float | None) -> Fit:
-    """Solve the contrast at `gamma` (None: choose it), or raise with the exact limit."""
-    groups, k, latents = data.groups, latents.n_shown, settled(data.plateau, latents)
-    if not method.has_likelihood and not rank_exceeds(groups.foreground, k):  # PCPCA's feasibility includes it
-        raise RankError(k)
-    if latents.n_latent is None:
-        latents = replace(latents, n_latent=automatic_rank(data, k))
-        wanted = latents.rank
-        if gamma is not None and (r := feasible_rank(contrast(groups, gamma), wanted)) < wanted:
-            if r >= k:
-                warn(
-                    f"gamma={gamma:.6g} is above the limit for the {wanted} latent dimensions that these tables "
-                    f"suggest, so the model has only {r}. For all {wanted}, use gamma='auto' or a smaller gamma."
-                )
-            latents = replace(latents, n_latent=max(r, k))
-    start, limit = None, None
-    if gamma is None:
-        limit, start = pcpca_limit(groups, latents.rank)
+POINTS = 25  # gammas that halves of the rows choose from
+
+
+COARSE = 1e-2  # residuals of axes that are only compared: they are then right to some 1e-4
+
+
+class ContrastSolver(Decomposition):
+    """Base of the methods that solve a contrast C of moments at one gamma: all but CLVM; not public.
+
+    A method is its `_maximum`. The other methods of the first part are those of a contrast of variances, such as CPCA,
+    and are overridden where a method differs; the second part serves all.
+    """
+
+    # ------------------------------------------------------------------ what methods differ in
+
+    def _maximum(self, C: Contrast, r: int, start: Array | None = None) -> Solution:
+        """The solution with r directions; `start` holds vectors near it."""
+        raise NotImplementedError(f"{type(self).__name__} needs a method _maximum(C, r, start).")
+
+    def _limit(self, groups: Groups[Moments], r: int, near: float = 1.0) -> tuple[float, Array | None]:
+        """The exact limit of gamma (0 if the foreground's rank is at most r), and vectors near the solution there.
+
+        `near` is a guess of the limit, if one is known.
+        """
+        return cpca_limit(groups, r), None
+
+    def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
+        """Directions at increasing gammas, with relative residuals of at most `tolerance`.
+
+        They exist at every gamma, also where a fit refuses them because their contrast is not positive.
+        """
+        return path_of_solutions(groups, gammas, lambda C, start: replace(self._maximum(C, r, start), feasible=True))
+
+    def _solution(self, C: Contrast, spectrum: Spectrum) -> Solution:
+        """The solution with the directions that a path found."""
+        return Solution(spectrum, np.ones(spectrum.values.size), 0.0, feasible=True, eigenvectors=False)
+
+    def _objective(self, C: Contrast, solution: Solution) -> float:
+        """The objective at a solution: tr C in the span of its directions."""
+        return float(solution.spectrum.values.sum())
+
+    def _grid(self, limit: float, points: int) -> Array:
+        """`points` gammas below the limit, starting at 0, shape (points,)."""
+        return cpca_grid(limit, points)
+
+    def _refusal(
+        self, gamma: float, limit: float, r: int, parameter: str = "n_components", hint: str = ""
+    ) -> ValueError:
+        """The error for a gamma at or above the limit for r dimensions, the value of `parameter`; `hint` is a sentence
+        to add."""
+        return cpca_refusal(gamma, limit, r, parameter, hint)
+
+    # ------------------------------------------------------------------ the fit at one gamma
+
+    def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
+        assert isinstance(data, Complete)
+        assert gamma is not None
+        if not rank_exceeds(data.groups.foreground, self.n_components):
+            raise RankError(self.n_components)
+        return self._fit_at(data, self._latents(), gamma)
+
+    def _fit_at(self, data: Complete, latents: Latents, gamma: float, start: Array | None = None) -> Fit:
+        """The fit at gamma; raises where there is no solution."""
+        fit = self._attempt(data, latents, gamma, start)
+        if fit is None:
+            raise self._infeasible(data.groups, latents, gamma)
+        return fit
+
+    def _attempt(self, data: Complete, latents: Latents, gamma: float, start: Array | None = None) -> Fit | None:
+        """The fit at gamma, or None if there is no solution; `start` holds vectors near it."""
+        found = self._shown(data.groups, latents, gamma, start)
+        if found is None:
+            return None
+        C, solution, covariances, shown = found
+        groups, spectrum, choice = data.groups, solution.spectrum, data.choice
+        U = lifted(data, C, solution)
+        components, W = shown.lift(U, solution.lengths)
+        objective, values = self._objective(C, solution), spectrum.values[: latents.n_shown] / groups.foreground.weight
+        return Fit(
+            units=data.units,
+            components=components,
+            variances=shown.variances,
+            totals=groups.map(Moments.total_variance),
+            gamma=gamma,
+            objective=objective,
+            n_iter=spectrum.n_iter,
+            solver=replace(choice, reason=f"{choice.reason}; {spectrum.note}") if spectrum.note else choice,
+            model=LatentGaussian(groups.foreground.mean, W, solution.sigma2) if self._has_model else None,
+            inside=covariances.map(lambda c: variance_inside(solution, c)),
+            axis_ratios=shown.ratios,
+            eigenvalues=values if shown.ratios is None else None,
+            history=np.array([objective]),
+            axes="variance" if shown.ratios is None else latents.axes,
+            plateau=data.plateau,
+        )
+
+    def _shown(
+        self, groups: Groups[Moments], latents: Latents, gamma: float, start: Array | None = None
+    ) -> tuple[Contrast, Solution, Groups[Array], ShownAxes] | None:
+        """The contrast at gamma, its solution, the groups' covariances along that, and the axes to show."""
+        C = contrast(groups, gamma)
+        solution = self._maximum(C, latents.rank, start)
+        if not solution.feasible:
+            return None
+        known = ratio_axes(groups, latents.n_shown) if latents.axes == "ratio" and groups.backgrounds else None
+        if known is not None:
+            solution, known = around_axes(C, solution, known, self._solution)
+        covariances = groups.like(solution.spectrum.covariances(C))
+        return C, solution, covariances, show_solution(latents, solution, covariances, groups, known)
+
+    def _infeasible(self, groups: Groups[Moments], latents: Latents, gamma: float) -> ValueError:
+        """Why there is no solution at gamma: the foreground's rank, or the exact limit."""
+        limit = 0.0 if groups.background is None else self._limit(groups, latents.rank)[0]
+        if limit == 0:
+            return RankError(latents.rank, parameter=latents.parameter)
+        if gamma < limit * (1 - 1e-9):  # feasible in exact arithmetic, but not in floating point, or with few features
+            return ValueError(
+                f"gamma={gamma:.6g} is below its limit ({limit:.6g}), but so large that rounding errors hide the "
+                "foreground, or that so few features show nothing of it. Use a smaller gamma, or allow more features."
+            )
+        totals, hint = groups.map(Moments.total_variance), ""
+        if limit < TINY_LIMIT and any(total > totals.foreground for total in totals.backgrounds):
+            hint = " In total the background varies more than the foreground: were the two groups swapped?"
+        return self._refusal(gamma, limit, latents.rank, latents.parameter, hint)
+
+    # ------------------------------------------------------------------ many gammas
+
+    def _along(
+        self, found: PathSpectrum, groups: Groups[Moments], gammas: Array
+    ) -> Iterator[tuple[Contrast, Solution, Groups[Array]]]:
+        """Contrast, solution and the groups' covariances at each gamma, in the coordinates of a path's basis."""
+        for gamma, values, V in zip(gammas, found.values, found.coordinates, strict=True):
+            C = contrast(groups, float(gamma))
+            solution = self._solution(C, Spectrum(values * groups.foreground.weight, V, images=[]))
+            yield C, solution, found.covariances.map(lambda c, V=V: V.T @ c @ V)  # type: ignore[misc]
+
+    def _axes_at(self, data: Complete, gammas: Array) -> Groups[Array]:
+        """The axes that are shown at every gamma, in each group's original units, shape (G, D, k).
+
+        Principal axes exist at every gamma, also where the method itself has no solution with these rows; contrast axes
+        do not, and are nan there.
+        """
+        groups, latents = data.groups, self._latents()
+        if latents.axes == "ratio" and (axes := ratio_axes(groups, latents.n_shown)) is not None:
+            V = data.vectors(axes[1])
+            return in_original_units(np.broadcast_to(V, (gammas.size, *V.shape)), data)
+        latents = latents.within(groups.foreground.weight, groups.foreground.mean.size)
+        found = self._path(groups, gammas, latents.rank, COARSE)
+        basis = data.vectors(found.basis)
+        shown = found.coordinates[:, :, : latents.n_shown]
+        if latents.contrast_axes:
+            shown = np.full(shown.shape, np.nan)
+            for g, (_, solution, covariances) in enumerate(self._along(found, groups, gammas)):
+                if solution.feasible:
+                    own = show_solution(latents, solution, covariances, groups)
+                    shown[g] = found.coordinates[g] @ own.directions
+        return in_original_units(np.einsum("Dk,gkd->gDd", basis, shown), data)
+
+    # ------------------------------------------------------------------ subsets of the rows
+
+    def _axes_of(self, training: Training) -> Groups[Array]:
+        # Not by a fit: principal axes exist also where so few rows have no solution.
+        gamma = self._strength()
+        assert gamma is not None
+        return self._axes_at(self._trained(training), np.array([gamma])).map(lambda own: own[0])
+
+    def _gamma_by_halves(self, data: Complete, halves: Halves) -> tuple[float, float]:
+        """The gamma of the method's own range whose contrast is most reproducible (F43), and its limit for all rows."""
+        latents = self._latents()
+        limit, _ = self._limit(data.groups, latents.rank)
         if limit == 0:
             raise RankError(latents.rank, parameter=latents.parameter)
-        gamma = latents.auto_fraction * limit
-    fit = solve_complete(data, method, latents, gamma, start)
-    if fit is None:
-        raise infeasible(groups, method, latents, gamma)
-    if limit is None:
-        return fit
-    return replace(fit, limit=limit, at_limit=True, limit_is_bound=isinstance(data.basis, Subspace))
+        gammas = self._grid(limit, POINTS)
+        return float(gammas[most_reproducible(halves, lambda half: self._axes_at(self._trained(half), gammas))]), limit
 
 
-def solve_complete(
-    data: Complete, method: Method, latents: Latents, gamma: float, start: Array | None = None
-) -> Fit | None:
-    """The solution at gamma, or None if there is none; `start` holds vectors near it."""
-    groups, found = data.groups, solve_and_show(data.groups, gamma, method, latents, start)
-    if found is None:
-        return None
-    C, solution, covariances, shown = found
-    spectrum, V = solution.spectrum, solution.spectrum.vectors
-    U = data.lift(C, V, spectrum.values) if solution.eigenvectors else data.vectors(V)
-    components, W = shown.lift(U, solution.lengths)
-    objective, choice = method.value(C, solution), data.choice
-    values = spectrum.values[: latents.n_shown] / groups.foreground.weight
-    return Fit(
-        units=data.units,
-        components=components,
-        variances=shown.variances,
-        totals=groups.map(Moments.total_variance),
-        gamma=gamma,
-        objective=objective,
-        n_iter=spectrum.n_iter,
-        solver=replace(choice, reason=f"{choice.reason}; {spectrum.note}") if spectrum.note else choice,
-        model=LatentGaussian(groups.foreground.mean, W, solution.sigma2) if method.has_likelihood else None,
-        inside=covariances.map(lambda c: variance_inside(solution, c)),
-        axis_ratios=shown.ratios,
-        eigenvalues=values if shown.ratios is None else None,
-        history=np.array([objective]),
-        axes="variance" if shown.ratios is None else latents.axes,
-        plateau=data.plateau,
-    )
-
-
-def infeasible(groups: Groups[Moments], method: Method, latents: Latents, gamma: float) -> ValueError:
-    """Why there is no solution at `gamma`: the foreground's rank, or the exact limit."""
-    limit = 0.0 if groups.background is None else method.limit(groups, latents.rank)[0]
-    if limit == 0:
-        return RankError(latents.rank, parameter=latents.parameter)
-    if gamma < limit * (1 - 1e-9):  # feasible in exact arithmetic, but not in floating point, or not with few features
-        return ValueError(
-            f"gamma={gamma:.6g} is below its limit ({limit:.6g}), but so large that rounding errors hide the "
-            "foreground, or that so few features show nothing of it. Use a smaller gamma, or allow more features."
-        )
-    hint = ""
-    if looks_swapped(limit, groups.map(Moments.total_variance)):
-        hint = " In total the background varies more than the foreground: were the two groups swapped?"
-    return method.refusal(gamma, limit, latents.rank, latents.parameter, hint)
-
-
-def looks_swapped(limit: float, totals: Groups[float]) -> bool:
-    """Whether foreground and background were probably swapped."""
-    return limit < TINY_LIMIT and any(total > totals.foreground for total in totals.backgrounds)
-
-
-def fit_data(
-    data: Complete | Incomplete, method: Method, latents: Latents, gamma: float | None, settings: Settings
-) -> Fit:
-    """Fit at `gamma` (None: choose it), in closed form, or by gradients if values are missing."""
-    if isinstance(data, Complete):
-        return fit_complete(data, method, latents, gamma)
-    return fit_incomplete(data, latents, gamma, settings)
-
-
-def fit_pcpca(data: Complete | Incomplete, latents: Latents, gamma: float | None, settings: Settings) -> Fit:
-    """`fit_data` of PCPCA, with a model of the background; a warning if what both groups share is still shown."""
-    fit = fit_data(data, PCPCA_METHOD, latents, gamma, settings)
-    if not data.groups.backgrounds:
-        return fit
-    if gamma is None and not latents.contrast_axes and (shared := shared_components(fit)):
-        warn(
-            f"PCPCA still shows what both groups share: along component{'s' * (len(shared) > 1)} "
-            f"{listed([k + 1 for k in shared])} the foreground varies barely more than the background, although "
-            "the automatic gamma is near its limit. "
-            "ContraPCA models what is shared without showing it; CPCA allows larger gammas."
-        )
-    return replace(fit, background_model=background_model(data, fit, settings))
-
-
-def background_model(data: Complete | Incomplete, fit: Fit, settings: Settings) -> LatentGaussian | None:
-    """PPCA of the background alone, centred as in a fit; None if it varies in too few directions."""
-    if isinstance(data, Complete):
-        return complete_background_model(data, fit.n_latent)
-    return incomplete_background_model(data, fit, settings)
-
-
-def resolved(data: Complete | Incomplete, latents: Latents) -> Latents:
-    """`latents` with the kind of axes and the number of latent dimensions filled in."""
-    latents = settled(data.plateau, latents)
-    if latents.n_latent is not None:
-        return latents
-    if isinstance(data, Complete):
-        return replace(latents, n_latent=automatic_rank(data, latents.n_shown))
-    return replace(latents, n_latent=masked_rank(data.groups, latents.n_shown))
-
-
-def fold_directions(
-    data: Complete,
-    method: Method,
-    latents: Latents,
-    gamma: float | None,
-    settings: Settings,
-    trained: Callable[[Training], Complete],
-) -> Callable[[Training], Groups[Array]]:
-    """From training rows to axes (D, k) in each group's units; the rank is that of all rows, `data`.
-
-    `trained` reads training rows; gamma is None if every fold finds its own.
-    """
-    known = resolved(data, latents)
-    if gamma is not None:
-        fit_data(data, method, latents, gamma, settings)  # raises where there is no solution with all rows
-        if not known.contrast_axes:  # principal axes exist also where fewer rows have no solution
-            at = np.array([gamma])
-            return lambda tables: path_directions(trained(tables), method, known, at).map(lambda own: own[0])
-
-    def of_contrast(tables: Training) -> Groups[Array]:
-        training = trained(tables)
-        free = gamma is None or known.axes == "ratio"  # ratio axes do not depend on gamma
-        if free and (axes := auto_directions(training, method, known)) is not None:
-            return axes
-        try:
-            fit = fit_data(training, method, within_rows(known, training), gamma, settings)
-        except InfeasibleGammaError:  # the rank gives way
-            fit = fit_data(training, method, replace(latents, n_latent=None), gamma, settings)
-        return in_original_units(fit.components, training)
-
-    return of_contrast
+def lifted(data: Complete, C: Contrast, solution: Solution) -> Array:
+    """The directions of a solution in R^D."""
+    V = solution.spectrum.vectors
+    return data.lift(C, V, solution.spectrum.values) if solution.eigenvectors else data.vectors(V)

@@ -2,37 +2,49 @@
 
 from __future__ import annotations
 
+import numbers
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any, ClassVar, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from .._util.arrays import Array
-from .._util.checks import check_n_components, check_option, check_sparsity
+from .._util.checks import check_n_components, one_of
 from ..contrast import (
-    CPCA_METHOD,
     RANKED,
+    TOLERANCE,
     Fit,
     Halves,
-    SparseCpca,
+    PathSpectrum,
+    Solution,
     Training,
-    contrast_gamma,
-    gamma_with_contrast,
     half_latents,
     in_original_units,
+    path_of_solutions,
     reproducible_contrast,
     solve_sparse,
 )
 from ..data import Groups, Tables, refuse_devices
+from ..exceptions import warn
 from ..missing import Incomplete, collect
-from ..moments import Complete, Moments, choose_solver, contrast
-from ._cpca import Contrastive, gamma_by_halves
+from ..moments import Complete, Contrast, Moments, choose_solver, contrast
+from ._cpca import CPCA, Contrastive, halves_of_fit
 
 SIZES = (1, 2, 5, 10, 20, 50, 100)  # features of a component that sparsity="auto" tries, as the table has them
 
 
 LOST = 0.05  # part of the best score that fewer features may lose
+
+
+HALVINGS = 30  # of a gamma that leaves few features no contrast
+
+
+def check_sparsity(sparsity: Any, _: str) -> None:
+    """Raise unless it is "auto" or a whole number, 1 or more."""
+    if isinstance(sparsity, str) and sparsity == "auto":
+        return
+    if not isinstance(sparsity, numbers.Integral) or isinstance(sparsity, bool) or int(sparsity) < 1:
+        raise ValueError(f"sparsity={sparsity!r} must be a whole number of features, 1 or more, or 'auto'.")
 
 
 class SparseCPCA(Contrastive):
@@ -102,20 +114,25 @@ class SparseCPCA(Contrastive):
 
     _known_as = "contrastive principal component analysis with few features per component (SparseCPCA)"
     _source = "Abid 2018"
-    _is_sparse = True  # what `stability_selection` asks
-    _holds_out = True
     _takes_missing = _takes_devices = False
+    _parameter_checks: ClassVar = Contrastive._parameter_checks | {
+        "sparsity": check_sparsity,
+        "solver": one_of("auto", "eigh", "lanczos"),
+    }
     _resampled = False  # aligned refits would have all features; `stability_selection` is the answer here
-    _reduced = _rotates = False  # features count one by one
+    _rotates = False  # features count one by one
 
-    @property
-    def _method(self) -> SparseCpca:  # type: ignore[override]
+    def _maximum(self, C: Contrast, r: int, start: Array | None = None) -> Solution:
         if self._counts:
             raise ValueError(
                 "sparsity='auto' is for fit, held_out_contrast and stability_selection: pass a number of features "
                 "here, such as the sparsity_ of a fit."
             )
-        return SparseCpca(size=int(self.sparsity))
+        return solve_sparse(C, r, [int(self.sparsity)])[0]
+
+    def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
+        # As a fit finds them: from the solution before, the search might come to another maximum.
+        return path_of_solutions(groups, gammas, lambda C, _: replace(self._maximum(C, r), feasible=True))
 
     @property
     def _counts(self) -> bool:
@@ -128,8 +145,11 @@ class SparseCPCA(Contrastive):
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
         refuse_devices(tables, type(self).__name__)
-        check_sparsity(self.sparsity, tables.n_features)
-        check_option(self.solver, "solver", ("auto", "eigh", "lanczos"))
+        if not self._counts and int(self.sparsity) > tables.n_features:
+            raise ValueError(
+                f"sparsity={self.sparsity} is more than the {tables.n_features} features of the table. It limits how "
+                "many features a component uses: for no limit, use CPCA."
+            )
         d, solver = check_n_components(self.n_components, tables.n_features), self.solver
         if solver == "auto" and not isinstance(tables.rows.foreground, Moments):
             solver = "lanczos" if choose_solver(tables).name == "dual" else solver  # which would mix features
@@ -144,21 +164,36 @@ class SparseCPCA(Contrastive):
                 "a number of features, such as sparsity=10."
             )
         assert isinstance(data, Complete)
-        model = clone(self)
-        gamma, limit = gamma_by_halves(tables, model._contrast_gamma, data, type(self).__name__)
-        return replace(model._solve(data, gamma), limit=limit)
+        chosen, limit = self._chosen(data, halves_of_fit(tables, type(self).__name__))
+        return replace(chosen._solve(data, chosen._strength()), limit=limit)
 
-    def _gamma_in_halves(self, halves: Halves, data: Complete) -> float:
-        return self._contrast_gamma(halves, data)[0]
+    def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
+        assert isinstance(data, Complete)
+        return self._with() if halves is None else self._chosen(data, halves)[0]
 
-    def _contrast_gamma(self, halves: Halves, data: Complete) -> tuple[float, float | None]:
-        """gamma, and its limit if that was needed; sets the number of features, too, if the halves choose it."""
-        gamma, limit, latents = self._strength(), None, self._latents()
-        if chosen := gamma is None:
-            gamma, limit = contrast_gamma(halves, self._trained, data, CPCA_METHOD, latents)
+    def _chosen(self, data: Complete, halves: Halves) -> tuple[Self, float | None]:
+        """A copy with the gamma and the number of features that halves of the rows choose; and the limit of gamma, if
+        that was needed."""
+        gamma, limit, chosen = self._strength(), None, self._with()
+        if automatic := gamma is None:  # that of CPCA
+            gamma, limit = _OfAllFeatures(self)._gamma_by_halves(data, halves)
         if self._counts:
-            self.sparsity = self._reproducible_size(halves, gamma, data.groups.foreground.mean.size)
-        return gamma_with_contrast(data, self._method, latents, gamma) if chosen else gamma, limit
+            chosen.sparsity = self._reproducible_size(halves, gamma, data.groups.foreground.mean.size)
+        return chosen._with_strength(chosen._gamma_with_contrast(data, gamma) if automatic else gamma), limit
+
+    def _gamma_with_contrast(self, data: Complete, gamma: float) -> float:
+        """`gamma`, or less, with a warning, where components of few features have no contrast left (F29)."""
+        tried = gamma * 0.5 ** np.arange(HALVINGS) if gamma > 0 else np.empty(0)
+        d = self.n_components
+        solved = (s for s in tried if self._maximum(contrast(data.groups, float(s)), d).feasible)
+        if (smaller := next(solved, gamma)) == gamma:
+            return gamma
+        used = float(smaller) / 2  # what has contrast only just has it by chance
+        warn(
+            f"gamma={gamma:.6g}, chosen for CPCA with all features, leaves no contrast to components of few features: "
+            f"gamma={used:.6g} is used instead."
+        )
+        return used
 
     def _reproducible_size(self, halves: Halves, gamma: float, n_features: int) -> int:
         """The number of features that "auto" takes at a gamma."""
@@ -176,3 +211,14 @@ class SparseCPCA(Contrastive):
 
     def _attributes(self, fit: Fit) -> dict[str, Any]:
         return super()._attributes(fit) | {"sparsity_": int(np.count_nonzero(fit.components, axis=0).max())}
+
+
+class _OfAllFeatures(CPCA):
+    """CPCA of the moments that a SparseCPCA keeps."""
+
+    def __init__(self, sparse: SparseCPCA):
+        super().__init__(sparse.n_components)
+        self.sparse = sparse
+
+    def _trained(self, training: Training) -> Complete:
+        return self.sparse._trained(training)

@@ -16,10 +16,10 @@ from .._util.arrays import Array, Rows
 from .._util.checks import check_count, generator
 from .._util.progress import Progress
 from .._util.threads import calm_threads, single_thread, worker_count
-from ..contrast import Fit, Method, Settings, align
+from ..contrast import Fit, Settings, align
 from ..data import Groups, Indices, Study, Tables, Units, check_same_tables, resampled_weights
 from ..data.rows import storage
-from ..estimators import solve_complete
+from ..estimators import ContrastSolver
 from ..missing import BACKTRACK, Incomplete, attempt_fit, observe
 from ..moments import Basis, Complete, DenseScatter, Moments, choose_solver, reduce_rows, row_moments
 from ._draws import ContrastPosterior
@@ -72,8 +72,7 @@ class Refits:
 
 def resample(
     tables: Tables,
-    fit: Fit,
-    method: Method,
+    model: ContrastSolver,
     unit_of: Groups[Indices],
     *,
     n: int = 200,
@@ -90,8 +89,7 @@ def resample(
     ----------
     tables : Tables
         Those of the fit.
-    fit : Fit
-    method : Method
+    model : fitted estimator
     unit_of : Groups of ndarray of int of shape (n_k,)
         The independent unit of each row.
     n : int, default 200
@@ -100,6 +98,7 @@ def resample(
     progress : bool, default True
     """
     check_count(n, "n_resamples", least=2)
+    fit = model._state
     random = generator(random_state)
 
     def draw() -> Weights:
@@ -107,7 +106,7 @@ def resample(
         drawn = resampled_weights(unit_of, random)
         return drawn.map(lambda times, own: times if own is None else times * own, tables.weights)
 
-    refits = _incomplete_refits(tables, fit) if tables.incomplete else _complete_refits(tables, fit, method)
+    refits = _incomplete_refits(tables, fit) if tables.incomplete else _complete_refits(tables, model)
     found: list[Found] = []
     with Progress("bootstrap", n, progress) as bar:
         for result in refits.all(draw, n):
@@ -122,12 +121,12 @@ def resample(
     W, sigma2 = (np.array(part) for part in zip(*succeeded, strict=True))
     return ContrastPosterior(
         W=_aligned(W, fit.W, fit.n_shown)[None],
-        noise_variance=sigma2[None] if method.has_likelihood else None,
+        noise_variance=sigma2[None] if model._has_model else None,
         W_estimate=fit.W,
         n_shown=fit.n_shown,
         units=fit.units.foreground,
         kind="bootstrap",
-        method=method.name,
+        method=type(model).__name__,
         failures=n - len(succeeded),
         noise_variance_estimate=None if fit.model is None or _own_limit(fit) else fit.model.sigma2,
     )
@@ -143,11 +142,12 @@ def _own_limit(fit: Fit) -> float | None:
     return fit.limit if fit.at_limit and not fit.limit_is_bound else None
 
 
-def _complete_refits(tables: Tables, fit: Fit, method: Method) -> Refits:
+def _complete_refits(tables: Tables, model: ContrastSolver) -> Refits:
     """A resample is a vector of weights, and its scatter a weighted product: no row is copied."""
+    fit = model._state
     rows, divisors, basis = tables.rows, fit.units.map(lambda known: known.scale), None
     latents, choice = fit.latents, choose_solver(tables)
-    if choice.name == "dual":  # all happens in the span of the rows
+    if choice.name == "dual" and model._rotates:  # all happens in the span of the rows
         rows, basis = _in_span(tables, fit.units)
         divisors = rows.map(lambda table: np.ones(table.shape[1]))
 
@@ -157,12 +157,13 @@ def _complete_refits(tables: Tables, fit: Fit, method: Method) -> Refits:
             groups = groups.map(lambda group: Moments(group.weight, np.zeros(tables.n_features), group.scatter))
         gamma = fit.gamma
         if limit := _own_limit(fit):
-            gamma *= method.limit(groups, latents.rank, limit)[0] / limit
-        again = solve_complete(Complete(groups, fit.units, choice), method, latents, gamma)
+            gamma *= model._limit(groups, latents.rank, limit)[0] / limit
+        # Not `fit`, which would also model the background, and explain each failure by its limit.
+        again = model._attempt(Complete(groups, fit.units, choice), latents, gamma)
         if again is None:
             return None
-        W, model = again.W, again.model
-        return W if basis is None else basis.vectors(W), 0.0 if model is None else model.sigma2
+        W, sigma2 = again.W, 0.0 if again.model is None else again.model.sigma2
+        return (W if basis is None else basis.vectors(W)), sigma2
 
     def of(drawn: list[Weights], pool: ThreadPoolExecutor) -> Iterable[Found]:
         stacked = [np.column_stack(own) for own in zip(*drawn, strict=True)]
@@ -267,7 +268,7 @@ def bootstrap(
     >>> refits.summary()["excludes_zero"].tolist()
     [True, False, False, False, False]
     """
-    if not getattr(model, "_resampled", False):
+    if not (isinstance(model, ContrastSolver) and model._resampled):
         raise TypeError(f"bootstrap needs an estimator of contrapca with components, not a {type(model).__name__}.")
     fit, study = model._state, _study_of_fit(model, X, background, "bootstrap")
     study.refuse_moments("bootstrap")
@@ -281,9 +282,9 @@ def bootstrap(
     check_same_tables(tables.means, fit.units, weights=weights, gls=model._parameters.get("mean") == "gls")
     unit_of = study.units(tables, least=2, what="the bootstrap")
     settings: dict[str, Any] = {"n": n_resamples, "random_state": random_state, "progress": progress}
-    found = resample(tables, fit, model._as_fitted()._method, unit_of, **settings)
+    found = resample(tables, model._as_fitted(), unit_of, **settings)
     by_blocks = study.blocks is not None
-    return replace(found, method=type(model).__name__, by_blocks=by_blocks, seed=_number(random_state))
+    return replace(found, by_blocks=by_blocks, seed=_number(random_state))
 
 
 def _study_of_fit(model: Any, X: Any, background: Any, name: str) -> Study:

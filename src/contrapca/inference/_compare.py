@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import time
 import warnings
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 
 from .._util.arrays import TINY, Array, Rows
@@ -19,11 +19,11 @@ from .._util.table import Table
 from ..contrast import RANKED, Fit, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
 from ..data import Groups, Study, Tables, refuse_devices, without_covariates
 from ..data.checks import advice_on_values
-from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, RatioPCA
+from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, Decomposition, RatioPCA
 from ..exceptions import GroupError, SolverError
 from ..missing import filled_draws
 from ..moments import MAX_DENSE
-from ._held_out import measured_tables, study_halves
+from ._held_out import measured_tables, prepared, study_halves
 from ._test import ContrastTest, refuse_weights
 from ._verdict import verdict_on
 
@@ -37,6 +37,9 @@ SPLITS = 5  # into halves
 
 
 CERTAIN = 2.0  # differences of at least this many standard errors count
+
+
+ROUGH = 1e-3  # tolerance of CLVM: the difference is smaller than between halves
 
 
 SILHOUETTE_ROWS = 2000  # larger foregrounds are sampled
@@ -90,7 +93,7 @@ class Entry:
     @property
     def settings(self) -> str:
         """The settings that were used."""
-        name = self.estimator._tuned
+        name = self.estimator._decisive
         value = getattr(self.estimator, name)
         return f"{name}={value:.3g}" if isinstance(value, float) else f"{name}={value}"
 
@@ -124,7 +127,7 @@ class Comparison:
         found = [entry for entry in self.entries if not entry.failure]
         if not found or self.test is None or not self.test.n_components or not found[0].score > 0:
             return None
-        return next((entry for entry in found if entry.estimator._preferred and not self.is_behind(entry)), found[0])
+        return next((entry for entry in found if entry.method == "ContraPCA" and not self.is_behind(entry)), found[0])
 
     def is_behind(self, entry: Entry) -> bool:
         """Whether the best entry is better by more than two standard errors of the difference."""
@@ -193,7 +196,13 @@ class Comparison:
 
 
 def compare(
-    X: Any, *, background: Any = None, n_components: int = 2, random_state: Any = 0, progress: bool = True
+    X: Any,
+    *,
+    background: Any = None,
+    n_components: int = 2,
+    estimators: Sequence[Any] = (),
+    random_state: Any = 0,
+    progress: bool = True,
 ) -> Comparison:
     """Compare all methods, unscaled and scaled, in halves of the same tables.
 
@@ -214,6 +223,8 @@ def compare(
     background : array-like, data frame or sparse matrix of shape (m, D), optional
         If `X` is no Study.
     n_components : int, default 2
+    estimators : sequence of estimators
+        More estimators to compare, such as a ContraPCA with other settings, or one of your own.
     random_state : None, int, Generator or RandomState, default 0
         Random seed for the halves.
     progress : bool, default True
@@ -232,6 +243,9 @@ def compare(
     >>> found.recommended.method
     'ContraPCA'
     """
+    for own in estimators:
+        if not (isinstance(own, Decomposition) and own._contrasts):
+            raise TypeError(f"compare takes estimators of contrapca that have a background, not {own!r}.")
     study = Study.of(X, background, "compare")
     refuse_weights(study, "compare")
     tables = measured_tables(study, "compare").with_one_background("compare")
@@ -244,6 +258,7 @@ def compare(
     design = study.design(measured)
     halves = study_halves(tables, unit_of, SPLITS, rng, design=design)
     whole, candidates = halves.whole[0], _candidates(k, tables.n_features)
+    candidates += [(type(own).__name__, prepared(own)) for own in estimators]
     adjusted = tables if design is None else without_covariates(tables, design)[0]
     tested = measured if design is None else without_covariates(measured, design)[0]
     entries = []
@@ -255,7 +270,7 @@ def compare(
             entries.append(_entry(method, model, whole, adjusted.rows.foreground, halves, classes))
             bar.update(step + 1)
     order = sorted(entries, key=lambda entry: -entry.score if entry.scores is not None else np.inf)
-    scale = next((entry.estimator.scale for entry in entries if entry.estimator._preferred), None)
+    scale = next((entry.estimator.scale for entry in entries if entry.method == "ContraPCA"), None)
     together: dict[str, Any] = {"blocks": study.blocks, "paired": study.paired}
     verdict = verdict_on(tested, n_shown=k, scale=scale, progress=False, **together)
     about = ("" if verdict.test else verdict.sentence, tuple(map(str, advice_on_values(tables.rows))))
@@ -291,18 +306,18 @@ def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves,
     fixed = model._strength() is not None
     try:
         data = model._trained(whole)
-        model._tune(halves, data)
-        rough, gamma = clone(model).set_params(**model._rough), model._strength()
-        fit = rough._solve(data, gamma)
+        model = model._tuned(data, halves)
+        rough = model._with(tol=ROUGH) if isinstance(model, CLVM) else model
+        fit = rough._solve(data, model._strength())
         seconds = time.perf_counter() - start
-        latents = half_latents(halves, rough._directions(data, gamma), RANKED)
+        latents = half_latents(halves, rough._axes_of, RANKED)
     except (ValueError, SolverError) as error:
         return Entry(method, model, failure=str(error))
     found = reproducible_contrast(latents)
     if not np.isfinite(found.scores).all():
         return Entry(method, model, failure="half of the rows has no axes.")
-    if fixed and model._tuned != "n_latent" and method != "PCA":
-        method = f"{method} at {model._tuned} {getattr(model, model._tuned):g}"
+    if fixed and model._decisive != "n_latent" and method != "PCA":
+        method = f"{method} at {model._decisive} {getattr(model, model._decisive):g}"
     silhouette = np.nan if classes is None else _silhouette(fit, rows, classes)
     shares = fit.shares.map(lambda share: float(share.sum()))
     figures = (float(found.agreement.mean()), float(found.contrast.mean()))

@@ -9,19 +9,15 @@ from functools import partial
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from .._util.arrays import Array
 from .._util.progress import Progress
 from ..contrast import (
     AUTO_FRACTION,
-    PCPCA_METHOD,
     Fit,
     Latents,
-    Method,
     PathSpectrum,
     Settings,
-    along_path,
     at_least_short,
     canonical_sign_of,
     complete_background_model,
@@ -34,9 +30,9 @@ from ..contrast import (
     TOLERANCE as PATH_TOLERANCE,
 )
 from ..data import Groups, LatentGaussian, Study
-from ..estimators import WithStrength, answers, background_model, resolved
+from ..estimators import ContrastSolver, WithStrength
 from ..exceptions import InfeasibleGammaError, RankError, UnboundedError
-from ..missing import Incomplete, Start, attempt_fit, upper_bound
+from ..missing import Incomplete, Start, attempt_fit, incomplete_background_model, upper_bound
 from ..moments import Complete, Moments, check_solver_of, factors
 from ._path import ContrastPath, stacked
 
@@ -50,13 +46,13 @@ SETTINGS = Settings(random_state=0)
 DRAWN = replace(SETTINGS, tol=3e-3)
 
 
-def checked_grid(gammas: Any, limit: float, method: Method, latents: Latents) -> Array:
+def checked_grid(gammas: Any, limit: float, estimator: ContrastSolver, latents: Latents) -> Array:
     """Check the given gammas and sort them."""
     grid = np.unique(np.asarray(gammas, dtype=np.float64).ravel())
     if grid.size == 0 or not np.isfinite(grid).all() or grid[0] < 0:
         raise ValueError("gammas must contain at least one value, all finite and 0 or more.")
     if grid[-1] >= limit:
-        raise method.refusal(float(grid[-1]), limit, latents.rank, latents.parameter)
+        raise estimator._refusal(float(grid[-1]), limit, latents.rank, latents.parameter)
     return grid
 
 
@@ -129,11 +125,12 @@ def contrast_path(
 
 def check_estimator(estimator: Any, name: str) -> None:
     """Raise if the estimator has neither a gamma nor a ridge."""
-    if not answers(estimator, "_with_strength"):
+    if not isinstance(estimator, WithStrength):
         raise TypeError(
             f"{name} takes ContraPCA, PCPCA, CPCA, SparseCPCA or RatioPCA as its first argument; got "
             f"{type(estimator).__name__}."
         )
+    estimator._check_parameters()
 
 
 def path_of_data(
@@ -163,19 +160,18 @@ def path_of_data(
     progress : bool
     """
     estimator = estimator._settled(data)
-    latents = resolved(data, estimator._latents())
+    latents = estimator._latents()
     if isinstance(data, Incomplete):
         return masked_path(data, estimator, latents, gammas, limit=limit, progress=progress)
-    method = estimator._method
     if limit is None:
-        limit, _ = method.limit(data.groups, latents.rank)
+        limit, _ = estimator._limit(data.groups, latents.rank)
     if limit == 0:
         raise RankError(latents.rank, parameter=latents.parameter)
     points = number_of_points(gammas, DEFAULT_POINTS)
     if points is None:
-        grid = checked_grid(gammas, limit, method, latents)
+        grid = checked_grid(gammas, limit, estimator, latents)
     else:
-        grid = with_gamma(method.grid(limit, points), gamma)
+        grid = with_gamma(estimator._grid(limit, points), gamma)
     while True:
         try:
             return _solved_path(data, estimator, latents, grid, limit, tolerance)
@@ -189,8 +185,8 @@ def _solved_path(
     data: Complete, estimator: WithStrength, latents: Latents, gammas: Array, limit: float, tolerance: float
 ) -> ContrastPath:
     """The path of complete rows."""
-    groups, method, r = data.groups, estimator._method, latents.rank
-    found, totals = method.along(groups, gammas, r, tolerance), groups.map(Moments.total_variance)
+    groups, r = data.groups, latents.rank
+    found, totals = estimator._path(groups, gammas, r, tolerance), groups.map(Moments.total_variance)
     axes = ratio_axes(groups, latents.n_shown) if latents.axes == "ratio" else None
     if axes is not None:
         found = path_around_axes(found, groups, gammas, axes[1])
@@ -202,12 +198,12 @@ def _solved_path(
     variances: list[Groups[Array]] = []
     inside: list[Groups[float]] = []
     # Vectors are in the coordinates of the basis: none of what follows depends on the basis, or on D.
-    for g, (C, solution, covariances) in enumerate(along_path(found, groups, gammas, method)):
+    for g, (C, solution, covariances) in enumerate(estimator._along(found, groups, gammas)):
         gamma, small = gammas[g], found.coordinates[g]
-        if method.has_likelihood and not solution.feasible:
-            raise method.refusal(float(gamma), limit, r, latents.parameter)
-        objective[g] = method.value(C, solution)
-        if method.has_likelihood:
+        if estimator._has_model and not solution.feasible:
+            raise estimator._refusal(float(gamma), limit, r, latents.parameter)
+        objective[g] = estimator._objective(C, solution)
+        if estimator._has_model:
             sigma2[g] = solution.sigma2
         known = None
         if axes is not None:
@@ -228,7 +224,7 @@ def _solved_path(
         gammas=gammas,
         gamma_max=limit,
         gamma_max_is_bound=False,
-        auto_gamma=latents.auto_fraction * limit if method.has_likelihood else np.nan,
+        auto_gamma=latents.auto_fraction * limit if estimator._has_model else np.nan,
         eigenvalues=eigenvalues,
         noise_variance=sigma2,
         objective=objective,
@@ -240,10 +236,10 @@ def _solved_path(
         coordinates=components * signs,
         loading_coordinates=loadings,
         units=data.units,
-        estimator=clone(estimator),
+        estimator=estimator._with(),
         solver=data.choice,
         solved=int(found.solved.sum()),
-        background_model=complete_background_model(data, r) if method.has_likelihood else None,
+        background_model=complete_background_model(data, r) if estimator._has_model else None,
     )
 
 
@@ -262,21 +258,21 @@ def masked_path(
 ) -> ContrastPath:
     """Fit from the smallest gamma upwards; a gamma without a solution is an error."""
     limit = upper_bound(data, latents.rank) if limit is None else limit
-    grid = _grid(gammas, limit, latents)
+    grid = _grid(gammas, limit, estimator, latents)
     with Progress("contrasts with missing values", grid.size, progress) as bar:
         fits, reason = _fits(data, latents, grid, limit, None, SETTINGS, bar)
     if reason is not None:
         raise UnboundedError(
             float(grid[len(fits)]), limit, fits[-1].gamma if fits else None, latents.rank, reason, latents.parameter
         )
-    return _assembled(fits, limit, estimator, latents, background_model(data, fits[-1], SETTINGS))
+    return _assembled(fits, limit, estimator, latents, incomplete_background_model(data, fits[-1], SETTINGS))
 
 
-def _grid(gammas: Any, limit: float, latents: Latents) -> Array:
+def _grid(gammas: Any, limit: float, estimator: WithStrength, latents: Latents) -> Array:
     points = number_of_points(gammas, MASKED_POINTS)
     if points is None:
-        return checked_grid(gammas, limit, PCPCA_METHOD, latents)
-    return PCPCA_METHOD.grid(AUTO_FRACTION * limit, points)
+        return checked_grid(gammas, limit, estimator, latents)
+    return estimator._grid(AUTO_FRACTION * limit, points)
 
 
 def masked_path_around(
@@ -301,7 +297,7 @@ def masked_path_around(
     known = replace(data.units, foreground=fit.units.foreground) if not fit.units.backgrounds else fit.units
     data = data.about(known.map(lambda units: units.origin))
     limit = upper_bound(data, latents.rank) if limit is None else limit
-    grid = with_gamma(_grid(gammas, limit, latents), fit.gamma)
+    grid = with_gamma(_grid(gammas, limit, estimator, latents), fit.gamma)
     above, below = grid[grid > fit.gamma], grid[grid < fit.gamma][::-1]
     with Progress("contrasts with missing values", grid.size, progress) as bar:
         own, reason = _fits(data, latents, [fit.gamma], limit, (fit.model.W, fit.model.sigma2), DRAWN, bar)
@@ -363,7 +359,7 @@ def _assembled(
         coordinates=(basis.T @ frames[:, : G * k]).reshape(-1, G, k).transpose(1, 0, 2),
         loading_coordinates=(basis.T @ frames[:, G * k :]).reshape(basis.shape[1], G, -1).transpose(1, 0, 2),
         units=last.units,
-        estimator=clone(estimator),
+        estimator=estimator._with(),
         solver=last.solver,
         solved=len(fits),
         background_model=background,

@@ -17,16 +17,14 @@ from .._util.table import Table
 from .._util.text import format_gamma
 from ..contrast import (
     HeldOut,
-    Method,
     Spectrum,
     held_out,
     one_error_rule,
-    path_directions,
     relative_log_likelihood,
     solve_path,
 )
 from ..data import Groups, Indices, Study, Tables, fewer_folds, table_units
-from ..estimators import WithStrength, resolved
+from ..estimators import WithStrength
 from ..missing import Incomplete, any_folds
 from ..moments import Complete, DenseScatter, assign_folds, contrast, make_folds
 from ._compare import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
@@ -122,8 +120,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_option(self.criterion, "criterion", CRITERIA)
         check_count(self.n_folds, "n_folds", least=2)
         estimator = prepared(self.estimator) if self.criterion == "contrast" else clone(self.estimator)
-        method = estimator._method
-        if self.criterion == "likelihood" and not method.has_likelihood:
+        if self.criterion == "likelihood" and not estimator._has_model:
             name = type(estimator).__name__
             raise ValueError(f"criterion='likelihood' needs a likelihood, which {name} does not have. Use ContraPCA.")
         labels = X.labels.foreground if isinstance(X, Study) else None
@@ -150,7 +147,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if self.criterion == "silhouette":
                 scores = self._silhouettes(path, tables.rows.foreground, labels)
             else:
-                scores = np.mean(list(_likelihoods(tables, folds, path, method)), axis=0)
+                scores = np.mean(list(_likelihoods(tables, folds, path)), axis=0)
             best = int(np.argmax(scores))
         if not np.isfinite(scores[best]):
             raise ValueError(f"No gamma has a finite {self.criterion}: every split is infeasible. Use smaller values.")
@@ -199,9 +196,8 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     ) -> HeldOut:
         """Held-out contrast at every gamma (F17)."""
         assert folds is not None
-        method, latents = estimator._method, resolved(data, estimator._latents())
-        every = any_folds(tables, folds)
-        return held_out(every, lambda left: path_directions(estimator._trained(left), method, latents, gammas))
+        settled = estimator._settled(data)
+        return held_out(any_folds(tables, folds), lambda left: settled._axes_at(settled._trained(left), gammas))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")
@@ -246,7 +242,7 @@ def _random_parts(count: int, n_parts: int, random: np.random.Generator) -> Indi
     return part_of
 
 
-def _likelihoods(tables: Tables, folds: Groups[Indices] | None, path: ContrastPath, method: Method) -> Iterator[Array]:
+def _likelihoods(tables: Tables, folds: Groups[Indices] | None, path: ContrastPath) -> Iterator[Array]:
     """Held-out relative log-likelihood per foreground row, divided by 1 - gamma; -inf if a fold has no solution."""
     assert folds is not None
     rank = path.loading_coordinates.shape[2]
@@ -262,7 +258,7 @@ def _likelihoods(tables: Tables, folds: Groups[Indices] | None, path: ContrastPa
         scores, found = np.full(len(path), -np.inf), solve_path(train, path.gammas, rank)
         for g, gamma in enumerate(path.gammas):
             U, values = found.basis @ found.coordinates[g], found.values[g] * train.foreground.weight
-            solution = method.complete(contrast(train, float(gamma)), Spectrum(values, U, images=[]))
+            solution = path.estimator._solution(contrast(train, float(gamma)), Spectrum(values, U, images=[]))
             if solution.feasible:
                 C, W = contrast(test, float(gamma)), U * solution.lengths
                 scores[g] = relative_log_likelihood(C, W, C.matmul(W), solution.sigma2) / C.N

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
-from sklearn.base import clone
 
 from .._util.arrays import Array
 from .._util.checks import check_count, check_n_components, generator
@@ -26,7 +25,7 @@ from ..contrast import (
     ratio_intervals,
 )
 from ..data import Design, Groups, Study, Tables, regression, without_covariates
-from ..estimators import answers
+from ..estimators import Decomposition
 from ..missing import filled_draws, usable
 from ..moments import Parts, make_parts, mixture
 
@@ -140,7 +139,7 @@ def held_out_contrast(
     >>> bool(ratio[0] > 3), bool(abs(found.mean) < 2 * found.mean_error)
     (True, True)
     """
-    if not answers(estimator, "_directions"):
+    if not isinstance(estimator, Decomposition):
         raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
     name, model = "held_out_contrast", prepared(estimator)
     study = Study.of(X, background, name)
@@ -174,8 +173,11 @@ def held_out_of(
     halves = study_halves(tables if design else weighted, unit_of, n_splits, rng, unscaled, design, weighted)
     training, left = halves.whole
     data, mix = model._trained(training), mixture(left)
-    gamma = model._gamma_in_halves(halves, data)
-    latents = half_latents(halves, model._directions(data, gamma))
+    settled = model._settled(data, halves)
+    gamma = settled._strength()
+    if gamma is not None:
+        settled._solve(data, gamma)  # raises where there is no solution with all rows
+    latents = half_latents(halves, settled._axes_of)
     whole = latents[-1].every.foreground if shown is None else np.asarray(shown, dtype=float)
     found, agreement = matched(latents[:-1], whole)
     units = UnitSquares.of(found, unit_of, weighted.weights)
@@ -218,9 +220,9 @@ def study_halves(
 
 
 def prepared(estimator: Any) -> Any:
-    """A clone that solves eigenproblems: for complete rows gradient solvers find the same, more slowly."""
-    model = clone(estimator)
-    return model.set_params(solver="auto") if getattr(model, "solver", "auto") == "lbfgs" else model
+    """A copy that solves eigenproblems: for complete rows gradient solvers find the same, more slowly."""
+    estimator._check_parameters()
+    return estimator._with(**({"solver": "auto"} if getattr(estimator, "solver", "") == "lbfgs" else {}))
 
 
 def measured_tables(study: Study, name: str) -> Tables:

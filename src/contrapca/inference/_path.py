@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from sklearn.base import clone
 
 from .._files import check_values, save
 from .._util.arrays import Array, Rows
@@ -15,7 +14,7 @@ from .._util.checks import check_count, check_fixed_gamma
 from .._util.devices import float_type, namespace, put
 from .._util.display import shown_as_html
 from .._util.table import Table
-from ..contrast import UNIT_LENGTH, Fit, Method, affinity, principal_angles, procrustes, same_groups, share_of
+from ..contrast import UNIT_LENGTH, Fit, affinity, principal_angles, procrustes, same_groups, share_of
 from ..data import Groups, LatentGaussian, Units, group_of
 from ..data.rows import storage
 from ..estimators import WithStrength
@@ -135,10 +134,6 @@ class ContrastPath:
         """The same as a fraction of each background's total variance, shape (G, d)."""
         return mixed(self.units, self.shares())
 
-    @property
-    def _method(self) -> Method:
-        return self.estimator._method
-
     def index(self, gamma: float) -> int:
         """The index of one of the path's gammas."""
         value = check_fixed_gamma(gamma)
@@ -197,7 +192,7 @@ class ContrastPath:
             Which group's mean and scale to use.
         """
         rows, missing, units = self._rows(X, center)
-        if not missing or not self._method.has_likelihood:
+        if not missing or not self.estimator._has_model:
             inside = units.project(rows, self.basis)
             return inside @ put(self.projections(), inside, float_type(inside))
         k, W = self.n_components, self.loading_coordinates
@@ -208,7 +203,7 @@ class ContrastPath:
     def _rows(self, X: Any, center: str) -> tuple[Rows, bool, Units]:
         """Checked rows, whether values are missing, and the units of the group named by `center`."""
         units = group_of(self.units, center)
-        rows, missing = units.check(X, allow_missing=self._method.has_likelihood)
+        rows, missing = units.check(X, allow_missing=self.estimator._has_model)
         return storage(rows).prepared(rows), missing, units
 
     def inside(self, X: Any, *, center: str = "foreground") -> Array:
@@ -218,7 +213,7 @@ class ContrastPath:
 
     def projections(self) -> Array:
         """From the basis to the latents of each gamma, shape (G, k, d): M^-1 W', or V' for CPCA."""
-        if not self._method.has_likelihood:
+        if not self.estimator._has_model:
             return self.coordinates
         pairs, origin = zip(self.loading_coordinates, self.noise_variance, strict=True), np.zeros(self.basis.shape[1])
         found = [LatentGaussian(origin, W, float(sigma2)).projection() for W, sigma2 in pairs]
@@ -283,11 +278,9 @@ class ContrastPath:
         gamma : float
             One of `gammas`.
         """
-        index, estimator = self.index(gamma), clone(self.estimator)
+        index, estimator = self.index(gamma), self.estimator._with()
         fit = self._fit(index)
         estimator._with_strength(fit.gamma)
-        if getattr(estimator, "n_latent", None) is not None:
-            estimator.set_params(n_latent=self.loading_coordinates.shape[2])
         return estimator._with_fit(fit)
 
     def _fit(self, g: int) -> Fit:
@@ -302,7 +295,7 @@ class ContrastPath:
             objective=float(self.objective[g]),
             n_iter=1,
             solver=self.solver,
-            model=model if self._method.has_likelihood else None,
+            model=model if self.estimator._has_model else None,
             inside=self.subspace_variance.map(lambda inside: float(inside[g])),
             axis_ratios=None if self.axis_ratios is None else self.axis_ratios[g],
             eigenvalues=self.eigenvalues[g] if self.axis_ratios is None else None,
@@ -322,7 +315,7 @@ class ContrastPath:
         shapes = {"gammas": "G", "eigenvalues": "Gd", "noise_variance": "G", "objective": "G", "axis_ratios": "Gd"}
         shapes |= {"basis": "Dk", "coordinates": "Gkd", "loading_coordinates": "Gkr"}
         shapes |= {"variances": "Gd", "subspace_variance": "G"}
-        unknown = () if self._method.has_likelihood else ("noise_variance",)
+        unknown = () if self.estimator._has_model else ("noise_variance",)
         not_negative = ("gammas", "axis_ratios", "variances", "subspace_variance", "totals", "solved")
         sizes = check_values(self, shapes, positive=("noise_variance",), not_negative=not_negative, may_be_nan=unknown)
         same_groups(self.units, self.variances, self.totals, self.subspace_variance)

@@ -10,7 +10,7 @@ import numpy as np
 from .._util.arrays import Array
 from .._util.checks import check_count, check_positive, generator
 from .._util.progress import Progress
-from ..contrast import Fit, Method, align
+from ..contrast import Fit, align
 from ..missing import Incomplete
 from ..moments import MAX_DENSE, Complete, contrast
 from ._bingham import sample_frames, sample_vectors
@@ -85,14 +85,14 @@ def posterior(
     data = model._fitted_data(_study_of_fit(model, X, background, "posterior"))
     sampling: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "power": power}
     settings = sampling | {"sigma2_min": sigma2_min, "random_state": random_state, "progress": progress}
-    found = sample_posterior(data, model._state, model._as_fitted()._method, **settings)
-    return replace(found, method=type(model).__name__, seed=_number(random_state))
+    found = sample_posterior(data, model._state, type(model).__name__, **settings)
+    return replace(found, seed=_number(random_state))
 
 
 def sample_posterior(
     data: Complete | Incomplete,
     fit: Fit,
-    method: Method,
+    method: str,
     *,
     draws: int = 1000,
     tune: int = 1000,
@@ -109,7 +109,8 @@ def sample_posterior(
     data : Complete or Incomplete
         Those of the fit; incomplete ones are refused.
     fit : Fit
-    method : Method
+    method : str
+        The name of the estimator.
     draws, tune, chains : int
     power, sigma2_min : float
     random_state : None, int, Generator or RandomState
@@ -143,7 +144,7 @@ def sample_posterior(
         n_shown=fit.n_shown,
         units=fit.units.foreground,
         kind="gibbs",
-        method=method.name,
+        method=method,
         power=power,
         divergences=divergences,
         noise_variance_estimate=None if fit.model is None else fit.model.sigma2,

@@ -16,7 +16,7 @@ from .._util.progress import Progress
 from .._util.table import Table
 from ..contrast import unwarned
 from ..data import Study
-from ..estimators import SparseCPCA, answers
+from ..estimators import SparseCPCA
 from ..moments import assign_folds, contrast, make_folds
 
 THRESHOLD = 0.75  # frequency from which a feature counts as stable, and what the bound is stated for
@@ -135,14 +135,14 @@ def stability_selection(
     >>> sorted(found.stable(0.9))
     ['x11', 'x3', 'x7']
     """
-    if not answers(estimator, "_is_sparse"):
+    if not isinstance(estimator, SparseCPCA):
         raise TypeError(f"stability_selection needs a SparseCPCA; got {type(estimator).__name__}.")
     check_count(n_splits, "n_splits")
     study = Study.of(X, background, "stability_selection")
     study.refuse("stability_selection", missing=True)
     unit_of = study.units(least=2, what="splitting rows")
     model, tables = clone(estimator).fit(study), study.adjusted
-    fixed, d = model._path_estimator()._with_strength(model._state.gamma), model.n_components
+    fixed, d = model._path_estimator()._with_strength(model.gamma_), model.n_components
     random, all_rows = generator(random_state), model._state
     found: list[Array] = []
     with Progress("stability selection", n_splits, progress) as bar, unwarned():
@@ -150,7 +150,8 @@ def stability_selection(
             bar.update(split, "splits")
             for half in make_folds(tables, assign_folds(unit_of, 2, random)):
                 data = fixed._trained(half.training)
-                solution = fixed._method.solve(contrast(data.groups, model.gamma_), d)  # also without contrast
+                # Not by a fit, which has no components where a half has no contrast.
+                solution = fixed._maximum(contrast(data.groups, model.gamma_), d)
                 found.append(_matched(data.vectors(solution.spectrum.vectors), all_rows.components))
     chosen = np.array(found)
     in_any = chosen.any(axis=2)

@@ -6,9 +6,9 @@ from ._fit import (
     BACKTRACK,
     Start,
     attempt_fit,
+    count_above_wider_noise,
     fit_incomplete,
     incomplete_background_model,
-    masked_noise_rank,
     masked_rank,
     upper_bound,
 )

@@ -319,7 +319,7 @@ def masked_rank(groups: Groups[MaskedGroup], k: int) -> int:
     return min(rank, k + MASKED_SPARE)
 
 
-def masked_noise_rank(groups: Groups[MaskedGroup]) -> int:
+def count_above_wider_noise(groups: Groups[MaskedGroup]) -> int:
     """The larger count of incomplete groups whose noise is as wide as that of the rows in which two features are seen.
 
     Unlike the count of F24 it does not allow for what missing values make of the signal, which would hide all but the

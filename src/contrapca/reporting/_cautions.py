@@ -188,7 +188,7 @@ def _way_out(subject: Subject) -> str:
         return "Fewer components may help."
     if path.gammas[subject.start] < STRONG * path.gammas[-1]:
         return "A larger gamma may remove it."
-    if path.estimator._method.has_likelihood and not path.gamma_max_is_bound:
+    if path.estimator._has_model and not path.gamma_max_is_bound:
         return "CPCA allows larger gammas, which may remove it; or use fewer components."
     return "Fewer components may help."
 

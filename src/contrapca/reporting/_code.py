@@ -36,6 +36,9 @@ def python_code(subject: Subject, title: str | None, study: str, tested: bool, d
     fitted, about, used = _fitted(subject)
     draws = _draws(subject)
     names |= {*used, *(draws[:1])}
+    kind = type(subject.path.estimator if subject.model is None else subject.model)
+    if kind.__module__.partition(".")[0] != "contrapca":  # an estimator that users wrote
+        names, lines = names - {kind.__name__}, [*lines, f"from {kind.__module__} import {kind.__name__}"]
     lines += [f"from contrapca import {', '.join(sorted(names, key=_order))}", "", f"study = {study}", fitted]
     lines += draws[1:]
     options = 'output="report.html"'
@@ -76,7 +79,7 @@ def _fitted(subject: Subject) -> tuple[str, str, list[str]]:
         return f"path = {call}", "path", [type(path.estimator).__name__, "contrast_path"]
     again = clone(subject.model)
     if subject.model._contrasts:
-        alike = subject.model._path_estimator().set_params(background_label=None)
+        alike = subject.model._path_estimator()._with(background_label=None)
         again = alike._with_strength(subject.model._state.gamma)
     return f"model = {_shown(again)}.fit(study)", "model", [type(subject.model).__name__]
 

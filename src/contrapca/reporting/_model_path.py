@@ -8,7 +8,6 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.utils.validation import check_is_fitted
 
-from .._util.checks import check_option
 from ..data import Tables, check_same_tables
 from ..estimators import check_same_data
 from ..inference import ContrastPath, masked_path_around, path_of_data
@@ -42,7 +41,7 @@ def path_through(
         tables = model._prepared(tables)
         data = _data_again(model, tables)
     else:
-        check_option(model.scale, "scale", model._scales)
+        model._check_parameters()
         model = clone(model)
         tables, data, fit = model._solved(tables, model._strength())
         model._with_fit(fit)
@@ -68,6 +67,6 @@ def _data_again(model: Any, tables: Tables) -> Complete | Incomplete:
     if tables.incomplete and fit.model is None:  # the same expected moments again
         data = model._collected(tables)
     else:
-        data = collect(tables, fit.n_shown, scale, reduced=model._reduced)
+        data = collect(tables, fit.n_shown, scale, reduced=model._rotates)
     check_same_data(data, fit.units, gls=gls)
     return data

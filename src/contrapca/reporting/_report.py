@@ -5,9 +5,10 @@ from __future__ import annotations
 import os
 from typing import Any
 
+from sklearn.base import BaseEstimator
+
 from .._files import atomic_write
 from ..data import Study
-from ..estimators import answers
 from ..inference import ContrastPath, ContrastPosterior, ContrastTest
 from ._html import check_libraries
 from ._result import Report
@@ -80,7 +81,7 @@ def report(
     """
     if isinstance(model, str | os.PathLike):
         raise TypeError(f"The second argument of report is the model: pass the file as output={os.fspath(model)!r}.")
-    if isinstance(X, ContrastPath) or answers(X, "fit"):
+    if isinstance(X, ContrastPath | BaseEstimator):
         raise TypeError("The first argument of report is the Study, or the cases; the model is the second.")
     return write_report(
         Study.of(X, background, "report"),

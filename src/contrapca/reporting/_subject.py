@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows
 from .._util.checks import check_count
 from ..data import Groups, Study, Tables, check_same_tables, refuse_devices, regress_out
-from ..estimators import ContraPCA, answers, maps_missing
+from ..estimators import PPCA, ContraPCA, WithStrength, maps_missing
 from ..exceptions import GroupError
 from ..inference import ContrastPath, ContrastPosterior
 from ..missing import observe
@@ -151,7 +151,7 @@ def examine(
     """Check all arguments of a report, and compute the path of a model; clusters are found only if they are `shown`."""
     model = ContraPCA(2, random_state=0) if model is None else model
     about_path = isinstance(model, ContrastPath)
-    if not about_path and not answers(model, "_path_estimator"):
+    if not about_path and not isinstance(model, WithStrength | PPCA):
         name = type(model).__name__
         raise TypeError(
             f"A report needs a PPCA, PCPCA, CPCA, SparseCPCA, RatioPCA or ContrastPath, not {name}: call "
@@ -210,7 +210,7 @@ def shown_name(name: str) -> str:
 def _maps_missing(model: Any) -> bool:
     """Whether rows with missing values can be shown: without a likelihood, those of a fit to such rows only."""
     if isinstance(model, ContrastPath):
-        return model._method.has_likelihood or model.units.foreground.fills
+        return model.estimator._has_model or model.units.foreground.fills
     return not model.__sklearn_is_fitted__() or maps_missing(model._state)
 
 

@@ -17,6 +17,7 @@ from .._util.text import natural_order
 from .._version import __version__
 from ..contrast import share_of
 from ..data.checks import Finding, Given, Words, check_groups, shows_replicates, warn_of_replicates
+from ..estimators import Contrastive
 from ..exceptions import InfeasibleGammaError, RankError
 from ..inference import ContrastPosterior, ContrastTest, HeldOutContrast, Verdict, held_out_of, prepared, verdict_on
 from ..missing import usable
@@ -262,7 +263,7 @@ def _path(subject: Subject) -> dict[str, Any]:
         "axis_shares": _axis_shares(subject),
         "noise_variance": [_finite(value) for value in path.noise_variance],
         "representatives": path.representatives(4).tolist(),
-        "logarithmic": path.estimator._method.logarithmic,
+        "logarithmic": isinstance(path.estimator, Contrastive) and not path.estimator._has_model,
     }
 
 
