@@ -24,8 +24,8 @@ from sklearn.base import clone
 from threadpoolctl import threadpool_limits
 
 from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, RatioPCA, contrast_path, gamma_limits
-from contrapca._util import devices
-from contrapca._util.devices import host
+from contrapca._util import arrays
+from contrapca._util.arrays import host
 from contrapca.contrast import _eigen as _spectral
 from contrapca.data._groups import Groups
 from contrapca.data.rows import _array_api
@@ -314,7 +314,7 @@ def steps(torch: Any) -> Iterator[str]:
                     lost = time.perf_counter() - start
                     yield f"| Lanczos, {restarts} restarts: {failure} | {1000 * lost:.1f} ms | |"
     matrix, v = C.dense(), np.ones((D, 1))
-    one = min(seconds(torch, lambda: [host(matrix @ devices.put(v, matrix)) for _ in range(100)])) / 100
+    one = min(seconds(torch, lambda: [host(matrix @ arrays.put(v, matrix)) for _ in range(100)])) / 100
     yield f"| one product with C, vector there and back | {1e6 * one:.0f} us | |"
     rng = np.random.default_rng(0)
     for k in (70, 140, 200):

@@ -22,7 +22,7 @@ from ._other_tests import UnitMoments, bascod_statistic, contrastive_dimension, 
 from ._stages import Json, Row, Tick
 from .contrast_test import ALLOWED, LEVEL, _note, _seeded, _share, gauss, lognormal, planted, poisson, t3_rows
 
-TITLE = "Is the background fit to be one? Four tests"
+TITLE = "Is the background suitable? Four tests"
 METHODS = ("split", "RACT", "CDE", "BasCoD")
 PROBLEM = "problem"  # how often `check_background` finds one
 

@@ -21,7 +21,7 @@ def put(path, header, arrays):
 
 
 def changed(header, place, value):
-    """A header with another value at a place such as "fit.units.names.0", or without it if the value is `...`."""
+    """A header with another value at a place such as "fit.scaling.names.0", or without it if the value is `...`."""
     header = copy.deepcopy(header)
     inside, (*way, last) = header["value"], [int(part) if part.isdigit() else part for part in place.split(".")]
     for part in way:

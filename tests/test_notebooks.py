@@ -69,7 +69,7 @@ def results(X, Y):
     yield gamma_limits(X, background=Y, n_components=2), "noise_positive_sharp"
     yield bootstrap(model, X, background=Y, n_resamples=20, random_state=0), "more rows"
     yield held_out_contrast(model, X, background=Y), "ratio of variances on unseen rows"
-    yield check_background(X, background=Y, n_splits=3), "The background is fit to be one."
+    yield check_background(X, background=Y, n_splits=3), "The background looks suitable."
     sparse = SparseCPCA(1, gamma=0.5, sparsity=3)
     yield stability_selection(sparse, X, background=Y, n_splits=2), "of 4 halves or more"
     yield model.summary(), "Features with the largest loadings"

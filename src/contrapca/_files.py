@@ -284,7 +284,7 @@ def read(path: str | os.PathLike[str]) -> Members:
     except FileNotFoundError:
         raise
     except Exception as error:  # damaged files make the parsers of zip and npy raise nearly anything
-        no_archive = "it is no .npz archive, such as the model.npz that contrapca fit writes"
+        no_archive = "it is not an .npz archive, such as the model.npz that contrapca fit writes"
         raise _unreadable(path, no_archive if isinstance(error, zipfile.BadZipFile) else str(error)) from error
 
 

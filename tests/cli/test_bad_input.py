@@ -192,7 +192,7 @@ OPTIONS = {
     ),
     "not a text table": (["sample", "model.npz", "-o", "new.xlsx"], "must end in .csv or .tsv"),
     "no model": (["info", "model.npz"], "'model.npz': No such file or directory."),
-    "a table is no model": (["info", "cases.csv"], "is not a readable contrapca file: it is no .npz archive"),
+    "a table is no model": (["info", "cases.csv"], "is not a readable contrapca file: it is not an .npz archive"),
     "two models": (["transform", "cases.csv", "cases.csv", "-o", "z.csv"], "not a readable contrapca file"),
 }  # fmt: skip
 

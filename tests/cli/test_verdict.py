@@ -159,7 +159,7 @@ def test_missing_values(folder, run, pair):
     outcome = run("fit", *arguments, "-o", "results", "--components", "1", "--gamma", "0.2")
     assert outcome.code == 0
     found = contrast_test(X, background=pair[1], max_components=10, random_state=0)
-    rates = "5.8% of the cases' and 0.0% of the controls' values are missing. The groups differ in what is missing"
+    rates = "5.8% of the cases' and 0.0% of the controls' values are missing. The groups miss different shares"
     assert outcome.out.splitlines()[0].startswith(found.verdict())
     assert outcome.out.splitlines()[1].startswith(rates)
     outcome = run("test", *arguments, "--json")

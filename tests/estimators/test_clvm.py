@@ -163,15 +163,15 @@ def test_hidden_clusters():
 
 
 def test_scale():
-    units = np.linspace(1, 50, 8)
-    scaled = CLVM(2, 1, scale="pooled").fit(X * units, background=Y * units)
-    by_hand = CLVM(2, 1).fit(X * units / scaled.scale_, background=Y * units / scaled.scale_)
+    scaling = np.linspace(1, 50, 8)
+    scaled = CLVM(2, 1, scale="pooled").fit(X * scaling, background=Y * scaling)
+    by_hand = CLVM(2, 1).fit(X * scaling / scaled.scale_, background=Y * scaling / scaled.scale_)
     np.testing.assert_allclose(
         scaled.loadings_ @ scaled.loadings_.T, by_hand.loadings_ @ by_hand.loadings_.T, atol=1e-3
     )
     jacobian = -np.log(scaled.scale_).sum()
     np.testing.assert_allclose(
-        scaled.score_samples(X * units), by_hand.score_samples(X * units / scaled.scale_) + jacobian, atol=1e-3
+        scaled.score_samples(X * scaling), by_hand.score_samples(X * scaling / scaled.scale_) + jacobian, atol=1e-3
     )
 
 
@@ -282,9 +282,9 @@ def test_posterior_of_the_latents(model):
 @pytest.mark.parametrize("scale", [None, "group"])
 def test_missing_values_of_new_rows(scale):
     """impute, transform, transform_shared and score_samples against conditioning the explicit covariance."""
-    units = np.linspace(1, 9, 8)
-    model = CLVM(2, 1, scale=scale).fit(X * units, background=Y * units)
-    rows = np.where(np.random.default_rng(0).random((20, 8)) < 0.3, np.nan, X[:20] * units)
+    scaling = np.linspace(1, 9, 8)
+    model = CLVM(2, 1, scale=scale).fit(X * scaling, background=Y * scaling)
+    rows = np.where(np.random.default_rng(0).random((20, 8)) < 0.3, np.nan, X[:20] * scaling)
     filled, std = model.impute(rows, return_std=True)
     A, both = model.get_covariance(), np.hstack([model.shared_loadings_, model.loadings_]) * model.scale_[:, None]
     latents = np.hstack([model.transform_shared(rows), model.transform(rows)])
@@ -363,13 +363,13 @@ DAMAGED = {
     "noise variance": ({"fit.model.sigma2": -1}, {}, "sigma2 is not positive"),
     "noise of the background": ({"fit.background_model.sigma2": 0.0}, {}, "sigma2 is not positive"),
     "unknown parameter": ({"estimator.parameters.x": 1}, {}, "unexpected keyword argument 'x'"),
-    "mean too short": ({}, {"fit.units.foreground.mean": np.zeros(3)}, "shape .*which does not fit the others"),
+    "mean too short": ({}, {"fit.scaling.foreground.mean": np.zeros(3)}, "shape .*which does not fit the others"),
     "units of other features": (
         {},
-        {f"fit.units.foreground.{name}": np.ones(3) for name in ("mean", "variance", "scale")},
+        {f"fit.scaling.foreground.{name}": np.ones(3) for name in ("mean", "variance", "scale")},
         "its sizes are impossible",
     ),
-    "mean infinite": ({}, {"fit.units.foreground.mean": np.full(8, np.inf)}, "mean is not finite"),
+    "mean infinite": ({}, {"fit.scaling.foreground.mean": np.full(8, np.inf)}, "mean is not finite"),
     "no background": ({}, {"fit.background_model.W": ...}, r"fit\.background_model\.W' is missing"),
     "components too long": ({}, {"fit.components": np.zeros((9, 1))}, "its sizes are impossible"),
     "too many components": (

@@ -31,7 +31,7 @@ from contrapca import (
     contrast_path,
     gamma_limits,
 )
-from contrapca._util.devices import put
+from contrapca._util.arrays import put
 from contrapca.contrast import _eigen as _spectral
 from contrapca.data import _tables as groups_module
 from contrapca.exceptions import GroupError, MissingExtraError, NonFiniteError

@@ -264,7 +264,7 @@ DAMAGE = {
     ),
     "pickle": lambda path: path.write_bytes(pickle.dumps(Bomb())),
     "pickle inside": lambda path: rewrite(
-        path, {"fit.units.foreground.mean.npy": npy(np.array([Bomb()]), allow_pickle=True)}
+        path, {"fit.scaling.foreground.mean.npy": npy(np.array([Bomb()]), allow_pickle=True)}
     ),
     "compressed": lambda path: rewrite(path, {}, zipfile.ZIP_DEFLATED),
     "no header": lambda path: rewrite(path, {"header.npy": None}),
@@ -282,26 +282,26 @@ DAMAGE = {
     "no estimator": lambda path: rewritten(path, {"estimator.name": "os.system"}),
     "number as text": lambda path: rewritten(path, {"fit.gamma": "1"}),
     "number NaN": lambda path: rewritten(path, {"fit.objective": np.nan}),
-    "no groups": lambda path: rewritten(path, {"fit.units.names": []}),
-    "groups a number": lambda path: rewritten(path, {"fit.units": 3}),
+    "no groups": lambda path: rewritten(path, {"fit.scaling.names": []}),
+    "groups a number": lambda path: rewritten(path, {"fit.scaling": 3}),
     "solver a number": lambda path: rewritten(path, {"fit.solver": 3}),
     "sigma2 negative": lambda path: rewritten(path, {"fit.model.sigma2": -1.0}),
     "no model": lambda path: rewritten(path, {"fit.model": None}),
-    "too few names": lambda path: rewritten(path, {"fit.units.foreground.names": ["a", "b"]}),
-    "names of one group": lambda path: rewritten(path, {"fit.units.foreground.names": list("abcdefgh")}),
+    "too few names": lambda path: rewritten(path, {"fit.scaling.foreground.names": ["a", "b"]}),
+    "names of one group": lambda path: rewritten(path, {"fit.scaling.foreground.names": list("abcdefgh")}),
     "array missing": lambda path: rewrite(path, {"fit.components.npy": None}),
     "half a model": lambda path: rewrite(path, {"fit.model.mean.npy": None}),
-    "wrong shape": lambda path: rewrite(path, {"fit.units.foreground.mean.npy": npy(np.zeros(5))}),
+    "wrong shape": lambda path: rewrite(path, {"fit.scaling.foreground.mean.npy": npy(np.zeros(5))}),
     "components 1-D": lambda path: rewrite(path, {"fit.components.npy": npy(np.zeros(16))}),
-    "NaN": lambda path: rewrite(path, {"fit.units.foreground.mean.npy": npy(np.full(8, np.nan))}),
-    "wrong type": lambda path: rewrite(path, {"fit.units.foreground.mean.npy": npy(np.zeros(8, dtype=int))}),
-    "scale zero": lambda path: rewrite(path, {"fit.units.foreground.scale.npy": npy(np.zeros(8))}),
-    "not an array": lambda path: rewrite(path, {"fit.units.foreground.mean.npy": b"not an array"}),
+    "NaN": lambda path: rewrite(path, {"fit.scaling.foreground.mean.npy": npy(np.full(8, np.nan))}),
+    "wrong type": lambda path: rewrite(path, {"fit.scaling.foreground.mean.npy": npy(np.zeros(8, dtype=int))}),
+    "scale zero": lambda path: rewrite(path, {"fit.scaling.foreground.scale.npy": npy(np.zeros(8))}),
+    "not an array": lambda path: rewrite(path, {"fit.scaling.foreground.mean.npy": b"not an array"}),
     "claims to be huge": lambda path: rewrite(
-        path, {"fit.units.foreground.mean.npy": npy(np.zeros(8)).replace(b"(8,), }        ", b"(800000000,), }")}
+        path, {"fit.scaling.foreground.mean.npy": npy(np.zeros(8)).replace(b"(8,), }        ", b"(800000000,), }")}
     ),
     "array header not closed": lambda path: rewrite(
-        path, {"fit.units.foreground.mean.npy": npy(np.zeros(8)).replace(b"}", b" ")}
+        path, {"fit.scaling.foreground.mean.npy": npy(np.zeros(8)).replace(b"}", b" ")}
     ),
     "a folder": lambda path: (path.unlink(), path.mkdir()),
 }
@@ -327,7 +327,7 @@ def test_a_small_file_takes_little_memory(saved):
     whole = npy(np.zeros(8))
     start, stop = whole.index(b"{"), whole.index(b"\n")
     texts = b"{'descr': '<U0', 'fortran_order': False, 'shape': (100000000,), }"
-    rewrite(saved, {"fit.units.foreground.mean.npy": whole[:start] + texts.ljust(stop - start) + b"\n"})
+    rewrite(saved, {"fit.scaling.foreground.mean.npy": whole[:start] + texts.ljust(stop - start) + b"\n"})
     tracemalloc.start()
     with pytest.raises(ModelFileError, match="holds <U0 instead of numbers"):
         contrapca.load(saved)

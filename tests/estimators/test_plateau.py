@@ -27,8 +27,8 @@ def tables(noise="plateau", n=400, m=380, seed=0, planted=3.0):
         return X @ falling.T, Y @ falling.T, X[:, 2]
     L = np.linalg.qr(rng.normal(size=(D, 4)))[0]
     latents = rng.normal(size=(n, 4)) * [5, 5, 5, planted]
-    units = np.geomspace(1, 1000, D)[rng.permutation(D)] if noise == "units" else np.ones(D)
-    return (X + latents @ L.T) * units, (Y + rng.normal(size=(m, 3)) * 5 @ L[:, :3].T) * units, latents[:, 3]
+    scaling = np.geomspace(1, 1000, D)[rng.permutation(D)] if noise == "units" else np.ones(D)
+    return (X + latents @ L.T) * scaling, (Y + rng.normal(size=(m, 3)) * 5 @ L[:, :3].T) * scaling, latents[:, 3]
 
 
 def covariances(*groups):

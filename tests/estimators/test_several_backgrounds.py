@@ -124,7 +124,7 @@ def test_paths(tmp_path):
     assert model.gamma == GAMMA
     path.save(tmp_path / "path.npz")
     loaded = load(tmp_path / "path.npz")
-    assert loaded.units.names == path.units.names
+    assert loaded.scaling.names == path.scaling.names
     np.testing.assert_array_equal(loaded.background_variance, path.background_variance)
 
 

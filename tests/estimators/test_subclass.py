@@ -62,7 +62,7 @@ def test_everything_takes_it(model, tmp_path):
     assert GammaSearch(model, gammas=[0.1, 0.4], n_folds=2).fit(X, background=Y).best_gamma_ in (0.1, 0.4)
     path = contrast_path(model, X, background=Y, gammas=[0.1, 0.4])
     assert path.model(0.4).transform(X).shape == (len(X), 2)
-    report(fitted, X, background=Y, output=tmp_path / "page.html", progress=False)
+    report(X, fitted, background=Y, output=tmp_path / "page.html", progress=False)
     assert f"import {type(model).__name__}" in (tmp_path / "page.html").read_text(encoding="utf-8")
 
 

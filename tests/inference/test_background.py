@@ -31,7 +31,7 @@ def test_a_good_background():
     assert found.p_foreground <= LEVEL  # there is something to find
     assert found.only_background < 0.1 < found.only_foreground
     assert found.dimensions == {"foreground": 3, "background": 2}
-    assert "fit to be one" in str(found)
+    assert "looks suitable" in str(found)
     assert found.table().n_rows == 2
 
 

@@ -114,7 +114,7 @@ def test_within_error_is_said():
     left[:, 0] *= 4
     found = compare(left, background=right, n_components=1)
     assert found.recommended is not None
-    assert "Within error as good: " in found.recommendation
+    assert "Not significantly different: " in found.recommendation
 
 
 def test_blocks():

@@ -10,7 +10,7 @@ import oracles
 from conftest import make_groups
 from contrapca import CPCA, PCPCA, PPCA, ContraPCA, Moments, Study, bootstrap, calibrate_power, load, posterior
 from contrapca.contrast._subspaces import align
-from contrapca.data._scaling import Units
+from contrapca.data._scaling import Scaling
 from contrapca.exceptions import ContrastWarning, ImproperPosteriorError, ModelFileError
 from contrapca.inference import _draws as diagnostics
 from contrapca.inference._draws import ContrastPosterior
@@ -26,8 +26,8 @@ def synthetic(chains=2, draws=300, D=5, d=2, spread=0.1, seed=0):
     turned = W @ np.linalg.qr(rng.standard_normal((chains, draws, d, d)))[0]
     sigma2 = 1 + 0.05 * rng.standard_normal((chains, draws))
     names = tuple(f"g{j}" for j in range(D))
-    units = Units(50.0, np.arange(D) * 1.0, np.full(D, 9.0), np.full(D, 2.0), names, "float64")
-    posterior = ContrastPosterior(align(turned, estimate), sigma2, estimate, d, units, "gibbs", "pcpca")
+    scaling = Scaling(50.0, np.arange(D) * 1.0, np.full(D, 9.0), np.full(D, 2.0), names, "float64")
+    posterior = ContrastPosterior(align(turned, estimate), sigma2, estimate, d, scaling, "gibbs", "pcpca")
     return posterior, W, turned
 
 
@@ -154,10 +154,10 @@ def test_files(tmp_path):
     twin = load(path)
     assert isinstance(twin, ContrastPosterior)
     for name, value in vars(posterior).items():
-        if name != "units":
+        if name != "scaling":
             np.testing.assert_array_equal(getattr(twin, name), value)
-    for name, value in vars(posterior.units).items():
-        np.testing.assert_array_equal(getattr(twin.units, name), value)
+    for name, value in vars(posterior.scaling).items():
+        np.testing.assert_array_equal(getattr(twin.scaling, name), value)
     without = ContrastPosterior(**{**vars(posterior), "noise_variance": None, "method": "cpca"})
     without.save(path)
     assert load(path).noise_variance is None

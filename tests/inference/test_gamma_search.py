@@ -64,8 +64,8 @@ def slow(estimator, X, Y, folds):
             for keep in (True, False)
         )
         model = estimator.fit(left[0]) if isinstance(estimator, PPCA) else estimator.fit(left[0], background=left[1])
-        units = model._state.units
-        scales = [units.foreground.scale, (units.background or units.foreground).scale]
+        scaling = model._state.scaling
+        scales = [scaling.foreground.scale, (scaling.background or scaling.foreground).scale]
         axes = [model.components_.T / scale[:, None] for scale in scales]
         unit = sum(np.var(rows @ V, axis=0) for rows, V in zip(left, axes, strict=True))
         both = [np.vstack(pair) for pair in zip(left, held, strict=True)]

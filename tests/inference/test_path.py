@@ -197,16 +197,16 @@ DAMAGED = {
     "noise variance": ({}, {"noise_variance": -np.ones(40)}, "noise_variance is not positive"),
     "no noise variance": ({}, {"noise_variance": ...}, "'noise_variance' is missing"),
     "NaN": ({}, {"basis": np.full((60, 2), np.nan)}, "basis is not finite"),
-    "scale": ({}, {"units.foreground.scale": np.zeros(60)}, "scale is not positive"),
-    "units of other features": (
+    "scale": ({}, {"scaling.foreground.scale": np.zeros(60)}, "scale is not positive"),
+    "scaling of other features": (
         {},
-        {f"units.foreground.{name}": np.ones(3) for name in ("mean", "variance", "scale")},
+        {f"scaling.foreground.{name}": np.ones(3) for name in ("mean", "variance", "scale")},
         "its sizes are impossible",
     ),
     "background's noise": ({"background_model.sigma2": -1.0}, {}, "sigma2 is not positive"),
     "unknown method": ({"estimator.name": "PCA"}, {}, "this version knows no 'PCA'"),
     "without a path": ({"estimator": {"name": "PPCA", "parameters": {}}}, {}, "estimator is impossible"),
-    "no groups": ({"units": 3}, {}, "units is impossible"),
+    "no groups": ({"scaling": 3}, {}, "scaling is impossible"),
 }
 
 
@@ -251,7 +251,7 @@ def test_names_are_kept(need):
     left, right = pd.DataFrame(X, columns=names), pd.DataFrame(Y, columns=names)
     path = contrast_path(PCPCA(2), left, background=right)
     assert path.feature_names == names
-    assert path.units.foreground.names == tuple(names)
+    assert path.scaling.foreground.names == tuple(names)
     assert list(path.model(path.gammas[9]).feature_names_in_) == names
 
 
@@ -274,8 +274,8 @@ def test_models_are_what_the_path_was_made_of():
     tables = X.astype(np.float32), Y.astype(np.float32)
     path = contrast_path(PCPCA(2, scale="group"), tables[0], background=tables[1], gammas=[0.0, 0.2])
     assert path.estimator.scale == "group"
-    np.testing.assert_allclose(path.units.foreground.scale, X.std(axis=0), rtol=1e-6)  # the divisors
-    np.testing.assert_allclose(path.units.background.scale, Y.std(axis=0), rtol=1e-6)
+    np.testing.assert_allclose(path.scaling.foreground.scale, X.std(axis=0), rtol=1e-6)  # the divisors
+    np.testing.assert_allclose(path.scaling.background.scale, Y.std(axis=0), rtol=1e-6)
     model = path.model(0.2)
     assert model.scale == "group"
     assert model.components_.dtype == np.float32
@@ -294,15 +294,15 @@ def test_models_at_impossible_gammas(bad):
 def test_groups_of_numbers():
     """Variances, totals and units are Groups; the shares come from them."""
     path = contrast_path(PCPCA(2), X, background=Y)
-    for found in (path.variances, path.totals, path.units, path.shares()):
+    for found in (path.variances, path.totals, path.scaling, path.shares()):
         assert isinstance(found, Groups)
         assert found.names == ("foreground", "background")
-    for table, along, total, units in zip((X, Y), path.variances, path.totals, path.units, strict=True):
+    for table, along, total, scaling in zip((X, Y), path.variances, path.totals, path.scaling, strict=True):
         assert total == pytest.approx(table.var(axis=0).sum(), rel=1e-10)
         np.testing.assert_allclose(along[9], np.var(table @ path.components(path.gammas[9]).T, axis=0), rtol=1e-8)
-        np.testing.assert_allclose(units.mean, table.mean(axis=0), atol=1e-12)
-        np.testing.assert_array_equal(units.scale, 1)
-        assert units.weight == len(table)
+        np.testing.assert_allclose(scaling.mean, table.mean(axis=0), atol=1e-12)
+        np.testing.assert_array_equal(scaling.scale, 1)
+        assert scaling.weight == len(table)
     np.testing.assert_array_equal(path.shares().foreground, path.explained_variance / path.totals.foreground)
     np.testing.assert_array_equal(path.table()["background_share"], path.shares().background.sum(axis=1))
 

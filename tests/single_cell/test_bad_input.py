@@ -192,7 +192,7 @@ def test_results_that_are_not_there(unnamed):
 def test_damaged_models(unnamed):
     tl.contrapca(unnamed, **PLAIN)
     members = unnamed.uns["contrapca"]["model"]
-    for change in ("header", "fit.components", "fit.model.W", "fit.units.foreground.scale"):
+    for change in ("header", "fit.components", "fit.model.W", "fit.scaling.foreground.scale"):
         unnamed.uns["contrapca"]["model"] = {name: value for name, value in members.items() if name != change}
         with pytest.raises(ModelFileError, match=r"adata\.uns\['contrapca'\]\['model'\]"):
             get.model(unnamed)

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array, Rows, in_memory, is_sparse
-from .._util.devices import library_of
+from .._util.arrays import Array, Rows, in_memory, is_sparse, library_of
 from .._util.text import listed, plural
 from ..data import Groups, Indices, Study, checked_blocks, group_rows, kind_of, matrix_of, named_backgrounds
 from ..data.checks import are_counts

@@ -28,7 +28,7 @@ def totals_of(adata: Any, cells: Cells, chosen: Sequence[Indices], used: Iterabl
     """The totals of some cells of each group; None if nothing tells them.
 
     They are a column of `obs` if that holds whole numbers, else the sums of the counts, raw or recovered, of `raw`, of
-    the layer "counts" or of the matrix that is used, with all genes. What is less than the sums of the counts in the
+    the layer "counts" or of the matrix that is used, with all genes. Totals below the sums of the counts in the
     rows that are `used` is something else.
     """
     if not cells.of_genes:

@@ -125,9 +125,9 @@ def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Gro
 
     These do not depend on which group a cell is in, and each of the fits to halves then costs a thousandth.
     """
-    units = model._state.units
-    rows = groups.map(lambda own, unit: GroupRows(own, unit.mean, unit.scale), units)
-    D, k = units.foreground.mean.size, model._state.n_shown
+    scaling = model._state.scaling
+    rows = groups.map(lambda own, unit: GroupRows(own, unit.mean, unit.scale), scaling)
+    D, k = scaling.foreground.mean.size, model._state.n_shown
     V = np.random.default_rng(0).standard_normal((D, min(max(DIRECTIONS, 2 * k), D)))
     some = rows.map(lambda own: replace(own, rows=own.rows[spread_out(own.rows.shape[0], FINDING_CELLS)]))
     for _ in range(ROUNDS):
@@ -150,5 +150,5 @@ def _fitted_in_blocks(cells: Cells, estimator: Any) -> tuple[Any, Array]:
 def latents_of(model: Any, table: Rows) -> Array:
     """Latents of cells, from the mean of the foreground, shape (n, k)."""
     fit = model._state
-    rows, missing = fit.units.foreground.check(table, allow_missing=fit.model is not None)
+    rows, missing = fit.scaling.foreground.check(table, allow_missing=fit.model is not None)
     return latent_means(fit, rows, missing)

@@ -66,7 +66,7 @@ def loadings(adata: Any, key: str = "contrapca", *, component: int | None = None
     [1, 2, 3]
     """
     fit = stored_model(adata, key)._state
-    W, units = fit.loadings, fit.units
+    W, scaling = fit.loadings, fit.scaling
     if component is not None:
         check_component(component, W.shape[1])
     shown = W.shape[0] if n_genes is None else min(check_count(n_genes, "n_genes"), W.shape[0])
@@ -77,8 +77,8 @@ def loadings(adata: Any, key: str = "contrapca", *, component: int | None = None
         {
             "component": np.repeat(list(components), shown),
             "rank": np.tile(np.arange(1, shown + 1), len(orders)),
-            "gene": np.array(units.foreground.labels, dtype=object)[genes],
+            "gene": np.array(scaling.foreground.labels, dtype=object)[genes],
             "loading": np.concatenate([W[order, k - 1] for k, order in orders.items()]),
         }
-        | dict(units.map_named(lambda name, own: (f"{name}_variance", own.variance[genes])))
+        | dict(scaling.map_named(lambda name, own: (f"{name}_variance", own.variance[genes])))
     )

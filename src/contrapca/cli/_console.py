@@ -1,4 +1,4 @@
-"""What a command says: text for people, or one JSON object for programs."""
+"""Console output: text for people, or one JSON object for programs."""
 
 from __future__ import annotations
 
@@ -9,11 +9,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .._util.table import Table
+    from .._util.text import Table
 
 
 class Console:
-    """Where commands put what they have to say.
+    """Console output of commands.
 
     Parameters
     ----------
@@ -73,7 +73,7 @@ def plain(value: Any) -> Any:
 
 def model_summary(model: Any) -> dict[str, Any]:
     """What `summary()` of a fitted model says, as values."""
-    from .._util.table import Table
+    from .._util.text import Table
 
     return {name: records(value) if isinstance(value, Table) else value for name, value in model._facts().items()}
 

@@ -7,7 +7,7 @@ from argparse import Namespace
 from typing import Any
 
 from .._files import load
-from ..data import Groups, Units
+from ..data import Groups, Scaling
 from ..estimators import PPCA, WithStrength
 from ..inference import ContrastPath, bootstrap, posterior
 from ..reporting import RESULTS, Origin, check_libraries, write_report
@@ -79,9 +79,9 @@ def _read(options: Namespace) -> tuple[Namespace, Any, Inputs]:
         names = " and ".join(f"--{name}" for name in given)
         raise ValueError(f"{names} cannot be used with --model: the saved model has its own.")
     model = _saved_model(options)
-    units = _units(model).foreground
-    features = None if units.names is None else list(units.names)
-    return options, model, read_inputs(options, features=(features, units.mean.size))
+    scaling = _scaling_of(model).foreground
+    features = None if scaling.names is None else list(scaling.names)
+    return options, model, read_inputs(options, features=(features, scaling.mean.size))
 
 
 def _saved_model(options: Namespace) -> Any:
@@ -107,7 +107,7 @@ def _saved_model(options: Namespace) -> Any:
             f"--uncertainty {uncertainty} cannot be used with --model {file!r}: there is no {uncertainty} of a {kind}. "
             "Leave it out."
         )
-    if uncertainty != "none" and _units(model).background is None:
+    if uncertainty != "none" and _scaling_of(model).background is None:
         raise ValueError(
             f"--uncertainty {uncertainty} cannot be used with --model {file!r}: it was fitted without controls. Fit "
             "one with --background, or leave --uncertainty out."
@@ -115,5 +115,5 @@ def _saved_model(options: Namespace) -> Any:
     return model
 
 
-def _units(model: Any) -> Groups[Units]:
-    return (model if isinstance(model, ContrastPath) else model._state).units  # type: ignore[no-any-return]
+def _scaling_of(model: Any) -> Groups[Scaling]:
+    return (model if isinstance(model, ContrastPath) else model._state).scaling  # type: ignore[no-any-return]

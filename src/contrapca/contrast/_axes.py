@@ -309,7 +309,7 @@ def variance_inside(solution: Solution, covariance: Array) -> float:
 
 @contextmanager
 def unwarned() -> Iterator[None]:
-    """Without our warnings: what is to be said about the tables was said, or will be, of all rows."""
+    """Without our warnings, which are about all rows and not about a part of them."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ContrastWarning)
         yield

@@ -12,8 +12,7 @@ import numpy as np
 import scipy.linalg
 from scipy.sparse.linalg import ArpackError, LinearOperator, eigsh
 
-from .._util.arrays import Array, available_memory
-from .._util.devices import host, namespace, on_device, put
+from .._util.arrays import Array, available_memory, host, namespace, on_device, put
 from .._util.threads import calm_threads, one_blas_thread, single_thread
 from ..exceptions import SolverError
 from ..moments import Contrast, Indices, has_few_rows, reduced_contrast
@@ -152,7 +151,7 @@ def top_eigenvalues(contrast: Contrast, d: int) -> Array:
 
 
 def is_iterated(contrast: Contrast, d: int) -> bool:
-    """Whether `d` eigenpairs of C are found by products with it: if it is no matrix, or one large enough."""
+    """Whether `d` eigenpairs of C are found by products with it: if it is not a matrix, or one large enough."""
     least, share = MIN_ITERATED_ORDER, MAX_ITERATED_SHARE
     if contrast.on_device:
         least, share = MIN_ITERATED_ON_DEVICE, MAX_SHARE_ON_DEVICE

@@ -1,4 +1,4 @@
-"""Fits inside few strong directions, for rows that are no matrix (F49)."""
+"""Fits inside few strong directions, for rows that are not a matrix (F49)."""
 
 from __future__ import annotations
 

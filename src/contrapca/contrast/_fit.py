@@ -10,7 +10,7 @@ import numpy as np
 from .._files import ROUNDING, check_values
 from .._util.arrays import Array
 from .._util.checks import check_count, check_option
-from ..data import Groups, LatentGaussian, Regression, Units
+from ..data import Groups, LatentGaussian, Regression, Scaling
 from ..moments import Indices, Plateau, SolverChoice, factors, mixed
 
 # Fraction of the exact limit that gamma="auto" takes: with the paper's axes (F15), and with contrast axes (F16).
@@ -114,7 +114,7 @@ class Fit:
 
     Attributes
     ----------
-    units : Groups of Units
+    scaling : Groups of Scaling
     components : ndarray of shape (D, k)
         Unit directions that rows are projected onto.
     variances : Groups of ndarray of shape (k,)
@@ -156,7 +156,7 @@ class Fit:
         Which rows of the tables count less because they are long (F42); None if nobody has looked.
     """
 
-    units: Groups[Units]
+    scaling: Groups[Scaling]
     components: Array
     variances: Groups[Array]
     totals: Groups[float]
@@ -186,9 +186,9 @@ class Fit:
         not_negative = ("gamma", "n_iter", "axis_ratios", "variances", "totals")
         sizes = check_values(self, shapes, finite=("objective", "inside"), not_negative=not_negative)
         D, k = sizes["D"], sizes["k"]
-        same_groups(self.units, self.variances, self.totals, self.inside, self.shortened)
+        same_groups(self.scaling, self.variances, self.totals, self.inside, self.shortened)
         models = [model for model in (self.model, self.background_model) if model is not None]
-        widths = {own.mean.size for own in (*self.units, *models)}
+        widths = {own.mean.size for own in (*self.scaling, *models)}
         widths |= set() if self.covariates is None else {self.covariates.coefficients.shape[1]}
         if widths != {D} or not k < D or (self.model is not None and not k <= self.model.W.shape[1] < D):
             raise ValueError("its sizes are impossible")
@@ -251,7 +251,7 @@ class Fit:
     @property
     def factors(self) -> Array:
         """The factor of each group's covariance in C / n: 1, and -gamma for all backgrounds together."""
-        return factors(self.units, self.gamma)
+        return factors(self.scaling, self.gamma)
 
     @property
     def contrasted(self) -> Array:
@@ -261,7 +261,7 @@ class Fit:
     @property
     def n_effective(self) -> float:
         """N = n (1 - gamma)."""
-        return self.units.foreground.weight * (1 - self.gamma)
+        return self.scaling.foreground.weight * (1 - self.gamma)
 
     @property
     def reconstruction_loss(self) -> float:
@@ -275,11 +275,11 @@ class Fit:
         return self.variances.map(share_of, self.totals)
 
 
-def same_groups(units: Groups[Units], *others: Groups[Any] | None) -> None:
+def same_groups(scaling: Groups[Scaling], *others: Groups[Any] | None) -> None:
     """Raise unless all are of the same groups, and features."""
-    if any(other is not None and other.names != units.names for other in others):
+    if any(other is not None and other.names != scaling.names for other in others):
         raise ValueError("its groups do not fit each other")
-    if any(own.names != units.foreground.names for own in units):
+    if any(own.names != scaling.foreground.names for own in scaling):
         raise ValueError("its groups have other features")
 
 
@@ -298,5 +298,5 @@ def shared_components(fit: Fit) -> list[int]:
     """
     if not fit.variances.backgrounds:
         return []
-    background = mixed(fit.units, fit.variances)
+    background = mixed(fit.scaling, fit.variances)
     return np.flatnonzero(fit.variances.foreground < SHARED_RATIO * background).tolist()

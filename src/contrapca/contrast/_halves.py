@@ -32,7 +32,7 @@ FOUND_AGAIN = 0.3  # agreement of the latents from two halves below which a comp
 SPLITS, SEED = 5, 0  # of the halves by which gamma="auto" is chosen
 
 
-PARTS = 10  # of the rows, five of which are a half
+PARTS = 10  # of the rows; five of them are a half
 
 
 RANKED = 5000  # cases, at most, whose latents are compared

@@ -117,7 +117,7 @@ def in_original_units(components: Array, data: Complete) -> Groups[Array]:
 
     With scale="group" each group is measured in its own units, as the model does.
     """
-    return data.units.map(lambda own: components / own.scale[:, None])
+    return data.scaling.map(lambda own: components / own.scale[:, None])
 
 
 def _of_all_groups(axes: Groups[Array], groups: Groups[Any]) -> Groups[Array]:

@@ -241,7 +241,7 @@ def _iterated_cpca_limit(groups: Groups[Moments], d: int) -> float:
     if residual.max() > LOOSE:
         raise SolverError(
             f"The exact limit of gamma for CPCA was not found: it is at least {limit:.4g}. {unit.size} features and as "
-            "many rows are too many for these tables: give gamma yourself, or use fewer features."
+            "many rows are too many for the exact limit: pass gamma explicitly, or use fewer features."
         )
     return limit
 

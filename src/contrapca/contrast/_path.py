@@ -11,8 +11,7 @@ import numpy as np
 import numpy.typing as npt
 import scipy.linalg
 
-from .._util.arrays import TINY, Array
-from .._util.devices import host, namespace, on_device, put
+from .._util.arrays import TINY, Array, host, namespace, on_device, put
 from .._util.threads import single_thread, worker_count
 from ..data import Groups
 from ..moments import Contrast, Moments, contrast, mixture
@@ -178,7 +177,7 @@ def _split(basis: Array, images: Array, like: Any) -> tuple[Array, Array]:
 
 
 def _eigenpairs(matrices: Array, workers: int) -> tuple[Array, Array]:
-    """Eigenvalues, ascending, and eigenvectors of each small matrix, by so many threads."""
+    """Eigenvalues, ascending, and eigenvectors of each small matrix, by this many threads."""
     if workers == 1:
         return np.linalg.eigh(matrices)
     with ThreadPoolExecutor(workers) as pool:

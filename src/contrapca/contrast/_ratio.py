@@ -17,8 +17,7 @@ import numpy as np
 import scipy.linalg
 from scipy.linalg.lapack import dpocon, dpotrf
 
-from .._util.arrays import EPS, TINY, Array
-from .._util.devices import host, namespace, on_device, put
+from .._util.arrays import EPS, TINY, Array, host, namespace, on_device, put
 from .._util.threads import calm_threads
 from ..data import Groups
 from ..exceptions import GroupError, SingularGroupError, SolverError
@@ -46,7 +45,7 @@ STATIONARY = 1e-9  # for |A v - rho M v|, relative to |A v|
 ROUNDED = 1e-11  # variance of A where M has none, as a part of the whole, that rounding explains
 
 
-MAX_STEPS = 60  # solutions of contrasts, of which some five are needed for each ratio
+MAX_STEPS = 60  # solutions of contrasts; about five are needed for each ratio
 
 
 PROBES = 64  # random vectors for tr B^2: it is then right to 18 % at worst, and the ridge with it

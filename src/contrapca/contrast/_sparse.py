@@ -16,10 +16,10 @@ from ._solution import Solution
 WIDER, COLUMNS = 4, 4  # features of a start by their variances, relative to those wanted; columns of C that are tried
 
 
-LARGE = 800  # features from which on products with the rows are cheaper than a block of C
+LARGE = 800  # with more features, products with the rows are cheaper than a block of C
 
 
-ITERATED = 150  # features from which on Lanczos is cheaper than a direct solution
+ITERATED = 150  # with more features, Lanczos is cheaper than a direct solution
 
 
 TOLERANCE, RESTARTS = 1e-10, 50  # of Lanczos with products
@@ -34,7 +34,7 @@ LEAST_GAIN = 1e-10  # relative gain of v'C v below which an exchange is only rou
 KEPT_BYTES = 256 * 2**20  # of columns of C that are kept
 
 
-MANY = 1 / 10  # part of the columns from which on all are formed at once, if they can be kept
+MANY = 1 / 10  # above this part of the columns, all are formed at once, if they can be kept
 
 
 def solve_sparse(contrast: Contrast, d: int, sizes: Sequence[int]) -> list[Solution]:

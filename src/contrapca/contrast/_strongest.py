@@ -1,4 +1,4 @@
-"""Directions that are searched by products with blocks of vectors: for rows that are no matrix (F49)."""
+"""Directions that are searched by products with blocks of vectors: for rows that are not a matrix (F49)."""
 
 from __future__ import annotations
 
@@ -165,7 +165,7 @@ class Strongest:
     images: Array
 
     def first(self, count: int) -> Strongest:
-        """With no more than so many directions."""
+        """With at most this many directions."""
         return replace(self, vectors=self.vectors[:, :count], images=self.images[:, :count])
 
 

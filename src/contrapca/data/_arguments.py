@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.devices import on_device, put
+from .._util.arrays import on_device, put
 from .._util.text import did_you_mean, listed, plural
 from ..exceptions import GroupError
 from ._blocks import Indices

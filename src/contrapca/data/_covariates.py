@@ -10,8 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._files import check_values
-from .._util.arrays import Array, Rows, is_sparse
-from .._util.devices import on_device
+from .._util.arrays import Array, Rows, is_sparse, on_device
 from .._util.text import is_missing, listed, plural
 from ..exceptions import GroupError
 from ._groups import Groups, Tables

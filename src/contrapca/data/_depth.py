@@ -157,7 +157,7 @@ def units_of(values: Array, indptr: Indices) -> Array:
     open_rows = lengths > 0
     for divisor in range(1, DIVISORS + 1):
         inside = np.repeat(open_rows, lengths)
-        with np.errstate(over="ignore", invalid="ignore"):  # of values that are no logarithms, and overflow
+        with np.errstate(over="ignore", invalid="ignore"):  # of values that are not logarithms, and overflow
             multiples = values[inside] / np.repeat(smallest[open_rows] / divisor, lengths[open_rows])
             error = np.abs(multiples - np.rint(multiples)) - ROUNDING * multiples
         error[~(multiples < LARGEST)] = np.inf

@@ -17,8 +17,7 @@ import numpy.typing as npt
 import scipy.linalg
 
 from .._files import check_values
-from .._util.arrays import Array, Rows
-from .._util.devices import cast
+from .._util.arrays import Array, Rows, cast
 from .rows import storage
 
 

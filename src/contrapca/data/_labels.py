@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array, Rows, is_sparse
-from .._util.devices import chosen, host
+from .._util.arrays import Array, Rows, chosen, host, is_sparse
 from .._util.text import did_you_mean, is_missing, listed, plural, spelling
 from ..exceptions import GroupError, TableWarning, warn
 from ._groups import Groups

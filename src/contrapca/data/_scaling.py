@@ -10,9 +10,8 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._files import check_values
-from .._util.arrays import Array, Rows, is_sparse
+from .._util.arrays import Array, Rows, cast, is_sparse, namespace, stacked
 from .._util.checks import check_option
-from .._util.devices import cast, namespace, stacked
 from .._util.text import default_names
 from ._gaussian import filled
 from ._groups import Groups, feature_label
@@ -28,7 +27,7 @@ SAME_MEAN, SAME_OTHER_MEAN, ROUNDING = 1e-3, 1.0, 1e-5
 
 
 @dataclass(frozen=True)
-class Units:
+class Scaling:
     """Mean, variance and divisor of every feature of one group, in original units.
 
     Attributes
@@ -137,7 +136,7 @@ class Units:
 
 
 def check_same_tables(
-    means: Groups[Array], fitted: Groups[Units], *, weights: Groups[float] | None = None, gls: bool = False
+    means: Groups[Array], fitted: Groups[Scaling], *, weights: Groups[float] | None = None, gls: bool = False
 ) -> None:
     """Raise if tables are not those of a fit, judging by numbers of rows and column means.
 
@@ -145,8 +144,8 @@ def check_same_tables(
     ----------
     means : Groups of ndarray of shape (D,)
         Column means of the tables; nan where unknown.
-    fitted : Groups of Units
-        Units of the fit. A background that the fit did not have is not compared.
+    fitted : Groups of Scaling
+        Of the fit. A background that the fit did not have is not compared.
     weights : Groups of float, optional
         Numbers of rows of the tables.
     gls : bool

@@ -10,8 +10,19 @@ import numpy as np
 import numpy.typing as npt
 from sklearn.utils.validation import check_array
 
-from .._util.arrays import Array, Rows, canonical, filled_mask, is_sparse
-from .._util.devices import chosen, float_type, library_of, namespace, on_device, place_of
+from .._util.arrays import (
+    Array,
+    Rows,
+    canonical,
+    chosen,
+    filled_mask,
+    float_type,
+    is_sparse,
+    library_of,
+    namespace,
+    on_device,
+    place_of,
+)
 from .._util.text import default_names, is_missing, listed, spelling
 from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
 from ._groups import Groups, Tables, feature_label

@@ -15,11 +15,9 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._files import pack, write
-from .._util.arrays import Array, Rows, canonical
+from .._util.arrays import Array, Rows, canonical, on_device, place_of, put
 from .._util.checks import SCALES, Check, check_n_components, one_of
-from .._util.devices import on_device, place_of, put
-from .._util.display import Display
-from .._util.table import Table
+from .._util.text import Display, Table
 from ..contrast import Fit, Halves, Latents, Training, in_original_units
 from ..data import (
     Groups,
@@ -47,7 +45,7 @@ NO_MOMENTS = (
 )
 
 
-EXACT = "objective_history_"  # in float64, whatever the rows are
+EXACT = "objective_history_"  # in float64, for rows of any type
 
 
 class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
@@ -177,11 +175,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             delattr(self, name)
         self.__dict__["_state"], self._parameters = fit, self.get_params(deep=False)
         # An array of the library and on the device of the fit's rows, if that is not NumPy: results follow it.
-        units, dtype = fit.units.foreground, fit.units.foreground.dtype
+        scaling, dtype = fit.scaling.foreground, fit.scaling.foreground.dtype
         self._place = None if like is None else put(np.empty(0), like, dtype)
-        self.n_features_in_ = units.mean.size
-        if units.names is not None:
-            self.feature_names_in_ = np.array(units.names, dtype=object)
+        self.n_features_in_ = scaling.mean.size
+        if scaling.names is not None:
+            self.feature_names_in_ = np.array(scaling.names, dtype=object)
         for name, value in self._attributes(fit).items():
             setattr(self, name, self._placed(value, None if name == EXACT else dtype))
         return self
@@ -198,18 +196,18 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _attributes(self, fit: Fit) -> dict[str, Any]:
         """What is reported of a fit, by name; of values of all groups, those of the backgrounds are."""
-        units, shares = fit.units, fit.shares
+        scaling, shares = fit.scaling, fit.shares
         found: dict[str, Any] = {
             "components_": fit.components.T,
             "explained_variance_": fit.variances.foreground,
             "explained_variance_ratio_": shares.foreground,
             "background_variance_": fit.variances,
             "background_variance_ratio_": shares,
-            "mean_": units.foreground.mean,
-            "background_mean_": units.map(lambda own: own.mean),
-            "scale_": units.foreground.scale,
-            "background_scale_": units.map(lambda own: own.scale),
-            "feature_variance_": units.foreground.variance,
+            "mean_": scaling.foreground.mean,
+            "background_mean_": scaling.map(lambda own: own.mean),
+            "scale_": scaling.foreground.scale,
+            "background_scale_": scaling.map(lambda own: own.scale),
+            "feature_variance_": scaling.foreground.variance,
             "n_iter_": fit.n_iter,
             "solver_": fit.solver,
         }
@@ -294,7 +292,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return self if fit is None else self._with_fit(fit)
 
     def fit_batches(self, batches: Iterable[Any], *, checkpoint: Any = None) -> Self:
-        """Fit to rows that come in batches, of which one at a time is in memory.
+        """Fit to rows that come in batches, one at a time in memory.
 
         Parameters
         ----------
@@ -303,7 +301,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             dicts of the arguments of `partial_fit`. Rows are complete.
         checkpoint : str or path-like, optional
             A file that has the moments after every batch. If it exists, as many batches as it counts are skipped: a run
-            that was stopped, in whatever way, continues where it was. Remove it to start anew.
+            that was interrupted continues where it was. Delete it to start over.
 
         Returns
         -------
@@ -323,7 +321,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_solver_of(stream.moments["foreground"], getattr(self, "solver", "auto"))  # CLVM has one solver
         tables = stream.tables(name=type(self).__name__, needs_background=gamma != 0)
         fit = self._solve(self._collected(tables), gamma, tables)
-        return replace(fit, units=fit.units.map(lambda units: replace(units, dtype=stream.dtype)))
+        return replace(fit, scaling=fit.scaling.map(lambda scaling: replace(scaling, dtype=stream.dtype)))
 
     @property
     def moments_(self) -> dict[str, Moments]:
@@ -396,7 +394,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             refuse_others(X, f"This method of {type(self).__name__}", "X")
             X = as_rows(X)
             if isinstance(X, DaskRows):
-                return fit.units.foreground.check(X, allow_missing=maps)  # type: ignore[no-any-return]
+                return fit.scaling.foreground.check(X, allow_missing=maps)  # type: ignore[no-any-return]
             checks: dict[str, Any] = {
                 "accept_sparse": "csr",
                 "dtype": [np.float64, np.float32],
@@ -512,7 +510,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         fit, name = self._state, type(self).__name__
         X = study.rows.foreground
         if study.features is not None and column_names(X) is None and not study.has_moments:
-            check_features(list(study.features), fit.units.foreground.labels)
+            check_features(list(study.features), fit.scaling.foreground.labels)
         elif not study.has_moments and not isinstance(X, DaskRows):  # whose features are checked below
             validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
         allow_missing = self._takes_missing and maps_missing(fit)
@@ -520,9 +518,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _fitted_data(self, study: Study) -> Complete | Incomplete:
         """The data of the fit in model units, from its tables passed again; other tables raise."""
-        tables, units = self._fitted_groups(study), self._state.units
-        data = collect(tables, self._state.n_latent, units.map(lambda known: known.scale), reduced=self._rotates)
-        check_same_data(data, units, gls=self._parameters.get("mean") == "gls")
+        tables, scaling = self._fitted_groups(study), self._state.scaling
+        data = collect(tables, self._state.n_latent, scaling.map(lambda known: known.scale), reduced=self._rotates)
+        check_same_data(data, scaling, gls=self._parameters.get("mean") == "gls")
         return data
 
     # ------------------------------------------------------------------ subsets of the rows
@@ -573,7 +571,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_is_fitted(self)
         arrays = pack(FittedModel(type(self)(**self._parameters), self._state))
         with np.errstate(over="ignore"):  # in the float type of the attributes
-            kept = {name: array.astype(self._state.units.foreground.dtype) for name, array in arrays.items()}
+            kept = {name: array.astype(self._state.scaling.foreground.dtype) for name, array in arrays.items()}
         if overflowed := [name for name, array in kept.items() if not np.isfinite(array).all()]:
             raise ValueError(f"{', '.join(overflowed)} overflowed, so the model cannot be saved: rescale the data.")
         return arrays

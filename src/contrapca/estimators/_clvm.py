@@ -20,7 +20,7 @@ from ._rows import shared_means
 MAX_SHARED = 10  # shared dimensions that are chosen: the run time grows with them
 
 
-LOOSEST = 1e-4  # above this relative gradient a fit has not converged, whatever `tol` is
+LOOSEST = 1e-4  # above this relative gradient a fit has not converged, for any `tol`
 
 
 class CLVM(Likelihood):
@@ -179,7 +179,7 @@ def fit_clvm(data: Complete, k: int, d: int, *, tol: float, max_iter: int) -> Fi
         return np.sum(components * group.scatter.matmul(components), axis=0) / group.weight
 
     return Fit(
-        units=data.units,
+        scaling=data.scaling,
         components=components,
         variances=groups.map(variance),
         totals=groups.map(Moments.total_variance),

@@ -4,9 +4,8 @@ from __future__ import annotations
 
 from typing import Any
 
-from .._util.arrays import Array
+from .._util.arrays import Array, namespace, put
 from .._util.checks import check_count, generator
-from .._util.devices import namespace, put
 from ..contrast import Fit
 from ..data import LatentGaussian
 from ..exceptions import warn
@@ -109,9 +108,9 @@ class Likelihood(Decomposition):
         -------
         X : ndarray of shape (n_samples, D), in original units
         """
-        units = self._state.units.foreground
+        scaling = self._state.scaling.foreground
         check_count(n_samples, "n_samples")
-        return put(units.undo(self.model_.sample(n_samples, generator(random_state))), self._place, units.dtype)
+        return put(scaling.undo(self.model_.sample(n_samples, generator(random_state))), self._place, scaling.dtype)
 
     def impute(
         self,
@@ -161,10 +160,10 @@ class Likelihood(Decomposition):
 
     def get_covariance(self) -> Array:
         """The model's covariance W W' + sigma2 I in original units, shape (D, D)."""
-        scale = self._state.units.foreground.scale
+        scale = self._state.scaling.foreground.scale
         return put(self.model_.covariance() * scale[:, None] * scale, self._place)
 
     def get_precision(self) -> Array:
         """The inverse of `get_covariance()`, computed without inverting a D x D matrix."""
-        scale = self._state.units.foreground.scale
+        scale = self._state.scaling.foreground.scale
         return put(self.model_.precision() / scale[:, None] / scale, self._place)

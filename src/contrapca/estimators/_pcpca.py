@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import replace
 from typing import Any, ClassVar, Self
 
-from .._util.arrays import Array
+from .._util.arrays import Array, put
 from .._util.checks import SCALES, auto_or, check_n_components, check_positive, count, one_of
-from .._util.devices import put
 from .._util.text import listed
 from ..contrast import (
     AXES,
@@ -228,7 +227,7 @@ class PCPCA(RelativeLikelihood, Contrastive):
     mean : {"observed", "gls"}, default "observed"
         Only with missing values. "observed" is each group's mean of the observed values, which is correct if values are
         missing completely at random. "gls" is the generalised-least-squares mean given the model, which is also correct
-        if observed values decide what is missing.
+        if observed values decide which values are missing.
     n_init : int or "auto", default "auto"
         Only with missing values: number of starts of the solver. The first uses moments of the observed values, the
         others are random; the best is kept. "auto" is 1, but if, on average, two features are both observed in fewer
@@ -356,7 +355,7 @@ class PCPCA(RelativeLikelihood, Contrastive):
                 f"PCPCA still shows what both groups share: along component{'s' * (len(shared) > 1)} "
                 f"{listed([k + 1 for k in shared])} the foreground varies barely more than the background, although "
                 "the automatic gamma is near its limit. "
-                "ContraPCA models what is shared without showing it; CPCA allows larger gammas."
+                "ContraPCA models shared variation without showing it; CPCA allows larger gammas."
             )
         if isinstance(data, Complete):
             return replace(fit, background_model=complete_background_model(data, fit.n_latent))
@@ -458,7 +457,7 @@ class ContraPCA(PCPCA):
         "auto": else "auto" means scale=None and axes="contrast".
     shorten : bool, default True
         Whether rows that are much longer than most, measured from the medians of their group, count as if they were as
-        long as is usual: a few far away would otherwise decide what is shown. `n_shortened_` counts them. Moments and
+        long as is usual: a few far away would otherwise decide the axes. `n_shortened_` counts them. Moments and
         batches have no rows to measure.
     solver : {"auto", "eigh", "dual", "lanczos", "lbfgs"}, default "auto"
         As for `PCPCA`. Besides, "auto" fits large sparse tables, and others with 1500 features or more, inside the few

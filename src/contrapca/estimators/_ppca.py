@@ -92,7 +92,7 @@ class PPCA(RelativeLikelihood):
     ) -> Self:
         """Add a batch of rows, and fit to all rows so far.
 
-        As for `PCPCA`, with one group: the model is fitted as soon as there are rows enough.
+        As for `PCPCA`, with one group: the model is fitted once there are enough rows.
 
         Parameters
         ----------

@@ -41,7 +41,7 @@ class RatioPCA(ContrastSolver):
 
     Maximises the ratio rho = v'cov_X v / v'(cov_Y + mu I) v. Known as rhoPCA, cPCA++, and gcPCA in its versions v2, v3
     and v4, which all have the same directions. The ridge mu keeps the ratio from favouring directions in which the
-    background happens to vary little: without it there is nothing to keep a table with few controls from being
+    background happens to vary little: without it, tables with few controls are
     overfitted, and with more features than controls ratios are infinite.
 
     Parameters

@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from .._util.arrays import Array, Rows, is_sparse
+from .._util.arrays import Array, Rows, cast, chosen, float_type, is_sparse, namespace, put
 from .._util.checks import check_count, generator
-from .._util.devices import cast, chosen, float_type, namespace, put
 from .._util.text import listed
 from ..contrast import Fit
 from ..data import (
     Groups,
     LatentGaussian,
     Regression,
+    Scaling,
     Study,
     Tables,
-    Units,
     check_dense,
     check_names,
     check_same_tables,
@@ -38,7 +37,7 @@ from ..moments import Complete
 
 def by_block(fit: Fit, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
     """A function of rows; of a dask array, a dask array whose blocks are not computed yet."""
-    rows, D = as_rows(X), fit.units.foreground.mean.size
+    rows, D = as_rows(X), fit.scaling.foreground.mean.size
     if not isinstance(rows, DaskRows):
         return function(X)
     if rows.shape[1] != D:
@@ -57,38 +56,38 @@ def adjusted(fit: Fit, X: Any, rows: Rows, covariates: Any) -> Rows:
 
 def maps_missing(fit: Fit) -> bool:
     """Whether rows with missing values can be mapped: by a probability model, or by one that fills them (F45)."""
-    return fit.model is not None or fit.units.foreground.fills
+    return fit.model is not None or fit.scaling.foreground.fills
 
 
 def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
     """Latents of rows of the group named by `center`, shape (n, k); `missing` says whether values are."""
-    units = group_of(fit.units, center)
+    scaling = group_of(fit.scaling, center)
     if fit.model is None or not missing:
-        return units.project(rows, fit.projection)
-    model = replace(fit.model, mean=units.origin)
-    return units.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
+        return scaling.project(rows, fit.projection)
+    model = replace(fit.model, mean=scaling.origin)
+    return scaling.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
 
 
 def shared_means(fit: Fit, rows: Rows, missing: bool, center: str) -> Array:
     """Shared latents of CLVM's rows of the group named by `center`, with the model of that group, shape (n, k)."""
-    units, model, shared = group_of(fit.units, center), fit.model, slice(fit.n_shown, None)
+    scaling, model, shared = group_of(fit.scaling, center), fit.model, slice(fit.n_shown, None)
     if center != "foreground":
         assert fit.background_model is not None
-        model, shared = replace(fit.background_model, mean=units.origin), slice(None)
+        model, shared = replace(fit.background_model, mean=scaling.origin), slice(None)
     assert model is not None
 
     def latents(block: Rows) -> Array:
         return (model.condition(block).latent_mean if missing else model.latent_mean(block))[:, shared]
 
-    return units.apply(latents, rows)
+    return scaling.apply(latents, rows)
 
 
 def decoded(fit: Fit, latents: Array) -> Array:
     """Rows in original units from their latents (n, k), shape (n, D), in the float type of the latents."""
-    units, decoder, kind = fit.units.foreground, fit.decoder, float_type(latents)
+    scaling, decoder, kind = fit.scaling.foreground, fit.decoder, float_type(latents)
     if latents.shape[1] != fit.n_shown:
         raise ValueError(f"Z has {latents.shape[1]} columns, but the model has {fit.n_shown} components.")
-    decoder, mean = (decoder * units.scale[:, None]).astype(kind), units.mean.astype(kind)
+    decoder, mean = (decoder * scaling.scale[:, None]).astype(kind), scaling.mean.astype(kind)
     return latents @ put(decoder, latents, kind).T + put(mean, latents, kind)
 
 
@@ -97,7 +96,7 @@ def latent_posterior(fit: Fit, rows: Rows, missing: bool) -> tuple[Array, Array]
     assert fit.model is not None
     mean, model, k = latent_means(fit, rows, missing), fit.model, fit.n_shown
     if missing:
-        wider = fit.units.foreground.apply(lambda block: model.condition(block).latent_covariance()[:, :k, :k], rows)
+        wider = fit.scaling.foreground.apply(lambda block: model.condition(block).latent_covariance()[:, :k, :k], rows)
         return mean, wider
     covariance = cast(put(model.latent_covariance()[:k, :k], mean), mean)
     return mean, namespace(mean).broadcast_to(covariance, (mean.shape[0], k, k))
@@ -106,12 +105,12 @@ def latent_posterior(fit: Fit, rows: Rows, missing: bool) -> tuple[Array, Array]
 def log_density(fit: Fit, rows: Rows, missing: bool) -> Array:
     """log p of the observed values of each row in original units, under the foreground's model, shape (n,)."""
     assert fit.model is not None
-    return _log_density(fit.model, fit.units.foreground, rows, missing)
+    return _log_density(fit.model, fit.scaling.foreground, rows, missing)
 
 
 def log_ratio(fit: Fit, rows: Rows, missing: bool) -> Array:
     """The same minus that under the background's model; raises if there is not one background with a model."""
-    others = fit.units.backgrounds
+    others = fit.scaling.backgrounds
     if not others:
         raise GroupError("This model was fitted without a background: there is nothing to compare with.")
     if len(others) > 1:
@@ -124,11 +123,11 @@ def log_ratio(fit: Fit, rows: Rows, missing: bool) -> Array:
     return log_density(fit, rows, missing) - _log_density(fit.background_model, others[0], rows, missing)
 
 
-def _log_density(model: LatentGaussian, units: Units, rows: Rows, missing: bool) -> Array:
+def _log_density(model: LatentGaussian, scaling: Scaling, rows: Rows, missing: bool) -> Array:
     """log p of the observed values of each row under a model in the given units, shape (n,)."""
     log_prob = (lambda block: model.condition(block).log_prob()) if missing else model.log_prob
-    density = units.apply(log_prob, rows)
-    return cast(density - units.log_jacobian(rows, missing=missing), density)
+    density = scaling.apply(log_prob, rows)
+    return cast(density - scaling.log_jacobian(rows, missing=missing), density)
 
 
 def of_foreground(values: Array, y: Any, background_label: Any) -> Array:
@@ -145,14 +144,14 @@ def imputed(
     rows = rows[:] if isinstance(rows, DaskRows) else rows
     if is_sparse(rows):
         raise TypeError("Unstored entries of sparse tables are zeros, not missing values: nothing to impute.")
-    known, units, model = fit.covariates, fit.units.foreground, fit.model
+    known, scaling, model = fit.covariates, fit.scaling.foreground, fit.model
     given = adjusted(fit, X, rows, covariates)
     effect = 0.0 if known is None else known.effect(known.design(covariates, X, rows.shape[0]))
 
     def filled(rows: Rows, values: Callable[[Any], Array], effect: Array | float) -> Rows:
         """Rows with missing entries replaced by `values` of the distribution given other rows, plus an effect."""
-        scaled = units.apply(lambda block: values(model.condition(block)), given)
-        return np.where(np.isnan(rows), cast(units.undo(scaled) + effect, rows), rows)
+        scaled = scaling.apply(lambda block: values(model.condition(block)), given)
+        return np.where(np.isnan(rows), cast(scaling.undo(scaled) + effect, rows), rows)
 
     if n_draws is not None:
         check_count(n_draws, "n_draws")
@@ -178,7 +177,7 @@ def _marked(table: Any, rows: Rows) -> Any:
 
 def tables_again(fit: Fit, study: Study, *, name: str, allow_missing: bool) -> Tables:
     """The checked tables, of the groups of the fit and without the effect of covariates; `name` is the estimator's."""
-    known, found = fit.units, fit.covariates
+    known, found = fit.scaling, fit.covariates
     if not known.backgrounds and len(study.rows) > 1:
         raise ValueError("This model was fitted without a background: do not pass one.")
     first = study.rows.foreground
@@ -213,7 +212,7 @@ def check_covariates(known: Regression | None, covariates: Any) -> None:
         )
 
 
-def check_same_data(data: Complete | Incomplete, fitted: Groups[Units], *, gls: bool = False) -> None:
+def check_same_data(data: Complete | Incomplete, fitted: Groups[Scaling], *, gls: bool = False) -> None:
     """Raise if the data are not those of a fit."""
-    means, weights = data.units.map(lambda units: units.mean), data.units.map(lambda units: units.weight)
+    means, weights = data.scaling.map(lambda scaling: scaling.mean), data.scaling.map(lambda scaling: scaling.weight)
     check_same_tables(means, fitted, weights=weights, gls=gls)

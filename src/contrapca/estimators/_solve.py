@@ -118,7 +118,7 @@ class ContrastSolver(Decomposition):
         components, W = shown.lift(U, solution.lengths)
         objective, values = self._objective(C, solution), spectrum.values[: latents.n_shown] / groups.foreground.weight
         return Fit(
-            units=data.units,
+            scaling=data.scaling,
             components=components,
             variances=shown.variances,
             totals=groups.map(Moments.total_variance),

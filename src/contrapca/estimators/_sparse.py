@@ -188,7 +188,7 @@ class SparseCPCA(Contrastive):
         solved = (s for s in tried if self._maximum(contrast(data.groups, float(s)), d).feasible)
         if (smaller := next(solved, gamma)) == gamma:
             return gamma
-        used = float(smaller) / 2  # what has contrast only just has it by chance
+        used = float(smaller) / 2  # a contrast that barely exists is chance
         warn(
             f"gamma={gamma:.6g}, chosen for CPCA with all features, leaves no contrast to components of few features: "
             f"gamma={used:.6g} is used instead."

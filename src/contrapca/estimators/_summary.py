@@ -6,9 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from .._util.display import Display
-from .._util.table import Table
-from .._util.text import component_names, format_gamma, listed, plural
+from .._util.text import Display, Table, component_names, format_gamma, listed, plural
 from ..contrast import Fit
 
 TOP_FEATURES = 8
@@ -38,12 +36,12 @@ def component_table(fit: Fit) -> Table:
 
 def feature_table(fit: Fit) -> Table:
     """Loadings and variances of every feature, strongest features first, in the float type of the foreground."""
-    units, dtype = fit.units, fit.units.foreground.dtype
+    scaling, dtype = fit.scaling, fit.scaling.foreground.dtype
     loadings = fit.loadings.astype(dtype)
     order = np.argsort(-np.sum(loadings**2, axis=1), kind="stable")
-    columns: dict[str, Any] = {"feature": np.array(units.foreground.labels, dtype=object)}
+    columns: dict[str, Any] = {"feature": np.array(scaling.foreground.labels, dtype=object)}
     columns |= dict(zip(component_names(loadings.shape[1]), loadings.T, strict=True))
-    columns |= dict(units.map_named(lambda name, own: (f"{name}_variance", own.variance.astype(dtype, copy=False))))
+    columns |= dict(scaling.map_named(lambda name, own: (f"{name}_variance", own.variance.astype(dtype, copy=False))))
     ranked = {name: column[order] for name, column in columns.items()}
     return Table(ranked | {"rank": np.arange(1, order.size + 1)})
 
@@ -56,7 +54,7 @@ def top_features(fit: Fit) -> Table:
 
 def facts(fit: Fit, name: str, *, has_gamma: bool, n_shared: int) -> dict[str, Any]:
     """What a fit found, as values and tables, for programs; arguments as for `summary`."""
-    found: dict[str, Any] = {"method": name.lower(), "n_features": fit.units.foreground.mean.size}
+    found: dict[str, Any] = {"method": name.lower(), "n_features": fit.scaling.foreground.mean.size}
     found |= ({"n_shared": n_shared} if n_shared else {}) | {"n_components": fit.n_shown}
     if n_shared:
         assert fit.model is not None
@@ -100,7 +98,7 @@ def summary(fit: Fit, name: str, *, has_gamma: bool, n_shared: int) -> Display:
     n_shared : int
         Shared dimensions of CLVM.
     """
-    line = f"{name} with {plural(fit.n_shown, 'component')} of {fit.units.foreground.mean.size} features"
+    line = f"{name} with {plural(fit.n_shown, 'component')} of {fit.scaling.foreground.mean.size} features"
     if has_gamma:
         line += f", gamma = {format_gamma(fit.gamma)}"
         if fit.limit is not None and np.isfinite(fit.limit):

@@ -1,4 +1,4 @@
-"""Is the background fit to be one? What it has that the foreground lacks, swapped or equal tables, batches (F31)."""
+"""Is the background suitable? What it has that the foreground lacks, swapped or equal tables, batches (F31)."""
 
 from __future__ import annotations
 
@@ -8,13 +8,11 @@ from typing import Any
 
 import numpy as np
 
-from .._util.arrays import Array, Rows, row_slices
+from .._util.arrays import Array, Rows, host, row_slices
 from .._util.checks import SCALES, check_count, check_option, generator
-from .._util.devices import host
-from .._util.display import shown_as_html
-from .._util.table import Table
+from .._util.text import Table, shown_as_html
 from ..contrast import dimensions_above_noise, has_plateau, top_eigenpairs
-from ..data import Groups, Study, Tables, Units, count_units, refuse_devices
+from ..data import Groups, Scaling, Study, Tables, count_units, refuse_devices
 from ..missing import collect
 from ..moments import Complete, Contrast, Moments
 from ._splits import MIN_UNITS
@@ -66,7 +64,7 @@ class BackgroundCheck:
     far_features : float
         Part of the features whose means differ by more than one pooled standard deviation.
     problems : tuple of str
-        What is wrong, or may be, each with what to do; empty if the background is fit.
+        Problems, each with what to do; empty if the background is suitable.
     """
 
     p_background: float
@@ -98,7 +96,7 @@ class BackgroundCheck:
         )
 
     def _parts(self) -> list[str | Table]:
-        verdict = "The background is fit to be one." if self.admissible else "Look at the background first:"
+        verdict = "The background looks suitable." if self.admissible else "Check the background:"
         return [verdict, *self.problems, self.table()]
 
     def _repr_html_(self) -> str:
@@ -132,7 +130,7 @@ def check_background(
         A `Study`, or the foreground: complete rows without weights. Blocks are split as a whole, and covariates are
         regressed out.
     background : array-like, data frame or sparse matrix of shape (m, D), optional
-        If `X` is no Study.
+        If `X` is not a Study.
     scale : {None, "group", "pooled"}, default None
     n_splits : int, default 51
     random_state : None, int, Generator or RandomState, default 0
@@ -167,7 +165,7 @@ def check_background(
     only_x, only_y = _outside(data, q_x, q_y)
     noise_ratio, surely = np.nan, False
     if has_plateau(q := max(q_x, q_y), tables.n_features, *counts):
-        (low_x, noise_x, high_x), (low_y, noise_y, high_y) = tables.rows.map(_noise(data, q), data.groups, data.units)
+        (low_x, noise_x, high_x), (low_y, noise_y, high_y) = tables.rows.map(_noise(data, q), data.groups, data.scaling)
         noise_ratio, surely = _ratio(noise_x, noise_y), low_x > high_y or low_y > high_x
     far = float(np.mean(_distances(data) > FAR))
     found, about_directions = np.full((2, 2), np.nan), list[str]()
@@ -207,7 +205,7 @@ def _outside(data: Complete, q_x: int, q_y: int) -> tuple[float, float]:
     return float(1 - parts_x @ cosines.sum(axis=1)), float(1 - parts_y @ cosines.sum(axis=0))
 
 
-def _noise(data: Complete, q: int) -> Callable[[Rows, Moments, Units], Array]:
+def _noise(data: Complete, q: int) -> Callable[[Rows, Moments, Scaling], Array]:
     """A function of a group: the variance of a typical row (the median) per dimension outside the first q of the group,
     between two values that it lies between with hardly any doubt, shape (3,).
 
@@ -215,12 +213,12 @@ def _noise(data: Complete, q: int) -> Callable[[Rows, Moments, Units], Array]:
     largest, which differ from table to table if tails are heavy.
     """
 
-    def typical(rows: Rows, group: Moments, units: Units) -> Array:
-        D, n = units.mean.size, rows.shape[0]
+    def typical(rows: Rows, group: Moments, scaling: Scaling) -> Array:
+        D, n = scaling.mean.size, rows.shape[0]
         inside = data.vectors(top_eigenpairs(Contrast.of((1.0, group)), q).vectors) if q else np.zeros((D, 0))
         others = np.random.default_rng(0).standard_normal((D, min(D - q, NOISE_DIRECTIONS)))
         outside = np.linalg.qr(others - inside @ (inside.T @ others))[0]
-        squares = np.mean(host(units.project(rows, outside)) ** 2, axis=1)
+        squares = np.mean(host(scaling.project(rows, outside)) ** 2, axis=1)
         error = min(1.5 / np.sqrt(n), 0.5)  # three standard errors of the rank of a median
         # The q largest dimensions of few rows hold a good part of their noise, too.
         return np.quantile(squares, [0.5 - error, 0.5, 0.5 + error]) * n / max(n - 1 - q, 1)
@@ -237,7 +235,7 @@ def _ratio(left: float, right: float) -> float:
 
 def _distances(data: Complete) -> Array:
     """Distance of the means of each feature in standard deviations of the two groups together, shape (D,)."""
-    left, right = data.units
+    left, right = data.scaling
     deviation = np.sqrt((left.weight * left.variance + right.weight * right.variance) / (left.weight + right.weight))
     apart = np.abs(left.mean - right.mean)
     return np.divide(apart, deviation, out=np.where(apart > 0, np.inf, 0.0), where=deviation > 0)

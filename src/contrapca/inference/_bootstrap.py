@@ -17,7 +17,7 @@ from .._util.checks import check_count, generator
 from .._util.progress import Progress
 from .._util.threads import calm_threads, single_thread, worker_count
 from ..contrast import Fit, Settings, align
-from ..data import Groups, Indices, Study, Tables, Units, check_same_tables, resampled_weights
+from ..data import Groups, Indices, Scaling, Study, Tables, check_same_tables, resampled_weights
 from ..data.rows import storage
 from ..estimators import ContrastSolver
 from ..missing import BACKTRACK, Incomplete, attempt_fit, observe
@@ -124,7 +124,7 @@ def resample(
         noise_variance=sigma2[None] if model._has_model else None,
         W_estimate=fit.W,
         n_shown=fit.n_shown,
-        units=fit.units.foreground,
+        scaling=fit.scaling.foreground,
         kind="bootstrap",
         method=type(model).__name__,
         failures=n - len(succeeded),
@@ -145,10 +145,10 @@ def _own_limit(fit: Fit) -> float | None:
 def _complete_refits(tables: Tables, model: ContrastSolver) -> Refits:
     """A resample is a vector of weights, and its scatter a weighted product: no row is copied."""
     fit = model._state
-    rows, divisors, basis = tables.rows, fit.units.map(lambda known: known.scale), None
+    rows, divisors, basis = tables.rows, fit.scaling.map(lambda known: known.scale), None
     latents, choice = fit.latents, choose_solver(tables)
     if choice.name == "dual" and model._rotates:  # all happens in the span of the rows
-        rows, basis = _in_span(tables, fit.units)
+        rows, basis = _in_span(tables, fit.scaling)
         divisors = rows.map(lambda table: np.ones(table.shape[1]))
 
     def refit(moments: Groups[tuple[Array, Array]], weights: Weights) -> Found:
@@ -159,7 +159,7 @@ def _complete_refits(tables: Tables, model: ContrastSolver) -> Refits:
         if limit := _own_limit(fit):
             gamma *= model._limit(groups, latents.rank, limit)[0] / limit
         # Not `fit`, which would also model the background, and explain each failure by its limit.
-        again = model._attempt(Complete(groups, fit.units, choice), latents, gamma)
+        again = model._attempt(Complete(groups, fit.scaling, choice), latents, gamma)
         if again is None:
             return None
         W, sigma2 = again.W, 0.0 if again.model is None else again.model.sigma2
@@ -181,9 +181,9 @@ def _complete_refits(tables: Tables, model: ContrastSolver) -> Refits:
     return Refits(of, together, workers, lambda: single_thread() if workers > 1 else calm_threads(largest))
 
 
-def _in_span(tables: Tables, units: Groups[Units]) -> tuple[Groups[Rows], Basis]:
+def _in_span(tables: Tables, scaling: Groups[Scaling]) -> tuple[Groups[Rows], Basis]:
     """The centred, scaled rows in an orthonormal basis of their span."""
-    moments = tables.rows.map(row_moments, tables.means).map(lambda group, known: group.scaled(known.scale), units)
+    moments = tables.rows.map(row_moments, tables.means).map(lambda group, known: group.scaled(known.scale), scaling)
     _, basis = reduce_rows(moments, 0)
     return moments.like(basis.R[a:b] for a, b in pairwise(basis.edges)), basis
 
@@ -206,10 +206,10 @@ def _incomplete_refits(tables: Tables, fit: Fit) -> Refits:
     attempts = ATTEMPTS if fit.gamma_search else 1
 
     def refit(weights: Weights) -> Found:
-        groups = tables.rows.map(lambda table, w, known: observe(table, w)[0].scaled(known.scale), weights, fit.units)
+        groups = tables.rows.map(lambda table, w, known: observe(table, w)[0].scaled(known.scale), weights, fit.scaling)
         if not all(np.all(group.feature_counts > 0) for group in groups):
             return None
-        data, gamma = Incomplete(groups, fit.units), fit.gamma
+        data, gamma = Incomplete(groups, fit.scaling), fit.gamma
         for _ in range(attempts):
             # A bound above gamma is taken for granted, as the fit itself is below it.
             again = attempt_fit(data, latents, gamma, settings, limit=np.inf, start=start)
@@ -244,7 +244,7 @@ def bootstrap(
         The `Study` of the fit, or its foreground. Blocks are resampled as a whole. A row is drawn with its weight, and
         adjusted for its covariates as in the fit.
     background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them, optional
-        If `X` is no Study.
+        If `X` is not a Study.
     n_resamples : int, default 200
     random_state : None, int, Generator or RandomState, default 0
     progress : bool, default True
@@ -279,7 +279,7 @@ def bootstrap(
             "bootstrap of ContraPCA or PCPCA, or drop rows or features."
         )
     weights = None if tables.incomplete else tables.totals
-    check_same_tables(tables.means, fit.units, weights=weights, gls=model._parameters.get("mean") == "gls")
+    check_same_tables(tables.means, fit.scaling, weights=weights, gls=model._parameters.get("mean") == "gls")
     unit_of = study.units(tables, least=2, what="the bootstrap")
     settings: dict[str, Any] = {"n": n_resamples, "random_state": random_state, "progress": progress}
     found = resample(tables, model._as_fitted(), unit_of, **settings)
@@ -290,7 +290,7 @@ def bootstrap(
 def _study_of_fit(model: Any, X: Any, background: Any, name: str) -> Study:
     """The study of a fit, passed again; its foreground for a model that was fitted without a background."""
     study = Study.of(X, background, name, needs_background=False)
-    return study.of_foreground() if isinstance(X, Study) and not model._state.units.backgrounds else study
+    return study.of_foreground() if isinstance(X, Study) and not model._state.scaling.backgrounds else study
 
 
 def _number(random_state: Any) -> int | None:

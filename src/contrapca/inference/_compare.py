@@ -13,9 +13,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._util.arrays import TINY, Array, Rows
 from .._util.checks import check_n_components, generator
-from .._util.display import shown_as_html
 from .._util.progress import Progress
-from .._util.table import Table
+from .._util.text import Table, shown_as_html
 from ..contrast import RANKED, Fit, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
 from ..data import Groups, Study, Tables, refuse_devices, without_covariates
 from ..data.checks import advice_on_values
@@ -159,7 +158,7 @@ class Comparison:
         alike = [entry.name for entry, worse in zip(others, behind, strict=True) if not worse]
         worse = [entry.name for entry, worse in zip(others, behind, strict=True) if worse]
         if alike:
-            words.append(f"Within error as good: {'; '.join(alike)}.")
+            words.append(f"Not significantly different: {'; '.join(alike)}.")
         if worse:
             words.append(f"Clearly behind: {'; '.join(worse)}.")
         return " ".join(words)
@@ -221,7 +220,7 @@ def compare(
         `held_out_contrast`. The silhouette of the labels of the foreground is added to the table: they are not used to
         choose anything. There may be no weights.
     background : array-like, data frame or sparse matrix of shape (m, D), optional
-        If `X` is no Study.
+        If `X` is not a Study.
     n_components : int, default 2
     estimators : sequence of estimators
         More estimators to compare, such as a ContraPCA with other settings, or one of your own.
@@ -327,7 +326,7 @@ def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves,
 def _silhouette(fit: Fit, rows: Rows, classes: Any) -> float:
     """Silhouette of the classes on unit-variance latents, of at most 2000 rows, evenly spread."""
     chosen = np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], SILHOUETTE_ROWS)).astype(int))
-    return unit_variance_silhouette(fit.units.foreground.project(rows[chosen], fit.projection), classes[chosen])
+    return unit_variance_silhouette(fit.scaling.foreground.project(rows[chosen], fit.projection), classes[chosen])
 
 
 def checked_classes(labels: Any, n_rows: int) -> Any:

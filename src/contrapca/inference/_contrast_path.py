@@ -93,7 +93,7 @@ def contrast_path(
         A `Study`, whose covariates are to be regressed out before (`regress_out`), or the foreground. With missing
         values (PCPCA only), every gamma is a gradient fit, started from the previous one.
     background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them, optional
-        If `X` is no Study.
+        If `X` is not a Study.
     gammas : array-like of shape (G,) or int, optional
         Values of gamma', all below the limit, or how many: by default 40, or 20 with missing values. The default values
         run from 0 to just below the limit and are dense near it; for CPCA, whose limit may be infinite, they are 0 and
@@ -235,7 +235,7 @@ def _solved_path(
         basis=basis,
         coordinates=components * signs,
         loading_coordinates=loadings,
-        units=data.units,
+        scaling=data.scaling,
         estimator=estimator._with(),
         solver=data.choice,
         solved=int(found.solved.sum()),
@@ -294,8 +294,8 @@ def masked_path_around(
     """
     assert fit.model is not None
     latents = fit.latents
-    known = replace(data.units, foreground=fit.units.foreground) if not fit.units.backgrounds else fit.units
-    data = data.about(known.map(lambda units: units.origin))
+    known = replace(data.scaling, foreground=fit.scaling.foreground) if not fit.scaling.backgrounds else fit.scaling
+    data = data.about(known.map(lambda scaling: scaling.origin))
     limit = upper_bound(data, latents.rank) if limit is None else limit
     grid = with_gamma(_grid(gammas, limit, estimator, latents), fit.gamma)
     above, below = grid[grid > fit.gamma], grid[grid < fit.gamma][::-1]
@@ -358,7 +358,7 @@ def _assembled(
         basis=basis,
         coordinates=(basis.T @ frames[:, : G * k]).reshape(-1, G, k).transpose(1, 0, 2),
         loading_coordinates=(basis.T @ frames[:, G * k :]).reshape(basis.shape[1], G, -1).transpose(1, 0, 2),
-        units=last.units,
+        scaling=last.scaling,
         estimator=estimator._with(),
         solver=last.solver,
         solved=len(fits),

@@ -12,11 +12,10 @@ from scipy.special import ndtri
 from .._files import check_values, save
 from .._util.arrays import Array
 from .._util.checks import check_count, generator
-from .._util.display import shown_as_html
 from .._util.optional import require
-from .._util.table import Table
+from .._util.text import Table, shown_as_html
 from ..contrast import principal_angles
-from ..data import LatentGaussian, Units
+from ..data import LatentGaussian, Scaling
 from ..exceptions import warn
 
 KINDS = ("gibbs", "bootstrap")
@@ -51,7 +50,7 @@ class ContrastPosterior:
         The fitted W or V; `estimate` has the columns that are shown.
     n_shown : int
         k: the first k columns are shown.
-    units : Units
+    scaling : Scaling
         Mean, scale and names of the foreground's features.
     kind : {"gibbs", "bootstrap"}
     method : str
@@ -86,7 +85,7 @@ class ContrastPosterior:
     noise_variance: Array | None
     W_estimate: Array
     n_shown: int
-    units: Units
+    scaling: Scaling
     kind: str
     method: str
     power: float = 1.0
@@ -109,17 +108,17 @@ class ContrastPosterior:
     @property
     def mean(self) -> Array:
         """Mean of the foreground, shape (D,), in original units."""
-        return self.units.mean
+        return self.scaling.mean
 
     @property
     def scale(self) -> Array:
         """What the rows were divided by, shape (D,)."""
-        return self.units.scale
+        return self.scaling.scale
 
     @property
     def feature_names(self) -> list[str]:
         """Names of the features."""
-        return self.units.labels
+        return self.scaling.labels
 
     # ------------------------------------------------------------------ identified quantities
 
@@ -171,7 +170,7 @@ class ContrastPosterior:
         """Lower and upper end of an interval of the noise variance.
 
         Quantiles of a posterior's draws. For the bootstrap the bias that the refits show is subtracted: the model takes
-        the largest of noisy eigenvalues, so what is left for the noise is too small, and in the refits even smaller.
+        the largest of noisy eigenvalues, so the estimate of the noise is too small, and in the refits even smaller.
         That works as long as the model has no more latent dimensions than are shown. Others absorb noise, and the
         refits do not reproduce how much, so the interval is refused. It is also refused with gamma="auto": each refit
         chooses its own gamma, and the noise variance depends on it.
@@ -312,7 +311,7 @@ class ContrastPosterior:
         mean : ndarray of shape (n, d)
         covariance : ndarray of shape (n, d, d)
         """
-        rows, _ = self.units.check(X)
+        rows, _ = self.scaling.check(X)
         D, r = self.W_estimate.shape
         k = self.n_shown
         loadings, sigma2 = (
@@ -329,7 +328,7 @@ class ContrastPosterior:
                 projections.append(model.projection()[:, :k])
                 within += model.latent_covariance()[:k, :k] / chosen.size
         side_by_side = np.hstack(projections)
-        latents = self.units.project(rows, side_by_side).astype(np.float64)
+        latents = self.scaling.project(rows, side_by_side).astype(np.float64)
         means = latents.reshape(rows.shape[0], chosen.size, k)
         centred = means - means.mean(axis=1, keepdims=True)
         return means.mean(axis=1), np.einsum("nki,nkj->nij", centred, centred) / chosen.size + within
@@ -365,8 +364,8 @@ class ContrastPosterior:
             raise ValueError(f"its kind is {self.kind!r}")
         if not 0 < self.n_shown <= sizes["r"]:
             raise ValueError(f"it shows {self.n_shown} of {sizes['r']} dimensions")
-        if self.units.mean.size != sizes["D"]:
-            raise ValueError(f"its units have {self.units.mean.size} features, and the others {sizes['D']}")
+        if self.scaling.mean.size != sizes["D"]:
+            raise ValueError(f"its units have {self.scaling.mean.size} features, and the others {sizes['D']}")
 
     def to_arviz(self) -> Any:
         """The draws for ArviZ: InferenceData of its versions below 1, DataTree from 1 on."""
@@ -391,7 +390,7 @@ class ContrastPosterior:
 
 
 def check_probability(probability: float) -> None:
-    """Refuse what is no probability."""
+    """Refuse a value that is not a probability."""
     if not 0 < probability < 1:
         raise ValueError(f"probability={probability} must be between 0 and 1.")
 

@@ -12,9 +12,7 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._util.arrays import Array
 from .._util.checks import check_count, check_option, generator
-from .._util.display import Display
-from .._util.table import Table
-from .._util.text import format_gamma
+from .._util.text import Display, Table, format_gamma
 from ..contrast import (
     HeldOut,
     Spectrum,
@@ -110,7 +108,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             A `Study`, whose blocks are held out as a whole, or the foreground. "silhouette" needs a Study with labels.
             Covariates are to be regressed out before (`regress_out`).
         y, background, sample_weight
-            As for PCPCA, if `X` is no Study; weights do not count for "silhouette".
+            As for PCPCA, if `X` is not a Study; weights do not count for "silhouette".
 
         Returns
         -------
@@ -250,8 +248,8 @@ def _likelihoods(tables: Tables, folds: Groups[Indices] | None, path: ContrastPa
         # The scales are those of the path.
         train, test = (
             side.map(
-                lambda own, units: replace(own, scatter=DenseScatter(own.scatter.dense())).scaled(units.scale),
-                path.units,
+                lambda own, scaling: replace(own, scatter=DenseScatter(own.scatter.dense())).scaled(scaling.scale),
+                path.scaling,
             )
             for side in (fold.left, fold.held)
         )

@@ -11,8 +11,7 @@ import numpy.typing as npt
 
 from .._util.arrays import Array
 from .._util.checks import check_count, check_n_components, generator
-from .._util.display import shown_as_html
-from .._util.table import Table
+from .._util.text import Table, shown_as_html
 from ..contrast import (
     FOUND_AGAIN,
     Halves,
@@ -118,7 +117,7 @@ def held_out_contrast(
         them, too. Ratios are then right where there is no contrast, and too small where there is one, the more so the
         more is missing.
     background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them, optional
-        If `X` is no Study. The variance of several backgrounds is their mean, each with its part of gamma.
+        If `X` is not a Study. The variance of several backgrounds is their mean, each with its part of gamma.
     n_splits : int, default 5
         How often the rows are split into halves.
     random_state : None, int, Generator or RandomState, default 0

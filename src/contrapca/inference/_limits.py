@@ -9,12 +9,9 @@ from typing import Any
 import numpy as np
 import scipy.linalg
 
-from .._util.arrays import EPS, Array
+from .._util.arrays import EPS, Array, host, namespace, on_device
 from .._util.checks import SCALES, check_n_components, check_option, generator
-from .._util.devices import host, namespace, on_device
-from .._util.display import shown_as_html
-from .._util.table import Table
-from .._util.text import format_gamma, plural
+from .._util.text import Table, format_gamma, plural, shown_as_html
 from ..contrast import cpca_limit, pcpca_limit
 from ..data import Study
 from ..exceptions import SolverError, warn
@@ -46,7 +43,7 @@ def gamma_limits(
     X : Study, or array-like, data frame or sparse matrix of shape (n, D), or Moments
         A `Study`, whose covariates are regressed out, or the foreground.
     background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them, optional
-        If `X` is no Study.
+        If `X` is not a Study.
     n_components : int, default 2
     scale, solver
         As for PCPCA.
@@ -146,7 +143,7 @@ class GammaLimits:
 
 def all_limits(data: Complete | Incomplete, d: int) -> GammaLimits:
     """Exact limits and sufficient bounds of the groups; with missing values, only an upper bound on PCPCA's limit."""
-    ratio = sum(own.weight for own in data.units.backgrounds) / data.units.foreground.weight
+    ratio = sum(own.weight for own in data.scaling.backgrounds) / data.scaling.foreground.weight
     if isinstance(data, Incomplete):
         bound, nan = masked_bound(data.groups, d, generator(0)), math.nan
         return GammaLimits(bound, nan, nan, nan, nan, nan, n_components=d, ratio=ratio, is_bound=True)

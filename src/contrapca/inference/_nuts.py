@@ -124,7 +124,7 @@ class NutsDraws:
 def sample_nuts(
     target: GibbsTarget, draws: int, tune: int, chains: int, seed: int, *, progress: bool = False, cores: int = 1
 ) -> NutsDraws:
-    """Run NUTS on (V, log(sigma2 - sigma2_min)); the same draws for a seed, whatever the number of cores.
+    """Run NUTS on (V, log(sigma2 - sigma2_min)); the same draws for a seed, on any number of cores.
 
     One core is the default: calls into Python hold the interpreter's lock, so that two were slower here.
     """

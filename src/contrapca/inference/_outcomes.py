@@ -70,7 +70,7 @@ def axes_of_split(
         Unit directions in the working basis. The first axes do not depend on `n_axes`.
     noise : float
         Log ratio of foreground to background mean variance outside the subspace of the axes' model; nan if so many
-        dimensions stand out that what is outside is no noise.
+        dimensions stand out that the rest is not noise.
     """
     finds, within = splits.finds[split], splits.within[split]
     merge = ChunkMoments.within if within else ChunkMoments.merged
@@ -166,7 +166,7 @@ def split_outcomes(
     """
     divisors = tables.means.map(np.ones_like)
     if scale:
-        divisors = collect(tables, 0, scale, "lanczos").units.map(lambda units: units.scale)
+        divisors = collect(tables, 0, scale, "lanczos").scaling.map(lambda scaling: scaling.scale)
     groups = tables.rows.map(GroupRows, tables.means, divisors)
     basis = working_basis(groups, rng)
     chunks = groups.map(lambda group, own: chunk_moments(group, own, basis), splits.chunks)

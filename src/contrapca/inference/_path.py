@@ -9,13 +9,11 @@ from typing import Any
 import numpy as np
 
 from .._files import check_values, save
-from .._util.arrays import Array, Rows
+from .._util.arrays import Array, Rows, float_type, namespace, put
 from .._util.checks import check_count, check_fixed_gamma
-from .._util.devices import float_type, namespace, put
-from .._util.display import shown_as_html
-from .._util.table import Table
+from .._util.text import Table, shown_as_html
 from ..contrast import UNIT_LENGTH, Fit, affinity, principal_angles, procrustes, same_groups, share_of
-from ..data import Groups, LatentGaussian, Units, group_of
+from ..data import Groups, LatentGaussian, Scaling, group_of
 from ..data.rows import storage
 from ..estimators import WithStrength
 from ..moments import SolverChoice, mixed
@@ -57,7 +55,7 @@ class ContrastPath:
         Components in that basis, with canonical signs: component j at gamma g is basis @ coordinates[g, :, j].
     loading_coordinates : ndarray of shape (G, k, r)
         Loadings W of all latent dimensions in that basis, the shown ones first; the components if there is no model.
-    units : Groups of Units
+    scaling : Groups of Scaling
         Mean, variance and divisor of each feature in each group, and the names of the features.
     estimator : PCPCA, ContraPCA, CPCA or RatioPCA
         Not fitted; gives the axes, scaling and number of components.
@@ -93,7 +91,7 @@ class ContrastPath:
     basis: Array
     coordinates: Array
     loading_coordinates: Array
-    units: Groups[Units]
+    scaling: Groups[Scaling]
     estimator: WithStrength
     solver: SolverChoice
     solved: int
@@ -117,7 +115,7 @@ class ContrastPath:
     @property
     def feature_names(self) -> list[str]:
         """Feature names."""
-        return self.units.foreground.labels
+        return self.scaling.foreground.labels
 
     @property
     def explained_variance(self) -> Array:
@@ -127,12 +125,12 @@ class ContrastPath:
     @property
     def background_variance(self) -> Array:
         """Variance of the background along each component; the mean of several, as in the contrast; shape (G, d)."""
-        return mixed(self.units, self.variances)
+        return mixed(self.scaling, self.variances)
 
     @property
     def background_share(self) -> Array:
         """The same as a fraction of each background's total variance, shape (G, d)."""
-        return mixed(self.units, self.shares())
+        return mixed(self.scaling, self.shares())
 
     def index(self, gamma: float) -> int:
         """The index of one of the path's gammas."""
@@ -191,25 +189,27 @@ class ContrastPath:
         center : {"foreground", "background"} or the name of one of several backgrounds
             Which group's mean and scale to use.
         """
-        rows, missing, units = self._rows(X, center)
+        rows, missing, scaling = self._rows(X, center)
         if not missing or not self.estimator._has_model:
-            inside = units.project(rows, self.basis)
+            inside = scaling.project(rows, self.basis)
             return inside @ put(self.projections(), inside, float_type(inside))
         k, W = self.n_components, self.loading_coordinates
-        models = [LatentGaussian(units.origin, self.basis @ W[g], float(s)) for g, s in enumerate(self.noise_variance)]
-        found = [units.apply(lambda b, m=m: m.condition(b).latent_mean[:, :k], rows) for m in models]  # type: ignore[misc]
+        models = [
+            LatentGaussian(scaling.origin, self.basis @ W[g], float(s)) for g, s in enumerate(self.noise_variance)
+        ]
+        found = [scaling.apply(lambda b, m=m: m.condition(b).latent_mean[:, :k], rows) for m in models]  # type: ignore[misc]
         return namespace(rows).stack(found)
 
-    def _rows(self, X: Any, center: str) -> tuple[Rows, bool, Units]:
+    def _rows(self, X: Any, center: str) -> tuple[Rows, bool, Scaling]:
         """Checked rows, whether values are missing, and the units of the group named by `center`."""
-        units = group_of(self.units, center)
-        rows, missing = units.check(X, allow_missing=self.estimator._has_model)
-        return storage(rows).prepared(rows), missing, units
+        scaling = group_of(self.scaling, center)
+        rows, missing = scaling.check(X, allow_missing=self.estimator._has_model)
+        return storage(rows).prepared(rows), missing, scaling
 
     def inside(self, X: Any, *, center: str = "foreground") -> Array:
         """Complete rows in the basis of all gammas, shape (n, k); multiply by `projections()[g]` for latents."""
-        rows, _, units = self._rows(X, center)
-        return units.project(rows, self.basis)
+        rows, _, scaling = self._rows(X, center)
+        return scaling.project(rows, self.basis)
 
     def projections(self) -> Array:
         """From the basis to the latents of each gamma, shape (G, k, d): M^-1 W', or V' for CPCA."""
@@ -285,9 +285,9 @@ class ContrastPath:
 
     def _fit(self, g: int) -> Fit:
         W = self._lifted(self.loading_coordinates[g])
-        model = LatentGaussian(self.units.foreground.origin, W, float(self.noise_variance[g]))
+        model = LatentGaussian(self.scaling.foreground.origin, W, float(self.noise_variance[g]))
         return Fit(
-            units=self.units,
+            scaling=self.scaling,
             components=self._lifted(self.coordinates[g]),
             variances=self.variances.map(lambda along: along[g]),
             totals=self.totals,
@@ -318,8 +318,8 @@ class ContrastPath:
         unknown = () if self.estimator._has_model else ("noise_variance",)
         not_negative = ("gammas", "axis_ratios", "variances", "subspace_variance", "totals", "solved")
         sizes = check_values(self, shapes, positive=("noise_variance",), not_negative=not_negative, may_be_nan=unknown)
-        same_groups(self.units, self.variances, self.totals, self.subspace_variance)
-        widths = {own.mean.size for own in self.units}
+        same_groups(self.scaling, self.variances, self.totals, self.subspace_variance)
+        widths = {own.mean.size for own in self.scaling}
         widths |= set() if self.background_model is None else {self.background_model.mean.size}
         if widths != {sizes["D"]} or self.estimator.n_components != sizes["d"]:
             raise ValueError("its sizes are impossible")

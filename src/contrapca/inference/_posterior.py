@@ -49,7 +49,7 @@ def posterior(
     X : Study, or array-like, data frame or sparse matrix of shape (n, D), or Moments
         The `Study` of the fit, or its foreground. Blocks have no part in a posterior: `calibrate_power` takes them.
     background : array-like, data frame or sparse matrix of shape (m, D), or Moments, or a dict of them, optional
-        If `X` is no Study.
+        If `X` is not a Study.
     draws, tune, chains : int
         Draws kept and discarded in each chain, and chains.
     power : float, default 1.0
@@ -130,8 +130,8 @@ def sample_posterior(
     random, sigma2, divergences = generator(random_state), None, 0
     d = fit.n_latent
     if fit.model is not None:
-        unit = fit.model.sigma2  # the sampler works in units of the noise, whatever the data's
-        target = GibbsTarget(N, values / unit, d, power, sigma2_min / unit, fit.units.foreground.weight)
+        unit = fit.model.sigma2  # the sampler works in units of the noise
+        target = GibbsTarget(N, values / unit, d, power, sigma2_min / unit, fit.scaling.foreground.weight)
         target.check()
         found = sample_nuts(target, draws, tune, chains, int(random.integers(2**31)), progress=progress)
         frames, sigma2, divergences = np.sqrt(unit) * found.V, unit * found.sigma2, found.divergences
@@ -142,7 +142,7 @@ def sample_posterior(
         noise_variance=sigma2,
         W_estimate=fit.W,
         n_shown=fit.n_shown,
-        units=fit.units.foreground,
+        scaling=fit.scaling.foreground,
         kind="gibbs",
         method=method,
         power=power,

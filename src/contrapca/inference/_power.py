@@ -37,7 +37,7 @@ def calibrate_power(
     X : Study, or array-like, data frame or sparse matrix of shape (n, D)
         The `Study` of the fit, or its foreground. Blocks are resampled as a whole, and the posterior becomes as wide.
     background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them, optional
-        If `X` is no Study.
+        If `X` is not a Study.
     n_resamples : int, default 200
         Bootstrap refits.
     draws : int, default 500

@@ -11,9 +11,8 @@ from sklearn.base import clone
 
 from .._util.arrays import Array
 from .._util.checks import check_count, generator
-from .._util.display import shown_as_html
 from .._util.progress import Progress
-from .._util.table import Table
+from .._util.text import Table, shown_as_html
 from ..contrast import unwarned
 from ..data import Study
 from ..estimators import SparseCPCA
@@ -102,7 +101,7 @@ def stability_selection(
     """How often sparse components of random halves of the rows have each feature.
 
     Which few features are best depends on the rows. Here the rows of both groups are split at random into two halves,
-    many times, and components are found in each half; a feature that comes back nearly always is no accident. gamma and
+    many times, and components are found in each half; a feature that comes back nearly always is not chance. gamma and
     the number of features are those of all rows.
 
     Parameters
@@ -113,7 +112,7 @@ def stability_selection(
         A `Study`, or the foreground. Blocks are put into one half as a whole: without them, replicates make every
         feature look stable. Covariates are regressed out of all rows.
     background : array-like, data frame or sparse matrix of shape (m, D), or a dict of them, optional
-        If `X` is no Study.
+        If `X` is not a Study.
     n_splits : int, default 25
         Number of splits, each of two halves.
     random_state : None, int, Generator or RandomState, default 0
@@ -155,7 +154,7 @@ def stability_selection(
                 found.append(_matched(data.vectors(solution.spectrum.vectors), all_rows.components))
     chosen = np.array(found)
     in_any = chosen.any(axis=2)
-    names = all_rows.units.foreground.labels
+    names = all_rows.scaling.foreground.labels
     counts = float(in_any.sum(axis=1).mean())
     return StabilitySelection(chosen.mean(axis=0), in_any.mean(axis=0), names, len(found), counts, model)
 

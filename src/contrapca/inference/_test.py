@@ -11,10 +11,8 @@ import scipy.special
 
 from .._util.arrays import Array
 from .._util.checks import SCALES, check_count, check_option, check_positive, generator
-from .._util.display import shown_as_html
 from .._util.progress import Progress
-from .._util.table import Table
-from .._util.text import plural
+from .._util.text import Table, plural, shown_as_html
 from ..data import (
     DEPTHS,
     Groups,
@@ -67,7 +65,7 @@ class Missing:
         if not self.differ:
             return words
         return (
-            f"{words} The groups differ in what is missing, so the result holds only if whether a value is missing "
+            f"{words} The groups miss different shares, so the result holds only if whether a value is missing "
             "does not depend on the value itself, as it does below a limit of detection."
         )
 
@@ -98,7 +96,7 @@ class ContrastTest:
         By blocks: how many times the variance between the background's blocks that between the foreground's must be to
         be found in about half of such tables. Few blocks need a large one. nan by rows, and for paired blocks.
     least_p : float
-        The smallest p-value that so few rows or blocks can give: one over the number of ways to exchange the labels of
+        The least p-value that this many rows or blocks can give: one over the number of ways to exchange the labels of
         those that test.
     ignores_replicates : bool
         Whether rows look like replicates, by their names or a column, and were taken for independent: the verdict
@@ -214,20 +212,20 @@ def contrast_test(
     wide tables. Each group needs at least 6 rows (or blocks). The first p-values do not depend on `max_components`.
 
     Where values are missing, some of the group that has more are left out, feature by feature, until both lack the same
-    share, and what is then missing is filled from one model of both groups, several times. The result holds if whether
+    share, and the gaps are then filled from one model of both groups, several times. The result holds if whether
     a value is missing does not depend on the value itself; it fails if, say, low values are missing more often in one
     of the groups. `missing` has the rates of both.
 
     Parameters
     ----------
     X : Study, or array-like, data frame or sparse matrix of shape (n, D)
-        A `Study`, or the foreground. With covariates, what is left of all rows is tested. Blocks are split and compared
+        A `Study`, or the foreground. With covariates, residuals of all rows are tested. Blocks are split and compared
         as a whole, by as many rows of each in both groups; pairs are compared within, so that what a donor's rows share
         does not count. There may be no weights. Values may be missing (NaN) in both groups, at any rates: leave them as
-        they are. What is imputed beforehand, each group by its own model, looks like a contrast. Rows without values,
+        they are. Values imputed beforehand, each group by its own model, look like a contrast. Rows without values,
         and features that a group lacks, are left out with a warning.
     background : array-like, data frame or sparse matrix of shape (m, D), optional
-        If `X` is no Study.
+        If `X` is not a Study.
     max_components : int, default 10
         Maximum number of dimensions to test; at most a quarter of the rows (or blocks) of the smaller group, and fewer
         than D.

@@ -7,9 +7,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from .._util.arrays import Array
-from .._util.devices import float_type
-from ..data import Groups, Tables, Units
+from .._util.arrays import Array, float_type
+from ..data import Groups, Scaling, Tables
 from ..exceptions import GroupError, warn
 from ..moments import Complete, Plateau, Scale, complete_data, deviation_beyond_rounding, in_model_units
 from ._rows import MaskedGroup, observe
@@ -22,20 +21,20 @@ class Incomplete:
     Attributes
     ----------
     groups : Groups of MaskedGroup
-    units : Groups of Units
+    scaling : Groups of Scaling
     plateau : Plateau or None
         What decided on the units, if that was left to the data.
     """
 
     groups: Groups[MaskedGroup]
-    units: Groups[Units]
+    scaling: Groups[Scaling]
     plateau: Plateau | None = None
 
     def about(self, means: Groups[Array]) -> Incomplete:
         """The same rows, centred by other means, in model units."""
         groups = self.groups.map(MaskedGroup.about, means)
-        units = self.units.map(lambda known, mean: replace(known, mean=mean * known.scale), means)
-        return replace(self, groups=groups, units=units)
+        scaling = self.scaling.map(lambda known, mean: replace(known, mean=mean * known.scale), means)
+        return replace(self, groups=groups, scaling=scaling)
 
 
 def collect(

@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array
-from .._util.devices import float_type
+from .._util.arrays import Array, float_type
 from ..data import Groups, Tables, refuse_devices
 from ..data.rows import DaskRows
 from ..exceptions import GroupError, warn
@@ -77,8 +76,8 @@ def collect_expected(tables: Tables, d: int, scale: str | None, solver: str, nam
     data = collect(Tables.of_moments(moments, tables.names, tables.text_names), d, scale)
     assert isinstance(data, Complete)
     factors, noise = model.factors.W * model.divisor[:, None], model.factors.noise * model.divisor**2
-    units = data.units.map(lambda own: replace(own, dtype=dtype, factors=factors, noise=noise))
-    return replace(data, units=units, choice=SolverChoice("eigh", "values are missing: moments are expected ones"))
+    scaling = data.scaling.map(lambda own: replace(own, dtype=dtype, factors=factors, noise=noise))
+    return replace(data, scaling=scaling, choice=SolverChoice("eigh", "values are missing: moments are expected ones"))
 
 
 def thinned(rows: Groups[Array], rng: np.random.Generator) -> Groups[Array]:

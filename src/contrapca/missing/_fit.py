@@ -131,7 +131,7 @@ def attempt_fit(
     if data.groups.background is not None and gamma > 0:
         bound, feature = count_bound(data.groups, d)
         if gamma >= bound:
-            names = data.units.foreground.names
+            names = data.scaling.foreground.names
             what = "the number of observed values"
             if feature is not None:
                 what = f"how often {feature_label(names, feature)} was observed"
@@ -243,7 +243,7 @@ def _result(data: Incomplete, latents: Latents, gamma: float, solution: Gradient
     components, loadings = shown.lift(U, lengths)
     complete = all(np.all(group.feature_counts == group.weight) for group in groups)
     fit = Fit(
-        units=data.units,
+        scaling=data.scaling,
         components=components,
         variances=shown.variances,
         totals=totals,
@@ -297,7 +297,7 @@ def incomplete_background_model(data: Incomplete, fit: Fit, settings: Settings) 
     several backgrounds."""
     if len(data.groups.backgrounds) > 1:
         return None
-    background = data.about(fit.units.map(lambda units: units.origin)).groups.background
+    background = data.about(fit.scaling.map(lambda scaling: scaling.origin)).groups.background
     assert background is not None
     groups = Groups.of(background)
     start = masked_start(groups, 0.0, fit.n_latent)

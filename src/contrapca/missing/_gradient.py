@@ -269,6 +269,6 @@ def noise_is_determined(group: MaskedGroup, W: Array) -> bool:
     entries = np.concatenate([W[k].ravel(), W[j].ravel()])
     places = np.concatenate([(j[:, None] * d + unknown).ravel(), (k[:, None] * d + unknown).ravel()])
     equations = sp.csr_array((entries, (np.tile(equation, 2), places)), shape=(j.size, D * d))
-    wanted = -(j == k).astype(float) * float(np.mean(W**2))  # of order one, whatever the units
+    wanted = -(j == k).astype(float) * float(np.mean(W**2))  # of order one in any units
     misfit = lsqr(equations, wanted, atol=LSQR_TOLERANCE, btol=LSQR_TOLERANCE, iter_lim=LSQR_STEPS)[3]
     return bool(misfit > MISFIT * np.linalg.norm(wanted))

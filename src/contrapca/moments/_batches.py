@@ -12,7 +12,7 @@ import numpy as np
 
 from .._files import check_values, save, unpack
 from .._files import read as read_file
-from .._util.devices import float_type
+from .._util.arrays import float_type
 from .._util.text import listed
 from ..data import (
     Study,
@@ -82,7 +82,7 @@ class Stream:
         return Study.of(self.moments["foreground"], others or None, name, **asked).tables
 
     def save(self, path: Any) -> None:
-        """Write a checkpoint, atomically: whoever is killed while writing leaves the one before."""
+        """Write a checkpoint, atomically: an interrupted write leaves the previous one intact."""
         save(path, replace(self, moments={name: group.stored() for name, group in self.moments.items()}))
 
     @classmethod

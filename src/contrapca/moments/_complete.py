@@ -9,9 +9,8 @@ from typing import Any
 import numpy as np
 
 from .._files import check_values
-from .._util.arrays import Array
-from .._util.devices import float_type, host
-from ..data import Groups, Tables, Units, refuse_devices
+from .._util.arrays import Array, float_type, host
+from ..data import Groups, Scaling, Tables, refuse_devices
 from ..data.checks import warn_of_moments
 from ._contrast import Contrast
 from ._moments import Moments, dense_moments, pooled_deviation, row_moments
@@ -31,7 +30,7 @@ class Plateau:
         Dimensions that stand out from the noise in the units given and, if these are many, in units of the within-group
         standard deviations.
     bound : float
-        So many dimensions of scaled features, or more, are no plateau.
+        So many dimensions of scaled features, or more, are not a plateau.
     """
 
     counts: tuple[int, ...]
@@ -75,7 +74,7 @@ class Complete:
     Attributes
     ----------
     groups : Groups of Moments
-    units : Groups of Units
+    scaling : Groups of Scaling
     choice : SolverChoice
         The solver that the moments are stored for: scatter matrices for "eigh", those in the span of the rows for
         "dual", the rows themselves for "lanczos".
@@ -88,7 +87,7 @@ class Complete:
     """
 
     groups: Groups[Moments]
-    units: Groups[Units]
+    scaling: Groups[Scaling]
     choice: SolverChoice
     basis: Basis | Subspace | None = None
     plateau: Plateau | None = None
@@ -149,11 +148,11 @@ def complete_data(tables: Tables, d: int, scale: Scale, solver: str = "auto", *,
     for name, group in zip(moments.names, moments, strict=True):
         if not np.isfinite(group.scatter.trace):
             raise ValueError(f"Input contains values too large to be squared: rescale them. (In the {name}.)")
-    moments, units = in_model_units(moments, pooled_deviation, scale, tables, dtype)
+    moments, scaling = in_model_units(moments, pooled_deviation, scale, tables, dtype)
     if choice.name == "dual" and (reduced or not has_few_rows(moments)):
         moments, basis = reduce_rows(moments, d)
-        return Complete(moments, units, choice, basis)
-    return Complete(moments, units, choice)
+        return Complete(moments, scaling, choice, basis)
+    return Complete(moments, scaling, choice)
 
 
 def pooled(data: Complete, tables: Tables, d: int, solver: str) -> Complete:
@@ -166,12 +165,12 @@ def pooled(data: Complete, tables: Tables, d: int, solver: str) -> Complete:
         return complete_data(tables, d, "pooled", solver)
     divisor = pooled_deviation(data.groups)
     groups = data.groups.map(lambda group: group.scaled(divisor))
-    return replace(data, groups=groups, units=data.units.map(lambda own: replace(own, scale=divisor)))
+    return replace(data, groups=groups, scaling=data.scaling.map(lambda own: replace(own, scale=divisor)))
 
 
 def in_model_units(
     groups: Groups[Any], deviation: Callable[[Iterable[Any]], Array], scale: Scale, tables: Tables, dtype: str
-) -> tuple[Groups[Any], Groups[Units]]:
+) -> tuple[Groups[Any], Groups[Scaling]]:
     """Scaled groups and their units, from a function for the within-group standard deviations of some groups."""
     pooled = deviation(groups)
     for group in groups.backgrounds:
@@ -183,7 +182,7 @@ def in_model_units(
     else:
         divisors = groups.map(lambda _: pooled if scale == "pooled" else np.ones(pooled.size))
     names = tables.names if tables.text_names else None
-    units = groups.map(
-        lambda group, divisor: Units(group.weight, group.mean, group.variance, divisor, names, dtype), divisors
+    scaling = groups.map(
+        lambda group, divisor: Scaling(group.weight, group.mean, group.variance, divisor, names, dtype), divisors
     )
-    return groups.map(lambda group, divisor: group.scaled(divisor), divisors) if scale else groups, units
+    return groups.map(lambda group, divisor: group.scaled(divisor), divisors) if scale else groups, scaling

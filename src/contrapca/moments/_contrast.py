@@ -7,8 +7,7 @@ from typing import Any, Protocol, TypeVar
 
 import numpy as np
 
-from .._util.arrays import EPS, Array
-from .._util.devices import on_device
+from .._util.arrays import EPS, Array, on_device
 from ..data import Groups
 from ._moments import Moments
 from ._scatter import DenseScatter, Indices, scatter_block, scatter_columns

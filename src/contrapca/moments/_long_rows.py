@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array, Rows, is_sparse
-from .._util.devices import chosen, host, namespace, on_device, put
+from .._util.arrays import Array, Rows, chosen, host, is_sparse, namespace, on_device, put
 from ..data import Tables, column_means
 from ..data.rows import DaskRows, blocks, storage
 from ._moments import Moments

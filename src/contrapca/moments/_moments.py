@@ -9,8 +9,7 @@ from typing import Any
 import numpy as np
 
 from .._files import ROUNDING, SAVED_AS, check_values, save
-from .._util.arrays import EPS, Array, Rows, is_sparse
-from .._util.devices import host
+from .._util.arrays import EPS, Array, Rows, host, is_sparse
 from ..data import check_table, check_weights, column_means, text_names
 from ..data.rows import merged, storage
 from ..exceptions import GroupError
@@ -18,7 +17,7 @@ from ._scatter import DenseScatter, RowScatter, Scatter
 from ._solver import MAX_DENSE
 
 
-@dataclass(frozen=True, eq=False)  # arrays cannot say whether they are equal in one word
+@dataclass(frozen=True, eq=False)  # arrays have no single truth value for ==
 class Moments:
     """Number of rows, mean and centred scatter of one group: all that methods for complete data need.
 

@@ -11,11 +11,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._files import SAVED_AS
-from .._util.arrays import Array, Rows, is_sparse
-from .._util.devices import host, namespace, outer, put
+from .._util.arrays import Array, Rows, host, is_sparse, namespace, outer, put
 from ..data.rows import storage
 
-WIDE = 8  # columns from which on rows are converted for each product: that moves fewer bytes than the product
+WIDE = 8  # with more columns, rows are converted for each product: that moves fewer bytes than the product
 
 
 Indices = npt.NDArray[np.intp]

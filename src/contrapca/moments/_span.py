@@ -13,8 +13,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpstrf
 
-from .._util.arrays import Array, row_slices
-from .._util.devices import host, namespace, on_device, put
+from .._util.arrays import Array, host, namespace, on_device, put, row_slices
 from ..data import Groups
 from ..data.rows import centred, centred_on_device
 from ._contrast import Contrast
@@ -99,7 +98,7 @@ class Subspace:
     Q: Array
 
     def of_group(self, k: int) -> Self:
-        """The same, whatever the group."""
+        """The same for every group."""
         return self
 
     def vectors(self, V: Array) -> Array:

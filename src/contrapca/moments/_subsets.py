@@ -12,9 +12,8 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array, Rows
-from .._util.devices import chosen, host, put
-from ..data import Groups, Tables, Units
+from .._util.arrays import Array, Rows, chosen, host, put
+from ..data import Groups, Scaling, Tables
 from ..data.rows import DaskRows, labelled_moments, storage
 from ..exceptions import GroupError
 from ._complete import Complete
@@ -123,7 +122,7 @@ class Parts:
 
 
 def spread_out(count: int, most: int | None) -> Labels:
-    """Numbers of at most so many rows, evenly spread."""
+    """Numbers of at most this many rows, evenly spread."""
     return np.unique(np.linspace(0, count - 1, count if most is None else min(count, most)).astype(np.intp))
 
 
@@ -183,12 +182,12 @@ def make_parts(tables: Tables, part_of: Groups[Labels], *, unscaled: int | None 
 
 def ready(groups: Groups[Moments], n_features: int | None = None) -> Complete:
     """Groups as they are as the data of a fit; `n_features` where their coordinates are not the features."""
-    units = groups.map(
-        lambda group: Units(group.weight, group.mean, group.variance, np.ones(group.mean.size), group.names, "float64")
+    scaling = groups.map(
+        lambda own: Scaling(own.weight, own.mean, own.variance, np.ones(own.mean.size), own.names, "float64")
     )
     if n_features is not None:  # all that a fit takes from the mean is its size
         groups = groups.map(lambda group: replace(group, mean=np.zeros(n_features)))
-    return Complete(groups, units, SolverChoice("eigh", "moments were given"))
+    return Complete(groups, scaling, SolverChoice("eigh", "moments were given"))
 
 
 def _moments_of_parts(tables: Tables, part_of: Groups[Labels]) -> Groups[list[Moments]]:

@@ -29,7 +29,7 @@ OTHER, NO_LABEL = "all other labels", "no label"
 def on_a_scale(labels: Any) -> Array | None:
     """Labels as numbers if they are a scale, shape (n,); None if they are classes.
 
-    A scale has more than 20 different numbers; NaN stands for what is missing or infinite. Text, dates and truth
+    A scale has more than 20 different numbers; NaN stands for missing or infinite values. Text, dates and truth
     values are always classes: the reader of a file decides whether its text means numbers.
     """
     if np.asarray(labels).dtype.kind in "mM":  # numbers of nanoseconds, for NumPy
@@ -43,7 +43,7 @@ def on_a_scale(labels: Any) -> Array | None:
 
 
 def as_classes(labels: Any) -> npt.NDArray[np.str_]:
-    """Labels as the names of classes, shape (n,); "" for what is missing."""
+    """Labels as the names of classes, shape (n,); "" where the label is missing."""
     given = np.asarray(labels)
     absent = np.array([is_missing(label) for label in given], dtype=bool)
     if given.dtype.kind == "M":

@@ -88,7 +88,7 @@ def _about_groups(data: dict[str, Any]) -> Iterator[Finding]:
 
 def _about_features(subject: Subject) -> Iterator[Finding]:
     path = subject.path
-    deviations = np.sqrt(path.units.foreground.variance)
+    deviations = np.sqrt(path.scaling.foreground.variance)
     positive = deviations[deviations > 0]
     if path.estimator.scale or positive.size < 2 or positive.max() < UNEQUAL_UNITS * np.median(positive):
         return
@@ -161,7 +161,7 @@ def remarks(subject: Subject) -> list[str]:
         return []
     Z = subject.latents()[known]
     between, ranks = between_classes(Z, own), Z.argsort(axis=0).argsort(axis=0)
-    # Of ranks, whose distribution is known whatever the tails are: the test of Kruskal and Wallis.
+    # Of ranks, whose distribution is known for any tails: the test of Kruskal and Wallis.
     chance = scipy.special.chdtrc(names.size - 1, (len(Z) - 1) * between_classes(ranks, own))
     found = np.flatnonzero((between > BETWEEN) & (chance < CHANCE)).tolist()
     if not found:

@@ -60,13 +60,13 @@ def path_through(
 def _data_again(model: Any, tables: Tables) -> Complete | Incomplete:
     """The tables of a fitted model in its units; other tables raise."""
     fit, gls = model._state, getattr(model, "mean", "") == "gls"
-    check_same_tables(tables.means, fit.units, gls=gls)  # before columns are divided by the scales of the fit
+    check_same_tables(tables.means, fit.scaling, gls=gls)  # before columns are divided by the scales of the fit
     scale: Any = model._scaling
-    if len(fit.units) == len(tables.rows):
-        scale = fit.units.map(lambda known: known.scale)
+    if len(fit.scaling) == len(tables.rows):
+        scale = fit.scaling.map(lambda known: known.scale)
     if tables.incomplete and fit.model is None:  # the same expected moments again
         data = model._collected(tables)
     else:
         data = collect(tables, fit.n_shown, scale, reduced=model._rotates)
-    check_same_data(data, fit.units, gls=gls)
+    check_same_data(data, fit.scaling, gls=gls)
     return data

@@ -17,7 +17,7 @@ PACKING_ERROR = 3e-7
 def pack(numbers: Array) -> dict[str, Any]:
     """A table of each gamma, shape (G, n, d), as `scores` (n, rank) times `maps[g]` (rank, d).
 
-    Neighbouring gammas are much alike, so the rank is far below G d. Each gamma counts alike, whatever its scale.
+    Neighbouring gammas are much alike, so the rank is far below G d. Each gamma counts alike, on any scale.
     """
     G, n, d = numbers.shape
     largest = np.abs(numbers).max(axis=(1, 2))

@@ -176,7 +176,7 @@ def examine(
     tables, noise = study.tables, ""
     if about_path:
         path, start, tables = model, default_start(model), asked._prepared(tables)
-        check_same_tables(tables.rows.map(_observed_mean, tables.means), path.units)
+        check_same_tables(tables.rows.map(_observed_mean, tables.means), path.scaling)
         model, kind, long = None, type(path.estimator), tables.shortened
     else:
         model, path, start = path_through(model, tables, points=gammas, progress=progress)
@@ -210,7 +210,7 @@ def shown_name(name: str) -> str:
 def _maps_missing(model: Any) -> bool:
     """Whether rows with missing values can be shown: without a likelihood, those of a fit to such rows only."""
     if isinstance(model, ContrastPath):
-        return model.estimator._has_model or model.units.foreground.fills
+        return model.estimator._has_model or model.scaling.foreground.fills
     return not model.__sklearn_is_fitted__() or maps_missing(model._state)
 
 

@@ -1,4 +1,4 @@
-"""What is probably wrong with the tables of a command, as far as only their files show it."""
+"""Probable mistakes that only the files of a command show."""
 
 from __future__ import annotations
 

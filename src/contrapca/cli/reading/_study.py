@@ -59,7 +59,7 @@ class Inputs:
     notes : list of str
         What was decided while reading, in words.
     findings : list of Finding
-        What is probably a mistake in the tables.
+        Probable mistakes in the tables.
     """
 
     study: Study
@@ -84,7 +84,7 @@ class Inputs:
 
     @property
     def cautions(self) -> list[str]:
-        """What is probably a mistake, with its way out."""
+        """Probable mistakes, each with a way out."""
         return [finding.text("command") for finding in self.findings]
 
     def describe(self) -> list[str]:

@@ -1,4 +1,4 @@
-"""What is probably a mistake in a study: one sentence, and what to do, for each."""
+"""Probable mistakes in a study: one sentence, and what to do, for each."""
 
 from ._columns import (
     IMPUTED,

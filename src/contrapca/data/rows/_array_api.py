@@ -13,8 +13,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..._util.arrays import Array, Rows, row_slices
-from ..._util.devices import float_type, host, namespace, put
+from ..._util.arrays import Array, Rows, float_type, host, namespace, put, row_slices
 
 BLOCK_BYTES = 256 * 2**20  # of rows at a time, in float64: a GPU needs large products
 APPLY_BYTES = BLOCK_BYTES

@@ -311,6 +311,6 @@ def gram(rows: DaskRows, mean: Array, divisor: Array) -> Array:
 
 
 def centred_product(rows: DaskRows, mean: Array, P: Array) -> Array:
-    """In float64, whatever the rows are."""
+    """In float64, for rows of any type."""
     found = rows.reduce(lambda block: [of_block(block).centred_product(block.astype(np.float64), mean, P)], add)
     return np.concatenate(found)

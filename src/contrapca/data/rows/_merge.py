@@ -6,8 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..._util.arrays import Array
-from ..._util.devices import outer
+from ..._util.arrays import Array, outer
 
 Part = tuple[float, Array, Any]  # sum of the weights, mean (D,) and centred scatter (D, D) of some rows
 

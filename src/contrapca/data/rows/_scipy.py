@@ -15,7 +15,7 @@ from ..._util.threads import worker_count
 MAX_CANCELLATION = 1e4  # of mean^2 / variance: how much larger than the result its summands may be
 STORED_BLOCK = 2**21  # stored values at a time
 CONVERTED_BLOCK = 2**18  # the same where they are converted to another float type
-MIN_TOGETHER = 6  # columns of weights from which on it pays to make the products of all at once
+MIN_TOGETHER = 6  # with more columns of weights it pays to make the products of all at once
 COLUMN_PARTS = 6  # of a product of sparse rows with themselves: it makes (1 + 1 / 6) / 2 of all multiplications
 
 
@@ -43,7 +43,7 @@ def view(rows: Rows, part: slice) -> Rows:
 
 @np.errstate(invalid="ignore", over="ignore")
 def column_sums(rows: Rows, weights: Array | None = None) -> Array:
-    # Not rows.sum(), which adds float32 up in float32, whatever dtype it is asked for.
+    # Not rows.sum(), which adds float32 up in float32, also if asked for another dtype.
     return np.asarray((np.ones(rows.shape[0]) if weights is None else weights) @ rows).ravel()
 
 

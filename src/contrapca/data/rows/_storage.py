@@ -13,8 +13,7 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from ..._util.arrays import Array, Rows, is_sparse, row_slices
-from ..._util.devices import library_of, on_device
+from ..._util.arrays import Array, Rows, is_sparse, library_of, on_device, row_slices
 from . import _array_api, _dask, _numpy, _scipy
 from ._dask import DaskRows
 
