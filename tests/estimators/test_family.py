@@ -7,7 +7,7 @@ from sklearn.decomposition import PCA
 import oracles
 from conftest import make_groups
 from contrapca import CPCA, PCPCA, PPCA, gamma_limits
-from contrapca._util.text import Table
+from contrapca._util.tables import Table
 from contrapca.contrast._fit import AUTO_FRACTION
 from contrapca.datasets import make_hidden_clusters
 

@@ -2,19 +2,13 @@
 
 from __future__ import annotations
 
-import csv
 import difflib
-import html
-import io
 import math
 import re
 import shlex
 from collections.abc import Iterable, Sequence
 from decimal import Decimal
 from typing import Any
-
-import numpy as np
-import numpy.typing as npt
 
 MAX_LISTED = 5  # names in a sentence
 A_NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+(e[-+]?[0-9]{1,3})?", re.IGNORECASE)
@@ -97,86 +91,3 @@ def natural_order(names: Sequence[str]) -> list[int]:
         ]
 
     return sorted(range(len(names)), key=lambda k: (key(names[k]), names[k]))
-
-
-SHOWN_ROWS = 10
-
-
-class Table(dict[str, npt.NDArray[Any]]):
-    """Named columns of equal length: a dict that `pandas.DataFrame` and `polars.DataFrame` take as it is.
-
-    Printed, it shows its first ten rows.
-    """
-
-    def __missing__(self, name: str) -> npt.NDArray[Any]:
-        raise KeyError(f"There is no column {name!r}, only {', '.join(map(repr, self))}.")
-
-    @property
-    def n_rows(self) -> int:
-        """Number of rows."""
-        return len(next(iter(self.values()), ()))
-
-    def first(self, n: int) -> Table:
-        """The first `n` rows."""
-        return Table({name: column[:n] for name, column in self.items()})
-
-    def to_csv(self) -> str:
-        """The table as CSV text, with numbers in full precision."""
-        text = io.StringIO()
-        writer = csv.writer(text, lineterminator="\n")
-        writer.writerow(self)
-        writer.writerows(zip(*(column.tolist() for column in self.values()), strict=True))
-        return text.getvalue()
-
-    def _cells(self) -> tuple[list[list[str]], str]:
-        """The shown rows as text, column by column with the name first, and what is said of the others."""
-        cells = [[name, *map(_format, column[:SHOWN_ROWS])] for name, column in self.items()]
-        hidden = self.n_rows - SHOWN_ROWS
-        return cells, f"... {hidden} more row{'s' if hidden > 1 else ''}" if hidden > 0 else ""
-
-    def __repr__(self) -> str:
-        cells, more = self._cells()
-        widths = [max(map(len, column)) for column in cells]
-        rows = zip(*cells, strict=True)
-        lines = ["  ".join(cell.rjust(w) for cell, w in zip(row, widths, strict=True)) for row in rows]
-        return "\n".join([*lines, more] if more else lines)
-
-    def _repr_html_(self) -> str:
-        cells, more = self._cells()
-        head, *rows = ([html.escape(cell) for cell in row] for row in zip(*cells, strict=True))
-        body = "".join(f"<tr>{''.join(f'<td>{cell}</td>' for cell in row)}</tr>" for row in rows)
-        names = "".join(f"<th>{name}</th>" for name in head)
-        return f"<table><thead><tr>{names}</tr></thead><tbody>{body}</tbody></table>{more and f'<p>{more}</p>'}"
-
-
-def _format(value: Any) -> str:
-    return f"{value:.4g}" if isinstance(value, float | np.floating) else str(value)
-
-
-class Display:
-    """Sentences and tables, one below the other.
-
-    Printed, they are text; a notebook shows them as HTML.
-
-    Parameters
-    ----------
-    *parts : str or Table
-    """
-
-    def __init__(self, *parts: str | Table):
-        self.parts = parts
-
-    def __str__(self) -> str:
-        return "\n\n".join(map(str, self.parts))
-
-    __repr__ = __str__
-
-    def _repr_html_(self) -> str:
-        return "".join(
-            part._repr_html_() if isinstance(part, Table) else f"<p>{html.escape(part)}</p>" for part in self.parts
-        )
-
-
-def shown_as_html(*parts: str | Table) -> str:
-    """Parts as HTML, user text escaped."""
-    return Display(*parts)._repr_html_()

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from .._util.text import Table
+    from .._util.tables import Table
 
 
 class Console:
@@ -73,7 +73,7 @@ def plain(value: Any) -> Any:
 
 def model_summary(model: Any) -> dict[str, Any]:
     """What `summary()` of a fitted model says, as values."""
-    from .._util.text import Table
+    from .._util.tables import Table
 
     return {name: records(value) if isinstance(value, Table) else value for name, value in model._facts().items()}
 

@@ -9,7 +9,8 @@ import numpy as np
 from .. import datasets, plots
 from .._util.arrays import Array
 from .._util.optional import require
-from .._util.text import Table, format_gamma
+from .._util.tables import Table
+from .._util.text import format_gamma
 from ..data import Study
 from ..estimators import PCPCA, ContraPCA
 from ..reporting import Origin, check_libraries, write_report

@@ -5,7 +5,8 @@ from __future__ import annotations
 from argparse import Namespace
 from typing import Any
 
-from .._util.text import Table, default_names, format_gamma
+from .._util.tables import Table
+from .._util.text import default_names, format_gamma
 from ..data import Study
 from ..estimators import CPCA, PCPCA, PPCA, ContraPCA
 from ..inference import ContrastPath, contrast_path

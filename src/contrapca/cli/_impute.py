@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, is_sparse
-from .._util.text import Table
+from .._util.tables import Table
 from ..data.checks import IMPUTED
 from ..estimators import PCPCA, PPCA
 from ..exceptions import TableFileError, UnboundedError

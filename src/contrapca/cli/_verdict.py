@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from .._util.text import Table
+from .._util.tables import Table
 from ..data.checks import shows_replicates
 from ..estimators import ContraPCA
 from ..inference import contrast_test

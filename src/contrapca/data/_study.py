@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, Rows
-from .._util.text import is_missing, joined, listed, plural, shown_as_html
+from .._util.tables import shown_as_html
+from .._util.text import is_missing, joined, listed, plural
 from ..exceptions import GroupError
 from ._arguments import (
     check_column,

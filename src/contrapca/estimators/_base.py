@@ -17,7 +17,7 @@ from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 from .._files import pack, write
 from .._util.arrays import Array, Rows, canonical, on_device, place_of, put
 from .._util.checks import SCALES, Check, check_n_components, one_of
-from .._util.text import Display, Table
+from .._util.tables import Display, Table
 from ..contrast import Fit, Halves, Latents, Training, in_original_units
 from ..data import (
     Groups,

@@ -6,7 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from .._util.text import Display, Table, component_names, format_gamma, listed, plural
+from .._util.tables import Display, Table
+from .._util.text import component_names, format_gamma, listed, plural
 from ..contrast import Fit
 
 TOP_FEATURES = 8

@@ -10,7 +10,7 @@ import numpy as np
 
 from .._util.arrays import Array, Rows, host, row_slices
 from .._util.checks import SCALES, check_count, check_option, generator
-from .._util.text import Table, shown_as_html
+from .._util.tables import Table, shown_as_html
 from ..contrast import dimensions_above_noise, has_plateau, top_eigenpairs
 from ..data import Groups, Scaling, Study, Tables, count_units, refuse_devices
 from ..missing import collect

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._util.arrays import TINY, Array, Rows
 from .._util.checks import check_n_components, generator
 from .._util.progress import Progress
-from .._util.text import Table, shown_as_html
+from .._util.tables import Table, shown_as_html
 from ..contrast import RANKED, Fit, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
 from ..data import Groups, Study, Tables, refuse_devices, without_covariates
 from ..data.checks import advice_on_values

@@ -13,7 +13,7 @@ from .._files import check_values, save
 from .._util.arrays import Array
 from .._util.checks import check_count, generator
 from .._util.optional import require
-from .._util.text import Table, shown_as_html
+from .._util.tables import Table, shown_as_html
 from ..contrast import principal_angles
 from ..data import LatentGaussian, Scaling
 from ..exceptions import warn

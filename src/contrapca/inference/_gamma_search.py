@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .._util.arrays import Array
 from .._util.checks import check_count, check_option, generator
-from .._util.text import Display, Table, format_gamma
+from .._util.tables import Display, Table
+from .._util.text import format_gamma
 from ..contrast import (
     HeldOut,
     Spectrum,

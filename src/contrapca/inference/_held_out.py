@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from .._util.arrays import Array
 from .._util.checks import check_count, check_n_components, generator
-from .._util.text import Table, shown_as_html
+from .._util.tables import Table, shown_as_html
 from ..contrast import (
     FOUND_AGAIN,
     Halves,

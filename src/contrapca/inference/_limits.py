@@ -11,7 +11,8 @@ import scipy.linalg
 
 from .._util.arrays import EPS, Array, host, namespace, on_device
 from .._util.checks import SCALES, check_n_components, check_option, generator
-from .._util.text import Table, format_gamma, plural, shown_as_html
+from .._util.tables import Table, shown_as_html
+from .._util.text import format_gamma, plural
 from ..contrast import cpca_limit, pcpca_limit
 from ..data import Study
 from ..exceptions import SolverError, warn

@@ -11,7 +11,7 @@ import numpy as np
 from .._files import check_values, save
 from .._util.arrays import Array, Rows, float_type, namespace, put
 from .._util.checks import check_count, check_fixed_gamma
-from .._util.text import Table, shown_as_html
+from .._util.tables import Table, shown_as_html
 from ..contrast import UNIT_LENGTH, Fit, affinity, principal_angles, procrustes, same_groups, share_of
 from ..data import Groups, LatentGaussian, Scaling, group_of
 from ..data.rows import storage

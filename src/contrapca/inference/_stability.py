@@ -12,7 +12,7 @@ from sklearn.base import clone
 from .._util.arrays import Array
 from .._util.checks import check_count, generator
 from .._util.progress import Progress
-from .._util.text import Table, shown_as_html
+from .._util.tables import Table, shown_as_html
 from ..contrast import unwarned
 from ..data import Study
 from ..estimators import SparseCPCA

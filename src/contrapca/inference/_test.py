@@ -12,7 +12,8 @@ import scipy.special
 from .._util.arrays import Array
 from .._util.checks import SCALES, check_count, check_option, check_positive, generator
 from .._util.progress import Progress
-from .._util.text import Table, plural, shown_as_html
+from .._util.tables import Table, shown_as_html
+from .._util.text import plural
 from ..data import (
     DEPTHS,
     Groups,

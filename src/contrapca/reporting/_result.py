@@ -15,7 +15,8 @@ import numpy as np
 from .._files import atomic_write
 from .._util.arrays import Array
 from .._util.optional import require
-from .._util.text import Table, component_names
+from .._util.tables import Table
+from .._util.text import component_names
 from ..data import Groups
 from ..plots import latents as draw_latents
 from ..plots import tidy

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from ..._util.text import shown_as_html
+from ..._util.tables import shown_as_html
 
 Words = Literal["python", "command"]
 
