@@ -205,6 +205,10 @@ class MissingExtraError(ImportError):
     def __init__(self, library: str, extra: str | None):
         what = library if extra is None else f'"contrapca[{extra}]"'
         super().__init__(f"This needs {library}. Install it with: pip install {what}")
+        self._arguments = (library, extra)
+
+    def __reduce__(self) -> tuple[object, ...]:
+        return type(self), self._arguments
 
 
 def warn(message: str, category: type[Warning] = ContrastWarning) -> None:

@@ -104,7 +104,7 @@ def test_a_report(visits, run, need):
     need("jinja2")
     need("jinja2")
     outcome = run("report", *TABLES, "--pairs", "donor", "--covariates", "age", "sex", "-o", "report.html", "--json")
-    assert json.loads(outcome.out)["test"]["units"] == "24 + 24 blocks, 24 of them in both groups"
+    assert json.loads(outcome.out)["test"]["units"] == "24 pairs"
 
 
 @pytest.mark.parametrize(

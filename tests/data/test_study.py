@@ -9,6 +9,7 @@ from contrapca import (
     CPCA,
     PCPCA,
     PPCA,
+    ContraPCA,
     GammaSearch,
     Moments,
     SparseCPCA,
@@ -356,3 +357,30 @@ def test_depths_of_a_study_are_matched():
 def test_checks_know_labels_and_blocks():
     names = {"labels": ["a", "A "] * 20}
     assert [finding.check for finding in check_tables(Study(X, background=Y, **names))] == ["spelling"]
+
+
+@pytest.mark.filterwarnings("error")
+def test_methods_of_a_model_take_a_study():
+    """Without a warning about names that the study knows; a study of other features is refused, as a frame is."""
+    rng = np.random.default_rng(0)
+    cases, controls = rng.normal(size=(40, 4)), rng.normal(size=(30, 4))
+    study = Study(cases, background=controls, features=list("abcd"))
+    model = ContraPCA(2, shorten=False).fit(study)
+    plain = ContraPCA(2, shorten=False).fit(cases, background=controls)
+    own = plain.transform(controls, center="background")
+    np.testing.assert_array_equal(model.transform(study, center="background"), own)
+    for name in ("score_samples", "contrast_score", "impute"):
+        np.testing.assert_array_equal(getattr(model, name)(study), getattr(plain, name)(cases))
+    np.testing.assert_array_equal(model.latent_posterior(study)[0], model.transform(study))
+    other = Study(cases, background=controls, features=list("wxyz"))
+    with pytest.raises(ValueError, match="not the 4 fitted features"):
+        model.transform(other)
+    with pytest.raises(TypeError, match="is a Study: pass its rows"):
+        ContraPCA(2).partial_fit(study, background=study)
+
+
+def test_one_column_is_not_a_table():
+    pandas = pytest.importorskip("pandas")
+    column = pandas.Series(np.arange(9.0))
+    with pytest.raises(ValueError, match="is one column of 9 values"):
+        ContraPCA().fit(column, background=np.ones((4, 2)))

@@ -251,3 +251,13 @@ def test_where_most_rows_are_alike_nothing_is_shortened():
     X, Y, _ = tables()
     X[:150] = X[0]
     assert ContraPCA(1).fit(X, background=Y).shortened_["foreground"].size == 0
+
+
+def test_paths_shorten_long_rows_of_wide_tables():
+    """Rows are read again in units of their features; the long ones count less then, too, as in a fit."""
+    rng = np.random.default_rng(0)
+    X, Y = rng.standard_normal((2, 60, 300)) * np.arange(1, 301) ** -1.0
+    X[:2] *= 200
+    model = ContraPCA(2).fit(X, background=Y)
+    path = contrast_path(ContraPCA(2), X, background=Y, gammas=[model.gamma_])
+    np.testing.assert_allclose(path.components(model.gamma_), model.components_, atol=1e-7)

@@ -6,9 +6,9 @@ from sklearn.base import clone
 
 import contrapca
 from contrapca import CPCA, PPCA, ContraPCA, GammaSearch, bootstrap, compare, contrast_path, held_out_contrast, report
-from contrapca.contrast import Solution, Spectrum
+from contrapca.contrast import Solution, Spectrum, solve_cpca, top_eigenpairs
 from contrapca.datasets import make_hidden_clusters
-from contrapca.estimators import Contrastive
+from contrapca.estimators import Contrastive, ContrastSolver
 
 data = make_hidden_clusters(random_state=0)
 X, Y = data.foreground, data.background
@@ -49,7 +49,28 @@ class Plain(CPCA):
         super().__init__(n_components)
 
 
-MODELS = [Widest(), Scaled(), Plain()]
+class Smoothed(ContrastSolver):
+    """CPCA whose parameter is how little the background counts, from 0 to 1."""
+
+    def __init__(self, n_components=2, *, smoothing=0.5, background_label=None, scale=None, solver="auto"):
+        self.n_components = n_components
+        self.smoothing = smoothing
+        self.background_label = background_label
+        self.scale = scale
+        self.solver = solver
+
+    def _strength(self):
+        return 1 - self.smoothing
+
+    def _with_strength(self, gamma):
+        self.smoothing = 1 - gamma
+        return self
+
+    def _maximum(self, C, r, start=None):
+        return solve_cpca(C, top_eigenpairs(C, r, start=start))
+
+
+MODELS = [Widest(), Scaled(), Plain(), Smoothed()]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)

@@ -404,7 +404,7 @@ def test_page_report_and_fit_save_the_same_table(open_page, tmp_path, monkeypatc
     ]
     found = [row[2] for row in rows]
     if labels is None:
-        assert {text.partition(":")[0] for text in found} == {"", "cluster 1", "cluster 2", "cluster 3"}
+        assert {text.partition(":")[0] for text in found} == {"", "cluster 1", "cluster 2", "cluster 3", "cluster 4"}
     else:
         assert found == 3 * words[labels]
     for other in (read_csv("saved/coordinates.csv"), saved):

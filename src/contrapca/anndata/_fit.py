@@ -14,7 +14,7 @@ from .._util.checks import check_option
 from ..data import Groups, Study, table_units
 from ..data.checks import are_counts
 from ..data.rows import DaskRows
-from ..estimators import PPCA, WithStrength, latent_means
+from ..estimators import ContrastSolver, latent_means
 from ..exceptions import InfeasibleGammaError, RankError
 from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ..moments import spread_out
@@ -132,7 +132,7 @@ def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Gro
     some = rows.map(lambda own: replace(own, rows=own.rows[spread_out(own.rows.shape[0], FINDING_CELLS)]))
     for _ in range(ROUNDS):
         V = np.linalg.qr(np.sum([own.times(V) for own in some], axis=0))[0]
-    settled = model._path_estimator() if isinstance(model, WithStrength | PPCA) else model
+    settled = model._path_estimator() if isinstance(model, ContrastSolver) else model
     alike = settled._with(scale=None)
     return alike, rows.map(lambda own: own.coordinates(V))
 

@@ -9,7 +9,7 @@ import numpy.typing as npt
 
 from .._util.checks import check_count
 from .._util.text import did_you_mean, listed
-from ..estimators import WithStrength
+from ..estimators import ContrastSolver
 from ..inference import LEAST_P, contrast_path
 from ..plots import (
     BACKGROUND_COLOUR,
@@ -180,7 +180,7 @@ def gamma_path(adata: Any, key: str = "contrapca", *, n_gammas: int = 40, ax: An
     ax : matplotlib Axes
     """
     model = stored_model(adata, key)
-    if not isinstance(model, WithStrength):
+    if not (isinstance(model, ContrastSolver) and model._contrasts):
         raise ValueError(f"adata.uns[{key!r}] is a {type(model).__name__}, which has no gamma.")
     cells = choose(adata, **stored_choice(adata, key))
     if cells.names != model._state.scaling.foreground.labels:

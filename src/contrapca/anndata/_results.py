@@ -12,7 +12,7 @@ from .._files import unpack
 from .._util.arrays import Array
 from .._util.checks import check_count
 from .._util.text import did_you_mean, listed
-from ..estimators import WithStrength
+from ..estimators import ContrastSolver
 from ..inference import HeldOutContrast
 from ._cells import Cells
 from ._obs import background_argument
@@ -113,7 +113,7 @@ def fit_results(
         "embedding": keys.obsm,
         MODEL: model._packed(),
     }
-    if isinstance(model, WithStrength):
+    if isinstance(model, ContrastSolver) and model._contrasts:
         summary |= {"gamma": float(fit.gamma), "gamma_max": np.nan if fit.limit is None else float(fit.limit)}
     if held_out is not None:
         summary |= {"held_out_ratio": held_out.ratios, "held_out_interval": held_out.intervals}

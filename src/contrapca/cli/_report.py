@@ -8,7 +8,7 @@ from typing import Any
 
 from .._files import load
 from ..data import Groups, Scaling
-from ..estimators import PPCA, WithStrength
+from ..estimators import ContrastSolver
 from ..inference import ContrastPath, bootstrap, posterior
 from ..reporting import RESULTS, Origin, check_libraries, write_report
 from ._console import Console, caution, printable
@@ -88,7 +88,7 @@ def _saved_model(options: Namespace) -> Any:
     """The model or path that --model names, if a report can be about it."""
     model, file = load(options.model), str(options.model)
     kind, uncertainty = type(model).__name__, vars(options).get("uncertainty", "none")
-    if not isinstance(model, ContrastPath) and not isinstance(model, WithStrength | PPCA):
+    if not isinstance(model, ContrastPath) and not isinstance(model, ContrastSolver):
         raise ValueError(
             f"--model {file!r} holds a {kind}: a report is about a PPCA, ContraPCA, PCPCA, CPCA, SparseCPCA, RatioPCA "
             "or ContrastPath."

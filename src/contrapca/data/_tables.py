@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterable
 from operator import itemgetter
 from typing import Any
 
@@ -77,10 +78,13 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
 
 
 def refuse_others(table: Any, name: str, given: str) -> None:
-    """Raise for moments, where rows are needed, and for dates, which would be read as nanoseconds."""
+    """Raise for moments and studies, where rows are needed, and for dates, which would be read as nanoseconds."""
     if hasattr(table, "scatter"):
         raise TypeError(f"{name} needs rows, but {given} was given as moments: pass the table.")
-    kinds = getattr(table, "dtypes", [getattr(table, "dtype", None)])
+    if hasattr(table, "sample_names"):
+        raise TypeError(f"{name} needs a table, but {given} is a Study: pass its rows, such as study.rows.foreground.")
+    kinds = getattr(table, "dtypes", None)
+    kinds = kinds if isinstance(kinds, Iterable) else [getattr(table, "dtype", None)]  # that of a Series is one
     dates = [j for j, kind in enumerate(kinds) if getattr(kind, "kind", "") in ("m", "M") or _is_temporal(kind)]
     if dates:
         names = column_names(table)

@@ -60,8 +60,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # Whether rotated features give the same, rotated: few rows are then replaced by coordinates in their span.
     _rotates: ClassVar[bool] = True
     _holds_out: ClassVar[bool] = False  # whether gamma="auto" is chosen on held-out rows
-    _known_as: ClassVar[str]  # in the methods section of a paper
-    _source: ClassVar[str]  # to be cited there, a key of the report's sources
+    _known_as: ClassVar[str] = ""  # in the methods section of a paper; by default the class's name
+    _source: ClassVar[str | None] = None  # to be cited there, a key of the report's sources
     _decisive: ClassVar[str] = "n_components"  # the parameter that a comparison of methods shows
     _parameter_checks: ClassVar[dict[str, Check]] = {"scale": one_of(*SCALES)}  # those that need no table
     n_components: int
@@ -365,24 +365,32 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Z : ndarray of shape (n, d), in the float type of `X`; for a dask array, a dask array
         """
         fit = self._state
-        X, covariates = self._known_rows(X, covariates, center)
-        return by_block(fit, X, lambda rows: latent_means(fit, *self._rows(rows, covariates), center), fit.n_shown)
+        X, *known = self._known_rows(X, covariates, center)
+        return by_block(fit, X, lambda rows: latent_means(fit, *self._rows(rows, *known), center), fit.n_shown)
 
-    def _known_rows(self, X: Any, covariates: Any, group: str = "foreground") -> tuple[Any, Any]:
-        """The rows and covariates of one group of a study; other tables and their covariates as they are."""
+    def _known_rows(self, X: Any, covariates: Any, group: str = "foreground") -> tuple[Any, Any, bool]:
+        """Rows of one group of a study, their covariates, and whether the study knows the features of an array; other
+        tables and their covariates as they are."""
         if not isinstance(X, Study):
-            return X, covariates
+            return X, covariates, False
         if covariates is not None:
             raise GroupError("A Study has its covariates: leave covariates= out.")
-        fitted = self._state.covariates is not None
-        return X.rows[group], X.covariates[group] if fitted and X.covariates is not None else None
+        X.refuse_moments(f"This method of {type(self).__name__}")
+        rows, fit = X.rows[group], self._state
+        named = X.features is not None and column_names(rows) is None
+        if named:
+            check_features(list(X.features or ()), fit.scaling.foreground.labels)
+        return rows, X.covariates[group] if fit.covariates is not None and X.covariates is not None else None, named
 
-    def _rows(self, X: Any, covariates: Any = None) -> tuple[Rows, bool]:
-        """Check new rows, adjust them for their covariates; return them and whether values are missing."""
-        found, missing = self._checked_rows(X)
+    def _rows(self, X: Any, covariates: Any = None, named: bool = False) -> tuple[Rows, bool]:
+        """Check new rows, adjust them for their covariates; return them and whether values are missing.
+
+        `named` rows have no names of their own, but a study has told that they have the fitted features.
+        """
+        found, missing = self._checked_rows(X, named)
         return adjusted(self._state, X, found, covariates), missing
 
-    def _checked_rows(self, X: Any) -> tuple[Rows, bool]:
+    def _checked_rows(self, X: Any, named: bool = False) -> tuple[Rows, bool]:
         """Check new rows against the fitted features; return them and whether values are missing."""
         fit = self._state
         maps = maps_missing(fit)
@@ -401,7 +409,12 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                 "ensure_all_finite": False,
             }
             checks = {"skip_check_array": True} if is_kept(X) else checks
-            rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
+            if not named:
+                rows = canonical(validate_data(self, without_mask(distinct(X)), reset=False, **checks))
+            elif not is_kept(X):
+                rows = canonical(check_array(without_mask(X), estimator=type(self).__name__, **checks))
+            else:
+                rows = canonical(X)
         missing = np.isnan(column_means(rows, allow_missing=maps or self._takes_missing))
         if missing.any() and not maps:
             raise NonFiniteError(
@@ -435,7 +448,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         Z : ndarray of shape (n, d)
         """
-        refuse_others(X, "fit_transform", "X")
+        if not isinstance(X, Study):
+            refuse_others(X, "fit_transform", "X")
         return self.fit(X, y, **groups).transform(X)
 
     def inverse_transform(self, Z: Any) -> Array:

@@ -141,7 +141,7 @@ class CLVM(Likelihood):
         X, center, covariates
             As for `transform`; `center` also says which group's model to use.
         """
-        rows, missing = self._rows(X, covariates)
+        rows, missing = self._rows(*self._known_rows(X, covariates, center))
         return shared_means(self._state, rows, missing, center)
 
 

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import Any, Self
 
 import numpy as np
-from sklearn.base import clone
 
 from .._util.arrays import Array
 from .._util.checks import check_gamma
@@ -55,10 +54,6 @@ class Contrastive(ContrastSolver):
 
     def _attributes(self, fit: Fit) -> dict[str, Any]:
         return super()._attributes(fit) | {"gamma_": fit.gamma, "n_effective_": fit.n_effective}
-
-    def _path_estimator(self) -> Self:
-        """The estimator of the path through this fit, which settles once what all gammas share."""
-        return clone(self)  # type: ignore[no-any-return]
 
     def _strength(self) -> float | None:
         return check_gamma(self.gamma)

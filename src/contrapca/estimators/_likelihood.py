@@ -45,7 +45,8 @@ class Likelihood(Decomposition):
             Log-likelihood of the observed values; 0 for a row without any.
         """
         fit = self._state
-        return by_block(fit, X, lambda rows: log_density(fit, *self._rows(rows, covariates)), None)
+        X, *known = self._known_rows(X, covariates)
+        return by_block(fit, X, lambda rows: log_density(fit, *self._rows(rows, *known)), None)
 
     def score(self, X: Any, y: Any = None, *, covariates: Any = None) -> float:
         """Mean log-likelihood of the foreground rows.
@@ -90,7 +91,7 @@ class Likelihood(Decomposition):
             sigma2 M^-1: the same for all complete rows, wider for rows with missing values, and the identity for a row
             without any value.
         """
-        return latent_posterior(self._state, *self._rows(X, covariates))
+        return latent_posterior(self._state, *self._rows(*self._known_rows(X, covariates)))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw new rows from the foreground model.
@@ -125,8 +126,8 @@ class Likelihood(Decomposition):
 
         Parameters
         ----------
-        X : array-like or data frame of shape (n, D)
-            Incomplete rows. A row without any value gets the mean.
+        X : array-like or data frame of shape (n, D), or Study
+            Incomplete rows; of a `Study`, those of the foreground. A row without any value gets the mean.
         return_std : bool, default False
             Also return the standard deviation of each imputed value (0 where observed).
         n_draws : int, optional
@@ -156,7 +157,8 @@ class Likelihood(Decomposition):
         True
         """
         asked = {"return_std": return_std, "n_draws": n_draws, "random_state": random_state}
-        return imputed(self._state, X, self._checked_rows(X)[0], covariates, **asked)
+        X, covariates, named = self._known_rows(X, covariates)
+        return imputed(self._state, X, self._checked_rows(X, named)[0], covariates, **asked)
 
     def get_covariance(self) -> Array:
         """The model's covariance W W' + sigma2 I in original units, shape (D, D)."""

@@ -309,7 +309,7 @@ class PCPCA(RelativeLikelihood, Contrastive):
     """
 
     _holds_out = False
-    _parameter_checks: ClassVar = RelativeLikelihood._parameter_checks | {"axes": one_of("auto", *AXES)}
+    _parameter_checks: ClassVar = RelativeLikelihood._parameter_checks | {"axes": one_of(*AXES)}
     _known_as, _source = "probabilistic contrastive principal component analysis (PCPCA)", "Li 2020"
 
     def __init__(
@@ -431,7 +431,7 @@ class PCPCA(RelativeLikelihood, Contrastive):
         >>> model.contrast_score([[6, 0, 0, 0, 0], [0, 0, 0, 0, 0]]) > 0
         array([ True, False])
         """
-        return log_ratio(self._state, *self._rows(X, covariates))
+        return log_ratio(self._state, *self._rows(*self._known_rows(X, covariates)))
 
 
 class ContraPCA(PCPCA):
@@ -494,7 +494,10 @@ class ContraPCA(PCPCA):
 
     _known_as = "ContraPCA, a form of probabilistic contrastive principal component analysis"
     _decisive = "n_latent"
-    _parameter_checks: ClassVar = PCPCA._parameter_checks | {"scale": one_of("auto", *SCALES)}
+    _parameter_checks: ClassVar = PCPCA._parameter_checks | {
+        "scale": one_of("auto", *SCALES),
+        "axes": one_of("auto", *AXES),
+    }
 
     def __init__(
         self,
@@ -546,7 +549,8 @@ class ContraPCA(PCPCA):
         return shortened(tables) if self.shorten else tables
 
     def _collected(self, tables: Tables) -> Complete | Incomplete:
-        data = super()._collected(self._prepared(tables))
+        tables = self._prepared(tables)
+        data = super()._collected(tables)
         return in_best_units(data, tables, self.n_components, self.solver) if self._left_to_data else data
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:

@@ -32,7 +32,6 @@ from ..contrast import (
 from ..data import Groups, Tables
 from ..missing import Incomplete
 from ..moments import Complete, Contrast, Moments, contrast
-from ._cpca import Contrastive
 from ._solve import ContrastSolver
 
 
@@ -134,9 +133,6 @@ class RatioPCA(ContrastSolver):
     ) -> ValueError:
         return ratio_refusal(gamma, self.end, hint)
 
-    def _path_estimator(self) -> Self:
-        return self._with()
-
     def _strength(self) -> float | None:
         ridge = self.ridge
         if isinstance(ridge, str) and ridge == "auto":
@@ -188,6 +184,3 @@ class RatioPCA(ContrastSolver):
         ridge = ridge_of_strength(fit.gamma) if self.ridge == "auto" else float(self.ridge)
         found = {"ratios_": rho, "v3_": rho - 1, "v4_": (rho - 1) / (rho + 1), "ridge_": ridge}
         return super()._attributes(fit) | found
-
-
-WithStrength = Contrastive | RatioPCA  # for annotations: those with `_with_strength`, along which there are paths

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from typing import Self
 
 import numpy as np
 
@@ -213,6 +214,16 @@ class ContrastSolver(Decomposition):
             raise RankError(latents.rank, parameter=latents.parameter)
         gammas = self._grid(limit, POINTS)
         return float(gammas[most_reproducible(halves, lambda half: self._axes_at(self._trained(half), gammas))]), limit
+
+    # ------------------------------------------------------------------ paths
+
+    def _with_strength(self, gamma: float) -> Self:
+        """Set the parameter that stands for this gamma."""
+        raise TypeError(f"{type(self).__name__} must say which of its parameters is its strength: _with_strength.")
+
+    def _path_estimator(self) -> Self:
+        """The estimator of the path through this fit, which settles once what all gammas share."""
+        return self._with()
 
 
 def lifted(data: Complete, C: Contrast, solution: Solution) -> Array:

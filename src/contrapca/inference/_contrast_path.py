@@ -30,7 +30,7 @@ from ..contrast import (
     TOLERANCE as PATH_TOLERANCE,
 )
 from ..data import Groups, LatentGaussian, Study
-from ..estimators import ContrastSolver, WithStrength
+from ..estimators import ContrastSolver
 from ..exceptions import InfeasibleGammaError, RankError, UnboundedError
 from ..missing import Incomplete, Start, attempt_fit, incomplete_background_model, upper_bound
 from ..moments import Complete, Moments, check_solver_of, factors
@@ -76,7 +76,7 @@ def with_gamma(grid: Array, gamma: float | None) -> Array:
 
 
 def contrast_path(
-    estimator: WithStrength,
+    estimator: ContrastSolver,
     X: Any,
     *,
     background: Any = None,
@@ -125,7 +125,7 @@ def contrast_path(
 
 def check_estimator(estimator: Any, name: str) -> None:
     """Raise if the estimator has neither a gamma nor a ridge."""
-    if not isinstance(estimator, WithStrength):
+    if not (isinstance(estimator, ContrastSolver) and estimator._contrasts):
         raise TypeError(
             f"{name} takes ContraPCA, PCPCA, CPCA, SparseCPCA or RatioPCA as its first argument; got "
             f"{type(estimator).__name__}."
@@ -135,7 +135,7 @@ def check_estimator(estimator: Any, name: str) -> None:
 
 def path_of_data(
     data: Complete | Incomplete,
-    estimator: WithStrength,
+    estimator: ContrastSolver,
     gammas: Any,
     *,
     gamma: float | None = None,
@@ -182,7 +182,7 @@ def path_of_data(
 
 
 def _solved_path(
-    data: Complete, estimator: WithStrength, latents: Latents, gammas: Array, limit: float, tolerance: float
+    data: Complete, estimator: ContrastSolver, latents: Latents, gammas: Array, limit: float, tolerance: float
 ) -> ContrastPath:
     """The path of complete rows."""
     groups, r = data.groups, latents.rank
@@ -254,7 +254,7 @@ def _in_features(data: Complete, found: PathSpectrum) -> tuple[Array, Array]:
 
 
 def masked_path(
-    data: Incomplete, estimator: WithStrength, latents: Latents, gammas: Any, *, limit: float | None, progress: bool
+    data: Incomplete, estimator: ContrastSolver, latents: Latents, gammas: Any, *, limit: float | None, progress: bool
 ) -> ContrastPath:
     """Fit from the smallest gamma upwards; a gamma without a solution is an error."""
     limit = upper_bound(data, latents.rank) if limit is None else limit
@@ -268,7 +268,7 @@ def masked_path(
     return _assembled(fits, limit, estimator, latents, incomplete_background_model(data, fits[-1], SETTINGS))
 
 
-def _grid(gammas: Any, limit: float, estimator: WithStrength, latents: Latents) -> Array:
+def _grid(gammas: Any, limit: float, estimator: ContrastSolver, latents: Latents) -> Array:
     points = number_of_points(gammas, MASKED_POINTS)
     if points is None:
         return checked_grid(gammas, limit, estimator, latents)
@@ -276,7 +276,7 @@ def _grid(gammas: Any, limit: float, estimator: WithStrength, latents: Latents) 
 
 
 def masked_path_around(
-    data: Incomplete, fit: Fit, estimator: WithStrength, gammas: Any, *, limit: float | None, progress: bool
+    data: Incomplete, fit: Fit, estimator: ContrastSolver, gammas: Any, *, limit: float | None, progress: bool
 ) -> ContrastPath:
     """Fit outwards from an existing fit, centred by its means; stop at the first gamma without a solution.
 
@@ -336,7 +336,7 @@ def _fits(
 
 
 def _assembled(
-    fits: list[Fit], limit: float, estimator: WithStrength, latents: Latents, background: LatentGaussian | None
+    fits: list[Fit], limit: float, estimator: ContrastSolver, latents: Latents, background: LatentGaussian | None
 ) -> ContrastPath:
     last, models = fits[-1], [fit.model for fit in fits if fit.model is not None]
     D, G, k = last.components.shape[0], len(fits), latents.n_shown

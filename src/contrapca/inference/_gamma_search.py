@@ -23,7 +23,7 @@ from ..contrast import (
     solve_path,
 )
 from ..data import Groups, Indices, Study, Tables, fewer_folds, table_units
-from ..estimators import WithStrength
+from ..estimators import ContrastSolver
 from ..missing import Incomplete, any_folds
 from ..moments import Complete, DenseScatter, assign_folds, contrast, make_folds
 from ._compare import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
@@ -80,7 +80,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
 
     def __init__(
         self,
-        estimator: WithStrength,
+        estimator: ContrastSolver,
         *,
         criterion: str = "contrast",
         gammas: Any = None,
@@ -190,7 +190,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         tables: Tables,
         folds: Groups[Indices] | None,
         data: Complete | Incomplete,
-        estimator: WithStrength,
+        estimator: ContrastSolver,
         gammas: Array,
     ) -> HeldOut:
         """Held-out contrast at every gamma (F17)."""

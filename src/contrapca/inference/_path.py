@@ -15,7 +15,7 @@ from .._util.tables import Table, shown_as_html
 from ..contrast import UNIT_LENGTH, Fit, affinity, principal_angles, procrustes, same_groups, share_of
 from ..data import Groups, LatentGaussian, Scaling, group_of
 from ..data.rows import storage
-from ..estimators import WithStrength
+from ..estimators import ContrastSolver
 from ..moments import SolverChoice, mixed
 
 ROUNDING = 1e-12  # of entries of vectors, relative to the largest
@@ -92,7 +92,7 @@ class ContrastPath:
     coordinates: Array
     loading_coordinates: Array
     scaling: Groups[Scaling]
-    estimator: WithStrength
+    estimator: ContrastSolver
     solver: SolverChoice
     solved: int
     background_model: LatentGaussian | None = None
@@ -270,7 +270,7 @@ class ContrastPath:
 
     # ------------------------------------------------------------------ models and files
 
-    def model(self, gamma: float) -> WithStrength:
+    def model(self, gamma: float) -> ContrastSolver:
         """The fitted estimator at one of the path's gammas.
 
         Parameters
@@ -312,6 +312,8 @@ class ContrastPath:
 
     def _check_values(self) -> None:
         """Raise if there is no such path."""
+        if not self.estimator._contrasts:
+            raise ValueError("its estimator is impossible")
         shapes = {"gammas": "G", "eigenvalues": "Gd", "noise_variance": "G", "objective": "G", "axis_ratios": "Gd"}
         shapes |= {"basis": "Dk", "coordinates": "Gkd", "loading_coordinates": "Gkr"}
         shapes |= {"variances": "Gd", "subspace_variance": "G"}

@@ -70,7 +70,7 @@ SCALING = {
 
 def citations(kind: Any) -> list[dict[str, str]]:
     """The sources of the method: text, DOI and BibTeX entry of each."""
-    return [SOURCES[kind._source]]
+    return [] if kind._source is None else [SOURCES[kind._source]]
 
 
 def methods_paragraph(summary: dict[str, Any], kind: Any) -> str:
@@ -111,7 +111,9 @@ def methods_paragraph(summary: dict[str, Any], kind: Any) -> str:
 
 
 def _model(summary: dict[str, Any], kind: Any) -> str:
-    data, model, cited = summary["data"], summary["model"], SOURCES[kind._source]
+    data, model, name, cited = summary["data"], summary["model"], kind._known_as or kind.__name__, ""
+    if kind._source is not None:
+        cited = f" ({WHO[kind._source]}; https://doi.org/{SOURCES[kind._source]['doi']})"
     n, m = data["foreground"]["rows"], data["background"]["rows"]
     setting = f"with {plural(model['n_components'], 'component')}"
     if model["n_latent"] > model["n_components"]:
@@ -120,7 +122,7 @@ def _model(summary: dict[str, Any], kind: Any) -> str:
     limit = "" if model["limit"] is None else f" (its limit for these data is {bound}{format_gamma(model['limit'])})"
     setting += kind._strength_in_words(model["gamma"], limit)
     return (
-        f"We compared {n:,} cases with {m:,} controls, measured on {data['features']:,} features, by {kind._known_as} "
-        f"({WHO[kind._source]}; https://doi.org/{cited['doi']}) {setting}. Each group was centred by its own mean"
+        f"We compared {n:,} cases with {m:,} controls, measured on {data['features']:,} features, by {name}"
+        f"{cited} {setting}. Each group was centred by its own mean"
         f"{SCALING.get(model['scale'], '')}."
     )

@@ -13,7 +13,7 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows
 from .._util.checks import check_count
 from ..data import Groups, Study, Tables, check_same_tables, refuse_devices, regress_out
-from ..estimators import PPCA, ContraPCA, WithStrength, maps_missing
+from ..estimators import ContraPCA, ContrastSolver, maps_missing
 from ..exceptions import GroupError
 from ..inference import ContrastPath, ContrastPosterior
 from ..missing import observe
@@ -149,9 +149,9 @@ def examine(
     shown: bool = True,
 ) -> Subject:
     """Check all arguments of a report, and compute the path of a model; clusters are found only if they are `shown`."""
-    model = ContraPCA(2, random_state=0) if model is None else model
+    model = ContraPCA(min(2, study.tables.n_features - 1), random_state=0) if model is None else model
     about_path = isinstance(model, ContrastPath)
-    if not about_path and not isinstance(model, WithStrength | PPCA):
+    if not about_path and not isinstance(model, ContrastSolver):
         name = type(model).__name__
         raise TypeError(
             f"A report needs a PPCA, PCPCA, CPCA, SparseCPCA, RatioPCA or ContrastPath, not {name}: call "

@@ -193,7 +193,11 @@ def read(
     """
     options = Namespace(
         cases=Path(path),
-        background=background if group is not None or background is None else os.fspath(background),
+        background=background
+        if background is None
+        else str(background)
+        if group is not None
+        else os.fspath(background),
         group=group,
         blocks=blocks,
         pairs=pairs,
