@@ -54,14 +54,11 @@ class Latents:
     axes : {"variance", "contrast", "ratio", "auto"}
         Which axes are shown: the first principal ones, those with the largest ratio of foreground to background
         variance in the model's subspace (F16) or in the whole space (F41); "auto" is settled with the data.
-    fraction : float or None
-        Fraction of the limit that gamma="auto" takes; None means that of the axes.
     """
 
     n_shown: int
     n_latent: int | None
     axes: str = "variance"
-    fraction: float | None = None
 
     @classmethod
     def plain(cls, d: int) -> Latents:
@@ -105,7 +102,7 @@ class Latents:
     @property
     def auto_fraction(self) -> float:
         """Fraction of the limit that gamma="auto" takes."""
-        return self.fraction or (CONTRAST_FRACTION if self.contrast_axes else AUTO_FRACTION)
+        return CONTRAST_FRACTION if self.contrast_axes else AUTO_FRACTION
 
 
 @dataclass(frozen=True)

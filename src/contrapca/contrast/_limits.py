@@ -118,14 +118,14 @@ def _limit_from_products(groups: Groups[Moments], d: int, near: float) -> tuple[
 
 def _newton_step(groups: Groups[Moments], C: Contrast, spectrum: Spectrum) -> float:
     """tr(Q'cov_X Q) / tr(Q'cov_Y Q), Q orthogonal to eigenvectors of C; infinite if the background is constant in Q."""
-    outside = []
+    left = []
     for group, inside in zip(groups, spectrum.variances(C), strict=True):
         own = group.scatter.trace / group.weight - float(np.sum(inside))  # tr(Q'cov Q) = tr cov - tr(U'cov U)
-        outside.append(own if own > alone(group).rounding / group.weight else 0.0)
-    background = float(mixture(groups) @ outside[1:])
+        left.append(own if own > alone(group).rounding / group.weight else 0.0)
+    background = float(mixture(groups) @ left[1:])
     if background > 0:
-        return outside[0] / background
-    return math.inf if outside[0] > 0 else 0.0
+        return left[0] / background
+    return math.inf if left[0] > 0 else 0.0
 
 
 def rank_exceeds(group: Moments, d: int) -> bool:

@@ -521,14 +521,14 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _fitted_groups(self, study: Study) -> Tables:
         """Check the tables of the fit when they are passed again."""
-        fit, name = self._state, type(self).__name__
+        fit = self._state
         X = study.rows.foreground
         if study.features is not None and column_names(X) is None and not study.has_moments:
             check_features(list(study.features), fit.scaling.foreground.labels)
         elif not study.has_moments and not isinstance(X, DaskRows):  # whose features are checked below
             validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
         allow_missing = self._takes_missing and maps_missing(fit)
-        return self._as_fitted()._prepared(tables_again(fit, study, name=name, allow_missing=allow_missing))  # type: ignore[no-any-return]
+        return self._as_fitted()._prepared(tables_again(fit, study, allow_missing=allow_missing))  # type: ignore[no-any-return]
 
     def _fitted_data(self, study: Study) -> Complete | Incomplete:
         """The data of the fit in model units, from its tables passed again; other tables raise."""

@@ -175,8 +175,8 @@ def _marked(table: Any, rows: Rows) -> Any:
     return table
 
 
-def tables_again(fit: Fit, study: Study, *, name: str, allow_missing: bool) -> Tables:
-    """The checked tables, of the groups of the fit and without the effect of covariates; `name` is the estimator's."""
+def tables_again(fit: Fit, study: Study, *, allow_missing: bool) -> Tables:
+    """The checked tables, of the groups of the fit and without the effect of covariates;"""
     known, found = fit.scaling, fit.covariates
     if not known.backgrounds and len(study.rows) > 1:
         raise ValueError("This model was fitted without a background: do not pass one.")

@@ -236,7 +236,7 @@ def _result(data: Incomplete, latents: Latents, gamma: float, solution: Gradient
     U, lengths = principal_axes(W)
     known = None
     if latents.axes == "ratio" and groups.backgrounds:
-        U, lengths, known = _around_ratio_axes(groups, latents, gamma, W, sigma2)
+        U, lengths, known = _around_ratio_axes(groups, latents, W, sigma2)
     covariances = groups.map(lambda group: expected_covariance(group, U, W, sigma2))
     totals = groups.map(lambda group: expected_total_variance(group, W, sigma2))
     shown = show_axes(latents, lengths, sigma2, covariances, totals, mixture(groups), U.shape[0], known)
@@ -265,7 +265,7 @@ def _result(data: Incomplete, latents: Latents, gamma: float, solution: Gradient
 
 
 def _around_ratio_axes(
-    groups: Groups[MaskedGroup], latents: Latents, gamma: float, W: Array, sigma2: float
+    groups: Groups[MaskedGroup], latents: Latents, W: Array, sigma2: float
 ) -> tuple[Array, Array, tuple[Array, Array] | None]:
     """Directions and lengths of a model whose subspace holds the ratio axes, and these in its coordinates (F41).
 

@@ -42,7 +42,7 @@ def report(
         different numbers; rows without a label are shown as such. Without labels, clusters along the components are
         found and named, if there are any. Names of samples are shown under the pointer. Blocks and pairs count in the
         test. The effect of covariates is taken out of all rows first. There may be no weights.
-    model : PPCA, PCPCA, CPCA or RatioPCA, or ContrastPath, optional
+    model : ContraPCA, PPCA, PCPCA, CPCA, SparseCPCA or RatioPCA, or ContrastPath, optional
         By default ContraPCA with two components. For a model, contrasts at other values of gamma are computed as well.
         It need not be fitted, except PPCA: if it is fitted here, the rows are read only once.
     output : str or path-like, default "report.html"

@@ -154,7 +154,7 @@ def examine(
     if not about_path and not isinstance(model, ContrastSolver):
         name = type(model).__name__
         raise TypeError(
-            f"A report needs a PPCA, PCPCA, CPCA, SparseCPCA, RatioPCA or ContrastPath, not {name}: call "
+            f"A report needs a ContraPCA, PPCA, PCPCA, CPCA, SparseCPCA, RatioPCA or ContrastPath, not {name}: call "
             "report(study, model), or report(cases, model, background=controls)."
         )
     if gammas is not None:
