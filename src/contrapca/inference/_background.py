@@ -20,23 +20,11 @@ from ._test import ContrastTest, in_brief, refuse_weights, significance_of
 from ._verdict import SURE
 
 LEVEL = 0.05  # of the test of each group's own directions
-
-
 OWN_RATIO = 2.0  # of the groups' variances, from which a direction is called a group's own
-
-
 MIN_ROWS = 10  # rows, or blocks, of a group below which little can be said
-
-
 NOISE_RATIO = 2.0  # of the groups' noise variances, either way, from which they were probably not measured alike
-
-
 NOISE_DIRECTIONS = 50
-
-
 FAR = 1.0  # distance of a feature's means, in pooled standard deviations, that is large
-
-
 COMPARED_ROWS = 10_000  # at a time, of rows that may not be in memory
 
 

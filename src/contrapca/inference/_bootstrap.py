@@ -27,18 +27,12 @@ from ._draws import ContrastPosterior
 # Refits, and part of those asked for, that must succeed: the others are not a random sample of all.
 MIN_SUCCEEDED, MIN_SHARE = 20, 0.8
 
-
 # Gammas that an incomplete resample is tried at, where the fit's own was searched for.
 ATTEMPTS = 25
 
-
 # Resamples that are reduced to moments at a time, and how large half of a group's matrices may then be.
 MOST_TOGETHER, TOGETHER_BYTES = 8, 2**27
-
-
 Weights = Groups[Array]  # how often each row of each group counts in a resample
-
-
 Found = tuple[Array, float] | None  # W (D, r), those shown first, and noise variance; None where there is no solution
 
 

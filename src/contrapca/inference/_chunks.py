@@ -20,18 +20,11 @@ from ._splits import Flags
 # leading principal directions of all rows, which does not use the group of a row. F16 uses fewer than 100 of them.
 WORKING_DIMENSIONS = 500
 
-
 # Up to this many features, the principal directions come from a full scatter matrix (72 MB); beyond, from subspace
 # iteration, whose error after 4 rounds is far below the sampling error of these directions.
 EXACT_FEATURES = 3000
-
-
 SUBSPACE_ROUNDS = 4
-
-
 LEAST_SQUARES = 1e-290  # sums of squares below have lost digits
-
-
 BLOCK_NUMBERS = 2**21  # numbers in a block of rows, dense or projected: 16 MB
 
 

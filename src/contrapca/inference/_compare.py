@@ -27,20 +27,10 @@ from ._test import ContrastTest, refuse_weights
 from ._verdict import verdict_on
 
 SCALINGS = (None, "pooled")
-
-
 GAMMAS = (2.0, 4.0)  # of CPCA, beside the one that is chosen
-
-
 SPLITS = 5  # into halves
-
-
 CERTAIN = 2.0  # differences of at least this many standard errors count
-
-
 ROUGH = 1e-3  # tolerance of CLVM: the difference is smaller than between halves
-
-
 SILHOUETTE_ROWS = 2000  # larger foregrounds are sampled
 
 

@@ -37,10 +37,7 @@ from ..moments import Complete, Moments, check_solver_of, factors
 from ._path import ContrastPath, stacked
 
 DEFAULT_POINTS, MASKED_POINTS = 40, 20  # gammas of a path; fewer where each is a gradient fit
-
-
 SETTINGS = Settings(random_state=0)
-
 
 # Of a path that is only drawn: variances are right to some 5e-4, directions to more, in a sixth of the time.
 DRAWN = replace(SETTINGS, tol=3e-3)

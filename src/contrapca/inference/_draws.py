@@ -19,20 +19,10 @@ from ..data import LatentGaussian, Scaling
 from ..exceptions import warn
 
 KINDS = ("gibbs", "bootstrap")
-
-
 MAX_R_HAT, MIN_ESS = 1.01, 400.0
-
-
 MAX_MATRIX = 30  # features up to which every entry of A and of the projector is watched
-
-
 MAX_DRAWS_FOR_LATENTS = 500
-
-
 Interval = tuple[Array, Array]  # lower and upper ends
-
-
 MIN_DRAWS = 4  # of a chain: fewer cannot be split into halves that vary
 
 

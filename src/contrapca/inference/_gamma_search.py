@@ -32,8 +32,6 @@ from ._held_out import prepared
 from ._path import ContrastPath
 
 CRITERIA = ("contrast", "likelihood", "silhouette")
-
-
 HELD_OUT = ("contrast", "likelihood")  # criteria that hold rows out
 
 

@@ -18,7 +18,6 @@ from ..exceptions import ImproperPosteriorError, warn
 
 POLL_SECONDS = 0.02
 
-
 # How far from the mode chains start, in units of the posterior's rough standard deviation.
 OVERDISPERSION = 2.0
 

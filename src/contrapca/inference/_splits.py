@@ -12,12 +12,9 @@ from ..data import Groups, Indices, count_units, paired_units
 
 Flags = npt.NDArray[np.bool_]
 
-
 # Halves are drawn as 10 of 20 chunks, whose moments are computed once: 184,756 halves of each group, each for 20
 # additions of D x D matrices. More chunks gain nothing; fewer make the splits more alike.
 N_CHUNKS = 20
-
-
 MIN_UNITS = 6  # three rows (or blocks) to find axes and three to test them: the jackknife needs so many
 
 

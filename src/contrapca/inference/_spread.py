@@ -15,32 +15,15 @@ from ._splits import Flags
 # Below this fraction of the background's variance, the excess of the earlier axes cannot be inverted.
 LEAST_EXCESS = 0.2
 
-
 # A p-value near 1 would outweigh any evidence in the Cauchy rule (its score tends to minus infinity): truncate.
 LARGEST_P = 0.99
-
-
 SMALLEST_P = 1e-300  # keeps scores finite
-
-
 NO_SKEWNESS = 1e-3  # below this, Pearson III is the normal distribution
-
-
 TRIMMED = 20  # one in so many splits, those with the smallest p-values, counts no more than the next
-
-
 FEW_UNITS, MORE = 12, 2  # guarded: so few testing units in a group, if tied or if the other has over twice as many
-
-
 RELABELLINGS = 1999
-
-
 SAME = 1e-9  # of the range of all units: closer ones are equal
-
-
 MOST_UNITS = 200  # of the larger group, chosen at random beyond
-
-
 MOST_ROWS = 1000  # of all units together
 
 

@@ -18,14 +18,8 @@ from ._splits import MIN_UNITS
 from ._test import ContrastTest, at_equal_depth, significance_of
 
 SEED = 0  # the same tables give the same page
-
-
 SURE = 0.001  # p-value below which nothing in the cases, and something in the controls, is said
-
-
 SWAPPED = "But the controls vary more than the cases (p < 0.001): were the two tables swapped?"
-
-
 N_TESTED = 10  # number of dimensions, or as many as are shown
 
 
