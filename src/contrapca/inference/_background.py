@@ -169,11 +169,17 @@ def check_background(
         tests = tested(tables, study.blocks), tested(tables.exchanged(), exchanged)
         found = np.array([[test.p_values[0], test.ratios[0]] for test in tests])
         about_directions = _about_directions(*tests, noise_ratio, data.groups.map(Moments.total_variance))
-    problems = (
-        *_about_rows(tables, counts),
-        *about_directions,
-        *_about_batches(noise_ratio if surely else np.nan, far),
-    )
+    problems = (*_about_rows(tables, counts), *about_directions)
+    if surely and not 1 / NOISE_RATIO < noise_ratio < NOISE_RATIO:
+        problems += (
+            f"The noise of the foreground has {noise_ratio:.2g} times the variance of the background's: they may "
+            "not have been measured or prepared alike. Prepare them together, or use scale='group'.",
+        )
+    if far > 0.5:
+        problems += (
+            f"The means of {far:.0%} of the features differ by more than a standard deviation: a difference between "
+            "batches is likely. Each group is centred by itself, so means do no harm, but variances may differ, too.",
+        )
     (p_x, ratio_x), (p_y, ratio_y) = found.tolist()
     dimensions = {"foreground": q_x, "background": q_y}
     return BackgroundCheck(p_y, p_x, ratio_y, ratio_x, only_y, only_x, dimensions, noise_ratio, far, problems)
@@ -265,18 +271,3 @@ def _about_directions(
 def _has_its_own(test: ContrastTest, noise: float) -> bool:
     """Whether a group varies far more than the other along some direction, also relative to their noise."""
     return bool(test.n_components and test.ratios[0] >= OWN_RATIO * np.fmax(noise, 1.0))
-
-
-def _about_batches(noise_ratio: float, far: float) -> list[str]:
-    found = []
-    if noise_ratio <= 1 / NOISE_RATIO or noise_ratio >= NOISE_RATIO:
-        found.append(
-            f"The noise of the foreground has {noise_ratio:.2g} times the variance of the background's: they may "
-            "not have been measured or prepared alike. Prepare them together, or use scale='group'."
-        )
-    if far > 0.5:
-        found.append(
-            f"The means of {far:.0%} of the features differ by more than a standard deviation: a difference between "
-            "batches is likely. Each group is centred by itself, so means do no harm, but variances may differ, too."
-        )
-    return found

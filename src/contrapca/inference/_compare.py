@@ -15,8 +15,8 @@ from .._util.arrays import TINY, Array, Rows
 from .._util.checks import check_n_components, generator
 from .._util.progress import Progress
 from .._util.tables import Table, shown_as_html
-from ..contrast import RANKED, Fit, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
-from ..data import Groups, Study, Tables, refuse_devices, without_covariates
+from ..contrast import RANKED, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
+from ..data import Groups, Study, refuse_devices, without_covariates
 from ..data.checks import advice_on_values
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, Decomposition, RatioPCA
 from ..exceptions import GroupError, SolverError
@@ -240,7 +240,11 @@ def compare(
     tables = measured_tables(study, "compare").with_one_background("compare")
     refuse_devices(tables, "compare")
     k = check_n_components(n_components, tables.n_features)
-    classes = _checked_labels(study.labels.foreground, tables)
+    classes, kept = study.labels.foreground, tables.kept.foreground
+    if classes is not None:  # those of the rows that are not left out
+        classes = checked_classes(classes, tables.rows.foreground.shape[0] if kept is None else kept.size)
+        classes = classes if kept is None else classes[kept]
+        check_several(classes)
     unit_of = study.units(tables, least=2, what="splitting rows")
     rng = generator(random_state)
     measured, [tables] = tables, filled_draws(tables, 1, rng)
@@ -278,17 +282,6 @@ def _candidates(k: int, n_features: int) -> list[tuple[str, Any]]:
     return found
 
 
-def _checked_labels(labels: Any, tables: Tables) -> Any:
-    """The class of each foreground row, without those that were left out."""
-    if labels is None:
-        return None
-    kept = tables.kept.foreground
-    classes = checked_classes(labels, tables.rows.foreground.shape[0] if kept is None else kept.size)
-    classes = classes if kept is None else classes[kept]
-    check_several(classes)
-    return classes
-
-
 def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves, classes: Any) -> Entry:
     """One method: its settings, the fit to all rows, and what halves of the rows say of it."""
     start = time.perf_counter()
@@ -307,16 +300,14 @@ def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves,
         return Entry(method, model, failure="half of the rows has no axes.")
     if fixed and model._decisive != "n_latent" and method != "PCA":
         method = f"{method} at {model._decisive} {getattr(model, model._decisive):g}"
-    silhouette = np.nan if classes is None else _silhouette(fit, rows, classes)
+    silhouette = np.nan
+    if classes is not None:  # of rows that are evenly spread
+        chosen = np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], SILHOUETTE_ROWS)).astype(int))
+        Z = fit.scaling.foreground.project(rows[chosen], fit.projection)
+        silhouette = unit_variance_silhouette(Z, classes[chosen])
     shares = fit.shares.map(lambda share: float(share.sum()))
     figures = (float(found.agreement.mean()), float(found.contrast.mean()))
     return Entry(method, model, found.scores[:, 0], *figures, shares, seconds, silhouette)
-
-
-def _silhouette(fit: Fit, rows: Rows, classes: Any) -> float:
-    """Silhouette of the classes on unit-variance latents, of at most 2000 rows, evenly spread."""
-    chosen = np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], SILHOUETTE_ROWS)).astype(int))
-    return unit_variance_silhouette(fit.scaling.foreground.project(rows[chosen], fit.projection), classes[chosen])
 
 
 def checked_classes(labels: Any, n_rows: int) -> Any:

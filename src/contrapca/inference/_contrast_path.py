@@ -232,7 +232,7 @@ def _grid(
 ) -> Array:
     """The given gammas, checked and sorted, or a default grid up to `until` that includes `gamma`."""
     if not _is_number(gammas):
-        grid = np.unique(np.asarray(gammas, dtype=np.float64).ravel())
+        grid: Array = np.unique(np.asarray(gammas, dtype=np.float64).ravel())
         if grid.size == 0 or not np.isfinite(grid).all() or grid[0] < 0:
             raise ValueError("gammas must contain at least one value, all finite and 0 or more.")
         if grid[-1] >= limit:

@@ -143,7 +143,7 @@ def stability_selection(
     model, tables = clone(estimator).fit(study), study.adjusted
     fixed, d = model._path_estimator()._with_strength(model.gamma_), model.n_components
     random, all_rows = generator(random_state), model._state
-    found: list[Array] = []
+    found = []
     with Progress("stability selection", n_splits, progress) as bar, unwarned():
         for split in range(n_splits):
             bar.update(split, "splits")
@@ -151,17 +151,14 @@ def stability_selection(
                 data = fixed._trained(half.training)
                 # Not by a fit, which has no components where a half has no contrast.
                 solution = fixed._maximum(contrast(data.groups, model.gamma_), d)
-                found.append(_matched(data.vectors(solution.spectrum.vectors), all_rows.components))
+                V = data.vectors(solution.spectrum.vectors)
+                order = scipy.optimize.linear_sum_assignment(-np.abs(all_rows.components.T @ V))[1]
+                found.append(V[:, order] != 0)  # in the order of the components of all rows
     chosen = np.array(found)
     in_any = chosen.any(axis=2)
     names = all_rows.scaling.foreground.labels
     counts = float(in_any.sum(axis=1).mean())
     return StabilitySelection(chosen.mean(axis=0), in_any.mean(axis=0), names, len(found), counts, model)
-
-
-def _matched(V: Array, all_rows: Array) -> Array:
-    """Which features each component (D, d) has, in the order of the components of all rows."""
-    return np.asarray(V[:, scipy.optimize.linear_sum_assignment(-np.abs(all_rows.T @ V))[1]] != 0)
 
 
 def _check_threshold(threshold: Any) -> None:

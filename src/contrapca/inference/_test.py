@@ -112,19 +112,19 @@ class ContrastTest:
 
     def verdict(self) -> str:
         """The result in one sentence."""
-        sentence = self._sentence()
-        return without_replicates(sentence) if self.ignores_replicates else sentence
-
-    def _sentence(self) -> str:
         found = self.n_components
         if found == 0:
-            return (
+            sentence = (
                 "Nothing found: the cases do not vary more than chance allows in any direction "
                 f"({in_brief(self.p_values[0])}); any components shown may be noise."
             )
-        p = in_brief(self.p_values[found - 1])
-        least = "at least " * (found == self.p_values.size > 1)
-        return f"The cases vary more than chance allows in {least}{plural(found, 'direction')} ({p})."
+        else:
+            p = in_brief(self.p_values[found - 1])
+            least = "at least " * (found == self.p_values.size > 1)
+            sentence = f"The cases vary more than chance allows in {least}{plural(found, 'direction')} ({p})."
+        if not self.ignores_replicates:
+            return sentence
+        return f"Without regard to replicates, which makes p-values too small, {sentence[0].lower()}{sentence[1:]}"
 
     def remarks(self, n_shown: int | None = None) -> list[str]:
         """Remarks on the verdict, as sentences; usually none."""
@@ -170,11 +170,6 @@ class ContrastTest:
 
     def __str__(self) -> str:
         return "\n".join([self.verdict(), *self.remarks(), str(self.table()), self._about()])
-
-
-def without_replicates(sentence: str) -> str:
-    """A verdict whose p-value takes replicates for independent rows."""
-    return f"Without regard to replicates, which makes p-values too small, {sentence[0].lower()}{sentence[1:]}"
 
 
 def in_brief(p: float) -> str:

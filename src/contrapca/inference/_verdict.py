@@ -78,11 +78,7 @@ def on_components(held_out: HeldOutContrast, features: Sequence[Sequence[str]]) 
     The test finds axes of its own, so it says that there is something, not that a component shows it. A component does
     if its interval lies above 1 and other halves of the rows find it again. Only say this where the test rejects.
 
-    Parameters
-    ----------
-    held_out : HeldOutContrast
-    features : sequence of sequences of str
-        The strongest features of each component.
+    `features` are the strongest of each component.
     """
     more, again = held_out.intervals[:, 0] > 1, held_out.found_again
     sentences = []
@@ -124,27 +120,16 @@ def verdict_on(
 ) -> Verdict:
     """Test the tables of a model with `n_shown` components, or say why that is not possible.
 
-    Parameters
-    ----------
-    tables : Tables
-    n_shown : int
-    blocks : Groups of array-like of shape (n,), (m,), optional
-        The block of each row, checked.
-    paired : bool
-        Whether blocks are pairs.
-    scale : {None, "group", "pooled"}
-        The model's scaling.
-    depth : {"warn", "match", "ignore"}
-        As for `contrast_test`; "warn" is left to the checks of the tables.
-    ignores_replicates : bool
-        Whether rows look like replicates: the verdict then says that its p-value takes them for independent.
-    random_state : None, int, Generator or RandomState
-    progress : bool
+    `blocks` are checked, and may be pairs. `depth` is that of `contrast_test`, but "warn" is left to the checks of the
+    tables. If rows look like replicates (`ignores_replicates`), the verdict says that they were taken for independent.
     """
     check_option(depth, "depth", DEPTHS)
     rng = generator(random_state)
     if depth == "match":
-        tables, blocks = _matched(tables, blocks, rng)
+        cases, controls = tables.with_one_background("The test").rows
+        labels = None if blocks is None else tuple(blocks)
+        matched = match_depth(Study(cases, background=controls, blocks=labels), random_state=rng)
+        tables, blocks = matched.tables, matched.blocks
     reason = ""
     try:
         tables = usable(tables, "the test")
@@ -174,14 +159,6 @@ def verdict_on(
             verdict = replace(verdict, remarks=[*verdict.remarks, SWAPPED])
         return verdict
     return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)
-
-
-def _matched(tables: Tables, blocks: Groups[Any] | None, rng: Any) -> tuple[Tables, Groups[Any] | None]:
-    """The tables thinned to equal depths, and the blocks of the rows that are left."""
-    cases, controls = tables.with_one_background("The test").rows
-    labels = None if blocks is None else tuple(blocks)
-    found = match_depth(Study(cases, background=controls, blocks=labels), random_state=rng)
-    return found.tables, found.blocks
 
 
 def _varies_more_the_other_way(tables: Tables, blocks: Groups[Any] | None, scale: str | None, progress: bool) -> bool:
