@@ -10,11 +10,12 @@ import numpy as np
 
 from .._util.arrays import Array, Rows, host, row_slices
 from .._util.checks import SCALES, check_count, check_option, generator
-from .._util.tables import Table, shown_as_html
+from .._util.tables import Table
 from ..contrast import dimensions_above_noise, has_plateau, top_eigenpairs
 from ..data import Groups, Scaling, Study, Tables, count_units, refuse_devices
 from ..missing import collect
 from ..moments import Complete, Contrast, Moments
+from ._result import Result
 from ._splits import MIN_UNITS
 from ._test import ContrastTest, in_brief, refuse_weights, significance_of
 from ._verdict import SURE
@@ -29,7 +30,7 @@ COMPARED_ROWS = 10_000  # at a time, of rows that may not be in memory
 
 
 @dataclass(frozen=True)
-class BackgroundCheck:
+class BackgroundCheck(Result):
     """The result of `check_background`.
 
     Attributes
@@ -86,12 +87,6 @@ class BackgroundCheck:
     def _parts(self) -> list[str | Table]:
         verdict = "The background looks suitable." if self.admissible else "Check the background:"
         return [verdict, *self.problems, self.table()]
-
-    def _repr_html_(self) -> str:
-        return shown_as_html(*self._parts())
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self._parts()))
 
 
 def check_background(

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from .._util.arrays import TINY, Array, Rows
 from .._util.checks import check_n_components, generator
 from .._util.progress import Progress
-from .._util.tables import Table, shown_as_html
+from .._util.tables import Table
 from ..contrast import RANKED, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
 from ..data import Groups, Study, refuse_devices, without_covariates
 from ..data.checks import advice_on_values
@@ -23,6 +23,7 @@ from ..exceptions import GroupError, SolverError
 from ..missing import filled_draws
 from ..moments import MAX_DENSE
 from ._held_out import measured_tables, prepared, study_halves
+from ._result import Result
 from ._test import ContrastTest, refuse_weights
 from ._verdict import verdict_on
 
@@ -88,7 +89,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """The result of `compare`.
 
     Attributes
@@ -173,15 +174,9 @@ class Comparison:
         silhouettes = np.array([entry.silhouette for entry in every])
         return Table(columns if np.isnan(silhouettes).all() else columns | {"silhouette": silhouettes})
 
-    def _repr_html_(self) -> str:
-        return shown_as_html(*self._parts())
-
     def _parts(self) -> list[str | Table]:
         failures = [f"{entry.name} could not be fitted: {entry.failure}" for entry in self.entries if entry.failure]
         return [*self.cautions, self.table(), *failures, self.recommendation]
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self._parts()))
 
 
 def compare(

@@ -12,17 +12,18 @@ from sklearn.base import clone
 from .._util.arrays import Array
 from .._util.checks import check_count, generator
 from .._util.progress import Progress
-from .._util.tables import Table, shown_as_html
+from .._util.tables import Table
 from ..contrast import unwarned
 from ..data import Study
 from ..estimators import SparseCPCA
 from ..moments import assign_folds, contrast, make_folds
+from ._result import Result
 
 THRESHOLD = 0.75  # frequency from which a feature counts as stable, and what the bound is stated for
 
 
 @dataclass(frozen=True, eq=False)
-class StabilitySelection:
+class StabilitySelection(Result):
     """The result of `stability_selection`.
 
     Attributes
@@ -78,15 +79,10 @@ class StabilitySelection:
             columns[f"loading_{k + 1}"] = component[order]
         return Table(columns)
 
-    def _head(self) -> str:
+    def _parts(self) -> list[str | Table]:
         bound = f"at most {self.expected_false():.2g} of them expected by chance"
-        return f"{len(self.stable())} features are in {THRESHOLD:.0%} of {self.n_halves} halves or more, {bound}"
-
-    def _repr_html_(self) -> str:
-        return shown_as_html(self._head(), self.table())
-
-    def __str__(self) -> str:
-        return f"{self._head()}\n{self.table()}"
+        found = f"{len(self.stable())} features are in {THRESHOLD:.0%} of {self.n_halves} halves or more"
+        return [f"{found}, {bound}", self.table()]
 
 
 def stability_selection(

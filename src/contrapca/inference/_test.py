@@ -12,7 +12,7 @@ import scipy.special
 from .._util.arrays import Array
 from .._util.checks import SCALES, check_count, check_option, check_positive, generator
 from .._util.progress import Progress
-from .._util.tables import Table, shown_as_html
+from .._util.tables import Table
 from .._util.text import plural
 from ..data import (
     DEPTHS,
@@ -29,6 +29,7 @@ from ..data import (
 from ..data.checks import warn_of_depth, warn_of_far_cells, warn_of_imputed, warn_of_replicates
 from ..missing import filled_draws, usable
 from ._outcomes import SplitOutcomes, combine, split_outcomes
+from ._result import Result
 from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
 
 LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
@@ -64,7 +65,7 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class ContrastTest:
+class ContrastTest(Result):
     """The result of `contrast_test`.
 
     Attributes
@@ -159,17 +160,11 @@ class ContrastTest:
         columns = {"dimension": steps, "statistic": np.median(self.statistics, axis=0), "p": self.p_values}
         return Table(columns | {"found": steps <= self.n_components})
 
-    def _repr_html_(self) -> str:
-        return shown_as_html(" ".join([self.verdict(), *self.remarks()]), self.table(), self._about())
-
-    def _about(self) -> str:
+    def _parts(self) -> list[str | Table]:
         about = f"Level {self.level:g}, {self.units}"
         if not np.isnan(self.noise_ratio):
             about += f"; noise of the cases over that of the controls: {self.noise_ratio:.2f}"
-        return about
-
-    def __str__(self) -> str:
-        return "\n".join([self.verdict(), *self.remarks(), str(self.table()), self._about()])
+        return [self.verdict(), *self.remarks(), self.table(), about]
 
 
 def in_brief(p: float) -> str:
