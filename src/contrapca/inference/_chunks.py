@@ -30,15 +30,7 @@ BLOCK_NUMBERS = 2**21  # numbers in a block of rows, dense or projected: 16 MB
 
 @dataclass(frozen=True)
 class GroupRows:
-    """Rows of one group with their mean and scale.
-
-    Attributes
-    ----------
-    rows : ndarray or CSR matrix of shape (n, D)
-    mean : ndarray of shape (D,)
-    scale : ndarray of shape (D,)
-        Divisor of each feature.
-    """
+    """Rows (n, D) of one group, with the mean (D,) and divisor (D,) of each feature."""
 
     rows: Rows
     mean: Array

@@ -7,7 +7,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._util.arrays import Array
 from .._util.checks import check_count, check_n_components, generator
@@ -28,8 +27,7 @@ from ..estimators import Decomposition
 from ..missing import filled_draws, usable
 from ..moments import Parts, make_parts, mixture
 from ._result import Result
-
-Flags = npt.NDArray[np.bool_]
+from ._splits import Flags
 
 
 @dataclass(frozen=True)

@@ -106,17 +106,10 @@ class GibbsTarget:
 
 @dataclass(frozen=True)
 class NutsDraws:
-    """Draws in the eigenbasis.
+    """Draws in the eigenbasis."""
 
-    Attributes
-    ----------
-    V : ndarray of shape (chains, draws, D, d)
-    sigma2 : ndarray of shape (chains, draws)
-    divergences : int
-    """
-
-    V: Array
-    sigma2: Array
+    V: Array  # (chains, draws, D, d)
+    sigma2: Array  # (chains, draws)
     divergences: int
 
 

@@ -192,7 +192,11 @@ def unit_values(x: Array, codes: Indices, n_units: int, *, within: bool) -> Arra
     sizes, n = counts[here][:, None], here.size
     inside = np.zeros((n, x.shape[1]))  # mean of |x_i - x_j| over rows i and j of the unit, i = j included
     if sizes.max() > 1:
-        inside = np.column_stack([_distances_inside(column, own, sizes[:, 0]) for column in x.T])
+        first = np.unique(codes, return_index=True)[1]
+        for column, mean in zip(x.T, inside.T, strict=True):
+            coefficients = 2 * _places_in_units(own, column) - sizes[own, 0] + 1
+            # About a row of the unit: equal rows get distances of exactly 0.
+            mean[:] = 2 * np.bincount(own, coefficients * (column - column[first[own]])) / sizes[:, 0] ** 2
     found = np.full((n_units, x.shape[1]), np.nan)
     if within:
         found[here] = inside * sizes / (sizes - 1)
@@ -214,13 +218,6 @@ def _distances(x: Array, weights: Array) -> Array:
     found = np.empty_like(x)
     found[order] = ordered * (2 * w - w[-1]) - 2 * s + s[-1]
     return found
-
-
-def _distances_inside(x: Array, codes: Indices, sizes: Indices) -> Array:
-    """Mean of |x_i - x_j| over all pairs of rows of each unit, i = j included, shape (n_units,)."""
-    coefficients = 2 * _places_in_units(codes, x) - sizes[codes] + 1
-    first = x[np.unique(codes, return_index=True)[1]]  # about a row of the unit
-    return 2 * np.bincount(codes, coefficients * (x - first[codes])) / sizes**2
 
 
 def _is_doubtful(coordinates: Groups[Array], codes: Groups[Indices], values: Groups[Array], *, within: bool) -> bool:

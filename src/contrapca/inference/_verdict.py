@@ -137,36 +137,20 @@ def verdict_on(
         reason = str(error).removesuffix(".")
     least = min(map(count_units, table_units(tables, blocks, least=1, what="the test")))
     what = "row" if blocks is None else "pair" if paired else "block"
-    if reason:
-        pass
-    elif least < MIN_UNITS and (blocks is None or least > 1):  # one label for all rows is the wrong column: an error
+    if not reason and least < MIN_UNITS and (blocks is None or least > 1):  # one label for all rows is an error
         reason = f"one group has {plural(least, what)}, but the test needs at least {MIN_UNITS} in each"
-    elif tables.n_features < 2:
+    elif not reason and tables.n_features < 2:
         reason = "there is one feature"
-    else:
-        test = significance_of(
-            tables,
-            blocks=blocks,
-            paired=paired,
-            max_components=max(n_shown, N_TESTED),
-            scale=scale,
-            random_state=rng,
-            progress=progress,
-        )
-        test = replace(test, ignores_replicates=ignores_replicates)
-        verdict = Verdict.of(at_equal_depth(test) if depth == "match" else test, n_shown)
-        if test.n_components == 0 and _varies_more_the_other_way(tables, blocks, scale, progress):
+    if reason:
+        return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)
+    settings: dict[str, Any] = {"scale": scale, "progress": progress}
+    most = max(n_shown, N_TESTED)
+    test = significance_of(tables, blocks=blocks, paired=paired, max_components=most, random_state=rng, **settings)
+    test = replace(test, ignores_replicates=ignores_replicates)
+    verdict = Verdict.of(at_equal_depth(test) if depth == "match" else test, n_shown)
+    if test.n_components == 0:
+        other = None if blocks is None else blocks.like(list(blocks)[::-1])
+        settings |= {"max_components": 1, "random_state": SEED}
+        if significance_of(tables.exchanged(), blocks=other, **settings).p_values[0] < SURE:
             verdict = replace(verdict, remarks=[*verdict.remarks, SWAPPED])
-        return verdict
-    return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)
-
-
-def _varies_more_the_other_way(tables: Tables, blocks: Groups[Any] | None, scale: str | None, progress: bool) -> bool:
-    """Whether the background varies more than the foreground, with hardly any doubt."""
-    if len(tables.rows) != 2:
-        return False
-    other = None if blocks is None else blocks.like(list(blocks)[::-1])
-    test = significance_of(
-        tables.exchanged(), blocks=other, max_components=1, scale=scale, random_state=SEED, progress=progress
-    )
-    return bool(test.p_values[0] < SURE)
+    return verdict
