@@ -115,7 +115,6 @@ def verdict_on(
     scale: str | None = None,
     depth: str = "ignore",
     ignores_replicates: bool = False,
-    random_state: Any = SEED,
     progress: bool = True,
 ) -> Verdict:
     """Test the tables of a model with `n_shown` components, or say why that is not possible.
@@ -124,7 +123,7 @@ def verdict_on(
     tables. If rows look like replicates (`ignores_replicates`), the verdict says that they were taken for independent.
     """
     check_option(depth, "depth", DEPTHS)
-    rng = generator(random_state)
+    rng = generator(SEED)
     if depth == "match":
         cases, controls = tables.with_one_background("The test").rows
         labels = None if blocks is None else tuple(blocks)
