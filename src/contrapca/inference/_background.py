@@ -10,38 +10,27 @@ import numpy as np
 
 from .._util.arrays import Array, Rows, host, row_slices
 from .._util.checks import SCALES, check_count, check_option, generator
-from .._util.tables import Table, shown_as_html
+from .._util.tables import Table
 from ..contrast import dimensions_above_noise, has_plateau, top_eigenpairs
 from ..data import Groups, Scaling, Study, Tables, count_units, refuse_devices
 from ..missing import collect
 from ..moments import Complete, Contrast, Moments
+from ._result import Result
 from ._splits import MIN_UNITS
 from ._test import ContrastTest, in_brief, refuse_weights, significance_of
 from ._verdict import SURE
 
 LEVEL = 0.05  # of the test of each group's own directions
-
-
 OWN_RATIO = 2.0  # of the groups' variances, from which a direction is called a group's own
-
-
 MIN_ROWS = 10  # rows, or blocks, of a group below which little can be said
-
-
 NOISE_RATIO = 2.0  # of the groups' noise variances, either way, from which they were probably not measured alike
-
-
 NOISE_DIRECTIONS = 50
-
-
 FAR = 1.0  # distance of a feature's means, in pooled standard deviations, that is large
-
-
 COMPARED_ROWS = 10_000  # at a time, of rows that may not be in memory
 
 
 @dataclass(frozen=True)
-class BackgroundCheck:
+class BackgroundCheck(Result):
     """The result of `check_background`.
 
     Attributes
@@ -98,12 +87,6 @@ class BackgroundCheck:
     def _parts(self) -> list[str | Table]:
         verdict = "The background looks suitable." if self.admissible else "Check the background:"
         return [verdict, *self.problems, self.table()]
-
-    def _repr_html_(self) -> str:
-        return shown_as_html(*self._parts())
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self._parts()))
 
 
 def check_background(
@@ -181,11 +164,17 @@ def check_background(
         tests = tested(tables, study.blocks), tested(tables.exchanged(), exchanged)
         found = np.array([[test.p_values[0], test.ratios[0]] for test in tests])
         about_directions = _about_directions(*tests, noise_ratio, data.groups.map(Moments.total_variance))
-    problems = (
-        *_about_rows(tables, counts),
-        *about_directions,
-        *_about_batches(noise_ratio if surely else np.nan, far),
-    )
+    problems = (*_about_rows(tables, counts), *about_directions)
+    if surely and not 1 / NOISE_RATIO < noise_ratio < NOISE_RATIO:
+        problems += (
+            f"The noise of the foreground has {noise_ratio:.2g} times the variance of the background's: they may "
+            "not have been measured or prepared alike. Prepare them together, or use scale='group'.",
+        )
+    if far > 0.5:
+        problems += (
+            f"The means of {far:.0%} of the features differ by more than a standard deviation: a difference between "
+            "batches is likely. Each group is centred by itself, so means do no harm, but variances may differ, too.",
+        )
     (p_x, ratio_x), (p_y, ratio_y) = found.tolist()
     dimensions = {"foreground": q_x, "background": q_y}
     return BackgroundCheck(p_y, p_x, ratio_y, ratio_x, only_y, only_x, dimensions, noise_ratio, far, problems)
@@ -277,18 +266,3 @@ def _about_directions(
 def _has_its_own(test: ContrastTest, noise: float) -> bool:
     """Whether a group varies far more than the other along some direction, also relative to their noise."""
     return bool(test.n_components and test.ratios[0] >= OWN_RATIO * np.fmax(noise, 1.0))
-
-
-def _about_batches(noise_ratio: float, far: float) -> list[str]:
-    found = []
-    if noise_ratio <= 1 / NOISE_RATIO or noise_ratio >= NOISE_RATIO:
-        found.append(
-            f"The noise of the foreground has {noise_ratio:.2g} times the variance of the background's: they may "
-            "not have been measured or prepared alike. Prepare them together, or use scale='group'."
-        )
-    if far > 0.5:
-        found.append(
-            f"The means of {far:.0%} of the features differ by more than a standard deviation: a difference between "
-            "batches is likely. Each group is centred by itself, so means do no harm, but variances may differ, too."
-        )
-    return found

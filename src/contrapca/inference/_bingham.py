@@ -19,8 +19,6 @@ import scipy.optimize
 from .._util.arrays import EPS, TINY, Array
 
 BATCH, MAX_BATCHES = 8, 5000  # proposals at a time for one vector of a sweep, and how often at most
-
-
 SHIFT_TOLERANCE = 0.01  # by which a shift may stay below the smallest eigenvalue: it lowers acceptance by exp of it
 
 

@@ -12,56 +12,38 @@ from typing import Any
 
 import numpy as np
 
-from .._util.arrays import Array, Rows
+from .._util.arrays import Array
 from .._util.checks import check_count, generator
 from .._util.progress import Progress
 from .._util.threads import calm_threads, single_thread, worker_count
 from ..contrast import Fit, Settings, align
-from ..data import Groups, Indices, Scaling, Study, Tables, check_same_tables, resampled_weights
+from ..data import Groups, Indices, Study, Tables, check_same_tables, resampled_weights
 from ..data.rows import storage
 from ..estimators import ContrastSolver
 from ..missing import BACKTRACK, Incomplete, attempt_fit, observe
-from ..moments import Basis, Complete, DenseScatter, Moments, choose_solver, reduce_rows, row_moments
+from ..moments import Complete, DenseScatter, Moments, choose_solver, reduce_rows, row_moments
 from ._draws import ContrastPosterior
 
 # Refits, and part of those asked for, that must succeed: the others are not a random sample of all.
 MIN_SUCCEEDED, MIN_SHARE = 20, 0.8
 
-
 # Gammas that an incomplete resample is tried at, where the fit's own was searched for.
 ATTEMPTS = 25
 
-
 # Resamples that are reduced to moments at a time, and how large half of a group's matrices may then be.
 MOST_TOGETHER, TOGETHER_BYTES = 8, 2**27
-
-
 Weights = Groups[Array]  # how often each row of each group counts in a resample
-
-
 Found = tuple[Array, float] | None  # W (D, r), those shown first, and noise variance; None where there is no solution
 
 
 @dataclass(frozen=True)
 class Refits:
-    """How resamples are fitted.
-
-    Attributes
-    ----------
-    of : callable
-        From the weights of some resamples, and threads to work in, to their fits.
-    together : int
-        How many resamples are taken at a time: the weights of all could be larger than the table.
-    workers : int
-        Threads.
-    held : callable
-        The context in which all happens: how many threads the BLAS has.
-    """
+    """How resamples are fitted."""
 
     of: Callable[[list[Weights], ThreadPoolExecutor], Iterable[Found]]
-    together: int = 1
+    together: int = 1  # resamples at a time: the weights of all could be larger than the table
     workers: int = 1
-    held: Callable[[], AbstractContextManager[None]] = nullcontext
+    held: Callable[[], AbstractContextManager[None]] = nullcontext  # in which all happens: threads of the BLAS
 
     def all(self, draw: Callable[[], Weights], n: int) -> Iterator[Found]:
         """Fits of n resamples."""
@@ -84,18 +66,6 @@ def resample(
     A gamma that was given is that of every refit. One that was found, by "auto", is found again: complete resamples
     take the same part of their own exact limit; with missing values, where no exact limit is known, a resample without
     a solution at the gamma of the fit takes 0.85 of it, again and again, as the search for that gamma did.
-
-    Parameters
-    ----------
-    tables : Tables
-        Those of the fit.
-    model : fitted estimator
-    unit_of : Groups of ndarray of int of shape (n_k,)
-        The independent unit of each row.
-    n : int, default 200
-        Refits.
-    random_state : None, int, Generator or RandomState
-    progress : bool, default True
     """
     check_count(n, "n_resamples", least=2)
     fit = model._state
@@ -119,8 +89,11 @@ def resample(
             "close to its limit, or there are too few rows. Use gamma='auto', a smaller gamma or fewer components."
         )
     W, sigma2 = (np.array(part) for part in zip(*succeeded, strict=True))
+    # The axes that are shown, and the others, are each turned towards the estimate's.
+    parts = slice(None, fit.n_shown), slice(fit.n_shown, None)
+    W = np.concatenate([align(W[..., own], fit.W[:, own]) for own in parts], axis=-1)
     return ContrastPosterior(
-        W=_aligned(W, fit.W, fit.n_shown)[None],
+        W=W[None],
         noise_variance=sigma2[None] if model._has_model else None,
         W_estimate=fit.W,
         n_shown=fit.n_shown,
@@ -130,11 +103,6 @@ def resample(
         failures=n - len(succeeded),
         noise_variance_estimate=None if fit.model is None or _own_limit(fit) else fit.model.sigma2,
     )
-
-
-def _aligned(W: Array, estimate: Array, k: int) -> Array:
-    """Loadings of the axes that are shown, and those of the others, each turned towards the estimate's."""
-    return np.concatenate([align(W[..., :k], estimate[:, :k]), align(W[..., k:], estimate[:, k:])], axis=-1)
 
 
 def _own_limit(fit: Fit) -> float | None:
@@ -148,13 +116,21 @@ def _complete_refits(tables: Tables, model: ContrastSolver) -> Refits:
     rows, divisors, basis = tables.rows, fit.scaling.map(lambda known: known.scale), None
     latents, choice = fit.latents, choose_solver(tables)
     if choice.name == "dual" and model._rotates:  # all happens in the span of the rows
-        rows, basis = _in_span(tables, fit.scaling)
+        moments = tables.rows.map(row_moments, tables.means)
+        moments = moments.map(lambda group, known: group.scaled(known.scale), fit.scaling)
+        _, basis = reduce_rows(moments, 0)
+        rows = moments.like(basis.R[a:b] for a, b in pairwise(basis.edges))
         divisors = rows.map(lambda table: np.ones(table.shape[1]))
 
+    def resampled(moments: tuple[Array, Array], weights: Array, divisor: Array) -> Moments:
+        mean, scatter = moments
+        found = Moments(float(weights.sum()), mean, DenseScatter(scatter))
+        found = found if np.all(divisor == 1) else found.scaled(divisor)
+        # The model's D counts the directions outside the span, too.
+        return found if basis is None else Moments(found.weight, np.zeros(tables.n_features), found.scatter)
+
     def refit(moments: Groups[tuple[Array, Array]], weights: Weights) -> Found:
-        groups = moments.map(_resampled, weights, divisors)
-        if basis is not None:  # the model's D counts the directions outside the span, too
-            groups = groups.map(lambda group: Moments(group.weight, np.zeros(tables.n_features), group.scatter))
+        groups = moments.map(resampled, weights, divisors)
         gamma = fit.gamma
         if limit := _own_limit(fit):
             gamma *= model._limit(groups, latents.rank, limit)[0] / limit
@@ -169,30 +145,13 @@ def _complete_refits(tables: Tables, model: ContrastSolver) -> Refits:
         stacked = [np.column_stack(own) for own in zip(*drawn, strict=True)]
         shared = list(pool.map(lambda table, w: storage(table).weighted(table, w), rows, stacked))
 
-        def one(k: int) -> Found:
-            return refit(rows.like(own(k) for own in shared), drawn[k])
-
-        return pool.map(one, range(len(drawn)))
+        return pool.map(lambda k: refit(rows.like(own(k) for own in shared), drawn[k]), range(len(drawn)))
 
     # Resamples side by side use the cores better than the BLAS does, where there is enough to do.
     workers = worker_count(sum(int(table.size) for table in rows))
     largest = max(table.shape[0] * table.shape[1] ** 2 for table in rows)
     together = int(np.clip(TOGETHER_BYTES / (4 * rows.foreground.shape[1] ** 2), workers, MOST_TOGETHER))
     return Refits(of, together, workers, lambda: single_thread() if workers > 1 else calm_threads(largest))
-
-
-def _in_span(tables: Tables, scaling: Groups[Scaling]) -> tuple[Groups[Rows], Basis]:
-    """The centred, scaled rows in an orthonormal basis of their span."""
-    moments = tables.rows.map(row_moments, tables.means).map(lambda group, known: group.scaled(known.scale), scaling)
-    _, basis = reduce_rows(moments, 0)
-    return moments.like(basis.R[a:b] for a, b in pairwise(basis.edges)), basis
-
-
-def _resampled(moments: tuple[Array, Array], weights: Array, divisor: Array) -> Moments:
-    """Moments of rows that count so often, in model units."""
-    mean, scatter = moments
-    found = Moments(float(weights.sum()), mean, DenseScatter(scatter))
-    return found if np.all(divisor == 1) else found.scaled(divisor)
 
 
 def _incomplete_refits(tables: Tables, fit: Fit) -> Refits:
@@ -281,10 +240,8 @@ def bootstrap(
     weights = None if tables.incomplete else tables.totals
     check_same_tables(tables.means, fit.scaling, weights=weights, gls=model._parameters.get("mean") == "gls")
     unit_of = study.units(tables, least=2, what="the bootstrap")
-    settings: dict[str, Any] = {"n": n_resamples, "random_state": random_state, "progress": progress}
-    found = resample(tables, model._as_fitted(), unit_of, **settings)
-    by_blocks = study.blocks is not None
-    return replace(found, by_blocks=by_blocks, seed=_number(random_state))
+    found = resample(tables, model._as_fitted(), unit_of, n=n_resamples, random_state=random_state, progress=progress)
+    return replace(found, by_blocks=study.blocks is not None, seed=_number(random_state))
 
 
 def _study_of_fit(model: Any, X: Any, background: Any, name: str) -> Study:

@@ -20,32 +20,17 @@ from ._splits import Flags
 # leading principal directions of all rows, which does not use the group of a row. F16 uses fewer than 100 of them.
 WORKING_DIMENSIONS = 500
 
-
 # Up to this many features, the principal directions come from a full scatter matrix (72 MB); beyond, from subspace
 # iteration, whose error after 4 rounds is far below the sampling error of these directions.
 EXACT_FEATURES = 3000
-
-
 SUBSPACE_ROUNDS = 4
-
-
 LEAST_SQUARES = 1e-290  # sums of squares below have lost digits
-
-
 BLOCK_NUMBERS = 2**21  # numbers in a block of rows, dense or projected: 16 MB
 
 
 @dataclass(frozen=True)
 class GroupRows:
-    """Rows of one group with their mean and scale.
-
-    Attributes
-    ----------
-    rows : ndarray or CSR matrix of shape (n, D)
-    mean : ndarray of shape (D,)
-    scale : ndarray of shape (D,)
-        Divisor of each feature.
-    """
+    """Rows (n, D) of one group, with the mean (D,) and divisor (D,) of each feature."""
 
     rows: Rows
     mean: Array
@@ -77,12 +62,6 @@ class GroupRows:
             product += storage(block).product(block, self.mean, P)
         return product / self.scale[:, None]
 
-    def dense(self) -> Array:
-        """The centred, scaled rows as an array (n, D)."""
-        rows = self.rows[:]
-        rows = rows.toarray() if is_sparse(rows) else rows
-        return (rows - self.mean) / self.scale
-
 
 def _blocks(rows: Rows, width: int) -> Iterator[tuple[slice, Rows]]:
     """Slices of rows, and the rows in float64 (sparse ones stay sparse): a few at a time."""
@@ -93,68 +72,47 @@ def _blocks(rows: Rows, width: int) -> Iterator[tuple[slice, Rows]]:
 
 @dataclass(frozen=True)
 class ChunkMoments:
-    """Moments of chunks of one group's rows, each about its own mean, in scaled units.
-
-    Attributes
-    ----------
-    counts : ndarray of shape (n_chunks,)
-    means : ndarray of shape (n_chunks, D)
-        Means of the features.
-    coordinates : ndarray of shape (n_chunks, p)
-        Means in the working basis.
-    scatters : ndarray of shape (n_chunks, p, p)
-        Scatter matrices in the working basis.
-    squares : ndarray of shape (n_chunks,)
-        Sums of squares over all features: traces of the full scatters.
-    """
+    """Moments of chunks of one group's rows, each about its own mean, in scaled units."""
 
     counts: Array
-    means: Array
-    coordinates: Array
-    scatters: Array
-    squares: Array
+    means: Array  # of the features, (n_chunks, D)
+    coordinates: Array  # the means in the working basis, (n_chunks, p)
+    scatters: Array  # in the working basis, (n_chunks, p, p)
+    squares: Array  # sums of squares over all features: traces of the full scatters
 
-    def within(self, chosen: Flags) -> Half:
-        """Moments of the chosen chunks, each about its own mean; the weight is the degrees of freedom plus one."""
-        present = np.flatnonzero(chosen[: self.counts.size] & (self.counts > 0))
-        weight = float(self.counts[present].sum()) - present.size + 1
-        scatter = self.scatters[present].sum(axis=0)
-        moments = Moments(weight, np.zeros(len(scatter)), DenseScatter(scatter))
-        return Half(moments, float(self.squares[present].sum()), self.means.shape[1])
+    def half(self, chosen: Flags, *, within: bool) -> Half:
+        """Moments of the rows in the chosen chunks, about their mean; or about those of their chunks (`within`).
 
-    def merged(self, chosen: Flags) -> Half:
-        """Moments of the rows in the chosen chunks: Chan's rule (F8) for several subsets at once."""
+        About one mean, by Chan's rule (F8) for several subsets at once. Within chunks, the weight is the degrees of
+        freedom plus one.
+        """
         present = np.flatnonzero(chosen[: self.counts.size] & (self.counts > 0))
-        weights = self.counts[present]
-        weight = float(weights.sum())
-        root = np.sqrt(weights)[:, None]
-        mean = weights @ self.coordinates[present] / weight
+        weights, total = self.counts[present], float(self.squares[present].sum())
+        weight, (p, D) = float(weights.sum()), (self.coordinates.shape[1], self.means.shape[1])
+        if within:
+            scatter = self.scatters[present].sum(axis=0)
+            return Half(Moments(weight - present.size + 1, np.zeros(p), DenseScatter(scatter)), total, D)
+        root, mean = np.sqrt(weights)[:, None], weights @ self.coordinates[present] / weight
         about = root * (self.coordinates[present] - mean)
         apart = root * (self.means[present] - weights @ self.means[present] / weight)
         scatter = about.T @ about
         for chunk in present:
             scatter += self.scatters[chunk]
-        total = float(self.squares[present].sum() + np.einsum("ij,ij->", apart, apart))
-        return Half(Moments(weight, mean, DenseScatter(scatter)), total, self.means.shape[1])
+        return Half(Moments(weight, mean, DenseScatter(scatter)), total + float(np.einsum("ij,ij->", apart, apart)), D)
 
 
 @dataclass(frozen=True)
 class Half:
-    """One half of one group.
-
-    Attributes
-    ----------
-    moments : Moments
-        Moments in the working basis.
-    total : float
-        Trace of the scatter over all features.
-    n_features : int
-        D.
-    """
+    """One half of one group: moments in the working basis, and the trace of the scatter over all features."""
 
     moments: Moments
     total: float
     n_features: int
+
+    def variances(self, U: Array) -> Array:
+        """Variances along orthonormal directions."""
+        found: Array = np.einsum("ij,ij->j", U, self.moments.scatter.matmul(U)) / self.moments.weight
+        return found
 
     def outside(self, inside: Array) -> float:
         """Unbiased mean variance of the D - r dimensions outside a subspace with variances `inside` (r,)."""
@@ -209,16 +167,19 @@ def working_basis(groups: Groups[GroupRows], rng: np.random.Generator) -> Array 
     few rows the basis spans all rows, and nothing is lost. Otherwise it omits what varies least in both groups
     together. It treats the rows of both groups alike, so under the null hypothesis it reveals nothing about the group
     of a row in the test half.
-
-    Returns
-    -------
-    ndarray of shape (D, p) with orthonormal columns, or None for the features themselves
     """
     D, n_rows = groups.foreground.scale.size, sum(group.rows.shape[0] for group in groups)
     if min(WORKING_DIMENSIONS, n_rows) >= D:
         return None
     if n_rows - 2 <= WORKING_DIMENSIONS:
-        return _span(np.vstack([group.dense() for group in groups]))
+        tables = groups.map(lambda own: own.rows[:].toarray() if is_sparse(own.rows) else own.rows[:])
+        Z = np.vstack(list(tables.map(lambda rows, own: (rows - own.mean) / own.scale, groups)))
+        # An orthonormal basis of the span of the rows Z: Z'E L^(-1/2), with E and L the eigenpairs of Z Z'.
+        values, E = np.linalg.eigh(Z @ Z.T)
+        # Smaller eigenvalues are rounding errors of the Gram matrix, not directions of the rows.
+        kept = values > max(values[-1], 0.0) * len(Z) * EPS
+        kept[-1] = True  # even if all rows are equal
+        return np.linalg.qr(Z.T @ E[:, kept])[0]
     if D <= EXACT_FEATURES:
         scatter = np.sum([group.scatter() for group in groups], axis=0)
         found: Array = scipy.linalg.eigh(scatter, subset_by_index=[D - WORKING_DIMENSIONS, D - 1], overwrite_a=True)[1]
@@ -227,12 +188,3 @@ def working_basis(groups: Groups[GroupRows], rng: np.random.Generator) -> Array 
     for _ in range(SUBSPACE_ROUNDS):
         Q = np.linalg.qr(np.sum([group.times(Q) for group in groups], axis=0))[0]
     return Q
-
-
-def _span(Z: Array) -> Array:
-    """An orthonormal basis of the span of the rows Z: Z'E L^(-1/2), with E and L the eigenpairs of Z Z'."""
-    values, E = np.linalg.eigh(Z @ Z.T)
-    # Smaller eigenvalues are rounding errors of the Gram matrix, not directions of the rows.
-    kept = values > max(values[-1], 0.0) * len(Z) * EPS
-    kept[-1] = True  # even if all rows are equal
-    return np.linalg.qr(Z.T @ E[:, kept])[0]

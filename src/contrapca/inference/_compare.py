@@ -14,33 +14,24 @@ from sklearn.exceptions import ConvergenceWarning
 from .._util.arrays import TINY, Array, Rows
 from .._util.checks import check_n_components, generator
 from .._util.progress import Progress
-from .._util.tables import Table, shown_as_html
-from ..contrast import RANKED, Fit, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
-from ..data import Groups, Study, Tables, refuse_devices, without_covariates
+from .._util.tables import Table
+from ..contrast import RANKED, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
+from ..data import Groups, Study, refuse_devices, without_covariates
 from ..data.checks import advice_on_values
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, Decomposition, RatioPCA
 from ..exceptions import GroupError, SolverError
 from ..missing import filled_draws
 from ..moments import MAX_DENSE
 from ._held_out import measured_tables, prepared, study_halves
+from ._result import Result
 from ._test import ContrastTest, refuse_weights
 from ._verdict import verdict_on
 
 SCALINGS = (None, "pooled")
-
-
 GAMMAS = (2.0, 4.0)  # of CPCA, beside the one that is chosen
-
-
 SPLITS = 5  # into halves
-
-
 CERTAIN = 2.0  # differences of at least this many standard errors count
-
-
 ROUGH = 1e-3  # tolerance of CLVM: the difference is smaller than between halves
-
-
 SILHOUETTE_ROWS = 2000  # larger foregrounds are sampled
 
 
@@ -98,7 +89,7 @@ class Entry:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class Comparison(Result):
     """The result of `compare`.
 
     Attributes
@@ -183,15 +174,9 @@ class Comparison:
         silhouettes = np.array([entry.silhouette for entry in every])
         return Table(columns if np.isnan(silhouettes).all() else columns | {"silhouette": silhouettes})
 
-    def _repr_html_(self) -> str:
-        return shown_as_html(*self._parts())
-
     def _parts(self) -> list[str | Table]:
         failures = [f"{entry.name} could not be fitted: {entry.failure}" for entry in self.entries if entry.failure]
         return [*self.cautions, self.table(), *failures, self.recommendation]
-
-    def __str__(self) -> str:
-        return "\n".join(map(str, self._parts()))
 
 
 def compare(
@@ -250,7 +235,11 @@ def compare(
     tables = measured_tables(study, "compare").with_one_background("compare")
     refuse_devices(tables, "compare")
     k = check_n_components(n_components, tables.n_features)
-    classes = _checked_labels(study.labels.foreground, tables)
+    classes, kept = study.labels.foreground, tables.kept.foreground
+    if classes is not None:  # those of the rows that are not left out
+        classes = checked_classes(classes, tables.rows.foreground.shape[0] if kept is None else kept.size)
+        classes = classes if kept is None else classes[kept]
+        check_several(classes)
     unit_of = study.units(tables, least=2, what="splitting rows")
     rng = generator(random_state)
     measured, [tables] = tables, filled_draws(tables, 1, rng)
@@ -288,17 +277,6 @@ def _candidates(k: int, n_features: int) -> list[tuple[str, Any]]:
     return found
 
 
-def _checked_labels(labels: Any, tables: Tables) -> Any:
-    """The class of each foreground row, without those that were left out."""
-    if labels is None:
-        return None
-    kept = tables.kept.foreground
-    classes = checked_classes(labels, tables.rows.foreground.shape[0] if kept is None else kept.size)
-    classes = classes if kept is None else classes[kept]
-    check_several(classes)
-    return classes
-
-
 def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves, classes: Any) -> Entry:
     """One method: its settings, the fit to all rows, and what halves of the rows say of it."""
     start = time.perf_counter()
@@ -317,16 +295,14 @@ def _entry(method: str, model: Any, whole: Training, rows: Rows, halves: Halves,
         return Entry(method, model, failure="half of the rows has no axes.")
     if fixed and model._decisive != "n_latent" and method != "PCA":
         method = f"{method} at {model._decisive} {getattr(model, model._decisive):g}"
-    silhouette = np.nan if classes is None else _silhouette(fit, rows, classes)
+    silhouette = np.nan
+    if classes is not None:  # of rows that are evenly spread
+        chosen = np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], SILHOUETTE_ROWS)).astype(int))
+        Z = fit.scaling.foreground.project(rows[chosen], fit.projection)
+        silhouette = unit_variance_silhouette(Z, classes[chosen])
     shares = fit.shares.map(lambda share: float(share.sum()))
     figures = (float(found.agreement.mean()), float(found.contrast.mean()))
     return Entry(method, model, found.scores[:, 0], *figures, shares, seconds, silhouette)
-
-
-def _silhouette(fit: Fit, rows: Rows, classes: Any) -> float:
-    """Silhouette of the classes on unit-variance latents, of at most 2000 rows, evenly spread."""
-    chosen = np.unique(np.linspace(0, rows.shape[0] - 1, min(rows.shape[0], SILHOUETTE_ROWS)).astype(int))
-    return unit_variance_silhouette(fit.scaling.foreground.project(rows[chosen], fit.projection), classes[chosen])
 
 
 def checked_classes(labels: Any, n_rows: int) -> Any:

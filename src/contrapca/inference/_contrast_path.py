@@ -37,42 +37,10 @@ from ..moments import Complete, Moments, check_solver_of, factors
 from ._path import ContrastPath, stacked
 
 DEFAULT_POINTS, MASKED_POINTS = 40, 20  # gammas of a path; fewer where each is a gradient fit
-
-
 SETTINGS = Settings(random_state=0)
-
 
 # Of a path that is only drawn: variances are right to some 5e-4, directions to more, in a sixth of the time.
 DRAWN = replace(SETTINGS, tol=3e-3)
-
-
-def checked_grid(gammas: Any, limit: float, estimator: ContrastSolver, latents: Latents) -> Array:
-    """Check the given gammas and sort them."""
-    grid = np.unique(np.asarray(gammas, dtype=np.float64).ravel())
-    if grid.size == 0 or not np.isfinite(grid).all() or grid[0] < 0:
-        raise ValueError("gammas must contain at least one value, all finite and 0 or more.")
-    if grid[-1] >= limit:
-        raise estimator._refusal(float(grid[-1]), limit, latents.rank, latents.parameter)
-    return grid
-
-
-def number_of_points(gammas: Any, default: int) -> int | None:
-    """The number of gammas of a default grid; None if the gammas themselves are given."""
-    if gammas is not None and not isinstance(gammas, numbers.Integral):
-        return None
-    points = default if gammas is None else int(gammas)
-    if points < 2:
-        raise ValueError(
-            f"gammas={points}: an integer is the number of values, at least 2. For a single value pass [{points}.0]."
-        )
-    return points
-
-
-def with_gamma(grid: Array, gamma: float | None) -> Array:
-    """The grid with a gamma inserted in order, replacing one that is equal up to rounding."""
-    if gamma is None:
-        return grid
-    return np.sort(np.append(grid[~np.isclose(grid, gamma, rtol=1e-9, atol=1e-12)], gamma))
 
 
 def contrast_path(
@@ -145,39 +113,24 @@ def path_of_data(
 ) -> ContrastPath:
     """`contrast_path` of data in model units.
 
-    Parameters
-    ----------
-    data : Complete or Incomplete
-    estimator : PCPCA, ContraPCA, CPCA or RatioPCA
-        Its method, components and axes are used.
-    gammas : array-like, int or None
-    gamma : float, optional
-        A value to include in a default grid.
-    limit : float, optional
-        The limit of gamma, if known.
-    tolerance : float
-        For residuals of complete rows, relative to the largest eigenvalue.
-    progress : bool
+    A default grid includes `gamma`. `limit` is that of gamma, if known; `tolerance` is for residuals of complete rows,
+    relative to the largest eigenvalue.
     """
     estimator = estimator._settled(data)
     latents = estimator._latents()
     if isinstance(data, Incomplete):
-        return masked_path(data, estimator, latents, gammas, limit=limit, progress=progress)
+        return _masked_path(data, estimator, latents, gammas, limit=limit, progress=progress)
     if limit is None:
         limit, _ = estimator._limit(data.groups, latents.rank)
     if limit == 0:
         raise RankError(latents.rank, parameter=latents.parameter)
-    points = number_of_points(gammas, DEFAULT_POINTS)
-    if points is None:
-        grid = checked_grid(gammas, limit, estimator, latents)
-    else:
-        grid = with_gamma(estimator._grid(limit, points), gamma)
+    grid = _grid(gammas, DEFAULT_POINTS, limit, limit, estimator, latents, gamma)
     while True:
         try:
             return _solved_path(data, estimator, latents, grid, limit, tolerance)
         except InfeasibleGammaError as error:  # so close to the limit that rounding decides
             grid = grid[grid < error.gamma]
-            if points is None or not grid.size:
+            if not _is_number(gammas) or not grid.size:
                 raise
 
 
@@ -253,12 +206,12 @@ def _in_features(data: Complete, found: PathSpectrum) -> tuple[Array, Array]:
     return basis, coordinates
 
 
-def masked_path(
+def _masked_path(
     data: Incomplete, estimator: ContrastSolver, latents: Latents, gammas: Any, *, limit: float | None, progress: bool
 ) -> ContrastPath:
     """Fit from the smallest gamma upwards; a gamma without a solution is an error."""
     limit = upper_bound(data, latents.rank) if limit is None else limit
-    grid = _grid(gammas, limit, estimator, latents)
+    grid = _grid(gammas, MASKED_POINTS, limit, AUTO_FRACTION * limit, estimator, latents)
     with Progress("contrasts with missing values", grid.size, progress) as bar:
         fits, reason = _fits(data, latents, grid, limit, None, SETTINGS, bar)
     if reason is not None:
@@ -268,11 +221,36 @@ def masked_path(
     return _assembled(fits, limit, estimator, latents, incomplete_background_model(data, fits[-1], SETTINGS))
 
 
-def _grid(gammas: Any, limit: float, estimator: ContrastSolver, latents: Latents) -> Array:
-    points = number_of_points(gammas, MASKED_POINTS)
-    if points is None:
-        return checked_grid(gammas, limit, estimator, latents)
-    return estimator._grid(AUTO_FRACTION * limit, points)
+def _grid(
+    gammas: Any,
+    points: int,
+    limit: float,
+    until: float,
+    estimator: ContrastSolver,
+    latents: Latents,
+    gamma: float | None = None,
+) -> Array:
+    """The given gammas, checked and sorted, or a default grid up to `until` that includes `gamma`."""
+    if not _is_number(gammas):
+        grid: Array = np.unique(np.asarray(gammas, dtype=np.float64).ravel())
+        if grid.size == 0 or not np.isfinite(grid).all() or grid[0] < 0:
+            raise ValueError("gammas must contain at least one value, all finite and 0 or more.")
+        if grid[-1] >= limit:
+            raise estimator._refusal(float(grid[-1]), limit, latents.rank, latents.parameter)
+        return grid
+    points = points if gammas is None else int(gammas)
+    if points < 2:
+        raise ValueError(
+            f"gammas={points}: an integer is the number of values, at least 2. For a single value pass [{points}.0]."
+        )
+    grid = estimator._grid(until, points)
+    # A gamma replaces one that is equal up to rounding.
+    return grid if gamma is None else np.sort(np.append(grid[~np.isclose(grid, gamma, rtol=1e-9, atol=1e-12)], gamma))
+
+
+def _is_number(gammas: Any) -> bool:
+    """Whether a grid is given by its number of values, or not at all."""
+    return gammas is None or isinstance(gammas, numbers.Integral)
 
 
 def masked_path_around(
@@ -280,38 +258,25 @@ def masked_path_around(
 ) -> ContrastPath:
     """Fit outwards from an existing fit, centred by its means; stop at the first gamma without a solution.
 
-    Parameters
-    ----------
-    data : Incomplete
-        The data of the fit.
-    fit : Fit
-    estimator : PCPCA or ContraPCA
-    gammas : int, optional
-        How many besides the gamma of the fit.
-    limit : float or None
-        The upper bound on gamma, if known.
-    progress : bool
+    `gammas` is how many besides the gamma of the fit; `limit` is the upper bound on gamma, if known.
     """
     assert fit.model is not None
     latents = fit.latents
     known = replace(data.scaling, foreground=fit.scaling.foreground) if not fit.scaling.backgrounds else fit.scaling
     data = data.about(known.map(lambda scaling: scaling.origin))
     limit = upper_bound(data, latents.rank) if limit is None else limit
-    grid = with_gamma(_grid(gammas, limit, estimator, latents), fit.gamma)
+    grid = _grid(gammas, MASKED_POINTS, limit, AUTO_FRACTION * limit, estimator, latents, fit.gamma)
     above, below = grid[grid > fit.gamma], grid[grid < fit.gamma][::-1]
     with Progress("contrasts with missing values", grid.size, progress) as bar:
         own, reason = _fits(data, latents, [fit.gamma], limit, (fit.model.W, fit.model.sigma2), DRAWN, bar)
         if reason is not None:
             raise UnboundedError(fit.gamma, limit, None, latents.rank, reason, latents.parameter)
-        sides = [_fits(data, latents, side, limit, _start(own[0]), DRAWN, bar)[0] for side in (below, above)]
+        assert own[0].model is not None
+        start = own[0].model.W, own[0].model.sigma2
+        sides = [_fits(data, latents, side, limit, start, DRAWN, bar)[0] for side in (below, above)]
     path = _assembled([*sides[0][::-1], *own, *sides[1]], limit, estimator, latents, fit.background_model)
     # With missing values they depend on the model: shares are then the fit's. PPCA knows the cases' only.
     return replace(path, totals=fit.totals) if len(fit.totals) == len(path.totals) else path
-
-
-def _start(fit: Fit) -> Start:
-    assert fit.model is not None
-    return fit.model.W, fit.model.sigma2
 
 
 def _fits(
@@ -330,8 +295,9 @@ def _fits(
         attempt = attempt_fit(data, latents, float(gamma), settings, limit, start)
         if attempt.fit is None:
             return fits, attempt.reason
+        assert attempt.fit.model is not None
         fits.append(attempt.fit)
-        start = _start(attempt.fit)
+        start = attempt.fit.model.W, attempt.fit.model.sigma2
     return fits, None
 
 

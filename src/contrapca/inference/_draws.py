@@ -19,20 +19,10 @@ from ..data import LatentGaussian, Scaling
 from ..exceptions import warn
 
 KINDS = ("gibbs", "bootstrap")
-
-
 MAX_R_HAT, MIN_ESS = 1.01, 400.0
-
-
 MAX_MATRIX = 30  # features up to which every entry of A and of the projector is watched
-
-
 MAX_DRAWS_FOR_LATENTS = 500
-
-
 Interval = tuple[Array, Array]  # lower and upper ends
-
-
 MIN_DRAWS = 4  # of a chain: fewer cannot be split into halves that vary
 
 
@@ -160,11 +150,11 @@ class ContrastPosterior:
         ----------
         probability : float in (0, 1)
         """
-        check_probability(probability)
+        _check_probability(probability)
         flat = self.loadings.reshape(-1, *self.estimate.shape)
         if self.kind == "bootstrap":
             return normal_interval(self.estimate, flat, probability)
-        return quantile_interval(flat, probability)
+        return _quantile_interval(flat, probability)
 
     def noise_interval(self, probability: float = 0.9) -> tuple[float, float]:
         """Lower and upper end of an interval of the noise variance.
@@ -179,10 +169,10 @@ class ContrastPosterior:
         ----------
         probability : float in (0, 1)
         """
-        check_probability(probability)
+        _check_probability(probability)
         draws = self._noise().ravel()
         if self.kind != "bootstrap":
-            lower, upper = quantile_interval(draws, probability)
+            lower, upper = _quantile_interval(draws, probability)
             return float(lower), float(upper)
         spare = self.W_estimate.shape[1] - self.n_shown
         if spare:
@@ -239,48 +229,40 @@ class ContrastPosterior:
         D, d = self.estimate.shape
         if not 1 <= component <= d:
             raise ValueError(f"component={component} must be one of the {d} components, counting from 1.")
-        k, names = component - 1, self.feature_names
+        k = component - 1
         order = np.argsort(-np.abs(self.estimate[:, k]), kind="stable")[:n_features]
         lower, upper = (end[order, k] for end in self.interval(probability))
         median = np.median(self.loadings.reshape(-1, D, d)[:, order, k], axis=0)
-        estimate = self.estimate[order, k]
-        found = {"estimate": estimate, "median": median, "lower": lower, "upper": upper}
-        return {"feature": [names[j] for j in order]} | found
-
-    def _watched(self) -> dict[str, Array]:
-        """Identified quantities whose convergence is judged: name to (chains, draws, k)."""
-        bases, reference = self.bases(), np.linalg.qr(self.estimate)[0]
-        chains, draws, D, _ = bases.shape
-        watched: dict[str, Array] = {}
-        if D <= MAX_MATRIX:
-            upper = np.triu_indices(D)
-            watched["projector"] = (bases @ np.swapaxes(bases, -1, -2))[..., upper[0], upper[1]]
-        else:
-            along = bases @ (np.swapaxes(bases, -1, -2) @ reference)
-            watched["projector"] = np.concatenate(
-                [np.sum(bases**2, axis=-1), along.reshape(chains, draws, -1)], axis=-1
-            )
-        if self.noise_variance is not None:
-            watched["noise_variance"] = self.noise_variance[..., None]
-            if D <= MAX_MATRIX:
-                watched["A"] = self.covariance_draws()[..., upper[0], upper[1]]
-            else:
-                along = self.W @ (np.swapaxes(self.W, -1, -2) @ reference)
-                diagonal = np.sum(self.W**2, axis=-1) + self.noise_variance[..., None]
-                watched["A"] = np.concatenate([diagonal, along.reshape(chains, draws, -1)], axis=-1)
-        return watched
+        found = {"estimate": self.estimate[order, k], "median": median, "lower": lower, "upper": upper}
+        return {"feature": [self.feature_names[j] for j in order]} | found
 
     def diagnostics(self) -> Table:
         """R-hat and effective sample size of identified quantities (A, noise variance, projector), the worst of each.
 
         Raw loadings are identified up to rotation only, so theirs would mean nothing.
         """
-        watched = self._watched()
+        bases, reference = self.bases(), np.linalg.qr(self.estimate)[0]
+        chains, draws, D, _ = bases.shape
+        upper = np.triu_indices(D)
+
+        def watched(W: Array, noise: Array | None) -> Array:
+            """Every entry of W W' + noise I, or, with many features, its diagonal and its product with the estimate."""
+            if D <= MAX_MATRIX:
+                A = W @ np.swapaxes(W, -1, -2) if noise is None else self.covariance_draws()
+                return A[..., upper[0], upper[1]]
+            diagonal = np.sum(W**2, axis=-1) + (0.0 if noise is None else noise[..., None])
+            along = W @ (np.swapaxes(W, -1, -2) @ reference)
+            return np.concatenate([diagonal, along.reshape(chains, draws, -1)], axis=-1)
+
+        found = {"projector": watched(bases, None)}
+        if self.noise_variance is not None:
+            found["noise_variance"] = self.noise_variance[..., None]
+            found["A"] = watched(self.W, self.noise_variance)
         return Table(
             {
-                "quantity": np.array(list(watched)),
-                "largest R-hat": np.array([float(r_hat(x).max()) for x in watched.values()]),
-                "least ESS": np.array([float(ess_bulk(x).min()) for x in watched.values()]),
+                "quantity": np.array(list(found)),
+                "largest R-hat": np.array([float(r_hat(x).max()) for x in found.values()]),
+                "least ESS": np.array([float(ess_bulk(x).min()) for x in found.values()]),
             }
         )
 
@@ -314,10 +296,8 @@ class ContrastPosterior:
         rows, _ = self.scaling.check(X)
         D, r = self.W_estimate.shape
         k = self.n_shown
-        loadings, sigma2 = (
-            self.W.reshape(-1, D, r),
-            None if self.noise_variance is None else self.noise_variance.ravel(),
-        )
+        loadings = self.W.reshape(-1, D, r)
+        sigma2 = None if self.noise_variance is None else self.noise_variance.ravel()
         chosen = np.linspace(0, loadings.shape[0] - 1, min(loadings.shape[0], MAX_DRAWS_FOR_LATENTS)).astype(int)
         within, projections = np.zeros((k, k)), []
         for draw in chosen:
@@ -327,8 +307,7 @@ class ContrastPosterior:
                 model = LatentGaussian(np.zeros(D), loadings[draw], float(sigma2[draw]))
                 projections.append(model.projection()[:, :k])
                 within += model.latent_covariance()[:k, :k] / chosen.size
-        side_by_side = np.hstack(projections)
-        latents = self.scaling.project(rows, side_by_side).astype(np.float64)
+        latents = self.scaling.project(rows, np.hstack(projections)).astype(np.float64)
         means = latents.reshape(rows.shape[0], chosen.size, k)
         centred = means - means.mean(axis=1, keepdims=True)
         return means.mean(axis=1), np.einsum("nki,nkj->nij", centred, centred) / chosen.size + within
@@ -370,9 +349,9 @@ class ContrastPosterior:
     def to_arviz(self) -> Any:
         """The draws for ArviZ: InferenceData of its versions below 1, DataTree from 1 on."""
         arviz = require("arviz", extra="bayes")
-        posterior = {"loadings": self.loadings} | (
-            {} if self.noise_variance is None else {"noise_variance": self.noise_variance}
-        )
+        posterior = {"loadings": self.loadings}
+        if self.noise_variance is not None:
+            posterior["noise_variance"] = self.noise_variance
         names = {
             "coords": {"feature": self.feature_names, "component": list(range(1, self.estimate.shape[1] + 1))},
             "dims": {"loadings": ["feature", "component"]},
@@ -389,13 +368,12 @@ class ContrastPosterior:
         return shown_as_html(repr(self), self.summary())
 
 
-def check_probability(probability: float) -> None:
-    """Refuse a value that is not a probability."""
+def _check_probability(probability: float) -> None:
     if not 0 < probability < 1:
         raise ValueError(f"probability={probability} must be between 0 and 1.")
 
 
-def quantile_interval(draws: Array, probability: float) -> Interval:
+def _quantile_interval(draws: Array, probability: float) -> Interval:
     """The equal-tailed interval of draws (n, ...), shape (...) each end."""
     lower, upper = np.quantile(draws, [(1 - probability) / 2, (1 + probability) / 2], axis=0)
     return lower, upper
@@ -419,7 +397,7 @@ def corrected_log_interval(estimate: float, draws: Array, probability: float) ->
     return float(np.exp(centre - reach)), float(np.exp(centre + reach))
 
 
-def rank_normalised(x: Array) -> Array:
+def _rank_normalised(x: Array) -> Array:
     """Normal scores of the ranks over all chains and draws, shape of x (chains, draws, ...)."""
     shape = x.shape
     flat = x.reshape(shape[0] * shape[1], -1)
@@ -435,22 +413,20 @@ def split_chains(x: Array) -> Array:
 
 def r_hat(x: Array) -> Array:
     """Split R-hat, the larger of that of the ranks and that of the folded ranks, for draws (chains, draws, ...)."""
-    folded = np.abs(x - np.median(x, axis=(0, 1)))
-    return np.maximum(_plain_r_hat(x), _plain_r_hat(folded))
-
-
-def _plain_r_hat(x: Array) -> Array:
-    z = split_chains(rank_normalised(x))
-    n = z.shape[1]
-    within = z.var(axis=1, ddof=1).mean(axis=0)
-    between = n * z.mean(axis=1).var(axis=0, ddof=1)
-    with np.errstate(invalid="ignore", divide="ignore"):
-        return np.where(within > 0, np.sqrt((between / within + n - 1) / n), 1.0)
+    found = []
+    for values in (x, np.abs(x - np.median(x, axis=(0, 1)))):
+        z = split_chains(_rank_normalised(values))
+        n = z.shape[1]
+        within = z.var(axis=1, ddof=1).mean(axis=0)
+        between = n * z.mean(axis=1).var(axis=0, ddof=1)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            found.append(np.where(within > 0, np.sqrt((between / within + n - 1) / n), 1.0))
+    return np.maximum(*found)
 
 
 def ess_bulk(x: Array) -> Array:
     """Effective number of draws for the bulk of the distribution."""
-    return effective_size(split_chains(rank_normalised(x)))
+    return effective_size(split_chains(_rank_normalised(x)))
 
 
 def effective_size(x: Array) -> Array:

@@ -15,7 +15,6 @@ from .._util.checks import check_count, check_option, generator
 from .._util.tables import Display, Table
 from .._util.text import format_gamma
 from ..contrast import (
-    HeldOut,
     Spectrum,
     held_out,
     one_error_rule,
@@ -24,16 +23,14 @@ from ..contrast import (
 )
 from ..data import Groups, Indices, Study, Tables, fewer_folds, table_units
 from ..estimators import ContrastSolver
-from ..missing import Incomplete, any_folds
-from ..moments import Complete, DenseScatter, assign_folds, contrast, make_folds
+from ..missing import any_folds
+from ..moments import DenseScatter, assign_folds, contrast, make_folds
 from ._compare import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
 from ._contrast_path import check_estimator, path_of_data
 from ._held_out import prepared
 from ._path import ContrastPath
 
 CRITERIA = ("contrast", "likelihood", "silhouette")
-
-
 HELD_OUT = ("contrast", "likelihood")  # criteria that hold rows out
 
 
@@ -139,7 +136,11 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         path = path_of_data(data, estimator, self.gammas)
         errors = np.full(len(path), np.nan)
         if self.criterion == "contrast":
-            found = self._contrast(tables, folds, data, estimator, path.gammas)
+            assert folds is not None
+            settled = estimator._settled(data)
+            found = held_out(
+                any_folds(tables, folds), lambda left: settled._axes_at(settled._trained(left), path.gammas)
+            )
             scores, errors = np.where(np.isnan(found.means), -np.inf, found.means), found.mean_errors
             best = one_error_rule(path.gammas, found)
         else:
@@ -184,19 +185,6 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             return counts.map(lambda count: _random_parts(count, self.n_folds, random))
         unit_of = table_units(tables, blocks, least=2, what="holding rows out")
         return assign_folds(unit_of, fewer_folds(unit_of, self.n_folds), random)
-
-    def _contrast(
-        self,
-        tables: Tables,
-        folds: Groups[Indices] | None,
-        data: Complete | Incomplete,
-        estimator: ContrastSolver,
-        gammas: Array,
-    ) -> HeldOut:
-        """Held-out contrast at every gamma (F17)."""
-        assert folds is not None
-        settled = estimator._settled(data)
-        return held_out(any_folds(tables, folds), lambda left: settled._axes_at(settled._trained(left), gammas))
 
     def __sklearn_is_fitted__(self) -> bool:
         return hasattr(self, "best_estimator_")

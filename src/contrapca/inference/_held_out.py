@@ -7,11 +7,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from .._util.arrays import Array
 from .._util.checks import check_count, check_n_components, generator
-from .._util.tables import Table, shown_as_html
+from .._util.tables import Table
 from ..contrast import (
     FOUND_AGAIN,
     Halves,
@@ -27,12 +26,12 @@ from ..data import Design, Groups, Study, Tables, regression, without_covariates
 from ..estimators import Decomposition
 from ..missing import filled_draws, usable
 from ..moments import Parts, make_parts, mixture
-
-Flags = npt.NDArray[np.bool_]
+from ._result import Result
+from ._splits import Flags
 
 
 @dataclass(frozen=True)
-class HeldOutContrast:
+class HeldOutContrast(Result):
     """The outcome of `held_out_contrast`, for each component that is shown.
 
     Attributes
@@ -84,14 +83,9 @@ class HeldOutContrast:
         columns |= {"agreement": self.agreement, "largest_share": self.largest_share}
         return Table(columns | {"log_ratio": self.log_ratios, "standard_error": self.standard_errors})
 
-    def _head(self) -> str:
-        return f"ratio of variances on unseen rows, foreground to background, {self.n_splits} splits into halves"
-
-    def _repr_html_(self) -> str:
-        return shown_as_html(self._head(), self.table())
-
-    def __str__(self) -> str:
-        return f"{self._head()}\n{self.table()}"
+    def _parts(self) -> list[str | Table]:
+        about = f"ratio of variances on unseen rows, foreground to background, {self.n_splits} splits into halves"
+        return [about, self.table()]
 
 
 def held_out_contrast(

@@ -19,7 +19,6 @@ from ..exceptions import SolverError, warn
 from ..missing import Incomplete, collect, masked_bound
 from ..moments import (
     MAX_DENSE,
-    Complete,
     DenseScatter,
     Moments,
     RowScatter,
@@ -72,7 +71,21 @@ def gamma_limits(
     check_solver_of(study.rows.foreground, solver)
     tables = study.adjusted
     d = check_n_components(n_components, tables.n_features)
-    return all_limits(collect(tables, d, scale, solver), d)
+    data = collect(tables, d, scale, solver)
+    ratio = sum(own.weight for own in data.scaling.backgrounds) / data.scaling.foreground.weight
+    if isinstance(data, Incomplete):
+        bound, nan = masked_bound(data.groups, d, generator(0)), math.nan
+        return GammaLimits(bound, nan, nan, nan, nan, nan, n_components=d, ratio=ratio, is_bound=True)
+    groups = data.groups
+    several = len(groups.backgrounds) > 1 and groups.foreground.scatter.size > MAX_DENSE
+    background = None if several else _spectrum(mixed_background(groups))
+    bounds = _sufficient_bounds(_spectrum(groups.foreground), background, d)
+    try:
+        of_cpca = cpca_limit(groups, d)
+    except SolverError as error:
+        warn(str(error))
+        of_cpca = math.nan
+    return GammaLimits(pcpca_limit(groups, d)[0], of_cpca, *bounds, n_components=d, ratio=ratio)
 
 
 @dataclass(frozen=True)
@@ -142,24 +155,6 @@ class GammaLimits:
         return "\n".join(lines)
 
 
-def all_limits(data: Complete | Incomplete, d: int) -> GammaLimits:
-    """Exact limits and sufficient bounds of the groups; with missing values, only an upper bound on PCPCA's limit."""
-    ratio = sum(own.weight for own in data.scaling.backgrounds) / data.scaling.foreground.weight
-    if isinstance(data, Incomplete):
-        bound, nan = masked_bound(data.groups, d, generator(0)), math.nan
-        return GammaLimits(bound, nan, nan, nan, nan, nan, n_components=d, ratio=ratio, is_bound=True)
-    groups = data.groups
-    several = len(groups.backgrounds) > 1 and groups.foreground.scatter.size > MAX_DENSE
-    background = None if several else _spectrum(mixed_background(groups))
-    bounds = _sufficient_bounds(_spectrum(groups.foreground), background, d)
-    try:
-        of_cpca = cpca_limit(groups, d)
-    except SolverError as error:
-        warn(str(error))
-        of_cpca = math.nan
-    return GammaLimits(pcpca_limit(groups, d)[0], of_cpca, *bounds, n_components=d, ratio=ratio)
-
-
 def _spectrum(group: Moments) -> Array | None:
     """All D eigenvalues of the covariance, descending, with rounding errors set to 0; None if too expensive."""
     scatter, D = group.scatter, group.mean.size
@@ -171,14 +166,11 @@ def _spectrum(group: Moments) -> Array | None:
             return None
         matrix = scatter.gram if scatter.rows.shape[0] < D else scatter.dense()
     values = np.zeros(D)
-    found = _eigenvalues(matrix)[::-1][:D] / group.weight
+    found = host(namespace(matrix).linalg.eigvalsh(matrix)) if on_device(matrix) else scipy.linalg.eigvalsh(matrix)
+    found = found[::-1][:D] / group.weight
     values[: found.size] = found
     values[values <= max(4 * EPS * D * values[0], rounding_variance(group))] = 0.0
     return values
-
-
-def _eigenvalues(matrix: Any) -> Array:
-    return host(namespace(matrix).linalg.eigvalsh(matrix)) if on_device(matrix) else scipy.linalg.eigvalsh(matrix)
 
 
 def _sufficient_bounds(mu: Array | None, rho: Array | None, d: int) -> tuple[float, float, float, float]:

@@ -18,7 +18,6 @@ from ..exceptions import ImproperPosteriorError, warn
 
 POLL_SECONDS = 0.02
 
-
 # How far from the mode chains start, in units of the posterior's rough standard deviation.
 OVERDISPERSION = 2.0
 
@@ -107,17 +106,10 @@ class GibbsTarget:
 
 @dataclass(frozen=True)
 class NutsDraws:
-    """Draws in the eigenbasis.
+    """Draws in the eigenbasis."""
 
-    Attributes
-    ----------
-    V : ndarray of shape (chains, draws, D, d)
-    sigma2 : ndarray of shape (chains, draws)
-    divergences : int
-    """
-
-    V: Array
-    sigma2: Array
+    V: Array  # (chains, draws, D, d)
+    sigma2: Array  # (chains, draws)
     divergences: int
 
 

@@ -16,34 +16,24 @@ from ..contrast import contrast_axes, has_plateau, latent_rank, noise_rank, top_
 from ..data import Groups, Tables
 from ..missing import collect
 from ..moments import contrast
-from ._chunks import BLOCK_NUMBERS, ChunkMoments, GroupRows, Half, chunk_moments, working_basis
+from ._chunks import BLOCK_NUMBERS, ChunkMoments, GroupRows, chunk_moments, working_basis
 from ._splits import Splits
 from ._spread import cauchy_combination, compare_spread
 
 
 @dataclass(frozen=True)
 class SharedAxes:
-    """What all rows of both groups together show: the same for all splits, and blind to the group of a row.
+    """What all rows of both groups together show: the same for all splits, and blind to the group of a row."""
 
-    Attributes
-    ----------
-    rank : int
-        Dimensions above the noise.
-    vectors : ndarray of shape (p, r)
-        The leading principal directions, as many as any model of a split has.
-    has_noise : bool
-        Whether enough dimensions of each group are left to know the noise by.
-    """
-
-    rank: int
-    vectors: Array
-    has_noise: bool
+    rank: int  # dimensions above the noise
+    vectors: Array  # the leading principal directions (p, r), as many as any model of a split has
+    has_noise: bool  # whether enough dimensions of each group are left to know the noise by
 
 
 def shared_axes(chunks: Groups[ChunkMoments], n_axes: int, *, within: bool) -> SharedAxes:
     """Principal axes of the rows about the means of their groups, or of their chunks (`within`)."""
     everything = np.ones(max(group.counts.size for group in chunks), dtype=bool)
-    x, y = chunks.map(lambda group: (ChunkMoments.within if within else ChunkMoments.merged)(group, everything))
+    x, y = chunks.map(lambda group: group.half(everything, within=within))
     scatter = x.moments.scatter.dense() + y.moments.scatter.dense()
     values, vectors = scipy.linalg.eigh(scatter, overwrite_a=True, driver="evd", check_finite=False)
     weight = x.moments.weight + y.moments.weight - 1  # degrees of freedom plus one
@@ -72,74 +62,44 @@ def axes_of_split(
         Log ratio of foreground to background mean variance outside the subspace of the axes' model; nan if so many
         dimensions stand out that the rest is not noise.
     """
-    finds, within = splits.finds[split], splits.within[split]
-    merge = ChunkMoments.within if within else ChunkMoments.merged
-    halves = chunks.map(lambda group: merge(group, finds))
-    ranks = _model_ranks(halves, shared.rank, n_axes)
-    C = contrast(halves.map(lambda half: half.moments), _strength(halves, shared.vectors[:, : ranks[0]]))
+    finds, within = splits.finds[split], bool(splits.within[split])
+    halves = chunks.map(lambda group: group.half(finds, within=within))
+    x, y = halves
+    # Ranks of the models with 1, ..., n_axes contrast axes and room for what the groups share (F16). Rows are counted
+    # even if they come in blocks: the test half judges the axes, and few blocks would leave no room (F38).
+    n, m, most = int(x.moments.weight), int(y.moments.weight), x.moments.mean.size
+    signals, D = shared.rank, x.n_features
+    ranks = [latent_rank(signals, signals, k, D, n, m, foreground_rank=min(n - 1, most)) for k in range(1, n_axes + 1)]
+    # gamma is about half the sufficient bound of F4 (with the leading directions of both groups), at most one half. The
+    # exact limit would take several eigendecompositions; directions do not change between 0 and 0.9 of it (F16).
+    rest = x.total / x.moments.weight - float(x.variances(shared.vectors[:, : ranks[0]]).sum())
+    background = y.total / y.moments.weight
+    gamma = 0.5 * min(1.0, max(rest, 0.0) / background) if background > 0 else 0.0
+    C = contrast(halves.map(lambda half: half.moments), gamma)
     spectrum = top_eigenpairs(C, ranks[-1], iterate=False)
     a, b = spectrum.covariances(C)
     weights = np.zeros((ranks[-1], n_axes))
     for k, r in enumerate(ranks):
-        inside = Groups.of(np.diagonal(a)[:r], np.diagonal(b)[:r])
-        nu_x, nu_y = halves.map(Half.outside, inside)
+        nu_x, nu_y = x.outside(np.diagonal(a)[:r]), y.outside(np.diagonal(b)[:r])
         earlier = weights[:r, :k] if k else None
         weights[:r, k] = contrast_axes(a[:r, :r], b[:r, :r], nu_x, nu_y, 1, earlier=earlier)[1][:, 0]
-    tests = chunks.map(lambda group: merge(group, ~finds))
-    return spectrum.vectors @ weights, _log_noise_ratio(tests, spectrum.vectors) if shared.has_noise else math.nan
-
-
-def _model_ranks(halves: Groups[Half], signals: int, n_axes: int) -> list[int]:
-    """Ranks of the models with 1, ..., n_axes contrast axes and room for what the groups share (F16).
-
-    Rows are counted even if they come in blocks: the test half judges the axes, and few blocks would leave no room for
-    what is shared (F38).
-    """
-    half, (n, m) = halves.foreground, halves.map(lambda half: int(half.moments.weight))
-    rank = min(n - 1, half.moments.mean.size)
-    return [latent_rank(signals, signals, k, half.n_features, n, m, foreground_rank=rank) for k in range(1, n_axes + 1)]
-
-
-def _strength(halves: Groups[Half], shared: Array) -> float:
-    """gamma, about half the sufficient bound of F4 (with the leading directions of both groups), at most one half.
-
-    The exact limit would take several eigendecompositions; directions do not change between 0 and 0.9 of it (F16).
-    """
-    foreground, background = halves.map(lambda half: half.total / half.moments.weight)
-    rest = foreground - float(_variances(halves.foreground, shared).sum())
-    return 0.5 * min(1.0, max(rest, 0.0) / background) if background > 0 else 0.0
-
-
-def _variances(half: Half, U: Array) -> Array:
-    """Variances along orthonormal directions."""
-    found: Array = np.einsum("ij,ij->j", U, half.moments.scatter.matmul(U)) / half.moments.weight
-    return found
-
-
-def _log_noise_ratio(tests: Groups[Half], U: Array) -> float:
-    """Computed on rows that did not choose the subspace: on those that did, the foreground noise looks too small."""
-    x, y = tests.map(lambda half: half.outside(_variances(half, U)))
-    return math.log(x / y) if min(x, y) > 0 else 0.0
+    axes, U = spectrum.vectors @ weights, spectrum.vectors
+    if not shared.has_noise:
+        return axes, math.nan
+    # On rows that did not choose the subspace: on those that did, the foreground noise looks too small.
+    tests = chunks.map(lambda group: group.half(~finds, within=within))
+    noise_x, noise_y = tests.map(lambda half: half.outside(half.variances(U)))
+    return axes, math.log(noise_x / noise_y) if min(noise_x, noise_y) > 0 else 0.0
 
 
 @dataclass(frozen=True)
 class SplitOutcomes:
-    """The tests of L splits along k axes each.
+    """The tests of L splits along k axes each."""
 
-    Attributes
-    ----------
-    statistics, p_values : ndarray of shape (L, k)
-        Of each axis by itself: `combine` takes the running maximum.
-    log_ratios : ndarray of shape (L, k)
-        Log ratios of foreground to background variance of the testing rows.
-    log_noise : ndarray of shape (L,)
-        Log ratios of the mean variance outside the subspace of the axes' model.
-    """
-
-    statistics: Array
+    statistics: Array  # (L, k) of each axis by itself: `combine` takes the running maximum
     p_values: Array
-    log_ratios: Array
-    log_noise: Array
+    log_ratios: Array  # (L, k) of foreground to background variance of the testing rows
+    log_noise: Array  # (L,) of the mean variance outside the subspace of the axes' model
 
     @classmethod
     def joined(cls, parts: Sequence[SplitOutcomes]) -> SplitOutcomes:
@@ -152,17 +112,7 @@ def split_outcomes(
 ) -> SplitOutcomes:
     """Find axes with one half of complete tables and test them with the other, for every split.
 
-    Parameters
-    ----------
-    tables : Tables
-    splits : Splits
-        All splits, or a share of them (`Splits.shares`) if each share has tables of its own, such as draws.
-    scale : {None, "group", "pooled"}
-    n_axes : int
-    rng : Generator
-        For the working basis of wide tables.
-    tick : callable
-        Called after each split.
+    `rng` is for the working basis of wide tables; `tick` is called after each split.
     """
     divisors = tables.means.map(np.ones_like)
     if scale:

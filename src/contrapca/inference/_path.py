@@ -167,11 +167,9 @@ class ContrastPath:
         return self.variances.map(share_of, self.totals)
 
     def table(self) -> Table:
-        """One row per gamma: gamma, noise_variance, objective, variances and their fractions, and the largest
-        angles."""
+        """One row per gamma: its noise variance, objective, eigenvalues, shares of variance, and largest angles."""
         previous, first = self.angles()
-        columns = {name: getattr(self, name) for name in ("noise_variance", "objective")}
-        columns = {"gamma": self.gammas} | columns
+        columns = {"gamma": self.gammas, "noise_variance": self.noise_variance, "objective": self.objective}
         columns |= {f"eigenvalue_{k + 1}": self.eigenvalues[:, k] for k in range(self.n_components)}
         shares = self.shares()
         columns |= {f"{name}_share": shares[name].sum(axis=1) for name in shares.names}
@@ -278,15 +276,10 @@ class ContrastPath:
         gamma : float
             One of `gammas`.
         """
-        index, estimator = self.index(gamma), self.estimator._with()
-        fit = self._fit(index)
-        estimator._with_strength(fit.gamma)
-        return estimator._with_fit(fit)
-
-    def _fit(self, g: int) -> Fit:
+        g, estimator = self.index(gamma), self.estimator._with()
         W = self._lifted(self.loading_coordinates[g])
         model = LatentGaussian(self.scaling.foreground.origin, W, float(self.noise_variance[g]))
-        return Fit(
+        fit = Fit(
             scaling=self.scaling,
             components=self._lifted(self.coordinates[g]),
             variances=self.variances.map(lambda along: along[g]),
@@ -305,6 +298,8 @@ class ContrastPath:
             limit_is_bound=self.gamma_max_is_bound,
             history=self.objective[[g]],
         )
+        estimator._with_strength(fit.gamma)
+        return estimator._with_fit(fit)
 
     def save(self, path: Any) -> None:
         """Write the path to a file that `contrapca.load` reads (npz and JSON, no pickle), atomically."""

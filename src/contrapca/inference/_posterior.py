@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -10,7 +9,7 @@ import numpy as np
 from .._util.arrays import Array
 from .._util.checks import check_count, check_positive, generator
 from .._util.progress import Progress
-from ..contrast import Fit, align
+from ..contrast import align
 from ..missing import Incomplete
 from ..moments import MAX_DENSE, Complete, contrast
 from ._bingham import sample_frames, sample_vectors
@@ -83,39 +82,7 @@ def posterior(
     if not getattr(model, "_sampled", False):
         raise TypeError(f"posterior needs a PPCA, PCPCA, ContraPCA or CPCA, not a {type(model).__name__}.")
     data = model._fitted_data(_study_of_fit(model, X, background, "posterior"))
-    sampling: dict[str, Any] = {"draws": draws, "tune": tune, "chains": chains, "power": power}
-    settings = sampling | {"sigma2_min": sigma2_min, "random_state": random_state, "progress": progress}
-    found = sample_posterior(data, model._state, type(model).__name__, **settings)
-    return replace(found, seed=_number(random_state))
-
-
-def sample_posterior(
-    data: Complete | Incomplete,
-    fit: Fit,
-    method: str,
-    *,
-    draws: int = 1000,
-    tune: int = 1000,
-    chains: int = 4,
-    power: float = 1.0,
-    sigma2_min: float = 0.0,
-    random_state: Any = None,
-    progress: bool = True,
-) -> ContrastPosterior:
-    """Draws from exp(power * objective) under a flat prior, aligned to the fit and checked.
-
-    Parameters
-    ----------
-    data : Complete or Incomplete
-        Those of the fit; incomplete ones are refused.
-    fit : Fit
-    method : str
-        The name of the estimator.
-    draws, tune, chains : int
-    power, sigma2_min : float
-    random_state : None, int, Generator or RandomState
-    progress : bool, default True
-    """
+    fit = model._state
     check_count(draws, "draws")
     check_count(chains, "chains")
     check_count(tune, "tune")
@@ -133,24 +100,25 @@ def sample_posterior(
         unit = fit.model.sigma2  # the sampler works in units of the noise
         target = GibbsTarget(N, values / unit, d, power, sigma2_min / unit, fit.scaling.foreground.weight)
         target.check()
-        found = sample_nuts(target, draws, tune, chains, int(random.integers(2**31)), progress=progress)
-        frames, sigma2, divergences = np.sqrt(unit) * found.V, unit * found.sigma2, found.divergences
+        sampled = sample_nuts(target, draws, tune, chains, int(random.integers(2**31)), progress=progress)
+        frames, sigma2, divergences = np.sqrt(unit) * sampled.V, unit * sampled.sigma2, sampled.divergences
     else:
         frames = _frames(power * values, d, draws, tune, chains, random, progress)
-    posterior = ContrastPosterior(
+    found = ContrastPosterior(
         W=align(Q @ frames, fit.W),
         noise_variance=sigma2,
         W_estimate=fit.W,
         n_shown=fit.n_shown,
         scaling=fit.scaling.foreground,
         kind="gibbs",
-        method=method,
+        method=type(model).__name__,
         power=power,
         divergences=divergences,
         noise_variance_estimate=None if fit.model is None else fit.model.sigma2,
+        seed=_number(random_state),
     )
-    posterior.check()
-    return posterior
+    found.check()
+    return found
 
 
 def eigenbasis(data: Complete | Incomplete, gamma: float) -> tuple[float, Array, Array]:

@@ -69,13 +69,20 @@ def calibrate_power(
     drawing: dict[str, Any] = {"background": background, "random_state": random, "progress": progress}
     refits = bootstrap(model, X, n_resamples=n_resamples, **drawing)
     wanted = float(np.mean(np.sin(refits.angles()) ** 2))
-    rate = wide = _first_rate(model)
+    if hasattr(model, "noise_variance_"):
+        D, r = model._state.W.shape  # all latent dimensions, also those that are not shown
+        least = float((D + r + 4) / model.n_effective_)  # below it the posterior or its variances do not exist
+        rate = max(1.0, least)
+    else:  # CPCA: start from the inverse of its noise, half the mean of the variance that is left
+        left, (d, D) = float(model.feature_variance_.sum() - model.explained_variance_.sum()), model.components_.shape
+        least, rate = 0.0, 0.5 * (D - d) / max(left, TINY)
+    wide = rate
     for _ in range(rounds):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", ContrastWarning)  # few draws are enough for a mean
             drawn = posterior(model, X, draws=draws, tune=draws, power=rate, **drawing)
         wide = rate * float(np.mean(np.sin(drawn.angles()) ** 2)) / wanted
-        rate = max(wide, _least_rate(model))
+        rate = max(wide, least)
     if rate > wide:
         warn(
             f"Intervals would cover at power={wide:.3g}, but the posterior and its variances exist from "
@@ -83,19 +90,3 @@ def calibrate_power(
             "components, or take intervals from bootstrap()."
         )
     return rate
-
-
-def _least_rate(model: Any) -> float:
-    """The least power for which the posterior of PPCA or PCPCA and its variances exist; 0 for CPCA."""
-    if not hasattr(model, "noise_variance_"):
-        return 0.0
-    D, r = model._state.W.shape  # all latent dimensions, also those that are not shown
-    return float((D + r + 4) / model.n_effective_)
-
-
-def _first_rate(model: Any) -> float:
-    """A rate to start from: 1 where it is proper; for CPCA the inverse of its noise, half the mean of what is left."""
-    if hasattr(model, "noise_variance_"):
-        return max(1.0, _least_rate(model))
-    left = float(model.feature_variance_.sum() - model.explained_variance_.sum())
-    return 0.5 * (model.components_.shape[1] - model.components_.shape[0]) / max(left, TINY)

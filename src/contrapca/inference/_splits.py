@@ -12,38 +12,21 @@ from ..data import Groups, Indices, count_units, paired_units
 
 Flags = npt.NDArray[np.bool_]
 
-
 # Halves are drawn as 10 of 20 chunks, whose moments are computed once: 184,756 halves of each group, each for 20
 # additions of D x D matrices. More chunks gain nothing; fewer make the splits more alike.
 N_CHUNKS = 20
-
-
 MIN_UNITS = 6  # three rows (or blocks) to find axes and three to test them: the jackknife needs so many
 
 
 @dataclass(frozen=True)
 class Splits:
-    """Random halves of independent units (rows, or blocks of rows).
+    """Random halves of independent units (rows, or blocks of rows)."""
 
-    Attributes
-    ----------
-    unit_of : Groups of ndarray of shape (n,), (m,)
-        The unit of each row. A unit with rows in both groups is a paired block.
-    chunks : Groups of ndarray of shape (n,), (m,)
-        The chunk of each row: units that are always in the same half.
-    finds : ndarray of shape (n_splits, n_chunks)
-        Whether each chunk finds the axes (True) or tests them (False) in each split.
-    within : ndarray of shape (n_splits,)
-        Whether each split compares what varies within blocks: every other one, if no block is a single row (F38).
-    seeds : ndarray of shape (n_splits,)
-        What is random on the testing half of each split: thinning and relabelling (F44).
-    """
-
-    unit_of: Groups[Indices]
-    chunks: Groups[Indices]
-    finds: Flags
-    within: Flags
-    seeds: Indices
+    unit_of: Groups[Indices]  # the unit of each row; one with rows in both groups is a paired block
+    chunks: Groups[Indices]  # the chunk of each row: units that are always in the same half
+    finds: Flags  # (n_splits, n_chunks): whether each chunk finds the axes or tests them
+    within: Flags  # whether each split compares what varies within blocks: every other one, if no block is a row (F38)
+    seeds: Indices  # of what is random on the testing half of each split: thinning and relabelling (F44)
 
     def shares(self, count: int) -> list[Splits]:
         """The splits cut into `count` shares, for as many versions of the tables."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import scipy.special
@@ -15,32 +14,15 @@ from ._splits import Flags
 # Below this fraction of the background's variance, the excess of the earlier axes cannot be inverted.
 LEAST_EXCESS = 0.2
 
-
 # A p-value near 1 would outweigh any evidence in the Cauchy rule (its score tends to minus infinity): truncate.
 LARGEST_P = 0.99
-
-
 SMALLEST_P = 1e-300  # keeps scores finite
-
-
 NO_SKEWNESS = 1e-3  # below this, Pearson III is the normal distribution
-
-
 TRIMMED = 20  # one in so many splits, those with the smallest p-values, counts no more than the next
-
-
 FEW_UNITS, MORE = 12, 2  # guarded: so few testing units in a group, if tied or if the other has over twice as many
-
-
 RELABELLINGS = 1999
-
-
 SAME = 1e-9  # of the range of all units: closer ones are equal
-
-
 MOST_UNITS = 200  # of the larger group, chosen at random beyond
-
-
 MOST_ROWS = 1000  # of all units together
 
 
@@ -52,17 +34,8 @@ def compare_spread(
     Distances are between rows of a unit (`within` blocks of two rows or more), or between rows of different units of a
     group.
 
-    Parameters
-    ----------
-    coordinates : Groups of ndarray of shape (n_t, k), (m_t, k)
-        Coordinates of the test rows along the axes.
-    unit_of : Groups of ndarray of shape (n_t,), (m_t,)
-    rng : Generator
-        Thins units that have more rows than those of the other group, and relabels units.
-
-    Returns
-    -------
-    statistics, p_values : ndarray of shape (k,)
+    `coordinates` (n_t, k) and (m_t, k) are those of the test rows along the axes. `rng` thins units that have more rows
+    than those of the other group, and relabels units.
     """
     labels, numbers = np.unique(np.concatenate(list(unit_of)), return_inverse=True)
     codes = unit_of.like(np.split(numbers, [len(unit_of.foreground)]))
@@ -77,13 +50,15 @@ def compare_spread(
     x, y = values.map(lambda own: own / np.where(largest > 0, largest, 1.0))
     x_here, y_here = values.map(lambda own: ~np.isnan(own[:, 0]))
     both = x_here & y_here
-    alone, paired = _unpaired(x[x_here & ~both], y[y_here & ~both]), _paired(x[both], y[both])
-    variance = alone.variance + paired.variance
+    # Independent kinds of units are added, weighted by inverse variances for units of equal variance. In blocks with
+    # rows in both groups, labels are swapped within a block: that difference has no third moment.
+    difference, variance, third, square_limit = _unpaired(x[x_here & ~both], y[y_here & ~both])
+    swapped = x[both] - y[both]
+    variance = variance + (swapped**2).sum(axis=0) / 4
     scale = np.sqrt(np.where(variance > 0, variance, 1.0))
-    statistic = (alone.difference + paired.difference) / scale
-    skewness = (alone.third + paired.third) / scale**3
-    p_values = upper_tail(statistic, skewness, alone.square_limit + paired.square_limit)
-    if is_doubtful(remainders, codes, values, within=within):
+    statistic = (difference + swapped.sum(axis=0) / 2) / scale
+    p_values = _upper_tail(statistic, third / scale**3, square_limit + len(swapped))
+    if _is_doubtful(remainders, codes, values, within=within):
         p_values = np.maximum(p_values, relabelled_p(remainders, codes, values, rng, within=within))
     return statistic, p_values
 
@@ -106,33 +81,17 @@ def _without_earlier_axes(coordinates: Groups[Array]) -> Array:
     return effects
 
 
-@dataclass(frozen=True)
-class _Exchange:
-    """A weighted difference of means (k,) and its distribution when group labels are permuted at random.
+def _unpaired(x: Array, y: Array) -> tuple[Array, Array, Array, int]:
+    """Units with rows in one group, (n, k) and (m, k), whose labels are permuted.
 
-    Independent kinds of units are added, weighted by inverse variances for units of equal variance.
-
-    Attributes
-    ----------
-    difference, variance, third : ndarray of shape (k,)
-        The observed difference, and its variance and third moment over permutations.
-    square_limit : int
-        The largest square that the standardised difference can reach.
+    Returns the weighted difference of means (k,), its variance and third moment over permutations, and the largest
+    square that the standardised difference can reach.
     """
-
-    difference: Array
-    variance: Array
-    third: Array
-    square_limit: int
-
-
-def _unpaired(x: Array, y: Array) -> _Exchange:
-    """Units with rows in one group, (n, k) and (m, k): all labels are permuted."""
     n, m = len(x), len(y)
     M = n + m
     if min(n, m) == 0 or M <= 2:
         nothing = np.zeros(x.shape[1])
-        return _Exchange(nothing, nothing, nothing, 0)
+        return nothing, nothing, nothing, 0
     values = np.concatenate([x, y])
     centred = values - values.mean(axis=0)
     squares = centred * centred
@@ -141,16 +100,10 @@ def _unpaired(x: Array, y: Array) -> _Exchange:
     weight = n * m / M
     variance = weight * square * M / (M - 1)
     third = variance**1.5 * skewness * (M - 2 * n) * math.sqrt(M - 1) / ((M - 2) * math.sqrt(n * m))
-    return _Exchange(weight * (x.mean(axis=0) - y.mean(axis=0)), variance, third, M - 1)
+    return weight * (x.mean(axis=0) - y.mean(axis=0)), variance, third, M - 1
 
 
-def _paired(x: Array, y: Array) -> _Exchange:
-    """Blocks with rows in both groups, (P, k) each: labels are swapped within a block."""
-    difference = x - y
-    return _Exchange(difference.sum(axis=0) / 2, (difference**2).sum(axis=0) / 4, np.zeros(x.shape[1]), len(difference))
-
-
-def upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
+def _upper_tail(statistic: Array, skewness: Array, square_limit: int) -> Array:
     """Upper tail probability of a standardised statistic: the larger of Student's and Pearson III's.
 
     A statistic standardised by the variance of all units, whose square cannot exceed a limit c, is Student's t with c -
@@ -203,10 +156,10 @@ def thinned(codes: Groups[Indices], rng: np.random.Generator) -> Groups[Flags]:
         ):
             opposite = others[((np.arange(own.size) + 0.5) * others.size / own.size).astype(np.intp)]
             quota[own] = np.minimum(size[own], other_size[opposite])
-    return codes.map(lambda own, quota: places_in_units(own, rng.random(own.size)) < quota[own], quotas)
+    return codes.map(lambda own, quota: _places_in_units(own, rng.random(own.size)) < quota[own], quotas)
 
 
-def places_in_units(codes: Indices, keys: Array) -> Indices:
+def _places_in_units(codes: Indices, keys: Array) -> Indices:
     """The place (0, 1, ...) of each row among the rows of its unit, in order of their keys."""
     order, counts = np.argsort(keys), np.bincount(codes)
     # A stable sort of 16-bit numbers is a radix sort: this takes a twentieth of the time of lexsort.
@@ -231,17 +184,7 @@ def unit_values(x: Array, codes: Indices, n_units: int, *, within: bool) -> Arra
     Both have the same expectation for units of any number of rows. The second are jackknife values: their mean is the
     group's mean distance, and they vary as much as independent ones would.
 
-    Parameters
-    ----------
-    x : ndarray of shape (n, k)
-    codes : ndarray of shape (n,)
-        The unit of each row, below `n_units`.
-    within : bool
-
-    Returns
-    -------
-    ndarray of shape (n_units, k)
-        nan for units without rows.
+    `codes` has the unit of each row of x (n, k), below `n_units`. Units without rows are nan.
     """
     counts = np.bincount(codes, minlength=n_units)
     here = np.flatnonzero(counts)
@@ -249,7 +192,11 @@ def unit_values(x: Array, codes: Indices, n_units: int, *, within: bool) -> Arra
     sizes, n = counts[here][:, None], here.size
     inside = np.zeros((n, x.shape[1]))  # mean of |x_i - x_j| over rows i and j of the unit, i = j included
     if sizes.max() > 1:
-        inside = np.column_stack([_distances_inside(column, own, sizes[:, 0]) for column in x.T])
+        first = np.unique(codes, return_index=True)[1]
+        for column, mean in zip(x.T, inside.T, strict=True):
+            coefficients = 2 * _places_in_units(own, column) - sizes[own, 0] + 1
+            # About a row of the unit: equal rows get distances of exactly 0.
+            mean[:] = 2 * np.bincount(own, coefficients * (column - column[first[own]])) / sizes[:, 0] ** 2
     found = np.full((n_units, x.shape[1]), np.nan)
     if within:
         found[here] = inside * sizes / (sizes - 1)
@@ -273,14 +220,7 @@ def _distances(x: Array, weights: Array) -> Array:
     return found
 
 
-def _distances_inside(x: Array, codes: Indices, sizes: Indices) -> Array:
-    """Mean of |x_i - x_j| over all pairs of rows of each unit, i = j included, shape (n_units,)."""
-    coefficients = 2 * places_in_units(codes, x) - sizes[codes] + 1
-    first = x[np.unique(codes, return_index=True)[1]]  # about a row of the unit
-    return 2 * np.bincount(codes, coefficients * (x - first[codes])) / sizes**2
-
-
-def is_doubtful(coordinates: Groups[Array], codes: Groups[Indices], values: Groups[Array], *, within: bool) -> bool:
+def _is_doubtful(coordinates: Groups[Array], codes: Groups[Indices], values: Groups[Array], *, within: bool) -> bool:
     """Whether few units face many, or few units are tied: a variance and a skewness may not describe the difference.
 
     Of four rows (a, a, b, b) all values are equal: two groups of these seem to be perfectly apart.
@@ -311,12 +251,7 @@ def relabelled_p(
 
     Labels of blocks in both groups are swapped, those of others permuted; the same exchanges serve all axes.
 
-    Parameters
-    ----------
-    coordinates : Groups of ndarray of shape (n_t, k), (m_t, k)
-    codes : Groups of ndarray of shape (n_t,), (m_t,)
-    values : Groups of ndarray of shape (n_units, k)
-        Unit values, nan for units without rows; `within` blocks these are what is exchanged.
+    `within` blocks, it is their `values` that are exchanged; nan for units without rows.
     """
     units = codes.map(np.unique)
     sign = 1.0
@@ -326,7 +261,10 @@ def relabelled_p(
             own.like(list(own)[::-1])
             for own in (units, coordinates, codes, values)  # type: ignore[attr-defined]
         )
-    few, many = units.foreground, _some(units, rng)
+    few, many = units
+    alone = np.setdiff1d(many, few)
+    if alone.size > MOST_UNITS:
+        many = np.sort(np.append(np.intersect1d(few, many), rng.choice(alone, MOST_UNITS, replace=False)))
     units, drawn = units.like([few, many]), _drawn_labels(few, many, rng)
     if within:
         columns = np.vstack(list(values.map(lambda own, chosen: own[chosen], units))).T
@@ -334,7 +272,7 @@ def relabelled_p(
     else:
         most = max(1, MOST_ROWS // sum(map(len, units)))
         keep = codes.map(
-            lambda own, chosen: np.isin(own, chosen) & (places_in_units(own, rng.random(own.size)) < most), units
+            lambda own, chosen: np.isin(own, chosen) & (_places_in_units(own, rng.random(own.size)) < most), units
         )
         x = coordinates.map(lambda x, own, chosen: _centred_units(x[chosen], own[chosen]), codes, keep)
         first, second = codes.map(lambda own, chosen, kept: np.searchsorted(chosen, own[kept]), units, keep)
@@ -346,15 +284,6 @@ def relabelled_p(
     observed = differences[:, :1]
     as_large = differences[:, 1:] >= observed - 1e3 * EPS * np.abs(observed)  # equal exchanges are rounded differently
     return (1 + np.count_nonzero(as_large, axis=1)) / (1 + RELABELLINGS)
-
-
-def _some(units: Groups[Indices], rng: np.random.Generator) -> Indices:
-    """Of the second group, all units in both groups and at most `MOST_UNITS` of the others."""
-    few, many = units
-    alone = np.setdiff1d(many, few)
-    if alone.size > MOST_UNITS:
-        many = np.sort(np.append(np.intersect1d(few, many), rng.choice(alone, MOST_UNITS, replace=False)))
-    return many
 
 
 def _drawn_labels(few: Indices, many: Indices, rng: np.random.Generator) -> Indices:

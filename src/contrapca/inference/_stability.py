@@ -12,17 +12,18 @@ from sklearn.base import clone
 from .._util.arrays import Array
 from .._util.checks import check_count, generator
 from .._util.progress import Progress
-from .._util.tables import Table, shown_as_html
+from .._util.tables import Table
 from ..contrast import unwarned
 from ..data import Study
 from ..estimators import SparseCPCA
 from ..moments import assign_folds, contrast, make_folds
+from ._result import Result
 
 THRESHOLD = 0.75  # frequency from which a feature counts as stable, and what the bound is stated for
 
 
 @dataclass(frozen=True, eq=False)
-class StabilitySelection:
+class StabilitySelection(Result):
     """The result of `stability_selection`.
 
     Attributes
@@ -78,15 +79,10 @@ class StabilitySelection:
             columns[f"loading_{k + 1}"] = component[order]
         return Table(columns)
 
-    def _head(self) -> str:
+    def _parts(self) -> list[str | Table]:
         bound = f"at most {self.expected_false():.2g} of them expected by chance"
-        return f"{len(self.stable())} features are in {THRESHOLD:.0%} of {self.n_halves} halves or more, {bound}"
-
-    def _repr_html_(self) -> str:
-        return shown_as_html(self._head(), self.table())
-
-    def __str__(self) -> str:
-        return f"{self._head()}\n{self.table()}"
+        found = f"{len(self.stable())} features are in {THRESHOLD:.0%} of {self.n_halves} halves or more"
+        return [f"{found}, {bound}", self.table()]
 
 
 def stability_selection(
@@ -143,7 +139,7 @@ def stability_selection(
     model, tables = clone(estimator).fit(study), study.adjusted
     fixed, d = model._path_estimator()._with_strength(model.gamma_), model.n_components
     random, all_rows = generator(random_state), model._state
-    found: list[Array] = []
+    found = []
     with Progress("stability selection", n_splits, progress) as bar, unwarned():
         for split in range(n_splits):
             bar.update(split, "splits")
@@ -151,17 +147,14 @@ def stability_selection(
                 data = fixed._trained(half.training)
                 # Not by a fit, which has no components where a half has no contrast.
                 solution = fixed._maximum(contrast(data.groups, model.gamma_), d)
-                found.append(_matched(data.vectors(solution.spectrum.vectors), all_rows.components))
+                V = data.vectors(solution.spectrum.vectors)
+                order = scipy.optimize.linear_sum_assignment(-np.abs(all_rows.components.T @ V))[1]
+                found.append(V[:, order] != 0)  # in the order of the components of all rows
     chosen = np.array(found)
     in_any = chosen.any(axis=2)
     names = all_rows.scaling.foreground.labels
     counts = float(in_any.sum(axis=1).mean())
     return StabilitySelection(chosen.mean(axis=0), in_any.mean(axis=0), names, len(found), counts, model)
-
-
-def _matched(V: Array, all_rows: Array) -> Array:
-    """Which features each component (D, d) has, in the order of the components of all rows."""
-    return np.asarray(V[:, scipy.optimize.linear_sum_assignment(-np.abs(all_rows.T @ V))[1]] != 0)
 
 
 def _check_threshold(threshold: Any) -> None:

@@ -12,7 +12,7 @@ import scipy.special
 from .._util.arrays import Array
 from .._util.checks import SCALES, check_count, check_option, check_positive, generator
 from .._util.progress import Progress
-from .._util.tables import Table, shown_as_html
+from .._util.tables import Table
 from .._util.text import plural
 from ..data import (
     DEPTHS,
@@ -29,20 +29,13 @@ from ..data import (
 from ..data.checks import warn_of_depth, warn_of_far_cells, warn_of_imputed, warn_of_replicates
 from ..missing import filled_draws, usable
 from ._outcomes import SplitOutcomes, combine, split_outcomes
+from ._result import Result
 from ._splits import MIN_UNITS, draw_splits, least_p_value, most_axes
 
 LEAST_P = 1e-6  # smaller p-values are reported as "p <": tails are not known that far out
-
-
 NOISIER = 1.2  # noise ratio above which a remark says that the cases vary more everywhere
-
-
 LARGE_BLOCK_RATIO = 4.0  # a remark says that more is needed: with fewer than about 16 blocks in a group
-
-
 DRAWS = 7  # of thinned masks: where both groups lack 30 %, the power is .44, and .34 with three
-
-
 LEAST_APART = 0.02  # mean difference of rates of missing values that is mentioned
 
 
@@ -72,7 +65,7 @@ class Missing:
 
 
 @dataclass(frozen=True)
-class ContrastTest:
+class ContrastTest(Result):
     """The result of `contrast_test`.
 
     Attributes
@@ -120,19 +113,19 @@ class ContrastTest:
 
     def verdict(self) -> str:
         """The result in one sentence."""
-        sentence = self._sentence()
-        return without_replicates(sentence) if self.ignores_replicates else sentence
-
-    def _sentence(self) -> str:
         found = self.n_components
         if found == 0:
-            return (
+            sentence = (
                 "Nothing found: the cases do not vary more than chance allows in any direction "
                 f"({in_brief(self.p_values[0])}); any components shown may be noise."
             )
-        p = in_brief(self.p_values[found - 1])
-        least = "at least " * (found == self.p_values.size > 1)
-        return f"The cases vary more than chance allows in {least}{plural(found, 'direction')} ({p})."
+        else:
+            p = in_brief(self.p_values[found - 1])
+            least = "at least " * (found == self.p_values.size > 1)
+            sentence = f"The cases vary more than chance allows in {least}{plural(found, 'direction')} ({p})."
+        if not self.ignores_replicates:
+            return sentence
+        return f"Without regard to replicates, which makes p-values too small, {sentence[0].lower()}{sentence[1:]}"
 
     def remarks(self, n_shown: int | None = None) -> list[str]:
         """Remarks on the verdict, as sentences; usually none."""
@@ -167,22 +160,11 @@ class ContrastTest:
         columns = {"dimension": steps, "statistic": np.median(self.statistics, axis=0), "p": self.p_values}
         return Table(columns | {"found": steps <= self.n_components})
 
-    def _repr_html_(self) -> str:
-        return shown_as_html(" ".join([self.verdict(), *self.remarks()]), self.table(), self._about())
-
-    def _about(self) -> str:
+    def _parts(self) -> list[str | Table]:
         about = f"Level {self.level:g}, {self.units}"
         if not np.isnan(self.noise_ratio):
             about += f"; noise of the cases over that of the controls: {self.noise_ratio:.2f}"
-        return about
-
-    def __str__(self) -> str:
-        return "\n".join([self.verdict(), *self.remarks(), str(self.table()), self._about()])
-
-
-def without_replicates(sentence: str) -> str:
-    """A verdict whose p-value takes replicates for independent rows."""
-    return f"Without regard to replicates, which makes p-values too small, {sentence[0].lower()}{sentence[1:]}"
+        return [self.verdict(), *self.remarks(), self.table(), about]
 
 
 def in_brief(p: float) -> str:

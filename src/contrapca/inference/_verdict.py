@@ -18,14 +18,8 @@ from ._splits import MIN_UNITS
 from ._test import ContrastTest, at_equal_depth, significance_of
 
 SEED = 0  # the same tables give the same page
-
-
 SURE = 0.001  # p-value below which nothing in the cases, and something in the controls, is said
-
-
 SWAPPED = "But the controls vary more than the cases (p < 0.001): were the two tables swapped?"
-
-
 N_TESTED = 10  # number of dimensions, or as many as are shown
 
 
@@ -84,11 +78,7 @@ def on_components(held_out: HeldOutContrast, features: Sequence[Sequence[str]]) 
     The test finds axes of its own, so it says that there is something, not that a component shows it. A component does
     if its interval lies above 1 and other halves of the rows find it again. Only say this where the test rejects.
 
-    Parameters
-    ----------
-    held_out : HeldOutContrast
-    features : sequence of sequences of str
-        The strongest features of each component.
+    `features` are the strongest of each component.
     """
     more, again = held_out.intervals[:, 0] > 1, held_out.found_again
     sentences = []
@@ -125,32 +115,20 @@ def verdict_on(
     scale: str | None = None,
     depth: str = "ignore",
     ignores_replicates: bool = False,
-    random_state: Any = SEED,
     progress: bool = True,
 ) -> Verdict:
     """Test the tables of a model with `n_shown` components, or say why that is not possible.
 
-    Parameters
-    ----------
-    tables : Tables
-    n_shown : int
-    blocks : Groups of array-like of shape (n,), (m,), optional
-        The block of each row, checked.
-    paired : bool
-        Whether blocks are pairs.
-    scale : {None, "group", "pooled"}
-        The model's scaling.
-    depth : {"warn", "match", "ignore"}
-        As for `contrast_test`; "warn" is left to the checks of the tables.
-    ignores_replicates : bool
-        Whether rows look like replicates: the verdict then says that its p-value takes them for independent.
-    random_state : None, int, Generator or RandomState
-    progress : bool
+    `blocks` are checked, and may be pairs. `depth` is that of `contrast_test`, but "warn" is left to the checks of the
+    tables. If rows look like replicates (`ignores_replicates`), the verdict says that they were taken for independent.
     """
     check_option(depth, "depth", DEPTHS)
-    rng = generator(random_state)
+    rng = generator(SEED)
     if depth == "match":
-        tables, blocks = _matched(tables, blocks, rng)
+        cases, controls = tables.with_one_background("The test").rows
+        labels = None if blocks is None else tuple(blocks)
+        matched = match_depth(Study(cases, background=controls, blocks=labels), random_state=rng)
+        tables, blocks = matched.tables, matched.blocks
     reason = ""
     try:
         tables = usable(tables, "the test")
@@ -158,44 +136,20 @@ def verdict_on(
         reason = str(error).removesuffix(".")
     least = min(map(count_units, table_units(tables, blocks, least=1, what="the test")))
     what = "row" if blocks is None else "pair" if paired else "block"
-    if reason:
-        pass
-    elif least < MIN_UNITS and (blocks is None or least > 1):  # one label for all rows is the wrong column: an error
+    if not reason and least < MIN_UNITS and (blocks is None or least > 1):  # one label for all rows is an error
         reason = f"one group has {plural(least, what)}, but the test needs at least {MIN_UNITS} in each"
-    elif tables.n_features < 2:
+    elif not reason and tables.n_features < 2:
         reason = "there is one feature"
-    else:
-        test = significance_of(
-            tables,
-            blocks=blocks,
-            paired=paired,
-            max_components=max(n_shown, N_TESTED),
-            scale=scale,
-            random_state=rng,
-            progress=progress,
-        )
-        test = replace(test, ignores_replicates=ignores_replicates)
-        verdict = Verdict.of(at_equal_depth(test) if depth == "match" else test, n_shown)
-        if test.n_components == 0 and _varies_more_the_other_way(tables, blocks, scale, progress):
+    if reason:
+        return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)
+    settings: dict[str, Any] = {"scale": scale, "progress": progress}
+    most = max(n_shown, N_TESTED)
+    test = significance_of(tables, blocks=blocks, paired=paired, max_components=most, random_state=rng, **settings)
+    test = replace(test, ignores_replicates=ignores_replicates)
+    verdict = Verdict.of(at_equal_depth(test) if depth == "match" else test, n_shown)
+    if test.n_components == 0:
+        other = None if blocks is None else blocks.like(list(blocks)[::-1])
+        settings |= {"max_components": 1, "random_state": SEED}
+        if significance_of(tables.exchanged(), blocks=other, **settings).p_values[0] < SURE:
             verdict = replace(verdict, remarks=[*verdict.remarks, SWAPPED])
-        return verdict
-    return Verdict(f"The contrast was not tested: {reason}.", [], None, n_shown)
-
-
-def _matched(tables: Tables, blocks: Groups[Any] | None, rng: Any) -> tuple[Tables, Groups[Any] | None]:
-    """The tables thinned to equal depths, and the blocks of the rows that are left."""
-    cases, controls = tables.with_one_background("The test").rows
-    labels = None if blocks is None else tuple(blocks)
-    found = match_depth(Study(cases, background=controls, blocks=labels), random_state=rng)
-    return found.tables, found.blocks
-
-
-def _varies_more_the_other_way(tables: Tables, blocks: Groups[Any] | None, scale: str | None, progress: bool) -> bool:
-    """Whether the background varies more than the foreground, with hardly any doubt."""
-    if len(tables.rows) != 2:
-        return False
-    other = None if blocks is None else blocks.like(list(blocks)[::-1])
-    test = significance_of(
-        tables.exchanged(), blocks=other, max_components=1, scale=scale, random_state=SEED, progress=progress
-    )
-    return bool(test.p_values[0] < SURE)
+    return verdict
