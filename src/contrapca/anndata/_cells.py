@@ -19,14 +19,8 @@ from ..moments import MAX_DENSE, DenseScatter, Moments
 from ._obs import background_argument, column
 
 LAZY = ("anndata", "dask", "h5py", "zarr")  # libraries of matrices that are not in memory
-
-
 HIGHLY_VARIABLE = "highly_variable"
-
-
 KEEP_BYTES = 2**30  # of a lazy matrix; a larger one is not kept in memory, but reduced to moments
-
-
 FILLED = 0.1  # of a sparse matrix whose values are not counted before they are read
 
 

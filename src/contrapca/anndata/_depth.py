@@ -16,11 +16,7 @@ from ._cells import Cells, is_lazy
 from ._obs import background_argument
 
 TOTALS = ("total_counts", "n_counts", "nCount_RNA")  # columns of obs, as scanpy and Seurat name them
-
-
 MAX_ROWS = 1000  # of each group, for the warning
-
-
 MOST = 0.99  # of the cells that must have totals of at least the sums of their genes
 
 

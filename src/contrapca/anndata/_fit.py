@@ -25,11 +25,7 @@ from ._obs import background_argument
 from ._results import Keys, check_writable, fit_results, write
 
 DTYPES = ("float32", "float64")
-
-
 SETTINGS = ("gamma", "n_shared", "scale", "random_state")  # of an estimator, which are stored
-
-
 MOST_CELLS, MIN_CELLS = 5000, 10  # of each group that judge the components
 
 

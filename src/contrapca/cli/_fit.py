@@ -17,11 +17,7 @@ from ._verdict import scale_of, unseen_lines, verdict_lines
 from .reading import Inputs, read_inputs
 
 METHODS: dict[str, Any] = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
-
-
 FILES = ("model.npz", "latents.csv", "loadings.csv")
-
-
 PATH_FILES = ("path.npz", "path.csv")
 
 

@@ -22,8 +22,6 @@ from ._outputs import SEPARATORS, OutputError, check_outputs, check_text_output,
 from .reading import TEXT, Inputs, read_inputs, write_filled
 
 MAX_COLUMNS_SHOWN = 15
-
-
 Flags = npt.NDArray[np.bool_]
 
 

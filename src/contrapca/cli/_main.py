@@ -19,8 +19,6 @@ from ._console import Console
 from ._parser import make_parsers, parse
 
 GROUPS = {"foreground": "cases", "background": "controls"}
-
-
 GOOD, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
 
 

@@ -15,8 +15,6 @@ from .._util.text import as_command, did_you_mean
 from .._version import __version__
 
 FORMATS = "CSV, TSV, TXT (also .gz or .zip), Excel, Parquet, NPY, NPZ, MTX or h5ad"
-
-
 SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "auto"}  # defaults of a new model
 
 
@@ -36,8 +34,6 @@ SCALE = {
 
 
 OUTPUT = {"type": Path, "required": True}
-
-
 EXIT_CODES = "Exit codes: 0 done, 2 something given cannot be used, 1 a bug, 130 stopped by Ctrl-C."
 
 
@@ -231,17 +227,9 @@ GAMMAS = option(
 
 
 MODEL = option("model", type=Path, help="a file that contrapca saved (model.npz)")
-
-
 SEED = option("--seed", type=seed, default=0, metavar="NUMBER", help="random seed (default: %(default)s)")
-
-
 FORCE = option("--force", action="store_true", help="overwrite existing files")
-
-
 FOLDER = [option("-o", "--output", **OUTPUT, metavar="FOLDER", help="output folder (created if missing)"), FORCE]
-
-
 TABLE = [option("-o", "--output", **OUTPUT, metavar="FILE", help="the table to be written (.csv or .tsv)"), FORCE]
 
 

@@ -18,29 +18,13 @@ if TYPE_CHECKING:
 
 
 SIZE = (6.4, 4.2)  # inches, of a figure with one panel
-
-
 LEGEND = {"fontsize": "small", "frameon": False, "borderaxespad": 0.0, "handletextpad": 0.3, "columnspacing": 1.0}
-
-
 MAX_IN_COLUMN = 14  # entries of a legend; with more of them it is in a smaller font
-
-
 MAX_BELOW = 4  # lines of a legend below a figure; a longer one is beside it
-
-
 LONGEST_NAME = 28  # characters of a class or a feature
-
-
 CASES, CONTROLS = "cases (foreground)", "controls (background)"
-
-
 MARKERS = ("o", "^", "s", "D", "v")  # after all colours are used
-
-
 NO_LABEL_COLOUR, ON_SCALE_COLOUR = "#D9D9D9", "#6B7680"
-
-
 DOT: dict[str, Any] = {"s": 14, "linewidths": 0}
 
 

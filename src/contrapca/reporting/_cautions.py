@@ -18,29 +18,13 @@ from ._points import MAX_POINTS
 from ._subject import Subject
 
 ONE_FEATURE = 0.8  # fraction of a component in one feature, by its squared direction and its squared loadings
-
-
 ONE_ROW = 0.5  # fraction of a component's variance in one row
-
-
 UNEQUAL_UNITS = 100.0  # ratio of standard deviations above which the larger ones dominate
-
-
 MANY_MISSING = 0.2
-
-
 STRONG = 0.9  # fraction of the largest gamma shown
-
-
 WIDE_ANGLE = 30.0  # degrees
-
-
 BETWEEN, CHANCE = 0.5, 0.001  # part of a component between the means of labels, and how likely that is by chance
-
-
 SAME_ANGLE = 5.0  # degrees from PCA below which the contrast has changed nothing
-
-
 MAX_OUTLIER_ROWS = 200_000
 
 

@@ -15,23 +15,11 @@ from ._packing import pack, to_base64
 from ._subject import Subject
 
 MAX_POINTS = 50_000
-
-
 MAX_VALUES = 1_500_000  # values of features in a page, one byte each
-
-
 SEED = 0  # random seed of the sample if there are more rows
-
-
 SHADES = 255  # colours of a scale; the last byte stands for a missing value
-
-
 TAILS = 0.01  # fraction of the values beyond each end of a feature's scale, so that no outlier takes it all
-
-
 SYMBOLS = ("circle", "square", "triangle")
-
-
 NO_LABEL_LOOK = ("#80611A", "ring")
 
 

@@ -29,11 +29,7 @@ HEIGHT = 820  # pixels
 
 # The page runs its own script and may save files; it can reach neither the notebook nor a network.
 ALLOWED = "allow-scripts allow-downloads"
-
-
 TITLE_WIDTH = 48  # characters above a figure of one panel
-
-
 RESULTS = ("coordinates.csv", "loadings.csv", "figure.png", "figure.svg", "methods.txt")  # files that `save` writes
 
 

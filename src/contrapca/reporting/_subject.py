@@ -22,14 +22,8 @@ from ._clusters import named_clusters
 from ._model_path import path_through
 
 TOP_FEATURES = 12  # bars for each component
-
-
 NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # control characters: no SVG file may have them
-
-
 LONGEST = 1000  # characters of a name on the page; browsers take minutes to draw much longer ones
-
-
 CLUSTERS = "cluster"  # what the labels are called if they were found here
 
 

@@ -28,20 +28,10 @@ from ._methods_text import citations, methods_paragraph
 from ._subject import TOP_FEATURES, Subject, shown_name
 
 TITLE = "What varies in the cases but not in the controls"
-
-
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
-
-
 MIN_ROWS = 10  # minimum rows per group for ratios on unseen rows
-
-
 TOP_NAMES = 3  # features that name a component in the verdict
-
-
 UNSEEN = ("held_out_ratio", "held_out_interval", "agreement", "largest_share", "found_again")
-
-
 PROBABILITY = 0.9  # probability of the intervals
 
 

@@ -15,20 +15,10 @@ from typing import Any, Literal
 from ...exceptions import TableFileError
 
 MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", ".", "?"}  # in any case
-
-
 NUMBER_WITH_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
-
-
 MAYBE_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")  # 1,234 may be 1.234 or 1234
-
-
 MAYBE_POINTS = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}")
-
-
 SURELY_POINTS = re.compile(r"[-+]?\d{1,3}(?:(?:\.\d{3}){2,}|\.\d{3},\d+)")  # separate thousands in 1.234.567, 1.234,5
-
-
 BLANKS = "\u00a0\u202f' "  # separate thousands, whatever the decimal sign
 
 
@@ -40,38 +30,16 @@ GROUPED = {
 
 # With decimal commas, a point separates thousands: an underscore makes the cell text.
 COMMA_TO_POINT = bytes.maketrans(b",.", b"._")
-
-
 Decimal = Literal[".", ","]
-
-
 SAMPLE = 20  # lines, and then rows, that show the layout
-
-
 SEPARATORS = ("\t", ";", "|", ",", " ")  # the first that fits
-
-
 WHOLE_NUMBER = re.compile(r"\s*[-+]?\d+\s*")
-
-
 COMMENT = "#"
-
-
 COMMENTS_ABOVE = (COMMENT, "//", "%")  # above a table; % may also begin a name
-
-
 MOST_TITLES = 10  # lines above a table
-
-
 LEAST_CELLS = 3  # a lone text above at least this many cells is a title
-
-
 LEAST_SCALE = 5  # numbers in order; fewer may be so by chance
-
-
 YEARS = (1800, 2199)
-
-
 Kind = Literal["missing", "number", "text"]
 
 

@@ -29,20 +29,10 @@ from ._table import DataTable, take_columns, without_empty
 from ._text import UTF_8, open_text, text_errors, text_table, turned_text_table
 
 TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-
-
 EXCEL, ANNDATA = ".xlsx", ".h5ad"
-
-
 MTX_TEXT = bytes(range(32, 127)) + b"\t\r\n"  # bytes below the comments of a Matrix Market file
-
-
 LONGEST_NUMBER = 400  # characters
-
-
 HIGHLY_VARIABLE = "highly_variable"  # the mask that scanpy makes
-
-
 SPARSE_MEMBERS = {"data", "format", "shape"}  # of what scipy.sparse.save_npz writes
 
 

@@ -27,14 +27,8 @@ from ._read import read_table
 from ._table import DataTable, align, align_to
 
 BY_PLACE = "columns matched by position, because one file has no column names"
-
-
 MAX_VALUES_LISTED = 10
-
-
 OPTION = re.compile(r"(?<![\w-])([Aa]dd )?--(no-)?([a-z]+)(?![\w-])(:| (?=\S)|)")  # of a command, in a message
-
-
 FLAGS = ("header", "common", "transpose", "percent", "thousands")
 
 

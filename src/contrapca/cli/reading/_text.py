@@ -44,23 +44,11 @@ from ._layout import (
 from ._table import DataTable, check_distinct, without_empty
 
 UTF_8 = "utf-8-sig"  # with or without a byte-order mark
-
-
 SEPARATOR_LINE = re.compile(r'"?sep=([\t;|,: ])"?[^\S\n]*\n', re.IGNORECASE)  # understood by spreadsheets
-
-
 MOSTLY = 0.5  # a column with a larger share of numbers is numeric, and its other cells are mistakes
-
-
 MAX_SHOWN = 40  # characters of a cell
-
-
 MAX_STRAY = 10  # cells of a column that are listed
-
-
 IN_ARCHIVES = (".csv", ".tsv", ".txt")
-
-
 OTHER_ENCODING = "save it as CSV in UTF-8, or name its encoding, such as --encoding latin-1 or --encoding utf-16"
 
 
