@@ -83,7 +83,7 @@ def cluster_names(rows: Rows, clusters: npt.NDArray[np.intp], features: list[str
             least = np.maximum(LEAST_DIFFERENCE, errors * np.sqrt(sum(1 / size for size in sizes)))
             top = np.argsort(-np.abs(difference), kind="stable")[:NAMING_FEATURES]
             words = [
-                f"{'high' if difference[j] > 0 else 'low'} {_short(features[j])}"
+                f"{'high' if difference[j] > 0 else 'low'} {cut(features[j], LONGEST_NAME)}"
                 for j in top
                 if abs(difference[j]) > least[j]
             ]
@@ -91,5 +91,6 @@ def cluster_names(rows: Rows, clusters: npt.NDArray[np.intp], features: list[str
     return names
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+def cut(name: str, longest: int) -> str:
+    """A name without its end if it is long."""
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"

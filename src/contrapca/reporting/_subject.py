@@ -9,21 +9,24 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_count
 from ..data import Groups, Study, Tables, check_same_tables, refuse_devices, regress_out
-from ..estimators import PPCA, ContraPCA, WithStrength, maps_missing
+from ..estimators import PPCA, ContraPCA, WithStrength, check_same_data, maps_missing
 from ..exceptions import GroupError
-from ..inference import ContrastPath, ContrastPosterior
-from ..missing import observe
+from ..inference import ContrastPath, ContrastPosterior, masked_path_around, path_of_data
+from ..missing import Incomplete, collect, observe
+from ..moments import Complete
 from ..plots import as_classes, on_a_scale
-from ._clusters import named_clusters
-from ._model_path import path_through
+from ._clusters import cut, named_clusters
 
 TOP_FEATURES = 12  # bars for each component
 NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # control characters: no SVG file may have them
 LONGEST = 1000  # characters of a name on the page; browsers take minutes to draw much longer ones
+DRAWN = 1e-7  # tolerance of the path: coordinates on the page are not more exact (`_points.PACKING_ERROR`)
 CLUSTERS = "cluster"  # what the labels are called if they were found here
 
 
@@ -169,11 +172,15 @@ def examine(
     study = regress_out(study) if adjusted else study
     tables, noise = study.tables, ""
     if about_path:
-        path, start, tables = model, default_start(model), asked._prepared(tables)
-        check_same_tables(tables.rows.map(_observed_mean, tables.means), path.scaling)
+        path, tables = model, asked._prepared(tables)
+        start = len(path) // 2 if np.isnan(path.auto_gamma) else int(np.argmin(np.abs(path.gammas - path.auto_gamma)))
+        means = tables.means.map(
+            lambda mean, rows: mean if np.isfinite(mean).all() else observe(rows)[0].mean, tables.rows
+        )
+        check_same_tables(means, path.scaling)
         model, kind, long = None, type(path.estimator), tables.shortened
     else:
-        model, path, start = path_through(model, tables, points=gammas, progress=progress)
+        model, path, start = _path_through(model, tables, points=gammas, progress=progress)
         kind, long = type(model), model._state.shortened
         noise = str(model._state.plateau or "")
     if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):
@@ -196,9 +203,52 @@ def examine(
     return subject
 
 
+def _path_through(model: Any, tables: Tables, *, points: int | None, progress: bool) -> tuple[Any, ContrastPath, int]:
+    """A fitted model, the path with its tables and settings, and the index of its gamma in the path.
+
+    A model that is not fitted yet is fitted here, so the rows are read only once. With missing values the path starts
+    from the model's own solution and ends early if there are no more solutions.
+    """
+    if not model._contrasts or model.__sklearn_is_fitted__():
+        check_is_fitted(model)
+        model = model._as_fitted()
+        tables = model._prepared(tables)
+        data = _data_again(model, tables)
+    else:
+        model._check_parameters()
+        model = clone(model)
+        tables, data, fit = model._solved(tables, model._strength())
+        model._with_fit(fit)
+        if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
+            data = _data_again(model, tables)
+    fit, alike = model._state, model._path_estimator()
+    # Reuse a limit that was computed for the model.
+    if isinstance(data, Incomplete):
+        path = masked_path_around(data, fit, alike, points, limit=fit.limit, progress=progress)
+    else:
+        limit = None if fit.limit_is_bound else fit.limit
+        path = path_of_data(data, alike, points, gamma=fit.gamma, limit=limit, tolerance=DRAWN, progress=progress)
+    return model, path, int(np.argmin(np.abs(path.gammas - fit.gamma)))
+
+
+def _data_again(model: Any, tables: Tables) -> Complete | Incomplete:
+    """The tables of a fitted model in its units; other tables raise."""
+    fit, gls = model._state, getattr(model, "mean", "") == "gls"
+    check_same_tables(tables.means, fit.scaling, gls=gls)  # before columns are divided by the scales of the fit
+    scale: Any = model._scaling
+    if len(fit.scaling) == len(tables.rows):
+        scale = fit.scaling.map(lambda known: known.scale)
+    if tables.incomplete and fit.model is None:  # the same expected moments again
+        data = model._collected(tables)
+    else:
+        data = collect(tables, fit.n_shown, scale, reduced=model._rotates)
+    check_same_data(data, fit.scaling, gls=gls)
+    return data
+
+
 def shown_name(name: str) -> str:
     """A name without control characters, and without its end if it is very long."""
-    return NOT_SHOWN.sub(" ", name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…")
+    return NOT_SHOWN.sub(" ", cut(name, LONGEST))
 
 
 def _maps_missing(model: Any) -> bool:
@@ -206,18 +256,6 @@ def _maps_missing(model: Any) -> bool:
     if isinstance(model, ContrastPath):
         return model.estimator._has_model or model.scaling.foreground.fills
     return not model.__sklearn_is_fitted__() or maps_missing(model._state)
-
-
-def _observed_mean(rows: Rows, mean: Array) -> Array:
-    """The column means of the observed values."""
-    return mean if np.isfinite(mean).all() else observe(rows)[0].mean
-
-
-def default_start(path: ContrastPath) -> int:
-    """Index of the gamma nearest to that of "auto"; the middle one if that is unknown."""
-    if np.isnan(path.auto_gamma):
-        return len(path) // 2
-    return int(np.argmin(np.abs(path.gammas - path.auto_gamma)))
 
 
 def label_texts(labels: Any) -> list[str]:

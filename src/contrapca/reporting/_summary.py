@@ -173,6 +173,10 @@ def _data(subject: Subject, sources: Sequence[str]) -> dict[str, Any]:
 
 def _model(subject: Subject) -> dict[str, Any]:
     path, g = subject.path, subject.start
+    shortened = {}  # the names of the rows of each group that are so long that they count less
+    for name, rows in () if subject.shortened is None else subject.shortened.map_named(lambda *of: of):
+        own = subject.row_names[name]
+        shortened[name] = [f"row {k}" if own is None else own[k] for k in rows.tolist()]
     return {
         "estimator": subject.kind.__name__,
         "n_components": path.n_components,
@@ -182,20 +186,10 @@ def _model(subject: Subject) -> dict[str, Any]:
         "limit_is_bound": path.gamma_max_is_bound,
         "scale": path.estimator.scale,
         "noise": subject.noise,
-        "shortened": _shortened(subject),
+        "shortened": shortened,
         "noise_variance": _finite(path.noise_variance[g]),
         "objective": float(path.objective[g]),
     }
-
-
-def _shortened(subject: Subject) -> dict[str, list[str]]:
-    """The names of the rows of each group that are so long that they count less."""
-    if subject.shortened is None:
-        return {}
-    names = subject.shortened.map(
-        lambda rows, own: [f"row {k}" if own is None else own[k] for k in rows.tolist()], subject.row_names
-    )
-    return dict(zip(names.names, names, strict=True))
 
 
 def _finite(value: float) -> float | None:
