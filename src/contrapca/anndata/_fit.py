@@ -18,11 +18,9 @@ from ..estimators import PPCA, WithStrength, latent_means
 from ..exceptions import InfeasibleGammaError, RankError
 from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ..moments import spread_out
-from ._cells import Cells, check_n_comps, choose, warn_of_counts, warn_of_values
-from ._depth import warn_of_depth
-from ._donors import warn_of_donors
-from ._obs import background_argument
+from ._cells import Cells, background_argument, check_n_comps, choose
 from ._results import Keys, check_writable, fit_results, write
+from ._warnings import warn_of_counts, warn_of_depth, warn_of_donors, warn_of_values
 
 DTYPES = ("float32", "float64")
 SETTINGS = ("gamma", "n_shared", "scale", "random_state")  # of an estimator, which are stored
@@ -75,8 +73,13 @@ def run_fit(
 def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:
     """The fitted model, the latents of all cells, and what unseen cells say of each component."""
     searches = estimator._holds_out and estimator.gamma == "auto"  # by halves of the cells
-    if cells.is_large and not searches:
-        model, latents = _fitted_in_blocks(cells, estimator)
+    if cells.is_large and not searches:  # from moments: one pass for the fit, and one for the latents
+        moments = cells.moments()
+        model = estimator.fit(moments.foreground, background=background_argument(moments))
+        parts = cells.lazy().reduce(lambda block: [(latents_of(model, block), are_counts(block))], add)
+        if cells.of_genes and all(counted for _, counted in parts):
+            warn_of_counts()
+        latents = np.concatenate([found for found, _ in parts])
         return model, latents, on_unseen_cells(cells, cells.lazy(), model)
     table = cells.read()
     warn_of_values(cells, table)
@@ -131,16 +134,6 @@ def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Gro
     settled = model._path_estimator() if isinstance(model, WithStrength | PPCA) else model
     alike = settled._with(scale=None)
     return alike, rows.map(lambda own: own.coordinates(V))
-
-
-def _fitted_in_blocks(cells: Cells, estimator: Any) -> tuple[Any, Array]:
-    """The same from moments: one pass for the fit, and one for the latents."""
-    moments = cells.moments()
-    model = estimator.fit(moments.foreground, background=background_argument(moments))
-    parts = cells.lazy().reduce(lambda block: [(latents_of(model, block), are_counts(block))], add)
-    if cells.of_genes and all(are_counts for _, are_counts in parts):
-        warn_of_counts()
-    return model, np.concatenate([latents for latents, _ in parts])
 
 
 def latents_of(model: Any, table: Rows) -> Array:

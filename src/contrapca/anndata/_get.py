@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 
 from .._util.checks import check_count
-from ._obs import frame
-from ._results import check_component, stored_model
+from ._results import check_component, frame, stored_model
 
 
 def model(adata: Any, key: str = "contrapca") -> Any:

@@ -11,11 +11,11 @@ import numpy as np
 from .._files import unpack
 from .._util.arrays import Array
 from .._util.checks import check_count
+from .._util.optional import require
 from .._util.text import did_you_mean, listed
 from ..estimators import WithStrength
 from ..inference import HeldOutContrast
-from ._cells import Cells
-from ._obs import background_argument
+from ._cells import Cells, background_argument
 
 MODEL = "model"  # the arrays of a saved model, in uns
 
@@ -134,12 +134,18 @@ def fit_results(
 
 def plain(params: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as h5ad and zarr files can hold them: None is left out, lists become arrays, also inside dicts."""
-    kept = {str(name): value for name, value in params.items() if value is not None}
-    return {name: plain(value) if isinstance(value, Mapping) else _plain_value(value) for name, value in kept.items()}
+    kept: dict[str, Any] = {}
+    for name, value in params.items():
+        if isinstance(value, Mapping):
+            kept[str(name)] = plain(value)
+        elif value is not None:
+            kept[str(name)] = np.array(list(value)) if isinstance(value, list | tuple | set) else value
+    return kept
 
 
-def _plain_value(value: Any) -> Any:
-    return np.array(list(value)) if isinstance(value, list | tuple | set) else value
+def frame(columns: Mapping[str, Any]) -> Any:
+    """A pandas data frame, which `uns` and files can hold."""
+    return require("pandas", extra="anndata").DataFrame(dict(columns))
 
 
 def stored(adata: Any, key: str, *, what: str = MODEL, by: str = "tl.contrapca") -> dict[str, Any]:
