@@ -31,15 +31,6 @@ def two_components(d: int) -> None:
         raise ValueError("This plot needs two components, but there is one: use plots.latent_scatter, which draws one.")
 
 
-def chosen_components(d: int, components: tuple[int, int]) -> list[int]:
-    """The positions of two components that count from 1, or the only one."""
-    if d == 1:
-        return [0]
-    if len(components) != 2 or not all(1 <= k <= d for k in components):
-        raise ValueError(f"components={components} must be two of this model's {d} components, counting from 1.")
-    return [k - 1 for k in components]
-
-
 def background_latents(model: Any, background: Any) -> Array | None:
     """The latents of all background rows, each background about its own mean, shape (m, d)."""
     if background is None:
@@ -96,7 +87,10 @@ def latent_scatter(
     ax : matplotlib Axes
     """
     Z = np.asarray(model.transform(X))
-    chosen = chosen_components(Z.shape[1], components)
+    d = Z.shape[1]
+    if d > 1 and (len(components) != 2 or not all(1 <= k <= d for k in components)):
+        raise ValueError(f"components={components} must be two of this model's {d} components, counting from 1.")
+    chosen = [0] if d == 1 else [k - 1 for k in components]
     Z, others = Z[:, chosen], background_latents(model, background)
     others = None if others is None else others[:, chosen]
     ax = latents(Z, background=others, labels=labels, axis_labels=share_labels(model, chosen), ax=axes_or_current(ax))

@@ -132,8 +132,9 @@ def latents(
     flat = foreground.shape[1] == 1
     for k, (name, points, look) in enumerate(drawn):
         on_scale = "c" in look
-        places = np.column_stack([points, _strip(k, len(points))]) if flat else points
-        dots = ax.scatter(*places.T, **look, label=None if on_scale else name)
+        if flat:  # in strips, spread by a fixed pattern: neighbours are apart
+            points = np.column_stack([points, k + (np.arange(len(points)) * 0.618034) % 1 * 0.7 - 0.35])
+        dots = ax.scatter(*points.T, **look, label=None if on_scale else name)
         if on_scale:
             ax.scatter([], [], **DOT, color=ON_SCALE_COLOUR, label=name)  # no colour of its own
             meaning = getattr(labels, "name", None) if label_name is None else label_name
@@ -143,11 +144,6 @@ def latents(
         ax.set_yticks(range(len(drawn)), [name for name, _, _ in drawn], fontsize="small")
         ax.tick_params(axis="y", length=0)
     return tidy(ax, legend=False)
-
-
-def _strip(k: int, n: int) -> Array:
-    """Heights of n points in the k-th strip, spread by a fixed pattern: neighbours are apart."""
-    return k + (np.arange(n) * 0.618034) % 1 * 0.7 - 0.35
 
 
 def legend_of_figure(figure: Any, ax: Any) -> None:

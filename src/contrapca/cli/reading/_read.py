@@ -337,7 +337,7 @@ def read_table(
     if encoding is not None and not is_text:
         raise TableFileError(f"{str(path)!r} is not a text file: --encoding is for {', '.join(TEXT)} files.")
     if is_text or name.endswith(EXCEL):
-        open_: Callable[[], TextIO] = partial(open_text, path, UTF_8 if encoding is None else _known(encoding))
+        open_: Callable[[], TextIO] = partial(open_text, path, _known(encoding))
         if not is_text:
             open_ = partial(io.StringIO, sheet_text(path, sheet))
         read = turned_text_table if transpose else text_table
@@ -355,7 +355,10 @@ def read_table(
     return _without_codes(dataclasses.replace(table, missing=tuple(missing)), numerals) if missing else table
 
 
-def _known(encoding: str) -> str:
+def _known(encoding: str | None) -> str:
+    """An encoding that Python knows, by default UTF-8."""
+    if encoding is None:
+        return UTF_8
     try:
         "".encode(encoding)
     except LookupError as error:

@@ -207,19 +207,19 @@ def read(
         thousands=thousands,
         components=None,
     )
+
+    def tell(findings: Sequence[Finding]) -> None:
+        for finding in findings:
+            warn(in_python(finding.text("python")), TableWarning)
+
     try:
-        return _inputs(options, _warn, needs_background=False).as_read
+        return _inputs(options, tell, needs_background=False).as_read
     except (TableFileError, GroupError, ValueError) as error:
         raise type(error)(in_python(str(error))) from None
 
 
 def _as_list(given: Any) -> list[Any]:
     return [given] if isinstance(given, str) else list(given)
-
-
-def _warn(findings: Sequence[Finding]) -> None:
-    for finding in findings:
-        warn(in_python(finding.text("python")), TableWarning)
 
 
 def in_python(text: str) -> str:
@@ -240,18 +240,14 @@ def code_of(options: Namespace) -> str:
     defaults = {name: own.default for name, own in inspect.signature(read).parameters.items()}
     given = {name: getattr(options, name, None) for name in defaults if name != "path"}
     given["background"] = None if options.background is None else str(options.background)
-    named = {
-        name: tuple(value) if name == "sheet" and value and len(value) > 1 else _single(value)
-        for name, value in given.items()
-        if value is not None and value not in (defaults[name], [])
-    }
-    arguments = "".join(f", {name}={value!r}" for name, value in named.items())
+    arguments = ""
+    for name, value in given.items():
+        if value is None or value in (defaults[name], []):
+            continue
+        if isinstance(value, list):
+            value = value[0] if len(value) == 1 else tuple(value) if name == "sheet" else value
+        arguments += f", {name}={value!r}"
     return f"contrapca.read({str(options.cases)!r}{arguments})"
-
-
-def _single(value: Any) -> Any:
-    """A list of one as that one."""
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def read_inputs(
@@ -344,7 +340,11 @@ def _inputs(
     rows = groups.map(lambda of: values[of[0]] if len(of[1]) == len(tables[of[0]]) else values[of[0]][of[1]])
     as_read = study = None
     if covariates:
-        _check_dense(rows, table.path)
+        if any(map(is_sparse, rows)):
+            raise ValueError(
+                f"--covariates: {table.path!r} is sparse, and what covariates leave of it is dense: store the genes "
+                "that you use as a dense table, or regress the covariates out first."
+            )
         as_read = _study(rows, given)
         study = regress_out(as_read)
         rows = study.rows
@@ -381,15 +381,6 @@ def _imputed(tables: list[DataTable]) -> list[Finding]:
             if np.all((counts >= 0) & (counts == np.round(counts))) and counts.any():
                 found.append(imputed_values(int(counts.sum()), repr(given.path)))
     return found
-
-
-def _check_dense(rows: Groups[Rows], path: str) -> None:
-    """Refuse covariates of sparse tables."""
-    if any(map(is_sparse, rows)):
-        raise ValueError(
-            f"--covariates: {path!r} is sparse, and what covariates leave of it is dense: store the genes that you use "
-            "as a dense table, or regress the covariates out first."
-        )
 
 
 def _check_group(background: str, table: DataTable) -> None:
