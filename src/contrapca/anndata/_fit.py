@@ -26,7 +26,6 @@ DTYPES = ("float32", "float64")
 SETTINGS = ("gamma", "n_shared", "scale", "random_state")  # of an estimator, which are stored
 MOST_CELLS, MIN_CELLS = 5000, 10  # of each group that judge the components
 
-
 # More genes are judged in 100 directions, found by subspace iteration from at most 1000 cells of each group.
 FEW_GENES, DIRECTIONS, FINDING_CELLS, ROUNDS = 200, 100, 1000, 2
 
@@ -42,19 +41,9 @@ def run_fit(
     copy: bool,
     dtype: Any,
 ) -> Any:
-    """Fit an estimator to the chosen cells, and store the results.
+    """Fit an estimator to the cells of `choice` (arguments of `choose`), and store the results.
 
-    Parameters
-    ----------
-    adata : AnnData
-    estimator : estimator
-        Not fitted.
-    choice : mapping
-        Arguments of `choose`.
-    varm : str
-        What scanpy would call the loadings.
-    n_comps, key_added, copy, dtype
-        As users give them.
+    `varm` is what scanpy would call the loadings; the other arguments are as users give them.
     """
     keys = Keys.of(type(estimator).__name__.lower(), varm, key_added)
     cells = choose(adata, **choice)

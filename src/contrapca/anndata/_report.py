@@ -86,7 +86,12 @@ def report(
     if test and depth == "match":
         alike, alike_rows = matched(adata, cells, rows, SEED)
         n_axes = max(MOST, model.n_components)
-        asked = {"max_components": n_axes, "scale": model._scaling, "depth": "ignore", "random_state": SEED}
+        asked: dict[str, Any] = {
+            "max_components": n_axes,
+            "scale": model._scaling,
+            "depth": "ignore",
+            "random_state": SEED,
+        }
         tested = at_equal_depth(contrast_test(alike.study(alike_rows), **asked))
     return write_report(
         study,

@@ -87,23 +87,7 @@ def fit_results(
     params: Mapping[str, Any],
     held_out: HeldOutContrast | None,
 ) -> Results:
-    """The results of a fitted model.
-
-    Parameters
-    ----------
-    cells : Cells
-    model : fitted estimator
-    latents : ndarray of shape (n_obs, k)
-    keys : Keys
-    n_genes : int
-        All genes of the AnnData, also those that were not used.
-    dtype : dtype
-        Of latents and loadings.
-    params : mapping
-        Settings of the fit.
-    held_out : HeldOutContrast or None
-        What cells, or donors, that the fit has not seen say of each component.
-    """
+    """The results of a fitted model; `n_genes` are all genes of the AnnData, also those that were not used."""
     fit = model._state
     summary: dict[str, Any] = {
         "params": plain(cells.params | dict(params)),

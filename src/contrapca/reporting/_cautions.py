@@ -29,17 +29,7 @@ MAX_OUTLIER_ROWS = 200_000
 
 
 def cautions(subject: Subject, summary: dict[str, Any], *, by_blocks: bool, shown: bool) -> Iterator[Finding]:
-    """One finding per caveat, besides those of the tables; none if there are none.
-
-    Parameters
-    ----------
-    subject : Subject
-    summary : dict
-    by_blocks : bool
-        Whether rows come in blocks.
-    shown : bool
-        Whether there is a page, which may not show everything.
-    """
+    """One finding per caveat, besides those of the tables; `shown`: there is a page, which may not show all."""
     yield from _about_groups(summary["data"])
     yield from _about_features(subject)
     yield from _about_components(subject, summary)

@@ -16,7 +16,6 @@ NAMING_SAMPLE = 600  # rows that name a cluster
 MIN_ROWS = 20
 LEAST_SHARE = 20  # a cluster has at least this part of the rows
 
-
 # Neighbours as a multiple of the root of n, and the fraction of rows between clusters above which there are none: in a
 # plane, and on a line, where no path leads around a gap that is there by chance.
 PLANE, LINE = (1.0, 0.25), (2.0, 0.05)

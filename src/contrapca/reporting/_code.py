@@ -11,18 +11,7 @@ from ._subject import Subject
 
 
 def python_code(subject: Subject, title: str | None, study: str, tested: bool, depth: str) -> str:
-    """Python code that makes a report again.
-
-    Parameters
-    ----------
-    subject : Subject
-    title, depth
-        As for `report`.
-    study : str
-        Python code of the study that a command has read; empty if users made it.
-    tested : bool
-        Whether there is a verdict.
-    """
+    """Python code that makes a report again; `study` is the code of one that a command has read, or empty."""
     names, lines = {"report"}, []
     if study:
         lines += ["import contrapca"]

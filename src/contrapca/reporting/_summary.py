@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from importlib.metadata import version
@@ -31,7 +31,13 @@ TITLE = "What varies in the cases but not in the controls"
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
 MIN_ROWS = 10  # minimum rows per group for ratios on unseen rows
 TOP_NAMES = 3  # features that name a component in the verdict
-UNSEEN = ("held_out_ratio", "held_out_interval", "agreement", "largest_share", "found_again")
+UNSEEN: dict[str, Callable[[HeldOutContrast, int], Any]] = {  # what other halves of the rows say of a component
+    "held_out_ratio": lambda own, k: _finite(own.ratios[k]),
+    "held_out_interval": lambda own, k: [_finite(end) for end in own.intervals[k]],
+    "agreement": lambda own, k: _finite(own.agreement[k]),
+    "largest_share": lambda own, k: float(own.largest_share[k]),
+    "found_again": lambda own, k: bool(own.found_again[k]),
+}
 PROBABILITY = 0.9  # probability of the intervals
 
 
@@ -67,10 +73,7 @@ def summary_of(
     origin: Origin | None = None,
     shown: bool = True,
 ) -> dict[str, Any]:
-    """The summary of a report.
-
-    Parameters as for `report`. `shown` says whether there is a page, which may not show everything.
-    """
+    """The summary of a report; `shown` says whether there is a page, which may not show everything."""
     by_blocks = subject.study.blocks is not None
     sources, code, findings = ((), None, None) if origin is None else (origin.sources, origin.command, origin.findings)
     if findings is None:
@@ -209,27 +212,13 @@ def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict
             "background_variance": float(path.background_variance[g, k]),
             "foreground_share": float(shares.foreground[g, k]),
             "background_share": float(shares.backgrounds[0][g, k]),
-            **_unseen(held_out, k),
+            **{name: None if held_out is None else value(held_out, k) for name, value in UNSEEN.items()},
             "features": [
                 {"feature": subject.features[j], "loading": float(W[j, k])} for j in _largest(W[:, k], TOP_FEATURES)
             ],
         }
         for k in range(path.n_components)
     ]
-
-
-def _unseen(held_out: HeldOutContrast | None, k: int) -> dict[str, Any]:
-    """What other halves of the rows say of a component; None where that is not known."""
-    if held_out is None:
-        return dict.fromkeys(UNSEEN)
-    facts = (
-        _finite(float(held_out.ratios[k])),
-        [_finite(float(end)) for end in held_out.intervals[k]],
-        _finite(float(held_out.agreement[k])),
-        float(held_out.largest_share[k]),
-        bool(held_out.found_again[k]),
-    )
-    return dict(zip(UNSEEN, facts, strict=True))
 
 
 def _largest(loading: Array, count: int) -> list[int]:

@@ -21,12 +21,10 @@ MAYBE_POINTS = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}")
 SURELY_POINTS = re.compile(r"[-+]?\d{1,3}(?:(?:\.\d{3}){2,}|\.\d{3},\d+)")  # separate thousands in 1.234.567, 1.234,5
 BLANKS = "\u00a0\u202f' "  # separate thousands, whatever the decimal sign
 
-
 GROUPED = {
     mark: re.compile(rf"[-+]?\d{{1,3}}(?P<gap>[{re.escape(other)}{BLANKS}])\d{{3}}(?:(?P=gap)\d{{3}})*(?:[{mark}]\d+)?")
     for mark, other in ((".", ","), (",", "."))
 }
-
 
 # With decimal commas, a point separates thousands: an underscore makes the cell text.
 COMMA_TO_POINT = bytes.maketrans(b",.", b"._")
@@ -267,11 +265,8 @@ def _are_years(top: list[str], below: list[list[str]]) -> bool:
     first, others = (
         {value for row in rows for cell in row if (value := PLAIN.value(cell)) is not None} for rows in ([top], below)
     )
-    return bool(first) and all(map(_is_year, first)) and not any(map(_is_year, others))
-
-
-def _is_year(value: float) -> bool:
-    return value.is_integer() and YEARS[0] <= value <= YEARS[1]
+    years = {value for value in first | others if value.is_integer() and YEARS[0] <= value <= YEARS[1]}
+    return bool(first) and first <= years and not others & years
 
 
 def _in_order(values: list[float]) -> bool:

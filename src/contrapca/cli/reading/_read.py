@@ -268,7 +268,6 @@ OTHERS: dict[str, Callable[[Path], DataTable]] = {
     ".mtx.gz": read_mtx,
 }
 
-
 READABLE = (*TEXT, ".zip", EXCEL, *OTHERS, ANNDATA)
 
 

@@ -21,7 +21,7 @@ from ...data.checks import IMPUTED, Finding, Given, check_groups, imputed_values
 from ...exceptions import GroupError, TableFileError, TableWarning, warn
 from ...plots import on_a_scale
 from .._console import caution
-from ._columns import block_labels, check_column, covariate_columns, covariate_names, ignored_columns
+from ._columns import block_labels, check_column, check_ignored, covariate_columns, covariate_names
 from ._findings import block_findings, check_mixed, findings_of_tables, identifiers_of, not_analysed
 from ._read import read_table
 from ._table import DataTable, align, align_to
@@ -289,14 +289,26 @@ def _inputs(
     table = read_table(options.cases, sheet=sheets[0], **reading)
     two_files = options.background is not None and options.group is None
     if two_files and not Path(options.background).exists():
-        _check_group(options.background, table)
+        for name, cells in table.texts.items():
+            if options.background in cells.tolist():
+                raise ValueError(
+                    f"--background: there is no file {options.background!r}, but column {name!r} of {table.path!r} has "
+                    f"this value: add --group {as_command([name])} if it marks the controls."
+                )
     other = read_table(options.background, sheet=sheets[-1], **reading) if two_files else None
     tables = [table] if other is None else [table, other]
     label, block, pair, weight = (getattr(options, name, None) for name in ("labels", "blocks", "pairs", "weights"))
     if block is not None and pair is not None:
         raise ValueError("--pairs and --blocks cannot be used together: pairs are blocks with rows in both groups.")
     covariates = covariate_names(tables, getattr(options, "covariates", None) or [])
-    without = _columns_without(options, [label, block or pair, weight], tables) | set(covariates)
+    for option, column in (("group", options.group), ("labels", label)):
+        if column is not None:
+            check_column(option, column, table)
+    check_ignored(options.ignore, tables)
+    named = (options.group, label, block or pair, weight)
+    without = {*options.ignore, *(name for name in named if name is not None)}
+    check_mixed(tables, without)
+    without |= set(covariates)
     imputed = _imputed(tables)
     without |= {IMPUTED} if imputed else set()
     blocks, decided = block_labels(tables, block or pair, "pairs" if pair else "blocks")
@@ -321,15 +333,16 @@ def _inputs(
     columns = kept if names is None or not table.named else names
     if other is not None and table.named != other.named:
         notes.append(BY_PLACE)
-    named = zip(tables, (sheets[0], sheets[-1]), strict=False)
-    sources = [given.path if sheet is None else f"{given.path} (sheet {sheet})" for given, sheet in named]
+    opened = zip(tables, (sheets[0], sheets[-1]), strict=False)
+    sources = [given.path if sheet is None else f"{given.path} (sheet {sheet})" for given, sheet in opened]
     findings = [*findings_of_tables(tables, options, without), *not_analysed(numbered), *imputed]
     groups = Groups.from_items(where, ("foreground", "background")[: len(where)])
+    names_of = [given.row_names or [str(i + 1) for i in range(len(given))] for given in tables]
     beside = {
         "blocks": groups.map(lambda of: None if blocks[of[0]] is None else blocks[of[0]][of[1]]),
         "labels": groups.map(lambda of: _labels_of(tables[of[0]], label, of[1])),
         "weights": groups.map(lambda of: None if weight is None else _numbers(tables[of[0]], weight)[of[1]]),
-        "names": groups.map(lambda of: _names_of(tables[of[0]], of[1])),
+        "names": groups.map(lambda of: [names_of[of[0]][i] for i in of[1].tolist()]),
         "covariates": groups.map(
             lambda of: covariate_columns(tables[of[0]], covariates, of[1]) if covariates else None
         ),
@@ -381,31 +394,6 @@ def _imputed(tables: list[DataTable]) -> list[Finding]:
             if np.all((counts >= 0) & (counts == np.round(counts))) and counts.any():
                 found.append(imputed_values(int(counts.sum()), repr(given.path)))
     return found
-
-
-def _check_group(background: str, table: DataTable) -> None:
-    """Refuse a value of a column in place of the controls' file."""
-    for name in table.texts:
-        if background in table.texts[name].tolist():
-            raise ValueError(
-                f"--background: there is no file {background!r}, but column {name!r} of {table.path!r} has this value: "
-                f"add --group {as_command([name])} if it marks the controls."
-            )
-
-
-def _columns_without(options: Namespace, named: list[str | None], tables: list[DataTable]) -> set[str]:
-    """Columns that the options exclude from the features; a spoilt column must be among them."""
-    for option, name in (("group", options.group), ("labels", named[0])):
-        if name is not None:
-            check_column(option, name, tables[0])
-    without = ignored_columns(options.ignore, tables) | {name for name in (options.group, *named) if name is not None}
-    check_mixed(tables, without)
-    return without
-
-
-def _names_of(table: DataTable, rows: npt.NDArray[np.intp]) -> list[str]:
-    """The names of rows, or their numbers in the file, counted from 1."""
-    return [table.row_names[i] if table.row_names else str(i + 1) for i in rows.tolist()]
 
 
 def _labels_of(table: DataTable, label: str | None, rows: npt.NDArray[np.intp]) -> Any:

@@ -58,23 +58,20 @@ def open_text(path: Path, encoding: str = UTF_8) -> TextIO:
         case ".gz":
             return gzip.open(path, "rt", encoding=encoding)
         case ".zip":
-            return io.TextIOWrapper(_only_table(path), encoding=encoding)
+            with zipfile.ZipFile(path) as archive:
+                names = [name for name in archive.namelist() if not name.startswith("__MACOSX/") and name[-1:] != "/"]
+                tables = [name for name in names if name.lower().endswith(IN_ARCHIVES)]
+                if not tables:
+                    has = listed(names) or "nothing"
+                    raise TableFileError(
+                        f"{str(path)!r} contains no {', '.join(IN_ARCHIVES)} file (it contains {has})."
+                    )
+                if len(tables) > 1:
+                    raise TableFileError(
+                        f"{str(path)!r} contains {len(tables)} tables ({listed(tables)}): extract the one to be used."
+                    )
+                return io.TextIOWrapper(archive.open(tables[0]), encoding=encoding)
     return path.open(encoding=encoding)
-
-
-def _only_table(path: Path) -> zipfile.ZipExtFile:
-    with zipfile.ZipFile(path) as archive:
-        names = [name for name in archive.namelist() if not name.startswith("__MACOSX/") and not name.endswith("/")]
-        tables = [name for name in names if name.lower().endswith(IN_ARCHIVES)]
-        if not tables:
-            raise TableFileError(
-                f"{str(path)!r} contains no {', '.join(IN_ARCHIVES)} file (it contains {listed(names) or 'nothing'})."
-            )
-        if len(tables) > 1:
-            raise TableFileError(
-                f"{str(path)!r} contains {len(tables)} tables ({listed(tables)}): extract the one to be used."
-            )
-        return archive.open(tables[0])  # type: ignore[return-value]
 
 
 def _quotes_cells(line: str, separator: str) -> bool:
