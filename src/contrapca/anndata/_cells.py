@@ -25,33 +25,15 @@ FILLED = 0.1  # of a sparse matrix whose values are not counted before they are 
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells and genes of an AnnData that are analysed.
+    """The cells and genes of an AnnData that are analysed."""
 
-    Attributes
-    ----------
-    matrix : array, sparse matrix or lazy table of shape (n_obs, n)
-        X, a layer, or an array of `obsm`.
-    mask : ndarray of bool of shape (n,), or None
-        The columns that are used; None means all.
-    names : list of str
-        Their names: D genes.
-    groups : Groups of ndarray of int
-        The cells of each group.
-    blocks : Groups of ndarray, or None
-        The donor of each cell of each group.
-    of_genes : bool
-        Whether columns are genes, which an array of `obsm` has not.
-    params : dict
-        The arguments that chose all this, as they are stored.
-    """
-
-    matrix: Any
-    mask: npt.NDArray[np.bool_] | None
-    names: list[str]
-    groups: Groups[Indices]
-    blocks: Groups[npt.NDArray[Any]] | None
-    of_genes: bool
-    params: dict[str, Any]
+    matrix: Any  # X, a layer, or an array of `obsm`, shape (n_obs, n)
+    mask: npt.NDArray[np.bool_] | None  # the columns that are used, shape (n,); None means all
+    names: list[str]  # of these columns: D genes
+    groups: Groups[Indices]  # the cells of each group
+    blocks: Groups[npt.NDArray[Any]] | None  # the donor of each cell of each group
+    of_genes: bool  # whether columns are genes, which an array of `obsm` has not
+    params: dict[str, Any]  # the arguments that chose all this, as they are stored
 
     def study(self, rows: Groups[Rows], **beside: Any) -> Study:
         """The rows of each group, with their donors and what else is known of them."""

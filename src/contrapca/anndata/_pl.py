@@ -15,7 +15,8 @@ from ..inference import LEAST_P, contrast_path
 from ..plots import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents, path_curves, shown, tidy
 from ..plots import loadings as loading_bars
 from ._cells import choose, column
-from ._results import check_component, stored, stored_choice, stored_model
+from ._get import model as stored_model
+from ._results import check_component, stored, stored_choice
 from ._tl import TEST
 
 

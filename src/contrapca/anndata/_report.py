@@ -11,7 +11,8 @@ from ..estimators import ContraPCA
 from ..inference import at_equal_depth, contrast_test
 from ..reporting import Report, check_libraries, write_report
 from ._cells import choose, column
-from ._results import stored_choice, stored_model
+from ._get import model as stored_model
+from ._results import stored_choice
 from ._warnings import matched, warn_of_donors
 
 SEED, MOST = 0, 10  # the same tables give the same page; dimensions tested, or as many as are shown

@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 
-from .._files import unpack
 from .._util.arrays import Array
 from .._util.checks import check_count
 from .._util.optional import require
@@ -140,12 +139,6 @@ def stored(adata: Any, key: str, *, what: str = MODEL, by: str = "tl.contrapca")
         have = f"only {listed(known)}" if known else f"run contrapca.{by} first"
         raise ValueError(f"There are no such results in adata.uns[{key!r}], {have}.{did_you_mean(key, known)}")
     return dict(entry)
-
-
-def stored_model(adata: Any, key: str) -> Any:
-    """The fitted model that is stored under a key."""
-    members = {name: np.asarray(value) for name, value in stored(adata, key)[MODEL].items()}  # lazy ones are read
-    return unpack(members, f"adata.uns[{key!r}]['{MODEL}']")
 
 
 def check_component(component: Any, n_components: int) -> None:

@@ -32,58 +32,27 @@ CLUSTERS = "cluster"  # what the labels are called if they were found here
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a report.
+    """The subject of a report."""
 
-    Attributes
-    ----------
-    study : Study
-        Without covariates, whose effect is taken out.
-    adjusted : bool
-        Whether there were any.
-    path : ContrastPath
-    start : int
-        Index of the report's gamma: the model's, or the one that "auto" would take.
-    kind : type
-        The class of the model that the report is about.
-    model : estimator or None
-        The fitted model; None if the report is about a path.
-    points : int or None
-        The requested number of gammas.
-    inside : Groups of ndarray of shape (n, k), (m, k), or None
-        The rows in the basis of the path, from which all that is shown of them follows; None if values are missing.
-    classes : ndarray of str, shape (n,), or None
-        The label of each foreground row, "" if it has none; without labels, the clusters that were found.
-    clustered : bool
-        Whether the classes are clusters that were found.
-    values : ndarray of shape (n,), or None
-        Numeric labels shown on a scale, NaN if a row has none; `classes` is then None.
-    label_name : str
-        What the labels mean.
-    uncertainty : ContrastPosterior or None
-    scale : {None, "group", "pooled"}
-        How the model was asked to scale the features; None also where it chose that by itself.
-    noise : str
-        What the noise decided on units and axes (F41); empty where these were given.
-    shortened : Groups of ndarray of int, or None
-        Rows that are so long that they count less (F42).
-    """
-
-    study: Study
-    adjusted: bool
+    study: Study  # without covariates, whose effect is taken out
+    adjusted: bool  # whether there were covariates
     path: ContrastPath
-    start: int
-    kind: Any
-    model: Any
-    points: int | None
+    start: int  # index of the report's gamma: the model's, or the one that "auto" would take
+    kind: Any  # the class of the model that the report is about
+    model: Any  # the fitted model; None if the report is about a path
+    points: int | None  # the requested number of gammas
+    # The rows in the basis of the path, from which all that is shown of them follows, shape (n, k) and (m, k); None if
+    # values are missing.
     inside: Groups[Array] | None
+    # The label of each foreground row, "" if it has none, shape (n,); without labels, the clusters that were found.
     classes: npt.NDArray[np.str_] | None
-    clustered: bool
-    values: Array | None
-    label_name: str
+    clustered: bool  # whether the classes are clusters that were found
+    values: Array | None  # labels on a scale, shape (n,), NaN if a row has none; `classes` is then None
+    label_name: str  # what the labels mean
     uncertainty: ContrastPosterior | None
-    scale: str | None
-    noise: str
-    shortened: Groups[npt.NDArray[np.intp]] | None
+    scale: str | None  # how the model was asked to scale the features; None also where it chose that by itself
+    noise: str  # what the noise decided on units and axes (F41); empty where these were given
+    shortened: Groups[npt.NDArray[np.intp]] | None  # rows that are so long that they count less (F42)
 
     @property
     def tables(self) -> Tables:

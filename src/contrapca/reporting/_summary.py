@@ -43,24 +43,12 @@ PROBABILITY = 0.9  # probability of the intervals
 
 @dataclass(frozen=True)
 class Origin:
-    """The command that a report is made by.
+    """The command that a report is made by."""
 
-    Attributes
-    ----------
-    command : str
-        In one line; the ways out of the caveats are in its words.
-    findings : sequence of Finding
-        What it has found in its tables.
-    sources : sequence of str
-        The files that were read.
-    study : str
-        Python code that reads them, as one expression.
-    """
-
-    command: str
-    findings: Sequence[Finding] | None = None
-    sources: Sequence[str] = ()
-    study: str = ""
+    command: str  # in one line; the ways out of the caveats are in its words
+    findings: Sequence[Finding] | None = None  # what it has found in its tables
+    sources: Sequence[str] = ()  # the files that were read
+    study: str = ""  # Python code that reads them, as one expression
 
 
 def summary_of(

@@ -43,22 +43,13 @@ Kind = Literal["missing", "number", "text"]
 
 @dataclass(frozen=True)
 class Numerals:
-    """How a file writes numbers and missing values.
-
-    Attributes
-    ----------
-    decimal : "." or ","
-    percent : bool
-        Whether 12% is the number 0.12; otherwise it is text.
-    thousands : bool
-        Whether 1,234 (1.234 with decimal commas), 1 234 and 1'234 are the number 1234; otherwise they are text.
-    missing : tuple of str
-        Words and numbers that mean a missing value, besides the empty cell, NA and the like.
-    """
+    """How a file writes numbers and missing values."""
 
     decimal: Decimal = "."
-    percent: bool = False
+    percent: bool = False  # whether 12% is the number 0.12; otherwise it is text
+    # Whether 1,234 (1.234 with decimal commas), 1 234 and 1'234 are the number 1234; otherwise they are text.
     thousands: bool = False
+    # Words and numbers that mean a missing value, besides the empty cell, NA and the like.
     missing: tuple[str, ...] = ()
 
     @cached_property

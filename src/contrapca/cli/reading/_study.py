@@ -34,36 +34,16 @@ FLAGS = ("header", "common", "transpose", "percent", "thousands")
 
 @dataclass(frozen=True)
 class Inputs:
-    """Checked tables of both groups, with the same columns.
+    """Checked tables of both groups, with the same columns."""
 
-    Attributes
-    ----------
-    study : Study
-        The groups; covariates are taken out.
-    as_read : Study
-        The same with them.
-    table : DataTable
-        The file of the cases.
-    columns : list of str
-        Names of the features in that file.
-    rows : ndarray of int
-        Rows of that file that are cases.
-    sources : list of str
-        The files.
-    notes : list of str
-        What was decided while reading, in words.
-    findings : list of Finding
-        Probable mistakes in the tables.
-    """
-
-    study: Study
-    as_read: Study
-    table: DataTable
-    columns: list[str]
-    rows: npt.NDArray[np.intp]
-    sources: list[str]
-    notes: list[str]
-    findings: list[Finding]
+    study: Study  # the groups; covariates are taken out
+    as_read: Study  # the same with them
+    table: DataTable  # the file of the cases
+    columns: list[str]  # names of the features in that file
+    rows: npt.NDArray[np.intp]  # rows of that file that are cases
+    sources: list[str]  # the files
+    notes: list[str]  # what was decided while reading, in words
+    findings: list[Finding]  # probable mistakes in the tables
 
     @property
     def X(self) -> Rows:

@@ -104,29 +104,16 @@ def text_errors(path: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text table, read whenever it is needed: its cells as objects take ten times the memory.
-
-    Attributes
-    ----------
-    path : str
-    open : function
-        Opens the text at its beginning.
-    separator : str
-    has_header : bool
-    columns : list of str
-        One name for each cell of a row; empty for row names and after a trailing separator.
-    numerals : Numerals
-        How numbers and missing values are written.
-    above : tuple of str
-        Lines above the table: one that names the separator, such as `sep=;`, comments and titles.
-    """
+    """A text table, read whenever it is needed: its cells as objects take ten times the memory."""
 
     path: str
-    open: Callable[[], TextIO]
+    open: Callable[[], TextIO]  # opens the text at its beginning
     separator: str = ","
     has_header: bool = False
+    # One name for each cell of a row; empty for row names and after a trailing separator.
     columns: list[str] = field(default_factory=list)
-    numerals: Numerals = PLAIN
+    numerals: Numerals = PLAIN  # how numbers and missing values are written
+    # Lines above the table: one that names the separator, such as `sep=;`, comments and titles.
     above: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[tuple[int, str]]:
