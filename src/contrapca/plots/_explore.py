@@ -1,4 +1,4 @@
-"""Plots of contrasts: how they change with gamma, and which features make them.
+"""Plots of contrasts: how they change with gamma, which features make them, and how reproducible they are.
 
 Every function that draws one panel takes `ax` and returns it. Components are counted from 1.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..inference import ContrastPath
+    from ..inference import Comparison, ContrastPath
 
 
 SQUARED_RADIUS = 5.991464547107979  # of the 95 % ellipse: the .95 quantile of chi-squared with 2 degrees of freedom
@@ -229,3 +229,29 @@ def scree(path: ContrastPath, gamma: float, *, ax: Axes | None = None) -> Axes:
     ax.plot(k, path.eigenvalues[g], "o-", color="black", label="eigenvalue of the contrast")
     ax.set(xticks=k, xlabel="component", ylabel="variance")
     return tidy(ax)
+
+
+def comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
+    """Plot the reproducible contrast of all methods, with its range over splits of the rows; 0 means no contrast.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The result of `contrapca.compare`.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    ax = axes_or_current(ax)
+    entries = [(entry, entry.scores) for entry in comparison.entries if entry.scores is not None]  # the best first
+    for k, (entry, scores) in enumerate(entries):
+        colour = COLOURS[1] if entry is comparison.recommended else COLOURS[0]
+        ax.plot([np.min(scores), np.max(scores)], [k, k], color=colour, linewidth=1.5)
+        ax.plot([entry.score], [k], "o", color=colour, markersize=5)
+    ax.axvline(0.0, color=BACKGROUND_COLOUR, linewidth=1, linestyle="--")
+    ax.set_yticks(range(len(entries)), [entry.name for entry, _ in entries])
+    ax.invert_yaxis()
+    ax.set_xlabel("reproducible contrast\n(agreement of halves x contrast on unseen rows)")
+    return tidy(ax, legend=False)

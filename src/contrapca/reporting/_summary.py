@@ -74,6 +74,8 @@ def summary_of(
     if verdict is not None:
         strongest = [[item["feature"] for item in entry["features"][:TOP_NAMES]] for entry in components]
         verdict = verdict.about(held_out, strongest)
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")  # sets the date, so that a page can be made again to the byte
+    today = datetime.fromtimestamp(int(given), UTC).date() if given.isdecimal() else date.today()
     summary = {
         "title": TITLE if title is None else shown_name(str(title)),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
@@ -91,7 +93,7 @@ def summary_of(
         },
         "versions": {"contrapca": __version__, "Python": platform.python_version()}
         | {name: version(name) for name in LIBRARIES},
-        "date": _today(),
+        "date": today.isoformat(),
     }
     words: Words = "python" if code is None else "command"
     caveats = [*findings, *cautions(subject, summary, by_blocks=by_blocks, shown=shown)]
@@ -292,9 +294,3 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
         "angle_upper": float(np.quantile(angles, PROBABILITY)),
         "components": components,
     }
-
-
-def _today() -> str:
-    """The date of the report; SOURCE_DATE_EPOCH sets it, so that a page can be made again to the byte."""
-    given = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return (datetime.fromtimestamp(int(given), UTC).date() if given.isdecimal() else date.today()).isoformat()
