@@ -74,8 +74,8 @@ def _features(rows: Groups[Any], chosen: Groups[npt.NDArray[np.intp]], loadings:
     n = sum(map(len, chosen))
     importance = np.max(np.abs(loadings) / np.maximum(np.abs(loadings).max(axis=1, keepdims=True), 1e-300), axis=(0, 2))
     index = np.sort(np.argsort(-importance, kind="stable")[: max(1, MAX_VALUES // n)])
-    parts = rows.map(lambda table, own: _values(table, own, index), chosen)
-    table = np.concatenate(list(parts)[::-1]).astype(np.float64)
+    parts = rows.map(lambda table, own: table[own][:, index], chosen)
+    table = np.concatenate([part.toarray() if is_sparse(part) else part for part in parts][::-1]).astype(np.float64)
     empty = np.isnan(table).all(axis=0)
     index, table = index[~empty], table[:, ~empty]
     quantiles = np.nanquantile if np.isnan(table).any() else np.quantile  # which is much faster
@@ -89,14 +89,6 @@ def _features(rows: Groups[Any], chosen: Groups[npt.NDArray[np.intp]], loadings:
         "high": [float(f"{value:.4g}") for value in high],
         "shades": to_base64(shades.T),
     }
-
-
-def _values(table: Any, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-    """Some columns of some rows, in the order given."""
-    order = np.argsort(rows)
-    part = table[rows[order]][:, columns]  # files are read in their own order
-    found: npt.NDArray[Any] = np.asarray(part.toarray() if is_sparse(part) else part)
-    return found[np.argsort(order)]
 
 
 def _legend(subject: Subject, chosen: Groups[npt.NDArray[np.intp]]) -> tuple[list[dict[str, Any]], Any]:
