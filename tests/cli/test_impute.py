@@ -188,3 +188,10 @@ def test_what_was_imputed_is_said_and_is_no_feature(two_files, tmp_path, run):
     outcome = run("impute", two_files["cases"], "-o", tmp_path / "again.csv", "--mask-out", tmp_path / "mask.npy")
     assert "--mask-out" in outcome.err
     assert not (tmp_path / "again.csv").exists()
+
+
+def test_a_complete_table_has_nothing_to_list(tmp_path, run):
+    path = write(tmp_path / "t.csv", "a,b,c\n" + "\n".join(f"{i / 3},{i**2 % 7},{i * 3 % 5}" for i in range(20)))
+    outcome = run("impute", path, "--components", "1", "-o", tmp_path / "o.csv")
+    assert "0 of 60 values (0.0%) were missing" in outcome.out
+    assert "filled mean" not in outcome.out

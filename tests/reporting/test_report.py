@@ -37,7 +37,7 @@ from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError
 from contrapca.inference._test import ContrastTest
 from contrapca.plots import BACKGROUND_COLOUR, COLOURS, as_classes, on_a_scale
-from contrapca.reporting import _html, _packing, _points
+from contrapca.reporting import _html, _points
 from contrapca.reporting._cautions import _ratio, between_classes
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._report import summarize, write_report
@@ -120,7 +120,7 @@ def test_packing_uses_64_bits_where_32_are_too_coarse(data, model, monkeypatch):
     packed = choose_points(subject)["positions"]
     assert packed["bytes"] == 4
     assert packed["rank"] < 20  # of 82 columns
-    monkeypatch.setattr(_packing, "PACKING_ERROR", 1e-9)
+    monkeypatch.setattr(_points, "PACKING_ERROR", 1e-9)
     packed = choose_points(subject)["positions"]
     expected = both_aligned(subject.path, data.foreground, data.background, subject.start)
     assert packed["bytes"] == 8
@@ -131,7 +131,7 @@ def test_packing_counts_every_gamma_alike():
     """Near the limit latents can be a thousand times larger; zero stays zero."""
     rng = np.random.default_rng(0)
     numbers = rng.standard_normal((5, 40, 2)) * np.array([1e-6, 1.0, 1e4, 0.0, 3.0])[:, None, None]
-    packed = _packing.pack(numbers)
+    packed = _points.pack(numbers)
     scores = np.frombuffer(base64.b64decode(packed["scores"]), "<f4").reshape(40, -1).astype(float)
     found = scores @ np.frombuffer(base64.b64decode(packed["maps"]), "<f8").reshape(5, -1, 2)
     assert np.abs(found[3]).max() < 1e-12

@@ -10,55 +10,30 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, Rows, in_memory, is_sparse, library_of
-from .._util.text import listed, plural
-from ..data import Groups, Indices, Study, checked_blocks, group_rows, kind_of, matrix_of, named_backgrounds
-from ..data.checks import are_counts
+from .._util.text import did_you_mean, listed, plural
+from ..data import Groups, Indices, Study, checked_blocks, group_rows, matrix_of, named_backgrounds
 from ..data.rows import DaskRows, labelled_moments, row_chunks
-from ..exceptions import GroupError, warn
+from ..exceptions import GroupError
 from ..moments import MAX_DENSE, DenseScatter, Moments
-from ._obs import background_argument, column
 
 LAZY = ("anndata", "dask", "h5py", "zarr")  # libraries of matrices that are not in memory
-
-
 HIGHLY_VARIABLE = "highly_variable"
-
-
+MAX_LEVELS = 10  # of columns, shown in messages
 KEEP_BYTES = 2**30  # of a lazy matrix; a larger one is not kept in memory, but reduced to moments
-
-
 FILLED = 0.1  # of a sparse matrix whose values are not counted before they are read
 
 
 @dataclass(frozen=True)
 class Cells:
-    """The cells and genes of an AnnData that are analysed.
+    """The cells and genes of an AnnData that are analysed."""
 
-    Attributes
-    ----------
-    matrix : array, sparse matrix or lazy table of shape (n_obs, n)
-        X, a layer, or an array of `obsm`.
-    mask : ndarray of bool of shape (n,), or None
-        The columns that are used; None means all.
-    names : list of str
-        Their names: D genes.
-    groups : Groups of ndarray of int
-        The cells of each group.
-    blocks : Groups of ndarray, or None
-        The donor of each cell of each group.
-    of_genes : bool
-        Whether columns are genes, which an array of `obsm` has not.
-    params : dict
-        The arguments that chose all this, as they are stored.
-    """
-
-    matrix: Any
-    mask: npt.NDArray[np.bool_] | None
-    names: list[str]
-    groups: Groups[Indices]
-    blocks: Groups[npt.NDArray[Any]] | None
-    of_genes: bool
-    params: dict[str, Any]
+    matrix: Any  # X, a layer, or an array of `obsm`, shape (n_obs, n)
+    mask: npt.NDArray[np.bool_] | None  # the columns that are used, shape (n,); None means all
+    names: list[str]  # of these columns: D genes
+    groups: Groups[Indices]  # the cells of each group
+    blocks: Groups[npt.NDArray[Any]] | None  # the donor of each cell of each group
+    of_genes: bool  # whether columns are genes, which an array of `obsm` has not
+    params: dict[str, Any]  # the arguments that chose all this, as they are stored
 
     def study(self, rows: Groups[Rows], **beside: Any) -> Study:
         """The rows of each group, with their donors and what else is known of them."""
@@ -130,7 +105,12 @@ def choose(
         raise TypeError(f"adata is a {type(adata).__name__}: pass an AnnData.")
     groups = _groups(adata.obs, groupby, background, foreground)
     matrix, mask, names = matrix_of(adata, layer, obsm, mask_var)
-    _unique(names, "var_names" if obsm is None else f"obsm[{obsm!r}]")
+    if repeated := [name for name, count in Counter(names).items() if count > 1]:
+        where = "var_names" if obsm is None else f"obsm[{obsm!r}]"
+        raise ValueError(
+            f"{plural(len(repeated), 'name')} of adata.{where} occur more than once ({listed(repeated, 3)}), so genes "
+            "cannot be told apart: call adata.var_names_make_unique() first."
+        )
     labels = None if blocks is None else column(adata.obs, blocks, "blocks", "adata.obs")
     of_cells = None if labels is None else groups.map(lambda cells: labels[cells])
     if of_cells is not None:
@@ -155,6 +135,21 @@ def _groups(obs: Any, groupby: Any, background: Any, foreground: Any) -> Groups[
     return groups
 
 
+def column(frame: Any, name: Any, argument: str, where: str) -> npt.NDArray[Any]:
+    """The values of a column of `obs` or `var`, one for each cell or gene, also where these are read lazily."""
+    columns = list(frame.columns)
+    if name not in columns:
+        known = f"only {listed(columns, MAX_LEVELS)}" if columns else "which has no columns"
+        raise ValueError(f"{argument}={name!r} is not a column of {where}, {known}.{did_you_mean(name, columns)}")
+    return np.asarray(frame[name])
+
+
+def background_argument(values: Groups[Any]) -> Any:
+    """The values of the backgrounds as estimators take them: one, or a dict if they have names."""
+    named = dict(zip(values.names[1:], values.backgrounds, strict=True))
+    return named.get("background", named)
+
+
 def is_lazy(table: Any) -> bool:
     """Whether the rows of a table are somewhere else than in memory."""
     return not isinstance(table, np.ndarray) and not is_sparse(table) and library_of(type(table)) in LAZY
@@ -163,35 +158,6 @@ def is_lazy(table: Any) -> bool:
 def is_anndata(value: Any) -> bool:
     """Whether a value is an AnnData, without importing anndata."""
     return any(kind.__module__.startswith("anndata.") and kind.__name__ == "AnnData" for kind in type(value).__mro__)
-
-
-def _unique(names: list[str], where: str) -> None:
-    repeated = [name for name, count in Counter(names).items() if count > 1]
-    if repeated:
-        raise ValueError(
-            f"{plural(len(repeated), 'name')} of adata.{where} occur more than once ({listed(repeated, 3)}), so genes "
-            "cannot be told apart: call adata.var_names_make_unique() first."
-        )
-
-
-def warn_of_values(cells: Cells, table: Rows) -> None:
-    """Warn of counts, and of counts over totals, that are not logarithms."""
-    if cells.of_genes and are_counts(table):
-        warn_of_counts()
-    elif cells.of_genes and kind_of(table) == "normalised":
-        warn(
-            "The values look like counts divided by the total of their cell, without logarithms, so few large ones "
-            "would dominate: call sc.pp.log1p(adata), or name a layer that has log values with layer=."
-        )
-
-
-def warn_of_counts() -> None:
-    """Warn that values look like counts, not like their logarithms."""
-    warn(
-        "The values look like counts (whole numbers, none negative), whose few large ones would dominate: use log "
-        "values, for example sc.pp.normalize_total(adata) and sc.pp.log1p(adata), or name a layer that has them with "
-        "layer=."
-    )
 
 
 def check_n_comps(n_comps: Any, n_features: int) -> None:

@@ -18,20 +18,13 @@ from ..estimators import ContrastSolver, latent_means
 from ..exceptions import InfeasibleGammaError, RankError
 from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ..moments import spread_out
-from ._cells import Cells, check_n_comps, choose, warn_of_counts, warn_of_values
-from ._depth import warn_of_depth
-from ._donors import warn_of_donors
-from ._obs import background_argument
+from ._cells import Cells, background_argument, check_n_comps, choose
 from ._results import Keys, check_writable, fit_results, write
+from ._warnings import warn_of_counts, warn_of_depth, warn_of_donors, warn_of_values
 
 DTYPES = ("float32", "float64")
-
-
 SETTINGS = ("gamma", "n_shared", "scale", "random_state")  # of an estimator, which are stored
-
-
 MOST_CELLS, MIN_CELLS = 5000, 10  # of each group that judge the components
-
 
 # More genes are judged in 100 directions, found by subspace iteration from at most 1000 cells of each group.
 FEW_GENES, DIRECTIONS, FINDING_CELLS, ROUNDS = 200, 100, 1000, 2
@@ -48,19 +41,9 @@ def run_fit(
     copy: bool,
     dtype: Any,
 ) -> Any:
-    """Fit an estimator to the chosen cells, and store the results.
+    """Fit an estimator to the cells of `choice` (arguments of `choose`), and store the results.
 
-    Parameters
-    ----------
-    adata : AnnData
-    estimator : estimator
-        Not fitted.
-    choice : mapping
-        Arguments of `choose`.
-    varm : str
-        What scanpy would call the loadings.
-    n_comps, key_added, copy, dtype
-        As users give them.
+    `varm` is what scanpy would call the loadings; the other arguments are as users give them.
     """
     keys = Keys.of(type(estimator).__name__.lower(), varm, key_added)
     cells = choose(adata, **choice)
@@ -79,8 +62,13 @@ def run_fit(
 def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:
     """The fitted model, the latents of all cells, and what unseen cells say of each component."""
     searches = estimator._holds_out and estimator.gamma == "auto"  # by halves of the cells
-    if cells.is_large and not searches:
-        model, latents = _fitted_in_blocks(cells, estimator)
+    if cells.is_large and not searches:  # from moments: one pass for the fit, and one for the latents
+        moments = cells.moments()
+        model = estimator.fit(moments.foreground, background=background_argument(moments))
+        parts = cells.lazy().reduce(lambda block: [(latents_of(model, block), are_counts(block))], add)
+        if cells.of_genes and all(counted for _, counted in parts):
+            warn_of_counts()
+        latents = np.concatenate([found for found, _ in parts])
         return model, latents, on_unseen_cells(cells, cells.lazy(), model)
     table = cells.read()
     warn_of_values(cells, table)
@@ -135,16 +123,6 @@ def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Gro
     settled = model._path_estimator() if isinstance(model, ContrastSolver) else model
     alike = settled._with(scale=None)
     return alike, rows.map(lambda own: own.coordinates(V))
-
-
-def _fitted_in_blocks(cells: Cells, estimator: Any) -> tuple[Any, Array]:
-    """The same from moments: one pass for the fit, and one for the latents."""
-    moments = cells.moments()
-    model = estimator.fit(moments.foreground, background=background_argument(moments))
-    parts = cells.lazy().reduce(lambda block: [(latents_of(model, block), are_counts(block))], add)
-    if cells.of_genes and all(are_counts for _, are_counts in parts):
-        warn_of_counts()
-    return model, np.concatenate([latents for latents, _ in parts])
 
 
 def latents_of(model: Any, table: Rows) -> Array:

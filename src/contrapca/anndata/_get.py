@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
+from .._files import unpack
 from .._util.checks import check_count
-from ._obs import frame
-from ._results import check_component, stored_model
+from ._results import MODEL, check_component, frame, stored
 
 
 def model(adata: Any, key: str = "contrapca") -> Any:
@@ -34,7 +34,8 @@ def model(adata: Any, key: str = "contrapca") -> Any:
     >>> contrapca.get.model(adata)
     ContraPCA(random_state=0)
     """
-    return stored_model(adata, key)
+    members = {name: np.asarray(value) for name, value in stored(adata, key)[MODEL].items()}  # lazy ones are read
+    return unpack(members, f"adata.uns[{key!r}]['{MODEL}']")
 
 
 def loadings(adata: Any, key: str = "contrapca", *, component: int | None = None, n_genes: int | None = None) -> Any:
@@ -65,7 +66,7 @@ def loadings(adata: Any, key: str = "contrapca", *, component: int | None = None
     >>> contrapca.get.loadings(adata, component=1, n_genes=3)["rank"].tolist()
     [1, 2, 3]
     """
-    fit = stored_model(adata, key)._state
+    fit = model(adata, key)._state
     W, scaling = fit.loadings, fit.scaling
     if component is not None:
         check_component(component, W.shape[1])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 import numpy as np
@@ -11,21 +12,11 @@ from .._util.checks import check_count
 from .._util.text import did_you_mean, listed
 from ..estimators import ContrastSolver
 from ..inference import LEAST_P, contrast_path
-from ..plots import (
-    BACKGROUND_COLOUR,
-    COLOURS,
-    axes_or_current,
-    latents,
-    path_curves,
-    shown,
-    tidy,
-)
-from ..plots import (
-    loadings as loading_bars,
-)
-from ._cells import choose
-from ._obs import background_labels, column
-from ._results import check_component, stored, stored_choice, stored_model
+from ..plots import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents, path_curves, shown, tidy
+from ..plots import loadings as loading_bars
+from ._cells import choose, column
+from ._get import model as stored_model
+from ._results import check_component, stored, stored_choice
 from ._tl import TEST
 
 
@@ -65,7 +56,9 @@ def embedding(
     if len(components) != 2 or not all(1 <= k <= Z.shape[1] for k in components):
         raise ValueError(f"components={components} must be two of the {Z.shape[1]} components, counting from 1.")
     Z = Z[:, [k - 1 for k in components]]
-    labels = background_labels(params["background"])
+    background = params["background"]
+    parts = background.values() if isinstance(background, Mapping) else [background]
+    labels = [label for part in parts for label in np.atleast_1d(part).tolist()]
     values = column(adata.obs, params["groupby"], "groupby", "adata.obs")
     controls = np.array([value in labels for value in values.tolist()], dtype=bool)
     if not controls.any():

@@ -7,16 +7,13 @@ from typing import Any
 
 import numpy as np
 
-from .._util.arrays import Rows
-from ..data import Groups
 from ..estimators import ContraPCA
-from ..inference import ContrastTest, at_equal_depth, contrast_test
+from ..inference import at_equal_depth, contrast_test
 from ..reporting import Report, check_libraries, write_report
-from ._cells import Cells, choose
-from ._depth import matched
-from ._donors import warn_of_donors
-from ._obs import column
-from ._results import stored_choice, stored_model
+from ._cells import choose, column
+from ._get import model as stored_model
+from ._results import stored_choice
+from ._warnings import matched, warn_of_donors
 
 SEED, MOST = 0, 10  # the same tables give the same page; dimensions tested, or as many as are shown
 
@@ -86,22 +83,24 @@ def report(
         names=tuple(np.asarray(adata.obs_names)[cells].tolist() for cells in cells.groups),
         label_name=labels,
     )
-    match = test and depth == "match"
+    tested: Any = test
+    if test and depth == "match":
+        alike, alike_rows = matched(adata, cells, rows, SEED)
+        n_axes = max(MOST, model.n_components)
+        asked: dict[str, Any] = {
+            "max_components": n_axes,
+            "scale": model._scaling,
+            "depth": "ignore",
+            "random_state": SEED,
+        }
+        tested = at_equal_depth(contrast_test(alike.study(alike_rows), **asked))
     return write_report(
         study,
         model,
         output=output,
-        test=_test_at_equal_depth(adata, cells, rows, model) if match else test,
+        test=tested,
         depth=depth,
         gammas=gammas,
         title=title,
         progress=progress,
     )
-
-
-def _test_at_equal_depth(adata: Any, cells: Cells, rows: Groups[Rows], model: Any) -> ContrastTest:
-    cells, rows = matched(adata, cells, rows, SEED)
-    n_axes = max(MOST, model.n_components)
-    asked = {"max_components": n_axes, "scale": model._scaling, "depth": "ignore", "random_state": SEED}
-    found = contrast_test(cells.study(rows), **asked)
-    return at_equal_depth(found)

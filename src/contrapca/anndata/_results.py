@@ -8,14 +8,13 @@ from typing import Any
 
 import numpy as np
 
-from .._files import unpack
 from .._util.arrays import Array
 from .._util.checks import check_count
+from .._util.optional import require
 from .._util.text import did_you_mean, listed
 from ..estimators import ContrastSolver
 from ..inference import HeldOutContrast
-from ._cells import Cells
-from ._obs import background_argument
+from ._cells import Cells, background_argument
 
 MODEL = "model"  # the arrays of a saved model, in uns
 
@@ -87,23 +86,7 @@ def fit_results(
     params: Mapping[str, Any],
     held_out: HeldOutContrast | None,
 ) -> Results:
-    """The results of a fitted model.
-
-    Parameters
-    ----------
-    cells : Cells
-    model : fitted estimator
-    latents : ndarray of shape (n_obs, k)
-    keys : Keys
-    n_genes : int
-        All genes of the AnnData, also those that were not used.
-    dtype : dtype
-        Of latents and loadings.
-    params : mapping
-        Settings of the fit.
-    held_out : HeldOutContrast or None
-        What cells, or donors, that the fit has not seen say of each component.
-    """
+    """The results of a fitted model; `n_genes` are all genes of the AnnData, also those that were not used."""
     fit = model._state
     summary: dict[str, Any] = {
         "params": plain(cells.params | dict(params)),
@@ -134,12 +117,18 @@ def fit_results(
 
 def plain(params: Mapping[str, Any]) -> dict[str, Any]:
     """Settings as h5ad and zarr files can hold them: None is left out, lists become arrays, also inside dicts."""
-    kept = {str(name): value for name, value in params.items() if value is not None}
-    return {name: plain(value) if isinstance(value, Mapping) else _plain_value(value) for name, value in kept.items()}
+    kept: dict[str, Any] = {}
+    for name, value in params.items():
+        if isinstance(value, Mapping):
+            kept[str(name)] = plain(value)
+        elif value is not None:
+            kept[str(name)] = np.array(list(value)) if isinstance(value, list | tuple | set) else value
+    return kept
 
 
-def _plain_value(value: Any) -> Any:
-    return np.array(list(value)) if isinstance(value, list | tuple | set) else value
+def frame(columns: Mapping[str, Any]) -> Any:
+    """A pandas data frame, which `uns` and files can hold."""
+    return require("pandas", extra="anndata").DataFrame(dict(columns))
 
 
 def stored(adata: Any, key: str, *, what: str = MODEL, by: str = "tl.contrapca") -> dict[str, Any]:
@@ -150,12 +139,6 @@ def stored(adata: Any, key: str, *, what: str = MODEL, by: str = "tl.contrapca")
         have = f"only {listed(known)}" if known else f"run contrapca.{by} first"
         raise ValueError(f"There are no such results in adata.uns[{key!r}], {have}.{did_you_mean(key, known)}")
     return dict(entry)
-
-
-def stored_model(adata: Any, key: str) -> Any:
-    """The fitted model that is stored under a key."""
-    members = {name: np.asarray(value) for name, value in stored(adata, key)[MODEL].items()}  # lazy ones are read
-    return unpack(members, f"adata.uns[{key!r}]['{MODEL}']")
 
 
 def check_component(component: Any, n_components: int) -> None:

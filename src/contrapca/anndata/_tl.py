@@ -13,12 +13,10 @@ from ..data import DEPTHS, Groups
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA
 from ..inference import at_equal_depth, contrast_test
 from ..inference import compare as compare_tables
-from ._cells import Cells, check_n_comps, choose, warn_of_values
-from ._depth import matched, warn_of_depth
-from ._donors import warn_of_donors
+from ._cells import Cells, check_n_comps, choose, column
 from ._fit import run_fit
-from ._obs import column, frame
-from ._results import Results, check_key, check_writable, plain, write
+from ._results import Results, check_key, check_writable, frame, plain, write
+from ._warnings import matched, warn_of_depth, warn_of_donors, warn_of_values
 
 TEST, COMPARISON = "contrapca_test", "contrapca_compare"  # keys of uns
 

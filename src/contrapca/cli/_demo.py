@@ -26,7 +26,6 @@ FILES = {
     "report.html": "Report:",
 }
 
-
 REPORT_COMMAND = "contrapca report cases.csv --background controls.csv --labels subgroup -o report.html"
 
 

@@ -14,14 +14,10 @@ from ..reporting import Origin, coordinate_table, label_texts, named_clusters, s
 from ._console import Console, caution, model_summary
 from ._outputs import check_outputs, staged, write_columns
 from ._verdict import scale_of, unseen_lines, verdict_lines
-from .reading import Inputs, read_inputs
+from .reading import read_inputs
 
 METHODS: dict[str, Any] = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
-
-
 FILES = ("model.npz", "latents.csv", "loadings.csv")
-
-
 PATH_FILES = ("path.npz", "path.csv")
 
 
@@ -35,11 +31,23 @@ def fit(options: Namespace, console: Console) -> None:
             "--method ppca is for cases alone: leave out --background, --group and --gamma, or use --method contrapca."
         )
     inputs = read_inputs(options, needs_background=not alone and options.gamma != 0)
-    model = fitted_model(options, inputs, console)
-    about = _findings(model, inputs, options, console)
+    model = make_model(options, console).fit(inputs.study)
+    about: dict[str, Any] = {}  # what a report of this model would begin with
+    if len(inputs.study.rows) > 1:
+        about = summarize(
+            inputs.study,
+            model,
+            test=not options.no_test,
+            origin=Origin(options.shell, inputs.findings),
+            gammas=2,  # the ends of the path are enough for caveats
+            shown=False,  # so that no clusters need be found
+            progress=console.progress,
+        )
     cautions = about.get("cautions", inputs.cautions)
+    # The model that is saved takes covariates out of new rows, too.
+    saved = model if inputs.as_read is inputs.study else make_model(options, console).fit(inputs.as_read)
     with staged(files, force=options.force) as places:
-        _with_covariates(model, options, inputs, console).save(places["model.npz"])
+        saved.save(places["model.npz"])
         write_columns(places["latents.csv"], latent_columns(model, inputs.study))
         write_columns(places["loadings.csv"], model.feature_table())
     caution(*cautions[len(inputs.findings) :])
@@ -51,37 +59,12 @@ def fit(options: Namespace, console: Console) -> None:
     console.summarise({"verdict": about.get("verdict"), "test": about.get("test")} | found)
 
 
-def _findings(model: Any, inputs: Inputs, options: Namespace, console: Console) -> dict[str, Any]:
-    """What a report of this model would begin with; empty without controls."""
-    if len(inputs.study.rows) == 1:
-        return {}
-    return summarize(
-        inputs.study,
-        model,
-        test=not options.no_test,
-        origin=Origin(options.shell, inputs.findings),
-        gammas=2,  # the ends of the path are enough for caveats
-        shown=False,  # so that no clusters need be found
-        progress=console.progress,
-    )
-
-
 def make_model(options: Namespace, console: Console) -> Any:
     """The estimator that the options ask for."""
     kind = METHODS[options.method]
     given = {"gamma": options.gamma, "random_state": options.seed, "progress": console.progress}
     given["scale"] = scale_of(options, kind)
     return kind(options.components, **{name: value for name, value in given.items() if name in kind._get_param_names()})
-
-
-def fitted_model(options: Namespace, inputs: Inputs, console: Console) -> Any:
-    """The same, fitted."""
-    return make_model(options, console).fit(inputs.study)
-
-
-def _with_covariates(model: Any, options: Namespace, inputs: Inputs, console: Console) -> Any:
-    """The model of the tables as they were read, which takes the covariates out of new rows, too."""
-    return model if inputs.as_read is inputs.study else make_model(options, console).fit(inputs.as_read)
 
 
 def latent_columns(model: Any, study: Study) -> Table:

@@ -22,8 +22,6 @@ from ._outputs import SEPARATORS, OutputError, check_outputs, check_text_output,
 from .reading import TEXT, Inputs, read_inputs, write_filled
 
 MAX_COLUMNS_SHOWN = 15
-
-
 Flags = npt.NDArray[np.bool_]
 
 
@@ -51,10 +49,9 @@ def impute(options: Namespace, console: Console) -> None:
         _write(places[options.output.name], inputs, filled, absent)
     if options.mask_out:
         with staged([options.mask_out], force=options.force) as places:
-            columns = dict(zip(inputs.columns, absent.T.astype(int), strict=True))
-            write_columns(
-                places[options.mask_out.name], {"row": inputs.study.sample_names.foreground} | columns | _mark(absent)
-            )
+            columns: dict[str, Any] = {"row": inputs.study.sample_names.foreground}
+            columns |= dict(zip(inputs.columns, absent.T.astype(int), strict=True)) | {IMPUTED: absent.sum(axis=1)}
+            write_columns(places[options.mask_out.name], columns)
     table = _filled_table(inputs.columns, X, filled, std)
     console.say(*inputs.describe())
     if inputs.table.empty:
@@ -63,7 +60,7 @@ def impute(options: Namespace, console: Console) -> None:
         console.say("The rows of controls stay as they are.")
     d = options.components
     console.say(f"Model: {type(model).__name__} with {d} component{'s' * (d > 1)}{how}.", "")
-    if len(table):
+    if absent.any():
         console.say(table, "")
     console.say(
         f"{absent.sum()} of {X.size} values ({absent.mean():.1%}) were missing and are filled in: {options.output}"
@@ -93,18 +90,13 @@ def _model(inputs: Inputs, components: int, gamma: float | None) -> tuple[Any, s
         return model, f", gamma = {error.works:.4f} (as large as works)"
 
 
-def _mark(absent: Flags) -> dict[str, Array]:
-    """The column that says of each row how many of its values were imputed."""
-    return {IMPUTED: absent.sum(axis=1)}
-
-
 def _write(place: Path, inputs: Inputs, filled: Array, absent: Flags) -> None:
     """The table of the cases with its missing values filled: a text table as it was, others by their names."""
     table, names = inputs.table, inputs.columns
     everywhere = np.array(table.select(names), dtype=np.float64)
     everywhere[inputs.rows] = filled
     counts = np.zeros(len(table), dtype=int)
-    counts[inputs.rows] = _mark(absent)[IMPUTED]
+    counts[inputs.rows] = absent.sum(axis=1)
     if place.suffix.lower() == ".npy":
         with place.open("wb") as file:
             np.save(file, everywhere, allow_pickle=False)

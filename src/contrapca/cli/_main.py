@@ -19,10 +19,7 @@ from ._console import Console
 from ._parser import make_parsers, parse
 
 GROUPS = {"foreground": "cases", "background": "controls"}
-
-
 GOOD, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-
 
 # The module of each command; it has a function of the command's name.
 MODULES = {
@@ -36,7 +33,6 @@ MODULES = {
     "demo": "_demo",
     "info": "_saved",
 }
-
 
 NEED_MORE = MODULES.keys() - {"demo"}  # commands that do nothing without arguments
 

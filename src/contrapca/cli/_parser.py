@@ -6,7 +6,6 @@ import argparse
 import math
 import sys
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 from typing import Any, NoReturn
@@ -15,17 +14,13 @@ from .._util.text import as_command, did_you_mean
 from .._version import __version__
 
 FORMATS = "CSV, TSV, TXT (also .gz or .zip), Excel, Parquet, NPY, NPZ, MTX or h5ad"
-
-
 SETTINGS = {"method": "contrapca", "components": 2, "gamma": "auto", "scale": "auto"}  # defaults of a new model
-
 
 METHOD = {
     "choices": ["contrapca", "pcpca", "cpca"],
     "default": SETTINGS["method"],
     "help": f"(default: {SETTINGS['method']})",
 }
-
 
 SCALE = {
     "choices": ["auto", "none", "group", "pooled"],
@@ -34,12 +29,8 @@ SCALE = {
     "the noise asks for with contrapca, and none otherwise)",
 }
 
-
 OUTPUT = {"type": Path, "required": True}
-
-
 EXIT_CODES = "Exit codes: 0 done, 2 something given cannot be used, 1 a bug, 130 stopped by Ctrl-C."
-
 
 EXAMPLES = {
     "": [
@@ -73,7 +64,6 @@ EXAMPLES = {
     "demo": ["contrapca demo -o demo"],
     "info": ["contrapca info results/model.npz"],
 }
-
 
 EPILOGS = {
     command: "\n".join(["examples:", *(f"  {example}" for example in examples), "", EXIT_CODES])
@@ -109,21 +99,15 @@ def _gamma(text: str) -> float | str:
     return text if text == "auto" else number(text)
 
 
-@dataclass(frozen=True)
 class Option:
-    """One option of a command, as argparse describes it."""
+    """One option as argparse describes it; commands share them."""
 
-    names: tuple[str, ...]
-    settings: dict[str, Any]
-
-
-def option(*names: str, **settings: Any) -> Option:
-    """One option; commands share them."""
-    return Option(names, settings)
+    def __init__(self, *names: str, **settings: Any):
+        self.names, self.settings = names, settings
 
 
 READING = [
-    option(
+    Option(
         "--missing",
         nargs="+",
         action="extend",
@@ -131,42 +115,39 @@ READING = [
         metavar="WORD",
         help="words or numbers that mean a missing value, such as ND or -999, besides empty cells, NA and the like",
     ),
-    option("--transpose", action="store_true", help="samples are columns of the files, not rows"),
-    option("--percent", action="store_true", help="read 12%% as the number 0.12"),
-    option("--thousands", action="store_true", help="read 1,234 as the number 1234"),
-    option("--encoding", metavar="NAME", help="of text files, such as latin-1 (default: utf-8)"),
-    option(
+    Option("--transpose", action="store_true", help="samples are columns of the files, not rows"),
+    Option("--percent", action="store_true", help="read 12%% as the number 0.12"),
+    Option("--thousands", action="store_true", help="read 1,234 as the number 1234"),
+    Option("--encoding", metavar="NAME", help="of text files, such as latin-1 (default: utf-8)"),
+    Option(
         "--header",
         action=argparse.BooleanOptionalAction,
         help="whether the first line contains column names, and not values (default: detected)",
     ),
 ]
 
-
 GROUPS = [
-    option("cases", type=Path, help=f"the cases, or both groups with --group ({FORMATS})"),
-    option("--background", metavar="FILE_OR_VALUE", help="controls table; with --group, the value that marks controls"),
-    option("--group", metavar="COLUMN", help="column that marks cases and controls of one table"),
+    Option("cases", type=Path, help=f"the cases, or both groups with --group ({FORMATS})"),
+    Option("--background", metavar="FILE_OR_VALUE", help="controls table; with --group, the value that marks controls"),
+    Option("--group", metavar="COLUMN", help="column that marks cases and controls of one table"),
 ]
 
-
-LABELS = option("--labels", metavar="COLUMN", help="column to show with the results; not a feature")
-
+LABELS = Option("--labels", metavar="COLUMN", help="column to show with the results; not a feature")
 
 BLOCKS = [
-    option(
+    Option(
         "--blocks",
         metavar="COLUMN",
         help="column with the donor, animal or plate of each row; not a feature. Rows of one block stay "
         "together, and the same name in both groups is the same block",
     ),
-    option(
+    Option(
         "--pairs",
         metavar="COLUMN",
         help="column with the pair of each row, such as a donor before and after treatment: like --blocks, and "
         "every name must be in both groups",
     ),
-    option(
+    Option(
         "--covariates",
         nargs="+",
         action="extend",
@@ -176,25 +157,23 @@ BLOCKS = [
     ),
 ]
 
-
 FILES: list[Option] = [
-    option("--ignore", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns to leave out"),
-    option("--common", action="store_true", help="use only the columns that both tables have"),
-    option(
+    Option("--ignore", nargs="+", action="extend", default=[], metavar="COLUMN", help="columns to leave out"),
+    Option("--common", action="store_true", help="use only the columns that both tables have"),
+    Option(
         "--sheet",
         action="append",
         metavar="NAME",
         help="sheet of an Excel file (default: the first); give it twice for different sheets of cases and controls",
     ),
-    option("--layer", metavar="NAME", help="layer of an h5ad file (default: X)"),
-    option(
+    Option("--layer", metavar="NAME", help="layer of an h5ad file (default: X)"),
+    Option(
         "--mask",
         metavar="COLUMN",
         help="column of var of an h5ad file: which genes to use, or none for all (default: highly_variable, if any)",
     ),
     *READING,
 ]
-
 
 COMPONENTS = {
     "type": count,
@@ -203,7 +182,6 @@ COMPONENTS = {
     "help": f"dimensions (default: {SETTINGS['components']})",
 }
 
-
 GAMMA = {
     "type": _gamma,
     "default": SETTINGS["gamma"],
@@ -211,12 +189,10 @@ GAMMA = {
     "help": "strength of the contrast, 0 for none (default: auto, which is robust for finding directions)",
 }
 
-
-NO_TEST = option("--no-test", action="store_true", help="skip the test against chance")
-
+NO_TEST = Option("--no-test", action="store_true", help="skip the test against chance")
 
 # Tables, and a model to fit or a saved one. With that it matters whether settings were given, so they have no default.
-DEPTH = option(
+DEPTH = Option(
     "--depth",
     choices=["warn", "match", "ignore"],
     default="warn",
@@ -224,26 +200,15 @@ DEPTH = option(
     "%(default)s)",
 )
 
-
-GAMMAS = option(
+GAMMAS = Option(
     "--gammas", type=several, metavar="NUMBER", help="how many values of gamma (default: 40; 20 with missing values)"
 )
 
-
-MODEL = option("model", type=Path, help="a file that contrapca saved (model.npz)")
-
-
-SEED = option("--seed", type=seed, default=0, metavar="NUMBER", help="random seed (default: %(default)s)")
-
-
-FORCE = option("--force", action="store_true", help="overwrite existing files")
-
-
-FOLDER = [option("-o", "--output", **OUTPUT, metavar="FOLDER", help="output folder (created if missing)"), FORCE]
-
-
-TABLE = [option("-o", "--output", **OUTPUT, metavar="FILE", help="the table to be written (.csv or .tsv)"), FORCE]
-
+MODEL = Option("model", type=Path, help="a file that contrapca saved (model.npz)")
+SEED = Option("--seed", type=seed, default=0, metavar="NUMBER", help="random seed (default: %(default)s)")
+FORCE = Option("--force", action="store_true", help="overwrite existing files")
+FOLDER = [Option("-o", "--output", **OUTPUT, metavar="FOLDER", help="output folder (created if missing)"), FORCE]
+TABLE = [Option("-o", "--output", **OUTPUT, metavar="FILE", help="the table to be written (.csv or .tsv)"), FORCE]
 
 # What the main help says of each command, what its own help says, and its options.
 COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
@@ -255,8 +220,8 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
             *GROUPS,
             *BLOCKS,
             *FILES,
-            option("--components", type=count, metavar="NUMBER", help="dimensions to test at most (default: 10)"),
-            option("--scale", **SCALE),
+            Option("--components", type=count, metavar="NUMBER", help="dimensions to test at most (default: 10)"),
+            Option("--scale", **SCALE),
             DEPTH,
             SEED,
         ],
@@ -270,10 +235,10 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
             LABELS,
             *BLOCKS,
             *FILES,
-            option("--method", **METHOD | {"choices": ["contrapca", "pcpca", "cpca", "ppca"]}),
-            option("--components", **COMPONENTS),
-            option("--gamma", **GAMMA),
-            option("--scale", **SCALE),
+            Option("--method", **METHOD | {"choices": ["contrapca", "pcpca", "cpca", "ppca"]}),
+            Option("--components", **COMPONENTS),
+            Option("--gamma", **GAMMA),
+            Option("--scale", **SCALE),
             NO_TEST,
             SEED,
             *FOLDER,
@@ -284,14 +249,14 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         "Apply a saved model to the rows of a table. Columns are matched by name; extra ones are ignored.",
         [
             MODEL,
-            option("table", type=Path, help=f"the rows ({FORMATS})"),
-            option(
+            Option("table", type=Path, help=f"the rows ({FORMATS})"),
+            Option(
                 "--center",
                 choices=["foreground", "background"],
                 default="foreground",
                 help="center the rows as cases or as controls (default: %(default)s)",
             ),
-            option("--sheet", metavar="NAME", help="sheet of an Excel file (default: the first)"),
+            Option("--sheet", metavar="NAME", help="sheet of an Excel file (default: the first)"),
             *READING,
             *TABLE,
         ],
@@ -303,14 +268,14 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         [
             *GROUPS,
             *FILES,
-            option("--components", **COMPONENTS),
-            option(
+            Option("--components", **COMPONENTS),
+            Option(
                 "--gamma",
                 type=number,
                 metavar="NUMBER",
                 help="strength of the contrast (default: half of what these tables allow at most)",
             ),
-            option(
+            Option(
                 "-o",
                 "--output",
                 **OUTPUT,
@@ -318,7 +283,7 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
                 help="the table to be written (.csv, .tsv or .npy; of a text table in its own format, also .txt "
                 "and with .gz)",
             ),
-            option(
+            Option(
                 "--mask-out",
                 type=Path,
                 metavar="FILE",
@@ -335,9 +300,9 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         [
             *GROUPS,
             *FILES,
-            option("--method", **METHOD),
-            option("--components", **COMPONENTS),
-            option("--scale", **SCALE),
+            Option("--method", **METHOD),
+            Option("--components", **COMPONENTS),
+            Option("--scale", **SCALE),
             GAMMAS,
             *FOLDER,
         ],
@@ -351,35 +316,35 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
             LABELS,
             *BLOCKS,
             *FILES,
-            option("--method", **METHOD | {"default": None}),
-            option("--components", **COMPONENTS | {"default": None}),
-            option("--gamma", **GAMMA | {"default": None}),
-            option("--scale", **SCALE | {"default": None}),
+            Option("--method", **METHOD | {"default": None}),
+            Option("--components", **COMPONENTS | {"default": None}),
+            Option("--gamma", **GAMMA | {"default": None}),
+            Option("--scale", **SCALE | {"default": None}),
             NO_TEST,
             DEPTH,
-            option(
+            Option(
                 "--model",
                 type=Path,
                 metavar="FILE",
                 help="a saved model (or path) of these tables, in place of fitting one",
             ),
             GAMMAS,
-            option(
+            Option(
                 "--uncertainty",
                 choices=["none", "bootstrap", "posterior"],
                 default="none",
                 help="intervals of the loadings (default: %(default)s)",
             ),
-            option("--title", metavar="TEXT", help="page title"),
+            Option("--title", metavar="TEXT", help="page title"),
             SEED,
-            option(
+            Option(
                 "-o",
                 "--output",
                 type=Path,
                 metavar="FILE",
                 help="the page to be written (.html; default: report.html beside the cases)",
             ),
-            option(
+            Option(
                 "--save",
                 type=Path,
                 metavar="FOLDER",
@@ -394,7 +359,7 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         "Draw rows from the model's distribution of cases. For realistic rows fit with at most half gamma's limit.",
         [
             MODEL,
-            option("-n", type=count, default=100, metavar="NUMBER", help="how many (default: %(default)s)"),
+            Option("-n", type=count, default=100, metavar="NUMBER", help="how many (default: %(default)s)"),
             SEED,
             *TABLE,
         ],
@@ -405,7 +370,7 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
         "picture and a report.",
         [
             SEED,
-            option(
+            Option(
                 "-o",
                 "--output",
                 "--out",
@@ -420,12 +385,11 @@ COMMANDS: dict[str, tuple[str, str, list[Option]]] = {
     "info": ("describe a saved file", "Describe a saved model, path or posterior.", [MODEL]),
 }
 
-
 # Of every command.
 TALK = [
-    option("--quiet", action="store_true", help="print errors and warnings only"),
-    option("--json", action="store_true", help="print the summary as JSON, and nothing else"),
-    option("--debug", action="store_true", help="show where in the program an error arose"),
+    Option("--quiet", action="store_true", help="print errors and warnings only"),
+    Option("--json", action="store_true", help="print the summary as JSON, and nothing else"),
+    Option("--debug", action="store_true", help="show where in the program an error arose"),
 ]
 
 

@@ -12,7 +12,7 @@ from ..estimators import ContrastSolver
 from ..inference import ContrastPath, bootstrap, posterior
 from ..reporting import RESULTS, Origin, check_libraries, write_report
 from ._console import Console, caution, printable
-from ._fit import fitted_model, make_model
+from ._fit import make_model
 from ._outputs import OutputError, check_outputs, staged
 from ._parser import SETTINGS
 from ._verdict import unseen_lines, verdict_lines
@@ -28,14 +28,16 @@ def report(options: Namespace, console: Console) -> None:
     check_outputs([output, *saved], force=options.force)
     check_libraries(figures=bool(saved))
     options, model, inputs = _read(options)
-    if model is None and options.uncertainty == "none":
-        model = make_model(options, console)  # fitted with the report, in one pass over the rows
-    elif model is None:
-        model = fitted_model(options, inputs, console)
+    model = make_model(options, console) if model is None else model  # fitted with the report, in one pass over rows
     draws = None
     if options.uncertainty != "none":  # the name of a method
+        model = model.fit(inputs.study) if options.model is None else model
         draw = bootstrap if options.uncertainty == "bootstrap" else posterior
         draws = draw(model, inputs.study, random_state=options.seed, progress=console.progress)
+    # Python code that reads the files alike; of a saved model's features, perhaps not all that the files have.
+    study = "" if options.model is not None else code_of(options)
+    if study and inputs.as_read is not inputs.study:
+        study = f"contrapca.regress_out({study})"
     with contextlib.ExitStack() as written:
         page = written.enter_context(staged([output], force=options.force))[output.name]
         places = written.enter_context(staged(saved, force=options.force)) if saved else {}
@@ -45,7 +47,7 @@ def report(options: Namespace, console: Console) -> None:
             test=not options.no_test,
             depth=options.depth,
             title=options.title and printable(options.title),
-            origin=_origin(options, inputs),
+            origin=Origin(printable(options.shell), inputs.findings, [*map(printable, inputs.sources)], study),
             progress=console.progress,
             output=page,
             uncertainty=draws,
@@ -57,16 +59,6 @@ def report(options: Namespace, console: Console) -> None:
     console.say(*verdict_lines(summary), *inputs.describe(), *unseen_lines(summary), f"Report: {output}")
     console.say(*(f"Saved:  {file}" for file in saved))
     console.summarise(summary | {"written": str(output), "saved": [str(file) for file in saved]})
-
-
-def _origin(options: Namespace, inputs: Inputs) -> Origin:
-    """The command, its files, and Python code that reads them alike."""
-    study = code_of(options)
-    if options.model is not None:  # whose features are taken out of the files, perhaps not all of them
-        study = ""
-    elif inputs.as_read is not inputs.study:
-        study = f"contrapca.regress_out({study})"
-    return Origin(printable(options.shell), inputs.findings, [*map(printable, inputs.sources)], study)
 
 
 def _read(options: Namespace) -> tuple[Namespace, Any, Inputs]:

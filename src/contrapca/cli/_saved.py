@@ -28,7 +28,12 @@ def info(options: Namespace, console: Console) -> None:
         summary = {"kind": found.kind, "method": found.method, "chains": chains, "draws": draws, "n_features": D}
         summary |= {"n_components": d, "diagnostics": records(diagnostics)}
     elif isinstance(found, Moments):
-        lines, summary = _moments_lines(found), _moments(found)
+        names = list(found.names or default_names(found.mean.size))
+        summary = {"weight": found.weight, "n_features": len(names), "features": names}
+        lines = [
+            f"Moments (mean and scatter matrix) of {found.weight:.15g} rows, or rows of that total weight, and "
+            f"{plural(len(names), 'feature')}{': ' + listed(names, 8) if found.names else ''}"
+        ]
     else:
         summary = model_summary(found)
         lines = [str(found.summary())]
@@ -36,19 +41,6 @@ def info(options: Namespace, console: Console) -> None:
             summary["features"] = found._state.scaling.foreground.labels
     console.say(*lines)
     console.summarise({"file": str(options.model), "holds": type(found).__name__} | summary)
-
-
-def _moments_lines(moments: Moments) -> list[str]:
-    names = "" if moments.names is None else f": {listed(moments.names, 8)}"
-    return [
-        f"Moments (mean and scatter matrix) of {moments.weight:.15g} rows, or rows of that total weight, and "
-        f"{plural(moments.mean.size, 'feature')}{names}"
-    ]
-
-
-def _moments(moments: Moments) -> dict[str, Any]:
-    names = list(moments.names or default_names(moments.mean.size))
-    return {"weight": moments.weight, "n_features": len(names), "features": names}
 
 
 def transform(options: Namespace, console: Console) -> None:

@@ -1,8 +1,7 @@
 """Figures of results (matplotlib, extra "plot")."""
 
 from ._biplot import biplot
-from ._compare import comparison
-from ._explore import gamma_panel, latent_scatter, loadings, path_curves, scree
+from ._explore import comparison, gamma_panel, latent_scatter, loadings, path_curves, scree
 from ._labels import BACKGROUND_COLOUR, COLOURS, NO_LABEL, as_classes, for_legend, on_a_scale
 from ._latents import axes_or_current, latents, shown, tidy
 from ._posterior import loading_intervals, subspace_draws, trace

@@ -17,14 +17,8 @@ if TYPE_CHECKING:
 
 
 NAME = {"fontsize": 8, "va": "center", "bbox": {"boxstyle": "round,pad=0.1", "fc": "white", "alpha": 0.7, "lw": 0}}
-
-
 NEAR, APART = 1.04, 1.1  # lengths of an arrow to its name, heights of a name to the next
-
-
 LONGEST_NAME = 20  # characters of a feature at its arrow, where they take room from the data
-
-
 ROUNDS = 3  # of making room: in wider axes a name takes more of them
 
 

@@ -1,4 +1,4 @@
-"""Plots of contrasts: how they change with gamma, and which features make them.
+"""Plots of contrasts: how they change with gamma, which features make them, and how reproducible they are.
 
 Every function that draws one panel takes `ax` and returns it. Components are counted from 1.
 """
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-    from ..inference import ContrastPath
+    from ..inference import Comparison, ContrastPath
 
 
 SQUARED_RADIUS = 5.991464547107979  # of the 95 % ellipse: the .95 quantile of chi-squared with 2 degrees of freedom
@@ -29,15 +29,6 @@ SQUARED_RADIUS = 5.991464547107979  # of the 95 % ellipse: the .95 quantile of c
 def two_components(d: int) -> None:
     if d < 2:
         raise ValueError("This plot needs two components, but there is one: use plots.latent_scatter, which draws one.")
-
-
-def chosen_components(d: int, components: tuple[int, int]) -> list[int]:
-    """The positions of two components that count from 1, or the only one."""
-    if d == 1:
-        return [0]
-    if len(components) != 2 or not all(1 <= k <= d for k in components):
-        raise ValueError(f"components={components} must be two of this model's {d} components, counting from 1.")
-    return [k - 1 for k in components]
 
 
 def background_latents(model: Any, background: Any) -> Array | None:
@@ -96,7 +87,10 @@ def latent_scatter(
     ax : matplotlib Axes
     """
     Z = np.asarray(model.transform(X))
-    chosen = chosen_components(Z.shape[1], components)
+    d = Z.shape[1]
+    if d > 1 and (len(components) != 2 or not all(1 <= k <= d for k in components)):
+        raise ValueError(f"components={components} must be two of this model's {d} components, counting from 1.")
+    chosen = [0] if d == 1 else [k - 1 for k in components]
     Z, others = Z[:, chosen], background_latents(model, background)
     others = None if others is None else others[:, chosen]
     ax = latents(Z, background=others, labels=labels, axis_labels=share_labels(model, chosen), ax=axes_or_current(ax))
@@ -235,3 +229,29 @@ def scree(path: ContrastPath, gamma: float, *, ax: Axes | None = None) -> Axes:
     ax.plot(k, path.eigenvalues[g], "o-", color="black", label="eigenvalue of the contrast")
     ax.set(xticks=k, xlabel="component", ylabel="variance")
     return tidy(ax)
+
+
+def comparison(comparison: Comparison, *, ax: Axes | None = None) -> Axes:
+    """Plot the reproducible contrast of all methods, with its range over splits of the rows; 0 means no contrast.
+
+    Parameters
+    ----------
+    comparison : Comparison
+        The result of `contrapca.compare`.
+    ax : matplotlib Axes, optional
+
+    Returns
+    -------
+    ax : matplotlib Axes
+    """
+    ax = axes_or_current(ax)
+    entries = [(entry, entry.scores) for entry in comparison.entries if entry.scores is not None]  # the best first
+    for k, (entry, scores) in enumerate(entries):
+        colour = COLOURS[1] if entry is comparison.recommended else COLOURS[0]
+        ax.plot([np.min(scores), np.max(scores)], [k, k], color=colour, linewidth=1.5)
+        ax.plot([entry.score], [k], "o", color=colour, markersize=5)
+    ax.axvline(0.0, color=BACKGROUND_COLOUR, linewidth=1, linestyle="--")
+    ax.set_yticks(range(len(entries)), [entry.name for entry, _ in entries])
+    ax.invert_yaxis()
+    ax.set_xlabel("reproducible contrast\n(agreement of halves x contrast on unseen rows)")
+    return tidy(ax, legend=False)

@@ -18,29 +18,13 @@ if TYPE_CHECKING:
 
 
 SIZE = (6.4, 4.2)  # inches, of a figure with one panel
-
-
 LEGEND = {"fontsize": "small", "frameon": False, "borderaxespad": 0.0, "handletextpad": 0.3, "columnspacing": 1.0}
-
-
 MAX_IN_COLUMN = 14  # entries of a legend; with more of them it is in a smaller font
-
-
 MAX_BELOW = 4  # lines of a legend below a figure; a longer one is beside it
-
-
 LONGEST_NAME = 28  # characters of a class or a feature
-
-
 CASES, CONTROLS = "cases (foreground)", "controls (background)"
-
-
 MARKERS = ("o", "^", "s", "D", "v")  # after all colours are used
-
-
 NO_LABEL_COLOUR, ON_SCALE_COLOUR = "#D9D9D9", "#6B7680"
-
-
 DOT: dict[str, Any] = {"s": 14, "linewidths": 0}
 
 
@@ -148,8 +132,9 @@ def latents(
     flat = foreground.shape[1] == 1
     for k, (name, points, look) in enumerate(drawn):
         on_scale = "c" in look
-        places = np.column_stack([points, _strip(k, len(points))]) if flat else points
-        dots = ax.scatter(*places.T, **look, label=None if on_scale else name)
+        if flat:  # in strips, spread by a fixed pattern: neighbours are apart
+            points = np.column_stack([points, k + (np.arange(len(points)) * 0.618034) % 1 * 0.7 - 0.35])
+        dots = ax.scatter(*points.T, **look, label=None if on_scale else name)
         if on_scale:
             ax.scatter([], [], **DOT, color=ON_SCALE_COLOUR, label=name)  # no colour of its own
             meaning = getattr(labels, "name", None) if label_name is None else label_name
@@ -159,11 +144,6 @@ def latents(
         ax.set_yticks(range(len(drawn)), [name for name, _, _ in drawn], fontsize="small")
         ax.tick_params(axis="y", length=0)
     return tidy(ax, legend=False)
-
-
-def _strip(k: int, n: int) -> Array:
-    """Heights of n points in the k-th strip, spread by a fixed pattern: neighbours are apart."""
-    return k + (np.arange(n) * 0.618034) % 1 * 0.7 - 0.35
 
 
 def legend_of_figure(figure: Any, ax: Any) -> None:

@@ -13,49 +13,23 @@ from .._util.arrays import Array
 from .._util.text import joined, listed
 from ..contrast import AUTO_FRACTION, SHARED_RATIO, principal_angles, principal_axes
 from ..data.checks import Finding
-from ..inference import MAX_R_HAT, MIN_ESS, ContrastPath
+from ..inference import MAX_R_HAT, MIN_ESS
 from ._points import MAX_POINTS
 from ._subject import Subject
 
 ONE_FEATURE = 0.8  # fraction of a component in one feature, by its squared direction and its squared loadings
-
-
 ONE_ROW = 0.5  # fraction of a component's variance in one row
-
-
 UNEQUAL_UNITS = 100.0  # ratio of standard deviations above which the larger ones dominate
-
-
 MANY_MISSING = 0.2
-
-
 STRONG = 0.9  # fraction of the largest gamma shown
-
-
 WIDE_ANGLE = 30.0  # degrees
-
-
 BETWEEN, CHANCE = 0.5, 0.001  # part of a component between the means of labels, and how likely that is by chance
-
-
 SAME_ANGLE = 5.0  # degrees from PCA below which the contrast has changed nothing
-
-
 MAX_OUTLIER_ROWS = 200_000
 
 
 def cautions(subject: Subject, summary: dict[str, Any], *, by_blocks: bool, shown: bool) -> Iterator[Finding]:
-    """One finding per caveat, besides those of the tables; none if there are none.
-
-    Parameters
-    ----------
-    subject : Subject
-    summary : dict
-    by_blocks : bool
-        Whether rows come in blocks.
-    shown : bool
-        Whether there is a page, which may not show everything.
-    """
+    """One finding per caveat, besides those of the tables; `shown`: there is a page, which may not show all."""
     yield from _about_groups(summary["data"])
     yield from _about_features(subject)
     yield from _about_components(subject, summary)
@@ -102,20 +76,17 @@ def _about_features(subject: Subject) -> Iterator[Finding]:
     )
 
 
-def _angle_to_pca(path: ContrastPath, g: int) -> float:
-    """The largest angle, in degrees, to the plane of ordinary PCA (the longest loadings at gamma = 0)."""
-    pca = principal_axes(path.loading_coordinates[0])[0][:, : path.n_components]
-    shown = np.linalg.qr(path.coordinates[g])[0]
-    return float(np.degrees(principal_angles(pca, shown)[0]))
-
-
 def _about_components(subject: Subject, summary: dict[str, Any]) -> Iterator[Finding]:
     path, g = subject.path, subject.start
-    ratios = {entry["component"]: _ratio(entry) for entry in summary["components"] if not _surely_more(entry)}
-    if path.gammas[0] == 0 < path.gammas[g] and _angle_to_pca(path, g) < SAME_ANGLE:
-        yield Finding(
-            "no contrast", "The contrast changed nothing: these are the components of an ordinary PCA of the cases."
-        )
+    if path.gammas[0] == 0 < path.gammas[g]:  # the longest loadings at gamma = 0 are the plane of ordinary PCA
+        pca = principal_axes(path.loading_coordinates[0])[0][:, : path.n_components]
+        if np.degrees(principal_angles(pca, np.linalg.qr(path.coordinates[g])[0])[0]) < SAME_ANGLE:
+            yield Finding(
+                "no contrast", "The contrast changed nothing: these are the components of an ordinary PCA of the cases."
+            )
+    lows = {entry["component"]: (entry["held_out_interval"] or [None])[0] for entry in summary["components"]}
+    ratios = {entry["component"]: _ratio(entry) for entry in summary["components"]}
+    ratios = {k: ratio for k, ratio in ratios.items() if lows[k] is None or lows[k] <= 1}  # the others surely vary more
     shared = [k for k, ratio in ratios.items() if ratio < SHARED_RATIO]
     if shared:
         many = len(shared) > 1
@@ -143,12 +114,6 @@ def _ratio(entry: dict[str, Any]) -> float:
     if entry["held_out_ratio"] is not None:
         return float(entry["held_out_ratio"])
     return float(entry["foreground_variance"] / max(entry["background_variance"], 1e-300))
-
-
-def _surely_more(entry: dict[str, Any]) -> bool:
-    """Whether the interval of the ratio on unseen rows lies above 1."""
-    interval = entry["held_out_interval"]
-    return interval is not None and interval[0] is not None and interval[0] > 1
 
 
 def remarks(subject: Subject) -> list[str]:

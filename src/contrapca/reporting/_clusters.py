@@ -12,34 +12,17 @@ from scipy.spatial import KDTree
 from .._util.arrays import Array, Rows, is_sparse
 
 SAMPLE = 2000  # rows that are clustered; the others join the nearest one
-
-
 NAMING_SAMPLE = 600  # rows that name a cluster
-
-
 MIN_ROWS = 20
-
-
 LEAST_SHARE = 20  # a cluster has at least this part of the rows
-
 
 # Neighbours as a multiple of the root of n, and the fraction of rows between clusters above which there are none: in a
 # plane, and on a line, where no path leads around a gap that is there by chance.
 PLANE, LINE = (1.0, 0.25), (2.0, 0.05)
-
-
 MIN_NEIGHBOURS = 5
-
-
 NAMING_FEATURES = 2
-
-
 LEAST_DIFFERENCE = 0.5  # standard deviations within clusters: less does not help to tell them apart, however certain
-
-
 LONGEST_NAME = 24  # characters of a feature in the name of a cluster
-
-
 SEED = 0
 
 
@@ -99,7 +82,7 @@ def cluster_names(rows: Rows, clusters: npt.NDArray[np.intp], features: list[str
             least = np.maximum(LEAST_DIFFERENCE, errors * np.sqrt(sum(1 / size for size in sizes)))
             top = np.argsort(-np.abs(difference), kind="stable")[:NAMING_FEATURES]
             words = [
-                f"{'high' if difference[j] > 0 else 'low'} {_short(features[j])}"
+                f"{'high' if difference[j] > 0 else 'low'} {cut(features[j], LONGEST_NAME)}"
                 for j in top
                 if abs(difference[j]) > least[j]
             ]
@@ -107,5 +90,6 @@ def cluster_names(rows: Rows, clusters: npt.NDArray[np.intp], features: list[str
     return names
 
 
-def _short(name: str) -> str:
-    return name if len(name) <= LONGEST_NAME else f"{name[: LONGEST_NAME - 1]}…"
+def cut(name: str, longest: int) -> str:
+    """A name without its end if it is long."""
+    return name if len(name) <= longest else f"{name[: longest - 1]}…"

@@ -11,18 +11,7 @@ from ._subject import Subject
 
 
 def python_code(subject: Subject, title: str | None, study: str, tested: bool, depth: str) -> str:
-    """Python code that makes a report again.
-
-    Parameters
-    ----------
-    subject : Subject
-    title, depth
-        As for `report`.
-    study : str
-        Python code of the study that a command has read; empty if users made it.
-    tested : bool
-        Whether there is a verdict.
-    """
+    """Python code that makes a report again; `study` is the code of one that a command has read, or empty."""
     names, lines = {"report"}, []
     if study:
         lines += ["import contrapca"]
@@ -39,7 +28,12 @@ def python_code(subject: Subject, title: str | None, study: str, tested: bool, d
     kind = type(subject.path.estimator if subject.model is None else subject.model)
     if kind.__module__.partition(".")[0] != "contrapca":  # an estimator that users wrote
         names, lines = names - {kind.__name__}, [*lines, f"from {kind.__module__} import {kind.__name__}"]
-    lines += [f"from contrapca import {', '.join(sorted(names, key=_order))}", "", f"study = {study}", fitted]
+    lines += [
+        f"from contrapca import {', '.join(sorted(names, key=lambda name: (name[0].islower(), name)))}",
+        "",
+        f"study = {study}",
+        fitted,
+    ]
     lines += draws[1:]
     options = 'output="report.html"'
     options += "" if title is None else f", title={title!r}"
@@ -48,11 +42,6 @@ def python_code(subject: Subject, title: str | None, study: str, tested: bool, d
     options += "" if depth == "warn" else f", depth={depth!r}"
     options += ", uncertainty=draws" if draws else ""
     return "\n".join([*lines, f"report(study, {about}, {options})", ""])
-
-
-def _order(name: str) -> tuple[bool, str]:
-    """Classes before functions, as import sorters have them."""
-    return name[0].islower(), name
 
 
 def _study(subject: Subject) -> tuple[str, list[str]]:

@@ -13,7 +13,6 @@ from .._util.optional import require
 # Files of the script, in the order in which they build on each other. They share one scope.
 SCRIPTS = ("data", "ink", "axes", "picture", "pointer", "groups", "features", "rows", "curves", "takeaway", "main")
 
-
 # What the script needs of the summary.
 SHOWN = ("title", "model", "path", "components", "data", "date")
 

@@ -53,14 +53,12 @@ SOURCES = {
     },
 }
 
-
 WHO = {
     "Li 2020": "Li et al., 2020",
     "Abid 2018": "Abid et al., 2018",
     "Tipping 1999": "Tipping and Bishop, 1999",
     "Salloum 2022": "Salloum and Kuo, 2022",
 }
-
 
 SCALING = {
     "group": " and divided by its own standard deviations",

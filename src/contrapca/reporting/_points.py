@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 from dataclasses import replace
 from typing import Any
 
@@ -11,28 +12,17 @@ import numpy.typing as npt
 from .._util.arrays import Array, is_sparse
 from ..data import Groups
 from ..plots import BACKGROUND_COLOUR, COLOURS, NO_LABEL, for_legend
-from ._packing import pack, to_base64
 from ._subject import Subject
 
 MAX_POINTS = 50_000
-
-
 MAX_VALUES = 1_500_000  # values of features in a page, one byte each
-
-
 SEED = 0  # random seed of the sample if there are more rows
-
-
 SHADES = 255  # colours of a scale; the last byte stands for a missing value
-
-
 TAILS = 0.01  # fraction of the values beyond each end of a feature's scale, so that no outlier takes it all
-
-
 SYMBOLS = ("circle", "square", "triangle")
-
-
 NO_LABEL_LOOK = ("#80611A", "ring")
+# Error, relative to the largest number at a gamma, above which more columns or 64 bits are used.
+PACKING_ERROR = 3e-7
 
 
 def choose_points(subject: Subject) -> dict[str, Any]:
@@ -41,7 +31,12 @@ def choose_points(subject: Subject) -> dict[str, Any]:
     Points are sorted by group; controls come first, so cases are drawn over them.
     """
     both = sum(table.shape[0] for table in subject.rows)
-    chosen = subject.rows.map(lambda table: _sample(table.shape[0], both))
+    chosen = subject.rows.map(lambda table: np.arange(table.shape[0]))
+    if both > MAX_POINTS:  # a sample of each group, in order
+        sizes = chosen.map(lambda every: max(1, every.size * MAX_POINTS // both))
+        chosen = chosen.map(
+            lambda every, n: np.sort(np.random.default_rng(SEED).choice(every.size, n, replace=False)), sizes
+        )
     legend, order = _legend(subject, chosen)
     chosen = replace(chosen, foreground=chosen.foreground[order])
     names = subject.row_names.map(lambda given, own: None if given is None else [given[i] for i in own], chosen)
@@ -71,14 +66,6 @@ def _labels(subject: Subject, chosen: Groups[npt.NDArray[np.intp]]) -> dict[str,
     return {"what": what, "names": names.tolist(), "codes": to_base64(codes.astype(np.uint16))}  # of MAX_POINTS
 
 
-def _sample(n: int, both: int) -> npt.NDArray[np.intp]:
-    """Rows to draw: all, or a proportional random sample, in order."""
-    if both <= MAX_POINTS:
-        return np.arange(n)
-    keep = max(1, n * MAX_POINTS // both)
-    return np.sort(np.random.default_rng(SEED).choice(n, keep, replace=False))
-
-
 def _features(rows: Groups[Any], chosen: Groups[npt.NDArray[np.intp]], loadings: Array) -> dict[str, Any]:
     """Values of the features with the largest loadings, as many as there is room for, as shades from `low` to `high`.
 
@@ -87,8 +74,8 @@ def _features(rows: Groups[Any], chosen: Groups[npt.NDArray[np.intp]], loadings:
     n = sum(map(len, chosen))
     importance = np.max(np.abs(loadings) / np.maximum(np.abs(loadings).max(axis=1, keepdims=True), 1e-300), axis=(0, 2))
     index = np.sort(np.argsort(-importance, kind="stable")[: max(1, MAX_VALUES // n)])
-    parts = rows.map(lambda table, own: _values(table, own, index), chosen)
-    table = np.concatenate(list(parts)[::-1]).astype(np.float64)
+    parts = rows.map(lambda table, own: table[own][:, index], chosen)
+    table = np.concatenate([part.toarray() if is_sparse(part) else part for part in parts][::-1]).astype(np.float64)
     empty = np.isnan(table).all(axis=0)
     index, table = index[~empty], table[:, ~empty]
     quantiles = np.nanquantile if np.isnan(table).any() else np.quantile  # which is much faster
@@ -102,14 +89,6 @@ def _features(rows: Groups[Any], chosen: Groups[npt.NDArray[np.intp]], loadings:
         "high": [float(f"{value:.4g}") for value in high],
         "shades": to_base64(shades.T),
     }
-
-
-def _values(table: Any, rows: npt.NDArray[np.intp], columns: npt.NDArray[np.intp]) -> npt.NDArray[Any]:
-    """Some columns of some rows, in the order given."""
-    order = np.argsort(rows)
-    part = table[rows[order]][:, columns]  # files are read in their own order
-    found: npt.NDArray[Any] = np.asarray(part.toarray() if is_sparse(part) else part)
-    return found[np.argsort(order)]
 
 
 def _legend(subject: Subject, chosen: Groups[npt.NDArray[np.intp]]) -> tuple[list[dict[str, Any]], Any]:
@@ -134,3 +113,36 @@ def _legend(subject: Subject, chosen: Groups[npt.NDArray[np.intp]]) -> tuple[lis
         look = {"name": name, "colour": colour, "symbol": symbol}
         entries.append(look | {"count": drawn[k], "rows": totals[k], "on_scale": on_scale})
     return entries, np.argsort(place[rows], kind="stable")
+
+
+def pack(numbers: Array) -> dict[str, Any]:
+    """A table of each gamma, shape (G, n, d), as `scores` (n, rank) times `maps[g]` (rank, d).
+
+    Neighbouring gammas are much alike, so the rank is far below G d. Each gamma counts alike, on any scale.
+    """
+    G, n, d = numbers.shape
+    largest = np.abs(numbers).max(axis=(1, 2))
+    largest[largest == 0] = 1.0
+    side_by_side = (numbers / largest[:, None, None]).transpose(1, 0, 2).reshape(n, G * d)
+    directions = np.linalg.eigh(side_by_side.T @ side_by_side)[1][:, ::-1]  # orthonormal, the strongest first
+    scores = side_by_side @ directions
+    # No number changes by more than the length of the scores that are left out, because directions are orthonormal.
+    left_out = np.sqrt(np.max(np.cumsum(scores[:, ::-1] ** 2, axis=1), axis=0)[::-1])
+    rank = max(1, int(np.count_nonzero(left_out > PACKING_ERROR / 2)))
+    scores, directions = scores[:, :rank], directions[:, :rank]
+    coarse = scores.astype(np.float32)
+    error = np.abs(coarse.astype(np.float64) @ directions.T - side_by_side).max()
+    maps = directions.T.reshape(rank, G, d).swapaxes(0, 1) * largest[:, None, None]
+    return {
+        "n": n,
+        "rank": rank,
+        "bytes": 4 if error <= PACKING_ERROR else 8,
+        "scores": to_base64(coarse if error <= PACKING_ERROR else scores),
+        "maps": to_base64(maps),
+    }
+
+
+def to_base64(array: npt.NDArray[Any]) -> str:
+    """The bytes of an array, little-endian as browsers read them."""
+    little = array.astype(array.dtype.newbyteorder("<"), copy=False)
+    return base64.b64encode(np.ascontiguousarray(little).tobytes()).decode()

@@ -26,30 +26,14 @@ from ._subject import Subject
 
 HEIGHT = 820  # pixels
 
-
 # The page runs its own script and may save files; it can reach neither the notebook nor a network.
 ALLOWED = "allow-scripts allow-downloads"
-
-
 TITLE_WIDTH = 48  # characters above a figure of one panel
-
-
 RESULTS = ("coordinates.csv", "loadings.csv", "figure.png", "figure.svg", "methods.txt")  # files that `save` writes
 
 
 class Report(dict[str, Any]):
-    """The summary of a report, as JSON-compatible values; a notebook shows the page.
-
-    Parameters
-    ----------
-    summary : dict
-    subject : Subject
-
-    Attributes
-    ----------
-    page : str
-        The HTML of the page.
-    """
+    """The summary of a report, as JSON-compatible values; a notebook shows the page."""
 
     def __init__(self, summary: Mapping[str, Any], subject: Subject):
         super().__init__(summary)
@@ -132,15 +116,7 @@ class Report(dict[str, Any]):
 def coordinate_table(
     names: Groups[list[str]], labels: Mapping[str, Groups[list[str]]], latents: Groups[Array]
 ) -> Table:
-    """Name, group, label and coordinates of every row, cases first; the page saves the same (takeaway.js).
-
-    Parameters
-    ----------
-    names : Groups of list of str
-    labels : mapping from "label" or "cluster" to Groups of list of str
-        Empty if there are none.
-    latents : Groups of ndarray of shape (n_k, d)
-    """
+    """Name, group, label (or cluster) and coordinates of every row, cases first; takeaway.js saves the same."""
     groups = ("case", "control")[: len(latents)]
     columns: dict[str, Any] = {
         "row": np.array([name for own in names for name in own], dtype=object),

@@ -9,84 +9,50 @@ from typing import Any
 
 import numpy as np
 import numpy.typing as npt
+from sklearn.base import clone
+from sklearn.utils.validation import check_is_fitted
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_count
 from ..data import Groups, Study, Tables, check_same_tables, refuse_devices, regress_out
-from ..estimators import ContraPCA, ContrastSolver, maps_missing
+from ..estimators import ContraPCA, ContrastSolver, check_same_data, maps_missing
 from ..exceptions import GroupError
-from ..inference import ContrastPath, ContrastPosterior
-from ..missing import observe
+from ..inference import ContrastPath, ContrastPosterior, masked_path_around, path_of_data
+from ..missing import Incomplete, collect, observe
+from ..moments import Complete
 from ..plots import as_classes, on_a_scale
-from ._clusters import named_clusters
-from ._model_path import path_through
+from ._clusters import cut, named_clusters
 
 TOP_FEATURES = 12  # bars for each component
-
-
 NOT_SHOWN = re.compile(r"[\x00-\x1f\x7f-\x9f\ufffe\uffff]")  # control characters: no SVG file may have them
-
-
 LONGEST = 1000  # characters of a name on the page; browsers take minutes to draw much longer ones
-
-
+DRAWN = 1e-7  # tolerance of the path: coordinates on the page are not more exact (`_points.PACKING_ERROR`)
 CLUSTERS = "cluster"  # what the labels are called if they were found here
 
 
 @dataclass(frozen=True)
 class Subject:
-    """The subject of a report.
+    """The subject of a report."""
 
-    Attributes
-    ----------
-    study : Study
-        Without covariates, whose effect is taken out.
-    adjusted : bool
-        Whether there were any.
-    path : ContrastPath
-    start : int
-        Index of the report's gamma: the model's, or the one that "auto" would take.
-    kind : type
-        The class of the model that the report is about.
-    model : estimator or None
-        The fitted model; None if the report is about a path.
-    points : int or None
-        The requested number of gammas.
-    inside : Groups of ndarray of shape (n, k), (m, k), or None
-        The rows in the basis of the path, from which all that is shown of them follows; None if values are missing.
-    classes : ndarray of str, shape (n,), or None
-        The label of each foreground row, "" if it has none; without labels, the clusters that were found.
-    clustered : bool
-        Whether the classes are clusters that were found.
-    values : ndarray of shape (n,), or None
-        Numeric labels shown on a scale, NaN if a row has none; `classes` is then None.
-    label_name : str
-        What the labels mean.
-    uncertainty : ContrastPosterior or None
-    scale : {None, "group", "pooled"}
-        How the model was asked to scale the features; None also where it chose that by itself.
-    noise : str
-        What the noise decided on units and axes (F41); empty where these were given.
-    shortened : Groups of ndarray of int, or None
-        Rows that are so long that they count less (F42).
-    """
-
-    study: Study
-    adjusted: bool
+    study: Study  # without covariates, whose effect is taken out
+    adjusted: bool  # whether there were covariates
     path: ContrastPath
-    start: int
-    kind: Any
-    model: Any
-    points: int | None
+    start: int  # index of the report's gamma: the model's, or the one that "auto" would take
+    kind: Any  # the class of the model that the report is about
+    model: Any  # the fitted model; None if the report is about a path
+    points: int | None  # the requested number of gammas
+    # The rows in the basis of the path, from which all that is shown of them follows, shape (n, k) and (m, k); None if
+    # values are missing.
     inside: Groups[Array] | None
+    # The label of each foreground row, "" if it has none, shape (n,); without labels, the clusters that were found.
     classes: npt.NDArray[np.str_] | None
-    clustered: bool
-    values: Array | None
-    label_name: str
+    clustered: bool  # whether the classes are clusters that were found
+    values: Array | None  # labels on a scale, shape (n,), NaN if a row has none; `classes` is then None
+    label_name: str  # what the labels mean
     uncertainty: ContrastPosterior | None
-    scale: str | None
-    noise: str
-    shortened: Groups[npt.NDArray[np.intp]] | None
+    scale: str | None  # how the model was asked to scale the features; None also where it chose that by itself
+    noise: str  # what the noise decided on units and axes (F41); empty where these were given
+    shortened: Groups[npt.NDArray[np.intp]] | None  # rows that are so long that they count less (F42)
 
     @property
     def tables(self) -> Tables:
@@ -175,11 +141,15 @@ def examine(
     study = regress_out(study) if adjusted else study
     tables, noise = study.tables, ""
     if about_path:
-        path, start, tables = model, default_start(model), asked._prepared(tables)
-        check_same_tables(tables.rows.map(_observed_mean, tables.means), path.scaling)
+        path, tables = model, asked._prepared(tables)
+        start = len(path) // 2 if np.isnan(path.auto_gamma) else int(np.argmin(np.abs(path.gammas - path.auto_gamma)))
+        means = tables.means.map(
+            lambda mean, rows: mean if np.isfinite(mean).all() else observe(rows)[0].mean, tables.rows
+        )
+        check_same_tables(means, path.scaling)
         model, kind, long = None, type(path.estimator), tables.shortened
     else:
-        model, path, start = path_through(model, tables, points=gammas, progress=progress)
+        model, path, start = _path_through(model, tables, points=gammas, progress=progress)
         kind, long = type(model), model._state.shortened
         noise = str(model._state.plateau or "")
     if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):
@@ -202,9 +172,52 @@ def examine(
     return subject
 
 
+def _path_through(model: Any, tables: Tables, *, points: int | None, progress: bool) -> tuple[Any, ContrastPath, int]:
+    """A fitted model, the path with its tables and settings, and the index of its gamma in the path.
+
+    A model that is not fitted yet is fitted here, so the rows are read only once. With missing values the path starts
+    from the model's own solution and ends early if there are no more solutions.
+    """
+    if not model._contrasts or model.__sklearn_is_fitted__():
+        check_is_fitted(model)
+        model = model._as_fitted()
+        tables = model._prepared(tables)
+        data = _data_again(model, tables)
+    else:
+        model._check_parameters()
+        model = clone(model)
+        tables, data, fit = model._solved(tables, model._strength())
+        model._with_fit(fit)
+        if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
+            data = _data_again(model, tables)
+    fit, alike = model._state, model._path_estimator()
+    # Reuse a limit that was computed for the model.
+    if isinstance(data, Incomplete):
+        path = masked_path_around(data, fit, alike, points, limit=fit.limit, progress=progress)
+    else:
+        limit = None if fit.limit_is_bound else fit.limit
+        path = path_of_data(data, alike, points, gamma=fit.gamma, limit=limit, tolerance=DRAWN, progress=progress)
+    return model, path, int(np.argmin(np.abs(path.gammas - fit.gamma)))
+
+
+def _data_again(model: Any, tables: Tables) -> Complete | Incomplete:
+    """The tables of a fitted model in its units; other tables raise."""
+    fit, gls = model._state, getattr(model, "mean", "") == "gls"
+    check_same_tables(tables.means, fit.scaling, gls=gls)  # before columns are divided by the scales of the fit
+    scale: Any = model._scaling
+    if len(fit.scaling) == len(tables.rows):
+        scale = fit.scaling.map(lambda known: known.scale)
+    if tables.incomplete and fit.model is None:  # the same expected moments again
+        data = model._collected(tables)
+    else:
+        data = collect(tables, fit.n_shown, scale, reduced=model._rotates)
+    check_same_data(data, fit.scaling, gls=gls)
+    return data
+
+
 def shown_name(name: str) -> str:
     """A name without control characters, and without its end if it is very long."""
-    return NOT_SHOWN.sub(" ", name if len(name) <= LONGEST else f"{name[: LONGEST - 1]}…")
+    return NOT_SHOWN.sub(" ", cut(name, LONGEST))
 
 
 def _maps_missing(model: Any) -> bool:
@@ -212,18 +225,6 @@ def _maps_missing(model: Any) -> bool:
     if isinstance(model, ContrastPath):
         return model.estimator._has_model or model.scaling.foreground.fills
     return not model.__sklearn_is_fitted__() or maps_missing(model._state)
-
-
-def _observed_mean(rows: Rows, mean: Array) -> Array:
-    """The column means of the observed values."""
-    return mean if np.isfinite(mean).all() else observe(rows)[0].mean
-
-
-def default_start(path: ContrastPath) -> int:
-    """Index of the gamma nearest to that of "auto"; the middle one if that is unknown."""
-    if np.isnan(path.auto_gamma):
-        return len(path) // 2
-    return int(np.argmin(np.abs(path.gammas - path.auto_gamma)))
 
 
 def label_texts(labels: Any) -> list[str]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import UTC, date, datetime
 from importlib.metadata import version
@@ -28,43 +28,27 @@ from ._methods_text import citations, methods_paragraph
 from ._subject import TOP_FEATURES, Subject, shown_name
 
 TITLE = "What varies in the cases but not in the controls"
-
-
 LIBRARIES = ("numpy", "scipy", "scikit-learn")
-
-
 MIN_ROWS = 10  # minimum rows per group for ratios on unseen rows
-
-
 TOP_NAMES = 3  # features that name a component in the verdict
-
-
-UNSEEN = ("held_out_ratio", "held_out_interval", "agreement", "largest_share", "found_again")
-
-
+UNSEEN: dict[str, Callable[[HeldOutContrast, int], Any]] = {  # what other halves of the rows say of a component
+    "held_out_ratio": lambda own, k: _finite(own.ratios[k]),
+    "held_out_interval": lambda own, k: [_finite(end) for end in own.intervals[k]],
+    "agreement": lambda own, k: _finite(own.agreement[k]),
+    "largest_share": lambda own, k: float(own.largest_share[k]),
+    "found_again": lambda own, k: bool(own.found_again[k]),
+}
 PROBABILITY = 0.9  # probability of the intervals
 
 
 @dataclass(frozen=True)
 class Origin:
-    """The command that a report is made by.
+    """The command that a report is made by."""
 
-    Attributes
-    ----------
-    command : str
-        In one line; the ways out of the caveats are in its words.
-    findings : sequence of Finding
-        What it has found in its tables.
-    sources : sequence of str
-        The files that were read.
-    study : str
-        Python code that reads them, as one expression.
-    """
-
-    command: str
-    findings: Sequence[Finding] | None = None
-    sources: Sequence[str] = ()
-    study: str = ""
+    command: str  # in one line; the ways out of the caveats are in its words
+    findings: Sequence[Finding] | None = None  # what it has found in its tables
+    sources: Sequence[str] = ()  # the files that were read
+    study: str = ""  # Python code that reads them, as one expression
 
 
 def summary_of(
@@ -77,10 +61,7 @@ def summary_of(
     origin: Origin | None = None,
     shown: bool = True,
 ) -> dict[str, Any]:
-    """The summary of a report.
-
-    Parameters as for `report`. `shown` says whether there is a page, which may not show everything.
-    """
+    """The summary of a report; `shown` says whether there is a page, which may not show everything."""
     by_blocks = subject.study.blocks is not None
     sources, code, findings = ((), None, None) if origin is None else (origin.sources, origin.command, origin.findings)
     if findings is None:
@@ -93,6 +74,8 @@ def summary_of(
     if verdict is not None:
         strongest = [[item["feature"] for item in entry["features"][:TOP_NAMES]] for entry in components]
         verdict = verdict.about(held_out, strongest)
+    given = os.environ.get("SOURCE_DATE_EPOCH", "")  # sets the date, so that a page can be made again to the byte
+    today = datetime.fromtimestamp(int(given), UTC).date() if given.isdecimal() else date.today()
     summary = {
         "title": TITLE if title is None else shown_name(str(title)),
         **({"verdict": None, "test": None} if verdict is None else verdict.summary()),
@@ -110,7 +93,7 @@ def summary_of(
         },
         "versions": {"contrapca": __version__, "Python": platform.python_version()}
         | {name: version(name) for name in LIBRARIES},
-        "date": _today(),
+        "date": today.isoformat(),
     }
     words: Words = "python" if code is None else "command"
     caveats = [*findings, *cautions(subject, summary, by_blocks=by_blocks, shown=shown)]
@@ -183,6 +166,10 @@ def _data(subject: Subject, sources: Sequence[str]) -> dict[str, Any]:
 
 def _model(subject: Subject) -> dict[str, Any]:
     path, g = subject.path, subject.start
+    shortened = {}  # the names of the rows of each group that are so long that they count less
+    for name, rows in () if subject.shortened is None else subject.shortened.map_named(lambda *of: of):
+        own = subject.row_names[name]
+        shortened[name] = [f"row {k}" if own is None else own[k] for k in rows.tolist()]
     return {
         "estimator": subject.kind.__name__,
         "n_components": path.n_components,
@@ -192,20 +179,10 @@ def _model(subject: Subject) -> dict[str, Any]:
         "limit_is_bound": path.gamma_max_is_bound,
         "scale": path.estimator.scale,
         "noise": subject.noise,
-        "shortened": _shortened(subject),
+        "shortened": shortened,
         "noise_variance": _finite(path.noise_variance[g]),
         "objective": float(path.objective[g]),
     }
-
-
-def _shortened(subject: Subject) -> dict[str, list[str]]:
-    """The names of the rows of each group that are so long that they count less."""
-    if subject.shortened is None:
-        return {}
-    names = subject.shortened.map(
-        lambda rows, own: [f"row {k}" if own is None else own[k] for k in rows.tolist()], subject.row_names
-    )
-    return dict(zip(names.names, names, strict=True))
 
 
 def _finite(value: float) -> float | None:
@@ -225,27 +202,13 @@ def _components(subject: Subject, held_out: HeldOutContrast | None) -> list[dict
             "background_variance": float(path.background_variance[g, k]),
             "foreground_share": float(shares.foreground[g, k]),
             "background_share": float(shares.backgrounds[0][g, k]),
-            **_unseen(held_out, k),
+            **{name: None if held_out is None else value(held_out, k) for name, value in UNSEEN.items()},
             "features": [
                 {"feature": subject.features[j], "loading": float(W[j, k])} for j in _largest(W[:, k], TOP_FEATURES)
             ],
         }
         for k in range(path.n_components)
     ]
-
-
-def _unseen(held_out: HeldOutContrast | None, k: int) -> dict[str, Any]:
-    """What other halves of the rows say of a component; None where that is not known."""
-    if held_out is None:
-        return dict.fromkeys(UNSEEN)
-    facts = (
-        _finite(float(held_out.ratios[k])),
-        [_finite(float(end)) for end in held_out.intervals[k]],
-        _finite(float(held_out.agreement[k])),
-        float(held_out.largest_share[k]),
-        bool(held_out.found_again[k]),
-    )
-    return dict(zip(UNSEEN, facts, strict=True))
 
 
 def _largest(loading: Array, count: int) -> list[int]:
@@ -331,9 +294,3 @@ def _uncertainty(posterior: ContrastPosterior) -> dict[str, Any]:
         "angle_upper": float(np.quantile(angles, PROBABILITY)),
         "components": components,
     }
-
-
-def _today() -> str:
-    """The date of the report; SOURCE_DATE_EPOCH sets it, so that a page can be made again to the byte."""
-    given = os.environ.get("SOURCE_DATE_EPOCH", "")
-    return (datetime.fromtimestamp(int(given), UTC).date() if given.isdecimal() else date.today()).isoformat()

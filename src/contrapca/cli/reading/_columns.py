@@ -28,14 +28,13 @@ def _no_column(option: str, names: Sequence[str], table: DataTable) -> ValueErro
     return ValueError(f"--{option}: {table.path!r} has no column {listed(names)}{have}{hint}")
 
 
-def ignored_columns(names: Sequence[str], tables: Sequence[DataTable]) -> set[str]:
-    """The columns that --ignore names, each in one table at least."""
+def check_ignored(names: Sequence[str], tables: Sequence[DataTable]) -> None:
+    """Refuse a column that --ignore names and no table has."""
     every = {name for table in tables for name in table.columns}
     if unknown := [name for name in names if name not in every]:
         hint = did_you_mean(unknown[0], every)
         have = "." if hint else f", only {listed(tables[0].columns)}."
         raise ValueError(f"--ignore: no table has a column {listed(unknown)}{have}{hint}")
-    return set(names)
 
 
 def block_labels(

@@ -26,11 +26,7 @@ from ._hidden import dropped_columns, hidden_by
 from ._table import DataTable
 
 MAX_LISTED = 10  # columns with bad cells
-
-
 NEARLY = 0.9  # fraction of distinct values in a first column that should name the rows
-
-
 MIN_NAMES, FEW_TIMES = 10, 4  # at least 10 distinct values, all equally often and at most 4 times, do so as well
 
 

@@ -15,84 +15,41 @@ from typing import Any, Literal
 from ...exceptions import TableFileError
 
 MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", ".", "?"}  # in any case
-
-
 NUMBER_WITH_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
-
-
 MAYBE_THOUSANDS = re.compile(r"[-+]?[1-9]\d{0,2},\d{3}")  # 1,234 may be 1.234 or 1234
-
-
 MAYBE_POINTS = re.compile(r"[-+]?[1-9]\d{0,2}\.\d{3}")
-
-
 SURELY_POINTS = re.compile(r"[-+]?\d{1,3}(?:(?:\.\d{3}){2,}|\.\d{3},\d+)")  # separate thousands in 1.234.567, 1.234,5
-
-
 BLANKS = "\u00a0\u202f' "  # separate thousands, whatever the decimal sign
-
 
 GROUPED = {
     mark: re.compile(rf"[-+]?\d{{1,3}}(?P<gap>[{re.escape(other)}{BLANKS}])\d{{3}}(?:(?P=gap)\d{{3}})*(?:[{mark}]\d+)?")
     for mark, other in ((".", ","), (",", "."))
 }
 
-
 # With decimal commas, a point separates thousands: an underscore makes the cell text.
 COMMA_TO_POINT = bytes.maketrans(b",.", b"._")
-
-
 Decimal = Literal[".", ","]
-
-
 SAMPLE = 20  # lines, and then rows, that show the layout
-
-
 SEPARATORS = ("\t", ";", "|", ",", " ")  # the first that fits
-
-
 WHOLE_NUMBER = re.compile(r"\s*[-+]?\d+\s*")
-
-
 COMMENT = "#"
-
-
 COMMENTS_ABOVE = (COMMENT, "//", "%")  # above a table; % may also begin a name
-
-
 MOST_TITLES = 10  # lines above a table
-
-
 LEAST_CELLS = 3  # a lone text above at least this many cells is a title
-
-
 LEAST_SCALE = 5  # numbers in order; fewer may be so by chance
-
-
 YEARS = (1800, 2199)
-
-
 Kind = Literal["missing", "number", "text"]
 
 
 @dataclass(frozen=True)
 class Numerals:
-    """How a file writes numbers and missing values.
-
-    Attributes
-    ----------
-    decimal : "." or ","
-    percent : bool
-        Whether 12% is the number 0.12; otherwise it is text.
-    thousands : bool
-        Whether 1,234 (1.234 with decimal commas), 1 234 and 1'234 are the number 1234; otherwise they are text.
-    missing : tuple of str
-        Words and numbers that mean a missing value, besides the empty cell, NA and the like.
-    """
+    """How a file writes numbers and missing values."""
 
     decimal: Decimal = "."
-    percent: bool = False
+    percent: bool = False  # whether 12% is the number 0.12; otherwise it is text
+    # Whether 1,234 (1.234 with decimal commas), 1 234 and 1'234 are the number 1234; otherwise they are text.
     thousands: bool = False
+    # Words and numbers that mean a missing value, besides the empty cell, NA and the like.
     missing: tuple[str, ...] = ()
 
     @cached_property
@@ -299,11 +256,8 @@ def _are_years(top: list[str], below: list[list[str]]) -> bool:
     first, others = (
         {value for row in rows for cell in row if (value := PLAIN.value(cell)) is not None} for rows in ([top], below)
     )
-    return bool(first) and all(map(_is_year, first)) and not any(map(_is_year, others))
-
-
-def _is_year(value: float) -> bool:
-    return value.is_integer() and YEARS[0] <= value <= YEARS[1]
+    years = {value for value in first | others if value.is_integer() and YEARS[0] <= value <= YEARS[1]}
+    return bool(first) and first <= years and not others & years
 
 
 def _in_order(values: list[float]) -> bool:

@@ -29,20 +29,10 @@ from ._table import DataTable, take_columns, without_empty
 from ._text import UTF_8, open_text, text_errors, text_table, turned_text_table
 
 TEXT = (".csv", ".tsv", ".txt", ".csv.gz", ".tsv.gz", ".txt.gz")
-
-
 EXCEL, ANNDATA = ".xlsx", ".h5ad"
-
-
 MTX_TEXT = bytes(range(32, 127)) + b"\t\r\n"  # bytes below the comments of a Matrix Market file
-
-
 LONGEST_NUMBER = 400  # characters
-
-
 HIGHLY_VARIABLE = "highly_variable"  # the mask that scanpy makes
-
-
 SPARSE_MEMBERS = {"data", "format", "shape"}  # of what scipy.sparse.save_npz writes
 
 
@@ -278,7 +268,6 @@ OTHERS: dict[str, Callable[[Path], DataTable]] = {
     ".mtx.gz": read_mtx,
 }
 
-
 READABLE = (*TEXT, ".zip", EXCEL, *OTHERS, ANNDATA)
 
 
@@ -347,7 +336,7 @@ def read_table(
     if encoding is not None and not is_text:
         raise TableFileError(f"{str(path)!r} is not a text file: --encoding is for {', '.join(TEXT)} files.")
     if is_text or name.endswith(EXCEL):
-        open_: Callable[[], TextIO] = partial(open_text, path, UTF_8 if encoding is None else _known(encoding))
+        open_: Callable[[], TextIO] = partial(open_text, path, _known(encoding))
         if not is_text:
             open_ = partial(io.StringIO, sheet_text(path, sheet))
         read = turned_text_table if transpose else text_table
@@ -365,7 +354,10 @@ def read_table(
     return _without_codes(dataclasses.replace(table, missing=tuple(missing)), numerals) if missing else table
 
 
-def _known(encoding: str) -> str:
+def _known(encoding: str | None) -> str:
+    """An encoding that Python knows, by default UTF-8."""
+    if encoding is None:
+        return UTF_8
     try:
         "".encode(encoding)
     except LookupError as error:

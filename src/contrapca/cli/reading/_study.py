@@ -21,55 +21,29 @@ from ...data.checks import IMPUTED, Finding, Given, check_groups, imputed_values
 from ...exceptions import GroupError, TableFileError, TableWarning, warn
 from ...plots import on_a_scale
 from .._console import caution
-from ._columns import block_labels, check_column, covariate_columns, covariate_names, ignored_columns
+from ._columns import block_labels, check_column, check_ignored, covariate_columns, covariate_names
 from ._findings import block_findings, check_mixed, findings_of_tables, identifiers_of, not_analysed
 from ._read import read_table
 from ._table import DataTable, align, align_to
 
 BY_PLACE = "columns matched by position, because one file has no column names"
-
-
 MAX_VALUES_LISTED = 10
-
-
 OPTION = re.compile(r"(?<![\w-])([Aa]dd )?--(no-)?([a-z]+)(?![\w-])(:| (?=\S)|)")  # of a command, in a message
-
-
 FLAGS = ("header", "common", "transpose", "percent", "thousands")
 
 
 @dataclass(frozen=True)
 class Inputs:
-    """Checked tables of both groups, with the same columns.
+    """Checked tables of both groups, with the same columns."""
 
-    Attributes
-    ----------
-    study : Study
-        The groups; covariates are taken out.
-    as_read : Study
-        The same with them.
-    table : DataTable
-        The file of the cases.
-    columns : list of str
-        Names of the features in that file.
-    rows : ndarray of int
-        Rows of that file that are cases.
-    sources : list of str
-        The files.
-    notes : list of str
-        What was decided while reading, in words.
-    findings : list of Finding
-        Probable mistakes in the tables.
-    """
-
-    study: Study
-    as_read: Study
-    table: DataTable
-    columns: list[str]
-    rows: npt.NDArray[np.intp]
-    sources: list[str]
-    notes: list[str]
-    findings: list[Finding]
+    study: Study  # the groups; covariates are taken out
+    as_read: Study  # the same with them
+    table: DataTable  # the file of the cases
+    columns: list[str]  # names of the features in that file
+    rows: npt.NDArray[np.intp]  # rows of that file that are cases
+    sources: list[str]  # the files
+    notes: list[str]  # what was decided while reading, in words
+    findings: list[Finding]  # probable mistakes in the tables
 
     @property
     def X(self) -> Rows:
@@ -217,19 +191,19 @@ def read(
         thousands=thousands,
         components=None,
     )
+
+    def tell(findings: Sequence[Finding]) -> None:
+        for finding in findings:
+            warn(in_python(finding.text("python")), TableWarning)
+
     try:
-        return _inputs(options, _warn, needs_background=False).as_read
+        return _inputs(options, tell, needs_background=False).as_read
     except (TableFileError, GroupError, ValueError) as error:
         raise type(error)(in_python(str(error))) from None
 
 
 def _as_list(given: Any) -> list[Any]:
     return [given] if isinstance(given, str) else list(given)
-
-
-def _warn(findings: Sequence[Finding]) -> None:
-    for finding in findings:
-        warn(in_python(finding.text("python")), TableWarning)
 
 
 def in_python(text: str) -> str:
@@ -250,18 +224,14 @@ def code_of(options: Namespace) -> str:
     defaults = {name: own.default for name, own in inspect.signature(read).parameters.items()}
     given = {name: getattr(options, name, None) for name in defaults if name != "path"}
     given["background"] = None if options.background is None else str(options.background)
-    named = {
-        name: tuple(value) if name == "sheet" and value and len(value) > 1 else _single(value)
-        for name, value in given.items()
-        if value is not None and value not in (defaults[name], [])
-    }
-    arguments = "".join(f", {name}={value!r}" for name, value in named.items())
+    arguments = ""
+    for name, value in given.items():
+        if value is None or value in (defaults[name], []):
+            continue
+        if isinstance(value, list):
+            value = value[0] if len(value) == 1 else tuple(value) if name == "sheet" else value
+        arguments += f", {name}={value!r}"
     return f"contrapca.read({str(options.cases)!r}{arguments})"
-
-
-def _single(value: Any) -> Any:
-    """A list of one as that one."""
-    return value[0] if isinstance(value, list) and len(value) == 1 else value
 
 
 def read_inputs(
@@ -303,14 +273,26 @@ def _inputs(
     table = read_table(options.cases, sheet=sheets[0], **reading)
     two_files = options.background is not None and options.group is None
     if two_files and not Path(options.background).exists():
-        _check_group(options.background, table)
+        for name, cells in table.texts.items():
+            if options.background in cells.tolist():
+                raise ValueError(
+                    f"--background: there is no file {options.background!r}, but column {name!r} of {table.path!r} has "
+                    f"this value: add --group {as_command([name])} if it marks the controls."
+                )
     other = read_table(options.background, sheet=sheets[-1], **reading) if two_files else None
     tables = [table] if other is None else [table, other]
     label, block, pair, weight = (getattr(options, name, None) for name in ("labels", "blocks", "pairs", "weights"))
     if block is not None and pair is not None:
         raise ValueError("--pairs and --blocks cannot be used together: pairs are blocks with rows in both groups.")
     covariates = covariate_names(tables, getattr(options, "covariates", None) or [])
-    without = _columns_without(options, [label, block or pair, weight], tables) | set(covariates)
+    for option, column in (("group", options.group), ("labels", label)):
+        if column is not None:
+            check_column(option, column, table)
+    check_ignored(options.ignore, tables)
+    named = (options.group, label, block or pair, weight)
+    without = {*options.ignore, *(name for name in named if name is not None)}
+    check_mixed(tables, without)
+    without |= set(covariates)
     imputed = _imputed(tables)
     without |= {IMPUTED} if imputed else set()
     blocks, decided = block_labels(tables, block or pair, "pairs" if pair else "blocks")
@@ -335,15 +317,16 @@ def _inputs(
     columns = kept if names is None or not table.named else names
     if other is not None and table.named != other.named:
         notes.append(BY_PLACE)
-    named = zip(tables, (sheets[0], sheets[-1]), strict=False)
-    sources = [given.path if sheet is None else f"{given.path} (sheet {sheet})" for given, sheet in named]
+    opened = zip(tables, (sheets[0], sheets[-1]), strict=False)
+    sources = [given.path if sheet is None else f"{given.path} (sheet {sheet})" for given, sheet in opened]
     findings = [*findings_of_tables(tables, options, without), *not_analysed(numbered), *imputed]
     groups = Groups.from_items(where, ("foreground", "background")[: len(where)])
+    names_of = [given.row_names or [str(i + 1) for i in range(len(given))] for given in tables]
     beside = {
         "blocks": groups.map(lambda of: None if blocks[of[0]] is None else blocks[of[0]][of[1]]),
         "labels": groups.map(lambda of: _labels_of(tables[of[0]], label, of[1])),
         "weights": groups.map(lambda of: None if weight is None else _numbers(tables[of[0]], weight)[of[1]]),
-        "names": groups.map(lambda of: _names_of(tables[of[0]], of[1])),
+        "names": groups.map(lambda of: [names_of[of[0]][i] for i in of[1].tolist()]),
         "covariates": groups.map(
             lambda of: covariate_columns(tables[of[0]], covariates, of[1]) if covariates else None
         ),
@@ -354,7 +337,11 @@ def _inputs(
     rows = groups.map(lambda of: values[of[0]] if len(of[1]) == len(tables[of[0]]) else values[of[0]][of[1]])
     as_read = study = None
     if covariates:
-        _check_dense(rows, table.path)
+        if any(map(is_sparse, rows)):
+            raise ValueError(
+                f"--covariates: {table.path!r} is sparse, and what covariates leave of it is dense: store the genes "
+                "that you use as a dense table, or regress the covariates out first."
+            )
         as_read = _study(rows, given)
         study = regress_out(as_read)
         rows = study.rows
@@ -391,40 +378,6 @@ def _imputed(tables: list[DataTable]) -> list[Finding]:
             if np.all((counts >= 0) & (counts == np.round(counts))) and counts.any():
                 found.append(imputed_values(int(counts.sum()), repr(given.path)))
     return found
-
-
-def _check_dense(rows: Groups[Rows], path: str) -> None:
-    """Refuse covariates of sparse tables."""
-    if any(map(is_sparse, rows)):
-        raise ValueError(
-            f"--covariates: {path!r} is sparse, and what covariates leave of it is dense: store the genes that you use "
-            "as a dense table, or regress the covariates out first."
-        )
-
-
-def _check_group(background: str, table: DataTable) -> None:
-    """Refuse a value of a column in place of the controls' file."""
-    for name in table.texts:
-        if background in table.texts[name].tolist():
-            raise ValueError(
-                f"--background: there is no file {background!r}, but column {name!r} of {table.path!r} has this value: "
-                f"add --group {as_command([name])} if it marks the controls."
-            )
-
-
-def _columns_without(options: Namespace, named: list[str | None], tables: list[DataTable]) -> set[str]:
-    """Columns that the options exclude from the features; a spoilt column must be among them."""
-    for option, name in (("group", options.group), ("labels", named[0])):
-        if name is not None:
-            check_column(option, name, tables[0])
-    without = ignored_columns(options.ignore, tables) | {name for name in (options.group, *named) if name is not None}
-    check_mixed(tables, without)
-    return without
-
-
-def _names_of(table: DataTable, rows: npt.NDArray[np.intp]) -> list[str]:
-    """The names of rows, or their numbers in the file, counted from 1."""
-    return [table.row_names[i] if table.row_names else str(i + 1) for i in rows.tolist()]
 
 
 def _labels_of(table: DataTable, label: str | None, rows: npt.NDArray[np.intp]) -> Any:

@@ -23,45 +23,21 @@ LEVELS = {"none"}  # missing as a number, but also a group, as in "none, mild, s
 
 @dataclass(frozen=True)
 class DataTable:
-    """A table from a file.
-
-    Attributes
-    ----------
-    path : str
-    names : list of str
-        Names of the numeric columns; x0, x1, ... if the file has none.
-    values : ndarray or CSR matrix of shape (n, len(names))
-        NaN where missing.
-    named : bool
-        Whether the names come from the file.
-    texts : dict from name to ndarray of str
-        Columns that are not numeric, as written.
-    row_names : list of str or None
-    mixed : dict from name to str
-        Among `texts`, columns that are numeric except for a few cells, with these cells and their lines.
-    empty : list of str
-        Names of columns that have no values.
-    notes : list of str
-        What the reader decided, in words.
-    source : TextFile or None
-        The text that it was read from, to write it again with few changes.
-    missing : tuple of str
-        Words that mean a missing value, besides NA and the like.
-    annotated : bool
-        Whether `texts` describe the rows, as `obs` of an AnnData does, and were never meant as features.
-    """
+    """A table from a file."""
 
     path: str
-    names: list[str]
-    values: Rows
-    named: bool = True
-    texts: dict[str, npt.NDArray[Any]] = field(default_factory=dict)
+    names: list[str]  # names of the numeric columns; x0, x1, ... if the file has none
+    values: Rows  # shape (n, len(names)), NaN where missing
+    named: bool = True  # whether the names come from the file
+    texts: dict[str, npt.NDArray[Any]] = field(default_factory=dict)  # columns that are not numeric, as written
     row_names: list[str] | None = None
+    # Among `texts`, columns that are numeric except for a few cells, with these cells and their lines.
     mixed: dict[str, str] = field(default_factory=dict)
-    empty: list[str] = field(default_factory=list)
-    notes: list[str] = field(default_factory=list)
-    source: Any = None
-    missing: tuple[str, ...] = ()
+    empty: list[str] = field(default_factory=list)  # names of columns that have no values
+    notes: list[str] = field(default_factory=list)  # what the reader decided, in words
+    source: Any = None  # the text that it was read from, to write it again with few changes
+    missing: tuple[str, ...] = ()  # words that mean a missing value, besides NA and the like
+    # Whether `texts` describe the rows, as `obs` of an AnnData does, and were never meant as features.
     annotated: bool = False
 
     def __post_init__(self) -> None:

@@ -44,23 +44,11 @@ from ._layout import (
 from ._table import DataTable, check_distinct, without_empty
 
 UTF_8 = "utf-8-sig"  # with or without a byte-order mark
-
-
 SEPARATOR_LINE = re.compile(r'"?sep=([\t;|,: ])"?[^\S\n]*\n', re.IGNORECASE)  # understood by spreadsheets
-
-
 MOSTLY = 0.5  # a column with a larger share of numbers is numeric, and its other cells are mistakes
-
-
 MAX_SHOWN = 40  # characters of a cell
-
-
 MAX_STRAY = 10  # cells of a column that are listed
-
-
 IN_ARCHIVES = (".csv", ".tsv", ".txt")
-
-
 OTHER_ENCODING = "save it as CSV in UTF-8, or name its encoding, such as --encoding latin-1 or --encoding utf-16"
 
 
@@ -70,23 +58,20 @@ def open_text(path: Path, encoding: str = UTF_8) -> TextIO:
         case ".gz":
             return gzip.open(path, "rt", encoding=encoding)
         case ".zip":
-            return io.TextIOWrapper(_only_table(path), encoding=encoding)
+            with zipfile.ZipFile(path) as archive:
+                names = [name for name in archive.namelist() if not name.startswith("__MACOSX/") and name[-1:] != "/"]
+                tables = [name for name in names if name.lower().endswith(IN_ARCHIVES)]
+                if not tables:
+                    has = listed(names) or "nothing"
+                    raise TableFileError(
+                        f"{str(path)!r} contains no {', '.join(IN_ARCHIVES)} file (it contains {has})."
+                    )
+                if len(tables) > 1:
+                    raise TableFileError(
+                        f"{str(path)!r} contains {len(tables)} tables ({listed(tables)}): extract the one to be used."
+                    )
+                return io.TextIOWrapper(archive.open(tables[0]), encoding=encoding)
     return path.open(encoding=encoding)
-
-
-def _only_table(path: Path) -> zipfile.ZipExtFile:
-    with zipfile.ZipFile(path) as archive:
-        names = [name for name in archive.namelist() if not name.startswith("__MACOSX/") and not name.endswith("/")]
-        tables = [name for name in names if name.lower().endswith(IN_ARCHIVES)]
-        if not tables:
-            raise TableFileError(
-                f"{str(path)!r} contains no {', '.join(IN_ARCHIVES)} file (it contains {listed(names) or 'nothing'})."
-            )
-        if len(tables) > 1:
-            raise TableFileError(
-                f"{str(path)!r} contains {len(tables)} tables ({listed(tables)}): extract the one to be used."
-            )
-        return archive.open(tables[0])  # type: ignore[return-value]
 
 
 def _quotes_cells(line: str, separator: str) -> bool:
@@ -119,29 +104,16 @@ def text_errors(path: str) -> Iterator[None]:
 
 @dataclass(frozen=True)
 class TextFile:
-    """A text table, read whenever it is needed: its cells as objects take ten times the memory.
-
-    Attributes
-    ----------
-    path : str
-    open : function
-        Opens the text at its beginning.
-    separator : str
-    has_header : bool
-    columns : list of str
-        One name for each cell of a row; empty for row names and after a trailing separator.
-    numerals : Numerals
-        How numbers and missing values are written.
-    above : tuple of str
-        Lines above the table: one that names the separator, such as `sep=;`, comments and titles.
-    """
+    """A text table, read whenever it is needed: its cells as objects take ten times the memory."""
 
     path: str
-    open: Callable[[], TextIO]
+    open: Callable[[], TextIO]  # opens the text at its beginning
     separator: str = ","
     has_header: bool = False
+    # One name for each cell of a row; empty for row names and after a trailing separator.
     columns: list[str] = field(default_factory=list)
-    numerals: Numerals = PLAIN
+    numerals: Numerals = PLAIN  # how numbers and missing values are written
+    # Lines above the table: one that names the separator, such as `sep=;`, comments and titles.
     above: tuple[str, ...] = ()
 
     def lines(self) -> Iterator[tuple[int, str]]:

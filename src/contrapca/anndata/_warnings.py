@@ -1,4 +1,4 @@
-"""How many molecules were counted in each cell, over all genes."""
+"""Warnings about cells before they are analysed: their values, their donors, and how deeply they are sequenced."""
 
 from __future__ import annotations
 
@@ -9,19 +9,69 @@ from typing import Any
 import numpy as np
 
 from .._util.arrays import Array, Rows, in_memory
-from ..data import Groups, Indices, counts_in, kind_of, match_depth, totals_in, typical_ratio
-from ..data.checks import depth_finding
+from .._util.optional import require
+from ..data import (
+    SOURCES_OF_CELLS,
+    Groups,
+    Indices,
+    counts_in,
+    kind_of,
+    match_depth,
+    names_source,
+    totals_in,
+    typical_ratio,
+)
+from ..data.checks import are_counts, depth_finding
 from ..exceptions import TableWarning, warn
-from ._cells import Cells, is_lazy
-from ._obs import background_argument
+from ._cells import Cells, background_argument, is_lazy
 
 TOTALS = ("total_counts", "n_counts", "nCount_RNA")  # columns of obs, as scanpy and Seurat name them
-
-
 MAX_ROWS = 1000  # of each group, for the warning
-
-
 MOST = 0.99  # of the cells that must have totals of at least the sums of their genes
+
+
+def warn_of_values(cells: Cells, table: Rows) -> None:
+    """Warn of counts, and of counts over totals, that are not logarithms."""
+    if cells.of_genes and are_counts(table):
+        warn_of_counts()
+    elif cells.of_genes and kind_of(table) == "normalised":
+        warn(
+            "The values look like counts divided by the total of their cell, without logarithms, so few large ones "
+            "would dominate: call sc.pp.log1p(adata), or name a layer that has log values with layer=."
+        )
+
+
+def warn_of_counts() -> None:
+    """Warn that values look like counts, not like their logarithms."""
+    warn(
+        "The values look like counts (whole numbers, none negative), whose few large ones would dominate: use log "
+        "values, for example sc.pp.normalize_total(adata) and sc.pp.log1p(adata), or name a layer that has them with "
+        "layer=."
+    )
+
+
+def warn_of_donors(obs: Any, cells: Cells) -> None:
+    """Warn if a column of `obs` looks like donors or batches, and there are no blocks."""
+    if cells.blocks is not None:
+        return
+    n_cells = sum(own.size for own in cells.groups)
+    columns = [name for name in obs.columns if name != cells.params["groupby"]]
+    # The most likely donors first, by what their names say.
+    for name in (name for source in SOURCES_OF_CELLS for name in columns if names_source(str(name), [source])):
+        codes = require("pandas", extra="anndata").factorize(np.asarray(obs[name]))[0]  # -1 where there is none
+        found = [np.unique(codes[own][codes[own] >= 0]) for own in cells.groups]
+        if not 1 < np.unique(np.concatenate(found)).size <= n_cells / 2:
+            continue
+        numbers = " + ".join(str(own.size) for own in found)
+        advice = f"pass blocks={name!r}"
+        if min(own.size for own in found) < 2:
+            advice = f"with {numbers} of them, the results cannot be generalised to others"
+        warn(
+            f"adata.obs[{name!r}] seems to say where cells come from ({numbers} in foreground and background), but "
+            "blocks= does not use it. Cells of one donor or batch are not independent. Ignoring this makes p-values "
+            f"far too small and ratios on held-out cells too large: {advice}."
+        )
+        return
 
 
 def totals_of(adata: Any, cells: Cells, chosen: Sequence[Indices], used: Iterable[Rows] = ()) -> list[Any] | None:
