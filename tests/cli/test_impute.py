@@ -190,7 +190,8 @@ def test_what_was_imputed_is_said_and_is_no_feature(two_files, tmp_path, run):
     assert not (tmp_path / "again.csv").exists()
 
 
-def test_a_complete_table_has_nothing_to_list(tmp_path, run):
+def test_a_complete_table_has_nothing_to_list(tmp_path, run, need):
+    need("polars")
     path = write(tmp_path / "t.csv", "a,b,c\n" + "\n".join(f"{i / 3},{i**2 % 7},{i * 3 % 5}" for i in range(20)))
     outcome = run("impute", path, "--components", "1", "-o", tmp_path / "o.csv")
     assert "0 of 60 values (0.0%) were missing" in outcome.out

@@ -12,6 +12,11 @@ from csvfiles import write_csv
 NAMES = [f"gene{j}" for j in range(6)]
 
 
+@pytest.fixture(autouse=True)
+def _polars(need):
+    need("polars")
+
+
 @pytest.fixture
 def pair():
     rng = np.random.default_rng(0)

@@ -74,7 +74,8 @@ MODELS = [Widest(), Scaled(), Plain(), Smoothed()]
 
 
 @pytest.mark.parametrize("model", MODELS, ids=lambda model: type(model).__name__)
-def test_everything_takes_it(model, tmp_path):
+def test_everything_takes_it(model, tmp_path, need):
+    need("jinja2")
     fitted = clone(model).fit(X, background=Y)
     assert fitted.transform(X).shape == (len(X), 2)
     found = held_out_contrast(model, X, background=Y)
