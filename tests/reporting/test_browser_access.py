@@ -84,6 +84,7 @@ def test_texts_can_be_copied(opened, case):
     assert "gamma = 0.5000" in methods
     assert "https://doi.org/10.48550/arXiv.2012.07977" in page.inner_text("#citation-1")
     page.click("[data-copies=methods]")
+    page.locator("[data-copies=methods]", has_text="Copied").wait_for(timeout=5000)  # browsers copy in their own time
     assert page.inner_text("[data-copies=methods]") == "Copied"
 
 
