@@ -6,7 +6,7 @@ import scipy.sparse as sp
 
 from contrapca import Study, check_tables, contrast_test
 from contrapca._util.text import plural
-from contrapca.cli.reading import dropped_columns
+from contrapca.cli.reading._hidden import dropped_columns
 from contrapca.data import Groups
 from contrapca.data._replicates import looks_like_replicates
 from contrapca.data.checks import Finding, Given, check_groups

@@ -45,7 +45,6 @@ from ._halves import (
     reproducible_contrast,
 )
 from ._held_out import (
-    HeldOut,
     Training,
     held_out,
     in_original_units,

@@ -24,7 +24,7 @@ from ._gaussian import (
     unpack,
 )
 from ._groups import Groups, Tables, feature_label
-from ._labels import by_background, check_labelled, check_total, check_weights, label_groups, named_backgrounds
+from ._labels import by_background, check_labelled, check_weights, label_groups, named_backgrounds
 from ._replicates import SOURCES_OF_CELLS, looks_like_replicates, names_source
 from ._scaling import Scaling, check_same_tables, group_of
 from ._study import Study, group_rows, matrix_of
