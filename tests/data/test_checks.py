@@ -6,7 +6,6 @@ import scipy.sparse as sp
 
 from contrapca import Study, check_tables, contrast_test
 from contrapca._util.text import plural
-from contrapca.cli.reading._hidden import dropped_columns
 from contrapca.data import Groups
 from contrapca.data._replicates import looks_like_replicates
 from contrapca.data.checks import Finding, Given, check_groups
@@ -21,6 +20,7 @@ from contrapca.data.checks._tables import (
     transposed,
 )
 from contrapca.exceptions import TableWarning
+from contrapca.reading._hidden import dropped_columns
 
 
 def normal(*shape, seed=0):

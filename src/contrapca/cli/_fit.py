@@ -12,9 +12,9 @@ from ..estimators import CPCA, PCPCA, PPCA, ContraPCA
 from ..inference import ContrastPath, contrast_path
 from ..reporting import Origin, coordinate_table, label_texts, named_clusters, summarize
 from ._console import Console, caution, model_summary
+from ._inputs import cautions_of, described, input_facts, read_inputs
 from ._outputs import check_outputs, staged, write_columns
 from ._verdict import scale_of, unseen_lines, verdict_lines
-from .reading import read_inputs
 
 METHODS: dict[str, Any] = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
 FILES = ("model.npz", "latents.csv", "loadings.csv")
@@ -43,7 +43,7 @@ def fit(options: Namespace, console: Console) -> None:
             shown=False,  # so that no clusters need be found
             progress=console.progress,
         )
-    cautions = about.get("cautions", inputs.cautions)
+    cautions = about.get("cautions", cautions_of(inputs))
     # The model that is saved takes covariates out of new rows, too.
     saved = model if inputs.as_read is inputs.study else make_model(options, console).fit(inputs.as_read)
     with staged(files, force=options.force) as places:
@@ -51,10 +51,10 @@ def fit(options: Namespace, console: Console) -> None:
         write_columns(places["latents.csv"], latent_columns(model, inputs.study))
         write_columns(places["loadings.csv"], model.feature_table())
     caution(*cautions[len(inputs.findings) :])
-    console.say(*verdict_lines(about), *inputs.describe(), model.summary(), "", *unseen_lines(about))
+    console.say(*verdict_lines(about), *described(inputs), model.summary(), "", *unseen_lines(about))
     console.say(*(f"{what:<9} {file}" for what, file in zip(("Model:", "Latents:", "Loadings:"), files, strict=True)))
     written = {file.stem: str(file) for file in files}
-    found = {"inputs": inputs.summary(), "model": model_summary(model), "cautions": cautions, "written": written}
+    found = {"inputs": input_facts(inputs), "model": model_summary(model), "cautions": cautions, "written": written}
     found["components"] = about.get("components")
     console.summarise({"verdict": about.get("verdict"), "test": about.get("test")} | found)
 
@@ -97,10 +97,15 @@ def path(options: Namespace, console: Console) -> None:
     with staged(files, force=options.force) as places:
         found.save(places["path.npz"])
         write_columns(places["path.csv"], found.table())
-    console.say(*inputs.describe(), *path_lines(found), "", f"Path:  {files[0]}", f"Table: {files[1]}")
+    console.say(*described(inputs), *path_lines(found), "", f"Path:  {files[0]}", f"Table: {files[1]}")
     written = {"path": str(files[0]), "table": str(files[1])}
     console.summarise(
-        {"inputs": inputs.summary(), "cautions": inputs.cautions, "path": path_summary(found), "written": written}
+        {
+            "inputs": input_facts(inputs),
+            "cautions": cautions_of(inputs),
+            "path": path_summary(found),
+            "written": written,
+        }
     )
 
 

@@ -14,7 +14,15 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._util.text import format_gamma, plural
-from ..exceptions import InfeasibleGammaError, RankError, SingularGroupError, SolverError, TableWarning, UnboundedError
+from ..exceptions import (
+    InfeasibleGammaError,
+    RankError,
+    SingularGroupError,
+    SolverError,
+    TableFileError,
+    TableWarning,
+    UnboundedError,
+)
 from ._console import Console
 from ._parser import make_parsers, parse
 
@@ -90,6 +98,8 @@ def _fail(sentence: str, code: int, options: Namespace) -> int:
 def _sentence(error: BaseException, method: str | None) -> str:
     """An error in one line: what an option can mend in options, and of the system's errors no number."""
     match error:
+        case TableFileError():
+            return _one_line(error.text("command"))
         case RankError():
             d = error.size
             return (

@@ -10,10 +10,10 @@ from .._files import load
 from .._util.text import component_names, default_names, listed, plural
 from ..inference import ContrastPath, ContrastPosterior
 from ..moments import Moments
+from ..reading import BY_PLACE, align_to, covariate_columns, read_table
 from ._console import Console, model_summary, records
 from ._fit import path_lines, path_summary
 from ._outputs import check_outputs, check_text_output, staged, write_columns
-from .reading import BY_PLACE, align_to, covariates_of_model, read_table, reading_of
 
 
 def info(options: Namespace, console: Console) -> None:
@@ -48,10 +48,29 @@ def transform(options: Namespace, console: Console) -> None:
     check_text_output(options.output)
     check_outputs([options.output], force=options.force)
     model = load_model(options.model)
-    table = read_table(options.table, sheet=options.sheet, mask="none", **reading_of(options))
+    table = read_table(
+        options.table,
+        sheet=options.sheet,
+        mask="none",
+        header=options.header,
+        transpose=options.transpose,
+        encoding=options.encoding,
+        missing=options.missing,
+        percent=options.percent,
+        thousands=options.thousands,
+    )
     names = feature_names(model)
     rows = align_to(names, model.n_features_in_, table)
-    latents = model.transform(rows, center=options.center, **covariates_of_model(model, table))
+    covariates = (
+        [column.name for column in model._state.covariates.columns] if hasattr(model, "covariate_names_") else []
+    )
+    if unknown := [name for name in covariates if name not in table.columns]:
+        raise ValueError(
+            f"The model was fitted with the covariates {listed(covariates)}, but {table.path!r} has no column "
+            f"{listed(unknown)}: add it."
+        )
+    given = {"covariates": covariate_columns(table, covariates)} if covariates else {}
+    latents = model.transform(rows, center=options.center, **given)
     columns: dict[str, Any] = {"row": table.row_names or [str(i + 1) for i in range(len(table))]}
     columns |= dict(zip(component_names(latents.shape[1]), latents.T, strict=True))
     with staged([options.output], force=options.force) as places:

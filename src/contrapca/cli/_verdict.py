@@ -13,7 +13,7 @@ from ..data.checks import shows_replicates
 from ..estimators import ContraPCA
 from ..inference import contrast_test
 from ._console import Console, records
-from .reading import read_inputs
+from ._inputs import cautions_of, described, input_facts, read_inputs
 
 MOST = 10  # dimensions tested by default
 
@@ -30,12 +30,12 @@ def test(options: Namespace, console: Console) -> None:
         progress=console.progress,
     )
     found = replace(found, ignores_replicates=shows_replicates(inputs.findings))
-    console.say(found, *inputs.describe())
+    console.say(found, *described(inputs))
     facts = {"n_components": found.n_components, "level": found.level, "units": found.units}
     facts |= {"missing": None if found.missing is None else asdict(found.missing)}
     facts |= {"noise_ratio": found.noise_ratio, "remarks": found.remarks(), "dimensions": records(found.table())}
     console.summarise(
-        {"verdict": found.verdict(), "test": facts, "cautions": inputs.cautions, "inputs": inputs.summary()}
+        {"verdict": found.verdict(), "test": facts, "cautions": cautions_of(inputs), "inputs": input_facts(inputs)}
     )
 
 
