@@ -18,9 +18,10 @@ from ..estimators import PCPCA, PPCA
 from ..exceptions import TableFileError, UnboundedError
 from ..inference import gamma_limits
 from ..reading import TEXT, Inputs, write_filled
-from ._console import Console, records
+from ._console import Console
 from ._inputs import described, input_facts, read_inputs
 from ._outputs import SEPARATORS, OutputError, check_outputs, check_text_output, staged, write_columns
+from ._summary import records
 
 MAX_COLUMNS_SHOWN = 15
 Flags = npt.NDArray[np.bool_]

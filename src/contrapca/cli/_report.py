@@ -13,11 +13,11 @@ from ..inference import ContrastPath, bootstrap, posterior
 from ..reading import Inputs
 from ..reporting import RESULTS, Origin, check_libraries, write_report
 from ._console import Console, caution, printable
-from ._fit import make_model
 from ._inputs import described, read_inputs, request_of
+from ._models import make_model
 from ._outputs import OutputError, check_outputs, staged
 from ._parser import SETTINGS
-from ._verdict import unseen_lines, verdict_lines
+from ._summary import unseen_lines, verdict_lines
 
 
 def report(options: Namespace, console: Console) -> None:

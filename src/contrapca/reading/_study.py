@@ -206,11 +206,7 @@ def read(
 
 
 def read_inputs(
-    request: Request,
-    tell: Callable[[Finding], None],
-    *,
-    features: Features | None = None,
-    silent: Collection[str] = (),
+    request: Request, tell: Callable[[Finding], None], *, features: Features | None = None, silent: Collection[str] = ()
 ) -> Inputs:
     """Read the tables, and check them together.
 

@@ -160,12 +160,7 @@ class TextFile:
 
 
 def text_table(
-    path: str,
-    open: Callable[[], TextIO],
-    *,
-    header: bool | None,
-    separator: str | None,
-    numerals: Numerals,
+    path: str, open: Callable[[], TextIO], *, header: bool | None, separator: str | None, numerals: Numerals
 ) -> DataTable:
     """Read a text table; its separator and whether it has a header are found unless given.
 
