@@ -300,13 +300,14 @@ def read_table(
         )
     if is_text or name.endswith(EXCEL):
         try:
-            "".encode(encoding or "utf-8")
+            "".encode(encoding or UTF_8)
         except LookupError as error:
             raise TableFileError(
                 f"There is no encoding {encoding!r}: use a name such as utf-8, utf-16, latin-1 or cp1252."
             ) from error
-        is_utf_8 = encoding is None or encoding.lower().replace("_", "-") in ("utf-8", "utf8")
-        open_: Callable[[], TextIO] = partial(open_text, path, UTF_8 if is_utf_8 else encoding)
+        if encoding is None or encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+            encoding = UTF_8
+        open_: Callable[[], TextIO] = partial(open_text, path, encoding)
         if not is_text:
             open_ = partial(io.StringIO, sheet_text(path, sheet))
         read = turned_text_table if transpose else text_table
