@@ -15,6 +15,7 @@ from .._util.progress import Progress
 from ..contrast import (
     AUTO_FRACTION,
     Fit,
+    LatentGaussian,
     Latents,
     PathSpectrum,
     Settings,
@@ -29,7 +30,7 @@ from ..contrast import (
 from ..contrast import (
     TOLERANCE as PATH_TOLERANCE,
 )
-from ..data import Groups, LatentGaussian, Study
+from ..data import Groups, Study
 from ..estimators import ContrastSolver
 from ..exceptions import InfeasibleGammaError, RankError, UnboundedError
 from ..missing import Incomplete, Start, attempt_fit, incomplete_background_model, upper_bound
@@ -191,6 +192,7 @@ def _solved_path(
         scaling=data.scaling,
         estimator=estimator._with(),
         solver=data.choice,
+        filling=data.filling,
         solved=int(found.solved.sum()),
         background_model=complete_background_model(data, r) if estimator._has_model else None,
     )
