@@ -7,7 +7,10 @@ import scipy.sparse as sp
 from contrapca import Study, check_tables, contrast_test
 from contrapca._util.text import plural
 from contrapca.cli.reading._hidden import dropped_columns
-from contrapca.data import Groups
+from contrapca.data import (
+    Groups,
+    study_of,
+)
 from contrapca.data._replicates import looks_like_replicates
 from contrapca.data.checks import Finding, Given, check_groups
 from contrapca.data.checks._columns import far_cells
@@ -310,7 +313,7 @@ def test_labels_that_are_spelt_alike():
 def test_a_background_label_that_is_spelt_in_two_ways():
     X, y = normal(6, 3), ["case", "case", "control", "control", "Control", "case"]
     with pytest.warns(TableWarning, match="Rows labelled 'Control' count as foreground"):
-        Study.of(X, None, "fit", y=y, background_label="control")
+        study_of(X, None, "fit", y=y, background_label="control")
 
 
 def test_repeated_names():

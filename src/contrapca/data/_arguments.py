@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -21,7 +21,7 @@ MAX_LISTED = 10
 
 def read_known(rows: Groups[Any], given: Mapping[str, Any]) -> tuple[Groups[Any], dict[str, Groups[Any]]]:
     """The tables without the columns that arguments name, and what was given for the samples of each group."""
-    known = {key: list(_by_group(own, rows.names, key)) for key, own in given.items() if own is not None}
+    known = {argument: _by_group(own, rows.names, argument) for argument, own in given.items()}
     tables = []
     for k, (group, table) in enumerate(zip(rows.names, rows, strict=True)):
         used: dict[str, str] = {}
@@ -54,7 +54,7 @@ def names_in(given: Any, argument: str) -> list[str]:
 
 def _by_group(given: Any, groups: Sequence[str], argument: str) -> list[Any]:
     """What was given for each group: a tuple, a dict, column names for all of them, or something for the only one."""
-    if names_in(given, argument):
+    if given is None or names_in(given, argument):
         return [given] * len(groups)
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], Mapping):
         given = {"foreground": given[0]} | {str(name): own for name, own in given[1].items()}
@@ -98,6 +98,11 @@ def check_known(wanted: Sequence[Any], known: Sequence[Any], what: str, why: str
                 f"{what}: {why} {value!r}, it has {listed(texts, MAX_LISTED) or 'none'}."
                 f"{did_you_mean(str(value), texts)}"
             )
+
+
+def as_list(given: Any) -> list[Any]:
+    """A list of what was given: one value, or several."""
+    return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
 
 
 def n_rows_of(table: Any) -> int:
@@ -172,13 +177,6 @@ def matrix_of(
         raise GroupError(f"{what} is False for all {mask.size} genes: nothing is left to analyse.")
     mask = mask.astype(bool)
     return matrix, mask, [name for name, used in zip(names, mask, strict=True) if used]
-
-
-def name_of(labels: Any) -> str | None:
-    """The name of a column, or of a Series."""
-    first = labels[0] if isinstance(labels, tuple) and labels else labels
-    name = first if isinstance(first, str) else getattr(first, "name", None)
-    return name if isinstance(name, str) else None
 
 
 def checked_features(features: Sequence[str], table: Any) -> list[str]:

@@ -80,10 +80,11 @@ def check_weights(weights: Any, n_rows: int, name: str, *, any_counts: bool = Tr
     return found
 
 
-def counted_rows(rows: Rows, weights: Any, group: str) -> tuple[Rows, Array | None, npt.NDArray[np.bool_] | None]:
+def counted_rows(
+    rows: Rows, weights: Any, group: str, name: str
+) -> tuple[Rows, Array | None, npt.NDArray[np.bool_] | None]:
     """The rows that count, how often, and which they are, if rows of weight 0 were left out."""
     kept = None
-    name = "sample_weight" if group == "foreground" else f"weights of the {group}"
     found = check_weights(weights, rows.shape[0], name)
     if found is None or np.all(found == 1):
         return rows, None, None
@@ -175,7 +176,8 @@ def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where
     Parameters
     ----------
     values : ndarray of shape (N,)
-    background : value, list of values (several backgrounds), or a dict of values or lists by name
+    background : value, list of values, or a dict of them
+        The values of a list are one group; a dict has several backgrounds by name.
     foreground : value, list of values, or None for all others
     where : str
         What the column is called, for messages.
@@ -185,8 +187,6 @@ def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where
     levels = list(dict.fromkeys(value for value, gone in zip(own, missing, strict=True) if not gone))
     if isinstance(background, Mapping):
         named = {str(name): _as_list(labels) for name, labels in background.items()}
-    elif isinstance(background, list | tuple | np.ndarray) and len(background) > 1:
-        named = {str(label): [label] for label in background}
     else:
         named = {"background": _as_list(background)}
     controls = [label for labels in named.values() for label in labels]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -27,7 +27,7 @@ from .._util.arrays import (
 from .._util.text import default_names, is_missing, listed, spelling
 from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
 from ._groups import Groups, Tables, feature_label
-from ._labels import check_all_present, check_labelled, check_weights, counted_rows, label_groups
+from ._labels import check_all_present, check_labelled, check_total, check_weights, counted_rows, label_groups
 from .rows import DaskRows, as_rows, is_kept, storage
 
 COMPLEX = (
@@ -154,10 +154,17 @@ def stacked_tables(X: Any, y: Any, background_label: Any, sample_weight: Any, *,
     rows = Groups.from_items([chosen(table, part) for part in parts], group_names)
     weights = check_weights(sample_weight, table.shape[0], "sample_weight")
     own = rows.like([None if weights is None else weights[part] for part in parts])
-    return _counted_tables(rows, own, column_names(X))
+    return _counted_tables(rows, own, column_names(X), "sample_weight")
 
 
-def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, features: list[str] | None = None) -> Tables:
+def checked_tables(
+    given: Groups[Any],
+    weights: Groups[Any],
+    *,
+    name: str,
+    features: list[str] | None = None,
+    weights_are: str = "sample_weight",
+) -> Tables:
     """The tables of all groups, of the same features and in the same place, without rows of weight 0.
 
     Parameters
@@ -168,6 +175,8 @@ def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, featu
         What needs them, for error messages.
     features : list of str, optional
         Names of the columns of tables that have none.
+    weights_are : str
+        The argument that weights were given as.
     """
     rows = given.map_named(lambda group, table: check_table(table, name, group))
     if any(map(on_device, rows)):
@@ -175,14 +184,35 @@ def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, featu
     names = column_names(given.foreground)
     for group, table, own in zip(rows.names[1:], given.backgrounds, rows.backgrounds, strict=True):
         check_same_columns(rows.foreground.shape[1], own.shape[1], names, column_names(table), group)
-    return _counted_tables(rows, weights, names or features)
+    return _counted_tables(rows, weights, names or features, weights_are)
 
 
-def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] | None) -> Tables:
+def moments_tables(moments: Groups[Any], known: Mapping[str, Groups[Any]]) -> Tables:
+    """Moments in place of the tables of all groups; raise if something is `known` of their rows."""
+    if not all(hasattr(table, "scatter") for table in moments):
+        raise GroupError("One group is given as Moments and the other as rows: use Moments.from_rows for both groups.")
+    for argument, groups in known.items():
+        if any(own is not None for own in groups):
+            raise GroupError(
+                f"Moments have no rows, so nothing can be known of each: leave {argument}= out, or pass tables. "
+                "Moments.from_rows takes weights."
+            )
+    first = moments.foreground
+    for group, own in zip(moments.names[1:], moments.backgrounds, strict=True):
+        names = [list(one.names) if one.names else None for one in (first, own)]
+        check_same_columns(first.mean.size, own.mean.size, names[0], names[1], group)
+    for group, own in zip(moments.names, moments, strict=True):
+        check_total(own.weight, f"The weight of the moments of the {group}")
+    return Tables.of_moments(moments, first.names, True)
+
+
+def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] | None, weights_are: str) -> Tables:
     """Checked rows that count, and their means."""
     kept: Groups[Any] = rows.like([None] * len(rows.names))
     if any(own is not None for own in weights):
-        counted = rows.map(counted_rows, weights, rows.like(rows.names))
+        one = weights_are == "sample_weight"  # which only the foreground has
+        called = rows.like(weights_are if one else f"{weights_are} of the {group}" for group in rows.names)
+        counted = rows.map(counted_rows, weights, rows.like(rows.names), called)
         rows, weights, kept = (counted.map(itemgetter(k)) for k in range(3))
     texts = None if names is None else tuple(map(str, names))
     means = []

@@ -17,7 +17,10 @@ from ..._util.text import as_command, default_names, is_missing, listed, plural,
 from ...exceptions import TableWarning, warn
 from .._groups import Groups, feature_label
 from .._replicates import PEOPLE, looks_like_replicates, replicate_example
-from .._study import Study
+from .._study import (
+    refuse_moments,
+    study_of,
+)
 from ._columns import (
     advice_on_values,
     constant_columns,
@@ -419,8 +422,8 @@ def check_tables(X: Any, *, background: Any = None) -> Findings:
     missing code - 999 occurs in 2 cells of 'x2', far from all other values or below them: it looks like a code for \
 missing values.
     """
-    study = Study.of(X, background, "check_tables")
-    study.refuse_moments("check_tables")
+    study = study_of(X, background, "check_tables")
+    refuse_moments(study, "check_tables")
     about = study.sample_names, study.labels.foreground, study.blocks is not None
     return Findings(check_groups(Given(study.tables.rows, study.features, *about)))
 
