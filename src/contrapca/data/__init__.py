@@ -25,7 +25,7 @@ from ._gaussian import (
     unpack,
 )
 from ._groups import Groups, Tables, feature_label
-from ._labels import by_background, check_labelled, check_weights, group_rows, label_groups, named_backgrounds
+from ._labels import by_background, check_labelled, group_rows, label_groups, named_backgrounds
 from ._replicates import SOURCES_OF_CELLS, looks_like_replicates, names_source
 from ._scaling import Scaling, check_same_tables, group_of
 from ._study import (
@@ -55,3 +55,4 @@ from ._tables import (
     text_names,
     without_mask,
 )
+from ._weights import check_weights

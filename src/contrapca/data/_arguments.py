@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -98,11 +98,6 @@ def check_known(wanted: Sequence[Any], known: Sequence[Any], what: str, why: str
                 f"{what}: {why} {value!r}, it has {listed(texts, MAX_LISTED) or 'none'}."
                 f"{did_you_mean(str(value), texts)}"
             )
-
-
-def as_list(given: Any) -> list[Any]:
-    """A list of what was given: one value, or several."""
-    return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
 
 
 def n_rows_of(table: Any) -> int:

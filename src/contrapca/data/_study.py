@@ -12,10 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.tables import shown_as_html
-from .._util.text import is_missing, joined, listed, plural
+from .._util.text import as_list, is_missing, joined, listed, plural
 from ..exceptions import GroupError
 from ._arguments import (
-    as_list,
     check_column,
     check_known,
     checked_features,
@@ -26,10 +25,10 @@ from ._arguments import (
     select,
     take,
 )
-from ._blocks import Indices, check_labels, checked_blocks, table_units
+from ._blocks import Indices, checked_blocks, table_units
 from ._covariates import Design, checked_covariates, encoded, without_covariates
 from ._groups import Groups, Tables
-from ._labels import checked_labels, group_rows, named_backgrounds
+from ._labels import check_labels, group_rows, named_backgrounds
 from ._tables import checked_tables, column_names, index_names, moments_tables, refuse_missing, stacked_tables
 
 
@@ -139,7 +138,13 @@ class Study:
         beside: dict[str, Any] = {
             "blocks": checked_blocks(known["blocks"], counts, paired=paired),
             "covariates": checked_covariates(known["covariates"], rows),
-            "labels": known["labels"].map_named(lambda group, own: checked_labels(own, counts[group], group)),
+            "labels": known["labels"].map_named(
+                lambda group, own: (
+                    own
+                    if own is None
+                    else check_labels(own, counts[group], f"labels of the {group}", allow_missing=True)
+                )
+            ),
             "_names": known["names"].map_named(
                 lambda group, own: own if own is None else check_labels(own, counts[group], f"names of the {group}")
             ),

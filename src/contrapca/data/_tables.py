@@ -24,10 +24,11 @@ from .._util.arrays import (
     on_device,
     place_of,
 )
-from .._util.text import default_names, is_missing, listed, spelling
-from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
+from .._util.text import default_names, is_missing, listed
+from ..exceptions import GroupError, NonFiniteError
 from ._groups import Groups, Tables, feature_label
-from ._labels import check_all_present, check_labelled, check_total, check_weights, counted_rows, label_groups
+from ._labels import check_labelled, check_present, label_groups
+from ._weights import check_total, check_weights, counted_rows
 from .rows import DaskRows, as_rows, is_kept, storage
 
 COMPLEX = (
@@ -85,7 +86,11 @@ def refuse_others(table: Any, name: str, given: str) -> None:
         raise TypeError(f"{name} needs a table, but {given} is a Study: pass its rows, such as study.rows.foreground.")
     kinds = getattr(table, "dtypes", None)
     kinds = kinds if isinstance(kinds, Iterable) else [getattr(table, "dtype", None)]  # that of a Series is one
-    dates = [j for j, kind in enumerate(kinds) if getattr(kind, "kind", "") in ("m", "M") or _is_temporal(kind)]
+    dates = [
+        j
+        for j, kind in enumerate(kinds)  # of NumPy and pandas, or of polars
+        if getattr(kind, "kind", "") in ("m", "M") or getattr(kind, "is_temporal", bool)()
+    ]
     if dates:
         names = column_names(table)
         columns = "values" if names is None else f"columns ({listed([names[j] for j in dates])})"
@@ -93,11 +98,6 @@ def refuse_others(table: Any, name: str, given: str) -> None:
             f"{name} needs numbers, but {given} has {columns} that are dates or durations: drop them, or convert them, "
             "for example (date - date.min()) / np.timedelta64(1, 'D')."
         )
-
-
-def _is_temporal(kind: Any) -> bool:
-    """Whether a type of a column of polars is a date or a duration."""
-    return bool(hasattr(kind, "is_temporal") and kind.is_temporal())
 
 
 def check_device_table(table: Any, name: str, least_rows: int = 2) -> Rows:
@@ -148,8 +148,7 @@ def stacked_tables(X: Any, y: Any, background_label: Any, sample_weight: Any, *,
     table = check_table(X, name)
     check_labelled(y, background_label)
     group_of, group_names = label_groups(y, background_label, table.shape[0])
-    check_all_present(group_of, y, background_label)
-    _warn_of_spelling(y, background_label)
+    check_present(group_of, y, background_label)
     parts = [group_of == k for k in range(len(group_names))]
     rows = Groups.from_items([chosen(table, part) for part in parts], group_names)
     weights = check_weights(sample_weight, table.shape[0], "sample_weight")
@@ -296,18 +295,6 @@ def _check_same_place(rows: Groups[Rows]) -> None:
             raise GroupError(
                 f"The foreground is {first}, but the {name} is {place}. Move one of them, so that both use the "
                 "same library and device: for torch, background.to(X.device)."
-            )
-
-
-def _warn_of_spelling(y: Any, label: Any) -> None:
-    """Warn of labels that differ from the background's only in case or blanks, whose rows are foreground."""
-    if isinstance(label, str):
-        labels = {text for text in np.ravel(np.asarray(y)).tolist() if isinstance(text, str) and text != label}
-        if alike := sorted(text for text in labels if spelling(text) == spelling(label)):
-            warn(
-                f"Rows labelled {listed(alike)} count as foreground: the label differs from background_label={label!r} "
-                "only in case or blanks. If they are background too, spell the labels alike.",
-                TableWarning,
             )
 
 
