@@ -155,19 +155,24 @@ def test_dicts_and_tuples_of_several_backgrounds():
         ({"covariates": (AGES[0], AGES[1][1:])}, r"covariates of the background has shape \(29,\) for 30 rows"),
         ({"weights": (None, np.ones(3))}, r"weights of the background has shape \(3,\) for 30 rows"),
         ({"labels": CLASSES[1:]}, r"labels of the foreground has shape \(39,\) for 40 rows"),
-        ({"blocks": DONORS[0]}, r"blocks is a ndarray, but there are 2 groups \('foreground', 'background'\)"),
+        ({"blocks": DONORS[0]}, r"blocks is one ndarray, but there are 2 groups \('foreground', 'background'\)"),
         ({"blocks": (DONORS[0],)}, "blocks is a tuple of 1, but there are 2 groups"),
         ({"blocks": {"foregroun": DONORS[0]}}, r"no group 'foregroun'.*Did you mean 'foreground'\?"),
         ({"blocks": (DONORS[0], None)}, "The background has no blocks"),
         ({"covariates": (None, AGES[1])}, "The foreground has no covariates"),
-        ({"blocks": "donor"}, "the foreground is a ndarray without column names"),
+        ({"blocks": "donor"}, "the foreground is of type ndarray, without column names"),
         ({"blocks": DONORS, "paired": True}, r"10 pairs of the foreground \('d0'.*have no row in the background"),
         ({"paired": True}, "pass blocks=, too"),
+        ({"blocks": DONORS, "paired": "donor"}, "paired='donor' must be True or False"),
+        ({"labels": Y}, r"labels of the foreground has shape \(30, 5\).* table of the controls is background="),
+        ({"background": X}, "background is a table of another group, too"),
+        ({"background": "ctrl"}, "The background of Study is the label 'ctrl', not a table.*from_frame"),
+        ({"background": list(CLASSES)}, "background of Study is 40 labels, such as 'a', not a table.*background_label"),
     ],
 )
 def test_refuses_arrays(given, message):
     with pytest.raises(ValueError, match=message):
-        Study(X, background=Y, **given)
+        Study(X, **{"background": Y} | given)
 
 
 def test_refuses_frames(frames, need):

@@ -68,7 +68,7 @@ def _by_group(given: Any, groups: Sequence[str], argument: str) -> list[Any]:
         return [given]
     if argument == "labels" and not isinstance(given, tuple):
         return [given, *[None] * (len(groups) - 1)]
-    what = f"a tuple of {len(given)}" if isinstance(given, tuple) else f"a {type(given).__name__}"
+    what = f"a tuple of {len(given)}" if isinstance(given, tuple) else f"one {type(given).__name__}"
     raise GroupError(
         f"{argument} is {what}, but there are {plural(len(groups), 'group')} ({listed(groups)}): pass a tuple with one "
         "entry for each, in this order, or the name of a column if the tables are frames."
@@ -79,8 +79,8 @@ def check_column(table: Any, name: str, argument: str, where: str) -> None:
     columns = column_names(table)
     if columns is None:
         raise GroupError(
-            f"{argument}={name!r} names a column, but {where} is a {type(table).__name__} without column names: pass "
-            "a value for each sample, or data frames."
+            f"{argument}={name!r} names a column, but {where} is of type {type(table).__name__}, without column "
+            "names: pass a value for each sample, or data frames."
         )
     if name not in columns:
         raise GroupError(

@@ -67,6 +67,8 @@ def table_units(
 
 def checked_blocks(given: Groups[Any], counts: Groups[int], *, paired: bool = False) -> Groups[Any] | None:
     """The block of each row of all groups; None if there are none. If they are paired, all are in every group."""
+    if not isinstance(paired, bool | np.bool_):
+        raise GroupError(f"paired={paired!r} must be True or False: blocks= says which samples belong together.")
     if all(own is None for own in given):
         if paired:
             raise GroupError("paired=True says that each block has rows in both groups: pass blocks=, too.")

@@ -21,7 +21,8 @@ def check_labels(labels: Any, n_rows: int, name: str, *, allow_missing: bool = F
     """One label for each row, shape (n,), and none is missing."""
     values = np.asarray(host(labels), dtype=None if allow_missing else object)
     if values.shape != (n_rows,):
-        raise GroupError(f"{name} has shape {values.shape} for {plural(n_rows, 'row')}: pass one label per row.")
+        table = " The table of the controls is background=." if values.ndim == 2 and values.shape[1] > 1 else ""
+        raise GroupError(f"{name} has shape {values.shape} for {plural(n_rows, 'row')}: pass one label per row.{table}")
     if allow_missing:
         return values
     missing = [i for i, label in enumerate(values) if is_missing(label) or (isinstance(label, str) and not label)]
@@ -160,7 +161,7 @@ def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where
         named = {"background": as_list(background)}
     controls = [label for labels in named.values() for label in labels]
     cases = as_list(foreground) if foreground is not None else [level for level in levels if level not in controls]
-    if not controls:
+    if not controls or background is None:
         raise GroupError(f"background= names no value of {where}: name the one that marks the background.")
     for argument, wanted in (("background", controls), ("foreground", cases)):
         for label in wanted:

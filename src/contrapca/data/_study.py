@@ -130,6 +130,9 @@ class Study:
                 raise GroupError("Moments have the names of their features: leave features= out.")
             self._set(rows, moments_tables(rows, known))
             return
+        for k, (group, table) in enumerate(zip(rows.names, rows, strict=True)):
+            if any(table is other for other in list(rows)[:k]):
+                raise GroupError(f"The {group} is a table of another group, too: a sample is in one group only.")
         own_features = None if features is None else checked_features(features, rows.foreground)
         tables = checked_tables(rows, known["weights"], name="Study", features=own_features, weights_are="weights")
         # A value for each sample. A design of more than two groups (several conditions, two factors, a dose) would be

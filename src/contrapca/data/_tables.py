@@ -24,7 +24,7 @@ from .._util.arrays import (
     on_device,
     place_of,
 )
-from .._util.text import default_names, is_missing, listed
+from .._util.text import default_names, is_missing, listed, plural
 from ..exceptions import GroupError, NonFiniteError
 from ._groups import Groups, Tables, feature_label
 from ._labels import check_labelled, check_present, label_groups
@@ -76,6 +76,21 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
             "columns can be used (with pandas: X.select_dtypes('number'))."
         ) from error
     return canonical(rows)
+
+
+def refuse_labels(table: Any, name: str, group: str) -> None:
+    """Raise if there is nothing, or one label or a column of labels, in place of a table."""
+    if table is None:
+        raise ValueError(f"{name} needs a table, but the {group} is None.")
+    column = isinstance(table, list | tuple) or getattr(table, "ndim", 2) == 1
+    labels = list(table) if column else [table]
+    if labels and all(isinstance(label, str) and not any(sign in label for sign in "./\\") for label in labels):
+        what = f"{plural(len(labels), 'label')}, such as {str(labels[0])!r}" if column else f"the label {table!r}"
+        raise GroupError(
+            f"The {group} of {name} is {what}, not a table of samples x features. Where a column tells the groups of "
+            "one table apart, use Study.from_frame(frame, groupby=..., background=...), or pass that column as y, with "
+            "background_label."
+        )
 
 
 def refuse_others(table: Any, name: str, given: str) -> None:
@@ -177,6 +192,8 @@ def checked_tables(
     weights_are : str
         The argument that weights were given as.
     """
+    for group, table in zip(given.names, given, strict=True):
+        refuse_labels(table, name, group)
     rows = given.map_named(lambda group, table: check_table(table, name, group))
     if any(map(on_device, rows)):
         _check_same_place(rows)
