@@ -247,6 +247,8 @@ def test_parts():
     assert study.without(covariates="covariate 1").covariates is None
     sparse = Study(sp.csr_array(X), background=sp.csr_array(Y), blocks=DONORS)[mask]
     np.testing.assert_array_equal(sparse.rows.foreground.toarray(), X[::2])
+    of_keys = Study(sp.dok_array(X), background=sp.dok_array(Y))[mask]  # a dict (D11)
+    np.testing.assert_array_equal(of_keys.rows.foreground.toarray(), X[::2])
     for call, message in (
         (lambda: study[np.ones(3, dtype=bool)], "The mask has 3 values for 70 samples"),
         (lambda: study[[0, 1, 99]], "numbered from 0 to 69"),

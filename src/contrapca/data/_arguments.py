@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import on_device, put
+from .._util.arrays import is_sparse, on_device, put
 from .._util.text import did_you_mean, listed, plural
 from ..exceptions import GroupError
 from ._blocks import Indices
@@ -115,7 +115,7 @@ def take(values: Any, rows: Indices) -> Any:
     """Some rows of a table, or of what stands beside one: a list, array, Series, dict of arrays, or None."""
     if values is None:
         return None
-    if isinstance(values, dict):
+    if isinstance(values, dict) and not is_sparse(values):  # SciPy's dok_array is a dict, too
         return {name: own[rows] for name, own in values.items()}
     if hasattr(values, "iloc"):
         return values.iloc[rows]

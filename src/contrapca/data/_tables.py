@@ -429,10 +429,12 @@ def aligned(values: Any, table: Any, what: str) -> Any:
         return values
     if not any(numbered) and own.is_unique and wanted.is_unique and set(own) == set(wanted):
         return values.loc[wanted]
-    first = next(i for i, (a, b) in enumerate(zip(own, wanted, strict=True)) if a != b)
+    first, found, instead = next(
+        (i, a, b) for i, (a, b) in enumerate(zip(own.tolist(), wanted.tolist(), strict=True)) if a != b
+    )
     raise GroupError(
         f"{what} has other row names than its table, or in another order: row {first}, counting from 0, is "
-        f"{own[first]!r} instead of {wanted[first]!r}. Select and reorder its rows with .loc[X.index], or, if they are "
+        f"{found!r} instead of {instead!r}. Select and reorder its rows with .loc[X.index], or, if they are "
         "in the right order, pass .to_numpy()."
     )
 
