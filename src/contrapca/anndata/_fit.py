@@ -11,7 +11,12 @@ import numpy as np
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_option
-from ..data import Groups, Study, table_units
+from ..data import (
+    Groups,
+    study_of,
+    table_units,
+    tables_of,
+)
 from ..data.checks import are_counts
 from ..data.rows import DaskRows
 from ..estimators import ContrastSolver, latent_means, maps_missing
@@ -99,7 +104,7 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | N
     if model._holds_out:
         alike._with_strength(model.gamma_)
     background = background_argument(rows)
-    tables = Study.of(rows.foreground, background, "held_out_contrast").for_fit(allow_missing=False)
+    tables = tables_of(study_of(rows.foreground, background, "held_out_contrast"), allow_missing=False)
     blocks = None if cells.blocks is None else cells.blocks.map(lambda every, k: every[k], chosen)
     unit_of = table_units(tables, blocks, least=2, what="holding rows out")
     try:

@@ -27,8 +27,13 @@ from ..data import (
     check_features,
     column_means,
     column_names,
+    design_of,
     distinct,
+    foreground_of,
+    refuse_moments,
     refuse_others,
+    study_of,
+    tables_of,
     without_covariates,
     without_mask,
 )
@@ -108,9 +113,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_solver_of(X, getattr(self, "solver", "auto"))  # CLVM has one solver
         given = {"y": y, "background_label": label, "sample_weight": sample_weight}
         contrasts = self._contrasts and gamma != 0
-        study = Study.of(X, background, type(self).__name__, **given, needs_background=contrasts)
-        study = study if self._contrasts else study.of_foreground()
-        tables, design, found = study.for_fit(allow_missing=self._takes_missing), study.design(), None
+        study = study_of(X, background, type(self).__name__, **given, needs_background=contrasts)
+        study = study if self._contrasts else foreground_of(study)
+        tables, design, found = tables_of(study, allow_missing=self._takes_missing), design_of(study), None
         if design is not None:
             tables, found = without_covariates(tables, design)
         tables, _, fit = self._solved(tables, gamma)
@@ -375,7 +380,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             return X, covariates, False
         if covariates is not None:
             raise GroupError("A Study has its covariates: leave covariates= out.")
-        X.refuse_moments(f"This method of {type(self).__name__}")
+        refuse_moments(X, f"This method of {type(self).__name__}")
         rows, fit = X.rows[group], self.fit_
         named = X.features is not None and column_names(rows) is None
         if named:
@@ -523,9 +528,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         """Check the tables of the fit when they are passed again."""
         fit = self.fit_
         X = study.rows.foreground
-        if study.features is not None and column_names(X) is None and not study.has_moments:
+        if study.features is not None and column_names(X) is None and not study.tables.are_moments:
             check_features(list(study.features), fit.scaling.foreground.labels)
-        elif not study.has_moments and not isinstance(X, DaskRows):  # whose features are checked below
+        elif not study.tables.are_moments and not isinstance(X, DaskRows):  # whose features are checked below
             validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
         allow_missing = self._takes_missing and maps_missing(fit)
         return self._as_fitted()._prepared(tables_again(fit, study, allow_missing=allow_missing))  # type: ignore[no-any-return]

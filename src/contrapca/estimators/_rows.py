@@ -20,10 +20,12 @@ from ..data import (
     check_dense,
     check_names,
     check_same_tables,
+    design_of,
     group_of,
     label_groups,
     like_table,
     refuse_device,
+    tables_of,
     without_covariates,
 )
 from ..data.checks import IMPUTED
@@ -181,12 +183,12 @@ def tables_again(fit: Fit, study: Study, *, allow_missing: bool) -> Tables:
     first = study.rows.foreground
     if isinstance(first, DaskRows):
         check_names(first, known.foreground.labels)
-    elif study.has_moments and study.tables.n_features != known.foreground.mean.size:
+    elif study.tables.are_moments and study.tables.n_features != known.foreground.mean.size:
         raise ValueError(f"X has {study.tables.n_features} features, but the fit had {known.foreground.mean.size}.")
-    tables = study.for_fit(allow_missing=allow_missing)
+    tables = tables_of(study, allow_missing=allow_missing)
     if tables.rows.names != known.names:
         raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
-    design = study.design()
+    design = design_of(study)
     if design is None or found is None:
         check_covariates(found, study.covariates)
         return tables

@@ -17,7 +17,18 @@ from .._util.checks import check_count, generator
 from .._util.progress import Progress
 from .._util.threads import calm_threads, single_thread, worker_count
 from ..contrast import Fit, Settings, align
-from ..data import Groups, Indices, Study, Tables, check_same_tables, resampled_weights
+from ..data import (
+    Groups,
+    Indices,
+    Study,
+    Tables,
+    check_same_tables,
+    foreground_of,
+    refuse_moments,
+    resampled_weights,
+    study_of,
+    units_of,
+)
 from ..data.rows import storage
 from ..estimators import ContrastSolver
 from ..missing import BACKTRACK, Incomplete, attempt_fit, observe
@@ -230,7 +241,7 @@ def bootstrap(
     if not (isinstance(model, ContrastSolver) and model._resampled):
         raise TypeError(f"bootstrap needs an estimator of contrapca with components, not a {type(model).__name__}.")
     fit, study = model.fit_, _study_of_fit(model, X, background, "bootstrap")
-    study.refuse_moments("bootstrap")
+    refuse_moments(study, "bootstrap")
     tables = model._fitted_groups(study)
     if tables.incomplete and fit.model is None:
         raise ValueError(
@@ -239,15 +250,15 @@ def bootstrap(
         )
     weights = None if tables.incomplete else tables.totals
     check_same_tables(tables.means, fit.scaling, weights=weights, estimated=model._parameters.get("mean") == "gls")
-    unit_of = study.units(tables, least=2, what="the bootstrap")
+    unit_of = units_of(study, tables, least=2, what="the bootstrap")
     found = resample(tables, model._as_fitted(), unit_of, n=n_resamples, random_state=random_state, progress=progress)
     return replace(found, by_blocks=study.blocks is not None, seed=_number(random_state))
 
 
 def _study_of_fit(model: Any, X: Any, background: Any, name: str) -> Study:
     """The study of a fit, passed again; its foreground for a model that was fitted without a background."""
-    study = Study.of(X, background, name, needs_background=False)
-    return study.of_foreground() if isinstance(X, Study) and not model.fit_.scaling.backgrounds else study
+    study = study_of(X, background, name, needs_background=False)
+    return foreground_of(study) if isinstance(X, Study) and not model.fit_.scaling.backgrounds else study
 
 
 def _number(random_state: Any) -> int | None:

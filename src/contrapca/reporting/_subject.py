@@ -14,7 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_count
-from ..data import Groups, Study, Tables, check_same_tables, refuse_devices, regress_out
+from ..data import (
+    Groups,
+    Study,
+    Tables,
+    check_same_tables,
+    refuse,
+    refuse_devices,
+    refuse_moments,
+    regress_out,
+    tables_of,
+)
 from ..estimators import ContraPCA, ContrastSolver, check_same_data, maps_missing
 from ..exceptions import GroupError
 from ..inference import ContrastPath, ContrastPosterior, masked_path_around, path_of_data
@@ -126,10 +136,10 @@ def examine(
     if gammas is not None:
         check_count(gammas, "gammas")
     asked = model.estimator if about_path else model
-    study.refuse_moments("A report")
-    study.refuse("report", weights="the page shows every row once, so leave them out or repeat rows")
+    refuse_moments(study, "A report")
+    refuse(study, "report", weights="the page shows every row once, so leave them out or repeat rows")
     allow_missing = asked._takes_missing and _maps_missing(model)
-    study.for_fit(allow_missing=allow_missing)
+    tables_of(study, allow_missing=allow_missing)
     study.tables.with_one_background("report")
     refuse_devices(study.tables, "report")
     if getattr(getattr(model, "fit_", None), "covariates", None) is not None:
