@@ -28,10 +28,11 @@ from ..moments import (
     Moments,
     contrast,
     has_few_rows,
+    mixture,
     reduced_contrast,
     rounding_variance,
 )
-from ._eigen import Spectrum, top_eigenpairs, top_of, top_vectors
+from ._eigen import Spectrum, top_eigenpairs, top_eigenvalues, top_of, top_vectors
 from ._limits import rank_exceeds
 from ._path import outside, symmetric
 from ._solution import Solution
@@ -48,6 +49,11 @@ ROUNDED = 1e-11  # variance of A where M has none, as a part of the whole, that 
 MAX_STEPS = 60  # solutions of contrasts; about five are needed for each ratio
 
 
+# The floor of ratio axes: how many of the background's eigenvalues may be too large for it, the multiple of the floor
+# that such a value counts as, and the steps that finding it takes at most.
+CLIPPED, HIGHEST, MAX_CLIPS = 51, 8.0, 200
+
+
 PROBES = 64  # random vectors for tr B^2: it is then right to 18 % at worst, and the ridge with it
 
 
@@ -55,6 +61,9 @@ Terms = tuple[tuple[float, Moments], ...]  # sum of c_k S_k
 
 
 Map = Callable[[Any], Any]
+
+
+Axes = tuple[Array, Array]  # ratios of variances (k,), and directions of unit length
 
 
 Found = tuple[Array, Array, int] | None  # ratios (d,), unit vectors (size, d), iterations; None where there are none
@@ -378,3 +387,34 @@ def strength_of_ridge(ridge: float) -> float:
 def ridge_of_strength(gamma: float) -> float:
     """The ridge that belongs to a gamma; infinite at 0."""
     return (1 - gamma) / gamma if gamma > 0 else np.inf
+
+
+# ---------------------------------------------------------------------- ratio axes
+
+
+def ratio_axes(groups: Groups[Moments], k: int, share: float | None = None) -> Axes | None:
+    """The k largest ratios of A v = theta (B + t I) v and their directions of unit length, shape (size, k) (F41); None
+    if the background does not vary, so that there is no ratio. `share` is that of `floor_share`, if it is known."""
+    if mixture(groups) @ [group.total_variance() for group in groups.backgrounds] <= 0:
+        return None
+    strength = 1 / (1 + (floor_share(groups) if share is None else share))  # the metric is strength (B + t I)
+    found = solve_ratio(contrast(groups, strength), k)
+    return strength * found.spectrum.values / groups.foreground.weight, found.spectrum.vectors
+
+
+def floor_share(groups: Groups[Moments]) -> float:
+    """t, in units of the background's mean variance: the mean of its eigenvalues, of which none counts as more than
+    `HIGHEST` times t itself.
+
+    So a few strong directions that both groups share do not raise the floor above all that is weaker. Beyond the
+    largest eigenvalues all are taken as they are.
+    """
+    parts = zip(mixture(groups), groups.backgrounds, strict=True)
+    B = Contrast.of(*((float(part) / group.weight, group) for part, group in parts if part > 0))
+    values = top_eigenvalues(B, min(CLIPPED, B.size - 1)) * B.n_features / B.trace
+    t, rest = 1.0, max(B.n_features - float(values.sum()), 0.0)
+    for _ in range(MAX_CLIPS):
+        t, before = (float(np.minimum(values, HIGHEST * t).sum()) + rest) / B.n_features, t
+        if before - t <= EPS:
+            break
+    return t
