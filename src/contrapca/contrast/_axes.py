@@ -22,10 +22,7 @@ from ._solution import Solution
 from ._subspaces import canonical_sign_of, canonical_signs
 
 RATIO = 3.0  # the floor of the background's variance is lowered only if the last axis has a smaller ratio
-
-
 DEAD = 1e-7  # a latent dimension shorter than this, in units of its standard deviation, is the rounding error of zero
-
 
 # Least length of a loading where ratio axes are shown, in units of the noise's standard deviation: along such an axis
 # the foreground may vary less than in the mean of all others, but what is shown must depend on the row.

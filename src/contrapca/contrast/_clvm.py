@@ -17,7 +17,6 @@ from ._lbfgs import minimise
 # As fractions of the mean variance: range of sigma2, smallest squared length of a starting loading.
 LEAST_NOISE, MOST_NOISE, LEAST_LENGTH = 1e-8, 1e4, 0.01
 
-
 # The last steps shorten the gradient to this part of `tol`, so that equal data give equal results, however they are
 # read.
 POLISH = 1e-3

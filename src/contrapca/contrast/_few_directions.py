@@ -19,29 +19,13 @@ from ._rank import CAP, SPARE, dimensions_above_noise, noise_edges
 from ._ratio import floor_share, ratio_axes
 
 BLOCK = 16  # vectors at a time
-
-
 CANCELLED = 1e-3  # what is left of a unit vector outside a basis, below which rounding errors need a second step
-
-
 DEPENDENT = 1e-3  # the same of a vector outside those of its block, below which they are orthogonalised with more care
-
-
 GROWTH = 1.15  # of the searched space between two looks at it, of which each solves a small eigenproblem
-
-
 ACCURACY = 5e-3  # of what is shown: the residual of its equation, in parts of its largest term
-
-
 FOUND = 0.1  # residual of a value beyond those that stand out, in parts of it, above which the search goes on
-
-
 MOST = 1000  # directions to search
-
-
 FLOOR_VALUES = 32  # eigenvalues of the background that may be so large that the floor depends on them
-
-
 LEAST_ORDER = 1500  # of matrices: some 300 directions are searched, and all eigenpairs of smaller ones cost little
 
 

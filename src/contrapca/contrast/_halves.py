@@ -31,20 +31,10 @@ from ..moments import (
 )
 
 FOUND_AGAIN = 0.3  # agreement of the latents from two halves below which a component is not found again
-
-
 SPLITS, SEED = 5, 0  # of the halves by which gamma="auto" is chosen
-
-
 PARTS = 10  # of the rows; five of them are a half
-
-
 RANKED = 5000  # cases, at most, whose latents are compared
-
-
 Flags = np.ndarray
-
-
 Training = Tables | Complete  # what a fit to a part of the rows is given
 
 

@@ -17,16 +17,9 @@ from ._halves import HalfLatents, Training, many_problems, of_all_groups, unwarn
 # the same rows. 1.0 to 1.7 was measured where there is nothing to find.
 OTHER_AXES = 1.75
 
-
 PERMUTED = 199  # exchanges of units between the groups
-
-
 MANY_UNITS = 500  # in the smaller group: from there on sums are normal
-
-
 MOST_UNITS = 2000  # of a group are exchanged; more are not more telling
-
-
 SURE = 0.95  # of an interval
 
 

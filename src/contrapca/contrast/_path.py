@@ -20,24 +20,14 @@ from ._solution import Solution
 
 TOLERANCE = 1e-9  # for residuals, relative to the largest |eigenvalue| of the path
 
-
 # Eigenvectors beyond the first d that an exact solution of a matrix adds to the basis: with more, fewer solutions are
 # needed, but each costs more products, which are cheap on a GPU.
 SPARE, SPARE_ON_DEVICE = 4, 8
 
-
 COARSE = 25  # gamma' that are checked before the others
-
-
 FIRST_NODES, MORE_NODES = 5, 4  # exact solutions in the first round, and at most in each later round
-
-
 FACTORED_ORDER = 2000  # matrices up to this order are factored, and larger ones if Lanczos has failed with them
-
-
 INDEPENDENT = 1e-9  # a new direction adds nothing if less than this fraction of its length is outside the basis
-
-
 EXACT = 1e-13  # the same where the basis holds all solutions there are
 
 

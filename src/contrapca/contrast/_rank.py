@@ -10,21 +10,13 @@ from ..moments import Contrast, Moments, alone
 from ._eigen import is_iterated, top_eigenpairs, top_eigenvalues
 
 EDGE = 2.02  # .99 quantile of the Tracy-Widom law (beta = 1): noise alone exceeds its edge once in a hundred tables
-
-
 SPARE = 1  # latent dimensions beyond those that the edges count and those that are shown
-
-
 CAP = 50  # maximum number beyond those that are shown: noise that is not white exceeds any edge
-
-
 PLATEAU = 0.75  # fraction of the possible dimensions above the noise from which there is no noise to be seen
-
 
 # Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products, the first few are
 # tried first: they are enough for most tables.
 LOOKS = (12, 51)
-
 
 # Of all dimensions that may be counted, those that stand out from the noise. From half of them on, features are put in
 # common units: where that was so, contrast axes of such features were never worse (F41). From nine tenths on there is

@@ -38,39 +38,20 @@ from ._path import outside, symmetric
 from ._solution import Solution
 
 FOREGROUND, BACKGROUND, BOTH = "foreground", "background", "both"
-
-
 STATIONARY = 1e-9  # for |A v - rho M v|, relative to |A v|
-
-
 ROUNDED = 1e-11  # variance of A where M has none, as a part of the whole, that rounding explains
-
-
 MAX_STEPS = 60  # solutions of contrasts; about five are needed for each ratio
-
 
 # The floor of ratio axes: how many of the background's eigenvalues may be too large for it, the multiple of the floor
 # that such a value counts as, and the steps that finding it takes at most.
 CLIPPED, HIGHEST, MAX_CLIPS = 51, 8.0, 200
 
-
 PROBES = 64  # random vectors for tr B^2: it is then right to 18 % at worst, and the ridge with it
-
-
 Terms = tuple[tuple[float, Moments], ...]  # sum of c_k S_k
-
-
 Map = Callable[[Any], Any]
-
-
 Axes = tuple[Array, Array]  # ratios of variances (k,), and directions of unit length
-
-
 Found = tuple[Array, Array, int] | None  # ratios (d,), unit vectors (size, d), iterations; None where there are none
-
-
 ENDS = (FOREGROUND, BACKGROUND, BOTH)
-
 
 # Largest and smallest ridge above 0 in the default grid.
 LARGEST, LEAST = 100.0, 1e-3

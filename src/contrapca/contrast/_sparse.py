@@ -14,26 +14,12 @@ from ._eigen import TIGHT, Spectrum, Unconverged, largest, top_eigenpairs, top_v
 from ._solution import Solution
 
 WIDER, COLUMNS = 4, 4  # features of a start by their variances, relative to those wanted; columns of C that are tried
-
-
 LARGE = 800  # with more features, products with the rows are cheaper than a block of C
-
-
 ITERATED = 150  # with more features, Lanczos is cheaper than a direct solution
-
-
 TOLERANCE, RESTARTS = 1e-10, 50  # of Lanczos with products
-
-
 MAX_SWAPS = 200  # exchanges of features for one component and start
-
-
 LEAST_GAIN = 1e-10  # relative gain of v'C v below which an exchange is only rounding
-
-
 KEPT_BYTES = 256 * 2**20  # of columns of C that are kept
-
-
 MANY = 1 / 10  # above this part of the columns, all are formed at once, if they can be kept
 
 

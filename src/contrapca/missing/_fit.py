@@ -38,20 +38,15 @@ from ._starts import estimated_moments, masked_start, missing_edge, random_start
 # gamma="auto" starts at a fraction of the bound and multiplies gamma by this until a fit converges.
 BACKTRACK, MAX_ATTEMPTS = 0.85, 25
 
-
 # Rounds of fitting and estimating the means anew (mean="gls"), and the change, in sd, that ends them.
 MEAN_ROUNDS, MEAN_CHANGE = 100, 1e-5
-
 
 # n_init="auto" takes several starts if two features are both observed in fewer rows than this, on average, for each
 # latent dimension: until the best maximum was found three times, at most eight. Maxima whose objectives differ by no
 # more than this for each observed value are the same.
 ENOUGH_PAIRS, TIMES_FOUND, MOST_STARTS, SAME = 20, 3, 8, 1e-6
 
-
 Start = tuple[Array, float]  # W and sigma2
-
-
 MASKED_SPARE = 10  # latent dimensions of a model of incomplete rows beyond those that are shown
 
 

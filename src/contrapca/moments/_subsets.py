@@ -23,11 +23,7 @@ from ._solver import MAX_DENSE, SolverChoice, choose_solver
 from ._span import reduce_rows
 
 LOST = 1e-6  # of a feature's scatter left after a subtraction: below it, less than ten digits would be right
-
-
 Labels = npt.NDArray[np.intp]
-
-
 Flags = npt.NDArray[np.bool_]
 
 
