@@ -1,21 +1,20 @@
 """The mathematics of complete groups: plain values in, plain values out."""
 
 from ._axes import (
-    SHORTEST,
     ShownAxes,
     around_axes,
     at_least_short,
     automatic_rank,
     contrast_axes,
+    loadings_around,
     path_around_axes,
     settled,
     show_axes,
     show_solution,
-    strongest_around,
     variance_inside,
 )
 from ._clvm import solve_clvm
-from ._cpca import Evaluation, cpca_grid, cpca_refusal, moments_log_likelihood, solve_cpca
+from ._cpca import cpca_grid, cpca_refusal, solve_cpca
 from ._eigen import LOOSE, Spectrum, top_eigenpairs
 from ._few_directions import count_above_noise, few_directions
 from ._fit import (
@@ -52,8 +51,10 @@ from ._lbfgs import minimise
 from ._limits import cpca_limit, pcpca_limit, rank_exceeds
 from ._path import TOLERANCE, PathSpectrum, path_of_solutions, solve_path
 from ._pcpca import (
+    Evaluation,
     closed_form,
     complete_background_model,
+    moments_log_likelihood,
     pcpca_grid,
     pcpca_refusal,
     relative_log_likelihood,

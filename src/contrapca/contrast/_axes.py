@@ -19,7 +19,7 @@ from ._path import PathSpectrum, outside, symmetric
 from ._rank import CAP, feasible_rank, latent_rank
 from ._ratio import Axes
 from ._solution import Solution
-from ._subspaces import canonical_sign_of, canonical_signs
+from ._subspaces import canonical_sign_of, canonical_signs, principal_axes
 
 RATIO = 3.0  # the floor of the background's variance is lowered only if the last axis has a smaller ratio
 DEAD = 1e-7  # a latent dimension shorter than this, in units of its standard deviation, is the rounding error of zero
@@ -235,6 +235,16 @@ def strongest_around(C: Array, k: int, r: int) -> tuple[Array, Array]:
     frame[k:, k:] = np.linalg.eigh(C[k:, k:])[1][:, ::-1][:, : frame.shape[1] - k]
     values, turn = np.linalg.eigh(frame.T @ C @ frame)
     return values[::-1], frame @ turn[:, ::-1]
+
+
+def loadings_around(W: Array, sigma2: float, V: Array) -> tuple[Array, Array]:
+    """Directions (D, r) and lengths of loadings whose subspace holds axes V (D, k), as near to W as that allows: their
+    covariance is that of W in the new subspace."""
+    U, lengths = principal_axes(W)
+    basis = np.linalg.qr(np.hstack([V, U]))[0]
+    inside = (basis.T @ U) * lengths
+    values, small = strongest_around(inside @ inside.T, V.shape[1], lengths.size)
+    return basis @ small, np.maximum(np.sqrt(np.maximum(values, 0.0)), SHORTEST * np.sqrt(sigma2))
 
 
 def around_axes(

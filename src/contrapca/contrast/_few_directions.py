@@ -20,7 +20,6 @@ from ._ratio import floor_share, ratio_axes
 
 BLOCK = 16  # vectors at a time
 CANCELLED = 1e-3  # what is left of a unit vector outside a basis, below which rounding errors need a second step
-DEPENDENT = 1e-3  # the same of a vector outside those of its block, below which they are orthogonalised with more care
 GROWTH = 1.15  # of the searched space between two looks at it, of which each solves a small eigenproblem
 ACCURACY = 5e-3  # of what is shown: the residual of its equation, in parts of its largest term
 FOUND = 0.1  # residual of a value beyond those that stand out, in parts of it, above which the search goes on
@@ -87,7 +86,7 @@ def _outside(basis: Array, vectors: Array) -> Array:
     if basis.shape[1] and np.min(np.linalg.norm(rest, axis=0), initial=1.0) < CANCELLED:
         rest -= basis @ (basis.T @ rest)
     Q, triangle = np.linalg.qr(rest)
-    if np.min(np.abs(np.diagonal(triangle)), initial=1.0) > DEPENDENT:
+    if np.min(np.abs(np.diagonal(triangle)), initial=1.0) > CANCELLED:
         return Q
     return outside(basis, rest)
 

@@ -313,16 +313,15 @@ def robust_contrast(half: HalfLatents) -> Array:
     return np.asarray((x - y) / np.maximum(x + y + half.floor * 2 / np.pi, TINY))
 
 
-def best_setting(scores: Array) -> int:
-    """The first of the settings whose scores (n_splits, G) are, on average, within a standard error of the best."""
+def most_reproducible(halves: Halves, directions: Callable[[Training], Groups[Array]]) -> int:
+    """Which of G settings, whose axes (G, D, k) `directions` finds in each half, has the most reproducible contrast.
+
+    The first that is, on average, within a standard error of the best.
+    """
+    scores = reproducible_contrast(half_latents(halves, directions, RANKED)).scores
     means = np.where(np.isnan(scores).any(axis=0), -np.inf, scores.mean(axis=0))
     best = int(np.argmax(means))
     behind = scores[:, [best]] - scores
     error = behind.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else np.zeros(len(means))
     with np.errstate(invalid="ignore"):
         return int(np.argmax(means >= means[best] - np.nan_to_num(error)))
-
-
-def most_reproducible(halves: Halves, directions: Callable[[Training], Groups[Array]]) -> int:
-    """Which of G settings, whose axes (G, D, k) `directions` finds in each half, has the most reproducible contrast."""
-    return best_setting(reproducible_contrast(half_latents(halves, directions, RANKED)).scores)

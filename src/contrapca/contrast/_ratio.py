@@ -300,25 +300,23 @@ def shrunk_strength(contrast: Contrast, end: str) -> float:
 
 
 def _shrinkage(covariance: Contrast) -> float:
-    """Part of the identity in a shrunk covariance, in (0, 1], by the oracle-approximating rule.
+    """Part of the identity in a shrunk covariance B, in (0, 1], by the oracle-approximating rule.
 
-    It needs the trace of the covariance and of its square only (Chen, Wiesel, Eldar and Hero 2010).
+    It needs tr B and tr B^2 only (Chen, Wiesel, Eldar and Hero 2010); where B is not a matrix, random vectors estimate
+    the latter (Hutchinson 1990).
     """
-    D, m = covariance.n_features, sum(group.weight for _, group in covariance.terms)
-    square = 0.0
-    if covariance.trace > 0:  # in units in which squares do not overflow
-        square = _trace_of_square(Contrast.of(*((c / covariance.trace, group) for c, group in covariance.terms)))
+    D, m, square = covariance.n_features, sum(group.weight for _, group in covariance.terms), 0.0
+    if covariance.trace > 0:
+        # tr B is 1 in these units, so that squares do not overflow.
+        B = Contrast.of(*((c / covariance.trace, group) for c, group in covariance.terms))
+        if B.is_dense:
+            matrix = B.dense()
+            square = float(namespace(matrix).linalg.matrix_norm(matrix)) ** 2
+        else:
+            probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(B.size, PROBES))
+            square = float(np.sum(B.matmul(probes) ** 2)) / PROBES
     spread = (m + 1 - 2 / D) * (square - 1 / D)
     return min(((1 - 2 / D) * square + 1) / spread, 1.0) if spread > 0 else 1.0
-
-
-def _trace_of_square(covariance: Contrast) -> float:
-    """tr B^2, estimated by random vectors (Hutchinson 1990) where B is not a matrix."""
-    if covariance.is_dense:
-        total = covariance.dense()
-        return float(namespace(total).linalg.matrix_norm(total)) ** 2
-    probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(covariance.size, PROBES))
-    return float(np.sum(covariance.matmul(probes) ** 2)) / PROBES
 
 
 # ---------------------------------------------------------------------- gamma = 1 / (1 + ridge), and what belongs to it
@@ -378,9 +376,9 @@ def ratio_axes(groups: Groups[Moments], k: int, share: float | None = None) -> A
     if the background does not vary, so that there is no ratio. `share` is that of `floor_share`, if it is known."""
     if mixture(groups) @ [group.total_variance() for group in groups.backgrounds] <= 0:
         return None
-    strength = 1 / (1 + (floor_share(groups) if share is None else share))  # the metric is strength (B + t I)
-    found = solve_ratio(contrast(groups, strength), k)
-    return strength * found.spectrum.values / groups.foreground.weight, found.spectrum.vectors
+    gamma = strength_of_ridge(floor_share(groups) if share is None else share)  # the metric is gamma (B + t I)
+    found = solve_ratio(contrast(groups, gamma), k)
+    return gamma * found.spectrum.values / groups.foreground.weight, found.spectrum.vectors
 
 
 def floor_share(groups: Groups[Moments]) -> float:

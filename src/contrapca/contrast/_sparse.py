@@ -160,7 +160,7 @@ def _starts(left: _Left, s: int, dense: Array) -> list[Array]:
     """
     D = left.Q.shape[0]
     diagonal = left.C.contrast.diagonal()
-    widest = _largest_of(diagonal, min(max(min(WIDER * s, LARGE), s), D))
+    widest = _largest(diagonal, min(max(min(WIDER * s, LARGE), s), D))
     many = _best_on(left, widest, diagonal, 0).full(D)
     frame = np.linalg.qr(dense - left.Q @ (left.Q.T @ dense))[0]
     small = frame.T @ left.matmul(frame)
@@ -176,7 +176,7 @@ def _climb(left: _Left, starts: list[Array], s: int) -> _Sparse:
 
     Where one comes to features that another has been at, it is left out: they would end alike.
     """
-    reached = [_best_on(left, _largest(v, s), v, 0) for v in starts]
+    reached = [_best_on(left, _largest(np.abs(v), s), v, 0) for v in starts]
     best, seen = max(reached, key=lambda one: one.value), set[bytes]()
     for _ in range(MAX_SWAPS):
         new = {key: one for one in reached if (key := one.support.tobytes()) not in seen}
@@ -197,7 +197,7 @@ def _exchanged(left: _Left, best: _Sparse, v: Array, gradient: Array, s: int) ->
     positive, and an exchange can then only gain (Yuan and Zhang 2013); so the shift grows after each that does not.
     """
     shift = 0.0
-    while not np.array_equal(support := _largest(gradient + shift * v, s), best.support):
+    while not np.array_equal(support := _largest(np.abs(gradient + shift * v), s), best.support):
         trial = _best_on(left, support, gradient + shift * v, best.steps + 1)
         if trial.value > best.value + LEAST_GAIN * abs(best.value):
             return trial
@@ -205,12 +205,7 @@ def _exchanged(left: _Left, best: _Sparse, v: Array, gradient: Array, s: int) ->
     return None
 
 
-def _largest(v: Array, s: int) -> Indices:
-    """Indices of the s entries of largest magnitude, increasing."""
-    return _largest_of(np.abs(v), s)
-
-
-def _largest_of(values: Array, count: int) -> Indices:
+def _largest(values: Array, count: int) -> Indices:
     """Indices of the `count` largest values, increasing."""
     return np.sort(np.argpartition(-values, count - 1)[:count])
 
