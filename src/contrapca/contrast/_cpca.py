@@ -8,7 +8,6 @@ from .._util.arrays import Array
 from ..exceptions import InfeasibleGammaError
 from ..moments import Contrast
 from ._eigen import Spectrum
-from ._gaussian import LatentGaussian
 from ._solution import Solution
 
 # Smallest and largest gamma above 0 in the default grid, since the limit may be infinite; and how near the limit it
