@@ -24,6 +24,11 @@ def listed(names: Sequence[Any], limit: int = MAX_LISTED) -> str:
     return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")
 
 
+def as_list(given: Any) -> list[Any]:
+    """A list of what was given: one value, or several."""
+    return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+
+
 def joined(parts: Iterable[Any]) -> str:
     """Parts of a sentence, the last after "and": 1, 2 and 3."""
     *others, last = map(str, parts)

@@ -30,9 +30,7 @@ def transform(options: Namespace, console: Console) -> None:
     )
     names = feature_names(model)
     rows = align_to(names, model.n_features_in_, table)
-    covariates = (
-        [column.name for column in model._state.covariates.columns] if hasattr(model, "covariate_names_") else []
-    )
+    covariates = [column.name for column in model.fit_.covariates.columns] if hasattr(model, "covariate_names_") else []
     if unknown := [name for name in covariates if name not in table.columns]:
         raise ValueError(
             f"The model was fitted with the covariates {listed(covariates)}, but {table.path!r} has no column "
