@@ -256,6 +256,12 @@ KINDS = {
         **one_file(["case"] * 40 + ["control"] * 20 + ["Control"] * 10), "instead": GROUP
     },
     "other labels that differ in case": {"cases.csv": table(stage=["mild", "Mild"] * 20), "--labels": ["stage"]},
+    "a label with a letter missing": {
+        "cases.csv": table(stage=["mild", "sever"] + ["severe", "mild"] * 19), "--labels": ["stage"]
+    },
+    "a label that occurs once": {
+        "cases.csv": table(stage=["mild", "unknown"] + ["severe", "mild"] * 19), "--labels": ["stage"]
+    },
     "an empty group cell": {**one_file(["case"] * 39 + [""] + ["control"] * 30), "instead": GROUP},
     "a wrong name of the group": {**one_file(["case"] * 40 + ["healthy"] * 30), "instead": GROUP},
     "0 and 1 as groups": {**one_file([1] * 40 + [0] * 30), "instead": ["--group", "group", "--background", "0"]},
@@ -276,6 +282,10 @@ KINDS = {
     "cells of the cases sequenced half as deep": cells(np.log1p),
     "counts divided by totals, without logarithms": cells(np.asarray),
     "one row": {"cases.csv": table(X[:1])},
+    "constant cases": {"cases.csv": table([[1.5] * 6] * 40)},
+    "cases that are multiples of each other": {"cases.csv": table(np.outer(range(1, 41), range(1, 7)).tolist())},
+    "one column of numbers": both(lambda rows: [[row[0], "x" * (i % 3 + 1)] for i, row in enumerate(rows)],
+                                  ["gene0", "code"]),
     "no common column": {"cases.csv": table(names=list("abcdef"))},
     "a missing column": {"cases.csv": table([row[:5] for row in X], NAMES[:5])},
 }  # fmt: skip
