@@ -9,8 +9,16 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from .._util.arrays import Array
-from ..contrast import LOOSE, closed_form, top_eigenpairs
-from ..data import Groups, LatentGaussian, masked_inverses, packed_products, triangle
+from ..contrast import (
+    LOOSE,
+    LatentGaussian,
+    closed_form,
+    masked_inverses,
+    packed_products,
+    top_eigenpairs,
+    triangle,
+)
+from ..data import Groups
 from ..moments import Contrast, Moments
 from ._likelihood import masked_latents
 from ._rows import MaskedBlocks, MaskedGroup, MaskedRows, counted_terms

@@ -14,11 +14,11 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array, float_type
-from ..contrast import dimensions_above_noise
-from ..data import Conditional, Groups, Tables, centred_condition, filled, refuse_devices
+from ..contrast import Conditional, centred_condition, dimensions_above_noise, filled
+from ..data import Groups, Tables, refuse_devices
 from ..data.rows import DaskRows
 from ..exceptions import GroupError, warn
-from ..moments import Complete, DenseScatter, Fold, Moments, SolverChoice, make_folds
+from ..moments import Complete, DenseScatter, Filling, Fold, Moments, SolverChoice, make_folds
 from ._collect import collect
 from ._estimates import estimated_moments, masked_start, missing_edge
 from ._rows import observe
@@ -81,9 +81,10 @@ def collect_expected(tables: Tables, d: int, scale: str | None, solver: str, nam
     moments = model.moments(tables.rows)
     data = collect(Tables.of_moments(moments, tables.names, tables.text_names), d, scale)
     assert isinstance(data, Complete)
-    factors, noise = model.factors.W * model.divisor[:, None], model.factors.noise * model.divisor**2
-    scaling = data.scaling.map(lambda own: replace(own, dtype=dtype, factors=factors, noise=noise))
-    return replace(data, scaling=scaling, choice=SolverChoice("eigh", "values are missing: moments are expected ones"))
+    filling = Filling(model.factors.W * model.divisor[:, None], model.factors.noise * model.divisor**2)
+    scaling = data.scaling.map(lambda own: replace(own, dtype=dtype))
+    choice = SolverChoice("eigh", "values are missing: moments are expected ones")
+    return replace(data, scaling=scaling, choice=choice, filling=filling)
 
 
 def thinned(rows: Groups[Array], rng: np.random.Generator) -> Groups[Array]:

@@ -13,6 +13,7 @@ from .._util.checks import generator
 from .._util.progress import Progress
 from ..contrast import (
     Fit,
+    LatentGaussian,
     Latents,
     Settings,
     Step,
@@ -24,7 +25,7 @@ from ..contrast import (
     settled,
     show_axes,
 )
-from ..data import Groups, LatentGaussian, feature_label
+from ..data import Groups, feature_label
 from ..exceptions import RankError, UnboundedError, warn
 from ..moments import DenseScatter, Moments, SolverChoice, mixture, rounding_variance
 from ._collect import Incomplete
