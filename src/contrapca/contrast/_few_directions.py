@@ -263,4 +263,6 @@ def in_strongest(
         left = np.linalg.norm(residuals, axis=0) > ACCURACY
         if not left[: asked.wanted].any() or not search.add(residuals[:, np.argsort(~left, kind="stable")[:BLOCK]]):
             break
-    return replace(data, groups=inside(search, groups), basis=Subspace(search.basis.copy()), strongest=())
+    # Few rows are in coordinates of their span already.
+    basis = search.basis.copy() if data.basis is None else data.vectors(search.basis)
+    return replace(data, groups=inside(search, groups), basis=Subspace(basis), strongest=())

@@ -13,7 +13,7 @@ from .._files import check_values
 from .._util.arrays import Array, Rows, is_sparse, on_device
 from .._util.text import is_missing, listed, plural
 from ..exceptions import GroupError
-from ._groups import Groups, Tables
+from ._groups import Groups, Tables, is_moments
 from ._tables import aligned, column_means, column_names
 
 CATEGORIES = ("categor", "enum")  # how the types of such columns begin
@@ -224,7 +224,7 @@ def check_dense(rows: Rows, group: str) -> None:
         return
     if is_sparse(rows):
         how = "is sparse: pass X.toarray(), of fewer features if that is too large"
-    elif hasattr(rows, "scatter"):
+    elif is_moments(rows):
         how = "was given as Moments: adjust the rows first (regress_out), and take the moments of the result"
     elif on_device(rows):
         how = "is on a device: pass it as a NumPy array, for example X.cpu().numpy() (torch) or cupy.asnumpy(X)"

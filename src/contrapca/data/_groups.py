@@ -17,6 +17,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+def is_moments(table: Any) -> bool:
+    """Whether a table is given as moments, a class of a higher floor; tensors of torch have a method `scatter`."""
+    return hasattr(table, "scatter") and hasattr(table, "weight")
+
+
 @dataclass(frozen=True)
 class Groups(Generic[T]):
     """One value for the foreground and one for each background, the foreground first.
@@ -132,7 +137,7 @@ class Tables:
     @property
     def are_moments(self) -> bool:
         """Whether moments take the place of rows."""
-        return hasattr(self.rows.foreground, "scatter")
+        return is_moments(self.rows.foreground)
 
     @property
     def n_features(self) -> int:

@@ -27,7 +27,7 @@ from ._arguments import (
 )
 from ._blocks import Indices, checked_blocks, table_units
 from ._covariates import Design, checked_covariates, encoded, without_covariates
-from ._groups import Groups, Tables
+from ._groups import Groups, Tables, is_moments
 from ._labels import check_labels, group_rows, named_backgrounds
 from ._tables import checked_tables, column_names, index_names, moments_tables, refuse_missing, stacked_tables
 
@@ -125,7 +125,7 @@ class Study:
             groups_of(X, background),
             {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels, "names": names},
         )
-        if any(hasattr(table, "scatter") for table in rows):
+        if any(is_moments(table) for table in rows):
             if features is not None:
                 raise GroupError("Moments have the names of their features: leave features= out.")
             self._set(rows, moments_tables(rows, known))
@@ -441,7 +441,7 @@ def study_of(
             raise GroupError("Both background= and y with background_label= were given: use only one of them.")
         rows = groups_of(X, background)
         weights = rows.like([sample_weight, *[None] * len(rows.backgrounds)])
-        if any(hasattr(table, "scatter") for table in rows):
+        if any(is_moments(table) for table in rows):
             tables = moments_tables(rows, {"sample_weight": weights})
         elif background is None and background_label is not None:
             tables = stacked_tables(X, y, background_label, sample_weight, name=name)

@@ -26,7 +26,7 @@ from .._util.arrays import (
 )
 from .._util.text import default_names, is_missing, listed, plural
 from ..exceptions import GroupError, NonFiniteError
-from ._groups import Groups, Tables, feature_label
+from ._groups import Groups, Tables, feature_label, is_moments
 from ._labels import check_labelled, check_present, label_groups
 from ._weights import check_total, check_weights, counted_rows
 from .rows import DaskRows, as_rows, is_kept, storage
@@ -95,7 +95,7 @@ def refuse_labels(table: Any, name: str, group: str) -> None:
 
 def refuse_others(table: Any, name: str, given: str) -> None:
     """Raise for moments and studies, where rows are needed, and for dates, which would be read as nanoseconds."""
-    if hasattr(table, "scatter"):
+    if is_moments(table):
         raise TypeError(f"{name} needs rows, but {given} was given as moments: pass the table.")
     if hasattr(table, "sample_names"):
         raise TypeError(f"{name} needs a table, but {given} is a Study: pass its rows, such as study.rows.foreground.")
@@ -205,7 +205,7 @@ def checked_tables(
 
 def moments_tables(moments: Groups[Any], known: Mapping[str, Groups[Any]]) -> Tables:
     """Moments in place of the tables of all groups; raise if something is `known` of their rows."""
-    if not all(hasattr(table, "scatter") for table in moments):
+    if not all(is_moments(table) for table in moments):
         raise GroupError("One group is given as Moments and the other as rows: use Moments.from_rows for both groups.")
     for argument, groups in known.items():
         if any(own is not None for own in groups):
