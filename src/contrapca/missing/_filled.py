@@ -227,7 +227,7 @@ class Factors:
         return np.asarray(filled(X, self.means[group_of], self.W, self.noise))
 
     def expected(self, X: Array, group: int) -> tuple[Array, Array]:
-        """Expected mean (D,) and scatter (D, D) of the rows X (n, D) of one group, given what is observed of them.
+        """Expected mean (D,) and scatter (D, D) of the rows X (n, D) of one group, given their observed values.
 
         A missing value adds to its product with another of its row the covariance of the two given the observed ones.
         """
@@ -302,7 +302,7 @@ class Common:
     ----------
     factors : Factors
     centre : Groups of ndarray of shape (D,)
-        What is subtracted from the rows of each group; the model has means of its own about it.
+        Subtracted from the rows of each group; the model has means of its own about it.
     divisor : ndarray of shape (D,)
     """
 
