@@ -99,7 +99,7 @@ def test_points_are_the_aligned_latents(data, kind):
     largest = np.abs(expected).max(axis=(1, 2), keepdims=True)
     assert np.max(np.abs(found - expected) / largest) < 1e-6
     if kind != "path":  # at its own gamma the picture is the model's
-        gamma = thing._state.gamma
+        gamma = thing.fit_.gamma
         assert path.gammas[start] == pytest.approx(gamma)
         own = np.asarray(thing.transform(X))
         assert np.abs(found[start, len(Y) :] - own).max() < 1e-6 * np.abs(own).max()
@@ -238,7 +238,7 @@ def test_a_model_is_fitted_with_the_report(data, estimator, monkeypatch):
         assert read[:2] == [120, 100]
         assert sum(read[2:]) == 220
     assert json.dumps(summary) == json.dumps(summarize(Study(X, background=Y), fitted, gammas=5, test=False))
-    assert summary["model"]["gamma"] == fitted._state.gamma
+    assert summary["model"]["gamma"] == fitted.fit_.gamma
     limit = contrast_path(clone(estimator).set_params(solver="auto"), X, background=Y).gamma_max
     assert summary["model"]["limit"] == pytest.approx(limit)
     with pytest.raises(NotFittedError):  # what was given is left as it was

@@ -19,7 +19,7 @@ from ..data import (
 )
 from ..data.checks import are_counts
 from ..data.rows import DaskRows
-from ..estimators import ContrastSolver, latent_means
+from ..estimators import ContrastSolver, latent_means, maps_missing
 from ..exceptions import InfeasibleGammaError, RankError
 from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ..moments import spread_out
@@ -118,9 +118,9 @@ def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Gro
 
     These do not depend on which group a cell is in, and each of the fits to halves then costs a thousandth.
     """
-    scaling = model._state.scaling
+    scaling = model.fit_.scaling
     rows = groups.map(lambda own, unit: GroupRows(own, unit.mean, unit.scale), scaling)
-    D, k = scaling.foreground.mean.size, model._state.n_shown
+    D, k = scaling.foreground.mean.size, model.fit_.n_shown
     V = np.random.default_rng(0).standard_normal((D, min(max(DIRECTIONS, 2 * k), D)))
     some = rows.map(lambda own: replace(own, rows=own.rows[spread_out(own.rows.shape[0], FINDING_CELLS)]))
     for _ in range(ROUNDS):
@@ -132,6 +132,6 @@ def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Gro
 
 def latents_of(model: Any, table: Rows) -> Array:
     """Latents of cells, from the mean of the foreground, shape (n, k)."""
-    fit = model._state
-    rows, missing = fit.scaling.foreground.check(table, allow_missing=fit.model is not None)
+    fit = model.fit_
+    rows, missing = fit.scaling.foreground.check(table, allow_missing=maps_missing(fit))
     return latent_means(fit, rows, missing)

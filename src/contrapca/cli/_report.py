@@ -108,4 +108,4 @@ def _saved_model(options: Namespace) -> Any:
 
 
 def _scaling_of(model: Any) -> Groups[Scaling]:
-    return (model if isinstance(model, ContrastPath) else model._state).scaling  # type: ignore[no-any-return]
+    return (model if isinstance(model, ContrastPath) else model.fit_).scaling  # type: ignore[no-any-return]

@@ -38,7 +38,7 @@ def info(options: Namespace, console: Console) -> None:
         summary = model_summary(found)
         lines = [str(found.summary())]
         if "top_features" in summary:
-            summary["features"] = found._state.scaling.foreground.labels
+            summary["features"] = found.fit_.scaling.foreground.labels
     console.say(*lines)
     console.summarise({"file": str(options.model), "holds": type(found).__name__} | summary)
 

@@ -32,6 +32,18 @@ from ._fit import (
     share_of,
     shared_components,
 )
+from ._gaussian import (
+    Conditional,
+    LatentGaussian,
+    centred_condition,
+    filled,
+    log_normaliser,
+    masked_inverses,
+    packed_products,
+    project,
+    triangle,
+    unpack,
+)
 from ._halves import (
     FOUND_AGAIN,
     RANKED,

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from .._util.arrays import Array
-from ..data import LatentGaussian
 from ..exceptions import InfeasibleGammaError
 from ..moments import Contrast, Moments
 from ._eigen import Spectrum
+from ._gaussian import LatentGaussian
 from ._solution import Solution
 
 # Smallest and largest gamma above 0 in the default grid, since the limit may be infinite; and how near the limit it

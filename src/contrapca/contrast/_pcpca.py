@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 
 from .._util.arrays import EPS, Array
-from ..data import LatentGaussian
 from ..exceptions import InfeasibleGammaError
 from ..moments import Complete, Contrast, alone
 from ._eigen import Spectrum, top_eigenpairs
+from ._gaussian import LatentGaussian
 from ._solution import Solution, noise_sum
 
 # The default grid is limit * (1 - t^BEND) for t from 1 down to (almost) 0: dense near the limit.

@@ -13,17 +13,6 @@ from ._blocks import (
 )
 from ._covariates import Design, Regression, check_dense, regression, without_covariates
 from ._depth import DEPTHS, counts_in, kind_of, match_depth, totals_in, typical_ratio
-from ._gaussian import (
-    Conditional,
-    LatentGaussian,
-    centred_condition,
-    filled,
-    log_normaliser,
-    masked_inverses,
-    packed_products,
-    triangle,
-    unpack,
-)
 from ._groups import Groups, Tables, feature_label
 from ._labels import by_background, check_labelled, group_rows, label_groups, named_backgrounds
 from ._replicates import SOURCES_OF_CELLS, looks_like_replicates, names_source

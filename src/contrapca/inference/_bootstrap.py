@@ -79,7 +79,7 @@ def resample(
     a solution at the gamma of the fit takes 0.85 of it, again and again, as the search for that gamma did.
     """
     check_count(n, "n_resamples", least=2)
-    fit = model._state
+    fit = model.fit_
     random = generator(random_state)
 
     def draw() -> Weights:
@@ -123,7 +123,7 @@ def _own_limit(fit: Fit) -> float | None:
 
 def _complete_refits(tables: Tables, model: ContrastSolver) -> Refits:
     """A resample is a vector of weights, and its scatter a weighted product: no row is copied."""
-    fit = model._state
+    fit = model.fit_
     rows, divisors, basis = tables.rows, fit.scaling.map(lambda known: known.scale), None
     latents, choice = fit.latents, choose_solver(tables)
     if choice.name == "dual" and model._rotates:  # all happens in the span of the rows
@@ -240,7 +240,7 @@ def bootstrap(
     """
     if not (isinstance(model, ContrastSolver) and model._resampled):
         raise TypeError(f"bootstrap needs an estimator of contrapca with components, not a {type(model).__name__}.")
-    fit, study = model._state, _study_of_fit(model, X, background, "bootstrap")
+    fit, study = model.fit_, _study_of_fit(model, X, background, "bootstrap")
     refuse_moments(study, "bootstrap")
     tables = model._fitted_groups(study)
     if tables.incomplete and fit.model is None:
@@ -249,7 +249,7 @@ def bootstrap(
             "bootstrap of ContraPCA or PCPCA, or drop rows or features."
         )
     weights = None if tables.incomplete else tables.totals
-    check_same_tables(tables.means, fit.scaling, weights=weights, gls=model._parameters.get("mean") == "gls")
+    check_same_tables(tables.means, fit.scaling, weights=weights, estimated=model._parameters.get("mean") == "gls")
     unit_of = units_of(study, tables, least=2, what="the bootstrap")
     found = resample(tables, model._as_fitted(), unit_of, n=n_resamples, random_state=random_state, progress=progress)
     return replace(found, by_blocks=study.blocks is not None, seed=_number(random_state))
@@ -258,7 +258,7 @@ def bootstrap(
 def _study_of_fit(model: Any, X: Any, background: Any, name: str) -> Study:
     """The study of a fit, passed again; its foreground for a model that was fitted without a background."""
     study = study_of(X, background, name, needs_background=False)
-    return foreground_of(study) if isinstance(X, Study) and not model._state.scaling.backgrounds else study
+    return foreground_of(study) if isinstance(X, Study) and not model.fit_.scaling.backgrounds else study
 
 
 def _number(random_state: Any) -> int | None:

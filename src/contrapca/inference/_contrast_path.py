@@ -15,6 +15,7 @@ from .._util.progress import Progress
 from ..contrast import (
     AUTO_FRACTION,
     Fit,
+    LatentGaussian,
     Latents,
     PathSpectrum,
     Settings,
@@ -31,7 +32,6 @@ from ..contrast import (
 )
 from ..data import (
     Groups,
-    LatentGaussian,
     refuse,
     study_of,
     tables_of,
@@ -197,6 +197,7 @@ def _solved_path(
         scaling=data.scaling,
         estimator=estimator._with(),
         solver=data.choice,
+        filling=data.filling,
         solved=int(found.solved.sum()),
         background_model=complete_background_model(data, r) if estimator._has_model else None,
     )

@@ -143,7 +143,7 @@ def stability_selection(
     unit_of = units_of(study, least=2, what="splitting rows")
     model, tables = clone(estimator).fit(study), adjusted_tables(study)
     fixed, d = model._path_estimator()._with_strength(model.gamma_), model.n_components
-    random, all_rows = generator(random_state), model._state
+    random, all_rows = generator(random_state), model.fit_
     found = []
     with Progress("stability selection", n_splits, progress) as bar, unwarned():
         for split in range(n_splits):

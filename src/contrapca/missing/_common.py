@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array
-from ..contrast import dimensions_above_noise
-from ..data import Conditional, Groups, centred_condition, filled
+from ..contrast import Conditional, centred_condition, dimensions_above_noise, filled
+from ..data import Groups
 from ..moments import DenseScatter, Moments
 from ._rows import observe
 from ._starts import estimated_moments, masked_start, missing_edge

@@ -14,6 +14,7 @@ from .._util.progress import Progress
 from ..contrast import (
     SHORTEST,
     Fit,
+    LatentGaussian,
     Latents,
     Settings,
     Step,
@@ -25,7 +26,7 @@ from ..contrast import (
     show_axes,
     strongest_around,
 )
-from ..data import Groups, LatentGaussian, feature_label
+from ..data import Groups, feature_label
 from ..exceptions import RankError, UnboundedError, warn
 from ..moments import DenseScatter, Moments, SolverChoice, mixture, rounding_variance
 from ._collect import Incomplete

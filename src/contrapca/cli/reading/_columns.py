@@ -109,7 +109,7 @@ def _column(table: DataTable, name: str) -> npt.NDArray[Any]:
 
 def covariates_of_model(model: Any, table: DataTable) -> dict[str, Any]:
     """The columns of a table that a fitted model needs, as arguments of its methods."""
-    names = [column.name for column in model._state.covariates.columns] if hasattr(model, "covariate_names_") else []
+    names = [column.name for column in model.fit_.covariates.columns] if hasattr(model, "covariate_names_") else []
     if not names:
         return {}
     if unknown := [name for name in names if name not in table.columns]:
