@@ -19,7 +19,9 @@ MAX_LISTED = 10
 
 def check_labels(labels: Any, n_rows: int, name: str, *, allow_missing: bool = False) -> npt.NDArray[Any]:
     """One label for each row, shape (n,), and none is missing."""
-    values = np.asarray(host(labels), dtype=None if allow_missing else object)
+    values = np.asarray(host(labels))
+    if values.dtype.kind == "U" and not hasattr(labels, "dtype"):  # of a list, in which NumPy writes NaN as text
+        values = np.asarray(labels, dtype=object)
     if values.shape != (n_rows,):
         table = " The table of the controls is background=." if values.ndim == 2 and values.shape[1] > 1 else ""
         raise GroupError(f"{name} has shape {values.shape} for {plural(n_rows, 'row')}: pass one label per row.{table}")
