@@ -6,7 +6,6 @@ import scipy.sparse as sp
 
 from contrapca import Study, check_tables, contrast_test
 from contrapca._util.text import plural
-from contrapca.cli.reading._hidden import dropped_columns
 from contrapca.data import (
     Groups,
     study_of,
@@ -16,6 +15,7 @@ from contrapca.data.checks import Finding, Given, alike_labels, check_groups, re
 from contrapca.data.checks._columns import far_cells
 from contrapca.data.checks._tables import CHECKS, distant_means, shared_rows, transposed
 from contrapca.exceptions import TableWarning
+from contrapca.reading._hidden import dropped_columns
 
 
 def normal(*shape, seed=0):

@@ -5,10 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from contrapca import ContraPCA, contrast_path, held_out_contrast, load
-from contrapca.contrast._axes import floor_share
-from contrapca.data import (
-    study_of,
-)
+from contrapca.contrast._ratio import floor_share
+from contrapca.data import study_of
 from contrapca.moments._long_rows import shortened
 from oracle_contrapca import kind_of_noise, ratio_axes, row_factors
 

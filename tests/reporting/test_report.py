@@ -374,18 +374,6 @@ def test_dates_are_classes():
     assert on_a_scale(days) is None
 
 
-def test_labels_of_a_file_are_numbers_if_they_are_a_scale():
-    from contrapca.cli.reading._study import _labels
-
-    def read(cells):
-        return _labels(np.array([str(cell) for cell in cells]))
-
-    np.testing.assert_array_equal(read([*range(25), ""]), [*range(25), np.nan])
-    for few in (["1", "2", "1"], ["0.5", "1.50", ""], ["a", "2"], ["001", "002"]):
-        assert read(few).tolist() == few  # as they are written
-    assert read([*range(25), "none"]).dtype.kind == "U"
-
-
 def test_twenty_classes_can_be_told_apart(data, model):
     """By symbol, or else by a colour of a palette that any eyes can tell apart."""
     points = choose_points(subject_of(model, data, labels=[f"class {i % 20}" for i in range(120)]))

@@ -15,14 +15,8 @@ from ._rows import observe
 from ._starts import estimated_moments, masked_start, missing_edge
 
 GroupLabels = npt.NDArray[np.intp]
-
-
 LEAST_NOISE = 0.1  # of a feature's variance: with few values, factors would explain all of it
-
-
 MOST_FACTORS = 10
-
-
 STEPS, LATER_STEPS = 20, 5  # of EM: from scratch, and from the model of almost the same rows
 
 

@@ -18,14 +18,8 @@ from ._collect import collect
 from ._common import Common, fit_common
 
 MOST_FEATURES = 3000  # expected moments are dense: 72 MB for each group of each fold
-
-
 FEW_FEATURES = 3  # that are named in a message
-
-
 Flags = npt.NDArray[np.bool_]
-
-
 Labels = npt.NDArray[np.intp]
 
 
