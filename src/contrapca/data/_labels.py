@@ -45,7 +45,7 @@ def checked_labels(
                 f"{what} of the {group} has shape {values.shape} for {plural(n_rows, 'row')}: pass one label per row."
                 f"{table}"
             )
-        checked = [] if allow_missing else values
+        checked = values[:0] if allow_missing else values
         if missing := [k for k, own in enumerate(checked) if is_missing(own) or (isinstance(own, str) and not own)]:
             raise GroupError(
                 f"{what} of the {group} has no label for {len(missing)} of {plural(n_rows, 'row')} (the first is row "
