@@ -17,9 +17,9 @@ from .._util.checks import check_count, generator
 from .._util.progress import Progress
 from .._util.threads import calm_threads, single_thread, worker_count
 from ..contrast import Fit, Settings, align
-from ..data import Groups, Indices, Study, Tables, check_same_tables, resampled_weights
+from ..data import Groups, Indices, Study, Tables, resampled_weights
 from ..data.rows import storage
-from ..estimators import ContrastSolver
+from ..estimators import ContrastSolver, SparseCPCA
 from ..missing import BACKTRACK, Incomplete, attempt_fit, observe
 from ..moments import Complete, DenseScatter, Moments, choose_solver, reduce_rows, row_moments
 from ._draws import ContrastPosterior
@@ -94,7 +94,7 @@ def resample(
     W = np.concatenate([align(W[..., own], fit.W[:, own]) for own in parts], axis=-1)
     return ContrastPosterior(
         W=W[None],
-        noise_variance=sigma2[None] if model._has_model else None,
+        noise_variance=sigma2[None] if fit.model is not None else None,
         W_estimate=fit.W,
         n_shown=fit.n_shown,
         scaling=fit.scaling.foreground,
@@ -227,18 +227,19 @@ def bootstrap(
     >>> refits.summary()["excludes_zero"].tolist()
     [True, False, False, False, False]
     """
-    if not (isinstance(model, ContrastSolver) and model._resampled):
+    # Aligned refits of a SparseCPCA would have all features: `stability_selection` is the answer there.
+    if not isinstance(model, ContrastSolver) or isinstance(model, SparseCPCA):
         raise TypeError(f"bootstrap needs an estimator of contrapca with components, not a {type(model).__name__}.")
     fit, study = model.fit_, _study_of_fit(model, X, background, "bootstrap")
     study.refuse_moments("bootstrap")
-    tables = model._fitted_groups(study)
+    tables = model._tables_again(study)
     if tables.incomplete and fit.model is None:
         raise ValueError(
             "bootstrap of a model without a likelihood needs complete rows, and values are missing here: use "
             "bootstrap of ContraPCA or PCPCA, or drop rows or features."
         )
     weights = None if tables.incomplete else tables.totals
-    check_same_tables(tables.means, fit.scaling, weights=weights, estimated=model._parameters.get("mean") == "gls")
+    model._check_same(tables.means, weights)
     unit_of = study.units(tables, least=2, what="the bootstrap")
     found = resample(tables, model._as_fitted(), unit_of, n=n_resamples, random_state=random_state, progress=progress)
     return replace(found, by_blocks=study.blocks is not None, seed=_number(random_state))
