@@ -113,7 +113,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, Method): 
         return tags
 
     _doc_link_module = "contrapca"
-    _doc_link_template = DOCUMENTATION + "/api/estimators.html#contrapca.{estimator_name}"
+
+    @property
+    def _doc_link_template(self) -> str:
+        return DOCUMENTATION + "/api/estimators.html#contrapca.{estimator_name}"
 
     def _get_doc_link(self) -> str:
         return super()._get_doc_link() if DOCUMENTATION else ""  # type: ignore[no-any-return]

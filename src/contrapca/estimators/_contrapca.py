@@ -40,23 +40,41 @@ class ContraPCA(PCPCA):
     Parameters
     ----------
     n_components : int, default 2
-        Number of components to show.
+        Number of components to show: columns of `transform`, 1 <= n_components < D.
+    gamma : float or "auto", default "auto"
+        Strength of the contrast, in [0, `gamma_max_`) and so below 1; 0 is PPCA of the foreground. "auto" is half the
+        exact limit, which is good for directions and for densities, sampling and imputation alike; with missing values
+        it is at most half an upper bound on the limit (`gamma_search_`). Several backgrounds share it by their rows.
+    background_label : optional
+        Rows with `y == background_label` are the background: for stacked tables, as in pipelines and grid searches.
+        Each label of a list is a background of its own.
     scale : {"auto", None, "group", "pooled"}, default "auto"
-        "auto" is None or "pooled", as the noise asks for; `plateau_` says which. The others are as for `PCPCA`.
+        What each feature is divided by: nothing (None), the standard deviation of its own group ("group"; new rows by
+        the foreground's), or the within-group standard deviation of all rows ("pooled"). "auto" is None or "pooled", as
+        the noise asks for; `plateau_` says which.
     axes : {"auto", "variance", "contrast", "ratio"}, default "auto"
-        "auto" is "contrast" where the noise has a plateau, and "ratio" where it has none. The others are as for
-        `PCPCA`. Units and axes are left to the data only as long as `scale`, `axes`, `n_latent` and `gamma` all are
-        "auto": else "auto" means scale=None and axes="contrast".
+        Which directions are shown: those of the model with the largest ratio of foreground to background variance
+        ("contrast"); those of the whole space with the largest ratio, with the mean variance of the background as floor
+        ("ratio"); or the first principal ones of the model ("variance"; gamma="auto" is then 0.97 of the limit). "auto"
+        is "contrast" where the noise has a plateau, and "ratio" where it has none. Units and axes are left to the data
+        only as long as `scale`, `axes`, `n_latent` and `gamma` all are "auto": else "auto" means scale=None and
+        axes="contrast".
+    n_latent : int, "auto" or None, default "auto"
+        Number of latent dimensions of the model, n_components or more; None means n_components. "auto" counts the
+        dimensions that stand out from the noise in either group, which leaves room for what they share.
     shorten : bool, default True
         Whether rows that are much longer than most, measured from the medians of their group, count as if they were as
         long as is usual: a few far away would otherwise decide the axes. `n_shortened_` counts them. Moments and
         batches have no rows to measure.
     solver : {"auto", "eigh", "dual", "lanczos", "lbfgs"}, default "auto"
-        As for `PCPCA`. Besides, "auto" fits large sparse tables, and others with 1500 features or more, inside the few
-        directions that matter: components are then right to some three digits, `gamma_max_` is an upper bound, and the
-        model is a little less likely than the best. The others are exact.
-    gamma, background_label, n_latent, mean, n_init, max_iter, tol, random_state, progress
-        As for `PCPCA`.
+        How the eigenvectors of complete rows are computed; `solver_` says what "auto" chose and why. With missing
+        values "auto" is "lbfgs". "auto" also fits large sparse tables, and others with 1500 features or more, inside
+        the few directions that matter: components are then right to some three digits, `gamma_max_` is an upper bound,
+        and the model is a little less likely than the best. The others are exact.
+    mean, n_init, max_iter, tol, random_state
+        As for `PCPCA`: only with missing values, for the gradient solver.
+    progress : bool, default True
+        Show a progress bar on a terminal or in a notebook if gradient solvers take longer than two seconds.
 
     Attributes
     ----------
@@ -64,8 +82,13 @@ class ContraPCA(PCPCA):
         Unit vectors that rows are projected onto; not orthogonal.
     loadings_ : ndarray of shape (D, n_components)
         How much one unit of each latent adds to a row, in scaled units.
-    axis_ratios_, n_latent_
-        As for `PCPCA`; near a ratio of 1 there is no contrast.
+    axis_ratios_ : ndarray of shape (n_components,)
+        Ratio of foreground to background variance along each axis; near 1 there is no contrast. Computed on the rows of
+        the fit, so it is optimistic; `contrapca.held_out_contrast` is not.
+    n_latent_ : int
+        Number of latent dimensions of the model.
+    gamma_, gamma_max_ : float
+        The gamma that was used, and with gamma="auto" its limit.
     plateau_ : Plateau or None
         Whether the noise has a plateau: how many dimensions stand out from it, in which units, and, printed, a sentence
         that says what follows. None if units and axes were given.
@@ -73,6 +96,8 @@ class ContraPCA(PCPCA):
         Number of rows, of all groups, that were shortened.
     shortened_ : dict of ndarray of int
         Which rows of each table these are, counted from 0: of the "foreground", and of each background by its name.
+    mean_, scale_, explained_variance_, background_variance_, noise_variance_, model_, fit_ and others
+        As for `PCPCA`.
 
     Examples
     --------

@@ -223,7 +223,7 @@ def bootstrap(
     >>> model = PCPCA(1, gamma=0.5).fit(X, background=Y)
     >>> refits = bootstrap(model, X, background=Y, n_resamples=100)
     >>> refits
-    ContrastPosterior(bootstrap, PCPCA: 1 x 100 draws, D = 5, d = 1)
+    Bootstrap(PCPCA: 100 refits, D = 5, d = 1)
     >>> refits.summary()["excludes_zero"].tolist()
     [True, False, False, False, False]
     """
