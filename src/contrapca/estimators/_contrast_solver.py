@@ -80,21 +80,21 @@ class ContrastSolver(Decomposition):
         """The solution with r directions; `start` holds vectors near it."""
         raise NotImplementedError(f"{type(self).__name__} needs a method _maximum(C, r, start).")
 
-    def _limit(self, groups: Groups[Moments], r: int, near: float = 1.0) -> tuple[float, Array | None]:
+    def _limit(self, groups: Groups[Moments], r: int, near: float = 1.0, /) -> tuple[float, Array | None]:
         """The exact limit of gamma (0 if the foreground's rank is at most r), and vectors near the solution there.
 
         `near` is a guess of the limit, if one is known.
         """
         return cpca_limit(groups, r), None
 
-    def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
+    def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE, /) -> PathSpectrum:
         """Directions at increasing gammas, with relative residuals of at most `tolerance`.
 
         They exist at every gamma, also where a fit refuses them because their contrast is not positive.
         """
         return path_of_solutions(groups, gammas, lambda C, start: replace(self._maximum(C, r, start), feasible=True))
 
-    def _solution(self, C: Contrast, spectrum: Spectrum) -> Solution:
+    def _solution(self, C: Contrast, spectrum: Spectrum, /) -> Solution:
         """The solution with the directions that a path found."""
         return Solution(spectrum, np.ones(spectrum.values.size), 0.0, feasible=True, eigenvectors=False)
 
@@ -102,7 +102,7 @@ class ContrastSolver(Decomposition):
         """The objective at a solution: tr C in the span of its directions."""
         return float(solution.spectrum.values.sum())
 
-    def _grid(self, limit: float, points: int) -> Array:
+    def _grid(self, limit: float, points: int, /) -> Array:
         """`points` gammas below the limit, starting at 0, shape (points,)."""
         return cpca_grid(limit, points)
 

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import Any
 
 from .._util.arrays import Array
-from ..contrast import TOLERANCE, PathSpectrum, Solution, Spectrum, solve_cpca, solve_path, top_eigenpairs
-from ..data import Groups
-from ..moments import Contrast, Moments
+from ..contrast import Solution, solve_cpca, solve_path, top_eigenpairs
+from ..moments import Contrast
 from ._contrastive import Contrastive
 
 
@@ -78,8 +77,5 @@ class CPCA(Contrastive):
     def _maximum(self, C: Contrast, r: int, start: Array | None = None) -> Solution:
         return solve_cpca(C, top_eigenpairs(C, r, start=start))
 
-    def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
-        return solve_path(groups, gammas, r, tolerance)
-
-    def _solution(self, C: Contrast, spectrum: Spectrum) -> Solution:
-        return solve_cpca(C, spectrum)
+    _path = staticmethod(solve_path)
+    _solution = staticmethod(solve_cpca)

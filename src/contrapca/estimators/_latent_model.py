@@ -8,12 +8,9 @@ from typing import Any, ClassVar
 from .._util.arrays import Array
 from .._util.checks import auto_or, check_flag, check_n_components, check_positive, count, one_of
 from ..contrast import (
-    TOLERANCE,
     Latents,
-    PathSpectrum,
     Settings,
     Solution,
-    Spectrum,
     Training,
     automatic_rank,
     feasible_rank,
@@ -31,7 +28,7 @@ from ..contrast import (
 from ..data import Groups, Tables
 from ..exceptions import InfeasibleGammaError, RankError, warn
 from ..missing import Incomplete, collect, collect_incomplete, masked_rank
-from ..moments import SPECTRAL, Complete, Contrast, Moments, check_solver_for, contrast
+from ..moments import SPECTRAL, Complete, Contrast, check_solver_for, contrast
 from ._contrast_solver import Choice, ContrastSolver, lifted
 from ._likelihood import Likelihood
 from ._method import Method
@@ -61,29 +58,22 @@ class LatentModel(Likelihood, ContrastSolver):
 
     # ------------------------------------------------------------------ the mathematics
 
+    _limit = staticmethod(pcpca_limit)
+    _path = staticmethod(solve_path)
+    _solution = staticmethod(solve_pcpca)
+    _grid = staticmethod(pcpca_grid)
+
     def _maximum(self, C: Contrast, r: int, start: Array | None = None) -> Solution:
         return solve_pcpca(C, top_eigenpairs(C, r, start=start))
-
-    def _limit(self, groups: Groups[Moments], r: int, near: float = 1.0) -> tuple[float, Array | None]:
-        return pcpca_limit(groups, r, near)
-
-    def _path(self, groups: Groups[Moments], gammas: Array, r: int, tolerance: float = TOLERANCE) -> PathSpectrum:
-        return solve_path(groups, gammas, r, tolerance)
-
-    def _solution(self, C: Contrast, spectrum: Spectrum) -> Solution:
-        return solve_pcpca(C, spectrum)
-
-    def _objective(self, C: Contrast, solution: Solution) -> float:
-        W = solution.spectrum.vectors * solution.lengths
-        return relative_log_likelihood(C, W, W * solution.spectrum.values, solution.sigma2)
-
-    def _grid(self, limit: float, points: int) -> Array:
-        return pcpca_grid(limit, points)
 
     def _refusal(
         self, gamma: float, limit: float, r: int, parameter: str = "n_components", hint: str = ""
     ) -> ValueError:
         return pcpca_refusal(gamma, limit, r, parameter, hint)
+
+    def _objective(self, C: Contrast, solution: Solution) -> float:
+        W = solution.spectrum.vectors * solution.lengths
+        return relative_log_likelihood(C, W, W * solution.spectrum.values, solution.sigma2)
 
     # ------------------------------------------------------------------ steps of a fit
 

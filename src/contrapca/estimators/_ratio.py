@@ -132,8 +132,7 @@ class RatioPCA(ContrastSolver):
     def _objective(self, C: Contrast, solution: Solution) -> float:
         return sum_of_theta(C, solution.spectrum.values)
 
-    def _grid(self, limit: float, points: int) -> Array:
-        return ratio_grid(limit, points)
+    _grid = staticmethod(ratio_grid)
 
     def _refusal(
         self, gamma: float, limit: float, r: int, parameter: str = "n_components", hint: str = ""
