@@ -4,14 +4,18 @@ import csv
 import gzip
 import io
 import re
+import warnings
 import zipfile
 from pathlib import Path
 
 import numpy as np
 import pytest
 
+import contrapca
 from conftest import make_groups
 from contrapca.cli import _fit
+from contrapca.cli._inputs import request_of
+from contrapca.cli._parser import parse
 
 PAGE = Path(__file__).parents[2] / "docs" / "messy.md"
 ROW = re.compile(r"^\| (?P<kind>[^|]+) \| (?P<outcome>read|note|caution|refused) \| (?:`(?P<says>[^|]+)`)? *\|$", re.M)
@@ -291,15 +295,17 @@ KINDS = {
 }  # fmt: skip
 
 
+# A study is made of them, but no model.
+OF_COMMANDS = ("constant cases", "cases that are multiples of each other", "one column of numbers")
+
+
 def test_the_page_names_what_is_tested():
     assert len(PROMISED) == PAGE.read_text(encoding="utf-8").count("\n| ") - 3  # all rows but the three headers
     assert PROMISED.keys() == KINDS.keys()
 
 
-@pytest.mark.parametrize("kind", KINDS)
-def test_kind(tmp_path, monkeypatch, need, run, tree, kind):
-    need("polars")
-    monkeypatch.chdir(tmp_path)
+def arguments(kind, need):
+    """Write the files of one kind, and return what a command is given to read them."""
     given = {"cases.csv": table(), "controls.csv": table(Y)} | KINDS[kind]
     options = {name: given.pop(name) for name in list(given) if name.startswith("--")}
     background = given.pop("instead", ["--background", "controls.csv"])
@@ -311,8 +317,36 @@ def test_kind(tmp_path, monkeypatch, need, run, tree, kind):
             Path(name).mkdir()
         else:
             Path(name).write_bytes(content if isinstance(content, bytes) else content.encode())
+    return [first, *background, *(word for name, values in options.items() for word in (name, *values))]
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kind_in_python(tmp_path, monkeypatch, need, kind):
+    """`contrapca.read` says the same of it in its own words, called as the report shows."""
+    need("polars")
+    monkeypatch.chdir(tmp_path)
+    options = parse(["fit", *arguments(kind, need), "-o", "out"])
+    said, study = [], None
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        try:
+            study = eval(request_of(options).code(), {"contrapca": contrapca})
+        except ValueError as error:
+            said.append(str(error))
+    said += [str(warning.message) for warning in caught]
+    assert not [line for line in said if re.search(r"(?<![\w-])--[a-z]", line)]
+    outcome, _ = PROMISED[kind]
+    if outcome in ("read", "note"):
+        assert said == []
+    assert (study is None) == (outcome == "refused" and kind not in OF_COMMANDS)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kind(tmp_path, monkeypatch, need, run, tree, kind):
+    need("polars")
+    monkeypatch.chdir(tmp_path)
+    given = arguments(kind, need)
     before = tree(tmp_path)
-    more = [word for name, values in options.items() for word in (name, *values)]
     # What the model itself shows has tests of its own.
     quick = []
     if kind != "tables swapped":  # which the verdict says
@@ -322,7 +356,7 @@ def test_kind(tmp_path, monkeypatch, need, run, tree, kind):
             lambda *_, origin, **__: {"cautions": [found.text("command") for found in origin.findings]},
         )
         quick = ["--no-test", "--gamma", "0.1"]
-    done = run("fit", first, *background, "--components", "1", "-o", "results", *quick, *more)
+    done = run("fit", *given, "--components", "1", "-o", "results", *quick)
     outcome, says = PROMISED[kind]
     assert "Traceback" not in done.err
     assert done.code == (2 if outcome == "refused" else 0), done.err
