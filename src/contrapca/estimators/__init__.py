@@ -9,3 +9,4 @@ from ._ratio import RatioPCA
 from ._rows import check_same_data, latent_means, maps_missing
 from ._solve import ContrastSolver
 from ._sparse import SparseCPCA
+from ._whitener import BackgroundWhitener, FittedWhitener
