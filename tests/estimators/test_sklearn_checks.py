@@ -235,3 +235,15 @@ def test_subclasses_of_users():
     assert model.get_params() == {"n_components": 1, "gamma": 0.4}
     assert model.gamma_ == 0.4
     np.testing.assert_array_equal(model.components_, PCPCA(1, gamma=0.4).fit(X, background=Y).components_)
+
+
+def test_the_html_of_an_estimator_links_to_its_page(monkeypatch):
+    class Mine(ContraPCA):
+        pass
+
+    assert ContraPCA()._get_doc_link() == ""  # there is no address yet
+    monkeypatch.setattr("contrapca.estimators._base.DOCUMENTATION", "https://docs.example")
+    page = "https://docs.example/api/estimators.html#contrapca.ContraPCA"
+    assert ContraPCA()._get_doc_link() == page
+    assert page in ContraPCA()._repr_html_()
+    assert Mine()._get_doc_link() == ""
