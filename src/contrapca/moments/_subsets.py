@@ -34,8 +34,8 @@ class Fold:
     Attributes
     ----------
     training : Tables or Complete
-        The rest of the rows, to be collected as the data of a fit: moments, or rows where there are too many features;
-        or the data themselves, see `make_folds`.
+        The rest of the rows, to be collected as the data of a fit: moments, or rows where there are too many
+        features; or the data themselves, see `make_folds`.
     left, held : Groups of Moments
         Of the rows that are left and of those held out, in original units.
     """
