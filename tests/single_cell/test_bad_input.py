@@ -88,7 +88,7 @@ BAD = [
     (NOTHING, {"mask_var": np.ones(39, dtype=bool)}, r"mask_var has type bool and shape \(39,\): a mask is"),
     (NOTHING, {"mask_var": np.arange(40)}, r"mask_var has type int64 and shape \(40,\)"),
     (word_mask, {"mask_var": "words"}, r"adata\.var\['words'\] has type object.* each of the 40 genes"),
-    (holes_in_mask, {"mask_var": "holes"}, r"adata\.var\['holes'\] has type object"),
+    (holes_in_mask, {"mask_var": "holes"}, r"adata\.var\['holes'\] has no value for 20 of the 40 genes.*fillna"),
     (NOTHING, {"blocks": "donors"}, r"blocks='donors' is not a column of adata\.obs"),
     (missing_donors, {"blocks": "whose"}, r"no label for 1 of \d+ rows"),
     (one_donor, {"blocks": "whose"}, r"The background has 1 block: .* needs at least"),

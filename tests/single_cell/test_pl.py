@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from contrapca import pl, tl
+from contrapca import get, pl, tl
 from contrapca.plots import BACKGROUND_COLOUR
 from single_cell.conftest import CHOICE
 
@@ -72,7 +72,7 @@ def test_embedding_colours_by_anything(results, ax, color):
 
 
 @pytest.mark.filterwarnings("ignore:Counts add up")
-def test_embedding_draws_no_cells_of_neither_group(made, ax, need):
+def test_cells_of_neither_group_have_a_colour_of_their_own(made, ax, need):
     adata = made.copy()
     tl.contrapca(adata, groupby="cell_type", background="T", foreground="B", blocks="donor", n_comps=2)
     pl.embedding(adata, ax=ax)
@@ -80,6 +80,8 @@ def test_embedding_draws_no_cells_of_neither_group(made, ax, need):
     shown = drawn(ax, need)
     assert len(shown[CASES][0]) == counts["B"]
     assert len(shown[CONTROLS][0]) == counts["T"]
+    assert len(shown["neither group"][0]) == counts["Mono"]
+    assert len({colour for _, colour in shown.values()}) == 3
 
 
 def test_embedding_shows_cells_without_a_value(results, ax, need):
@@ -107,27 +109,41 @@ def test_loadings_are_ranked(results, ax):
 
 
 def test_variance_of_unseen_cells(results, ax):
-    assert pl.variance(results, ax=ax) is ax
+    assert pl.held_out(results, ax=ax) is ax
     found = results.uns["contrapca"]
     lines, *points = ax.collections
     drawn = np.concatenate([np.asarray(part.get_offsets()) for part in points])
     assert np.allclose(sorted(drawn[:, 1]), sorted(found["held_out_ratio"]))
     assert np.allclose([segment[:, 1] for segment in lines.get_segments()], found["held_out_interval"])
     assert [label.get_text() for label in ax.get_xticklabels()] == ["1", "2", "3"]
-    kinds = {"found again": found["found_again"].any(), "not found again": not found["found_again"].all()}
+    real = get.components(results)["supported"]
+    kinds = {"supported": real.any(), "not supported": not real.all()}
     assert {text.get_text() for text in ax.get_legend().get_texts()} == {name for name, any_ in kinds.items() if any_}
     adata = results.copy()
-    adata.uns["contrapca"] = {name: value for name, value in found.items() if name != "held_out_ratio"}
+    adata.uns["contrapca"] = {name: value for name, value in found.items() if name != "held_out_interval"}
     with pytest.raises(ValueError, match="says nothing of unseen cells"):
-        pl.variance(adata, ax=ax)
+        pl.held_out(adata, ax=ax)
 
 
-def test_embedding_says_what_is_not_found_again(results, ax):
+@pytest.mark.parametrize("why", ["not found again", "interval", "test"])
+def test_what_is_not_supported_is_marked(results, need, why):
+    """A component that is not found again, or whose interval reaches 1; all of them where a test finds nothing."""
     adata = results.copy()
-    adata.uns["contrapca"] = adata.uns["contrapca"] | {"found_again": np.array([True, False, True])}
-    pl.embedding(adata, ax=ax)
-    assert ax.get_xlabel() == "contrapca1"
-    assert ax.get_ylabel() == "contrapca2 (not found again)"
+    changed = {"found_again": np.array([True, why != "not found again", True])}
+    changed["held_out_interval"] = np.array([[2.0, 4], [0.9 if why == "interval" else 1.1, 4], [2, 4]])
+    changed["test_n_components"] = 0 if why == "test" else 2
+    adata.uns["contrapca"] = adata.uns["contrapca"] | changed
+    real = [why != "test", False, why != "test"]
+    plt = need("matplotlib.pyplot")
+    drawn = [plt.subplots()[1] for _ in range(4)]
+    pl.embedding(adata, ax=drawn[0])
+    named = [drawn[0].get_xlabel(), drawn[0].get_ylabel()]
+    named += [pl.loadings(adata, component=k, ax=drawn[k]).get_xlabel() for k in (1, 2)]
+    assert ["(not supported)" in name for name in named] == [not real[0], not real[1]] * 2
+    cases, controls = pl.variance(adata, ax=drawn[3]).containers
+    assert [bar.get_alpha() == 1 for bar in cases] == [bar.get_alpha() == 1 for bar in controls] == real
+    assert np.allclose([bar.get_height() for bar in cases], adata.uns["contrapca"]["variance"])
+    plt.close("all")
 
 
 def test_gamma_path(results, ax, unnamed):

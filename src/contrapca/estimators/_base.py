@@ -28,6 +28,8 @@ from ..data import (
     column_means,
     column_names,
     distinct,
+    genes_of,
+    is_anndata,
     refuse_others,
     without_covariates,
     without_mask,
@@ -243,6 +245,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     # ------------------------------------------------------------------ batches
 
     _stream: Stream | None = None  # the moments so far
+    _layer: str | None = None  # of an AnnData that new rows come in: that of the fit
 
     def partial_fit(
         self,
@@ -352,8 +355,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
         Parameters
         ----------
-        X : array-like or sparse matrix of shape (n, D), or Study
-            Of a `Study`, the rows of the group that `center` names are taken.
+        X : array-like or sparse matrix of shape (n, D), or Study, or AnnData
+            Of a `Study`, the rows of the group that `center` names are taken; of an AnnData the genes of the fit, by
+            their names, in any order.
         center : {"foreground", "background"} or the name of one of several backgrounds
             "foreground" subtracts `mean_` and divides by `scale_`: use it for foreground and new rows. "background"
             uses `background_mean_` and `background_scale_`: use it for background rows.
@@ -369,8 +373,13 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         return by_block(fit, X, lambda rows: latent_means(fit, *self._rows(rows, *known), center), fit.n_shown)
 
     def _known_rows(self, X: Any, covariates: Any, group: str = "foreground") -> tuple[Any, Any, bool]:
-        """Rows of one group of a study, their covariates, and whether the study knows the features of an array; other
-        tables and their covariates as they are."""
+        """Rows of one group of a study, their covariates, and whether the study knows the features of an array; of an
+        AnnData the genes of the fit; other tables and their covariates as they are."""
+        if is_anndata(X):
+            fit = self._state
+            if covariates is None and fit.covariates is not None:
+                covariates = X.obs[[column.name for column in fit.covariates.columns]]
+            return genes_of(X, fit.scaling.foreground.labels, self._layer), covariates, True
         if not isinstance(X, Study):
             return X, covariates, False
         if covariates is not None:
