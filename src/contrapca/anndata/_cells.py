@@ -52,9 +52,9 @@ class Cells:
 
     def some(self, kept: Groups[Indices], **changed: Any) -> Cells:
         """Some cells of each group, by their places in it."""
-        beside = {name: getattr(self, name) for name in ("groups", "blocks", "weights")}
-        chosen = {name: None if own is None else own.map(_take, kept) for name, own in beside.items()}
-        return replace(self, **chosen | changed)
+        blocks, weights = (None if own is None else own.map(_take, kept) for own in (self.blocks, self.weights))
+        found = replace(self, groups=self.groups.map(_take, kept), blocks=blocks, weights=weights)
+        return replace(found, **changed)
 
     def alike(self, random_state: int | None) -> Cells:
         """Of the cells that count less than once, as large a share at random: tests take no weights."""
@@ -201,7 +201,7 @@ def _as_labels(given: Any) -> Any:
     """Labels as a value, a list or a dict of them, from any kind of sequence; dates as text."""
     if isinstance(given, Mapping):
         return {name: _as_labels(own) for name, own in given.items()}
-    if isinstance(given, list | tuple | set | np.ndarray) or (hasattr(given, "tolist") and getattr(given, "ndim", 0)):
+    if isinstance(given, list | tuple | set | np.ndarray) or (hasattr(given, "tolist") and np.ndim(given) > 0):
         return [_as_labels(own) for own in list(given)]
     return as_date(given) if hasattr(given, "isoformat") or isinstance(given, np.datetime64) else given
 

@@ -10,7 +10,7 @@ import scipy.stats
 
 from .._util.arrays import Rows
 from .._util.checks import check_count, check_option
-from .._util.text import is_missing, listed, natural_order
+from .._util.text import is_missing, listed, natural_order, plural
 from ..data import DEPTHS, is_anndata
 from ..estimators import ContraPCA
 from ..exceptions import GroupError, InfeasibleGammaError, RankError
@@ -95,58 +95,65 @@ def test(
         A copy with the results if `copy` is true; otherwise `adata.uns["contrapca_test"]` has `params`, `verdict` (a
         sentence, or two with what is known of the stored components), `remarks` (further sentences, usually none),
         `n_components` (dimensions found), `p_values` and `statistics`, `noise_ratio`, `level`, `units` (what was
-        compared: cells or donors). Of stored results, `adata.uns[key]` has what unseen cells say of each component
-        (`held_out_ratio` and the like, from all cells) and `test_n_components`.
+        compared: cells or donors). If there are too few donors to test stored results, the `verdict` says so and the
+        numbers are left out. Of stored results, `adata.uns[key]` has what unseen cells, of all cells, say of each
+        component (`held_out_ratio` and the like), and `test_n_components`.
     """
     own_key = free_key(adata, TEST if key_added is None else key_added)
     check_option(depth, "depth", DEPTHS)
-    model, choice = (
-        None,
-        choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within),
-    )
+    choice = choice_of(groupby, background, foreground, layer, obsm, mask_var, blocks, pairs, regress_out, within)
+    model = None
     if groupby is None:
         key = "contrapca" if key is None else key
-        if given := [name for name, value in choice.items() if value is not None and name != "mask_var"]:
-            raise ValueError(f"{listed(given)} need groupby=, for a test without stored results; or leave them out.")
+        if alone := [name for name, value in choice.items() if value is not None and name != "mask_var"]:
+            raise ValueError(f"{listed(alone)} need groupby=, for a test without stored results; or leave them out.")
         model, choice = stored_model(adata, key), stored_choice(adata, key)
         scale = model._scaling
     elif key is not None:
         raise ValueError(f"Both groupby={groupby!r} and key={key!r} were given: use key= for stored results only.")
+    asked = {"max_comps": max_comps, "scale": scale, "depth": depth, "random_state": random_state, "key": key}
     cells, table = _read(adata, choice, copy, depth=depth)
     alike = cells.alike(stored_seed(random_state))
     rows = alike.split(table)
     if depth == "match":
         alike, rows = matched(adata, alike, rows, stored_seed(random_state))
-    found = contrast_test(
-        alike.study(rows),
-        max_components=max_comps,
-        level=level,
-        scale=scale,
-        depth="ignore",
-        random_state=stored_seed(random_state),
-    )
-    found = at_equal_depth(found) if depth == "match" else found
-    given = {"max_comps": max_comps, "scale": scale, "depth": depth, "random_state": random_state, "key": key}
-    summary = {
-        "params": plain(cells.params | given),
-        "verdict": found.verdict(),
-        "remarks": np.array(found.remarks(), dtype=np.str_),
-        "n_components": found.n_components,
-        "p_values": found.p_values,
-        "statistics": found.statistics,
-        "noise_ratio": found.noise_ratio,
-        "level": found.level,
-        "units": found.units,
-    }
-    if model is None or key is None:
-        return write(adata, Results({own_key: summary}), copy=copy)
-    held_out = on_unseen_cells(cells, adjusted(model, table, cells.covariates)[0], model, most=None)
-    known = {} if held_out is None else evidence(held_out)
-    k = model._state.n_shown
-    genes = loadings(adata, key, n_genes=2)["gene"].to_numpy().reshape(k, -1).tolist()
-    summary["verdict"] = Verdict.of(found, k).about(held_out, genes).sentence
-    judged = stored(adata, key) | known | {"test_n_components": found.n_components}
-    return write(adata, Results({own_key: summary, key: judged}), copy=copy)
+    summary = {"params": plain(cells.params | asked), "level": level}
+    try:
+        found = contrast_test(
+            alike.study(rows),
+            max_components=max_comps,
+            level=level,
+            scale=scale,
+            depth="ignore",
+            random_state=stored_seed(random_state),
+        )
+    except GroupError as error:  # too few donors for a test; unseen donors may still say something
+        if model is None or key is None:
+            raise
+        summary |= {"verdict": f"The contrast was not tested: {error}"}
+    else:
+        found = at_equal_depth(found) if depth == "match" else found
+        summary |= {
+            "verdict": found.verdict(),
+            "remarks": np.array(found.remarks(), dtype=np.str_),
+            "n_components": found.n_components,
+            "p_values": found.p_values,
+            "statistics": found.statistics,
+            "noise_ratio": found.noise_ratio,
+            "units": found.units,
+        }
+    results = {own_key: summary}
+    if model is not None and key is not None:
+        held_out = on_unseen_cells(cells, adjusted(model, table, cells.covariates)[0], model, most=None)
+        judged = stored(adata, key) | ({} if held_out is None else evidence(held_out))
+        judged.pop("test_n_components", None)
+        if "n_components" in summary:
+            k = model._state.n_shown
+            genes = loadings(adata, key, n_genes=2)["gene"].to_numpy().reshape(k, -1).tolist()
+            summary["verdict"] = Verdict.of(found, k).about(held_out, genes).sentence
+            judged["test_n_components"] = found.n_components
+        results[key] = judged
+    return write(adata, Results(results), copy=copy)
 
 
 def compare(
@@ -275,6 +282,10 @@ def by_group(
     for name in (types[k] for k in natural_order(types)):
         counts = [int(np.sum(labels[cells] == name)) for cells in whole.groups]
         about = {"group": name, "n_cases": counts[0], "n_controls": sum(counts[1:])}
+        if min(counts) < 2:
+            few = f"{plural(counts[0], 'case')} and {plural(about['n_controls'], 'control')}"
+            rows.append(about | {"component": 0, "note": f"{few}: each group needs at least 2 cells"})
+            continue
         try:
             cells = choose(adata[labels == name], **choice)
             model = ContraPCA(n_comps, gamma=gamma, scale=scale, random_state=seed)
@@ -300,7 +311,8 @@ def by_group(
     if (judged := np.isfinite(p)).any():
         p_adjusted[judged] = scipy.stats.false_discovery_control(p[judged])
     again = np.array([row.get("found_again", False) for row in rows], dtype=bool)
-    columns = {name: [row[name] for row in rows] for name in ("group", "component", "n_cases", "n_controls")}
+    sizes = ("group", "component", "n_cases", "n_controls")
+    columns: dict[str, Any] = {name: [row[name] for row in rows] for name in sizes}
     columns |= {name: np.array([row.get(name, np.nan) for row in rows], float) for name in ("ratio", "low", "high")}
     columns |= {"p": p, "p_adjusted": p_adjusted}
     columns |= {name: np.array([row.get(name, np.nan) for row in rows], float) for name in ("agreement", "max_share")}

@@ -70,7 +70,7 @@ def in_own_words() -> Iterator[None]:
     except InfeasibleGammaError as error:
         if getattr(error, "parameter", "") != "n_components":
             raise
-        raise type(error)(*error._arguments[:-1], "n_comps") from error  # type: ignore[arg-type]
+        raise type(error)(*error._arguments[:-1], "n_comps") from error  # type: ignore[arg-type,call-arg]
 
 
 def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:

@@ -227,6 +227,10 @@ def held_out(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool =
             ax.scatter(k[own], ratios[own], s=40, facecolors=face, edgecolors=COLOURS[0], label=name, zorder=2)
     ax.axhline(1.0, color=BACKGROUND_COLOUR, linewidth=1, linestyle="--")
     ax.set(yscale="log", xlabel="component", ylabel="variance of unseen cases\nover that of unseen controls", xticks=k)
+    ticker = require("matplotlib.ticker", extra="plot")
+    ax.yaxis.set_major_locator(ticker.LogLocator(subs=(1, 2, 5)))
+    ax.yaxis.set_major_formatter(ticker.StrMethodFormatter("{x:g}"))
+    ax.yaxis.set_minor_formatter(ticker.NullFormatter())
     tidy(ax)
     return _finished(ax, show, save)
 
@@ -249,15 +253,16 @@ def variance(adata: Any, key: str = "contrapca", *, ax: Any = None, show: bool =
     entry = stored(adata, key)
     background, real = entry["background_variance"], supported(entry)
     named = background if isinstance(background, Mapping) else {"controls": background}
-    bars = [("cases", COLOURS[0], entry["variance"])]
-    for k, (name, own) in enumerate(named.items()):
-        bars.append((name, _lighter(BACKGROUND_COLOUR, 0.4 * k / len(named)), own))
+    bars: list[tuple[str, Any, Any]] = [("cases", COLOURS[0], entry["variance"])]
+    for j, (name, own) in enumerate(named.items()):
+        bars.append((name, _lighter(BACKGROUND_COLOUR, 0.4 * j / len(named)), own))
     ax, k = axes_or_current(ax), np.arange(1, np.size(entry["variance"]) + 1)
     width = 0.8 / len(bars)
-    for place, (name, colour, values) in enumerate(bars):
-        drawn = ax.bar(k - 0.4 + width * (place + 0.5), np.asarray(values), width * 0.95, color=colour, label=name)
-        for bar, good in zip(drawn, np.ones(k.size, bool) if real is None else real, strict=True):
-            bar.set_alpha(1.0 if good else 0.35)
+    for j, (name, colour, values) in enumerate(bars):
+        drawn = ax.bar(k - 0.4 + width * (j + 0.5), np.asarray(values), width * 0.95, color=colour)
+        for place, bar in enumerate(drawn):
+            bar.set_alpha(1.0 if real is None or real[place] else 0.35)
+        ax.plot([], [], "s", color=colour, label=name)  # the legend is not pale
     ax.set(xlabel="component" + ("" if real is None or real.all() else " (pale: not supported)"), xticks=k)
     ax.set_ylabel("variance in the cells of the fit")
     tidy(ax)
@@ -377,7 +382,10 @@ def verdict(adata: Any, key: str = TEST, *, ax: Any = None, show: bool = False, 
     -------
     ax : matplotlib Axes
     """
-    entry, ax = stored(adata, key, what="p_values", by="tl.test"), axes_or_current(ax)
+    entry = stored(adata, key, what="verdict", by="tl.test")
+    if "p_values" not in entry:
+        raise ValueError(f"There is nothing to draw. {entry['verdict']}")
+    ax = axes_or_current(ax)
     p, found = np.asarray(entry["p_values"]), int(entry["n_components"])
     k = np.arange(1, p.size + 1)
     for own, colour, name in ((k <= found, COLOURS[0], "found"), (k > found, BACKGROUND_COLOUR, "not found")):
