@@ -212,3 +212,70 @@ def test_gamma_path_refuses_other_genes(results, ax):
     adata.uns["contrapca"]["params"] = {**adata.uns["contrapca"]["params"], "mask_var": "highly_variable"}
     with pytest.raises(ValueError, match="genes are not those of"):
         pl.gamma_path(adata, ax=ax)
+
+
+# ---------------------------------------------------------------- as in scanpy
+
+
+def test_several_colours_are_panels(results, need, tmp_path):
+    axes = pl.embedding(results, color=["cell_type", "gene3"], components="1,3", save=tmp_path / "cells.png")
+    assert [ax.get_ylabel().split()[0] for ax in axes] == ["contrapca3"] * 2
+    assert axes[0].get_legend().get_title().get_text() == "cell_type"
+    assert (tmp_path / "cells.png").stat().st_size > 10_000
+    with pytest.raises(ValueError, match=r"color has 2 entries.*leave ax= out"):
+        pl.embedding(results, color=["cell_type", "gene3"], ax=axes[0])
+    need("matplotlib.pyplot").close("all")
+
+
+@pytest.mark.parametrize("components", ["1", "1,2,3", "a,b", (1, 1.5), (0, 1), 3])
+def test_components_that_are_no_pair(results, ax, components):
+    with pytest.raises(ValueError, match="must be two of the 3 components"):
+        pl.embedding(results, components=components, ax=ax)
+
+
+@pytest.mark.parametrize("kind", ["list", "dict", "map"])
+def test_palette(results, ax, need, kind):
+    names, three = list(results.obs["cell_type"].cat.categories), ["red", "lime", "blue"]
+    given = {"list": three, "dict": dict(zip(names, three, strict=True)), "map": "brg"}
+    pl.embedding(results, color="cell_type", palette=given[kind], ax=ax)
+    colours = [drawn(ax, need)[name][1] for name in names]
+    wanted = [need("matplotlib.colors").to_hex(own) for own in three]
+    assert colours == wanted if kind != "map" else len(set(colours)) == 3
+
+
+def test_genes_of_a_layer(results, ax):
+    adata = results.copy()
+    adata.layers["double"] = adata.X * 2.0
+    cases = (adata.obs["condition"] == "case").to_numpy()
+    values = adata[:, "gene3"].X.toarray().ravel()[cases]
+    for layer, wanted in ((None, values), ("double", 2 * values)):
+        ax.clear()
+        pl.embedding(adata, color="gene3", layer=layer, ax=ax)
+        on_scale = [part.get_array() for part in ax.collections if part.get_array() is not None]
+        assert np.allclose(on_scale[0], wanted)
+
+
+def test_genes_of_lazy_cells(results, ax, need, tmp_path):
+    experimental = need("anndata.experimental")
+    if not hasattr(experimental, "read_lazy"):
+        assert need("anndata").__version__.startswith("0.11")  # it is new in 0.12
+        return
+    results.write_h5ad(tmp_path / "cells.h5ad")
+    lazy = experimental.read_lazy(need("h5py").File(tmp_path / "cells.h5ad"))
+    pl.embedding(lazy, color="gene3", ax=ax)
+    cases = (results.obs["condition"] == "case").to_numpy()
+    on_scale = [part.get_array() for part in ax.collections if part.get_array() is not None]
+    assert np.allclose(on_scale[0], results[:, "gene3"].X.toarray().ravel()[cases])
+
+
+@pytest.mark.parametrize("name", ["embedding", "loadings", "held_out", "variance", "gamma_path", "verdict"])
+def test_every_plot_saves(results, ax, tmp_path, name):
+    getattr(pl, name)(results, ax=ax, save=tmp_path / f"{name}.pdf", **{"n_gammas": 3} if name == "gamma_path" else {})
+    assert (tmp_path / f"{name}.pdf").read_bytes().startswith(b"%PDF")
+
+
+def test_latents_that_are_gone(results, ax):
+    adata = results.copy()
+    del adata.obsm["X_contrapca"]
+    with pytest.raises(ValueError, match=r"adata\.obsm\['X_contrapca'\].*is gone"):
+        pl.embedding(adata, ax=ax)

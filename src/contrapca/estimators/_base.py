@@ -15,7 +15,7 @@ from sklearn.base import BaseEstimator, ClassNamePrefixFeaturesOutMixin, Transfo
 from sklearn.utils.validation import check_array, check_is_fitted, validate_data
 
 from .._files import pack, write
-from .._util.arrays import Array, Rows, canonical, on_device, place_of, put
+from .._util.arrays import Array, Rows, canonical, is_sparse, on_device, place_of, put
 from .._util.checks import SCALES, Check, check_n_components, one_of
 from .._util.tables import Display, Table
 from ..contrast import Fit, Halves, Latents, Training, in_original_units
@@ -379,7 +379,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             fit = self._state
             if covariates is None and fit.covariates is not None:
                 covariates = X.obs[[column.name for column in fit.covariates.columns]]
-            return genes_of(X, fit.scaling.foreground.labels, self._layer), covariates, True
+            rows = genes_of(X, fit.scaling.foreground.labels, self._layer)
+            return rows.toarray() if fit.covariates is not None and is_sparse(rows) else rows, covariates, True
         if not isinstance(X, Study):
             return X, covariates, False
         if covariates is not None:
