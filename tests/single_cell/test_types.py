@@ -96,6 +96,18 @@ def test_what_within_cannot_compare(adata):
     assert np.allclose(adata.obsm["plain"], adata.obsm["one"])
 
 
+@pytest.mark.filterwarnings("ignore:Counts add up")
+def test_plots_and_reports_of_fits_within_types(need, tmp_path):
+    need("matplotlib").use("agg")
+    need("jinja2")
+    adata = composed(0, effect=1.5)
+    tl.contrapca(adata, **CHOICE, within="cell_type", n_comps=2)
+    path = pl.gamma_path(adata, n_gammas=3)
+    assert any(np.allclose(line.get_xdata()[0], adata.uns["contrapca"]["gamma"]) for line in path.lines)
+    summary = tl.report(adata, output=tmp_path / "report.html", progress=False, gammas=2)
+    assert "in 1 direction" in summary["verdict"]
+
+
 # ---------------------------------------------------------------- other things that are known of cells
 
 

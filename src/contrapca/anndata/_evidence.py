@@ -272,10 +272,9 @@ def by_group(
     check_n_comps(n_comps, len(whole.names))
     check_count(n_genes, "n_genes")
     check_writable(adata, copy)
-    seed = stored_seed(random_state)
+    seed, names = stored_seed(random_state), column(adata.obs, split, "split", "adata.obs").tolist()
     warn_of_donors(adata.obs, whole)
     warn_of_depth(adata, whole)
-    names = column(adata.obs, split, "split", "adata.obs").tolist()
     labels = np.array(["" if is_missing(own) else str(own) for own in names], dtype=object)
     types = sorted(set(labels[np.concatenate(list(whole.groups))]) - {""})
     rows: list[dict[str, Any]] = []

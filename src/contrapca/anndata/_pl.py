@@ -13,7 +13,7 @@ from .._util.arrays import is_sparse
 from .._util.checks import check_count
 from .._util.optional import require
 from .._util.text import did_you_mean, is_missing, listed
-from ..data import genes_of
+from ..data import genes_of, regress_out
 from ..estimators import ContrastSolver
 from ..inference import LEAST_P, contrast_path
 from ..plots import BACKGROUND_COLOUR, COLOURS, axes_or_current, latents, path_curves, shown, tidy
@@ -304,7 +304,7 @@ def by_group(adata: Any, key: str = BY_GROUP, *, ax: Any = None, show: bool = Fa
     if judged.any():
         size = 30 + 70 * np.minimum(-np.log10(np.maximum(p[judged], LEAST_P)), 4)
         reach = max(float(np.abs(np.log2(ratio[judged])).max()), 0.5)
-        edges = ["black" if real else "none" for real in table["supported"][judged]]
+        edges = ["black" if real else BACKGROUND_COLOUR for real in table["supported"][judged]]
         dots = ax.scatter(
             x[judged],
             y[judged],
@@ -317,7 +317,7 @@ def by_group(adata: Any, key: str = BY_GROUP, *, ax: Any = None, show: bool = Fa
         )
         ax.figure.colorbar(dots, ax=ax, pad=0.02, label="log2 ratio of variances, unseen cells")
         for level in (0.05, 1e-3):
-            ax.scatter([], [], s=30 - 70 * np.log10(level), color=BACKGROUND_COLOUR, label=f"p {level:g}")
+            ax.scatter([], [], s=30 - 70 * np.log10(level), color=BACKGROUND_COLOUR, label=f"p = {level:g}")
         ax.scatter([], [], s=100, facecolors="none", edgecolors="black", label="supported")
         ax.legend(loc="lower left", bbox_to_anchor=(0.0, 1.01), ncols=3, frameon=False, fontsize="small")
     for row, height in zip(table.itertuples(), y, strict=True):
@@ -361,7 +361,9 @@ def gamma_path(
             f"The genes are not those of adata.uns[{key!r}] any more: the mask or the order of genes has changed. Run "
             "the function of contrapca.tl again."
         )
-    path = contrast_path(model, cells.study(cells.split(cells.read())), gammas=check_count(n_gammas, "n_gammas"))
+    study = cells.study(cells.split(cells.read()))
+    study = study if study.covariates is None else regress_out(study)
+    path = contrast_path(model, study, gammas=check_count(n_gammas, "n_gammas"))
     ax = path_curves(path, ax=axes_or_current(ax))
     ax.axvline(model.gamma_, color="black", linewidth=1, linestyle=":", label=f"used: {model.gamma_:.3g}")
     ax.legend(frameon=False)

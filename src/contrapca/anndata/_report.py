@@ -6,6 +6,7 @@ import os
 from typing import Any
 
 import numpy as np
+from sklearn.base import clone
 
 from ..estimators import ContraPCA
 from ..inference import at_equal_depth, contrast_test
@@ -74,6 +75,8 @@ def report(
         model, chosen = stored_model(adata, key), stored_choice(adata, key)
         chosen["blocks"] = blocks or chosen["blocks"]
     cells = choose(adata, **chosen)
+    if cells.weights is not None or cells.covariates is not None:  # a report shows every row once, and fits to these
+        cells, model = cells.alike(SEED), clone(model)
     warn_of_donors(adata.obs, cells)
     rows = cells.split(cells.read())
     own = None if labels is None else column(adata.obs, labels, "labels", "adata.obs")
