@@ -9,6 +9,8 @@ from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaErr
 from single_cell.conftest import PLAIN, dense, snapshot
 from single_cell.test_matrices import chunked
 
+pytestmark = pytest.mark.filterwarnings("ignore:The cases are all cells with")  # in "arm"
+
 GOOD = {"groupby": "arm", "background": "ctrl"}
 
 

@@ -9,7 +9,10 @@ from contrapca.datasets import make_cells
 from contrapca.exceptions import GroupError
 from single_cell.conftest import CHOICE, PLAIN, dense
 
-pytestmark = pytest.mark.filterwarnings("ignore:Counts add up")
+pytestmark = [
+    pytest.mark.filterwarnings("ignore:Counts add up"),
+    pytest.mark.filterwarnings("ignore:The cases are all cells with"),  # in "arm"
+]
 COLUMNS = ["component", "supported", "ratio", "low", "high", "p", "agreement", "found_again", "max_donor_share"]
 
 

@@ -11,6 +11,8 @@ from contrapca.anndata import _cells
 from contrapca.data.rows._dask import DaskRows, row_chunks
 from single_cell.conftest import PLAIN, by_hand, dense
 
+pytestmark = pytest.mark.filterwarnings("ignore:The cases are all cells with")  # in "arm"
+
 IN_MEMORY = {
     "dense": np.asarray,
     "column by column": np.asfortranarray,

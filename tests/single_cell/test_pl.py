@@ -7,6 +7,8 @@ from contrapca import get, pl, tl
 from contrapca.plots import BACKGROUND_COLOUR
 from single_cell.conftest import CHOICE
 
+pytestmark = pytest.mark.filterwarnings("ignore:The cases are all cells with")  # in "arm"
+
 CASES, CONTROLS = "cases (foreground)", "controls (background)"
 
 

@@ -8,6 +8,8 @@ from contrapca import CLVM, CPCA, PCPCA, ContraPCA, Study, compare, contrast_tes
 from contrapca.exceptions import GroupError
 from single_cell.conftest import CHOICE, PLAIN, by_hand, dense, snapshot
 
+pytestmark = pytest.mark.filterwarnings("ignore:The cases are all cells with")  # in "arm"
+
 
 def test_contrapca_is_the_estimator_on_split_tables(unnamed):
     model, Z = by_hand(unnamed, case=None)

@@ -1,5 +1,7 @@
 """Cell types: another composition is no contrast within types, and each type has a contrast of its own."""
 
+import warnings
+
 import numpy as np
 import pytest
 import scipy.stats
@@ -198,3 +200,21 @@ def test_by_group_leaves_the_cells_as_they_are(adata):
     tl.contrapca(adata, **PLAIN | {"groupby": "condition"}, blocks="donor", key_added="mine")
     with pytest.raises(ValueError, match="key_added='mine' is the key of a fitted model"):
         tl.by_group(adata, "cell_type", **CHOICE, key_added="mine")
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("donors", "cells"), [(8, 60), (24, 45)])
+def test_by_group_keeps_its_level(donors, cells, need):
+    """Donors differ, the groups do not: at most as many of 96 p-values are below .05 as chance allows."""
+    need("anndata")
+    most = scipy.stats.binom.ppf(0.999, 96, 0.05)
+    below = {"donor": 0, None: 0}
+    for seed in range(16):
+        adata = make_cells(donors, cells, 60, effect=0.0, donor_effect=0.5, random_state=100 + seed)
+        for blocks in below if seed < 2 else ["donor"]:
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore", ContrastWarning)
+                tl.by_group(adata, "cell_type", **GROUPS, blocks=blocks, n_comps=2)
+            below[blocks] += np.sum(adata.uns["contrapca_by_group"]["table"]["p"] < 0.05)
+    assert below["donor"] <= most
+    assert below[None] >= 6  # of 12, the control

@@ -21,7 +21,7 @@ from ._fit import adjusted, fitted, in_own_words, on_unseen_cells
 from ._get import loadings
 from ._get import model as stored_model
 from ._results import MODEL, Results, check_key, check_writable, evidence, plain, stored, stored_choice, write
-from ._warnings import matched, warn_of_depth, warn_of_donors, warn_of_values
+from ._warnings import matched, warn_of_depth, warn_of_groups, warn_of_values
 
 TEST, COMPARISON, BY_GROUP = "contrapca_test", "contrapca_compare", "contrapca_by_group"  # keys of uns
 LEVEL = 0.05  # of p-values that are adjusted for all components of all groups
@@ -273,7 +273,7 @@ def by_group(
     check_count(n_genes, "n_genes")
     check_writable(adata, copy)
     seed, names = stored_seed(random_state), column(adata.obs, split, "split", "adata.obs").tolist()
-    warn_of_donors(adata.obs, whole)
+    warn_of_groups(adata.obs, whole)
     warn_of_depth(adata, whole)
     labels = np.array(["" if is_missing(own) else str(own) for own in names], dtype=object)
     types = sorted(set(labels[np.concatenate(list(whole.groups))]) - {""})
@@ -336,7 +336,7 @@ def _read(adata: Any, choice: dict[str, Any], copy: bool, depth: str = "warn") -
     """The chosen cells, and the genes of all cells in memory."""
     cells = choose(adata, **choice)
     check_writable(adata, copy)
-    warn_of_donors(adata.obs, cells)
+    warn_of_groups(adata.obs, cells)
     table = cells.read()
     if depth != "match":  # which takes logarithms
         warn_of_values(cells, table)

@@ -23,7 +23,7 @@ from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_
 from ..moments import spread_out
 from ._cells import Cells, background_argument, check_n_comps, choose
 from ._results import Keys, check_writable, fit_results, write
-from ._warnings import warn_of_counts, warn_of_depth, warn_of_donors, warn_of_values
+from ._warnings import warn_of_counts, warn_of_depth, warn_of_groups, warn_of_values
 
 DTYPES = ("float32", "float64")
 SETTINGS = ("gamma", "n_shared", "ridge", "sparsity", "scale", "solver", "random_state")  # stored of an estimator
@@ -50,7 +50,7 @@ def run_fit(
     check_option(str(np.dtype(dtype)), "dtype", DTYPES)
     asked = estimator.get_params(deep=False)
     settings = {"n_comps": n_comps} | {name: asked[name] for name in SETTINGS if name in asked}
-    warn_of_donors(adata.obs, cells)
+    warn_of_groups(adata.obs, cells)
     warn_of_depth(adata, cells)
     with in_own_words():
         model, latents, held_out = fitted(cells, estimator)
