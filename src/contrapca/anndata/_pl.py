@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import textwrap
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -23,7 +24,8 @@ from ._evidence import BY_GROUP, TEST
 from ._get import model as stored_model
 from ._results import check_component, stored, stored_choice, supported
 
-NEITHER_COLOUR = "#DDDDDD"  # cells of neither group
+NEITHER_COLOUR = "#CFCFCF"  # cells of neither group
+TITLE_WIDTH = 64  # characters
 
 
 def embedding(
@@ -107,7 +109,7 @@ def embedding(
     given = {} if color is None else _coloured(adata, color, cases & known, layer, palette)
     ax = latents(Z[cases & known], background=Z[controls & known], axis_labels=names, **given, ax=ax)
     if (others := ~cases & ~controls & known).any():
-        ax.scatter(*Z[others].T, s=8, color=NEITHER_COLOUR, linewidths=0, zorder=0, label="neither group")
+        ax.scatter(*Z[others].T, s=10, color=NEITHER_COLOUR, linewidths=0, zorder=0, label="neither group")
     ax.set(xticks=[], yticks=[])
     if (legend := tidy(ax).get_legend()) is not None:
         legend.set_title(color or "")
@@ -400,7 +402,7 @@ def verdict(adata: Any, key: str = TEST, *, ax: Any = None, show: bool = False, 
         ylabel=f"p-value (shown down to {LEAST_P:g})",
         xticks=k,
     )
-    ax.set_title(str(entry["verdict"]), fontsize="medium", wrap=True)
-    ax.legend(frameon=False)
-    ax.spines[["top", "right"]].set_visible(False)
+    sentence = str(entry["verdict"]).partition(". ")[0].removesuffix(".")  # the next is about components
+    ax.set_title(textwrap.fill(f"{sentence}.", TITLE_WIDTH), fontsize="medium")
+    tidy(ax)
     return _finished(ax, show, save)
