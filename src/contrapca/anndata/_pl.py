@@ -25,7 +25,7 @@ from ._get import model as stored_model
 from ._results import check_component, stored, stored_choice, supported
 
 NEITHER_COLOUR = "#CFCFCF"  # cells of neither group
-TITLE_WIDTH = 64  # characters
+TITLE_WIDTH = 72  # characters
 
 
 def embedding(
