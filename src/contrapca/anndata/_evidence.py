@@ -148,7 +148,7 @@ def test(
         judged = stored(adata, key) | ({} if held_out is None else evidence(held_out))
         judged.pop("test_n_components", None)
         if "n_components" in summary:
-            k = model._state.n_shown
+            k = model.fit_.n_shown
             genes = loadings(adata, key, n_genes=2)["gene"].to_numpy().reshape(k, -1).tolist()
             summary["verdict"] = Verdict.of(found, k).about(held_out, genes).sentence
             judged["test_n_components"] = found.n_components
@@ -293,7 +293,7 @@ def by_group(
         except (GroupError, RankError, InfeasibleGammaError) as error:
             rows.append(about | {"component": 0, "note": str(error)})
             continue
-        W = model._state.loadings
+        W = model.fit_.loadings
         for k in range(n_comps):
             order = np.argsort(-np.abs(W[:, k]), kind="stable")[:n_genes]
             row = about | {"component": k + 1, "genes": ", ".join(cells.names[j] for j in order)}

@@ -14,10 +14,10 @@ import numpy.typing as npt
 from .._util.arrays import Array, Rows
 from .._util.checks import check_option
 from .._util.text import default_names, is_missing, joined, plural
-from ..data import Groups
+from ..data import Groups, tables_of, units_of
 from ..data.checks import are_counts
 from ..data.rows import DaskRows
-from ..estimators import ContrastSolver, SparseCPCA, latent_means
+from ..estimators import ContrastSolver, SparseCPCA, latent_means, unfitted
 from ..exceptions import InfeasibleGammaError, RankError, warn
 from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ..moments import spread_out
@@ -75,7 +75,7 @@ def in_own_words() -> Iterator[None]:
 
 def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | None]:
     """The fitted model, the latents of all cells, and what unseen cells say of each component."""
-    searches = estimator._holds_out and getattr(estimator, "gamma", None) == "auto"  # by halves of the cells
+    searches = estimator._holds_rows_out  # halves of the cells
     if cells.is_large and not searches:  # from moments: one pass for the fit, and one for the latents
         moments = cells.moments()
         model = estimator.fit(moments.foreground, background=background_argument(moments))
@@ -88,7 +88,7 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
     warn_of_values(cells, table)
     study = cells.study(cells.split(table))
     if searches and cells.blocks is not None:  # by halves of the donors
-        estimator._with_strength(held_out_contrast(estimator, study).gamma)
+        estimator.set_params(gamma=held_out_contrast(estimator, study).gamma)
     model = estimator.fit(study)
     table, known = adjusted(model, table, cells.covariates)
     return model, latents_where(model, table, known), on_unseen_cells(cells, table, model)
@@ -96,7 +96,7 @@ def fitted(cells: Cells, estimator: Any) -> tuple[Any, Array, HeldOutContrast | 
 
 def adjusted(model: Any, table: Rows, covariates: Any) -> tuple[Rows, npt.NDArray[np.bool_]]:
     """Cells without the effect of their covariates (nan if it is not known), and for which cells that is known."""
-    known, regression = np.ones(table.shape[0], dtype=bool), model._state.covariates
+    known, regression = np.ones(table.shape[0], dtype=bool), model.fit_.covariates
     if regression is None:
         return table, known
     for column in regression.columns:
@@ -135,12 +135,12 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any, most: int | None = MOS
     if len(cells.names) > FEW_GENES and not isinstance(model, SparseCPCA):
         alike, rows = _in_strongest_directions(model, rows)
     alike = prepared(alike)
-    if model._holds_out:
-        alike._with_strength(model._state.gamma)
+    if alike._holds_rows_out:
+        alike._with_strength(model.fit_.gamma)
     study = replace(some, covariates=None, names=default_names(rows.foreground.shape[1])).study(rows)
     try:
-        tables = study.for_fit(allow_missing=False)
-        unit_of = study.units(tables, least=2, what="holding rows out")
+        tables = tables_of(study, allow_missing=False)
+        unit_of = units_of(study, tables, least=2, what="holding rows out")
         return held_out_of(alike, tables, unit_of, shown=latents)
     except (InfeasibleGammaError, RankError):  # gamma or n_comps is too large for half of the cells
         return None
@@ -151,22 +151,22 @@ def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Gro
 
     These do not depend on which group a cell is in, and each of the fits to halves then costs a thousandth.
     """
-    scaling = model._state.scaling
+    scaling = model.fit_.scaling
     rows = groups.map(lambda own, unit: GroupRows(own, unit.mean, unit.scale), scaling)
-    D, k = scaling.foreground.mean.size, model._state.n_shown
+    D, k = scaling.foreground.mean.size, model.fit_.n_shown
     V = np.random.default_rng(0).standard_normal((D, min(max(DIRECTIONS, 2 * k), D)))
     some = rows.map(lambda own: replace(own, rows=own.rows[spread_out(own.rows.shape[0], FINDING_CELLS)]))
     for _ in range(ROUNDS):
         V = np.linalg.qr(np.sum([own.times(V) for own in some], axis=0))[0]
     settled = model._path_estimator() if isinstance(model, ContrastSolver) else model
-    alike = settled._with(scale=None)
+    alike = unfitted(settled, scale=None)
     return alike, rows.map(lambda own: own.coordinates(V))
 
 
 def latents_of(model: Any, table: Rows) -> Array:
     """Latents of cells, from the mean of the foreground, shape (n, k)."""
-    fit = model._state
-    rows, missing = fit.scaling.foreground.check(table, allow_missing=fit.model is not None)
+    fit = model.fit_
+    rows, missing = fit.scaling.foreground.check(table, allow_missing=fit.maps_missing)
     return latent_means(fit, rows, missing)
 
 
@@ -174,6 +174,6 @@ def latents_where(model: Any, table: Rows, known: npt.NDArray[np.bool_]) -> Arra
     """The same of some of the cells; nan for the others."""
     if known.all():
         return latents_of(model, table)
-    latents = np.full((table.shape[0], model._state.n_shown), np.nan, dtype=table.dtype)
+    latents = np.full((table.shape[0], model.fit_.n_shown), np.nan, dtype=table.dtype)
     latents[known] = latents_of(model, table[known])
     return latents

@@ -91,7 +91,7 @@ def components(adata: Any, key: str = "contrapca", *, n_genes: int = 5) -> Any:
 
 def _loadings(fitted: Any) -> tuple[Array, npt.NDArray[Any]]:
     """Loadings (D, k) of a model, and the names of its genes."""
-    return fitted._state.loadings, np.array(fitted._state.scaling.foreground.labels, dtype=object)
+    return fitted.fit_.loadings, np.array(fitted.fit_.scaling.foreground.labels, dtype=object)
 
 
 def loadings(
@@ -133,7 +133,7 @@ def loadings(
     [1, 2, 3]
     """
     fitted = model(adata, key)
-    (W, names), scaling = _loadings(fitted), fitted._state.scaling
+    (W, names), scaling = _loadings(fitted), fitted.fit_.scaling
     if component is not None:
         check_component(component, W.shape[1])
     if wide:

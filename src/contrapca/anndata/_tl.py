@@ -398,7 +398,7 @@ def project(
             f"{key!r} was fitted to obsm[{choice['obsm']!r}], not to genes: project the new cells into that embedding, "
             "and use get.model(reference).transform on it."
         )
-    table = loaded(genes_of(adata, model._state.scaling.foreground.labels, layer or choice["layer"]))
+    table = loaded(genes_of(adata, model.fit_.scaling.foreground.labels, layer or choice["layer"]))
     covariates = covariates_of(adata.obs, choice["regress_out"] or [], choice["within"])
     if covariates is not None and is_sparse(table):
         table = table.toarray()

@@ -1,8 +1,9 @@
-"""What is kept of rows: number, mean and scatter of each group, and their signed sums."""
+"""Rows reduced to moments: number, mean and scatter of each group, and their signed sums."""
 
 from ._batches import Stream, read_batch, read_batches
 from ._complete import (
     Complete,
+    Filling,
     Plateau,
     Scale,
     check_solver_for,
