@@ -83,7 +83,9 @@ def contrapca(
         Column of `obs` with the type of each cell. Cells are then compared with cells of their type: differences
         between types are taken out, as by `regress_out`, and in each group a type counts as much as in the group where
         its share is smallest, so that another composition alone does not look like a contrast. Cells of types that one
-        group lacks do not take part. `contrapca.tl.by_group` looks at each type by itself.
+        group lacks do not take part. Differences between types have one effect in both groups: if types shift by
+        different amounts and cases are far fewer than controls, part of that remains, which `contrapca.tl.by_group`,
+        with each type by itself, does not have.
     solver : str, default "auto"
         The eigensolver, as for `contrapca.ContraPCA`.
     key_added : str, optional
