@@ -129,6 +129,9 @@ def test_regress_out_takes_numbers_and_categories(adata):
         r = np.corrcoef(adata.obsm["X_pcpca"][cases, 0], known["age"][cases])[0, 1]
         assert least <= abs(r) <= most
     assert np.allclose(get.model(adata).transform(adata), adata.obsm["X_contrapca"], atol=1e-7)
+    for wrong in (3, ["age", "agee"]):
+        with pytest.raises(ValueError, match=r"regress_out=.* is not a column of adata\.obs"):
+            tl.contrapca(adata, **CHOICE, n_comps=2, regress_out=wrong)
     adata.obs.loc[adata.obs_names[3], "age"] = np.nan
     with pytest.raises(GroupError, match=r"1 of 120 cells have no value in adata\.obs\['age'\]"):
         tl.contrapca(adata, **CHOICE, n_comps=2, regress_out="age")

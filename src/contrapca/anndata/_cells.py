@@ -180,7 +180,8 @@ def choose(
     given = {"groupby": groupby, "background": background, "foreground": foreground, "layer": layer, "obsm": obsm}
     by_name = isinstance(mask_var, str) and mask is not None
     used = (HIGHLY_VARIABLE if mask_var == "auto" else mask_var) if by_name else mask
-    taken_out = [regress_out] if isinstance(regress_out, str) else list(regress_out or [])
+    taken_out = [] if regress_out is None else _as_labels(regress_out)
+    taken_out = taken_out if isinstance(taken_out, list) else [taken_out]
     params = given | {"mask_var": used, "blocks": blocks, "pairs": pairs}
     params |= {"regress_out": taken_out or None, "within": within}
     weights, types = None, 0

@@ -336,7 +336,7 @@ solver, key_added, copy, dtype
     n_genes : int or "auto", default 10
         Genes of each component, as `sparsity` of `contrapca.SparseCPCA`.
     gamma : float or "auto", default "auto"
-        As for `contrapca.tl.cpca`.
+        As for `contrapca.tl.cpca`. It takes minutes for thousands of genes; a number takes seconds.
 
     Returns
     -------
