@@ -9,6 +9,8 @@ from sklearn.base import clone
 
 from ._subject import Subject
 
+AGAIN = "report_again.html"  # beside the page, which stays
+
 
 def python_code(subject: Subject, title: str | None, study: str, tested: bool, depth: str) -> str:
     """Python code that makes a report again; `study` is the code of one that a command has read, or empty."""
@@ -19,7 +21,7 @@ def python_code(subject: Subject, title: str | None, study: str, tested: bool, d
         study, used = _study(subject)
         names |= {"Study"}
         lines += [f"# {', '.join(used)}: your tables, rows being samples"]
-    if subject.adjusted:
+    if subject.covariates is not None:
         names |= {"regress_out"}
         study = f"regress_out({study})"
     fitted, about, used = _fitted(subject)
@@ -35,7 +37,7 @@ def python_code(subject: Subject, title: str | None, study: str, tested: bool, d
         fitted,
     ]
     lines += draws[1:]
-    options = 'output="report.html"'
+    options = f'"{AGAIN}"'
     options += "" if title is None else f", title={title!r}"
     options += "" if subject.points is None else f", gammas={subject.points}"
     options += "" if tested else ", test=False"
@@ -53,7 +55,7 @@ def _study(subject: Subject) -> tuple[str, list[str]]:
         given += "" if study.label_name is None else f", label_name={study.label_name!r}"
     for name, argument, there in (
         ("blocks", "blocks", study.blocks is not None),
-        ("covariates", "covariates", subject.adjusted),
+        ("covariates", "covariates", subject.covariates is not None),
     ):
         if there:
             given, used = f"{given}, {argument}=({name}, control_{name})", [*used, name, f"control_{name}"]

@@ -1,4 +1,4 @@
-// The page: slider, axes, toolbar, two settings side by side.
+// The page: axes, toolbar, slider, two settings side by side.
 
 // No window but this one.
 Object.defineProperty(window, "open", { value: () => null, writable: false, configurable: false });
@@ -70,7 +70,7 @@ function setMode(mode) {
 
 function compare() {
   const shown = element("second").hidden;
-  element("second").hidden = !shown;
+  element("second").hidden = element("second-slider").hidden = !shown;
   element("explorer").classList.toggle("two", shown);
   element("compare").setAttribute("aria-pressed", String(shown));
   redraw();
@@ -95,7 +95,9 @@ for (const [picture, ending] of [
       picture.axes[j] = Number(event.target.value);
       picture.view = null;
       picture.show(picture.step);
-      if (picture === pictures[0]) showLoadings();
+      if (picture !== pictures[0]) return;
+      showLoadings();
+      showColourChoice();
     }),
   );
 }
@@ -118,7 +120,6 @@ element("arrows")?.addEventListener("click", () => {
 document
   .querySelectorAll("button[data-mode]")
   .forEach((button) => button.addEventListener("click", () => setMode(button.dataset.mode)));
-element("search").addEventListener("input", showMatches);
 matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
 for (const [event, paper] of [
   ["beforeprint", true],
@@ -126,6 +127,10 @@ for (const [event, paper] of [
 ]) {
   addEventListener(event, () => {
     document.documentElement.toggleAttribute("data-paper", paper); // ink on white, also in dark mode
+    document.querySelectorAll("details").forEach((part) => {
+      if (paper) part.dataset.was = String(part.open);
+      part.open = paper || part.dataset.was === "true"; // what is folded on the screen is printed
+    });
     redraw();
   });
 }
@@ -139,9 +144,15 @@ pictures.forEach(attachPointer);
 makeLegend();
 makeTakeaway();
 if (!matchMedia("(pointer: coarse)").matches) setMode("zoom"); // fingers scroll the page; the buttons change that
-setScale(labelScale());
+setScale(scaleOf(state.column));
 show(path.start);
 drawCurves();
+// Cautions are unfolded where the answers still fit on the first screen.
+const folded = element("cautions");
+if (folded) {
+  folded.open = true;
+  if (element("answers").getBoundingClientRect().bottom > innerHeight) folded.open = false;
+}
 // For tests and for readers who write scripts: the pictures, and what they show.
 window.contrapcaReport = { pictures, state, positions, show };
 document.documentElement.dataset.ready = "true";
