@@ -129,7 +129,8 @@ function showHead(every, by) {
   const head = element("feature-table").tHead.rows[0];
   if (!head.cells.length)
     for (const name of ["feature", ...every.map((column) => column.name)]) {
-      const button = Object.assign(document.createElement("button"), { type: "button", className: "sort", textContent: name }),
+      const about = { type: "button", className: "sort", textContent: name },
+        button = Object.assign(document.createElement("button"), about),
         made = Object.assign(document.createElement("th"), { scope: "col" });
       button.addEventListener("click", () => {
         table.falling = made.getAttribute("aria-sort") !== "descending";

@@ -114,7 +114,7 @@ function setScale(scale) {
   redraw();
 }
 
-// How the values of a feature are spread in each group: cases as bars, controls as a line, each as a share of its group.
+// How the values of a feature are spread: cases as bars, controls as a line, each as a share of its group.
 function drawHistogram({ name, shades, low, high }) {
   const from = points.n_background,
     value = (shade) => short(low + (shade / 254) * (high - low), 3),
@@ -123,7 +123,8 @@ function drawHistogram({ name, shades, low, high }) {
     const known = every.filter((shade) => shade < 255).sort(),
       bars = new Float64Array(BINS);
     for (const shade of known) bars[Math.floor((shade * BINS) / 255)] += 1 / known.length;
-    return { bars, missing: every.length - known.length, middle: known.length ? value(known[known.length >> 1]) : "none" };
+    const middle = known.length ? value(known[known.length >> 1]) : "none";
+    return { bars, middle, missing: every.length - known.length };
   });
   const top = Math.max(...cases.bars, ...controls.bars, 1e-9);
   cases.bars.forEach((share, k) =>
@@ -138,7 +139,8 @@ function drawHistogram({ name, shades, low, high }) {
   svg.setAttribute("aria-label", `Histogram of ${name} in cases and controls`);
   svg.replaceChildren(...parts);
   const gaps = missing ? ` Missing: ${cases.missing} and ${controls.missing}.` : "";
-  element("scale-note").textContent = `Bars: cases, median ${cases.middle}. Line: controls, median ${controls.middle}.${gaps}`;
+  const medians = `Bars: cases, median ${cases.middle}. Line: controls, median ${controls.middle}.`;
+  element("scale-note").textContent = medians + gaps;
 }
 
 // Colour by a column: its classes become the legend, its numbers a scale.
@@ -155,16 +157,23 @@ function showColourChoice() {
     { scale, column } = state,
     feature = scale?.feature;
   const strongest = pictures[0].axes.flatMap((axis) => largest(loadings.column(pictures[0].step, axis), BARS / 2));
-  const offered = [...new Set([...(feature === undefined ? [] : [feature]), ...strongest])].filter((j) => stored.has(j));
-  const option = (value, text) => Object.assign(document.createElement("option"), { value, textContent: cut(text, 30) });
+  const offered = new Set(feature === undefined ? strongest : [feature, ...strongest]);
+  const option = (value, text) =>
+    Object.assign(document.createElement("option"), { value, textContent: cut(text, 30) });
   const group = (label, options) => {
     const made = Object.assign(document.createElement("optgroup"), { label });
     made.append(...options);
     return made;
   };
   select.replaceChildren(
-    group("Samples", columns.map(({ name }, k) => option(`column ${k}`, name))),
-    group("Features", offered.map((j) => option(`feature ${j}`, featureNames[j]))),
+    group(
+      "Samples",
+      columns.map(({ name }, k) => option(`column ${k}`, name)),
+    ),
+    group(
+      "Features",
+      [...offered].filter((j) => stored.has(j)).map((j) => option(`feature ${j}`, featureNames[j])),
+    ),
   );
   select.value = feature === undefined ? `column ${columns.indexOf(column)}` : `feature ${feature}`;
 }

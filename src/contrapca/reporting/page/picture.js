@@ -181,7 +181,8 @@ class Picture {
     const [x, y] = this.titles();
     const listed = shown.slice(0, 8).join(", ") + (shown.length > 8 ? ` and ${shown.length - 8} more groups` : "");
     const axes = `Across: ${x}.${y && ` Up: ${y}.`}`;
-    this.root.setAttribute("aria-label", `Scatter plot${this.step === path.start ? "" : ` at ${gammaText(this.step)}`}. ${axes} Points: ${listed}.`);
+    const at = this.step === path.start ? "" : ` at ${gammaText(this.step)}`;
+    this.root.setAttribute("aria-label", `Scatter plot${at}. ${axes} Points: ${listed}.`);
   }
 }
 

@@ -66,10 +66,11 @@ function showSelection() {
 // How many of each group of the legend are selected: 12 of 135 controls, and so on.
 function composition(chosen) {
   const counts = new Map();
-  for (const i of chosen) counts.set(state.column.groupOf[i], (counts.get(state.column.groupOf[i]) ?? 0) + 1);
+  const { groups, groupOf } = state.column;
+  for (const i of chosen) counts.set(groupOf[i], (counts.get(groupOf[i]) ?? 0) + 1);
   const parts = [...counts]
     .sort((a, b) => b[1] - a[1])
-    .map(([code, count]) => `${count} of ${state.column.groups[code].members.length} ${state.column.groups[code].name}`);
+    .map(([code, count]) => `${count} of ${groups[code].members.length} ${groups[code].name}`);
   return parts.slice(0, 5).join(", ") + (parts.length > 5 ? ` and ${parts.length - 5} more groups` : "");
 }
 
