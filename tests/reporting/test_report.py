@@ -37,7 +37,7 @@ from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaErr
 from contrapca.inference._test import ContrastTest
 from contrapca.plots import BACKGROUND_COLOUR, COLOURS, as_classes, on_a_scale
 from contrapca.reporting import _html, _points
-from contrapca.reporting._answers import between_classes, chance_of, support_of
+from contrapca.reporting._answers import chance_of
 from contrapca.reporting._cautions import _ratio
 from contrapca.reporting._points import choose_points
 from contrapca.reporting._report import summarize, write_report

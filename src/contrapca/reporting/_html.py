@@ -9,7 +9,7 @@ from importlib import resources
 from typing import Any
 
 from .._util.optional import require
-from ._answers import MOST
+from ._answers import MOST, SEPARATED
 
 # Files of the script, in the order in which they build on each other. They share one scope.
 SCRIPTS = ("data", "ink", "axes", "picture", "pointer", "groups", "features", "rows", "curves", "takeaway", "main")
@@ -51,6 +51,7 @@ def render(summary: dict[str, Any], points: dict[str, Any]) -> str:
         summary=summary,
         SHOWN_CARDS=SHOWN_CARDS,
         MOST=MOST,
+        SEPARATED=SEPARATED,
         # Nothing is fetched or sent, no form can be submitted, and no script runs but ours.
         policy=f"default-src 'none'; script-src 'sha256-{ours}'; style-src 'unsafe-inline'; img-src data: blob:; "
         "form-action 'none'; base-uri 'none'",

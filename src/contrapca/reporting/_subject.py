@@ -223,9 +223,7 @@ def _data_again(model: Any, tables: Tables) -> Complete | Incomplete:
 
 def observed_means(tables: Tables) -> Groups[Array]:
     """Means of the features in each group, of the values that are there."""
-    return tables.means.map(
-        lambda mean, rows: mean if np.isfinite(mean).all() else observe(rows)[0].mean, tables.rows
-    )
+    return tables.means.map(lambda mean, rows: mean if np.isfinite(mean).all() else observe(rows)[0].mean, tables.rows)
 
 
 def shown_name(name: str) -> str:
