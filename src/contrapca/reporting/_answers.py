@@ -27,7 +27,7 @@ def between_classes(Z: Array, own: npt.NDArray[np.intp]) -> Array:
 
 def chance_of(Z: Array, own: npt.NDArray[np.intp]) -> Array:
     """How likely classes without meaning lie as far apart: the test of Kruskal and Wallis, whatever the tails."""
-    ranks = Z.argsort(axis=0).argsort(axis=0)
+    ranks = Z.argsort(axis=0).argsort(axis=0).astype(float)
     H = (len(Z) - 1) * between_classes(ranks, own)
     return np.asarray(scipy.special.chdtrc(own.max(), H))
 
@@ -46,7 +46,7 @@ def separations(subject: Subject) -> list[dict[str, Any] | None]:
         ranks = np.column_stack([values, Z]).argsort(axis=0).argsort(axis=0)
         if len(Z) < 4 or not ranks[:, 0].any():
             return nothing
-        found = np.corrcoef(ranks.T)[0, 1:]
+        found = np.asarray(np.corrcoef(ranks.T))[0, 1:]
         clear = np.abs(np.arctanh(np.clip(found, -0.999999, 0.999999))) * np.sqrt(len(Z) - 3) > 1.96
         return [
             {"name": subject.label_name, "correlation": float(r), "is_clear": bool(sure)}
@@ -75,12 +75,12 @@ def separations(subject: Subject) -> list[dict[str, Any] | None]:
 
 
 def _chance_in_units(subject: Subject, Z: Array, own: npt.NDArray[np.intp], known: npt.NDArray[np.bool_]) -> Array:
-    """`chance_of` rows, or of the means of blocks where all rows of a block have the same label."""
+    """`chance_of` rows, or of the means of blocks where several whole blocks have the same label."""
     if subject.study.blocks is None:
         return chance_of(Z, own)
     blocks = np.unique(np.asarray(subject.study.blocks.foreground)[known], return_inverse=True)[1]
     pairs = np.unique(np.column_stack([blocks, own]), axis=0)
-    if len(pairs) != blocks.max() + 1:  # labels differ within blocks
+    if len(pairs) != blocks.max() + 1 or len(pairs) == own.max() + 1:  # labels differ within blocks, or name them
         return chance_of(Z, own)
     means = np.stack([np.bincount(blocks, z) for z in Z.T], axis=1) / np.bincount(blocks)[:, None]
     return chance_of(means, pairs[:, 1])
