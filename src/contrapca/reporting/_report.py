@@ -31,9 +31,10 @@ def report(
 ) -> Report:
     """Write a self-contained HTML file about a contrast, which opens offline on any computer.
 
-    It begins with a verdict: whether the components vary more in the cases than chance allows. Then it shows cautions,
-    the rows of both groups at every gamma (with a slider), the features of the components, how much of each group's
-    variance they hold, uncertainty if given, what was analysed, and text for a paper. Pictures and tables can be saved.
+    Its first screen answers: whether the components vary more in the cases than chance allows, which features they
+    consist of, who carries them and whether they can be trusted, beside a picture of the rows of both groups. Then it
+    shows cautions, the contrast at every gamma (with a slider), all features, uncertainty if given, what was analysed,
+    and text for a paper. Pictures and tables can be saved.
 
     Parameters
     ----------

@@ -70,7 +70,6 @@ function showLoadings() {
         .forEach((row, i) => showBar(row, tops[place][i], shown[place][tops[place][i]], most));
     });
   showNamed();
-  showTable();
 }
 
 // A row with the name of a feature, a bar from the middle to one side, and the number.
@@ -159,6 +158,7 @@ function colourBy(feature) {
     own = { feature, name: featureNames[feature], shades: null, low: low[place], high: high[place] };
   setScale(feature === null ? scaleOf(state.column) : { ...own, shades: shadesOf(feature) });
   showLoadings();
+  showTable();
   if (!element("selection").hidden) showDifferences();
 }
 

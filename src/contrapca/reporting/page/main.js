@@ -12,7 +12,9 @@ const redraw = () =>
     picture.draw();
   });
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
-let timer = null;
+const PAUSE = 150; // milliseconds after the last step until the table of features follows
+let timer = null,
+  tableTimer = null;
 
 function showReadout(picture, readout, slider) {
   const { step } = picture;
@@ -28,6 +30,8 @@ function show(g) {
   pictures[0].show(g);
   showReadout(pictures[0], element("readout"), element("gamma"));
   showLoadings();
+  clearTimeout(tableTimer);
+  tableTimer = setTimeout(showTable, PAUSE);
   if (state.selected.includes(1)) showSelection();
   markCurves();
 }
@@ -97,6 +101,7 @@ for (const [picture, ending] of [
       picture.show(picture.step);
       if (picture !== pictures[0]) return;
       showLoadings();
+      showTable();
       showColourChoice();
     }),
   );
@@ -146,6 +151,7 @@ makeTakeaway();
 if (!matchMedia("(pointer: coarse)").matches) setMode("zoom"); // fingers scroll the page; the buttons change that
 setScale(scaleOf(state.column));
 show(path.start);
+showTable();
 drawCurves();
 // Cautions are unfolded where the answers still fit on the first screen.
 const folded = element("cautions");
