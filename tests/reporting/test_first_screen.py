@@ -136,12 +136,12 @@ def test_a_selection_lists_what_sets_it_apart(open_page, known):
     file, _, summary = known
     page = open_page(file, viewport=DESKTOP)
     points = page.coordinates()[120:]
-    chosen = points[:, 0] > np.quantile(points[:, 0], 0.7)
-    least = np.sort(points[:, 0])[~chosen[np.argsort(points[:, 0])]].max()
+    across = np.sort(points[:, 0])
+    k = 96 + int(np.argmax(np.diff(across[96:128])))  # the widest gap, through which the line is drawn
+    middle = float(across[k : k + 2].mean())
+    chosen = points[:, 0] > middle
     page.click("[data-mode=select]")
-    edge = page.evaluate(
-        "(x) => contrapcaReport.pictures[0].frame.across(x)", float(points[chosen, 0].min() + least) / 2
-    )
+    edge = page.evaluate("(x) => contrapcaReport.pictures[0].frame.across(x)", middle)
     box = page.locator("#scatter").bounding_box()
     frame = page.evaluate(
         "(({ left, top, width, height }) => [left, top, width, height])(contrapcaReport.pictures[0].frame)"
