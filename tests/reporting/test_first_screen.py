@@ -247,6 +247,7 @@ def test_cautions_are_folded_only_where_they_do_not_fit(open_page, known):
         assert page.evaluate(is_open) is expected
         text = page.inner_text("#cautions summary")
         assert text.startswith(f"{len(known[2]['cautions']) + len(known[2]['remarks'])} caution")
+        assert all(topic in text for topic in known[2]["caution_topics"])
     page.click("#cautions summary")
     assert known[2]["cautions"][0] in page.inner_text("#cautions")
 
