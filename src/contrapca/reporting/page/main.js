@@ -12,6 +12,8 @@ const redraw = () =>
     picture.draw();
   });
 const calm = matchMedia("(prefers-reduced-motion: reduce)");
+const folded = element("cautions"); // null if there are none
+let wasOpen = false; // before printing
 const PAUSE = 150; // milliseconds after the last step until the table of features follows
 let timer = null,
   tableTimer = null;
@@ -132,10 +134,8 @@ for (const [event, paper] of [
 ]) {
   addEventListener(event, () => {
     document.documentElement.toggleAttribute("data-paper", paper); // ink on white, also in dark mode
-    document.querySelectorAll("details").forEach((part) => {
-      if (paper) part.dataset.was = String(part.open);
-      part.open = paper || part.dataset.was === "true"; // what is folded on the screen is printed
-    });
+    if (folded && paper) wasOpen = folded.open;
+    if (folded) folded.open = paper || wasOpen; // all of them are printed
     redraw();
   });
 }
@@ -154,7 +154,6 @@ show(path.start);
 showTable();
 drawCurves();
 // Cautions are unfolded where the answers still fit on the first screen.
-const folded = element("cautions");
 if (folded) {
   folded.open = true;
   if (element("answers").getBoundingClientRect().bottom > innerHeight) folded.open = false;

@@ -68,9 +68,10 @@ function composition(chosen) {
   const counts = new Map();
   const { groups, groupOf } = state.column;
   for (const i of chosen) counts.set(groupOf[i], (counts.get(groupOf[i]) ?? 0) + 1);
-  const parts = [...counts]
-    .sort((a, b) => b[1] - a[1])
-    .map(([code, count]) => `${count} of ${groups[code].members.length} ${groups[code].name}`);
+  const written = (count) => count.toLocaleString("en"),
+    parts = [...counts]
+      .sort((a, b) => b[1] - a[1])
+      .map(([code, count]) => `${written(count)} of ${written(groups[code].members.length)} ${groups[code].name}`);
   return parts.slice(0, 5).join(", ") + (parts.length > 5 ? ` and ${parts.length - 5} more groups` : "");
 }
 
