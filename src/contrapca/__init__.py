@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from . import plots as plots
     from . import tl as tl
     from ._files import load as load
-    from .cli.reading import read as read
     from .data import Study as Study
     from .data import match_depth as match_depth
     from .data import regress_out as regress_out
@@ -25,6 +24,7 @@ if TYPE_CHECKING:
     from .estimators import CPCA as CPCA
     from .estimators import PCPCA as PCPCA
     from .estimators import PPCA as PPCA
+    from .estimators import BackgroundWhitener as BackgroundWhitener
     from .estimators import ContraPCA as ContraPCA
     from .estimators import RatioPCA as RatioPCA
     from .estimators import SparseCPCA as SparseCPCA
@@ -40,12 +40,14 @@ if TYPE_CHECKING:
     from .inference import posterior as posterior
     from .inference import stability_selection as stability_selection
     from .moments import Moments as Moments
+    from .reading import read as read
     from .reporting import report as report
 
 # All names load on first use: importing scikit-learn takes a second, and `contrapca --help` does not need it. Type
 # checkers read the block above, which a test compares with what loads.
 _MODULES = ("datasets", "exceptions", "get", "pl", "plots", "tl")
 _HOMES = {
+    "BackgroundWhitener": "estimators",
     "CLVM": "estimators",
     "CPCA": "estimators",
     "ContraPCA": "estimators",
@@ -68,7 +70,7 @@ _HOMES = {
     "load": "_files",
     "match_depth": "data",
     "posterior": "inference",
-    "read": "cli.reading",
+    "read": "reading",
     "regress_out": "data",
     "report": "reporting",
     "stability_selection": "inference",

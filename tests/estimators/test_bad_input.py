@@ -18,6 +18,8 @@ from contrapca import (
     CPCA,
     PCPCA,
     PPCA,
+    ContraPCA,
+    RatioPCA,
     bootstrap,
     check_tables,
     contrast_test,
@@ -107,7 +109,7 @@ CASES = {
         (X,),
         {"background": np.array(["a", "b"] * (len(X) // 2))},
         ValueError,
-        "background of PCPCA is one column of .* values; .*background_label",
+        "background of PCPCA is 30 labels, such as 'a', not a table.*background_label",
     ),
     "scale unknown": (PCPCA(scale="both"), (X,), {"background": Y}, ValueError, "scale='both'.*'pooled'"),
     "scale True": (PCPCA(scale=True), (X,), {"background": Y}, ValueError, "scale=True"),
@@ -380,3 +382,27 @@ def test_columns_of_one_name_are_named(need, library):
         message = rf"^Several columns of {where} have the same name: 'a'\. Rename them, .*~X\.columns\.duplicated\(\)\]"
         with pytest.raises(ValueError, match=message):
             call()
+
+
+@pytest.mark.parametrize(
+    ("model", "name"),
+    [(ContraPCA(shorten="no"), "shorten"), (PCPCA(progress=0), "progress"), (RatioPCA(orthogonal="yes"), "orthogonal")],
+)
+def test_text_and_numbers_are_not_true_or_false(model, name):
+    with pytest.raises(TypeError, match=f"{name}=.* must be True or False"):
+        model.fit(np.eye(5), background=np.eye(5))
+    model.set_params(**{name: np.False_}).fit(*np.random.default_rng(0).normal(size=(1, 30, 5)), background=np.eye(5))
+
+
+@pytest.mark.parametrize("ask", ["fit_", "plateau_", "gamma_max_", "shortened_", "n_latent_", "background_model_"])
+def test_attributes_of_a_fit_need_one(ask):
+    with pytest.raises(NotFittedError, match="This ContraPCA instance is not fitted yet"):
+        getattr(ContraPCA(), ask)
+
+
+def test_pictures_of_a_fit_need_one(need):
+    need("matplotlib")
+    from contrapca.plots import biplot
+
+    with pytest.raises(NotFittedError, match="This ContraPCA instance is not fitted yet"):
+        biplot(ContraPCA(), X)

@@ -14,9 +14,10 @@ from .._util.text import format_gamma
 from ..data import Study
 from ..estimators import PCPCA, ContraPCA
 from ..reporting import Origin, check_libraries, write_report
-from ._console import Console, records
+from ._console import Console
 from ._fit import latent_columns
 from ._outputs import check_outputs, staged, write_columns
+from ._summary import records
 
 FILES = {
     "cases.csv": "Cases:",
@@ -91,7 +92,7 @@ def _comparison(models: dict[str, PCPCA], X: Array, labels: Array) -> Table:
     from sklearn.metrics import silhouette_score
 
     fitted = list(models.values())
-    control_variance = [model.background_variance_.sum() for model in fitted if model.background_variance_ is not None]
+    control_variance = [model.fit_.variances.backgrounds[0].sum() for model in fitted]
     return Table(
         {
             "": np.array(list(models)),

@@ -10,8 +10,9 @@ import numpy as np
 from .._files import ROUNDING, check_values
 from .._util.arrays import Array
 from .._util.checks import check_count, check_option
-from ..data import Groups, LatentGaussian, Regression, Scaling
-from ..moments import Indices, Plateau, SolverChoice, factors, mixed
+from ..data import Groups, Regression, Scaling
+from ..moments import Filling, Indices, Plateau, SolverChoice, factors, mixed
+from ._gaussian import LatentGaussian
 
 # Fraction of the exact limit that gamma="auto" takes: with the paper's axes (F15), and with contrast axes (F16).
 AUTO_FRACTION, CONTRAST_FRACTION = 0.97, 0.5
@@ -105,6 +106,13 @@ class Latents:
         return CONTRAST_FRACTION if self.contrast_axes else AUTO_FRACTION
 
 
+def settled(plateau: Plateau | None, latents: Latents) -> Latents:
+    """`latents` with the kind of axes that the data ask for, if that was left to them."""
+    if latents.axes != "auto":
+        return latents
+    return replace(latents, axes="contrast" if plateau is None else plateau.axes)
+
+
 @dataclass(frozen=True)
 class Fit:
     """A solved contrast; arrays in model (scaled) units and float64.
@@ -151,6 +159,8 @@ class Fit:
         What decided on units and axes, if that was left to the data (F41).
     shortened : Groups of ndarray of int, or None
         Which rows of the tables count less because they are long (F42); None if nobody has looked.
+    filling : Filling or None
+        What missing values of rows are replaced by, if the fit had some and no probability model (F45).
     """
 
     scaling: Groups[Scaling]
@@ -175,6 +185,7 @@ class Fit:
     axes: str = "variance"
     plateau: Plateau | None = None
     shortened: Groups[Indices] | None = None
+    filling: Filling | None = None
 
     def _check_values(self) -> None:
         """Raise if no contrast has these."""
@@ -187,6 +198,7 @@ class Fit:
         models = [model for model in (self.model, self.background_model) if model is not None]
         widths = {own.mean.size for own in (*self.scaling, *models)}
         widths |= set() if self.covariates is None else {self.covariates.coefficients.shape[1]}
+        widths |= set() if self.filling is None else {self.filling.noise.size}
         if widths != {D} or not k < D or (self.model is not None and not k <= self.model.W.shape[1] < D):
             raise ValueError("its sizes are impossible")
         if not np.allclose(np.linalg.norm(self.components, axis=0), 1, rtol=0, atol=UNIT_LENGTH):
@@ -205,12 +217,12 @@ class Fit:
 
     @property
     def n_shown(self) -> int:
-        """k."""
+        """The number of axes that are shown, k."""
         return self.components.shape[1]
 
     @property
     def n_latent(self) -> int:
-        """r."""
+        """The number of latent dimensions, r."""
         return self.W.shape[1]
 
     @property
@@ -227,6 +239,11 @@ class Fit:
     def loadings(self) -> Array:
         """W along the axes shown, shape (D, k)."""
         return self.W[:, : self.n_shown]
+
+    @property
+    def maps_missing(self) -> bool:
+        """Whether rows with missing values have latents: by the probability model, or filled in (F45)."""
+        return self.model is not None or self.filling is not None
 
     @property
     def decoder(self) -> Array:

@@ -17,6 +17,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+def is_moments(table: Any) -> bool:
+    """Whether a table is given as moments, a class of a higher floor; tensors of torch have a method `scatter`."""
+    return hasattr(table, "scatter") and hasattr(table, "weight")
+
+
 @dataclass(frozen=True)
 class Groups(Generic[T]):
     """One value for the foreground and one for each background, the foreground first.
@@ -83,7 +88,10 @@ class Groups(Generic[T]):
 
 @dataclass(frozen=True)
 class Tables:
-    """Checked rows of all groups.
+    """What fits read: the rows of all groups as arrays, with their means and weights.
+
+    A `Study` has them beside the tables as they were given. Adjusted, shortened or filled rows, and moments in place of
+    rows, are other `Tables` of the same groups.
 
     Attributes
     ----------
@@ -97,7 +105,7 @@ class Tables:
     weights : Groups of ndarray of shape (n_k,), or of None
         How often each row counts, above 0; None in a group whose rows all count once.
     kept : Groups of ndarray of bool, or of None
-        Which rows of the tables as given these are, if rows of weight 0 were left out.
+        Which rows of the study these are, if rows of weight 0, or without any value, were left out.
     shortened : Groups of ndarray of int, or None
         Which of the rows are so long that they count less (F42); None if that was not asked.
     """
@@ -127,6 +135,11 @@ class Tables:
         return not all(np.isfinite(mean).all() for mean in self.means)
 
     @property
+    def are_moments(self) -> bool:
+        """Whether moments take the place of rows."""
+        return is_moments(self.rows.foreground)
+
+    @property
     def n_features(self) -> int:
         """D."""
         return self.means.foreground.size
@@ -137,16 +150,15 @@ class Tables:
 
     def foreground_alone(self) -> Tables:
         """The foreground as the only group."""
-        every: tuple[Groups[Any], ...] = (self.rows, self.means, self.weights, self.kept)
-        rows, means, weights, kept = (Groups.of(one.foreground) for one in every)
-        long = None if self.shortened is None else Groups.of(self.shortened.foreground)
-        return replace(self, rows=rows, means=means, weights=weights, kept=kept, shortened=long)
+        return self._regrouped(lambda groups: Groups.of(groups.foreground))
 
     def exchanged(self) -> Tables:
         """The background as the foreground, and the foreground as the background."""
-        every: tuple[Groups[Any], ...] = (self.rows, self.means, self.weights, self.kept)
-        rows, means, weights, kept = (one.like(list(one)[::-1]) for one in every)
-        long = None if self.shortened is None else self.shortened.like(list(self.shortened)[::-1])
+        return self._regrouped(lambda groups: groups.like(list(groups)[::-1]))
+
+    def _regrouped(self, change: Callable[[Groups[Any]], Groups[Any]]) -> Tables:
+        rows, means, weights, kept = map(change, (self.rows, self.means, self.weights, self.kept))
+        long = None if self.shortened is None else change(self.shortened)
         return replace(self, rows=rows, means=means, weights=weights, kept=kept, shortened=long)
 
     def with_one_background(self, name: str) -> Tables:

@@ -11,40 +11,24 @@ import numpy as np
 from .._util.arrays import Array, Rows, cast, chosen, float_type, is_sparse, namespace, put
 from .._util.checks import check_count, generator
 from .._util.text import listed
-from ..contrast import Fit
+from ..contrast import Fit, LatentGaussian, project
 from ..data import (
-    Groups,
-    LatentGaussian,
     Regression,
     Scaling,
     Study,
     Tables,
-    check_dense,
     check_names,
-    check_same_tables,
+    design_of,
     group_of,
     label_groups,
     like_table,
     refuse_device,
+    tables_of,
     without_covariates,
 )
 from ..data.checks import IMPUTED
-from ..data.rows import DaskRows, as_rows, map_rows
+from ..data.rows import DaskRows
 from ..exceptions import GroupError, RankError
-from ..missing import Incomplete
-from ..moments import Complete
-
-
-def by_block(fit: Fit, X: Any, function: Callable[[Any], Array], n_columns: int | None) -> Any:
-    """A function of rows; of a dask array, a dask array whose blocks are not computed yet."""
-    rows, D = as_rows(X), fit.scaling.foreground.mean.size
-    if not isinstance(rows, DaskRows):
-        return function(X)
-    if rows.shape[1] != D:
-        raise ValueError(f"X has {rows.shape[1]} features, but {D} were fitted.")
-    if fit.covariates is not None:
-        check_dense(rows, "table")  # blocks do not know which rows they are
-    return map_rows(X, function, n_columns)
 
 
 def adjusted(fit: Fit, X: Any, rows: Rows, covariates: Any) -> Rows:
@@ -54,16 +38,11 @@ def adjusted(fit: Fit, X: Any, rows: Rows, covariates: Any) -> Rows:
     return rows if known is None else known.adjusted(rows, known.design(covariates, X, rows.shape[0]))
 
 
-def maps_missing(fit: Fit) -> bool:
-    """Whether rows with missing values can be mapped: by a probability model, or by one that fills them (F45)."""
-    return fit.model is not None or fit.scaling.foreground.fills
-
-
 def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
     """Latents of rows of the group named by `center`, shape (n, k); `missing` says whether values are."""
     scaling = group_of(fit.scaling, center)
     if fit.model is None or not missing:
-        return scaling.project(rows, fit.projection)
+        return project(rows, fit.projection, scaling, fit.filling)
     model = replace(fit.model, mean=scaling.origin)
     return scaling.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
 
@@ -183,12 +162,12 @@ def tables_again(fit: Fit, study: Study, *, allow_missing: bool) -> Tables:
     first = study.rows.foreground
     if isinstance(first, DaskRows):
         check_names(first, known.foreground.labels)
-    elif study.has_moments and study.tables.n_features != known.foreground.mean.size:
+    elif study.tables.are_moments and study.tables.n_features != known.foreground.mean.size:
         raise ValueError(f"X has {study.tables.n_features} features, but the fit had {known.foreground.mean.size}.")
-    tables = study.for_fit(allow_missing=allow_missing)
+    tables = tables_of(study, allow_missing=allow_missing)
     if tables.rows.names != known.names:
         raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
-    design = study.design()
+    design = design_of(study)
     if design is None or found is None:
         check_covariates(found, study.covariates)
         return tables
@@ -210,9 +189,3 @@ def check_covariates(known: Regression | None, covariates: Any) -> None:
             "covariates=, the same columns for these rows, so that their effect is taken out of them, too. For "
             "what takes no covariates, adjust the tables with regress_out, and fit a model to the result."
         )
-
-
-def check_same_data(data: Complete | Incomplete, fitted: Groups[Scaling], *, gls: bool = False) -> None:
-    """Raise if the data are not those of a fit."""
-    means, weights = data.scaling.map(lambda scaling: scaling.mean), data.scaling.map(lambda scaling: scaling.weight)
-    check_same_tables(means, fitted, weights=weights, gls=gls)

@@ -14,8 +14,8 @@ from .._util.arrays import Array
 from .._util.checks import check_count, generator
 from .._util.optional import require
 from .._util.tables import Table, shown_as_html
-from ..contrast import principal_angles
-from ..data import LatentGaussian, Scaling
+from ..contrast import LatentGaussian, principal_angles
+from ..data import Scaling
 from ..exceptions import warn
 
 KINDS = ("gibbs", "bootstrap")
@@ -362,6 +362,8 @@ class ContrastPosterior:
 
     def __repr__(self) -> str:
         chains, draws, D, d = self.loadings.shape
+        if self.kind == "bootstrap":
+            return f"Bootstrap({self.method}: {draws} refits, D = {D}, d = {d})"
         return f"ContrastPosterior({self.kind}, {self.method}: {chains} x {draws} draws, D = {D}, d = {d})"
 
     def _repr_html_(self) -> str:

@@ -21,8 +21,19 @@ from ..contrast import (
     relative_log_likelihood,
     solve_path,
 )
-from ..data import Groups, Indices, Study, Tables, fewer_folds, table_units
-from ..estimators import ContrastSolver
+from ..data import (
+    Groups,
+    Indices,
+    Study,
+    Tables,
+    fewer_folds,
+    refuse,
+    refuse_moments,
+    study_of,
+    table_units,
+    tables_of,
+)
+from ..estimators import ContrastSolver, Likelihood
 from ..missing import any_folds
 from ..moments import DenseScatter, assign_folds, contrast, make_folds
 from ._compare import SILHOUETTE_ROWS, check_several, checked_classes, unit_variance_silhouette
@@ -116,7 +127,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         check_option(self.criterion, "criterion", CRITERIA)
         check_count(self.n_folds, "n_folds", least=2)
         estimator = prepared(self.estimator) if self.criterion == "contrast" else clone(self.estimator)
-        if self.criterion == "likelihood" and not estimator._has_model:
+        if self.criterion == "likelihood" and not isinstance(estimator, Likelihood):
             name = type(estimator).__name__
             raise ValueError(f"criterion='likelihood' needs a likelihood, which {name} does not have. Use ContraPCA.")
         labels = X.labels.foreground if isinstance(X, Study) else None
@@ -126,10 +137,10 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "(Clusters computed from the latents look separated at any gamma.) Without labels, use 'contrast'."
             )
         given = {"y": y, "background_label": estimator.background_label, "sample_weight": sample_weight}
-        study = Study.of(X, background, "GammaSearch", **given)
-        study.refuse_moments("GammaSearch")
-        study.refuse("GammaSearch", covariates="pass regress_out(study)")
-        tables = study.for_fit(allow_missing=estimator._takes_missing)
+        study = study_of(X, background, "GammaSearch", **given)
+        refuse_moments(study, "GammaSearch")
+        refuse(study, "GammaSearch", covariates="pass regress_out(study)")
+        tables = tables_of(study, allow_missing=estimator._takes_missing)
         X = study.rows.foreground if isinstance(X, Study) else X
         folds = self._folds(tables, study.blocks)
         data = estimator._collected(tables)
@@ -138,9 +149,7 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if self.criterion == "contrast":
             assert folds is not None
             settled = estimator._settled(data)
-            found = held_out(
-                any_folds(tables, folds), lambda left: settled._axes_at(settled._trained(left), path.gammas)
-            )
+            found = held_out(any_folds(tables, folds), lambda left: settled._axes_at(left, path.gammas))
             scores, errors = np.where(np.isnan(found.means), -np.inf, found.means), found.mean_errors
             best = one_error_rule(path.gammas, found)
         else:

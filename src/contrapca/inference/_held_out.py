@@ -22,8 +22,20 @@ from ..contrast import (
     mean_ratio,
     ratio_intervals,
 )
-from ..data import Design, Groups, Study, Tables, regression, without_covariates
-from ..estimators import Decomposition
+from ..data import (
+    Design,
+    Groups,
+    Study,
+    Tables,
+    design_of,
+    refuse,
+    refuse_moments,
+    regression,
+    study_of,
+    units_of,
+    without_covariates,
+)
+from ..estimators import Decomposition, unfitted
 from ..missing import filled_draws, usable
 from ..moments import Parts, make_parts, mixture
 from ._result import Result
@@ -135,10 +147,10 @@ def held_out_contrast(
     if not isinstance(estimator, Decomposition):
         raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
     name, model = "held_out_contrast", prepared(estimator)
-    study = Study.of(X, background, name)
+    study = study_of(X, background, name)
     tables = measured_tables(study, name)
-    unit_of = study.units(tables, least=2, what="holding rows out")
-    return held_out_of(model, tables, unit_of, study.design(tables), n_splits, random_state)
+    unit_of = units_of(study, tables, least=2, what="holding rows out")
+    return held_out_of(model, tables, unit_of, design_of(study, tables), n_splits, random_state)
 
 
 def held_out_of(
@@ -160,16 +172,15 @@ def held_out_of(
     rng = generator(random_state)
     [tables] = filled_draws(tables, 1, rng)
     weighted = model._prepared(tables if design is None else without_covariates(tables, design)[0])
-    chooses = model._holds_out and model._strength() is None  # by what features are like
-    rotates = model._rotates and not model.scale and not chooses
+    rotates = model._rotates and not model.scale and not model._holds_rows_out  # by what features are like
     unscaled = check_n_components(model.n_components, tables.n_features) if rotates else None
     halves = study_halves(tables if design else weighted, unit_of, n_splits, rng, unscaled, design, weighted)
     training, left = halves.whole
     data, mix = model._trained(training), mixture(left)
-    settled = model._settled(data, halves)
+    settled = model._for_halves(data, halves)
     gamma = settled._strength()
     if gamma is not None:
-        settled._solve(data, gamma)  # raises where there is no solution with all rows
+        settled._fit_to(data, lambda: halves)  # raises where there is no solution with all rows
     latents = half_latents(halves, settled._axes_of)
     whole = latents[-1].every.foreground if shown is None else np.asarray(shown, dtype=float)
     found, agreement = matched(latents[:-1], whole)
@@ -215,12 +226,12 @@ def study_halves(
 def prepared(estimator: Any) -> Any:
     """A copy that solves eigenproblems: for complete rows gradient solvers find the same, more slowly."""
     estimator._check_parameters()
-    return estimator._with(**({"solver": "auto"} if getattr(estimator, "solver", "") == "lbfgs" else {}))
+    return unfitted(estimator, solver="auto") if estimator.solver == "lbfgs" else unfitted(estimator)
 
 
 def measured_tables(study: Study, name: str) -> Tables:
     """The tables of a study; values may be missing, but in no whole row, and no whole feature of a group (F45)."""
-    study.refuse_moments(name)
+    refuse_moments(study, name)
     if study.tables.incomplete:
-        study.refuse(name, weights="where values are missing, repeat rows instead")
+        refuse(study, name, weights="where values are missing, repeat rows instead")
     return usable(study.tables, name)

@@ -11,12 +11,10 @@ from ..data.rows import DaskRows
 # Up to this order a dense eigenproblem takes at most a minute and about 1.5 GiB.
 MAX_DENSE = 8000
 
-
 # What sparse rows cost, counted in multiplications with one stored value, each of which moves 24 bytes: the
 # eigenproblems of a fit, as a part of D^3, and the number of vectors that the rows are multiplied with, forth and back,
 # instead of forming a matrix. Both were measured on one machine, for a few components.
 EIGENPROBLEMS, PRODUCTS = 4 / 9, 500
-
 
 SPECTRAL = ("eigh", "dual", "lanczos")
 
@@ -35,7 +33,7 @@ class SolverChoice:
     reason: str
 
     def _check_values(self) -> None:
-        """Raise if there is no such solver."""
+        """Raise unless there is such a solver."""
         if self.name not in (*SPECTRAL, "lbfgs"):
             raise ValueError(f"its solver {self.name!r} does not exist")
 
@@ -60,8 +58,8 @@ def choose_solver(tables: Tables, requested: str = "auto") -> SolverChoice:
 
 
 def select_solver(n_rows: int, n_features: int, stored: int | None, requested: str = "auto") -> SolverChoice:
-    """The solver for `n_rows` rows (both groups together) of `n_features` features, of which sparse rows have so many
-    values `stored`; None if rows are dense.
+    """The solver for `n_rows` rows (both groups together) of `n_features` features, given how many values sparse rows
+    have `stored`; None if rows are dense.
 
     - "eigh": partial eigendecomposition of the D x D contrast, rows read once.
     - "dual": a factor of the stacked rows' Gram matrix, then a problem of the order of their number (F7).

@@ -23,11 +23,7 @@ from ._solver import MAX_DENSE, SolverChoice, choose_solver
 from ._span import reduce_rows
 
 LOST = 1e-6  # of a feature's scatter left after a subtraction: below it, less than ten digits would be right
-
-
 Labels = npt.NDArray[np.intp]
-
-
 Flags = npt.NDArray[np.bool_]
 
 
@@ -38,8 +34,8 @@ class Fold:
     Attributes
     ----------
     training : Tables or Complete
-        What is left, to be collected as the data of a fit: moments, or rows where there are too many features; or the
-        data themselves, see `make_folds`.
+        The rest of the rows, to be collected as the data of a fit: moments, or rows where there are too many
+        features; or the data themselves, see `make_folds`.
     left, held : Groups of Moments
         Of the rows that are left and of those held out, in original units.
     """
@@ -129,7 +125,7 @@ def spread_out(count: int, most: int | None) -> Labels:
 def make_parts(tables: Tables, part_of: Groups[Labels], *, unscaled: int | None = None) -> Parts:
     """Parts of complete rows.
 
-    What is kept of the rows is what is smallest: the moments of each part; coordinates in the span of all rows (F7), if
+    The smallest of these is kept of the rows: the moments of each part; coordinates in the span of all rows (F7), if
     these are fewer than their features; or the rows themselves.
 
     Parameters
@@ -144,7 +140,10 @@ def make_parts(tables: Tables, part_of: Groups[Labels], *, unscaled: int | None 
     rows, means, weights = tables.rows, tables.means, tables.weights
     wide = choose_solver(tables).name == "dual"
     if wide and unscaled is not None:
-        rows = _span_coordinates(tables, unscaled)
+        # Coordinates of all rows in their span, from one Gram matrix; they give the moments of any subset.
+        _, basis = reduce_rows(rows.map(row_moments, means, weights), unscaled)
+        placed = rows.like(basis.R[a:b] for a, b in pairwise(basis.edges))
+        rows = placed.map(lambda own, w: own if w is None else own / put(np.sqrt(w), own)[:, None], weights)
         means = rows.map(_mean, weights)
 
     def of_rows(parts: Flags, moments: Callable[..., Moments]) -> Groups[Moments]:
@@ -215,13 +214,6 @@ def _union(every: Sequence[Moments], total: Moments, parts: Flags) -> Moments:
         if np.all(rest.scatter.diagonal() >= LOST * total.scatter.diagonal()):
             return rest
     return reduce(add, [every[k] for k in np.flatnonzero(parts).tolist()])
-
-
-def _span_coordinates(tables: Tables, n_null: int) -> Groups[Rows]:
-    """Coordinates of all rows in their span, from one Gram matrix; they give the moments of any subset."""
-    _, basis = reduce_rows(tables.rows.map(row_moments, tables.means, tables.weights), n_null)
-    rows = tables.rows.like(basis.R[a:b] for a, b in pairwise(basis.edges))
-    return rows.map(lambda table, w: table if w is None else table / put(np.sqrt(w), table)[:, None], tables.weights)
 
 
 def _mean(rows: Rows, weights: Array | None) -> Array:

@@ -7,6 +7,7 @@ from typing import Any
 from sklearn import config_context
 from sklearn.base import clone
 
+from ..estimators import unfitted
 from ._subject import Subject
 
 AGAIN = "report_again.html"  # beside the page, which stays
@@ -31,8 +32,8 @@ def python_code(subject: Subject, title: str | None, study: str, tested: bool, d
     else:
         about, again = "model", clone(subject.model)
         if subject.model._contrasts:
-            alike = subject.model._path_estimator()._with(background_label=None)
-            again = alike._with_strength(subject.model._state.gamma)
+            alike = unfitted(subject.model._path_estimator(), background_label=None)
+            again = alike._with_strength(subject.model.fit_.gamma)
         fit = f"model = {_shown(again)}.fit(study)"
     kind = type(path.estimator if subject.model is None else subject.model)
     if kind.__module__.partition(".")[0] == "contrapca":

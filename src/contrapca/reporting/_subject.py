@@ -14,12 +14,21 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_count
-from ..data import Groups, Study, Tables, check_same_tables, refuse_devices, regress_out
-from ..estimators import ContraPCA, ContrastSolver, check_same_data, maps_missing
+from ..data import (
+    Groups,
+    Study,
+    Tables,
+    check_same_tables,
+    refuse,
+    refuse_devices,
+    refuse_moments,
+    regress_out,
+    tables_of,
+)
+from ..estimators import ContraPCA, ContrastSolver
 from ..exceptions import GroupError
 from ..inference import ContrastPath, ContrastPosterior, masked_path_around, path_of_data
-from ..missing import Incomplete, collect, observe
-from ..moments import Complete
+from ..missing import Incomplete, observe
 from ..plots import as_classes, on_a_scale
 from ._clusters import cut, named_clusters
 
@@ -132,16 +141,15 @@ def examine(
     if gammas is not None:
         check_count(gammas, "gammas")
     asked = model.estimator if about_path else model
-    study.refuse_moments("A report")
-    study.refuse("report", weights="the page shows every row once, so leave them out or repeat rows")
-    if about_path:  # without a likelihood, rows with missing values can be shown if the fit was to such rows
-        maps = asked._has_model or model.scaling.foreground.fills
-    else:
-        maps = not model.__sklearn_is_fitted__() or maps_missing(model._state)
-    study.for_fit(allow_missing=asked._takes_missing and maps)
+    refuse_moments(study, "A report")
+    refuse(study, "report", weights="the page shows every row once, so leave them out or repeat rows")
+    fitted = about_path or model.__sklearn_is_fitted__()
+    # Without a likelihood, rows with missing values can be shown if the fit was to such rows.
+    maps = not fitted or (model if about_path else model.fit_).maps_missing
+    tables_of(study, allow_missing=asked._takes_missing and maps)
     study.tables.with_one_background("report")
     refuse_devices(study.tables, "report")
-    if getattr(getattr(model, "_state", None), "covariates", None) is not None:
+    if hasattr(model, "fit_") and model.fit_.covariates is not None:
         raise GroupError(
             "The model was fitted with covariates, but a report shows rows without their effect: pass a model that is "
             "not fitted yet with a Study that has the covariates."
@@ -152,12 +160,12 @@ def examine(
     if about_path:
         path, tables = model, asked._prepared(tables)
         start = len(path) // 2 if np.isnan(path.auto_gamma) else int(np.argmin(np.abs(path.gammas - path.auto_gamma)))
-        check_same_tables(observed_means(tables), path.scaling)
+        check_same_tables(observed_means(tables), path.scaling, estimated=path.filling is not None)
         model, kind, long = None, type(path.estimator), tables.shortened
     else:
         model, path, start = _path_through(model, tables, points=gammas, progress=progress)
-        kind, long = type(model), model._state.shortened
-        noise = str(model._state.plateau or "")
+        kind, long = type(model), model.fit_.shortened
+        noise = str(model.fit_.plateau or "")
     if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):
         raise ValueError(
             f"uncertainty has (features, components) = {uncertainty.estimate.shape}, but the model has "
@@ -187,16 +195,15 @@ def _path_through(model: Any, tables: Tables, *, points: int | None, progress: b
     if not model._contrasts or model.__sklearn_is_fitted__():
         check_is_fitted(model)
         model = model._as_fitted()
-        tables = model._prepared(tables)
-        data = _data_again(model, tables)
+        data = model._data_again(model._prepared(tables))
     else:
         model._check_parameters()
         model = clone(model)
-        tables, data, fit = model._solved(tables, model._strength())
+        data, fit = model._solved(tables)
         model._with_fit(fit)
         if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
-            data = _data_again(model, tables)
-    fit, alike = model._state, model._path_estimator()
+            data = model._data_again(model._prepared(tables))
+    fit, alike = model.fit_, model._path_estimator()
     # Reuse a limit that was computed for the model.
     if isinstance(data, Incomplete):
         path = masked_path_around(data, fit, alike, points, limit=fit.limit, progress=progress)
@@ -204,21 +211,6 @@ def _path_through(model: Any, tables: Tables, *, points: int | None, progress: b
         limit = None if fit.limit_is_bound else fit.limit
         path = path_of_data(data, alike, points, gamma=fit.gamma, limit=limit, tolerance=DRAWN, progress=progress)
     return model, path, int(np.argmin(np.abs(path.gammas - fit.gamma)))
-
-
-def _data_again(model: Any, tables: Tables) -> Complete | Incomplete:
-    """The tables of a fitted model in its units; other tables raise."""
-    fit, gls = model._state, getattr(model, "mean", "") == "gls"
-    check_same_tables(tables.means, fit.scaling, gls=gls)  # before columns are divided by the scales of the fit
-    scale: Any = model._scaling
-    if len(fit.scaling) == len(tables.rows):
-        scale = fit.scaling.map(lambda known: known.scale)
-    if tables.incomplete and fit.model is None:  # the same expected moments again
-        data = model._collected(tables)
-    else:
-        data = collect(tables, fit.n_shown, scale, reduced=model._rotates)
-    check_same_data(data, fit.scaling, gls=gls)
-    return data
 
 
 def observed_means(tables: Tables) -> Groups[Array]:

@@ -15,6 +15,7 @@ import numpy as np
 from .._util.text import natural_order
 from .._version import __version__
 from ..contrast import share_of
+from ..data import units_of
 from ..data.checks import Finding, Given, Words, check_groups, shows_replicates, warn_of_replicates
 from ..estimators import Contrastive
 from ..exceptions import InfeasibleGammaError, RankError
@@ -141,7 +142,7 @@ def _on_unseen_rows(subject: Subject) -> HeldOutContrast | None:
         return None
     try:
         tables = usable(subject.tables, "holding rows out")
-        unit_of = subject.study.units(tables, least=2, what="holding rows out")
+        unit_of = units_of(subject.study, tables, least=2, what="holding rows out")
         model = subject.path.model(subject.path.gammas[subject.start])
         return held_out_of(prepared(model), tables, unit_of)
     except (InfeasibleGammaError, RankError):  # gamma or n_components is too large for fewer rows
@@ -226,7 +227,7 @@ def _path(subject: Subject) -> dict[str, Any]:
         "axis_shares": _axis_shares(subject),
         "noise_variance": [_finite(value) for value in path.noise_variance],
         "depends_on_gamma": path.axis_ratios is None and len(path) > 1,
-        "logarithmic": isinstance(path.estimator, Contrastive) and not path.estimator._has_model,
+        "logarithmic": isinstance(path.estimator, Contrastive),
     }
 
 

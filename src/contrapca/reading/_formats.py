@@ -19,11 +19,11 @@ import numpy.typing as npt
 import scipy.io
 import scipy.sparse as sp
 
-from ..._files import HEADER
-from ..._util.arrays import Rows, is_sparse
-from ..._util.optional import require
-from ..._util.text import default_names, did_you_mean, listed, plural
-from ...exceptions import MissingExtraError, TableFileError
+from .._files import HEADER
+from .._util.arrays import Rows, is_sparse
+from .._util.optional import require
+from .._util.text import Option, default_names, did_you_mean, listed, plural
+from ..exceptions import MissingExtraError, TableFileError
 from ._layout import Numerals
 from ._table import DataTable, take_columns, without_empty
 from ._text import UTF_8, open_text, text_errors, text_table, turned_text_table
@@ -111,15 +111,14 @@ def read_mtx(path: Path) -> DataTable:
             f"{str(path)!r} has {rows} rows and {columns} columns, which does not match the {' and '.join(found)} in "
             "the files next to it."
         )
-    names = _gene_names(genes) if genes else default_names(values.shape[1])
-    return DataTable(
-        str(path),
-        names,
-        values,
-        named=genes is not None,
-        row_names=[row[0] for row in barcodes] if barcodes else None,
-        notes=notes,
-    )
+    names = default_names(values.shape[1])
+    if genes:  # symbols (the second column), with the identifier if a symbol occurs more than once
+        symbols = [row[1] if len(row) > 1 else row[0] for row in genes]
+        repeated = {symbol for symbol, count in Counter(symbols).items() if count > 1}
+        pairs = zip(symbols, genes, strict=True)
+        names = [f"{symbol} ({row[0]})" if symbol in repeated else symbol for symbol, row in pairs]
+    cells = [row[0] for row in barcodes] if barcodes else None
+    return DataTable(str(path), names, values, named=genes is not None, row_names=cells, notes=notes)
 
 
 def _check_mtx(path: Path) -> None:
@@ -153,13 +152,6 @@ def _beside(path: Path, kinds: tuple[str, ...]) -> list[list[str]] | None:
                 with text_errors(str(file)), open_text(file) as text:
                     return [line.rstrip("\n").split("\t") for line in text if line.strip()]
     return None
-
-
-def _gene_names(genes: list[list[str]]) -> list[str]:
-    """Symbols (the second column), with the identifier if a symbol occurs more than once."""
-    symbols = [row[1] if len(row) > 1 else row[0] for row in genes]
-    seen = Counter(symbols)
-    return [f"{symbol} ({row[0]})" if seen[symbol] > 1 else symbol for symbol, row in zip(symbols, genes, strict=True)]
 
 
 def read_parquet(path: Path) -> DataTable:
@@ -209,7 +201,7 @@ def read_h5ad(path: Path, *, layer: str | None, mask: str | None) -> DataTable:
         data = anndata.read_h5ad(path)
         if layer is not None and layer not in data.layers:
             have = f"only {listed(list(data.layers))}" if len(data.layers) else "which has none"
-            raise TableFileError(f"--layer: {layer!r} is not a layer of {str(path)!r}, {have}.")
+            raise TableFileError(f"{layer!r} is not a layer of {str(path)!r}, {have}.", option="layer")
         matrix = data.X if layer is None else data.layers[layer]
         if matrix is None:
             raise TableFileError(f"{str(path)!r} has no matrix X: store the values to be analysed there.")
@@ -230,11 +222,13 @@ def _masked_genes(path: Path, var: Any, mask: str | None) -> tuple[list[int], li
         return list(range(len(var))), []
     if mask not in var.columns:
         have = f"only {listed([str(name) for name in var.columns])}" if len(var.columns) else "which has no columns"
-        raise TableFileError(f"--mask: {mask!r} is not a column of var of {str(path)!r}, {have}.")
+        raise TableFileError(f"{mask!r} is not a column of var of {str(path)!r}, {have}.", option="mask")
     flags = var[mask].tolist()
     if not all(isinstance(flag, bool) for flag in flags) or not any(flags):
         what = "is False for all genes" if not any(flags) else "has other values than True and False"
-        raise TableFileError(f"--mask: {mask!r} of {str(path)!r} {what}: name another column, or 'none' for all genes.")
+        raise TableFileError(
+            f"{mask!r} of {str(path)!r} {what}: name another column, or 'none' for all genes.", option="mask"
+        )
     genes = [j for j, flag in enumerate(flags) if flag]
     return genes, [f"features are the {len(genes)} of {len(flags)} genes of the mask {mask!r}"]
 
@@ -284,40 +278,7 @@ def read_table(
     percent: bool = False,
     thousands: bool = False,
 ) -> DataTable:
-    """Read a table; the file extension gives the format.
-
-    Parameters
-    ----------
-    path : str or Path
-        A text table (.csv, .tsv, .txt; also with .gz, or alone in a .zip), .xlsx, .parquet, .npy, .npz, .mtx, .mtx.gz
-        or .h5ad.
-    header : bool, optional
-        Whether the first line of a text table or a sheet contains column names; detected by default.
-    sheet : str, optional
-        Name of the sheet of an Excel file; the first by default.
-    layer : str, optional
-        Layer of an AnnData file; X by default.
-    mask : str, optional
-        Column of `var` of an AnnData file that says which genes to read; "none" means all. By default
-        "highly_variable" if there is such a column.
-    transpose : bool, default False
-        Whether samples are columns in the file.
-    encoding : str, optional
-        Of a text table; UTF-8 by default.
-    missing : sequence of str
-        Words or numbers that mean a missing value, besides empty cells, NA and the like.
-    percent, thousands : bool, default False
-        Whether 12% is the number 0.12, and 1,234 the number 1234, in text tables and sheets.
-
-    Returns
-    -------
-    DataTable
-
-    Raises
-    ------
-    TableFileError
-        If the file does not contain a usable table.
-    """
+    """Read a table as `read` does; the extension gives the format. Raises TableFileError."""
     path = Path(path)
     if not path.exists():
         beside = sorted(file.name for file in path.parent.iterdir()) if path.parent.is_dir() else []
@@ -328,19 +289,30 @@ def read_table(
     if sheet is not None and not name.endswith(EXCEL):
         raise TableFileError(f"{str(path)!r} has no sheet {sheet!r}: only Excel files ({EXCEL}) have sheets.")
     if not name.endswith(ANNDATA) and (layer is not None or mask not in (None, "none")):
-        option = "--layer" if layer is not None else "--mask"
+        option = "layer" if layer is not None else "mask"
         raise TableFileError(
-            f"{option}: {str(path)!r} has neither layers nor masks: only AnnData files ({ANNDATA}) do."
+            f"{str(path)!r} has neither layers nor masks: only AnnData files ({ANNDATA}) do.", option=option
         )
     is_text = name.endswith((*TEXT, ".zip"))
     if encoding is not None and not is_text:
-        raise TableFileError(f"{str(path)!r} is not a text file: --encoding is for {', '.join(TEXT)} files.")
+        raise TableFileError(
+            f"{str(path)!r} is not a text file: ", Option("encoding"), f" is for {', '.join(TEXT)} files."
+        )
     if is_text or name.endswith(EXCEL):
-        open_: Callable[[], TextIO] = partial(open_text, path, _known(encoding))
+        try:
+            "".encode(encoding or UTF_8)
+        except LookupError as error:
+            raise TableFileError(
+                f"There is no encoding {encoding!r}: use a name such as utf-8, utf-16, latin-1 or cp1252."
+            ) from error
+        if encoding is None or encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+            encoding = UTF_8
+        open_: Callable[[], TextIO] = partial(open_text, path, encoding)
         if not is_text:
             open_ = partial(io.StringIO, sheet_text(path, sheet))
         read = turned_text_table if transpose else text_table
-        table = read(str(path), open_, header=header, separator=None if is_text else ",", numerals=numerals)
+        called = str(path) if sheet is None else f"{path} (sheet {sheet})"
+        table = read(called, open_, header=header, separator=None if is_text else ",", numerals=numerals)
     elif name.endswith(ANNDATA):
         table = read_h5ad(path, layer=layer, mask=mask)
         table = _transposed(table) if transpose else table
@@ -352,19 +324,6 @@ def read_table(
         table = reader(path)
         table = _transposed(table) if transpose else table
     return _without_codes(dataclasses.replace(table, missing=tuple(missing)), numerals) if missing else table
-
-
-def _known(encoding: str | None) -> str:
-    """An encoding that Python knows, by default UTF-8."""
-    if encoding is None:
-        return UTF_8
-    try:
-        "".encode(encoding)
-    except LookupError as error:
-        raise TableFileError(
-            f"There is no encoding {encoding!r}: use a name such as utf-8, utf-16, latin-1 or cp1252."
-        ) from error
-    return UTF_8 if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
 
 
 def _transposed(table: DataTable) -> DataTable:
@@ -388,7 +347,9 @@ def _without_codes(table: DataTable, numerals: Numerals) -> DataTable:
     if not numerals.codes or not table.names:
         return table
     if is_sparse(table.values):
-        raise TableFileError(f"{table.path!r} is sparse, which has no missing values: leave --missing out.")
+        raise TableFileError(
+            f"{table.path!r} is sparse, which has no missing values: leave ", Option("missing"), " out."
+        )
     coded = np.isin(table.values, np.array(sorted(numerals.codes)))
     if not coded.any():
         return table
