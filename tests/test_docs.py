@@ -31,6 +31,7 @@ DOCUMENTS = ["README.md", "CONTRIBUTING.md", "CODE_OF_CONDUCT.md", "SECURITY.md"
 # An example, and what it prints if that is shown below it.
 EXAMPLE = re.compile(r"```python\n(.*?)```(?:\n\n```text\n(.*?)```)?", re.S)
 LIBRARIES = {
+    "docs/datasets.md": ["matplotlib"],
     "docs/gallery.md": ["matplotlib"],
     "docs/guide/anndata.md": ["anndata", "matplotlib"],
     "docs/guide/report.md": ["jinja2"],
