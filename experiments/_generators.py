@@ -9,7 +9,7 @@ import numpy as np
 from sklearn.datasets import load_digits, load_sample_image
 from sklearn.utils import Bunch
 
-from contrapca.data._gaussian import LatentGaussian
+from contrapca.contrast._gaussian import LatentGaussian
 
 SIDE = 8  # pixels in a row of scikit-learn's digits
 WHITE, DIGIT_WHITE = 255.0, 16.0  # brightest pixel of photographs and of digits

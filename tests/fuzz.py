@@ -26,8 +26,8 @@ import scipy.sparse as sp
 
 import contrapca
 from contrapca import CLVM, CPCA, PCPCA, PPCA, Moments, cli, contrast_path
-from contrapca.cli.reading._read import read_table
 from contrapca.exceptions import ModelFileError, TableFileError
+from contrapca.reading._formats import read_table
 
 Random = np.random.Generator
 PATIENCE = 30.0  # seconds for one attempt

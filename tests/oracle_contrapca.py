@@ -8,7 +8,7 @@ import numpy as np
 import scipy.linalg
 
 from contrapca.contrast._axes import contrast_axes, latent_rotation
-from contrapca.contrast._noise import latent_rank, noise_rank
+from contrapca.contrast._rank import latent_rank, noise_rank
 
 Array = np.ndarray
 

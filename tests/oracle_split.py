@@ -238,7 +238,7 @@ def unseen(estimator, X, Y, splits, parts, units):
     def fitted(rows):
         left = [table[keep] for table, keep in zip((X, Y), rows, strict=True)]
         model = estimator(left[0], left[1])
-        state = model._state
+        state = model.fit_
         scales = [state.scaling.foreground.scale, (state.scaling.background or state.scaling.foreground).scale]
         axes = [model.components_.T / scale[:, None] for scale in scales]
         return [(table - own.mean(axis=0)) @ V for table, own, V in zip((X, Y), left, axes, strict=True)]

@@ -15,7 +15,7 @@ FLOORS = {  # a module or folder of the package: its floor
     "moments": 2,
     **dict.fromkeys(("contrast", "missing"), 3),
     **dict.fromkeys(("estimators", "inference"), 4),
-    **dict.fromkeys(("datasets", "plots", "reporting", "anndata", "cli", "__main__", "tl", "pl", "get"), 5),
+    **dict.fromkeys(("datasets", "plots", "reporting", "anndata", "reading", "cli", "__main__", "tl", "pl", "get"), 5),
 }
 
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
+from contrapca.contrast._gaussian import LatentGaussian
 from contrapca.contrast._pcpca import closed_form
-from contrapca.data._gaussian import LatentGaussian
 from contrapca.missing._likelihood import masked_log_likelihood
 from contrapca.missing._rows import observe
 from contrapca.moments._moments import Moments

@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from . import plots as plots
     from . import tl as tl
     from ._files import load as load
-    from .cli.reading import read as read
     from .data import Study as Study
     from .data import match_depth as match_depth
     from .data import regress_out as regress_out
@@ -40,6 +39,7 @@ if TYPE_CHECKING:
     from .inference import posterior as posterior
     from .inference import stability_selection as stability_selection
     from .moments import Moments as Moments
+    from .reading import read as read
     from .reporting import report as report
 
 # All names load on first use: importing scikit-learn takes a second, and `contrapca --help` does not need it. Type
@@ -68,7 +68,7 @@ _HOMES = {
     "load": "_files",
     "match_depth": "data",
     "posterior": "inference",
-    "read": "cli.reading",
+    "read": "reading",
     "regress_out": "data",
     "report": "reporting",
     "stability_selection": "inference",

@@ -11,7 +11,7 @@ import sys
 import warnings
 from pathlib import Path
 
-from ._util.text import format_gamma, plural
+from ._util.text import Worded, Words, format_gamma, plural, worded
 
 __all__ = [
     "ContrastWarning",
@@ -192,7 +192,27 @@ class ModelFileError(ValueError):
 
 
 class TableFileError(ValueError):
-    """A file does not contain a usable table."""
+    """A file does not contain a usable table, or not the columns that it should have.
+
+    Attributes
+    ----------
+    args : tuple
+        The sentence, as texts and the options that it names.
+    option : str
+        The option that is wrong; empty if none is.
+    """
+
+    def __init__(self, *parts: str | Worded, option: str = ""):
+        super().__init__(*parts)
+        self.option = option
+
+    def text(self, words: Words) -> str:
+        """The sentence in the words of Python ("labels='stage'") or of the command line ("--labels stage")."""
+        about = f"{'--' if words == 'command' else ''}{self.option}: " if self.option else ""
+        return about + worded(self.args, words)
+
+    def __str__(self) -> str:
+        return self.text("python")
 
 
 class DatasetError(RuntimeError):

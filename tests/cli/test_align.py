@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from contrapca import Study
-from contrapca.cli.reading._table import DataTable, align, align_to
 from contrapca.exceptions import GroupError, NonFiniteError, TableFileError
+from contrapca.reading._table import DataTable, align, align_to
 
 LEFT = DataTable("l.csv", ["a", "b", "c"], np.arange(6.0).reshape(2, 3))
 
@@ -37,7 +37,7 @@ def test_sparse_tables():
 
 
 def test_what_is_lacking_is_listed():
-    with pytest.raises(TableFileError, match=r"'r.csv' lacks 2 numeric columns of 'l.csv': 'b', 'c'; .* --common"):
+    with pytest.raises(TableFileError, match=r"'r.csv' lacks 2 numeric columns of 'l.csv': 'b', 'c'; .* common=True"):
         align(LEFT, right(["a"]))
     with pytest.raises(TableFileError, match=r"'l.csv' lacks 1 numeric column of 'r.csv': 'd'"):
         align(LEFT, right(["a", "b", "c", "d"]))
@@ -51,11 +51,11 @@ def test_what_is_lacking_is_listed():
 
 
 def test_reasons_for_what_is_lacking():
-    with pytest.raises(TableFileError, match=r"'b' \('b' left out by --ignore or the like\); all are needed"):
+    with pytest.raises(TableFileError, match=r"'b' \('b' left out by ignore= or the like\); all are needed"):
         align_to(["a", "b"], 2, LEFT, without=["b"])
     with pytest.raises(TableFileError, match=r"because of units \(such as '5 mg'\)\); write such cells as numbers, or"):
         align(LEFT, right(["a", "c"], texts={"b": np.array(["5 mg", "7 mg"])}))
-    with pytest.raises(TableFileError, match=r"in common\. 'b' is not used .* add --thousands"):
+    with pytest.raises(TableFileError, match=r"in common\. 'b' is not used .* add thousands=True"):
         align(right(["d"]), right(["e"], texts={"b": np.array(["1.649,00", "2.005,50"])}))
 
 

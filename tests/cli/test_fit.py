@@ -232,27 +232,14 @@ def test_numbers_of_rows_are_no_features(folder, run, pair, name):
     assert "7 features" in outcome.out
 
 
-def test_labels_are_a_scale_or_classes(folder, run, pair):
-    from argparse import Namespace
-
-    from contrapca.cli.reading import read_inputs
-
+def test_labels_are_a_scale_or_classes(folder, pair):
     X, _ = pair
     ages = np.linspace(20, 60.5, 40)
     write_csv(folder / "aged.csv", ["age", "batch", *NAMES], np.column_stack([ages, np.arange(40) % 3, X]))
-    options = Namespace(cases="aged.csv", background="controls.csv", group=None, ignore=["batch"], common=False)
-    options.header, options.sheet, options.components, options.labels = None, None, 2, "age"
-    options.transpose, options.encoding, options.missing, options.percent, options.thousands = (
-        False,
-        None,
-        [],
-        False,
-        False,
-    )
-    options.layer = options.mask = None
-    np.testing.assert_allclose(read_inputs(options).study.labels.foreground, ages)
-    options.ignore, options.labels = ["age"], "batch"
-    assert read_inputs(options).study.labels.foreground.tolist()[:4] == ["0", "1", "2", "0"]
+    study = contrapca.read("aged.csv", background="controls.csv", ignore="batch", labels="age")
+    np.testing.assert_allclose(study.labels.foreground, ages)
+    study = contrapca.read("aged.csv", background="controls.csv", ignore="age", labels="batch")
+    assert study.labels.foreground.tolist()[:4] == ["0", "1", "2", "0"]
 
 
 def test_nothing_is_overwritten_without_force(folder, run, tree):

@@ -8,8 +8,8 @@ import pytest
 import scipy.io
 import scipy.sparse as sp
 
-from contrapca.cli.reading._read import read_table
 from contrapca.exceptions import TableFileError
+from contrapca.reading._formats import read_table
 
 X = np.random.default_rng(0).poisson(1.0, (5, 3)).astype(float)
 GENES = ["ENSG1\tTP53", "ENSG2\tMYC", "ENSG3\tMYC"]
@@ -192,7 +192,7 @@ def test_sheets(workbook):
     assert len(read_table(path, header=False)) == 2
     with pytest.raises(TableFileError, match=r"x.xlsx' has no sheet 'more', only 'cases', 'controls', 'none'"):
         read_table(path, sheet="more")
-    with pytest.raises(TableFileError, match=r"x.xlsx' is empty"):
+    with pytest.raises(TableFileError, match=r"x.xlsx \(sheet none\)' is empty"):
         read_table(path, sheet="none")
     path.with_suffix(".csv").write_text("a,b\n1,2\n")
     with pytest.raises(TableFileError, match=r"x.csv' has no sheet 'cases': only Excel files"):

@@ -1,6 +1,7 @@
 """How the command behaves whatever it does: help, exit codes, what goes where."""
 
 import contextlib
+import importlib
 import json
 import os
 import subprocess
@@ -9,7 +10,7 @@ import sys
 import pytest
 
 from contrapca import __version__
-from contrapca.cli import _main
+from contrapca.cli._parser import COMMANDS
 from contrapca.exceptions import warn
 
 
@@ -27,7 +28,8 @@ def test_help_loads_nothing_heavy():
 
 
 def test_every_command_has_help_and_a_module(run):
-    for name in _main.MODULES:
+    for name in COMMANDS:
+        assert callable(getattr(importlib.import_module(f"contrapca.cli._{name}"), name))
         outcome = run(name, "--help")
         assert outcome.code == 0
         assert all(option in outcome.out for option in ("--quiet", "--json", "--debug"))
@@ -77,9 +79,9 @@ def raising(error):
     ],
 )
 def test_exit_codes(run, monkeypatch, error, code, says):
-    from contrapca.cli import _saved
+    from contrapca.cli import _info
 
-    monkeypatch.setattr(_saved, "info", raising(error))
+    monkeypatch.setattr(_info, "info", raising(error))
     outcome = run("info", "model.npz")
     assert outcome.code == code
     assert outcome.out == ""
@@ -101,13 +103,13 @@ def test_ctrl_c_while_the_command_is_imported(run, monkeypatch):
 
 
 def test_warnings_are_lines(run, monkeypatch):
-    from contrapca.cli import _saved
+    from contrapca.cli import _info
 
     def command(options, console):
         warn("look\n  here")
         console.say("done")
 
-    monkeypatch.setattr(_saved, "info", command)
+    monkeypatch.setattr(_info, "info", command)
     assert run("info", "model.npz") == (0, "done\n", "contrapca: warning: look here\n")
 
 

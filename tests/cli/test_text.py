@@ -7,9 +7,9 @@ import zipfile
 import numpy as np
 import pytest
 
-from contrapca.cli.reading._read import read_table
-from contrapca.cli.reading._text import write_filled
 from contrapca.exceptions import TableFileError
+from contrapca.reading._formats import read_table
+from contrapca.reading._text import write_filled
 
 
 @pytest.fixture
@@ -251,8 +251,8 @@ def test_write_filled_changes_holes_only(table):
             "id,1.5,2.5,3,4.5,6\nr1,3,1,2,5,4\nr2,2,2,1,1,1\n",
             "unclear whether the first line of '.*' contains names: .* from 1.5 to 6,",
         ),
-        ("2019,2020\n1,2\n3,4\n", "from 2019 to 2020, and those below are not. Add --header"),
-        ("9.5,8,7.5,6,5\n3,1,2,5,4\n2,2,1,1,1\n", "from 9.5 to 5, and those below are not. Add --header"),
+        ("2019,2020\n1,2\n3,4\n", "from 2019 to 2020, and those below are not. Add header=True"),
+        ("9.5,8,7.5,6,5\n3,1,2,5,4\n2,2,1,1,1\n", "from 9.5 to 5, and those below are not. Add header=True"),
         ("sep=,\na,b\n1,2\n3\n", "Line 4 of .* has 1 cell; expected 2"),
         ("1.5\n2.5\n", "only one column"),
         ('a,b\n1,"2\n', "is a quote not closed"),
@@ -323,7 +323,7 @@ def test_a_comment_of_as_many_cells_as_the_header_is_none(table):
     assert found.names == ["a", "b"]
     years = "# exported, 2020\n1990,1991\n1,2\n3,4\n"
     assert table(years, header=True).names == ["1990", "1991"]
-    with pytest.raises(TableFileError, match="Add --header if they are names"):
+    with pytest.raises(TableFileError, match="Add header=True if they are names"):
         table(years)
     assert table("#a,b\n1,2\n3,4\n").names == ["a", "b"]
     assert table("#id,a\ns0,1\ns1,3\n").names == ["a"]

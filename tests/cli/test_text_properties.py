@@ -10,7 +10,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from contrapca.cli.reading._read import read_table
+from contrapca.reading._formats import read_table
 
 MISSING = ["", "NA", "nan", "NULL", "n/a", "?", " NA "]
 ALPHABET = "aBz 09é漢\"'\u00a0_-#%"  # other separators, in every row, would be fair doubts

@@ -8,7 +8,7 @@ import pytest
 
 from contrapca import exceptions
 from contrapca._util.text import as_command
-from contrapca.cli import _saved
+from contrapca.cli import _info
 from contrapca.cli._parser import EXAMPLES, make_parsers, parse
 from csvfiles import write_csv
 
@@ -50,7 +50,7 @@ def test_errors_are_in_words_of_the_command_line(run, monkeypatch, error):
     def command(options, console):
         raise error
 
-    monkeypatch.setattr(_saved, "info", command)
+    monkeypatch.setattr(_info, "info", command)
     assert PYTHON.search(str(error))  # the control
     outcome = run("info", "model.npz")
     assert outcome.code == 2

@@ -6,21 +6,16 @@ import scipy.sparse as sp
 
 from contrapca import Study, check_tables, contrast_test
 from contrapca._util.text import plural
-from contrapca.cli.reading._hidden import dropped_columns
-from contrapca.data import Groups
-from contrapca.data._replicates import looks_like_replicates
-from contrapca.data.checks import Finding, Given, check_groups
-from contrapca.data.checks._columns import far_cells
-from contrapca.data.checks._tables import (
-    CHECKS,
-    alike_labels,
-    distant_means,
-    repeated_names,
-    shared_rows,
-    swapped_names,
-    transposed,
+from contrapca.data import (
+    Groups,
+    study_of,
 )
+from contrapca.data._replicates import looks_like_replicates
+from contrapca.data.checks import Finding, Given, alike_labels, check_groups, repeated_names, swapped_names
+from contrapca.data.checks._columns import far_cells
+from contrapca.data.checks._tables import CHECKS, distant_means, shared_rows, transposed
 from contrapca.exceptions import TableWarning
+from contrapca.reading._hidden import dropped_columns
 
 
 def normal(*shape, seed=0):
@@ -29,6 +24,18 @@ def normal(*shape, seed=0):
 
 def checks(found):
     return [finding.check for finding in found]
+
+
+def given(X, Y, columns=None, names=(None, None)):
+    return Given(Groups.of(X, Y), columns, Groups.of(X, Y).like(names))
+
+
+def shared(X, Y):
+    return list(shared_rows(given(X, Y)))
+
+
+def as_columns(X, columns, names, others):
+    return list(transposed(given(X, X[::-1] + 1, columns, (names, others))))
 
 
 OF_COLUMNS = ("identifier", "missing code", "constant", "duplicate columns")
@@ -233,37 +240,37 @@ def test_constant_and_duplicate_columns():
 
 def test_shared_rows():
     X, Y = normal(50, 8), normal(40, 8, seed=1)
-    assert shared_rows(X, Y) == []
+    assert shared(X, Y) == []
     Y[5:8] = X[20:23]
-    assert "3 rows of the controls are also among the cases" in shared_rows(X, Y)[0].sentence
-    assert checks(shared_rows(X, X.copy())) == ["same table"]
+    assert "3 rows of the controls are also among the cases" in shared(X, Y)[0].sentence
+    assert checks(shared(X, X.copy())) == ["same table"]
     X[3, 2] = np.nan
-    assert checks(shared_rows(X, X.copy())) == ["same table"]
+    assert checks(shared(X, X.copy())) == ["same table"]
     zeros = (np.random.default_rng(0).random((80, 8)) < 0.1).astype(float)
-    assert shared_rows(zeros[:40], zeros[40:]) == []  # rows of zeros are equal by chance
+    assert shared(zeros[:40], zeros[40:]) == []  # rows of zeros are equal by chance
 
 
 def test_many_shared_rows_need_not_be_long():
     X = normal(30, 2)
-    assert "30 rows of the controls are also among the cases" in shared_rows(X, X[::-1])[0].sentence
+    assert "30 rows of the controls are also among the cases" in shared(X, X[::-1])[0].sentence
     mixed = np.vstack([normal(20, 2, seed=1), X[:15]])
-    assert "15 rows" in shared_rows(X, mixed)[0].sentence
-    assert shared_rows(X[:8], X[7::-1]) == []  # so few may be chance
+    assert "15 rows" in shared(X, mixed)[0].sentence
+    assert shared(X[:8], X[7::-1]) == []  # so few may be chance
     ratings = np.random.default_rng(0).integers(1, 6, (60, 2)).astype(float)
-    assert shared_rows(ratings[:30], ratings[30:]) == []  # they occur several times within a table, too
+    assert shared(ratings[:30], ratings[30:]) == []  # they occur several times within a table, too
 
 
 def test_transposed():
     features = [f"gene{j}" for j in range(30)]
     X = normal(30, 12) + 4 * normal(30, 1, seed=1)  # rows have means of their own, as features
     samples = [f"s{i}" for i in range(12)]
-    assert "add --transpose" in transposed(X, samples, features, features)[0].text("command")
-    assert transposed(X.T, features, samples, [f"c{i}" for i in range(12)]) == []
+    assert "add --transpose" in as_columns(X, samples, features, features)[0].text("command")
+    assert as_columns(X.T, features, samples, [f"c{i}" for i in range(12)]) == []
     paired = [f"P{i}" for i in range(30)]  # the same patients in both tables
-    assert transposed(normal(30, 12) + 4 * normal(12, seed=2), features[:12], paired, paired) == []
-    assert transposed(normal(30, 12), [f"sample_{i}" for i in range(12)], features, None) != []
-    assert transposed(normal(30, 12), [f"sample_{i}" for i in range(12)], None, None) == []
-    assert transposed(normal(30, 12), None, None, None) == []
+    assert as_columns(normal(30, 12) + 4 * normal(12, seed=2), features[:12], paired, paired) == []
+    assert as_columns(normal(30, 12), [f"sample_{i}" for i in range(12)], features, None) != []
+    assert as_columns(normal(30, 12), [f"sample_{i}" for i in range(12)], None, None) == []
+    assert as_columns(normal(30, 12), None, None, None) == []
 
 
 def test_means_far_apart():
@@ -310,7 +317,7 @@ def test_labels_that_are_spelt_alike():
 def test_a_background_label_that_is_spelt_in_two_ways():
     X, y = normal(6, 3), ["case", "case", "control", "control", "Control", "case"]
     with pytest.warns(TableWarning, match="Rows labelled 'Control' count as foreground"):
-        Study.of(X, None, "fit", y=y, background_label="control")
+        study_of(X, None, "fit", y=y, background_label="control")
 
 
 def test_repeated_names():
@@ -384,7 +391,7 @@ def test_every_finding_has_a_hint_in_both_words():
     assert checks(found) == [
         *("spelling", "repeated names", "identifier", "missing code", "constant", "duplicate columns", "batch"),
     ]
-    for finding in [*found, *shared_rows(X, X), *shared_rows(X, np.vstack([Y, X]))]:
+    for finding in [*found, *shared(X, X), *shared(X, np.vstack([Y, X]))]:
         assert finding.hint
         assert str(finding) == f"{finding.sentence} {finding.hint}"
         assert "--" not in finding.text("python")
@@ -463,7 +470,7 @@ def test_heavy_tails_are_no_far_cells(kind):
     for _ in range(200):
         n = int(random.integers(12, 300))
         X, Y = heavy(kind, random, n, 20), heavy(kind, random, 12, 20)
-        assert far_cells([""] * 20, [X, Y], [None, None], ["", ""]) == []
+        assert list(far_cells(given(X, Y))) == []
     X = heavy("normal", random, n, 20)
     X[3, 2] = 1e6
-    assert far_cells([""] * 20, [X, Y], [None, None], ["", ""])
+    assert list(far_cells(given(X, Y)))

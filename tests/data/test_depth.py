@@ -21,7 +21,7 @@ from contrapca.data._depth import (
     typical_ratio,
     units_of,
 )
-from contrapca.data.checks._columns import depth_finding
+from contrapca.data.checks import depth_finding
 from contrapca.exceptions import GroupError, TableWarning
 
 

@@ -86,15 +86,19 @@ def test_from_a_frame(frames, need):
     named = {"blocks": "donor", "covariates": ["age"], "weights": "w", "labels": "kind"}
     expected = Study(frames[0], background=frames[1], **named)
     for table in (both, both.sample(frac=1, random_state=0), pl.from_pandas(both)):
-        study = Study.from_frame(table, group="group", background="ctrl", **named)
+        study = Study.from_frame(table, groupby="group", background="ctrl", **named)
         assert repr(study) == repr(expected)
-        found = held_out_contrast(CPCA(1, gamma=1.0), Study.from_frame(both, group="group", background="ctrl", **named))
+        found = held_out_contrast(
+            CPCA(1, gamma=1.0), Study.from_frame(both, groupby="group", background="ctrl", **named)
+        )
         assert found.mean == held_out_contrast(CPCA(1, gamma=1.0), expected).mean
-    several = Study.from_frame(
-        both.drop(columns="group"), group="donor", background=["c0", "c1"], labels="kind", foreground=["d0", "d1"]
-    )
-    assert several.rows.names == ("foreground", "c0", "c1")
-    assert list(several.counts) == [8, 3, 3]
+    donors = {"groupby": "donor", "labels": "kind", "foreground": ["d0", "d1"]}
+    several = Study.from_frame(both.drop(columns="group"), background={"a": "c0", "b": ["c1", "c2"]}, **donors)
+    assert several.rows.names == ("foreground", "a", "b")
+    assert list(several.counts) == [8, 3, 6]
+    one = Study.from_frame(both.drop(columns="group"), background=["c0", "c1"], **donors)  # a list is one group
+    assert one.rows.names == ("foreground", "background")
+    assert list(one.counts) == [8, 6]
 
 
 def test_from_anndata(need):
@@ -151,19 +155,24 @@ def test_dicts_and_tuples_of_several_backgrounds():
         ({"covariates": (AGES[0], AGES[1][1:])}, r"covariates of the background has shape \(29,\) for 30 rows"),
         ({"weights": (None, np.ones(3))}, r"weights of the background has shape \(3,\) for 30 rows"),
         ({"labels": CLASSES[1:]}, r"labels of the foreground has shape \(39,\) for 40 rows"),
-        ({"blocks": DONORS[0]}, r"blocks is a ndarray, but there are 2 groups \('foreground', 'background'\)"),
+        ({"blocks": DONORS[0]}, r"blocks is one ndarray, but there are 2 groups \('foreground', 'background'\)"),
         ({"blocks": (DONORS[0],)}, "blocks is a tuple of 1, but there are 2 groups"),
         ({"blocks": {"foregroun": DONORS[0]}}, r"no group 'foregroun'.*Did you mean 'foreground'\?"),
         ({"blocks": (DONORS[0], None)}, "The background has no blocks"),
         ({"covariates": (None, AGES[1])}, "The foreground has no covariates"),
-        ({"blocks": "donor"}, "the foreground is a ndarray without column names"),
+        ({"blocks": "donor"}, "the foreground is of type ndarray, without column names"),
         ({"blocks": DONORS, "paired": True}, r"10 pairs of the foreground \('d0'.*have no row in the background"),
         ({"paired": True}, "pass blocks=, too"),
+        ({"blocks": DONORS, "paired": "donor"}, "paired='donor' must be True or False"),
+        ({"labels": Y}, r"labels of the foreground has shape \(30, 5\).* table of the controls is background="),
+        ({"background": X}, "background is a table of another group, too"),
+        ({"background": "ctrl"}, "The background of Study is the label 'ctrl', not a table.*from_frame"),
+        ({"background": list(CLASSES)}, "background of Study is 40 labels, such as 'a', not a table.*background_label"),
     ],
 )
 def test_refuses_arrays(given, message):
     with pytest.raises(ValueError, match=message):
-        Study(X, background=Y, **given)
+        Study(X, **{"background": Y} | given)
 
 
 def test_refuses_frames(frames, need):
@@ -175,24 +184,24 @@ def test_refuses_frames(frames, need):
         (lambda: Study(*frames[:1], background=frames[1], blocks="donor", labels="donor"), "'donor' is used twice"),
         (lambda: Study(cases, background=controls.rename(columns={"x": "q"})), r"1 only in the foreground .*'x'"),
         (lambda: Study(cases, background=controls[list("vxuyz")]), "different order, starting at column 1: 'u'"),
-        (lambda: Study.from_frame(both, group="grp", background="ctrl"), "group='grp' is not a column"),
-        (lambda: Study.from_frame(both, group="group", background="ctrl", labels="group"), "'group' is used twice"),
-        (lambda: Study.from_frame(both, group="group", background="cntrl"), r"does not occur.*Did you mean 'ctrl'\?"),
-        (lambda: Study.from_frame(both, group="group", background="ctrl", foreground="x"), "foreground='x' does not"),
+        (lambda: Study.from_frame(both, groupby="grp", background="ctrl"), "groupby='grp' is not a column"),
+        (lambda: Study.from_frame(both, groupby="group", background="ctrl", labels="group"), "'group' is used twice"),
+        (lambda: Study.from_frame(both, groupby="group", background="cntrl"), r"does not occur.*Did you mean 'ctrl'\?"),
+        (lambda: Study.from_frame(both, groupby="group", background="ctrl", foreground="x"), "foreground='x' does not"),
         (
-            lambda: Study.from_frame(both, group="group", background="ctrl", foreground=["case", "ctrl"]),
+            lambda: Study.from_frame(both, groupby="group", background="ctrl", foreground=["case", "ctrl"]),
             "background and foreground both have 'ctrl'",
         ),
-        (lambda: Study.from_frame(both, group="group", background=["case", "ctrl"]), "no foreground is left"),
+        (lambda: Study.from_frame(both, groupby="group", background=["case", "ctrl"]), "no foreground is left"),
     ):
         with pytest.raises(GroupError, match=message):
             call()
     both.loc["s0.3", "group"] = None
     with pytest.raises(GroupError, match="1 of 70 samples have no value"):
-        Study.from_frame(both, group="group", background="ctrl")
+        Study.from_frame(both, groupby="group", background="ctrl")
     alike = both.assign(group=["Ctrl"] * 40 + ["ctrl"] * 30)
     with pytest.warns(TableWarning, match="only in case or blanks"):
-        Study.from_frame(alike[[*"vuxyz", "group"]], group="group", background="ctrl")
+        Study.from_frame(alike[[*"vuxyz", "group"]], groupby="group", background="ctrl")
 
 
 def test_what_stands_beside_a_frame_is_in_the_order_of_its_names(frames, need):
@@ -233,9 +242,13 @@ def test_parts():
     assert len(study[:60]) == 60
     assert list(study.without(blocks=["d0", "c1"]).counts) == [36, 27]
     assert list(study.without(labels=["a"]).counts) == [20, 30]
+    assert list(study.without(labels="a", blocks="c1").counts) == [20, 27]
+    assert list(Study(X, background=Y, labels=np.arange(40)).without(labels=1).counts) == [39, 30]
     assert study.without(covariates="covariate 1").covariates is None
     sparse = Study(sp.csr_array(X), background=sp.csr_array(Y), blocks=DONORS)[mask]
     np.testing.assert_array_equal(sparse.rows.foreground.toarray(), X[::2])
+    of_keys = Study(sp.dok_array(X), background=sp.dok_array(Y))[mask]  # a dict (D11)
+    np.testing.assert_array_equal(of_keys.rows.foreground.toarray(), X[::2])
     for call, message in (
         (lambda: study[np.ones(3, dtype=bool)], "The mask has 3 values for 70 samples"),
         (lambda: study[[0, 1, 99]], "numbered from 0 to 69"),

@@ -107,7 +107,7 @@ CASES = {
         (X,),
         {"background": np.array(["a", "b"] * (len(X) // 2))},
         ValueError,
-        "background of PCPCA is one column of .* values; .*background_label",
+        "background of PCPCA is 30 labels, such as 'a', not a table.*background_label",
     ),
     "scale unknown": (PCPCA(scale="both"), (X,), {"background": Y}, ValueError, "scale='both'.*'pooled'"),
     "scale True": (PCPCA(scale=True), (X,), {"background": Y}, ValueError, "scale=True"),

@@ -109,7 +109,7 @@ def test_spectra_that_do_not_matter_are_not_computed(strong, looked_at, monkeypa
     X, Y = (rng.standard_normal((n, 200)) for n in (150, 120))
     Y[:, :strong] *= 20
     sizes = []
-    counted = "contrapca.contrast._rank.dimensions_above_noise"
+    counted = "contrapca.contrast._few_directions.dimensions_above_noise"
     monkeypatch.setattr(counted, lambda one: sizes.append(one.weight) or dimensions_above_noise(one))
     model = ContraPCA(2, scale=None).fit(X, background=Y)
     assert sizes == looked_at

@@ -258,7 +258,7 @@ def test_a_report_takes_no_covariates(need):
 
 def test_damaged_covariates_in_a_file_raise(tmp_path):
     model = PCPCA(2).fit(Study(X, background=Y, **GIVEN))
-    model._state.covariates.coefficients[0, 0] = np.nan
+    model.fit_.covariates.coefficients[0, 0] = np.nan
     with pytest.raises(ValueError, match=r"covariates\.coefficients overflowed"):
         model.save(tmp_path / "model.npz")
     PCPCA(2).fit(Study(X, background=Y, **GIVEN)).save(tmp_path / "model.npz")

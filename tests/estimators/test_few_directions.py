@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from contrapca import PCPCA, ContraPCA
-from contrapca.contrast import _strongest
-from contrapca.contrast._strongest import Directions, random_block
+from contrapca.contrast import _few_directions
+from contrapca.contrast._few_directions import Directions, random_block
 from contrapca.data.rows import _scipy
 from contrapca.moments._scatter import InnerScatter, RowScatter
 from oracle_contrapca import ratio_axes
@@ -64,12 +64,12 @@ def test_ratio_axes_are_those_of_the_whole_space(cells, few_products, monkeypatc
     ratios, directions = ratio_axes(*(np.cov(table.T, ddof=0) for table in tables), K + 1)
     # A residual of eps, in parts of A v, turns an axis by eps over the gap between ratios, which change by its square.
     gap = np.min(-np.diff(ratios) / ratios[:K])
-    assert worst_ratio(model, ratios[:K]) < 4 * _strongest.ACCURACY**2 / gap
+    assert worst_ratio(model, ratios[:K]) < 4 * _few_directions.ACCURACY**2 / gap
     assert model.axis_ratios_[0] == pytest.approx(ratios[0], rel=0.01)
     alike = np.abs(np.sum(model.components_ * directions[:, :K].T, axis=1))
-    assert alike.min() > 1 - (_strongest.ACCURACY / gap) ** 2 / 2
+    assert alike.min() > 1 - (_few_directions.ACCURACY / gap) ** 2 / 2
     # The control: what is strongest in the groups is not enough.
-    monkeypatch.setattr(_strongest, "ACCURACY", np.inf)
+    monkeypatch.setattr(_few_directions, "ACCURACY", np.inf)
     assert worst_ratio(fitted(cells, shorten=False), ratios[:K]) > 1e-2
 
 
@@ -93,7 +93,7 @@ def test_the_limit_is_a_bound_from_above(cells, few_products):
 def test_large_matrices_are_searched_too(spikes, monkeypatch):
     dense = [table.toarray() for table in spikes]
     exact = fitted(dense, 2)
-    monkeypatch.setattr(_strongest, "LEAST_ORDER", 900)
+    monkeypatch.setattr(_few_directions, "LEAST_ORDER", 900)
     searched = []
     original = Directions.add
     monkeypatch.setattr(Directions, "add", lambda self, *given: searched.append(1) or original(self, *given))

@@ -65,9 +65,7 @@ def fitted(name, left, right):
 def assert_same_fit(left, right, close=CLOSE):
     """Every fitted number, and what the models say of rows."""
     names = (
-        vars(left).keys()
-        - left.get_params().keys()
-        - {"_state", "_parameters", "model_", "background_model_", "solver_"}
+        vars(left).keys() - left.get_params().keys() - {"fit_", "_parameters", "model_", "background_model_", "solver_"}
     )
     histories = {"objective_history_", "n_iter_"}  # of iterations, which rounding may make one more or less
     assert vars(left).keys() == vars(right).keys()

@@ -69,7 +69,7 @@ def test_draws_have_the_conditional_moments():
 
 
 def with_more_noise(model):
-    fit = model._state
+    fit = model.fit_
     return PPCA(2)._with_fit(replace(fit, model=replace(fit.model, sigma2=2 * fit.model.sigma2)))
 
 

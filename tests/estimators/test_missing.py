@@ -15,7 +15,9 @@ import oracles
 from conftest import make_groups
 from contrapca import CLVM, PCPCA, PPCA, gamma_limits, load
 from contrapca.contrast._fit import Latents, Settings
-from contrapca.data import Study
+from contrapca.data import (
+    study_of,
+)
 from contrapca.data.rows import _numpy as dense_rows
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError, NonFiniteError, UnboundedError
 from contrapca.missing import _fit as _incomplete
@@ -38,7 +40,7 @@ SETTINGS = Settings()
 
 
 def tables(left, right, names=None):
-    found = Study.of(left, right, "PCPCA").tables
+    found = study_of(left, right, "PCPCA").tables
     return found if names is None else replace(found, names=tuple(names), text_names=True)
 
 

@@ -5,8 +5,8 @@ import pytest
 import scipy.sparse as sp
 
 from contrapca import ContraPCA, contrast_path, held_out_contrast, load
-from contrapca.contrast._axes import floor_share
-from contrapca.data import Study
+from contrapca.contrast._ratio import floor_share
+from contrapca.data import study_of
 from contrapca.moments._long_rows import shortened
 from oracle_contrapca import kind_of_noise, ratio_axes, row_factors
 
@@ -165,7 +165,7 @@ def test_the_floor_is_its_own_mean(share):
     """t is the mean of eigenvalues of which none counts more than eight times t; without large ones it is the mean."""
     values = np.r_[np.full(3, 100.0 * share), np.ones(D - 3)]
     Y = np.random.default_rng(0).normal(size=(4000, D)) * np.sqrt(values)
-    tables = Study.of(Y, Y, "test").tables
+    tables = study_of(Y, Y, "test").tables
     data = ContraPCA(1, scale=None, axes="ratio", shorten=False)._collected(tables)
     own = np.linalg.eigvalsh(np.cov(Y.T, ddof=0))
     t = floor_share(data.groups) * own.mean()
@@ -177,7 +177,7 @@ def test_the_floor_is_its_own_mean(share):
 
 
 def weights_of(X, Y):
-    found = shortened(Study.of(X, Y, "test").tables)
+    found = shortened(study_of(X, Y, "test").tables)
     return found.weights, found.shortened
 
 

@@ -213,7 +213,7 @@ def test_the_ridge_leads_from_pca_to_the_pure_ratio(groups):
         np.testing.assert_allclose(model.components_, again.components_, atol=1e-9)
         np.testing.assert_allclose(model.ratios_, again.ratios_, rtol=1e-9)
         np.testing.assert_allclose(model.transform(X), again.transform(X), atol=1e-8)
-        assert model._state.inside.foreground == pytest.approx(again._state.inside.foreground)
+        assert model.fit_.inside.foreground == pytest.approx(again.fit_.inside.foreground)
 
 
 def test_paths_of_wide_tables_stay_below_the_pure_ratio(tmp_path):

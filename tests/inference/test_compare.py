@@ -8,7 +8,7 @@ import scipy.sparse as sp
 
 from contrapca import CPCA, RatioPCA, Study, compare, held_out_contrast, plots
 from contrapca.data._groups import Groups
-from contrapca.data.checks._columns import looks_like_counts
+from contrapca.data.checks._values import looks_like_counts
 from contrapca.datasets import make_hidden_clusters
 from contrapca.exceptions import GroupError, SolverError
 from contrapca.moments._subsets import assign_folds

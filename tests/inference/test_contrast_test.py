@@ -9,8 +9,8 @@ import scipy.stats
 
 import oracle_split
 from contrapca import Study, contrast_test
+from contrapca.data import Groups, study_of, units_of
 from contrapca.data._blocks import fewer_folds, looks_like_replicates
-from contrapca.data._groups import Groups
 from contrapca.exceptions import ContrastWarning
 from contrapca.inference import _chunks as _split_moments
 from contrapca.inference import _outcomes as _split_outcomes
@@ -36,7 +36,7 @@ def run(X, Y, n_axes=1, seed=0, blocks=None, **options):
 
 
 def splits_of(n, m, n_splits, seed, blocks=None):
-    units = Study(np.zeros((n, 1)), background=np.zeros((m, 1)), blocks=blocks).units(least=6, what="the test")
+    units = units_of(Study(np.zeros((n, 1)), background=np.zeros((m, 1)), blocks=blocks), least=6, what="the test")
     return draw_splits(units, n_splits, np.random.default_rng(seed))
 
 
@@ -527,7 +527,7 @@ def test_most_axes():
 def test_verdict_on_tables():
 
     def verdict(X, Y, **options):
-        checked = Study.of(X, Y, "it").tables
+        checked = study_of(X, Y, "it").tables
         return verdict_on(checked, n_shown=2, **options)
 
     X, Y = tables(0, 200, 200, 12, planted=2)

@@ -232,7 +232,7 @@ def test_bootstrap_against_refits(estimator):
         left = X[rng.integers(0, 150, 150)]
         right = {} if estimator is PPCA else {"background": Y[rng.integers(0, 120, 120)]}
         refit = estimator(2, **settings).fit(left, **right)
-        expected = align(refit._state.loadings, model._state.loadings)
+        expected = align(refit.fit_.loadings, model.fit_.loadings)
         np.testing.assert_allclose(found.loadings[0, k], expected, atol=1e-7)
         if estimator is not CPCA:
             assert found.noise_variance[0, k] == pytest.approx(refit.noise_variance_)

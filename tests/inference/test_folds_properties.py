@@ -5,7 +5,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from contrapca import Moments
-from contrapca.data import Study
+from contrapca.data import (
+    study_of,
+)
 from contrapca.data._groups import Groups
 from contrapca.moments._subsets import assign_folds, make_folds
 
@@ -31,7 +33,7 @@ def test_the_difference_is_the_rest(seed, n, part, D):
 def test_folds_have_the_moments_of_their_rows(seed, n, m, D, K):
     rng = np.random.default_rng(seed)
     X, Y = table(rng, n, D), table(rng, m, D)
-    tables = Study.of(X, Y, "test").tables
+    tables = study_of(X, Y, "test").tables
     fold_of = assign_folds(Groups.of(np.arange(n), n + np.arange(m)), K, rng)
     folds = make_folds(tables, fold_of)
     assert len(folds) == min(K, n, m)
@@ -80,7 +82,7 @@ def test_a_feature_that_almost_all_varies_in_one_fold():
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((2, 40, 3))
     X[0, 0] = 1e9
-    tables = Study.of(X, Y, "test").tables
+    tables = study_of(X, Y, "test").tables
     fold_of = Groups.of(np.arange(40) % 5, np.arange(40) % 5)
     left = make_folds(tables, fold_of)[0].left.foreground
     expected = Moments.from_rows(X[np.arange(40) % 5 != 0])

@@ -64,7 +64,7 @@ def slow(estimator, X, Y, folds):
             for keep in (True, False)
         )
         model = estimator.fit(left[0]) if isinstance(estimator, PPCA) else estimator.fit(left[0], background=left[1])
-        scaling = model._state.scaling
+        scaling = model.fit_.scaling
         scales = [scaling.foreground.scale, (scaling.background or scaling.foreground).scale]
         axes = [model.components_.T / scale[:, None] for scale in scales]
         unit = sum(np.var(rows @ V, axis=0) for rows, V in zip(left, axes, strict=True))

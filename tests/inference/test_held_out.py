@@ -8,7 +8,7 @@ from sklearn.base import clone
 
 from conftest import make_groups
 from contrapca import CLVM, CPCA, PCPCA, PPCA, ContraPCA, Moments, RatioPCA, Study, gamma_limits, held_out_contrast
-from contrapca.contrast._ratios import OTHER_AXES
+from contrapca.contrast._held_out import OTHER_AXES
 from contrapca.data._groups import Groups
 from contrapca.exceptions import ContrastWarning, GroupError, InfeasibleGammaError
 from contrapca.inference._held_out import HeldOutContrast

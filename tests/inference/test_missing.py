@@ -24,7 +24,7 @@ from contrapca import (
     posterior,
     report,
 )
-from contrapca.data._groups import Groups
+from contrapca.data import Groups, study_of
 from contrapca.exceptions import ContrastWarning, GroupError, NonFiniteError, TableWarning
 from contrapca.inference._test import missing_of
 from contrapca.missing._common import Factors, fit_common, fit_factors
@@ -50,7 +50,7 @@ def incomplete(seed, rates=(0.05, 0.3), n=60, m=60, **options):
 
 
 def tables_of(X, Y):
-    return Study.of(X, Y, "it").tables
+    return study_of(X, Y, "it").tables
 
 
 # ---------------------------------------------------------------------- the model

@@ -20,6 +20,7 @@ from contrapca import (
     held_out_contrast,
     within_pairs,
 )
+from contrapca.data import design_of, study_of
 from contrapca.exceptions import GroupError
 from contrapca.inference._held_out import study_halves
 from contrapca.moments._subsets import row_units
@@ -123,8 +124,8 @@ def test_few_pairs_and_pairs_without_a_background_raise():
 def test_covariates_of_held_out_rows_do_not_leak(width):
     """The regression of each half is that of its own rows."""
     cases, controls = rng.normal(size=(40, width)), rng.normal(size=(40, width))
-    tables = Study.of(cases, controls, "test").tables
-    units, design = row_units(tables), Study(cases, background=controls, covariates=(ZX, ZY)).design()
+    tables = study_of(cases, controls, "test").tables
+    units, design = row_units(tables), design_of(Study(cases, background=controls, covariates=(ZX, ZY)))
     halves = study_halves(tables, units, 2, np.random.default_rng(0), design=design)
     for inside in halves:
         parts = halves.parts(inside)

@@ -7,7 +7,9 @@ import scipy.sparse as sp
 import oracles
 from conftest import implicit_moments
 from contrapca import Moments
-from contrapca.data import Study
+from contrapca.data import (
+    study_of,
+)
 from contrapca.data._groups import Groups
 from contrapca.missing._collect import collect
 from contrapca.moments._contrast import alone, contrast
@@ -65,7 +67,7 @@ def test_lifted_eigenvectors(nearly):
     rng = np.random.default_rng(0)
     X, Y = rng.standard_normal((9, 40)), rng.standard_normal((7, 40))
     X[1] = X[0] + nearly * rng.standard_normal(40)
-    data = collect(Study.of(X, Y, "test").tables, 3, False, "dual")
+    data = collect(study_of(X, Y, "test").tables, 3, False, "dual")
     own = data.background_alone()
     for part, small, C in [
         (data, contrast(data.groups, 0.4), oracles.contrast_matrix(X, Y, 0.4)),

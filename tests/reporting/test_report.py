@@ -99,7 +99,7 @@ def test_points_are_the_aligned_latents(data, kind):
     largest = np.abs(expected).max(axis=(1, 2), keepdims=True)
     assert np.max(np.abs(found - expected) / largest) < 1e-6
     if kind != "path":  # at its own gamma the picture is the model's
-        gamma = thing._state.gamma
+        gamma = thing.fit_.gamma
         assert path.gammas[start] == pytest.approx(gamma)
         own = np.asarray(thing.transform(X))
         assert np.abs(found[start, len(Y) :] - own).max() < 1e-6 * np.abs(own).max()
@@ -238,7 +238,7 @@ def test_a_model_is_fitted_with_the_report(data, estimator, monkeypatch):
         assert read[:2] == [120, 100]
         assert sum(read[2:]) == 220
     assert json.dumps(summary) == json.dumps(summarize(Study(X, background=Y), fitted, gammas=5, test=False))
-    assert summary["model"]["gamma"] == fitted._state.gamma
+    assert summary["model"]["gamma"] == fitted.fit_.gamma
     limit = contrast_path(clone(estimator).set_params(solver="auto"), X, background=Y).gamma_max
     assert summary["model"]["limit"] == pytest.approx(limit)
     with pytest.raises(NotFittedError):  # what was given is left as it was
@@ -372,18 +372,6 @@ def test_dates_are_classes():
     hours = days + np.timedelta64(90, "m")
     assert as_classes(hours).tolist() == ["2024-02-10T01:30:00", "", "2024-02-09T01:30:00"]
     assert on_a_scale(days) is None
-
-
-def test_labels_of_a_file_are_numbers_if_they_are_a_scale():
-    from contrapca.cli.reading._study import _labels
-
-    def read(cells):
-        return _labels(np.array([str(cell) for cell in cells]))
-
-    np.testing.assert_array_equal(read([*range(25), ""]), [*range(25), np.nan])
-    for few in (["1", "2", "1"], ["0.5", "1.50", ""], ["a", "2"], ["001", "002"]):
-        assert read(few).tolist() == few  # as they are written
-    assert read([*range(25), "none"]).dtype.kind == "U"
 
 
 def test_twenty_classes_can_be_told_apart(data, model):

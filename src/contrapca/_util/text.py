@@ -7,9 +7,11 @@ import math
 import re
 import shlex
 from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
 from decimal import Decimal
-from typing import Any
+from typing import Any, Literal, Protocol
 
+Words = Literal["python", "command"]
 MAX_LISTED = 5  # names in a sentence
 A_NUMBER = re.compile(r"[-+]?[0-9]*\.?[0-9]+(e[-+]?[0-9]{1,3})?", re.IGNORECASE)
 NUMBERS = re.compile(r"((?:(?<!\S)-)?[0-9]+)")  # in a name; a minus begins a word, else it is a hyphen, as in "T-1"
@@ -20,6 +22,11 @@ def listed(names: Sequence[Any], limit: int = MAX_LISTED) -> str:
     """Names in quotes, at most `limit` of them, and how many more there are."""
     shown = ", ".join(map(repr, names[:limit]))
     return shown + (f" and {len(names) - limit} more" if len(names) > limit else "")
+
+
+def as_list(given: Any) -> list[Any]:
+    """A list of what was given: one value, or several."""
+    return [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
 
 
 def joined(parts: Iterable[Any]) -> str:
@@ -39,6 +46,34 @@ def as_command(words: Iterable[str]) -> str:
         f'"{word}"' if shlex.quote(word) != word and not NOT_IN_DOUBLE_QUOTES.search(word) else shlex.quote(word)
         for word in words
     )
+
+
+@dataclass(frozen=True)
+class Option:
+    """An option in a sentence: `labels='stage'` in Python, `--labels stage` on the command line."""
+
+    name: str
+    value: Any = None  # a text, several, or for a switch True or False; None for the name alone
+
+    def text(self, words: Words) -> str:
+        """As it is written there."""
+        if words == "python":
+            return f"{self.name}={'' if self.value is None else repr(self.value)}"
+        if isinstance(self.value, bool):
+            return f"--{'' if self.value else 'no-'}{self.name}"
+        given = [] if self.value is None else [self.value] if isinstance(self.value, str) else list(self.value)
+        return " ".join([f"--{self.name}", *([as_command(given)] if given else [])])
+
+
+class Worded(Protocol):
+    """What Python and the command line say in different words: an option, a finding."""
+
+    def text(self, words: Words) -> str: ...
+
+
+def worded(parts: Iterable[str | Worded], words: Words) -> str:
+    """A sentence of texts and options, in Python's words or those of the command line."""
+    return "".join(part if isinstance(part, str) else part.text(words) for part in parts)
 
 
 def format_gamma(value: float) -> str:

@@ -11,10 +11,15 @@ import numpy as np
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_option
-from ..data import Groups, Study, table_units
+from ..data import (
+    Groups,
+    study_of,
+    table_units,
+    tables_of,
+)
 from ..data.checks import are_counts
 from ..data.rows import DaskRows
-from ..estimators import ContrastSolver, latent_means
+from ..estimators import ContrastSolver, latent_means, maps_missing
 from ..exceptions import InfeasibleGammaError, RankError
 from ..inference import GroupRows, HeldOutContrast, held_out_contrast, held_out_of, prepared
 from ..moments import spread_out
@@ -99,7 +104,7 @@ def on_unseen_cells(cells: Cells, table: Any, model: Any) -> HeldOutContrast | N
     if model._holds_out:
         alike._with_strength(model.gamma_)
     background = background_argument(rows)
-    tables = Study.of(rows.foreground, background, "held_out_contrast").for_fit(allow_missing=False)
+    tables = tables_of(study_of(rows.foreground, background, "held_out_contrast"), allow_missing=False)
     blocks = None if cells.blocks is None else cells.blocks.map(lambda every, k: every[k], chosen)
     unit_of = table_units(tables, blocks, least=2, what="holding rows out")
     try:
@@ -113,9 +118,9 @@ def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Gro
 
     These do not depend on which group a cell is in, and each of the fits to halves then costs a thousandth.
     """
-    scaling = model._state.scaling
+    scaling = model.fit_.scaling
     rows = groups.map(lambda own, unit: GroupRows(own, unit.mean, unit.scale), scaling)
-    D, k = scaling.foreground.mean.size, model._state.n_shown
+    D, k = scaling.foreground.mean.size, model.fit_.n_shown
     V = np.random.default_rng(0).standard_normal((D, min(max(DIRECTIONS, 2 * k), D)))
     some = rows.map(lambda own: replace(own, rows=own.rows[spread_out(own.rows.shape[0], FINDING_CELLS)]))
     for _ in range(ROUNDS):
@@ -127,6 +132,6 @@ def _in_strongest_directions(model: Any, groups: Groups[Rows]) -> tuple[Any, Gro
 
 def latents_of(model: Any, table: Rows) -> Array:
     """Latents of cells, from the mean of the foreground, shape (n, k)."""
-    fit = model._state
-    rows, missing = fit.scaling.foreground.check(table, allow_missing=fit.model is not None)
+    fit = model.fit_
+    rows, missing = fit.scaling.foreground.check(table, allow_missing=maps_missing(fit))
     return latent_means(fit, rows, missing)

@@ -66,7 +66,7 @@ def loadings(adata: Any, key: str = "contrapca", *, component: int | None = None
     >>> contrapca.get.loadings(adata, component=1, n_genes=3)["rank"].tolist()
     [1, 2, 3]
     """
-    fit = model(adata, key)._state
+    fit = model(adata, key).fit_
     W, scaling = fit.loadings, fit.scaling
     if component is not None:
         check_component(component, W.shape[1])

@@ -176,7 +176,7 @@ def gamma_path(adata: Any, key: str = "contrapca", *, n_gammas: int = 40, ax: An
     if not (isinstance(model, ContrastSolver) and model._contrasts):
         raise ValueError(f"adata.uns[{key!r}] is a {type(model).__name__}, which has no gamma.")
     cells = choose(adata, **stored_choice(adata, key))
-    if cells.names != model._state.scaling.foreground.labels:
+    if cells.names != model.fit_.scaling.foreground.labels:
         raise ValueError(
             f"The genes are not those of adata.uns[{key!r}] any more: the mask or the order of genes has changed. Run "
             "the function of contrapca.tl again."

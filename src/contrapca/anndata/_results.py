@@ -87,7 +87,7 @@ def fit_results(
     held_out: HeldOutContrast | None,
 ) -> Results:
     """The results of a fitted model; `n_genes` are all genes of the AnnData, also those that were not used."""
-    fit = model._state
+    fit = model.fit_
     summary: dict[str, Any] = {
         "params": plain(cells.params | dict(params)),
         "variance": fit.variances.foreground,

@@ -6,10 +6,7 @@ import json
 import math
 import sys
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from .._util.tables import Table
+from typing import Any
 
 
 class Console:
@@ -69,17 +66,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, float) and not math.isfinite(value):
         return None
     return value
-
-
-def model_summary(model: Any) -> dict[str, Any]:
-    """What `summary()` of a fitted model says, as values."""
-    from .._util.tables import Table
-
-    return {name: records(value) if isinstance(value, Table) else value for name, value in model._facts().items()}
-
-
-def records(table: Table) -> list[dict[str, Any]]:
-    """The rows of a table, names with underscores."""
-    names = [name.replace(" ", "_") for name in table]
-    rows = zip(*(column.tolist() for column in table.values()), strict=True)
-    return [dict(zip(names, row, strict=True)) for row in rows]

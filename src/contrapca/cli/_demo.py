@@ -14,9 +14,10 @@ from .._util.text import format_gamma
 from ..data import Study
 from ..estimators import PCPCA, ContraPCA
 from ..reporting import Origin, check_libraries, write_report
-from ._console import Console, records
+from ._console import Console
 from ._fit import latent_columns
 from ._outputs import check_outputs, staged, write_columns
+from ._summary import records
 
 FILES = {
     "cases.csv": "Cases:",

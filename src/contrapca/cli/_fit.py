@@ -1,4 +1,4 @@
-"""`contrapca fit`, a model of cases and controls, and `contrapca path`, their contrast at many strengths."""
+"""`contrapca fit`: a model of cases and controls."""
 
 from __future__ import annotations
 
@@ -6,19 +6,16 @@ from argparse import Namespace
 from typing import Any
 
 from .._util.tables import Table
-from .._util.text import default_names, format_gamma
+from .._util.text import default_names
 from ..data import Study
-from ..estimators import CPCA, PCPCA, PPCA, ContraPCA
-from ..inference import ContrastPath, contrast_path
 from ..reporting import Origin, coordinate_table, label_texts, named_clusters, summarize
-from ._console import Console, caution, model_summary
+from ._console import Console, caution
+from ._inputs import cautions_of, described, input_facts, read_inputs
+from ._models import METHODS, make_model
 from ._outputs import check_outputs, staged, write_columns
-from ._verdict import scale_of, unseen_lines, verdict_lines
-from .reading import read_inputs
+from ._summary import model_summary, unseen_lines, verdict_lines
 
-METHODS: dict[str, Any] = {"contrapca": ContraPCA, "pcpca": PCPCA, "cpca": CPCA, "ppca": PPCA}
 FILES = ("model.npz", "latents.csv", "loadings.csv")
-PATH_FILES = ("path.npz", "path.csv")
 
 
 def fit(options: Namespace, console: Console) -> None:
@@ -43,7 +40,7 @@ def fit(options: Namespace, console: Console) -> None:
             shown=False,  # so that no clusters need be found
             progress=console.progress,
         )
-    cautions = about.get("cautions", inputs.cautions)
+    cautions = about.get("cautions", cautions_of(inputs))
     # The model that is saved takes covariates out of new rows, too.
     saved = model if inputs.as_read is inputs.study else make_model(options, console).fit(inputs.as_read)
     with staged(files, force=options.force) as places:
@@ -51,20 +48,12 @@ def fit(options: Namespace, console: Console) -> None:
         write_columns(places["latents.csv"], latent_columns(model, inputs.study))
         write_columns(places["loadings.csv"], model.feature_table())
     caution(*cautions[len(inputs.findings) :])
-    console.say(*verdict_lines(about), *inputs.describe(), model.summary(), "", *unseen_lines(about))
+    console.say(*verdict_lines(about), *described(inputs), model.summary(), "", *unseen_lines(about))
     console.say(*(f"{what:<9} {file}" for what, file in zip(("Model:", "Latents:", "Loadings:"), files, strict=True)))
     written = {file.stem: str(file) for file in files}
-    found = {"inputs": inputs.summary(), "model": model_summary(model), "cautions": cautions, "written": written}
+    found = {"inputs": input_facts(inputs), "model": model_summary(model), "cautions": cautions, "written": written}
     found["components"] = about.get("components")
     console.summarise({"verdict": about.get("verdict"), "test": about.get("test")} | found)
-
-
-def make_model(options: Namespace, console: Console) -> Any:
-    """The estimator that the options ask for."""
-    kind = METHODS[options.method]
-    given = {"gamma": options.gamma, "random_state": options.seed, "progress": console.progress}
-    given["scale"] = scale_of(options, kind)
-    return kind(options.components, **{name: value for name, value in given.items() if name in kind._get_param_names()})
 
 
 def latent_columns(model: Any, study: Study) -> Table:
@@ -81,50 +70,3 @@ def latent_columns(model: Any, study: Study) -> Table:
         lambda own, count: [str(i + 1) for i in range(count)] if own is None else own, study.counts
     )
     return coordinate_table(names, {} if labels.foreground is None else {what: texts}, latents)
-
-
-def path(options: Namespace, console: Console) -> None:
-    """Compute the path, write it, and name the gammas that differ most."""
-    files = [options.output / name for name in PATH_FILES]
-    check_outputs(files, force=options.force)
-    inputs, kind = read_inputs(options), METHODS[options.method]
-    found = contrast_path(
-        kind(options.components, scale=scale_of(options, kind)),
-        inputs.study,
-        gammas=options.gammas,
-        progress=console.progress,
-    )
-    with staged(files, force=options.force) as places:
-        found.save(places["path.npz"])
-        write_columns(places["path.csv"], found.table())
-    console.say(*inputs.describe(), *path_lines(found), "", f"Path:  {files[0]}", f"Table: {files[1]}")
-    written = {"path": str(files[0]), "table": str(files[1])}
-    console.summarise(
-        {"inputs": inputs.summary(), "cautions": inputs.cautions, "path": path_summary(found), "written": written}
-    )
-
-
-def path_lines(path: ContrastPath) -> list[str]:
-    """A path in lines."""
-    chosen = ", ".join(map(format_gamma, path.representatives()))
-    d, limit = path.n_components, f"limit{' at most' if path.gamma_max_is_bound else ''} {format_gamma(path.gamma_max)}"
-    first, last = format_gamma(path.gammas[0]), format_gamma(path.gammas[-1])
-    name = type(path.model(path.gammas[0])).__name__
-    return [
-        f"{name} with {d} component{'s' * (d > 1)} of {len(path.feature_names)} features "
-        f"at {len(path)} gammas from {first} to {last} ({limit})",
-        f"Gammas whose components differ most: {chosen}",
-    ]
-
-
-def path_summary(path: ContrastPath) -> dict[str, Any]:
-    """The same as values."""
-    return {
-        "method": type(path.estimator).__name__.lower(),
-        "n_features": len(path.feature_names),
-        "n_components": path.n_components,
-        "gamma_max": path.gamma_max,
-        "gamma_max_is_bound": path.gamma_max_is_bound,
-        "gammas": path.gammas,
-        "representatives": path.representatives(),
-    }

@@ -17,9 +17,11 @@ from ..data.checks import IMPUTED
 from ..estimators import PCPCA, PPCA
 from ..exceptions import TableFileError, UnboundedError
 from ..inference import gamma_limits
-from ._console import Console, records
+from ..reading import TEXT, Inputs, write_filled
+from ._console import Console
+from ._inputs import described, input_facts, read_inputs
 from ._outputs import SEPARATORS, OutputError, check_outputs, check_text_output, staged, write_columns
-from .reading import TEXT, Inputs, read_inputs, write_filled
+from ._summary import records
 
 MAX_COLUMNS_SHOWN = 15
 Flags = npt.NDArray[np.bool_]
@@ -34,14 +36,14 @@ def impute(options: Namespace, console: Console) -> None:
     if options.gamma is not None and options.background is None:
         raise ValueError("--gamma needs --background: without controls there is nothing to contrast with.")
     inputs = read_inputs(options, needs_background=False)
-    if is_sparse(inputs.X):
+    if is_sparse(inputs.study.rows.foreground):
         raise TableFileError(
             f"{inputs.table.path!r} is sparse: it has zeros where it holds nothing, and no missing values."
         )
     endings = (*(SEPARATORS if inputs.table.source is None else TEXT), ".npy")
     if not options.output.name.lower().endswith(endings):
         raise OutputError(f"--output {str(options.output)!r} must end in {', '.join(endings[:-1])} or {endings[-1]}.")
-    X = np.asarray(inputs.X)
+    X = np.asarray(inputs.study.rows.foreground)
     model, how = _model(inputs, options.components, options.gamma)
     filled, std = model.impute(X, return_std=True)
     absent = np.isnan(X)
@@ -53,7 +55,7 @@ def impute(options: Namespace, console: Console) -> None:
             columns |= dict(zip(inputs.columns, absent.T.astype(int), strict=True)) | {IMPUTED: absent.sum(axis=1)}
             write_columns(places[options.mask_out.name], columns)
     table = _filled_table(inputs.columns, X, filled, std)
-    console.say(*inputs.describe())
+    console.say(*described(inputs))
     if inputs.table.empty:
         console.say(f"Columns without any value, which cannot be filled: {', '.join(inputs.table.empty)}")
     if len(inputs.rows) < len(inputs.table):
@@ -68,7 +70,7 @@ def impute(options: Namespace, console: Console) -> None:
     console.say("Test the table as it was: contrapca test takes missing values, and filled ones would look measured.")
     summary: dict[str, Any] = {"method": type(model).__name__.lower(), "gamma": getattr(model, "gamma_", None)}
     summary |= {"missing": absent.sum(), "values": X.size, "columns": records(table), "written": str(options.output)}
-    console.summarise({"inputs": inputs.summary()} | summary)
+    console.summarise({"inputs": input_facts(inputs)} | summary)
 
 
 def _model(inputs: Inputs, components: int, gamma: float | None) -> tuple[Any, str]:

@@ -14,27 +14,20 @@ from collections.abc import Sequence
 from typing import Any
 
 from .._util.text import format_gamma, plural
-from ..exceptions import InfeasibleGammaError, RankError, SingularGroupError, SolverError, TableWarning, UnboundedError
+from ..exceptions import (
+    InfeasibleGammaError,
+    RankError,
+    SingularGroupError,
+    SolverError,
+    TableFileError,
+    TableWarning,
+    UnboundedError,
+)
 from ._console import Console
-from ._parser import make_parsers, parse
+from ._parser import COMMANDS, make_parsers, parse
 
 GROUPS = {"foreground": "cases", "background": "controls"}
 GOOD, BUG, BAD_INPUT, INTERRUPTED = 0, 1, 2, 130
-
-# The module of each command; it has a function of the command's name.
-MODULES = {
-    "test": "_verdict",
-    "fit": "_fit",
-    "transform": "_saved",
-    "impute": "_impute",
-    "path": "_fit",
-    "report": "_report",
-    "sample": "_saved",
-    "demo": "_demo",
-    "info": "_saved",
-}
-
-NEED_MORE = MODULES.keys() - {"demo"}  # commands that do nothing without arguments
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -54,7 +47,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     if not given:
         make_parsers()[0].print_help()
         return GOOD
-    if given[0] in NEED_MORE and len(given) == 1:
+    if given[0] in COMMANDS and given[0] != "demo" and len(given) == 1:  # which need arguments
         make_parsers()[1][given[0]].print_help(sys.stderr)
         return BAD_INPUT
     options = parse(given)
@@ -63,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     try:
         with warnings.catch_warnings():
             _speak_warnings()
-            module = importlib.import_module(f".{MODULES[options.command]}", __package__)
+            module = importlib.import_module(f"._{options.command}", __package__)  # has a function of that name
             getattr(module, options.command)(options, Console(options.quiet, options.json))
         sys.stdout.flush()
     except BrokenPipeError:  # the reader, such as `head`, has seen enough; all files are written by now
@@ -90,6 +83,8 @@ def _fail(sentence: str, code: int, options: Namespace) -> int:
 def _sentence(error: BaseException, method: str | None) -> str:
     """An error in one line: what an option can mend in options, and of the system's errors no number."""
     match error:
+        case TableFileError():
+            return _one_line(error.text("command"))
         case RankError():
             d = error.size
             return (

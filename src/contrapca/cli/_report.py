@@ -10,13 +10,14 @@ from .._files import load
 from ..data import Groups, Scaling
 from ..estimators import ContrastSolver
 from ..inference import ContrastPath, bootstrap, posterior
+from ..reading import Inputs
 from ..reporting import RESULTS, Origin, check_libraries, write_report
 from ._console import Console, caution, printable
-from ._fit import make_model
+from ._inputs import described, read_inputs, request_of
+from ._models import make_model
 from ._outputs import OutputError, check_outputs, staged
 from ._parser import SETTINGS
-from ._verdict import unseen_lines, verdict_lines
-from .reading import Inputs, code_of, read_inputs
+from ._summary import unseen_lines, verdict_lines
 
 
 def report(options: Namespace, console: Console) -> None:
@@ -35,7 +36,7 @@ def report(options: Namespace, console: Console) -> None:
         draw = bootstrap if options.uncertainty == "bootstrap" else posterior
         draws = draw(model, inputs.study, random_state=options.seed, progress=console.progress)
     # Python code that reads the files alike; of a saved model's features, perhaps not all that the files have.
-    study = "" if options.model is not None else code_of(options)
+    study = "" if options.model is not None else request_of(options).code()
     if study and inputs.as_read is not inputs.study:
         study = f"contrapca.regress_out({study})"
     with contextlib.ExitStack() as written:
@@ -56,7 +57,7 @@ def report(options: Namespace, console: Console) -> None:
         if saved:
             summary.save(places[RESULTS[0]].parent)
     caution(*summary["cautions"][len(inputs.findings) :])
-    console.say(*verdict_lines(summary), *inputs.describe(), *unseen_lines(summary), f"Report: {output}")
+    console.say(*verdict_lines(summary), *described(inputs), *unseen_lines(summary), f"Report: {output}")
     console.say(*(f"Saved:  {file}" for file in saved))
     console.summarise(summary | {"written": str(output), "saved": [str(file) for file in saved]})
 
@@ -108,4 +109,4 @@ def _saved_model(options: Namespace) -> Any:
 
 
 def _scaling_of(model: Any) -> Groups[Scaling]:
-    return (model if isinstance(model, ContrastPath) else model._state).scaling  # type: ignore[no-any-return]
+    return (model if isinstance(model, ContrastPath) else model.fit_).scaling  # type: ignore[no-any-return]

@@ -1,24 +1,22 @@
 """The mathematics of complete groups: plain values in, plain values out."""
 
 from ._axes import (
-    SHORTEST,
     ShownAxes,
     around_axes,
     at_least_short,
+    automatic_rank,
     contrast_axes,
+    loadings_around,
     path_around_axes,
-    ratio_axes,
     settled,
     show_axes,
     show_solution,
-    strongest_around,
-    unwarned,
     variance_inside,
 )
 from ._clvm import solve_clvm
-from ._cpca import Evaluation, cpca_grid, cpca_refusal, moments_log_likelihood, solve_cpca
+from ._cpca import cpca_grid, cpca_refusal, solve_cpca
 from ._eigen import LOOSE, Spectrum, top_eigenpairs
-from ._few_directions import few_directions
+from ._few_directions import count_above_noise, few_directions
 from ._fit import (
     AUTO_FRACTION,
     AXES,
@@ -32,40 +30,61 @@ from ._fit import (
     share_of,
     shared_components,
 )
+from ._gaussian import (
+    Conditional,
+    LatentGaussian,
+    centred_condition,
+    filled,
+    log_normaliser,
+    masked_inverses,
+    packed_products,
+    project,
+    triangle,
+    unpack,
+)
 from ._halves import (
     FOUND_AGAIN,
     RANKED,
     SEED,
     SPLITS,
     Halves,
+    Training,
     half_latents,
     halves_of,
+    in_original_units,
+    many_problems,
     matched,
     most_reproducible,
     reproducible_contrast,
+    unwarned,
 )
-from ._held_out import (
-    Training,
-    held_out,
-    in_original_units,
-    many_problems,
-    one_error_rule,
-)
+from ._held_out import UnitSquares, held_out, largest_shares, mean_ratio, one_error_rule, ratio_intervals
 from ._lbfgs import minimise
 from ._limits import cpca_limit, pcpca_limit, rank_exceeds
-from ._noise import has_plateau, latent_rank, most_above_noise, noise_rank
 from ._path import TOLERANCE, PathSpectrum, path_of_solutions, solve_path
 from ._pcpca import (
+    Evaluation,
     closed_form,
     complete_background_model,
+    moments_log_likelihood,
     pcpca_grid,
     pcpca_refusal,
     relative_log_likelihood,
     solve_pcpca,
 )
-from ._rank import MANY, NEARLY_ALL, automatic_rank, count_above_noise, dimensions_above_noise, feasible_rank
+from ._rank import (
+    MANY,
+    NEARLY_ALL,
+    dimensions_above_noise,
+    feasible_rank,
+    has_plateau,
+    latent_rank,
+    most_above_noise,
+    noise_rank,
+)
 from ._ratio import (
     ENDS,
+    ratio_axes,
     ratio_grid,
     ratio_limit,
     ratio_refusal,
@@ -76,7 +95,6 @@ from ._ratio import (
     strength_of_ridge,
     sum_of_theta,
 )
-from ._ratios import UnitSquares, largest_shares, mean_ratio, ratio_intervals
 from ._solution import Solution
 from ._sparse import solve_sparse
 from ._subspaces import affinity, align, canonical_sign_of, principal_angles, principal_axes, procrustes

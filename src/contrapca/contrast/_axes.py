@@ -1,10 +1,8 @@
-"""Which axes of a contrast are shown: principal, contrast or ratio axes (F16, F41)."""
+"""In how many dimensions axes are sought, and which are shown: principal, contrast or ratio axes (F16, F41)."""
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -12,32 +10,44 @@ import numpy.typing as npt
 
 from .._util.arrays import EPS, Array
 from ..data import Groups
-from ..exceptions import ContrastWarning
-from ..moments import Contrast, Moments, Plateau, contrast, mixture
-from ._eigen import Spectrum, top_eigenvalues
+from ..moments import Complete, Contrast, Moments, Plateau, alone, mixture
+from ._eigen import Spectrum
+from ._few_directions import count_above_noise
 from ._fit import Latents
-from ._noise import noise_outside
+from ._limits import rank_exceeds
 from ._path import PathSpectrum, outside, symmetric
-from ._rank import LOOKS
-from ._ratio import solve_ratio
+from ._rank import CAP, feasible_rank, latent_rank
+from ._ratio import Axes
 from ._solution import Solution
-from ._subspaces import canonical_sign_of, canonical_signs
+from ._subspaces import canonical_sign_of, canonical_signs, principal_axes
 
 RATIO = 3.0  # the floor of the background's variance is lowered only if the last axis has a smaller ratio
-
-
 DEAD = 1e-7  # a latent dimension shorter than this, in units of its standard deviation, is the rounding error of zero
-
-
-Axes = tuple[Array, Array]  # ratios of variances (k,), and directions of unit length
-
 
 # Least length of a loading where ratio axes are shown, in units of the noise's standard deviation: along such an axis
 # the foreground may vary less than in the mean of all others, but what is shown must depend on the row.
 SHORTEST = 0.5
 
 
-HIGHEST, MAX_CLIPS = 8.0, 200  # times the floor that an eigenvalue may add to it, and steps that this takes at most
+def settled(plateau: Plateau | None, latents: Latents) -> Latents:
+    """`latents` with the kind of axes that the data ask for, if that was left to them."""
+    if latents.axes != "auto":
+        return latents
+    return replace(latents, axes="contrast" if plateau is None else plateau.axes)
+
+
+def automatic_rank(data: Complete, k: int) -> int:
+    """Number of latent dimensions of a model that shows k of them, from the spectra of the groups (F16)."""
+    groups = data.groups
+    if data.plateau is not None and data.plateau.axes == "ratio":
+        q = CAP  # the noise has no end, and the count is only a lower bound
+    else:
+        q = count_above_noise(groups)[0] if data.plateau is None else data.plateau.counts[-1]
+    D, rows = groups.foreground.mean.size, [int(group.weight) for group in groups]
+    rank = latent_rank(q, q, k, D, rows[0], min(rows))
+    if rank > k and not rank_exceeds(groups.foreground, rank):  # repeated features, or repeated rows
+        rank = max(feasible_rank(alone(groups.foreground), rank), k)
+    return rank
 
 
 def contrast_axes(
@@ -187,7 +197,10 @@ def show_axes(
         return ShownAxes(identity[:, :k], identity, covariances.map(lambda c: np.diagonal(c)[:k].copy()), None)
     if known is None:
         background = np.tensordot(mix, covariances.backgrounds, 1)
-        noise = [noise_outside(total, inside, n_features) for total, inside in zip(totals, covariances, strict=True)]
+        noise = [  # mean variance in the dimensions outside the subspace
+            max(total - float(np.trace(inside)), 0.0) / (n_features - r)
+            for total, inside in zip(totals, covariances, strict=True)
+        ]
         known = contrast_axes(covariances.foreground, background, noise[0], float(mix @ noise[1:]), k)
     ratios, w = known
     rotation = latent_rotation(lengths, sigma2, w)
@@ -211,34 +224,6 @@ def show_solution(
     return show_axes(latents, solution.lengths, solution.sigma2, covariances, totals, mixture(groups), D, known)
 
 
-def ratio_axes(groups: Groups[Moments], k: int, share: float | None = None) -> Axes | None:
-    """The k largest ratios of A v = theta (B + t I) v and their directions of unit length, shape (size, k) (F41); None
-    if the background does not vary, so that there is no ratio. `share` is that of `floor_share`, if it is known."""
-    if mixture(groups) @ [group.total_variance() for group in groups.backgrounds] <= 0:
-        return None
-    strength = 1 / (1 + (floor_share(groups) if share is None else share))  # the metric is strength (B + t I)
-    found = solve_ratio(contrast(groups, strength), k)
-    return strength * found.spectrum.values / groups.foreground.weight, found.spectrum.vectors
-
-
-def floor_share(groups: Groups[Moments]) -> float:
-    """t, in units of the background's mean variance: the mean of its eigenvalues, of which none counts as more than
-    `HIGHEST` times t itself.
-
-    So a few strong directions that both groups share do not raise the floor above all that is weaker. Beyond the
-    largest eigenvalues all are taken as they are.
-    """
-    parts = zip(mixture(groups), groups.backgrounds, strict=True)
-    B = Contrast.of(*((float(part) / group.weight, group) for part, group in parts if part > 0))
-    values = top_eigenvalues(B, min(LOOKS[-1], B.size - 1)) * B.n_features / B.trace
-    t, rest = 1.0, max(B.n_features - float(values.sum()), 0.0)
-    for _ in range(MAX_CLIPS):
-        t, before = (float(np.minimum(values, HIGHEST * t).sum()) + rest) / B.n_features, t
-        if before - t <= EPS:
-            break
-    return t
-
-
 def strongest_around(C: Array, k: int, r: int) -> tuple[Array, Array]:
     """The r values and vectors (p, r) of C (p, p) in the strongest subspace that holds the first k coordinates.
 
@@ -250,6 +235,16 @@ def strongest_around(C: Array, k: int, r: int) -> tuple[Array, Array]:
     frame[k:, k:] = np.linalg.eigh(C[k:, k:])[1][:, ::-1][:, : frame.shape[1] - k]
     values, turn = np.linalg.eigh(frame.T @ C @ frame)
     return values[::-1], frame @ turn[:, ::-1]
+
+
+def loadings_around(W: Array, sigma2: float, V: Array) -> tuple[Array, Array]:
+    """Directions (D, r) and lengths of loadings whose subspace holds axes V (D, k), as near to W as that allows: their
+    covariance is that of W in the new subspace."""
+    U, lengths = principal_axes(W)
+    basis = np.linalg.qr(np.hstack([V, U]))[0]
+    inside = (basis.T @ U) * lengths
+    values, small = strongest_around(inside @ inside.T, V.shape[1], lengths.size)
+    return basis @ small, np.maximum(np.sqrt(np.maximum(values, 0.0)), SHORTEST * np.sqrt(sigma2))
 
 
 def around_axes(
@@ -292,24 +287,9 @@ def path_around_axes(found: PathSpectrum, groups: Groups[Moments], gammas: Array
     return replace(found, basis=basis, coordinates=coordinates, values=values, covariances=covariances)
 
 
-def settled(plateau: Plateau | None, latents: Latents) -> Latents:
-    """`latents` with the kind of axes that the data ask for, if that was left to them."""
-    if latents.axes != "auto":
-        return latents
-    return replace(latents, axes="contrast" if plateau is None else plateau.axes)
-
-
 def variance_inside(solution: Solution, covariance: Array) -> float:
     """Variance in the span of a solution's directions V, from the covariance V'S V: its trace if V is orthonormal."""
     if solution.eigenvectors:
         return float(np.trace(covariance))
     V = solution.spectrum.vectors
     return float(np.trace(np.linalg.lstsq(V.T @ V, covariance, rcond=None)[0]))
-
-
-@contextmanager
-def unwarned() -> Iterator[None]:
-    """Without our warnings, which are about all rows and not about a part of them."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", ContrastWarning)
-        yield

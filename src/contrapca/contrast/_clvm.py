@@ -10,13 +10,12 @@ from .._util.arrays import Array
 from .._util.threads import calm_threads
 from ..data import Groups
 from ..moments import Moments, alone, contrast, mixed_background
-from ._cpca import Evaluation, moments_log_likelihood
 from ._eigen import top_eigenpairs
 from ._lbfgs import minimise
+from ._pcpca import Evaluation, moments_log_likelihood
 
 # As fractions of the mean variance: range of sigma2, smallest squared length of a starting loading.
 LEAST_NOISE, MOST_NOISE, LEAST_LENGTH = 1e-8, 1e4, 0.01
-
 
 # The last steps shorten the gradient to this part of `tol`, so that equal data give equal results, however they are
 # read.

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 
 from .._util.arrays import Array
-from ..data import LatentGaussian
 from ..exceptions import InfeasibleGammaError
-from ..moments import Contrast, Moments
+from ..moments import Contrast
 from ._eigen import Spectrum
 from ._solution import Solution
 
@@ -34,39 +31,3 @@ def solve_cpca(contrast: Contrast, spectrum: Spectrum) -> Solution:
     """Unit vectors, if all d eigenvalues are positive beyond rounding."""
     feasible = bool(spectrum.values[-1] > contrast.rounding)
     return Solution(spectrum, np.ones(spectrum.values.size), 0.0, feasible)
-
-
-@dataclass(frozen=True)
-class Evaluation:
-    """An objective and its gradient at (W, sigma2).
-
-    Attributes
-    ----------
-    value : float
-    gradient_W : ndarray of shape (D, d)
-    gradient_sigma2 : float
-    quadratics : list of float
-        Sum of x'A^-1 x over the rows of each group.
-    """
-
-    value: float
-    gradient_W: Array
-    gradient_sigma2: float
-    quadratics: list[float]
-
-
-def moments_log_likelihood(moments: Moments, W: Array, sigma2: float, *, determinants: bool = True) -> Evaluation:
-    """The log-likelihood of complete rows from only their scatter S, with P = W M^-1 (F6).
-
-    q = tr(A^-1 S), tr(A^-1 S A^-1) = (q - tr P'S P) / sigma2, dl/dW = A^-1 S P - n P. Without `determinants` the terms
-    log|A| (and 2 pi) are left out.
-    """
-    D, d = W.shape
-    model = LatentGaussian(moments.mean, W, sigma2)
-    P, n = model.projection(), moments.weight if determinants else 0.0
-    SP = moments.scatter.matmul(P)
-    q = (moments.scatter.trace - float(np.sum(W * SP))) / sigma2
-    gradient_W = (SP - P @ (W.T @ SP)) / sigma2 - n * P
-    trace = ((D - d) + float(np.trace(model.latent_covariance()))) / sigma2  # tr A^-1
-    gradient_sigma2 = 0.5 * ((q - float(np.sum(P * SP))) / sigma2 - n * trace)
-    return Evaluation(n * model.log_normaliser() - 0.5 * q, gradient_W, gradient_sigma2, [q])

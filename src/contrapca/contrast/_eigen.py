@@ -21,39 +21,27 @@ from ..moments import Contrast, Indices, has_few_rows, reduced_contrast
 # those that only guide a Newton step.
 TIGHT, SECOND_ORDER, LOOSE = 1e-12, 1e-7, 1e-3
 
-
 GUARD_STEPS = 12  # steps of the search for a missed eigenvalue
-
-
 MAX_RESTARTS = 200  # ARPACK's default, 10 D, is too many for a large D
-
 
 # If C is a matrix, Lanczos is worth a try from this order upwards, for few vectors and with at most as many restarts as
 # cost one direct solution: a restart is 20 products, a direct solution order / 10 products.
 MIN_ITERATED_ORDER, MAX_ITERATED_SHARE, RESTARTS_PER_ORDER = 500, 1 / 30, 1 / 200
 
-
 # The same on a GPU: 10 pairs of order 2000 take 26 ms directly and 7 ms by Lanczos, of which a product is 0.06 ms.
 MIN_ITERATED_ON_DEVICE, MAX_SHARE_ON_DEVICE = 1000, 1 / 100
 
-
 MAX_UNTHREADED = 64  # up to this order products with vectors are so small that a BLAS uses one thread anyway
-
 
 # Orders at which two threads of the BLAS make a direct solution faster by a seventh at best, and, where another program
 # wants the cores, wait for each other at each of its many products: on 2 cores a path took 55 s instead of 1.2 s.
 UNTHREADED = range(200, 1000)
 
-
 WORTHWHILE = 0.9  # part of the features, at most, that must vary so that it pays to leave out the others
-
-
 RESIDUAL_BOUND = 1e-9  # for |C u - lambda u| relative to the largest |lambda|, for results
-
 
 # When Lanczos finds an invariant subspace, it continues from a random vector: seeded if SciPy allows it (1.17).
 SEEDED: dict[str, Any] = {"rng": 0} if "rng" in inspect.signature(eigsh).parameters else {}
-
 
 Apply = Callable[[Array], Array]
 
@@ -304,16 +292,9 @@ def missed_direction(apply: Apply, values: Array, vectors: Array, v0: Array, all
     return basis @ coordinates[:, -1] if ritz[-1] > values[-1] + allowed else None
 
 
-def top_of(apply: Callable[[Array], Array], size: int, d: int, matrix: Callable[[], Array]) -> tuple[Array, int]:
-    """The top eigenvectors (size, d) of a symmetric operator: of a large one by products, or else from its matrix."""
-    if size >= MIN_ITERATED_ORDER and d <= MAX_ITERATED_SHARE * size:
-        with contextlib.suppress(Unconverged), calm_threads(float(size) ** 2):
-            return _iterated(apply, size, d)
-    return top_vectors(matrix(), d), 1
-
-
-def _iterated(apply: Callable[[Array], Array], size: int, d: int) -> tuple[Array, int]:
-    """The top eigenvectors (size, d) of a symmetric operator by Lanczos, and the number of products."""
+def top_of(apply: Apply, size: int, d: int, matrix: Callable[[], Array]) -> tuple[Array, int]:
+    """The top eigenvectors (size, d) of a symmetric operator, and the number of products: of a large one by Lanczos, or
+    else from its matrix."""
     products = 0
 
     def counted(v: Array) -> Array:
@@ -321,8 +302,10 @@ def _iterated(apply: Callable[[Array], Array], size: int, d: int) -> tuple[Array
         products += 1
         return apply(v.reshape(size, -1))
 
-    v0, other = np.random.default_rng(0).standard_normal((2, size))
-    values, vectors = largest(counted, v0, d, TIGHT, int(RESTARTS_PER_ORDER * size))
-    if missed_direction(counted, values, vectors, other, 10 * TIGHT * abs(values[0])) is not None:
-        raise Unconverged("it missed a repeated eigenvalue")
-    return vectors, products
+    if size >= MIN_ITERATED_ORDER and d <= MAX_ITERATED_SHARE * size:
+        v0, other = np.random.default_rng(0).standard_normal((2, size))
+        with contextlib.suppress(Unconverged), calm_threads(float(size) ** 2):
+            values, vectors = largest(counted, v0, d, TIGHT, int(RESTARTS_PER_ORDER * size))
+            if missed_direction(counted, values, vectors, other, 10 * TIGHT * abs(values[0])) is None:
+                return vectors, products
+    return top_vectors(matrix(), d), 1

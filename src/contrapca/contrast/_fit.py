@@ -10,8 +10,9 @@ import numpy as np
 from .._files import ROUNDING, check_values
 from .._util.arrays import Array
 from .._util.checks import check_count, check_option
-from ..data import Groups, LatentGaussian, Regression, Scaling
-from ..moments import Indices, Plateau, SolverChoice, factors, mixed
+from ..data import Groups, Regression, Scaling
+from ..moments import Filling, Indices, Plateau, SolverChoice, factors, mixed
+from ._gaussian import LatentGaussian
 
 # Fraction of the exact limit that gamma="auto" takes: with the paper's axes (F15), and with contrast axes (F16).
 AUTO_FRACTION, CONTRAST_FRACTION = 0.97, 0.5
@@ -151,6 +152,8 @@ class Fit:
         What decided on units and axes, if that was left to the data (F41).
     shortened : Groups of ndarray of int, or None
         Which rows of the tables count less because they are long (F42); None if nobody has looked.
+    filling : Filling or None
+        What missing values of rows are replaced by, if the fit had some and no probability model (F45).
     """
 
     scaling: Groups[Scaling]
@@ -175,6 +178,7 @@ class Fit:
     axes: str = "variance"
     plateau: Plateau | None = None
     shortened: Groups[Indices] | None = None
+    filling: Filling | None = None
 
     def _check_values(self) -> None:
         """Raise if no contrast has these."""
@@ -187,6 +191,7 @@ class Fit:
         models = [model for model in (self.model, self.background_model) if model is not None]
         widths = {own.mean.size for own in (*self.scaling, *models)}
         widths |= set() if self.covariates is None else {self.covariates.coefficients.shape[1]}
+        widths |= set() if self.filling is None else {self.filling.noise.size}
         if widths != {D} or not k < D or (self.model is not None and not k <= self.model.W.shape[1] < D):
             raise ValueError("its sizes are impossible")
         if not np.allclose(np.linalg.norm(self.components, axis=0), 1, rtol=0, atol=UNIT_LENGTH):

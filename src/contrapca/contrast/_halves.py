@@ -1,18 +1,24 @@
-"""The same axes in both halves of the rows, many times (F43)."""
+"""Fits to a part of the rows, and the same axes in both halves of them, many times (F43)."""
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from itertools import pairwise
+from typing import Any
 
 import numpy as np
 import scipy.special
 from scipy.sparse.csgraph import min_weight_full_bipartite_matching
 
 from .._util.arrays import TINY, Array
+from .._util.threads import calm_threads
 from ..data import Groups, Tables
+from ..exceptions import ContrastWarning
 from ..moments import (
+    Complete,
     Indices,
     Moments,
     Parts,
@@ -23,22 +29,45 @@ from ..moments import (
     pooled_deviation,
     spread_out,
 )
-from ._axes import unwarned
-from ._held_out import Training, _of_all_groups, many_problems
 
 FOUND_AGAIN = 0.3  # agreement of the latents from two halves below which a component is not found again
-
-
 SPLITS, SEED = 5, 0  # of the halves by which gamma="auto" is chosen
-
-
 PARTS = 10  # of the rows; five of them are a half
-
-
 RANKED = 5000  # cases, at most, whose latents are compared
-
-
 Flags = np.ndarray
+Training = Tables | Complete  # what a fit to a part of the rows is given
+
+
+@contextmanager
+def unwarned() -> Iterator[None]:
+    """Without our warnings, which are about all rows and not about a part of them."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ContrastWarning)
+        yield
+
+
+def many_problems(order: int) -> AbstractContextManager[None]:
+    """Without threads of the BLAS up to order 1000: many problems one after the other wake them too often.
+
+    On a busy machine of 2 cores a comparison of methods on 500 features took 264 s with two threads and 23 s with one.
+    """
+    return calm_threads(10.0 * order**2)
+
+
+def in_original_units(components: Array, data: Complete) -> Groups[Array]:
+    """Directions (..., D, k) that rows of each group are projected on, from those in the units of the model.
+
+    With scale="group" each group is measured in its own units, as the model does.
+    """
+    return data.scaling.map(lambda own: components / own.scale[:, None])
+
+
+def of_all_groups(axes: Groups[Array], groups: Groups[Any]) -> Groups[Array]:
+    """A model of the foreground alone has only its units, for the backgrounds too."""
+    return groups.like(axes if len(axes) == len(groups) else [axes.foreground] * len(groups))
+
+
+# ---------------------------------------------------------------------- halves
 
 
 @dataclass(frozen=True)
@@ -170,7 +199,7 @@ class _HalfAxes:
 def _axes_of(parts: Parts, inside: Flags, directions: Callable[[Training], Groups[Array]]) -> _HalfAxes:
     training, left = parts.union(inside)
     with unwarned(), many_problems(left.foreground.mean.size):
-        axes = _of_all_groups(directions(training), left)
+        axes = of_all_groups(directions(training), left)
     V = axes.map(lambda own: own if own.ndim == 2 else np.hstack(list(own)))
     unit = np.sqrt(np.sum([along(one, own) / one.weight for one, own in zip(left, V, strict=True)], axis=0))
     V = V.map(lambda own: own / np.where(unit > 0, unit, np.nan))  # no variance, or no axis
@@ -284,16 +313,15 @@ def robust_contrast(half: HalfLatents) -> Array:
     return np.asarray((x - y) / np.maximum(x + y + half.floor * 2 / np.pi, TINY))
 
 
-def best_setting(scores: Array) -> int:
-    """The first of the settings whose scores (n_splits, G) are, on average, within a standard error of the best."""
+def most_reproducible(halves: Halves, directions: Callable[[Training], Groups[Array]]) -> int:
+    """Which of G settings, whose axes (G, D, k) `directions` finds in each half, has the most reproducible contrast.
+
+    The first that is, on average, within a standard error of the best.
+    """
+    scores = reproducible_contrast(half_latents(halves, directions, RANKED)).scores
     means = np.where(np.isnan(scores).any(axis=0), -np.inf, scores.mean(axis=0))
     best = int(np.argmax(means))
     behind = scores[:, [best]] - scores
     error = behind.std(axis=0, ddof=1) / np.sqrt(len(scores)) if len(scores) > 1 else np.zeros(len(means))
     with np.errstate(invalid="ignore"):
         return int(np.argmax(means >= means[best] - np.nan_to_num(error)))
-
-
-def most_reproducible(halves: Halves, directions: Callable[[Training], Groups[Array]]) -> int:
-    """Which of G settings, whose axes (G, D, k) `directions` finds in each half, has the most reproducible contrast."""
-    return best_setting(reproducible_contrast(half_latents(halves, directions, RANKED)).scores)

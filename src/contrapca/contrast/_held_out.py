@@ -1,21 +1,29 @@
-"""Held-out contrast (F17): how much more the foreground varies along fitted axes, on rows they were not fitted to."""
+"""Ratios of variances on unseen rows: held-out contrast by folds (F17), and intervals of a fit's components (F43)."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from contextlib import AbstractContextManager
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
+import scipy.special
 
-from .._util.arrays import Array
-from .._util.threads import calm_threads
-from ..data import Groups, Tables
-from ..moments import Complete, Fold, mixture
-from ._axes import unwarned
+from .._util.arrays import TINY, Array
+from ..data import Groups
+from ..moments import Fold, Indices, mixture
+from ._halves import HalfLatents, Training, many_problems, of_all_groups, unwarned
 
-Training = Tables | Complete  # what a fold leaves
+# The variance of a log ratio, over that between units along given axes: axes of other halves are other axes, and judge
+# the same rows. 1.0 to 1.7 was measured where there is nothing to find.
+OTHER_AXES = 1.75
+
+PERMUTED = 199  # exchanges of units between the groups
+MANY_UNITS = 500  # in the smaller group: from there on sums are normal
+MOST_UNITS = 2000  # of a group are exchanged; more are not more telling
+SURE = 0.95  # of an interval
+
+
+# ---------------------------------------------------------------------- folds
 
 
 @dataclass(frozen=True)
@@ -97,32 +105,11 @@ def held_out(folds: Sequence[Fold], directions: Callable[[Training], Groups[Arra
     squares, D = [], folds[0].left.foreground.mean.size
     for fold in folds:
         with unwarned(), many_problems(D):
-            axes = _of_all_groups(directions(fold.training), fold.left)
+            axes = of_all_groups(directions(fold.training), fold.left)
         V = axes.foreground
         found = fold.squares(axes.map(lambda own: own if own.ndim == 2 else np.hstack(list(own))))
         squares.append(found if V.ndim == 2 else found.reshape(len(found), V.shape[0], V.shape[2]))
     return HeldOut.of(squares, [fold.weights for fold in folds], mixture(folds[0].left))
-
-
-def many_problems(order: int) -> AbstractContextManager[None]:
-    """Without threads of the BLAS up to order 1000: many problems one after the other wake them too often.
-
-    On a busy machine of 2 cores a comparison of methods on 500 features took 264 s with two threads and 23 s with one.
-    """
-    return calm_threads(10.0 * order**2)
-
-
-def in_original_units(components: Array, data: Complete) -> Groups[Array]:
-    """Directions (..., D, k) that rows of each group are projected on, from those in the units of the model.
-
-    With scale="group" each group is measured in its own units, as the model does.
-    """
-    return data.scaling.map(lambda own: components / own.scale[:, None])
-
-
-def _of_all_groups(axes: Groups[Array], groups: Groups[Any]) -> Groups[Array]:
-    """A model of the foreground alone has only its units, for the backgrounds too."""
-    return groups.like(axes if len(axes) == len(groups) else [axes.foreground] * len(groups))
 
 
 def one_error_rule(gammas: Array, found: HeldOut) -> int:
@@ -132,3 +119,141 @@ def one_error_rule(gammas: Array, found: HeldOut) -> int:
     error = found.mean_errors[best]
     near = means >= means[best] - (error if np.isfinite(error) else 0.0)
     return int(np.flatnonzero(near)[np.argmin(gammas[near])])
+
+
+# ---------------------------------------------------------------------- independent units
+
+
+@dataclass(frozen=True)
+class UnitSquares:
+    """What each independent unit adds to the variance of each group.
+
+    Attributes
+    ----------
+    squares : ndarray of shape (groups, units, k)
+        Sums of squares of the unit's rows along axes that they did not choose; 0 where it has no rows in a group.
+    weights : ndarray of shape (groups, units)
+        How many rows these are.
+    """
+
+    squares: Array
+    weights: Array
+
+    @classmethod
+    def of(cls, latents: Sequence[HalfLatents], unit_of: Groups[Indices], weights: Groups[Array | None]) -> UnitSquares:
+        """From latents (n, k) of halves, each of which judges the rows that it has not seen."""
+        count = 1 + max(int(own.max()) for own in unit_of)
+        k = latents[0].every.foreground.shape[1]
+        squares, rows = np.zeros((len(unit_of), count, k)), np.zeros((len(unit_of), count))
+        for half in latents:
+            for g, (Z, unseen, units, w) in enumerate(zip(half.every, half.unseen, unit_of, weights, strict=True)):
+                often = np.ones(len(Z)) if w is None else w
+                # Deviations are from the mean of the units that were seen, which is as far from the truth as the mean
+                # of so many units of one size is.
+                sizes = np.bincount(units[~unseen], often[~unseen])
+                seen = sizes.sum() ** 2 / np.sum(sizes**2)
+                own, part = units[unseen], (often[:, None] * Z**2)[unseen] * seen / (seen + 1)
+                rows[g] += np.bincount(own, often[unseen], count)
+                squares[g] += np.stack([np.bincount(own, column, count) for column in part.T], axis=1)
+        return cls(squares, rows)
+
+    def log_ratios(self, mix: Array) -> tuple[Array, Array]:
+        """Log ratios (k,) of the foreground's variance to the backgrounds', and what each unit adds (units, k).
+
+        That is by how much the ratio changes without the unit, to first order: the more, the more rows it has.
+        """
+        total, rows = self.squares.sum(axis=1), self.weights.sum(axis=1)
+        with np.errstate(divide="ignore", invalid="ignore"):
+            means = total / rows[:, None]
+            parts = mix[:, None] * means[1:]
+            part = np.vstack([np.ones(total.shape[1]), -parts / parts.sum(axis=0)])
+            of_unit = self.squares - self.weights[:, :, None] * means[:, None]
+            left = 1 - self.weights / rows[:, None]  # without the unit
+            of_unit /= np.where(total > 0, total, 1.0)[:, None] * np.maximum(left, TINY)[:, :, None]
+            return np.log(means[0]) - np.log(parts.sum(axis=0)), np.einsum("guk,gk->uk", of_unit, part)
+
+    @property
+    def kinds(self) -> Array:
+        """In which groups each unit is, shape (units,), one bit for each group."""
+        return np.asarray((self.weights > 0).T @ (1 << np.arange(len(self.weights))))
+
+
+def spread_of_units(added: Array, units: UnitSquares) -> tuple[Array, Array]:
+    """The variance (k,) of a sum of what units add (units, k), and its degrees of freedom (Satterthwaite).
+
+    Units with rows in one group, in the other, and in both are samples of their own. Of units of unequal size only as
+    many count as have so many rows in common.
+    """
+    variances, freedom = [], []
+    for kind in np.unique(units.kinds[units.kinds > 0]):
+        here = units.kinds == kind
+        sizes, n = units.weights[:, here].sum(axis=0), int(np.sum(here))
+        variances.append((n - 1) / n * np.sum(added[here] ** 2, axis=0))
+        freedom.append(max(sizes.sum() ** 2 / np.sum(sizes**2) - 1, 1.0))
+    total = np.sum(variances, axis=0)
+    within = np.sum([v**2 / f for v, f in zip(variances, freedom, strict=True)], axis=0)
+    return total, np.where(within > 0, total**2 / np.where(within > 0, within, 1.0), 1.0)
+
+
+def exchanged(units: UnitSquares, log_ratios: Array, rng: np.random.Generator) -> Array:
+    """Standardised log ratios (PERMUTED, k) of units that change groups at random, when both groups vary alike.
+
+    The foreground's squares are divided by the ratio first. Units with rows in both groups exchange theirs.
+    """
+    kinds = units.kinds
+    some = np.concatenate([rng.permutation(np.flatnonzero(kinds == kind))[:MOST_UNITS] for kind in (1, 2, 3)])
+    kinds, (x, y), (w_x, w_y) = kinds[some], units.squares[:, some], units.weights[:, some]
+    x = x / np.exp(log_ratios)
+    paired, alone = np.flatnonzero(kinds == 3), np.flatnonzero((kinds == 1) | (kinds == 2))
+    n_cases = int(np.count_nonzero(kinds == 1))
+    values, rows = (x + y)[alone], (w_x + w_y)[alone]
+    found = []
+    for _ in range(PERMUTED):
+        own = rng.permutation(alone.size) < n_cases
+        swap = rng.random(paired.size) < 0.5
+        squares = np.zeros((2, alone.size + paired.size, x.shape[1]))
+        weights = np.zeros(squares.shape[:2])
+        squares[0, : alone.size], squares[1, : alone.size] = own[:, None] * values, ~own[:, None] * values
+        weights[0, : alone.size], weights[1, : alone.size] = own * rows, ~own * rows
+        squares[0, alone.size :] = np.where(swap[:, None], y[paired], x[paired])
+        squares[1, alone.size :] = np.where(swap[:, None], x[paired], y[paired])
+        weights[0, alone.size :] = np.where(swap, w_y[paired], w_x[paired])
+        weights[1, alone.size :] = np.where(swap, w_x[paired], w_y[paired])
+        again = UnitSquares(squares, weights)
+        ratios, added = again.log_ratios(np.ones(1))
+        variance, _ = spread_of_units(added, again)
+        found.append(ratios / np.sqrt(np.maximum(variance, TINY)))
+    return np.array(found)
+
+
+def ratio_intervals(units: UnitSquares, mix: Array, rng: np.random.Generator) -> tuple[Array, Array, Array]:
+    """Log ratios (k,), their standard errors (k,), and intervals (k, 2) that hold off the Gaussian, too (F43).
+
+    As wide as Student's t asks for, and wider on the side where the standardised log ratios of exchanged units are
+    wider: few rows of heavy tails have a variance that is mostly too small, and seems more certain than it is.
+    """
+    ratios, added = units.log_ratios(mix)
+    variance, freedom = spread_of_units(added, units)
+    errors = np.where(np.isfinite(ratios), np.sqrt(OTHER_AXES * variance), np.nan)
+    reach = scipy.special.stdtrit(freedom, (1 + SURE) / 2)
+    low, high = -reach, reach
+    present = (units.weights > 0).sum(axis=1)
+    if len(units.weights) == 2 and present.min() < MANY_UNITS and np.isfinite(ratios).all():
+        quantiles = np.quantile(exchanged(units, ratios, rng), [(1 - SURE) / 2, (1 + SURE) / 2], axis=0)
+        low, high = np.minimum(low, quantiles[0]), np.maximum(high, quantiles[1])
+    return ratios, errors, np.stack([ratios - high * errors, ratios - low * errors], axis=1)
+
+
+def mean_ratio(units: UnitSquares, mix: Array) -> tuple[float, float]:
+    """The mean of the log ratios over the axes, and its standard error."""
+    ratios, added = units.log_ratios(mix)
+    variance, _ = spread_of_units(added.mean(axis=1, keepdims=True), units)
+    mean = float(ratios.mean())
+    return mean, float(np.sqrt(OTHER_AXES * variance[0])) if np.isfinite(mean) else np.nan
+
+
+def largest_shares(Z: Array, units: Indices, weights: Array | None) -> Array:
+    """The largest part (k,) of a component's variance in one unit, from latents Z (n, k) about their mean."""
+    squares = Z**2 if weights is None else weights[:, None] * Z**2
+    sums = np.stack([np.bincount(units, column) for column in squares.T], axis=1)
+    return np.asarray(sums.max(axis=0) / np.maximum(sums.sum(axis=0), TINY))

@@ -14,10 +14,7 @@ from .._util.arrays import Array
 # few again where they would fill the memory.
 FEWEST_PAIRS, MOST_PAIRS, VARIABLES_PER_PAIR, STORED_NUMBERS = 20, 80, 100, 8_000_000
 
-
 GRADIENT_BOUND = 1e-5  # SciPy's own
-
-
 POLISHING_STEPS, CLEARLY = 20, 0.9  # last steps, and how much each must shorten the gradient
 
 

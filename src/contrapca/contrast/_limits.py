@@ -35,22 +35,15 @@ from ._path import outside
 from ._solution import noise_sum
 
 MAX_STEPS = 100  # the iterations take 4-10 steps; this only keeps them from running forever
-
-
 CLEARLY = 1e-6  # relative size of a singular value that no rounding can explain
-
 
 # The search by LOBPCG: vectors beyond those wanted, the residual that ends it, and how many iterations it may take.
 SPARE_VECTORS, RESIDUAL, MAX_ITERATIONS = 4, 1e-6, 500
 
-
 # Relative change of gamma that ends an iteration: steps converge quadratically, so the next would be below rounding.
 STANDSTILL = 1e-9
 
-
 SPARE = 16  # strong directions of the foreground beyond those that a bound takes
-
-
 POWERS = 2  # products that make directions strong
 
 

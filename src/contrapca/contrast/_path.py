@@ -20,24 +20,14 @@ from ._solution import Solution
 
 TOLERANCE = 1e-9  # for residuals, relative to the largest |eigenvalue| of the path
 
-
 # Eigenvectors beyond the first d that an exact solution of a matrix adds to the basis: with more, fewer solutions are
 # needed, but each costs more products, which are cheap on a GPU.
 SPARE, SPARE_ON_DEVICE = 4, 8
 
-
 COARSE = 25  # gamma' that are checked before the others
-
-
 FIRST_NODES, MORE_NODES = 5, 4  # exact solutions in the first round, and at most in each later round
-
-
 FACTORED_ORDER = 2000  # matrices up to this order are factored, and larger ones if Lanczos has failed with them
-
-
 INDEPENDENT = 1e-9  # a new direction adds nothing if less than this fraction of its length is outside the basis
-
-
 EXACT = 1e-13  # the same where the basis holds all solutions there are
 
 
@@ -152,37 +142,31 @@ def outside(basis: Array, vectors: Array, least: float = INDEPENDENT) -> Array:
 def _ritz(
     basis: Array, images: list[Array], factors: Array, gammas: Array, d: int, count: int, like: Any, workers: int
 ) -> tuple[Array, Array, Array]:
-    """(coordinates of d vectors, `count` values, residuals) at every gamma' from the reduced basis."""
+    """(coordinates of d vectors, `count` values, residuals) at every gamma' from the reduced basis.
+
+    What is of size D happens where `like` is, and the small eigenproblems in as many threads as there are workers.
+    """
     combined = [images[0]] + ([-np.tensordot(factors, images[1:], 1)] if factors.size else [])
-    inside, triangle = _split(basis, np.hstack(combined), like)
+    placed, rest = put(basis, like), put(np.hstack(combined), like)
+    inside = placed.T @ rest
+    rest = rest - placed @ inside
+    # A triangle that has the lengths of what the images have outside the basis.
+    triangle = host(namespace(rest).linalg.qr(rest).R if on_device(rest) else np.linalg.qr(rest, mode="r"))
     strengths = np.stack([np.ones_like(gammas), gammas][: len(combined)], axis=1)[..., None, None]
-    small = sum(strengths[:, k] * half for k, half in enumerate(np.split(inside, len(combined), axis=1)))
+    small = sum(strengths[:, k] * half for k, half in enumerate(np.split(host(inside), len(combined), axis=1)))
     small = (small + np.swapaxes(small, 1, 2)) / 2
-    values, vectors = _eigenpairs(small, workers)
+    if workers == 1:
+        values, vectors = np.linalg.eigh(small)
+    else:
+        with ThreadPoolExecutor(workers) as pool:
+            found = pool.map(np.linalg.eigh, np.array_split(small, workers))
+            values, vectors = map(np.concatenate, zip(*found, strict=True))
     values, vectors = values[:, : -count - 1 : -1], vectors[:, :, : -d - 1 : -1]
-    # C U - U lambda is orthogonal to the basis: its length follows from the images' parts outside of it, and from a
-    # triangle of these, so that vectors themselves are never formed.
+    # C U - U lambda is orthogonal to the basis: its length follows from the triangle, so that vectors themselves are
+    # never formed.
     parts = np.split(triangle / max(float(np.abs(values[:, :d]).max()), TINY), len(combined), axis=1)  # then squared
     outside = sum(strengths[:, k] * (part @ vectors) for k, part in enumerate(parts))
     return vectors, values, np.linalg.norm(outside, axis=1).max(axis=1)
-
-
-def _split(basis: Array, images: Array, like: Any) -> tuple[Array, Array]:
-    """B'A for the basis B (D, k) and images A (D, l), and a triangle R with R'R = A'(I - B B')A, where `like` is."""
-    placed, rest = put(basis, like), put(images, like)
-    inside = placed.T @ rest
-    rest = rest - placed @ inside
-    triangle = namespace(rest).linalg.qr(rest).R if on_device(rest) else np.linalg.qr(rest, mode="r")
-    return host(inside), host(triangle)
-
-
-def _eigenpairs(matrices: Array, workers: int) -> tuple[Array, Array]:
-    """Eigenvalues, ascending, and eigenvectors of each small matrix, by this many threads."""
-    if workers == 1:
-        return np.linalg.eigh(matrices)
-    with ThreadPoolExecutor(workers) as pool:
-        values, vectors = zip(*pool.map(np.linalg.eigh, np.array_split(matrices, workers)), strict=True)
-    return np.concatenate(values), np.concatenate(vectors)
 
 
 def symmetric(basis: Array, image: Array) -> Array:

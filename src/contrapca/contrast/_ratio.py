@@ -28,40 +28,30 @@ from ..moments import (
     Moments,
     contrast,
     has_few_rows,
+    mixture,
     reduced_contrast,
     rounding_variance,
 )
-from ._eigen import Spectrum, top_eigenpairs, top_of, top_vectors
+from ._eigen import Spectrum, top_eigenpairs, top_eigenvalues, top_of, top_vectors
 from ._limits import rank_exceeds
 from ._path import outside, symmetric
 from ._solution import Solution
 
 FOREGROUND, BACKGROUND, BOTH = "foreground", "background", "both"
-
-
 STATIONARY = 1e-9  # for |A v - rho M v|, relative to |A v|
-
-
 ROUNDED = 1e-11  # variance of A where M has none, as a part of the whole, that rounding explains
-
-
 MAX_STEPS = 60  # solutions of contrasts; about five are needed for each ratio
 
+# The floor of ratio axes: how many of the background's eigenvalues may be too large for it, the multiple of the floor
+# that such a value counts as, and the steps that finding it takes at most.
+CLIPPED, HIGHEST, MAX_CLIPS = 51, 8.0, 200
 
 PROBES = 64  # random vectors for tr B^2: it is then right to 18 % at worst, and the ridge with it
-
-
 Terms = tuple[tuple[float, Moments], ...]  # sum of c_k S_k
-
-
 Map = Callable[[Any], Any]
-
-
+Axes = tuple[Array, Array]  # ratios of variances (k,), and directions of unit length
 Found = tuple[Array, Array, int] | None  # ratios (d,), unit vectors (size, d), iterations; None where there are none
-
-
 ENDS = (FOREGROUND, BACKGROUND, BOTH)
-
 
 # Largest and smallest ridge above 0 in the default grid.
 LARGEST, LEAST = 100.0, 1e-3
@@ -127,8 +117,7 @@ def _at_once(contrast: Contrast, ends: list[str], start: Array | None) -> Found:
     values, vectors, total = [], [], 0
     for end in dict.fromkeys(ends):
         quotient, d = Quotient.of(contrast, end), ends.count(end)
-        stored = all(isinstance(group.scatter, DenseScatter) for _, group in contrast.terms)
-        if stored or quotient.floor == 0:  # only matrices tell where M does not vary
+        if contrast.is_dense or quotient.floor == 0:  # only matrices tell where M does not vary
             found = _from_matrices(*quotient.matrices("ridge=0"), d)
         else:
             found = _from_contrasts(quotient, d, start)
@@ -161,10 +150,11 @@ def _in_turn(contrast: Contrast, ends: list[str], start: Array | None) -> Found:
 
 @dataclass(frozen=True)
 class Quotient:
-    """v'A v / v'M v, with A = sum c_k S_k over the groups `above` and M = sum c_k S_k + floor I over those `below`."""
+    """v'A v / v'M v, with A the mean covariance of the groups above, and M = gamma B + floor I of those below."""
 
-    above: Terms
-    below: Terms
+    above: Contrast  # A
+    below: Contrast  # B
+    gamma: float
     floor: float
 
     @classmethod
@@ -173,41 +163,36 @@ class Quotient:
         gamma = strength(contrast)
         parts = contrast.terms[:1], contrast.terms[1:]
         above, below = (_mean_of(part) for part in (parts if end == FOREGROUND else parts[::-1]))
-        if not any(group.total_variance() > 0 for _, group in below):
+        if not any(group.total_variance() > 0 for _, group in below.terms):
             constant = BACKGROUND if end == FOREGROUND else FOREGROUND
             raise GroupError(f"The {constant} does not vary at all, so there is no ratio of variances: check it.")
-        floor = (1 - gamma) * sum(c * group.scatter.trace for c, group in below) / contrast.n_features
-        return cls(above, tuple((gamma * c, group) for c, group in below), floor)
+        return cls(above, below, gamma, (1 - gamma) * below.trace / contrast.n_features)
 
     def matrices(self, setting: str) -> tuple[Any, Any, Array]:
-        """A, M, and the variances that are rounding; `setting` is what needs them."""
-        groups = [group for _, group in (*self.above, *self.below)]
-        size = groups[0].scatter.size
-        if size > MAX_DENSE and not all(isinstance(group.scatter, DenseScatter) for group in groups):
+        """A, M, and the variances (size,) that are rounding; `setting` is what needs them."""
+        above, below, size = self.above, self.below, self.above.size
+        if size > MAX_DENSE and not (above.is_dense and below.is_dense):
             raise ValueError(
                 f"{setting} needs matrices of all features, and {size} are too many (at most {MAX_DENSE}): use "
                 "ridge='auto' or a number above 0, such as ridge=0.1, without orthogonal=True."
             )
-        A, M = _matrix(self.above), _matrix(self.below)
+        A, M = above.dense(), self.gamma * below.dense()
         if on_device(M):
             M = M + self.floor * namespace(M).eye(size, dtype=M.dtype, device=M.device)
         else:
             M[np.diag_indices_from(M)] += self.floor
-        return A, M, np.max([_rounding(group) for group in groups], axis=0)
+        return A, M, np.max([_rounding(group) for _, group in (*above.terms, *below.terms)], axis=0)
 
     def images(self, V: Array) -> tuple[Array, Array]:
         """A V and M V."""
-        above, below = (
-            np.sum([c * group.scatter.matmul(V) for c, group in terms], axis=0) for terms in (self.above, self.below)
-        )
-        return above, below + self.floor * V
+        return self.above.matmul(V), self.gamma * self.below.matmul(V) + self.floor * V
 
 
-def _mean_of(terms: Terms) -> Terms:
-    """Coefficients of one covariance of the groups' scatters, in the parts of the contrast; by rows at gamma = 0."""
+def _mean_of(terms: Terms) -> Contrast:
+    """The mean covariance of some groups, in their parts of the contrast; by rows at gamma = 0."""
     sizes = [abs(c) for c, _ in terms] if any(c for c, _ in terms) else [1.0] * len(terms)
     weight = sum(size * group.weight for size, (_, group) in zip(sizes, terms, strict=True))
-    return tuple((size / weight, group) for size, (_, group) in zip(sizes, terms, strict=True))
+    return Contrast.of(*((size / weight, group) for size, (_, group) in zip(sizes, terms, strict=True)))
 
 
 def _rounding(group: Moments) -> Array:
@@ -215,15 +200,6 @@ def _rounding(group: Moments) -> Array:
     if group.mean.size == group.scatter.size:
         return np.asarray((group.weight * EPS * group.mean) ** 2)
     return np.full(group.scatter.size, rounding_variance(group))
-
-
-def _matrix(terms: Terms) -> Any:
-    """sum c_k S_k as a new array on the device of the rows."""
-    (c, group), *others = terms
-    total = float(c) * group.scatter.dense()
-    for c, group in others:
-        total += float(c) * group.scatter.dense()
-    return total
 
 
 # ---------------------------------------------------------------------- the generalised eigenproblem
@@ -259,7 +235,7 @@ def _inverse_root(A: Any, M: Any, tiny: Array) -> tuple[Map, Map, int] | None:
     scale = put(np.sqrt(np.where(variances > tiny, variances, 1.0)), M)
     R = M / scale
     R /= scale[:, None]
-    L, failed = (None, True) if on_device(M) else dpotrf(R.T, lower=1)  # R' is R, in LAPACK's order
+    L, failed = (None, True) if on_device(M) else dpotrf(R, lower=1)
     if not failed and dpocon(L, np.linalg.norm(R, 1), uplo="L")[0] > order * EPS:
         T = partial(scipy.linalg.solve_triangular, L, lower=True, check_finite=False)
         return lambda V: T(V, trans="T") / scale[:, None], lambda V: T(V / scale[:, None]), order
@@ -281,13 +257,13 @@ def _from_contrasts(quotient: Quotient, d: int, start: Array | None) -> Found:
     grow to the largest ones, each in about five steps. The last ratio comes first, since its d eigenvectors certify
     that no larger one is missed.
     """
-    basis = np.empty((quotient.above[0][1].scatter.size, 0))
+    basis = np.empty((quotient.above.size, 0))
     images = [basis, basis]  # A and M times the basis
     rho, worst, products = np.zeros(d), d - 1, 0
     settled = np.zeros(d, dtype=bool)  # ratios whose eigenvectors add nothing to the basis, beyond rounding
     for _ in range(MAX_STEPS):
-        below = tuple((-rho[worst] * c, group) for c, group in quotient.below)
-        found = top_eigenpairs(Contrast.of(*quotient.above, *below), worst + 1, start=start)
+        below = ((-rho[worst] * quotient.gamma * c, group) for c, group in quotient.below.terms)
+        found = top_eigenpairs(Contrast.of(*quotient.above.terms, *below), worst + 1, start=start)
         products += found.n_iter
         new = outside(basis, found.vectors)
         settled[worst] = new.shape[1] == 0
@@ -318,31 +294,29 @@ def shrunk_strength(contrast: Contrast, end: str) -> float:
     """gamma in [0, 1) that shrinks the denominator's covariance as its rows demand (F27); of two ends, the smaller."""
     if has_few_rows(group for _, group in contrast.terms):
         contrast = reduced_contrast(contrast, 0)[0]
-    cases, controls = contrast.terms[:1], contrast.terms[1:]
+    cases, controls = _mean_of(contrast.terms[:1]), _mean_of(contrast.terms[1:])
     chosen = {FOREGROUND: [controls], BACKGROUND: [cases], BOTH: [cases, controls]}[end]
-    return min(1 - _shrinkage(_mean_of(terms), contrast.n_features) for terms in chosen)
+    return min(1 - _shrinkage(covariance) for covariance in chosen)
 
 
-def _shrinkage(terms: Terms, n_features: int) -> float:
-    """Part of the identity in a shrunk covariance, in (0, 1], by the oracle-approximating rule.
+def _shrinkage(covariance: Contrast) -> float:
+    """Part of the identity in a shrunk covariance B, in (0, 1], by the oracle-approximating rule.
 
-    It needs the trace of the covariance and of its square only (Chen, Wiesel, Eldar and Hero 2010).
+    It needs tr B and tr B^2 only (Chen, Wiesel, Eldar and Hero 2010); where B is not a matrix, random vectors estimate
+    the latter (Hutchinson 1990).
     """
-    D, m = n_features, sum(group.weight for _, group in terms)
-    trace = sum(c * group.scatter.trace for c, group in terms)
-    square = _trace_of_square(tuple((c / trace, group) for c, group in terms)) if trace > 0 else 0.0
+    D, m, square = covariance.n_features, sum(group.weight for _, group in covariance.terms), 0.0
+    if covariance.trace > 0:
+        # tr B is 1 in these units, so that squares do not overflow.
+        B = Contrast.of(*((c / covariance.trace, group) for c, group in covariance.terms))
+        if B.is_dense:
+            matrix = B.dense()
+            square = float(namespace(matrix).linalg.matrix_norm(matrix)) ** 2
+        else:
+            probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(B.size, PROBES))
+            square = float(np.sum(B.matmul(probes) ** 2)) / PROBES
     spread = (m + 1 - 2 / D) * (square - 1 / D)
     return min(((1 - 2 / D) * square + 1) / spread, 1.0) if spread > 0 else 1.0
-
-
-def _trace_of_square(terms: Terms) -> float:
-    """tr B^2, estimated by random vectors (Hutchinson 1990) where B is not a matrix."""
-    if all(isinstance(group.scatter, DenseScatter) for _, group in terms):
-        total = _matrix(terms)
-        return float(namespace(total).linalg.matrix_norm(total)) ** 2
-    probes = np.random.default_rng(0).choice([-1.0, 1.0], size=(terms[0][1].scatter.size, PROBES))
-    image = np.sum([c * group.scatter.matmul(probes) for c, group in terms], axis=0)
-    return float(np.sum(image**2)) / PROBES
 
 
 # ---------------------------------------------------------------------- gamma = 1 / (1 + ridge), and what belongs to it
@@ -392,3 +366,34 @@ def strength_of_ridge(ridge: float) -> float:
 def ridge_of_strength(gamma: float) -> float:
     """The ridge that belongs to a gamma; infinite at 0."""
     return (1 - gamma) / gamma if gamma > 0 else np.inf
+
+
+# ---------------------------------------------------------------------- ratio axes
+
+
+def ratio_axes(groups: Groups[Moments], k: int, share: float | None = None) -> Axes | None:
+    """The k largest ratios of A v = theta (B + t I) v and their directions of unit length, shape (size, k) (F41); None
+    if the background does not vary, so that there is no ratio. `share` is that of `floor_share`, if it is known."""
+    if mixture(groups) @ [group.total_variance() for group in groups.backgrounds] <= 0:
+        return None
+    gamma = strength_of_ridge(floor_share(groups) if share is None else share)  # the metric is gamma (B + t I)
+    found = solve_ratio(contrast(groups, gamma), k)
+    return gamma * found.spectrum.values / groups.foreground.weight, found.spectrum.vectors
+
+
+def floor_share(groups: Groups[Moments]) -> float:
+    """t, in units of the background's mean variance: the mean of its eigenvalues, of which none counts as more than
+    `HIGHEST` times t itself.
+
+    So a few strong directions that both groups share do not raise the floor above all that is weaker. Beyond the
+    largest eigenvalues all are taken as they are.
+    """
+    parts = zip(mixture(groups), groups.backgrounds, strict=True)
+    B = Contrast.of(*((float(part) / group.weight, group) for part, group in parts if part > 0))
+    values = top_eigenvalues(B, min(CLIPPED, B.size - 1)) * B.n_features / B.trace
+    t, rest = 1.0, max(B.n_features - float(values.sum()), 0.0)
+    for _ in range(MAX_CLIPS):
+        t, before = (float(np.minimum(values, HIGHEST * t).sum()) + rest) / B.n_features, t
+        if before - t <= EPS:
+            break
+    return t

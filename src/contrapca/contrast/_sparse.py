@@ -14,26 +14,12 @@ from ._eigen import TIGHT, Spectrum, Unconverged, largest, top_eigenpairs, top_v
 from ._solution import Solution
 
 WIDER, COLUMNS = 4, 4  # features of a start by their variances, relative to those wanted; columns of C that are tried
-
-
 LARGE = 800  # with more features, products with the rows are cheaper than a block of C
-
-
 ITERATED = 150  # with more features, Lanczos is cheaper than a direct solution
-
-
 TOLERANCE, RESTARTS = 1e-10, 50  # of Lanczos with products
-
-
 MAX_SWAPS = 200  # exchanges of features for one component and start
-
-
 LEAST_GAIN = 1e-10  # relative gain of v'C v below which an exchange is only rounding
-
-
 KEPT_BYTES = 256 * 2**20  # of columns of C that are kept
-
-
 MANY = 1 / 10  # above this part of the columns, all are formed at once, if they can be kept
 
 
@@ -174,7 +160,7 @@ def _starts(left: _Left, s: int, dense: Array) -> list[Array]:
     """
     D = left.Q.shape[0]
     diagonal = left.C.contrast.diagonal()
-    widest = _largest_of(diagonal, min(max(min(WIDER * s, LARGE), s), D))
+    widest = _largest(diagonal, min(max(min(WIDER * s, LARGE), s), D))
     many = _best_on(left, widest, diagonal, 0).full(D)
     frame = np.linalg.qr(dense - left.Q @ (left.Q.T @ dense))[0]
     small = frame.T @ left.matmul(frame)
@@ -190,7 +176,7 @@ def _climb(left: _Left, starts: list[Array], s: int) -> _Sparse:
 
     Where one comes to features that another has been at, it is left out: they would end alike.
     """
-    reached = [_best_on(left, _largest(v, s), v, 0) for v in starts]
+    reached = [_best_on(left, _largest(np.abs(v), s), v, 0) for v in starts]
     best, seen = max(reached, key=lambda one: one.value), set[bytes]()
     for _ in range(MAX_SWAPS):
         new = {key: one for one in reached if (key := one.support.tobytes()) not in seen}
@@ -211,7 +197,7 @@ def _exchanged(left: _Left, best: _Sparse, v: Array, gradient: Array, s: int) ->
     positive, and an exchange can then only gain (Yuan and Zhang 2013); so the shift grows after each that does not.
     """
     shift = 0.0
-    while not np.array_equal(support := _largest(gradient + shift * v, s), best.support):
+    while not np.array_equal(support := _largest(np.abs(gradient + shift * v), s), best.support):
         trial = _best_on(left, support, gradient + shift * v, best.steps + 1)
         if trial.value > best.value + LEAST_GAIN * abs(best.value):
             return trial
@@ -219,12 +205,7 @@ def _exchanged(left: _Left, best: _Sparse, v: Array, gradient: Array, s: int) ->
     return None
 
 
-def _largest(v: Array, s: int) -> Indices:
-    """Indices of the s entries of largest magnitude, increasing."""
-    return _largest_of(np.abs(v), s)
-
-
-def _largest_of(values: Array, count: int) -> Indices:
+def _largest(values: Array, count: int) -> Indices:
     """Indices of the `count` largest values, increasing."""
     return np.sort(np.argpartition(-values, count - 1)[:count])
 

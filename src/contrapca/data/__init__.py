@@ -1,6 +1,7 @@
 """Who is who: what users pass becomes checked groups of rows, with blocks, covariates, weights and labels."""
 
 from ._adjusted import regress_out, within_pairs
+from ._arguments import matrix_of
 from ._blocks import (
     Indices,
     checked_blocks,
@@ -12,22 +13,21 @@ from ._blocks import (
 )
 from ._covariates import Design, Regression, check_dense, regression, without_covariates
 from ._depth import DEPTHS, counts_in, kind_of, match_depth, totals_in, typical_ratio
-from ._gaussian import (
-    Conditional,
-    LatentGaussian,
-    centred_condition,
-    filled,
-    log_normaliser,
-    masked_inverses,
-    packed_products,
-    triangle,
-    unpack,
-)
 from ._groups import Groups, Tables, feature_label
-from ._labels import by_background, check_labelled, check_weights, label_groups, named_backgrounds
+from ._labels import by_background, check_labelled, group_rows, label_groups, named_backgrounds
 from ._replicates import SOURCES_OF_CELLS, looks_like_replicates, names_source
 from ._scaling import Scaling, check_same_tables, group_of
-from ._study import Study, group_rows, matrix_of
+from ._study import (
+    Study,
+    adjusted_tables,
+    design_of,
+    foreground_of,
+    refuse,
+    refuse_moments,
+    study_of,
+    tables_of,
+    units_of,
+)
 from ._tables import (
     aligned,
     check_device_table,
@@ -44,3 +44,4 @@ from ._tables import (
     text_names,
     without_mask,
 )
+from ._weights import check_weights

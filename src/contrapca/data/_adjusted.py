@@ -8,7 +8,7 @@ from .._util.arrays import Array
 from .._util.text import listed, plural
 from ..exceptions import GroupError
 from ._covariates import check_dense
-from ._study import Study
+from ._study import Study, adjusted_tables, changed, refuse, units_of, with_rows
 from ._tables import like_table
 
 
@@ -42,7 +42,7 @@ def regress_out(study: Study) -> Study:
     """
     if not isinstance(study, Study) or study.covariates is None:
         raise GroupError("regress_out needs a Study with covariates: Study(X, background=Y, covariates=(...)).")
-    return study._with(covariates=None).with_rows(study.adjusted.rows.map(like_table, study.rows))
+    return with_rows(changed(study, covariates=None), adjusted_tables(study).rows.map(like_table, study.rows))
 
 
 def within_pairs(study: Study) -> Study:
@@ -81,12 +81,12 @@ def within_pairs(study: Study) -> Study:
     name = "within_pairs"
     if not isinstance(study, Study) or not study.paired or study.blocks is None:
         raise GroupError(f"{name} needs a Study with pairs: Study(X, background=Y, blocks=(...), paired=True).")
-    study.refuse(name, weights="leave them out", covariates="pass regress_out(study)", missing=True)
+    refuse(study, name, weights="leave them out", covariates="pass regress_out(study)", missing=True)
     tables = study.tables.with_one_background(name)
     for group, rows in zip(tables.rows.names, tables.rows, strict=True):
         check_dense(rows, group)
     cases, controls = tables.rows
-    own, of_controls = study.units(least=1, what=name)
+    own, of_controls = units_of(study, least=1, what=name)
     times = np.bincount(of_controls)
     if np.any(single := times[of_controls] < 2):
         labels = study.blocks.backgrounds[0]
@@ -106,7 +106,7 @@ def within_pairs(study: Study) -> Study:
             _about(controls - baseline[of_controls], grown, tables.means["background"]).astype(controls.dtype),
         ]
     )
-    return study.with_rows(found.map(like_table, study.rows))
+    return with_rows(study, found.map(like_table, study.rows))
 
 
 def _about(rows: Array, factors: Array, mean: Array) -> Array:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import on_device, put
+from .._util.arrays import is_sparse, on_device, put
 from .._util.text import did_you_mean, listed, plural
 from ..exceptions import GroupError
 from ._blocks import Indices
@@ -21,7 +21,7 @@ MAX_LISTED = 10
 
 def read_known(rows: Groups[Any], given: Mapping[str, Any]) -> tuple[Groups[Any], dict[str, Groups[Any]]]:
     """The tables without the columns that arguments name, and what was given for the samples of each group."""
-    known = {key: list(_by_group(own, rows.names, key)) for key, own in given.items() if own is not None}
+    known = {argument: _by_group(own, rows.names, argument) for argument, own in given.items()}
     tables = []
     for k, (group, table) in enumerate(zip(rows.names, rows, strict=True)):
         used: dict[str, str] = {}
@@ -54,7 +54,7 @@ def names_in(given: Any, argument: str) -> list[str]:
 
 def _by_group(given: Any, groups: Sequence[str], argument: str) -> list[Any]:
     """What was given for each group: a tuple, a dict, column names for all of them, or something for the only one."""
-    if names_in(given, argument):
+    if given is None or names_in(given, argument):
         return [given] * len(groups)
     if isinstance(given, tuple) and len(given) == 2 and isinstance(given[1], Mapping):
         given = {"foreground": given[0]} | {str(name): own for name, own in given[1].items()}
@@ -68,7 +68,7 @@ def _by_group(given: Any, groups: Sequence[str], argument: str) -> list[Any]:
         return [given]
     if argument == "labels" and not isinstance(given, tuple):
         return [given, *[None] * (len(groups) - 1)]
-    what = f"a tuple of {len(given)}" if isinstance(given, tuple) else f"a {type(given).__name__}"
+    what = f"a tuple of {len(given)}" if isinstance(given, tuple) else f"one {type(given).__name__}"
     raise GroupError(
         f"{argument} is {what}, but there are {plural(len(groups), 'group')} ({listed(groups)}): pass a tuple with one "
         "entry for each, in this order, or the name of a column if the tables are frames."
@@ -79,8 +79,8 @@ def check_column(table: Any, name: str, argument: str, where: str) -> None:
     columns = column_names(table)
     if columns is None:
         raise GroupError(
-            f"{argument}={name!r} names a column, but {where} is a {type(table).__name__} without column names: pass "
-            "a value for each sample, or data frames."
+            f"{argument}={name!r} names a column, but {where} is of type {type(table).__name__}, without column "
+            "names: pass a value for each sample, or data frames."
         )
     if name not in columns:
         raise GroupError(
@@ -115,7 +115,7 @@ def take(values: Any, rows: Indices) -> Any:
     """Some rows of a table, or of what stands beside one: a list, array, Series, dict of arrays, or None."""
     if values is None:
         return None
-    if isinstance(values, dict):
+    if isinstance(values, dict) and not is_sparse(values):  # SciPy's dok_array is a dict, too
         return {name: own[rows] for name, own in values.items()}
     if hasattr(values, "iloc"):
         return values.iloc[rows]
@@ -172,13 +172,6 @@ def matrix_of(
         raise GroupError(f"{what} is False for all {mask.size} genes: nothing is left to analyse.")
     mask = mask.astype(bool)
     return matrix, mask, [name for name, used in zip(names, mask, strict=True) if used]
-
-
-def name_of(labels: Any) -> str | None:
-    """The name of a column, or of a Series."""
-    first = labels[0] if isinstance(labels, tuple) and labels else labels
-    name = first if isinstance(first, str) else getattr(first, "name", None)
-    return name if isinstance(name, str) else None
 
 
 def checked_features(features: Sequence[str], table: Any) -> list[str]:

@@ -8,9 +8,10 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array
-from .._util.text import is_missing, listed, plural
+from .._util.text import listed, plural
 from ..exceptions import GroupError, warn
 from ._groups import Groups, Tables
+from ._labels import check_labels
 from ._replicates import looks_like_replicates, replicate_example
 
 Indices = npt.NDArray[np.intp]
@@ -66,6 +67,8 @@ def table_units(
 
 def checked_blocks(given: Groups[Any], counts: Groups[int], *, paired: bool = False) -> Groups[Any] | None:
     """The block of each row of all groups; None if there are none. If they are paired, all are in every group."""
+    if not isinstance(paired, bool | np.bool_):
+        raise GroupError(f"paired={paired!r} must be True or False: blocks= says which samples belong together.")
     if all(own is None for own in given):
         if paired:
             raise GroupError("paired=True says that each block has rows in both groups: pass blocks=, too.")
@@ -76,11 +79,18 @@ def checked_blocks(given: Groups[Any], counts: Groups[int], *, paired: bool = Fa
                 f"The {group} has no blocks, but the other group has: blocks can only be compared with blocks. Pass "
                 "those of both; give each independent row its own label."
             )
-    labels = given.map_named(lambda group, own: check_labels(own, counts[group], f"blocks of the {group}"))
+    labels: Groups[list[Any]] = given.map_named(
+        lambda group, own: check_labels(own, counts[group], f"blocks of the {group}").tolist()
+    )
     if paired:
         _check_partners(labels)
-    else:
-        _warn_single_rows(labels)
+        return labels
+    names = [str(label) for own in labels for label in own]
+    if all(len(set(own)) == len(own) for own in labels) and (stems := looks_like_replicates(names)) is not None:
+        warn(
+            f"Every row is its own block, but the labels look like replicates ({replicate_example(names, stems)}): "
+            "pass only the part that replicates share."
+        )
     return labels
 
 
@@ -99,21 +109,6 @@ def _check_partners(labels: Groups[list[Any]]) -> None:
                 f"{'has' if len(alone) == 1 else 'have'} no row in the {lacks}. Check the spelling of the labels, "
                 "leave these rows out, or leave paired=True out, so that labels may be in one group only."
             )
-
-
-def check_labels(labels: Any, n_rows: int, name: str) -> list[Any]:
-    """Check that there is one label per row and none is missing."""
-    values = np.asarray(labels, dtype=object)
-    if values.shape != (n_rows,):
-        raise GroupError(f"{name} has shape {values.shape} for {plural(n_rows, 'row')}: pass one label per row.")
-    missing = [i for i, label in enumerate(values) if is_missing(label) or (isinstance(label, str) and not label)]
-    if missing:
-        raise GroupError(
-            f"{name} has no label for {len(missing)} of {plural(n_rows, 'row')} (the first is row {missing[0]}, "
-            "counting from 0): label these rows or drop them."
-        )
-    found: list[Any] = values.tolist()
-    return found
 
 
 def count_units(unit_of: Indices) -> int:
@@ -154,13 +149,3 @@ def resampled_weights(unit_of: Groups[Indices], random: np.random.Generator) -> 
         members = np.flatnonzero(kinds == kind)
         times[members] = np.bincount(random.integers(0, members.size, members.size), minlength=members.size)
     return unit_of.map(lambda own: times[own])
-
-
-def _warn_single_rows(labels: Groups[list[Any]]) -> None:
-    """Warn if every block is a single row but the labels look like replicates."""
-    names = [str(label) for own in labels for label in own]
-    if all(len(set(own)) == len(own) for own in labels) and (stems := looks_like_replicates(names)) is not None:
-        warn(
-            f"Every row is its own block, but the labels look like replicates ({replicate_example(names, stems)}): "
-            "pass only the part that replicates share."
-        )

@@ -180,7 +180,7 @@ class Design:
         return [name for column in self.columns for name in column.encoded]
 
 
-def design_of(tables: Tables, covariates: Groups[dict[str, Values]]) -> Design:
+def encoded(tables: Tables, covariates: Groups[dict[str, Values]]) -> Design:
     """Covariates as numbers; `covariates` has the columns of all rows of the tables as they were given."""
     given = covariates.map(
         lambda own, kept: [values if kept is None else values[kept] for values in own.values()], tables.kept

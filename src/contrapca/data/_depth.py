@@ -14,7 +14,7 @@ from .._util.checks import generator
 from .._util.text import plural
 from ..exceptions import GroupError
 from ._blocks import Indices
-from ._study import Study
+from ._study import Study, refuse, study_of, with_rows
 from ._tables import like_table, refuse_devices
 
 DEPTHS = ("warn", "match", "ignore")
@@ -80,8 +80,8 @@ def match_depth(
     1.0
     """
     name = "match_depth"
-    study = Study.of(X, background, name)
-    study.refuse(name, weights="leave them out", missing=True)
+    study = study_of(X, background, name)
+    refuse(study, name, weights="leave them out", missing=True)
     tables = study.tables
     refuse_devices(tables, name)
     rng, rows = generator(random_state), tables.with_one_background(name).rows
@@ -95,7 +95,7 @@ def match_depth(
     common = float(np.median(np.concatenate([left[some] for (_, left), some in zip(thin, kept, strict=True)])))
     logs = thin.map(lambda found, some: _as_logs(found[0], found[1], common, some), kept)
     matched = logs.map(_like, rows, study.rows, kept)
-    return study.with_rows(matched, kept) if isinstance(X, Study) else (*matched, *kept)
+    return with_rows(study, matched, kept) if isinstance(X, Study) else (*matched, *kept)
 
 
 def kind_of(rows: Rows) -> str | None:

@@ -83,7 +83,10 @@ class Groups(Generic[T]):
 
 @dataclass(frozen=True)
 class Tables:
-    """Checked rows of all groups.
+    """What fits read: the rows of all groups as arrays, with their means and weights.
+
+    A `Study` has them beside the tables as they were given. Adjusted, shortened or filled rows, and moments in place of
+    rows, are other `Tables` of the same groups.
 
     Attributes
     ----------
@@ -97,7 +100,7 @@ class Tables:
     weights : Groups of ndarray of shape (n_k,), or of None
         How often each row counts, above 0; None in a group whose rows all count once.
     kept : Groups of ndarray of bool, or of None
-        Which rows of the tables as given these are, if rows of weight 0 were left out.
+        Which rows of the study these are, if rows of weight 0, or without any value, were left out.
     shortened : Groups of ndarray of int, or None
         Which of the rows are so long that they count less (F42); None if that was not asked.
     """
@@ -125,6 +128,11 @@ class Tables:
     def incomplete(self) -> bool:
         """Whether values are missing."""
         return not all(np.isfinite(mean).all() for mean in self.means)
+
+    @property
+    def are_moments(self) -> bool:
+        """Whether moments take the place of rows."""
+        return hasattr(self.rows.foreground, "scatter")
 
     @property
     def n_features(self) -> int:

@@ -1,4 +1,4 @@
-"""Which group each row is in, by its label, and how often it counts."""
+"""A label for each row, and which group the row is in by its label."""
 
 from __future__ import annotations
 
@@ -8,13 +8,30 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from .._util.arrays import Array, Rows, chosen, host, is_sparse
-from .._util.text import did_you_mean, is_missing, listed, plural, spelling
+from .._util.arrays import host, is_sparse
+from .._util.text import as_list, did_you_mean, is_missing, listed, plural, spelling
 from ..exceptions import GroupError, TableWarning, warn
 from ._groups import Groups
 
 Codes = npt.NDArray[np.intp]
 MAX_LISTED = 10
+
+
+def check_labels(labels: Any, n_rows: int, name: str, *, allow_missing: bool = False) -> npt.NDArray[Any]:
+    """One label for each row, shape (n,), and none is missing."""
+    values = np.asarray(host(labels), dtype=None if allow_missing else object)
+    if values.shape != (n_rows,):
+        table = " The table of the controls is background=." if values.ndim == 2 and values.shape[1] > 1 else ""
+        raise GroupError(f"{name} has shape {values.shape} for {plural(n_rows, 'row')}: pass one label per row.{table}")
+    if allow_missing:
+        return values
+    missing = [i for i, label in enumerate(values) if is_missing(label) or (isinstance(label, str) and not label)]
+    if missing:
+        raise GroupError(
+            f"{name} has no label for {len(missing)} of {plural(n_rows, 'row')} (the first is row {missing[0]}, "
+            "counting from 0): label these rows or drop them."
+        )
+    return values
 
 
 def named_backgrounds(background: Any) -> dict[str, Any]:
@@ -56,55 +73,6 @@ def by_background(given: Any, backgrounds: Iterable[str], argument: str, *, all_
     return [own.get(name) for name in names]
 
 
-def check_weights(weights: Any, n_rows: int, name: str, *, any_counts: bool = True) -> Array | None:
-    """One finite weight per row, 0 or more, shape (n,); None if none are given. If `any_counts`, one is above 0."""
-    if weights is None:
-        return None
-    try:
-        found = np.asarray(host(weights), dtype=np.float64)
-    except (TypeError, ValueError) as error:
-        raise ValueError(f"{name} must contain numbers: {error}.") from error
-    if found.shape != (n_rows,):
-        raise ValueError(f"{name} has shape {found.shape} for {n_rows} rows: pass one weight per row.")
-    bad = np.flatnonzero(~(np.isfinite(found) & (found >= 0)))
-    if bad.size:
-        raise ValueError(
-            f"{name} must contain finite numbers, 0 or more: row {bad[0]}, counting from 0, has {found[bad[0]]:g}."
-        )
-    with np.errstate(over="ignore"):
-        total = float(found.sum())
-    if total == 0 and any_counts:
-        raise ValueError(f"All weights in {name} are zero, so no row counts.")
-    if total == np.inf:
-        raise ValueError(f"{name} sums to {total:g}: use smaller weights.")
-    return found
-
-
-def counted_rows(rows: Rows, weights: Any, group: str) -> tuple[Rows, Array | None, npt.NDArray[np.bool_] | None]:
-    """The rows that count, how often, and which they are, if rows of weight 0 were left out."""
-    kept = None
-    name = "sample_weight" if group == "foreground" else f"weights of the {group}"
-    found = check_weights(weights, rows.shape[0], name)
-    if found is None or np.all(found == 1):
-        return rows, None, None
-    if np.any(found == 0):
-        kept = found > 0
-        rows, found = chosen(rows, kept), found[kept]
-        if found.size < 2:
-            raise GroupError(f"{name} leaves one row of the {group}: each group needs at least 2.")
-    check_total(found.sum(), name)
-    return rows, None if np.all(found == 1) else found, kept
-
-
-def check_total(total: float, name: str) -> None:
-    """Raise if all weights of a group together are less than 2 rows."""
-    if total < 2:
-        raise GroupError(
-            f"{name} sums to {total:g}: weights count rows, and each group needs at least 2. Multiply them, so that "
-            "their sum is the number of rows."
-        )
-
-
 def check_labelled(y: Any, background_label: Any, background_weight: Any = None) -> None:
     """Raise if stacked rows have no labels in y, or if the background's weights are separate."""
     if y is None:
@@ -138,35 +106,38 @@ def _is_list(background_label: Any) -> bool:
     return isinstance(background_label, list | tuple | np.ndarray)
 
 
-def check_all_present(group_of: Codes, y: Any, background_label: Any) -> None:
-    """Raise unless each group has at least 2 rows."""
+def check_present(group_of: Codes, y: Any, background_label: Any) -> None:
+    """Raise unless each group has at least 2 rows; warn of labels that are nearly the background's."""
     labels = list(background_label) if _is_list(background_label) else [background_label]
-    counts = np.bincount(group_of, minlength=len(labels) + 1).tolist()
-    for label, count in zip(labels, counts[1:], strict=True):
+    found = list(dict.fromkeys(np.ravel(host(y)).tolist()))
+    n_cases, *counts = np.bincount(group_of, minlength=len(labels) + 1).tolist()
+    for label, count in zip(labels, counts, strict=True):
         if count == 0:
-            found = listed(list(dict.fromkeys(np.ravel(host(y)).tolist())), 10)
-            raise GroupError(f"No row has the background label {label!r}. Labels in y: {found}.")
-    if counts[0] == 0:
-        which = listed(labels)
-        raise GroupError(f"All {group_of.size} rows have the background label {which}: no foreground is left.")
-    if len(labels) == 1 and min(counts) == 1:
+            raise GroupError(
+                f"No row has the background label {label!r}. Labels in y: {listed(found, MAX_LISTED)}."
+                f"{did_you_mean(label, found) if isinstance(label, str) else ''}"
+            )
+    if n_cases == 0:
+        raise GroupError(f"All {group_of.size} rows have the background label {listed(labels)}: no foreground is left.")
+    if len(labels) == 1 and min(n_cases, *counts) == 1:
         raise GroupError(
-            f"The background has {counts[1]} and the foreground {counts[0]} rows: each group needs at least 2."
+            f"The background has {counts[0]} and the foreground {n_cases} rows: each group needs at least 2."
         )
-    if min(counts) == 1:
-        which = ["the foreground", *(f"the background {label!r}" for label in labels)][counts.index(1)]
+    if min(n_cases, *counts) == 1:
+        which = "the foreground" if n_cases == 1 else f"the background {labels[counts.index(1)]!r}"
         raise GroupError(f"Each group needs at least 2 rows, but {which} has 1.")
+    _warn_of_spelling([label for label in found if label not in labels], labels, "y")
 
 
-def checked_labels(labels: Any, n_rows: int, group: str) -> npt.NDArray[Any] | None:
-    if labels is None:
-        return None
-    found = np.asarray(host(labels))
-    if found.shape != (n_rows,):
-        raise GroupError(
-            f"labels of the {group} has shape {found.shape} for {plural(n_rows, 'row')}: pass one label per row."
+def _warn_of_spelling(cases: list[Any], controls: list[Any], where: str) -> None:
+    """Warn of values of the foreground that differ from those of the background only in case or blanks."""
+    known = {spelling(label) for label in controls if isinstance(label, str)}
+    if alike := [label for label in cases if isinstance(label, str) and spelling(label) in known]:
+        warn(
+            f"Rows labelled {listed(alike)} count as foreground: in {where}, this differs from the background's label "
+            "only in case or blanks. If they are background too, spell the labels alike.",
+            TableWarning,
         )
-    return found
 
 
 def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where: str) -> Groups[Codes]:
@@ -175,7 +146,8 @@ def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where
     Parameters
     ----------
     values : ndarray of shape (N,)
-    background : value, list of values (several backgrounds), or a dict of values or lists by name
+    background : value, list of values, or a dict of them
+        The values of a list are one group; a dict has several backgrounds by name.
     foreground : value, list of values, or None for all others
     where : str
         What the column is called, for messages.
@@ -184,14 +156,12 @@ def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where
     missing = np.array([is_missing(value) for value in own], dtype=bool)
     levels = list(dict.fromkeys(value for value, gone in zip(own, missing, strict=True) if not gone))
     if isinstance(background, Mapping):
-        named = {str(name): _as_list(labels) for name, labels in background.items()}
-    elif isinstance(background, list | tuple | np.ndarray) and len(background) > 1:
-        named = {str(label): [label] for label in background}
+        named = {str(name): as_list(labels) for name, labels in background.items()}
     else:
-        named = {"background": _as_list(background)}
+        named = {"background": as_list(background)}
     controls = [label for labels in named.values() for label in labels]
-    cases = _as_list(foreground) if foreground is not None else [level for level in levels if level not in controls]
-    if not controls:
+    cases = as_list(foreground) if foreground is not None else [level for level in levels if level not in controls]
+    if not controls or background is None:
         raise GroupError(f"background= names no value of {where}: name the one that marks the background.")
     for argument, wanted in (("background", controls), ("foreground", cases)):
         for label in wanted:
@@ -212,22 +182,9 @@ def group_rows(values: npt.NDArray[Any], background: Any, foreground: Any, where
             f"{missing.sum()} of {plural(missing.size, 'sample')} have no value in {where}: fill it in, drop them, or "
             "name the values of the foreground with foreground=, so that they belong to no group."
         )
-    if foreground is None and (alike := _spelt_alike(cases, controls)):
-        warn(
-            f"Samples with {listed(alike)} in {where} count as foreground: the value differs from the background's "
-            "only in case or blanks. If they are background too, spell the values alike.",
-            TableWarning,
-        )
+    if foreground is None:
+        _warn_of_spelling(cases, controls, where)
     labels_of = [cases, *named.values()]
     return Groups.from_items(
         (np.flatnonzero([value in labels for value in own]) for labels in labels_of), ("foreground", *named)
     )
-
-
-def _as_list(labels: Any) -> list[Any]:
-    return list(labels) if isinstance(labels, list | tuple | np.ndarray) else [labels]
-
-
-def _spelt_alike(cases: list[Any], controls: list[Any]) -> list[Any]:
-    known = {spelling(label) for label in controls if isinstance(label, str)}
-    return [label for label in cases if isinstance(label, str) and spelling(label) in known]

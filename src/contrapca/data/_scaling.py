@@ -10,10 +10,9 @@ from typing import Any, TypeVar
 import numpy as np
 
 from .._files import check_values
-from .._util.arrays import Array, Rows, cast, is_sparse, namespace, stacked
+from .._util.arrays import Array, Rows, cast, is_sparse, stacked
 from .._util.checks import check_option
 from .._util.text import default_names
-from ._gaussian import filled
 from ._groups import Groups, feature_label
 from ._tables import check_names, check_table, column_means
 from .rows import DaskRows, blocks, storage
@@ -43,10 +42,6 @@ class Scaling:
         Feature names, if the table had them as strings.
     dtype : str
         The float type of the fit.
-    factors : ndarray of shape (D, r), or None
-    noise : ndarray of shape (D,), or None
-        W and Psi of the model N(mean, W W' + Psi), in original units, by which missing values of rows are filled in
-        (F45); None if there is none.
     """
 
     weight: float
@@ -55,8 +50,6 @@ class Scaling:
     scale: Array
     names: tuple[str, ...] | None
     dtype: str
-    factors: Array | None = None
-    noise: Array | None = None
 
     @property
     def origin(self) -> Array:
@@ -73,28 +66,13 @@ class Scaling:
         found = [function(storage(block).scaled(block, self.scale)) for block in blocks(rows)]
         return stacked([cast(part, rows) for part in found])
 
-    @property
-    def fills(self) -> bool:
-        """Whether missing values of rows are filled in."""
-        return self.noise is not None
-
-    def filled(self, rows: Array) -> Array:
-        """Rows in the model's units, their missing values replaced by their means given the observed ones (F45)."""
-        if self.factors is None or self.noise is None or not namespace(rows).any(namespace(rows).isnan(rows)):
-            return rows
-        found: Array = filled(rows, self.origin, self.factors / self.scale[:, None], self.noise / self.scale**2)
-        return found
-
     def project(self, rows: Rows, P: Array) -> Array:
-        """(x - mean) P of each row x in model units, for P of shape (D, k), in the rows' float type, shape (n, k).
-
-        Missing values are filled in, if there is a model of them.
-        """
+        """(x - mean) P of each row x in model units, for P of shape (D, k), in the rows' float type, shape (n, k)."""
         if is_sparse(rows):  # the product of a block costs less than a scaled copy
             inner, P = self.mean, P / self.scale[:, None]
             return stacked([cast(storage(block).centred_product(block, inner, P), rows) for block in blocks(rows)])
         origin = self.origin
-        return self.apply(lambda block: storage(block).centred_product(self.filled(block), origin, P), rows)
+        return self.apply(lambda block: storage(block).centred_product(block, origin, P), rows)
 
     def undo(self, rows: Array) -> Array:
         """Convert rows from model to original units, in the float type of the fit."""
@@ -113,7 +91,6 @@ class Scaling:
     def check(self, X: Any, *, allow_missing: bool = False) -> tuple[Rows, bool]:
         """Check new rows against the fitted features; return them and whether values are missing."""
         check_names(X, self.labels)
-        allow_missing = allow_missing or self.fills
         rows = check_table(X, "X", least=1)
         if rows.shape[1] != self.mean.size:
             raise ValueError(f"X has {rows.shape[1]} features, but {self.mean.size} were fitted.")
@@ -125,18 +102,16 @@ class Scaling:
 
     def _check_values(self) -> None:
         """Raise if no fit has these."""
-        shapes = {"mean": "D", "variance": "D", "scale": "D", "factors": "Dr", "noise": "D"}
-        sizes = check_values(self, shapes, positive=("weight", "scale", "noise"), not_negative=("variance",))
+        shapes = {"mean": "D", "variance": "D", "scale": "D"}
+        sizes = check_values(self, shapes, positive=("weight", "scale"), not_negative=("variance",))
         if self.names is not None and len(self.names) != sizes["D"]:
             raise ValueError(f"there are {len(self.names)} names of {sizes['D']} features")
         if self.dtype not in ("float32", "float64"):
             raise ValueError(f"its float type {self.dtype!r} is impossible")
-        if (self.factors is None) != (self.noise is None):
-            raise ValueError("its model of missing values is impossible")
 
 
 def check_same_tables(
-    means: Groups[Array], fitted: Groups[Scaling], *, weights: Groups[float] | None = None, gls: bool = False
+    means: Groups[Array], fitted: Groups[Scaling], *, weights: Groups[float] | None = None, estimated: bool = False
 ) -> None:
     """Raise if tables are not those of a fit, judging by numbers of rows and column means.
 
@@ -148,14 +123,14 @@ def check_same_tables(
         Of the fit. A background that the fit did not have is not compared.
     weights : Groups of float, optional
         Numbers of rows of the tables.
-    gls : bool
-        Whether the fit has generalised-least-squares means, which differ from plain means.
+    estimated : bool
+        Whether the fit has means that are expected given the model, which differ from those of the observed values.
     """
     names = ("X", *fitted.names[1:])
     for mean, known, name in zip(means, fitted, names, strict=False):
         if mean.size != known.mean.size:
             raise ValueError(f"{name} has {mean.size} columns, but the fit had {known.mean.size}.")
-        reach = SAME_OTHER_MEAN if gls or known.fills else SAME_MEAN
+        reach = SAME_OTHER_MEAN if estimated else SAME_MEAN
         allowed = reach * np.sqrt(known.variance) + ROUNDING * np.abs(known.mean)
         far = np.flatnonzero(np.abs(mean - known.mean) > allowed)
         if far.size:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from operator import itemgetter
 from typing import Any
 
@@ -24,10 +24,11 @@ from .._util.arrays import (
     on_device,
     place_of,
 )
-from .._util.text import default_names, is_missing, listed, spelling
-from ..exceptions import GroupError, NonFiniteError, TableWarning, warn
+from .._util.text import default_names, is_missing, listed, plural
+from ..exceptions import GroupError, NonFiniteError
 from ._groups import Groups, Tables, feature_label
-from ._labels import check_all_present, check_labelled, check_weights, counted_rows, label_groups
+from ._labels import check_labelled, check_present, label_groups
+from ._weights import check_total, check_weights, counted_rows
 from .rows import DaskRows, as_rows, is_kept, storage
 
 COMPLEX = (
@@ -77,6 +78,21 @@ def check_table(table: Any, name: str, group: str = "foreground", *, least: int 
     return canonical(rows)
 
 
+def refuse_labels(table: Any, name: str, group: str) -> None:
+    """Raise if there is nothing, or one label or a column of labels, in place of a table."""
+    if table is None:
+        raise ValueError(f"{name} needs a table, but the {group} is None.")
+    column = isinstance(table, list | tuple) or getattr(table, "ndim", 2) == 1
+    labels = list(table) if column else [table]
+    if labels and all(isinstance(label, str) and not any(sign in label for sign in "./\\") for label in labels):
+        what = f"{plural(len(labels), 'label')}, such as {str(labels[0])!r}" if column else f"the label {table!r}"
+        raise GroupError(
+            f"The {group} of {name} is {what}, not a table of samples x features. Where a column tells the groups of "
+            "one table apart, use Study.from_frame(frame, groupby=..., background=...), or pass that column as y, with "
+            "background_label."
+        )
+
+
 def refuse_others(table: Any, name: str, given: str) -> None:
     """Raise for moments and studies, where rows are needed, and for dates, which would be read as nanoseconds."""
     if hasattr(table, "scatter"):
@@ -85,7 +101,11 @@ def refuse_others(table: Any, name: str, given: str) -> None:
         raise TypeError(f"{name} needs a table, but {given} is a Study: pass its rows, such as study.rows.foreground.")
     kinds = getattr(table, "dtypes", None)
     kinds = kinds if isinstance(kinds, Iterable) else [getattr(table, "dtype", None)]  # that of a Series is one
-    dates = [j for j, kind in enumerate(kinds) if getattr(kind, "kind", "") in ("m", "M") or _is_temporal(kind)]
+    dates = [
+        j
+        for j, kind in enumerate(kinds)  # of NumPy and pandas, or of polars
+        if getattr(kind, "kind", "") in ("m", "M") or getattr(kind, "is_temporal", bool)()
+    ]
     if dates:
         names = column_names(table)
         columns = "values" if names is None else f"columns ({listed([names[j] for j in dates])})"
@@ -93,11 +113,6 @@ def refuse_others(table: Any, name: str, given: str) -> None:
             f"{name} needs numbers, but {given} has {columns} that are dates or durations: drop them, or convert them, "
             "for example (date - date.min()) / np.timedelta64(1, 'D')."
         )
-
-
-def _is_temporal(kind: Any) -> bool:
-    """Whether a type of a column of polars is a date or a duration."""
-    return bool(hasattr(kind, "is_temporal") and kind.is_temporal())
 
 
 def check_device_table(table: Any, name: str, least_rows: int = 2) -> Rows:
@@ -148,16 +163,22 @@ def stacked_tables(X: Any, y: Any, background_label: Any, sample_weight: Any, *,
     table = check_table(X, name)
     check_labelled(y, background_label)
     group_of, group_names = label_groups(y, background_label, table.shape[0])
-    check_all_present(group_of, y, background_label)
-    _warn_of_spelling(y, background_label)
+    check_present(group_of, y, background_label)
     parts = [group_of == k for k in range(len(group_names))]
     rows = Groups.from_items([chosen(table, part) for part in parts], group_names)
     weights = check_weights(sample_weight, table.shape[0], "sample_weight")
     own = rows.like([None if weights is None else weights[part] for part in parts])
-    return _counted_tables(rows, own, column_names(X))
+    return _counted_tables(rows, own, column_names(X), "sample_weight")
 
 
-def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, features: list[str] | None = None) -> Tables:
+def checked_tables(
+    given: Groups[Any],
+    weights: Groups[Any],
+    *,
+    name: str,
+    features: list[str] | None = None,
+    weights_are: str = "sample_weight",
+) -> Tables:
     """The tables of all groups, of the same features and in the same place, without rows of weight 0.
 
     Parameters
@@ -168,21 +189,46 @@ def checked_tables(given: Groups[Any], weights: Groups[Any], *, name: str, featu
         What needs them, for error messages.
     features : list of str, optional
         Names of the columns of tables that have none.
+    weights_are : str
+        The argument that weights were given as.
     """
+    for group, table in zip(given.names, given, strict=True):
+        refuse_labels(table, name, group)
     rows = given.map_named(lambda group, table: check_table(table, name, group))
     if any(map(on_device, rows)):
         _check_same_place(rows)
     names = column_names(given.foreground)
     for group, table, own in zip(rows.names[1:], given.backgrounds, rows.backgrounds, strict=True):
         check_same_columns(rows.foreground.shape[1], own.shape[1], names, column_names(table), group)
-    return _counted_tables(rows, weights, names or features)
+    return _counted_tables(rows, weights, names or features, weights_are)
 
 
-def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] | None) -> Tables:
+def moments_tables(moments: Groups[Any], known: Mapping[str, Groups[Any]]) -> Tables:
+    """Moments in place of the tables of all groups; raise if something is `known` of their rows."""
+    if not all(hasattr(table, "scatter") for table in moments):
+        raise GroupError("One group is given as Moments and the other as rows: use Moments.from_rows for both groups.")
+    for argument, groups in known.items():
+        if any(own is not None for own in groups):
+            raise GroupError(
+                f"Moments have no rows, so nothing can be known of each: leave {argument}= out, or pass tables. "
+                "Moments.from_rows takes weights."
+            )
+    first = moments.foreground
+    for group, own in zip(moments.names[1:], moments.backgrounds, strict=True):
+        names = [list(one.names) if one.names else None for one in (first, own)]
+        check_same_columns(first.mean.size, own.mean.size, names[0], names[1], group)
+    for group, own in zip(moments.names, moments, strict=True):
+        check_total(own.weight, f"The weight of the moments of the {group}")
+    return Tables.of_moments(moments, first.names, True)
+
+
+def _counted_tables(rows: Groups[Rows], weights: Groups[Any], names: list[Any] | None, weights_are: str) -> Tables:
     """Checked rows that count, and their means."""
     kept: Groups[Any] = rows.like([None] * len(rows.names))
     if any(own is not None for own in weights):
-        counted = rows.map(counted_rows, weights, rows.like(rows.names))
+        one = weights_are == "sample_weight"  # which only the foreground has
+        called = rows.like(weights_are if one else f"{weights_are} of the {group}" for group in rows.names)
+        counted = rows.map(counted_rows, weights, rows.like(rows.names), called)
         rows, weights, kept = (counted.map(itemgetter(k)) for k in range(3))
     texts = None if names is None else tuple(map(str, names))
     means = []
@@ -266,18 +312,6 @@ def _check_same_place(rows: Groups[Rows]) -> None:
             raise GroupError(
                 f"The foreground is {first}, but the {name} is {place}. Move one of them, so that both use the "
                 "same library and device: for torch, background.to(X.device)."
-            )
-
-
-def _warn_of_spelling(y: Any, label: Any) -> None:
-    """Warn of labels that differ from the background's only in case or blanks, whose rows are foreground."""
-    if isinstance(label, str):
-        labels = {text for text in np.ravel(np.asarray(y)).tolist() if isinstance(text, str) and text != label}
-        if alike := sorted(text for text in labels if spelling(text) == spelling(label)):
-            warn(
-                f"Rows labelled {listed(alike)} count as foreground: the label differs from background_label={label!r} "
-                "only in case or blanks. If they are background too, spell the labels alike.",
-                TableWarning,
             )
 
 
@@ -395,10 +429,12 @@ def aligned(values: Any, table: Any, what: str) -> Any:
         return values
     if not any(numbered) and own.is_unique and wanted.is_unique and set(own) == set(wanted):
         return values.loc[wanted]
-    first = next(i for i, (a, b) in enumerate(zip(own, wanted, strict=True)) if a != b)
+    first, found, instead = next(
+        (i, a, b) for i, (a, b) in enumerate(zip(own.tolist(), wanted.tolist(), strict=True)) if a != b
+    )
     raise GroupError(
         f"{what} has other row names than its table, or in another order: row {first}, counting from 0, is "
-        f"{own[first]!r} instead of {wanted[first]!r}. Select and reorder its rows with .loc[X.index], or, if they are "
+        f"{found!r} instead of {instead!r}. Select and reorder its rows with .loc[X.index], or, if they are "
         "in the right order, pass .to_numpy()."
     )
 

@@ -27,8 +27,13 @@ from ..data import (
     check_features,
     column_means,
     column_names,
+    design_of,
     distinct,
+    foreground_of,
+    refuse_moments,
     refuse_others,
+    study_of,
+    tables_of,
     without_covariates,
     without_mask,
 )
@@ -49,7 +54,7 @@ EXACT = "objective_history_"  # in float64, for rows of any type
 
 
 class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstimator):  # type: ignore[misc]
-    """Base of the estimators; not public. All fitted attributes come from the fit in `_state`."""
+    """Base of the estimators; not public. All fitted attributes come from the fit in `fit_`."""
 
     _contrasts: ClassVar[bool] = True  # whether there is a background
     _has_model: ClassVar[bool] = False  # whether there is a probability model
@@ -108,9 +113,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         check_solver_of(X, getattr(self, "solver", "auto"))  # CLVM has one solver
         given = {"y": y, "background_label": label, "sample_weight": sample_weight}
         contrasts = self._contrasts and gamma != 0
-        study = Study.of(X, background, type(self).__name__, **given, needs_background=contrasts)
-        study = study if self._contrasts else study.of_foreground()
-        tables, design, found = study.for_fit(allow_missing=self._takes_missing), study.design(), None
+        study = study_of(X, background, type(self).__name__, **given, needs_background=contrasts)
+        study = study if self._contrasts else foreground_of(study)
+        tables, design, found = tables_of(study, allow_missing=self._takes_missing), design_of(study), None
         if design is not None:
             tables, found = without_covariates(tables, design)
         tables, _, fit = self._solved(tables, gamma)
@@ -172,8 +177,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _with_fit(self, fit: Fit, like: Any = None) -> Self:
         """Set the attributes of a fit to rows that are where `like` is; leave none of a fit before."""
         for name in [name for name in vars(self) if name.endswith("_") and not name.startswith("_")]:
-            delattr(self, name)
-        self.__dict__["_state"], self._parameters = fit, self.get_params(deep=False)
+            del self.__dict__[name]
+        self.__dict__["fit_"], self._parameters = fit, self.get_params(deep=False)
         # An array of the library and on the device of the fit's rows, if that is not NumPy: results follow it.
         scaling, dtype = fit.scaling.foreground, fit.scaling.foreground.dtype
         self._place = None if like is None else put(np.empty(0), like, dtype)
@@ -220,17 +225,17 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     def _as_fitted(self) -> Self:
         """A copy with the parameters that were used for the fit, even if `set_params` has changed them since."""
-        return type(self)(**self._parameters)._with_fit(self._state)
+        return type(self)(**self._parameters)._with_fit(self.fit_)
 
     @property
-    def _state(self) -> Fit:
-        """The fit; raises before there is one."""
-        if "_state" not in vars(self):
-            check_is_fitted(self)
-        return vars(self)["_state"]  # type: ignore[no-any-return]
+    def fit_(self) -> Fit:
+        """The fit as plain values, in model units and float64: all other fitted attributes come from it."""
+        if "fit_" not in vars(self):
+            check_is_fitted(self)  # raises
+        return vars(self)["fit_"]  # type: ignore[no-any-return]
 
     def __sklearn_is_fitted__(self) -> bool:
-        return "_state" in vars(self)
+        return "fit_" in vars(self)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
@@ -282,10 +287,10 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
                     fit = self._fit_of(stream, gamma)
                 except InfeasibleGammaError as error:  # so far: the batches after it may raise the limit
                     warn(f"The batch is counted, but the model is not fitted to the rows so far. {error}")
-                    self.__dict__.pop("_state", None)
+                    self.__dict__.pop("fit_", None)
         if before is None and self.__sklearn_is_fitted__():
             warn(f"{NO_MOMENTS} partial_fit starts anew, without those rows.")
-            del self.__dict__["_state"]
+            del self.__dict__["fit_"]
         if is_table and first:
             validate_data(self, X, skip_check_array=True)
         self._stream = stream  # a failure before this leaves everything as it was
@@ -364,7 +369,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         Z : ndarray of shape (n, d), in the float type of `X`; for a dask array, a dask array
         """
-        fit = self._state
+        fit = self.fit_
         X, *known = self._known_rows(X, covariates, center)
         return by_block(fit, X, lambda rows: latent_means(fit, *self._rows(rows, *known), center), fit.n_shown)
 
@@ -375,8 +380,8 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             return X, covariates, False
         if covariates is not None:
             raise GroupError("A Study has its covariates: leave covariates= out.")
-        X.refuse_moments(f"This method of {type(self).__name__}")
-        rows, fit = X.rows[group], self._state
+        refuse_moments(X, f"This method of {type(self).__name__}")
+        rows, fit = X.rows[group], self.fit_
         named = X.features is not None and column_names(rows) is None
         if named:
             check_features(list(X.features or ()), fit.scaling.foreground.labels)
@@ -388,11 +393,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         `named` rows have no names of their own, but a study has told that they have the fitted features.
         """
         found, missing = self._checked_rows(X, named)
-        return adjusted(self._state, X, found, covariates), missing
+        return adjusted(self.fit_, X, found, covariates), missing
 
     def _checked_rows(self, X: Any, named: bool = False) -> tuple[Rows, bool]:
         """Check new rows against the fitted features; return them and whether values are missing."""
-        fit = self._state
+        fit = self.fit_
         maps = maps_missing(fit)
         self._check_place(X)
         if on_device(X):
@@ -464,7 +469,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         -------
         X : ndarray of shape (n, D)
         """
-        fit, name = self._state, type(self).__name__
+        fit, name = self.fit_, type(self).__name__
         self._check_place(Z)
         checks: dict[str, Any] = {"dtype": [np.float64, np.float32], "ensure_min_features": 0}
         latents = check_device_table(Z, name, 1) if on_device(Z) else check_array(Z, estimator=name, **checks)
@@ -474,7 +479,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
 
     @property
     def _n_features_out(self) -> int:
-        return int(self._state.n_shown)
+        return int(self.fit_.n_shown)
 
     @property
     def objective_(self) -> float:
@@ -484,7 +489,7 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         log p(X) - gamma_raw log p(Y). CPCA: tr V'C V = n times the sum of `eigenvalues_`. CLVM: the log-likelihood of
         both groups. In scaled units if `scale` is set.
         """
-        return self._state.objective
+        return self.fit_.objective
 
     def summary(self) -> Display:
         """What the fit found: settings, variances along the components, and the features with the largest loadings.
@@ -494,11 +499,11 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
         Display
             Printed as text, shown as HTML in a notebook.
         """
-        return summary(self._state, type(self).__name__, has_gamma="gamma_" in vars(self), n_shared=self._n_shared)
+        return summary(self.fit_, type(self).__name__, has_gamma="gamma_" in vars(self), n_shared=self._n_shared)
 
     def _facts(self) -> dict[str, Any]:
         """The same as values and tables, for programs."""
-        return facts(self._state, type(self).__name__, has_gamma="gamma_" in vars(self), n_shared=self._n_shared)
+        return facts(self.fit_, type(self).__name__, has_gamma="gamma_" in vars(self), n_shared=self._n_shared)
 
     @property
     def _n_shared(self) -> int:
@@ -515,26 +520,26 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
             with a background, `background_variance` (original units; with several, one column for each, by name), and
             `rank`, 1 for the largest sum of squared loadings.
         """
-        return feature_table(self._state)
+        return feature_table(self.fit_)
 
     # ------------------------------------------------------------------ the tables of the fit, again
 
     def _fitted_groups(self, study: Study) -> Tables:
         """Check the tables of the fit when they are passed again."""
-        fit = self._state
+        fit = self.fit_
         X = study.rows.foreground
-        if study.features is not None and column_names(X) is None and not study.has_moments:
+        if study.features is not None and column_names(X) is None and not study.tables.are_moments:
             check_features(list(study.features), fit.scaling.foreground.labels)
-        elif not study.has_moments and not isinstance(X, DaskRows):  # whose features are checked below
+        elif not study.tables.are_moments and not isinstance(X, DaskRows):  # whose features are checked below
             validate_data(self, distinct(X), reset=False, skip_check_array=True)  # names and number of features
         allow_missing = self._takes_missing and maps_missing(fit)
         return self._as_fitted()._prepared(tables_again(fit, study, allow_missing=allow_missing))  # type: ignore[no-any-return]
 
     def _fitted_data(self, study: Study) -> Complete | Incomplete:
         """The data of the fit in model units, from its tables passed again; other tables raise."""
-        tables, scaling = self._fitted_groups(study), self._state.scaling
-        data = collect(tables, self._state.n_latent, scaling.map(lambda known: known.scale), reduced=self._rotates)
-        check_same_data(data, scaling, gls=self._parameters.get("mean") == "gls")
+        tables, scaling = self._fitted_groups(study), self.fit_.scaling
+        data = collect(tables, self.fit_.n_latent, scaling.map(lambda known: known.scale), reduced=self._rotates)
+        check_same_data(data, self.fit_, gls=self._parameters.get("mean") == "gls")
         return data
 
     # ------------------------------------------------------------------ subsets of the rows
@@ -583,9 +588,9 @@ class Decomposition(ClassNamePrefixFeaturesOutMixin, TransformerMixin, BaseEstim
     def _packed(self) -> dict[str, npt.NDArray[Any]]:
         """The arrays of a file of this model."""
         check_is_fitted(self)
-        arrays = pack(FittedModel(type(self)(**self._parameters), self._state))
+        arrays = pack(FittedModel(type(self)(**self._parameters), self.fit_))
         with np.errstate(over="ignore"):  # in the float type of the attributes
-            kept = {name: array.astype(self._state.scaling.foreground.dtype) for name, array in arrays.items()}
+            kept = {name: array.astype(self.fit_.scaling.foreground.dtype) for name, array in arrays.items()}
         if overflowed := [name for name, array in kept.items() if not np.isfinite(array).all()]:
             raise ValueError(f"{', '.join(overflowed)} overflowed, so the model cannot be saved: rescale the data.")
         return arrays

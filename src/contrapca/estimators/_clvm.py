@@ -9,8 +9,8 @@ from sklearn.exceptions import ConvergenceWarning
 
 from .._util.arrays import Array
 from .._util.checks import auto_or, check_positive, count
-from ..contrast import Fit, Halves, automatic_rank, principal_axes, solve_clvm
-from ..data import LatentGaussian, Tables
+from ..contrast import Fit, Halves, LatentGaussian, automatic_rank, principal_axes, solve_clvm
+from ..data import Tables
 from ..exceptions import warn
 from ..missing import Incomplete, collect
 from ..moments import MAX_DENSE, Complete, Moments, mixed_background
@@ -142,7 +142,7 @@ class CLVM(Likelihood):
             As for `transform`; `center` also says which group's model to use.
         """
         rows, missing = self._rows(*self._known_rows(X, covariates, center))
-        return shared_means(self._state, rows, missing, center)
+        return shared_means(self.fit_, rows, missing, center)
 
 
 def shared_rank(data: Complete, d: int) -> int:

@@ -74,24 +74,24 @@ class Contrastive(ContrastSolver):
         Mean squared distance of foreground rows from the components' subspace, minus gamma times that of background
         rows.
         """
-        return self._state.reconstruction_loss
+        return self.fit_.reconstruction_loss
 
     @property
     def gamma_max_(self) -> float:
         """The limit of gamma for these data and n_components, if fit computed it."""
-        if self._state.limit is None:
+        if self.fit_.limit is None:
             raise AttributeError(
                 f"This {type(self).__name__} has no gamma_max_: fit computes the limit only if gamma='auto' needs it. "
                 "contrapca.gamma_limits(X, background=Y, n_components=...) computes it for any table."
             )
-        return self._state.limit
+        return self.fit_.limit
 
     @property
     def gamma_max_is_bound_(self) -> bool:
         """Whether `gamma_max_` is only an upper bound on the limit: values are missing, or a large table was searched
         for few directions."""
         _ = self.gamma_max_  # raises if there is none
-        return self._state.limit_is_bound
+        return self.fit_.limit_is_bound
 
 
 class CPCA(Contrastive):

@@ -6,8 +6,7 @@ from typing import Any
 
 from .._util.arrays import Array, namespace, put
 from .._util.checks import check_count, generator
-from ..contrast import Fit
-from ..data import LatentGaussian
+from ..contrast import Fit, LatentGaussian
 from ..exceptions import warn
 from ._base import Decomposition
 from ._rows import by_block, imputed, latent_posterior, log_density, of_foreground
@@ -44,7 +43,7 @@ class Likelihood(Decomposition):
         log_likelihood : ndarray of shape (n,), in original units; for a dask array, a dask array
             Log-likelihood of the observed values; 0 for a row without any.
         """
-        fit = self._state
+        fit = self.fit_
         X, *known = self._known_rows(X, covariates)
         return by_block(fit, X, lambda rows: log_density(fit, *self._rows(rows, *known)), None)
 
@@ -91,7 +90,7 @@ class Likelihood(Decomposition):
             sigma2 M^-1: the same for all complete rows, wider for rows with missing values, and the identity for a row
             without any value.
         """
-        return latent_posterior(self._state, *self._rows(*self._known_rows(X, covariates)))
+        return latent_posterior(self.fit_, *self._rows(*self._known_rows(X, covariates)))
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Array:
         """Draw new rows from the foreground model.
@@ -109,7 +108,7 @@ class Likelihood(Decomposition):
         -------
         X : ndarray of shape (n_samples, D), in original units
         """
-        scaling = self._state.scaling.foreground
+        scaling = self.fit_.scaling.foreground
         check_count(n_samples, "n_samples")
         return put(scaling.undo(self.model_.sample(n_samples, generator(random_state))), self._place, scaling.dtype)
 
@@ -158,14 +157,14 @@ class Likelihood(Decomposition):
         """
         asked = {"return_std": return_std, "n_draws": n_draws, "random_state": random_state}
         X, covariates, named = self._known_rows(X, covariates)
-        return imputed(self._state, X, self._checked_rows(X, named)[0], covariates, **asked)
+        return imputed(self.fit_, X, self._checked_rows(X, named)[0], covariates, **asked)
 
     def get_covariance(self) -> Array:
         """The model's covariance W W' + sigma2 I in original units, shape (D, D)."""
-        scale = self._state.scaling.foreground.scale
+        scale = self.fit_.scaling.foreground.scale
         return put(self.model_.covariance() * scale[:, None] * scale, self._place)
 
     def get_precision(self) -> Array:
         """The inverse of `get_covariance()`, computed without inverting a D x D matrix."""
-        scale = self._state.scaling.foreground.scale
+        scale = self.fit_.scaling.foreground.scale
         return put(self.model_.precision() / scale[:, None] / scale, self._place)

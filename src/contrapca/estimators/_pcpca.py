@@ -15,6 +15,7 @@ from ..contrast import (
     TOLERANCE,
     Fit,
     Halves,
+    LatentGaussian,
     Latents,
     PathSpectrum,
     Settings,
@@ -40,7 +41,7 @@ from ..contrast import (
     top_eigenpairs,
     unwarned,
 )
-from ..data import Groups, Indices, LatentGaussian, Tables
+from ..data import Groups, Indices, Tables
 from ..exceptions import InfeasibleGammaError, RankError, warn
 from ..missing import (
     Incomplete,
@@ -293,6 +294,8 @@ class PCPCA(RelativeLikelihood, Contrastive):
     background_model_ : LatentGaussian
         PPCA of the background in its scaled units, which `contrast_score` compares with. Absent if there is no
         background, or if it varies in at most n_components directions.
+    fit_ : Fit
+        All of this as plain values, for programs.
 
     Examples
     --------
@@ -381,28 +384,28 @@ class PCPCA(RelativeLikelihood, Contrastive):
     @property
     def n_latent_(self) -> int:
         """Number of latent dimensions of the model."""
-        return self._state.n_latent
+        return self.fit_.n_latent
 
     @property
     def axis_ratios_(self) -> Array:
         """Ratios of foreground to background variance along contrast axes."""
-        if self._state.axis_ratios is None:
+        if self.fit_.axis_ratios is None:
             raise AttributeError(
                 "This model has no axis_ratios_: they need axes='contrast' or 'ratio', and a background."
             )
-        return put(self._state.axis_ratios, self._place)
+        return put(self.fit_.axis_ratios, self._place)
 
     @property
     def gamma_search_(self) -> list[dict[str, float | str]]:
         """Every gamma that "auto" tried with missing values, and the outcome."""
-        return self._state.gamma_search
+        return self.fit_.gamma_search
 
     @property
     def background_model_(self) -> LatentGaussian:
         """PPCA of the background with the same number of components."""
-        if self._state.background_model is None:
+        if self.fit_.background_model is None:
             raise AttributeError("This model has no background_model_: see contrast_score.")
-        return self._state.background_model
+        return self.fit_.background_model
 
     def contrast_score(self, X: Any, *, covariates: Any = None) -> Array:
         """How much better the foreground model explains each row than the background model.
@@ -431,7 +434,7 @@ class PCPCA(RelativeLikelihood, Contrastive):
         >>> model.contrast_score([[6, 0, 0, 0, 0], [0, 0, 0, 0, 0]]) > 0
         array([ True, False])
         """
-        return log_ratio(self._state, *self._rows(*self._known_rows(X, covariates)))
+        return log_ratio(self.fit_, *self._rows(*self._known_rows(X, covariates)))
 
 
 class ContraPCA(PCPCA):
@@ -555,7 +558,7 @@ class ContraPCA(PCPCA):
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         if self.solver == "auto" and isinstance(data, Complete):
-            data = few_directions(data, self._latents(), gamma)
+            data = few_directions(data, settled(data.plateau, self._latents()), gamma)
         return super()._solve(data, gamma, tables)
 
     def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:
@@ -567,7 +570,7 @@ class ContraPCA(PCPCA):
         return self._settled(data)
 
     def _path_estimator(self) -> Self:
-        alike, fit = super()._path_estimator(), self._state
+        alike, fit = super()._path_estimator(), self.fit_
         alike.scale = self._scaling if fit.plateau is None else fit.plateau.scale
         alike.axes = fit.axes
         return alike
@@ -575,7 +578,7 @@ class ContraPCA(PCPCA):
     @property
     def plateau_(self) -> Plateau | None:
         """Whether the noise has a plateau, and what followed for units and axes."""
-        return self._state.plateau
+        return self.fit_.plateau
 
     @property
     def n_shortened_(self) -> int:
@@ -585,7 +588,7 @@ class ContraPCA(PCPCA):
     @property
     def shortened_(self) -> dict[str, Indices]:
         """Which rows of each group's table were shortened, counted from 0, by the group's name."""
-        known: Groups[Indices] | None = self._state.shortened
+        known: Groups[Indices] | None = self.fit_.shortened
         return {} if known is None else dict(zip(known.names, known, strict=True))
 
 

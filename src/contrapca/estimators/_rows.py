@@ -11,10 +11,8 @@ import numpy as np
 from .._util.arrays import Array, Rows, cast, chosen, float_type, is_sparse, namespace, put
 from .._util.checks import check_count, generator
 from .._util.text import listed
-from ..contrast import Fit
+from ..contrast import Fit, LatentGaussian, project
 from ..data import (
-    Groups,
-    LatentGaussian,
     Regression,
     Scaling,
     Study,
@@ -22,10 +20,12 @@ from ..data import (
     check_dense,
     check_names,
     check_same_tables,
+    design_of,
     group_of,
     label_groups,
     like_table,
     refuse_device,
+    tables_of,
     without_covariates,
 )
 from ..data.checks import IMPUTED
@@ -56,14 +56,14 @@ def adjusted(fit: Fit, X: Any, rows: Rows, covariates: Any) -> Rows:
 
 def maps_missing(fit: Fit) -> bool:
     """Whether rows with missing values can be mapped: by a probability model, or by one that fills them (F45)."""
-    return fit.model is not None or fit.scaling.foreground.fills
+    return fit.model is not None or fit.filling is not None
 
 
 def latent_means(fit: Fit, rows: Rows, missing: bool, center: str = "foreground") -> Array:
     """Latents of rows of the group named by `center`, shape (n, k); `missing` says whether values are."""
     scaling = group_of(fit.scaling, center)
     if fit.model is None or not missing:
-        return scaling.project(rows, fit.projection)
+        return project(rows, fit.projection, scaling, fit.filling)
     model = replace(fit.model, mean=scaling.origin)
     return scaling.apply(lambda block: model.condition(block).latent_mean[:, : fit.n_shown], rows)
 
@@ -183,12 +183,12 @@ def tables_again(fit: Fit, study: Study, *, allow_missing: bool) -> Tables:
     first = study.rows.foreground
     if isinstance(first, DaskRows):
         check_names(first, known.foreground.labels)
-    elif study.has_moments and study.tables.n_features != known.foreground.mean.size:
+    elif study.tables.are_moments and study.tables.n_features != known.foreground.mean.size:
         raise ValueError(f"X has {study.tables.n_features} features, but the fit had {known.foreground.mean.size}.")
-    tables = study.for_fit(allow_missing=allow_missing)
+    tables = tables_of(study, allow_missing=allow_missing)
     if tables.rows.names != known.names:
         raise ValueError(f"The groups are {listed(tables.rows.names)}, but the fit had {listed(known.names)}.")
-    design = study.design()
+    design = design_of(study)
     if design is None or found is None:
         check_covariates(found, study.covariates)
         return tables
@@ -212,7 +212,7 @@ def check_covariates(known: Regression | None, covariates: Any) -> None:
         )
 
 
-def check_same_data(data: Complete | Incomplete, fitted: Groups[Scaling], *, gls: bool = False) -> None:
+def check_same_data(data: Complete | Incomplete, fit: Fit, *, gls: bool = False) -> None:
     """Raise if the data are not those of a fit."""
     means, weights = data.scaling.map(lambda scaling: scaling.mean), data.scaling.map(lambda scaling: scaling.weight)
-    check_same_tables(means, fitted, weights=weights, gls=gls)
+    check_same_tables(means, fit.scaling, weights=weights, estimated=gls or fit.filling is not None)

@@ -13,6 +13,7 @@ from ..contrast import (
     TOLERANCE,
     Fit,
     Halves,
+    LatentGaussian,
     Latents,
     PathSpectrum,
     ShownAxes,
@@ -31,7 +32,7 @@ from ..contrast import (
     show_solution,
     variance_inside,
 )
-from ..data import Groups, LatentGaussian, Tables
+from ..data import Groups, Tables
 from ..exceptions import RankError
 from ..missing import Incomplete
 from ..moments import Complete, Contrast, Moments, contrast
@@ -134,6 +135,7 @@ class ContrastSolver(Decomposition):
             history=np.array([objective]),
             axes="variance" if shown.ratios is None else latents.axes,
             plateau=data.plateau,
+            filling=data.filling,
         )
 
     def _shown(

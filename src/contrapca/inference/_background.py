@@ -12,7 +12,17 @@ from .._util.arrays import Array, Rows, host, row_slices
 from .._util.checks import SCALES, check_count, check_option, generator
 from .._util.tables import Table
 from ..contrast import dimensions_above_noise, has_plateau, top_eigenpairs
-from ..data import Groups, Scaling, Study, Tables, count_units, refuse_devices
+from ..data import (
+    Groups,
+    Scaling,
+    Tables,
+    adjusted_tables,
+    count_units,
+    refuse,
+    refuse_devices,
+    study_of,
+    units_of,
+)
 from ..missing import collect
 from ..moments import Complete, Contrast, Moments
 from ._result import Result
@@ -136,12 +146,12 @@ def check_background(
     """
     check_option(scale, "scale", SCALES)
     check_count(n_splits, "n_splits")
-    study = Study.of(X, background, "check_background")
+    study = study_of(X, background, "check_background")
     refuse_weights(study, "check_background")
-    study.refuse("check_background", missing=True)
+    refuse(study, "check_background", missing=True)
     refuse_devices(study.tables, "check_background")
-    tables = study.adjusted.with_one_background("check_background")
-    counts = study.units(least=2, what="the check").map(count_units)
+    tables = adjusted_tables(study).with_one_background("check_background")
+    counts = units_of(study, least=2, what="the check").map(count_units)
     data = collect(tables, 1, scale)
     assert isinstance(data, Complete)
     q_x, q_y = data.groups.map(dimensions_above_noise)

@@ -17,7 +17,18 @@ from .._util.checks import check_count, generator
 from .._util.progress import Progress
 from .._util.threads import calm_threads, single_thread, worker_count
 from ..contrast import Fit, Settings, align
-from ..data import Groups, Indices, Study, Tables, check_same_tables, resampled_weights
+from ..data import (
+    Groups,
+    Indices,
+    Study,
+    Tables,
+    check_same_tables,
+    foreground_of,
+    refuse_moments,
+    resampled_weights,
+    study_of,
+    units_of,
+)
 from ..data.rows import storage
 from ..estimators import ContrastSolver
 from ..missing import BACKTRACK, Incomplete, attempt_fit, observe
@@ -68,7 +79,7 @@ def resample(
     a solution at the gamma of the fit takes 0.85 of it, again and again, as the search for that gamma did.
     """
     check_count(n, "n_resamples", least=2)
-    fit = model._state
+    fit = model.fit_
     random = generator(random_state)
 
     def draw() -> Weights:
@@ -112,7 +123,7 @@ def _own_limit(fit: Fit) -> float | None:
 
 def _complete_refits(tables: Tables, model: ContrastSolver) -> Refits:
     """A resample is a vector of weights, and its scatter a weighted product: no row is copied."""
-    fit = model._state
+    fit = model.fit_
     rows, divisors, basis = tables.rows, fit.scaling.map(lambda known: known.scale), None
     latents, choice = fit.latents, choose_solver(tables)
     if choice.name == "dual" and model._rotates:  # all happens in the span of the rows
@@ -229,8 +240,8 @@ def bootstrap(
     """
     if not (isinstance(model, ContrastSolver) and model._resampled):
         raise TypeError(f"bootstrap needs an estimator of contrapca with components, not a {type(model).__name__}.")
-    fit, study = model._state, _study_of_fit(model, X, background, "bootstrap")
-    study.refuse_moments("bootstrap")
+    fit, study = model.fit_, _study_of_fit(model, X, background, "bootstrap")
+    refuse_moments(study, "bootstrap")
     tables = model._fitted_groups(study)
     if tables.incomplete and fit.model is None:
         raise ValueError(
@@ -238,16 +249,16 @@ def bootstrap(
             "bootstrap of ContraPCA or PCPCA, or drop rows or features."
         )
     weights = None if tables.incomplete else tables.totals
-    check_same_tables(tables.means, fit.scaling, weights=weights, gls=model._parameters.get("mean") == "gls")
-    unit_of = study.units(tables, least=2, what="the bootstrap")
+    check_same_tables(tables.means, fit.scaling, weights=weights, estimated=model._parameters.get("mean") == "gls")
+    unit_of = units_of(study, tables, least=2, what="the bootstrap")
     found = resample(tables, model._as_fitted(), unit_of, n=n_resamples, random_state=random_state, progress=progress)
     return replace(found, by_blocks=study.blocks is not None, seed=_number(random_state))
 
 
 def _study_of_fit(model: Any, X: Any, background: Any, name: str) -> Study:
     """The study of a fit, passed again; its foreground for a model that was fitted without a background."""
-    study = Study.of(X, background, name, needs_background=False)
-    return study.of_foreground() if isinstance(X, Study) and not model._state.scaling.backgrounds else study
+    study = study_of(X, background, name, needs_background=False)
+    return foreground_of(study) if isinstance(X, Study) and not model.fit_.scaling.backgrounds else study
 
 
 def _number(random_state: Any) -> int | None:

@@ -16,7 +16,14 @@ from .._util.checks import check_n_components, generator
 from .._util.progress import Progress
 from .._util.tables import Table
 from ..contrast import RANKED, Halves, Training, half_latents, many_problems, reproducible_contrast, unwarned
-from ..data import Groups, Study, refuse_devices, without_covariates
+from ..data import (
+    Groups,
+    design_of,
+    refuse_devices,
+    study_of,
+    units_of,
+    without_covariates,
+)
 from ..data.checks import advice_on_values
 from ..estimators import CLVM, CPCA, PCPCA, ContraPCA, Decomposition, RatioPCA
 from ..exceptions import GroupError, SolverError
@@ -230,7 +237,7 @@ def compare(
     for own in estimators:
         if not (isinstance(own, Decomposition) and own._contrasts):
             raise TypeError(f"compare takes estimators of contrapca that have a background, not {own!r}.")
-    study = Study.of(X, background, "compare")
+    study = study_of(X, background, "compare")
     refuse_weights(study, "compare")
     tables = measured_tables(study, "compare").with_one_background("compare")
     refuse_devices(tables, "compare")
@@ -240,10 +247,10 @@ def compare(
         classes = checked_classes(classes, tables.rows.foreground.shape[0] if kept is None else kept.size)
         classes = classes if kept is None else classes[kept]
         check_several(classes)
-    unit_of = study.units(tables, least=2, what="splitting rows")
+    unit_of = units_of(study, tables, least=2, what="splitting rows")
     rng = generator(random_state)
     measured, [tables] = tables, filled_draws(tables, 1, rng)
-    design = study.design(measured)
+    design = design_of(study, measured)
     halves = study_halves(tables, unit_of, SPLITS, rng, design=design)
     whole, candidates = halves.whole[0], _candidates(k, tables.n_features)
     candidates += [(type(own).__name__, prepared(own)) for own in estimators]

@@ -15,6 +15,7 @@ from .._util.progress import Progress
 from ..contrast import (
     AUTO_FRACTION,
     Fit,
+    LatentGaussian,
     Latents,
     PathSpectrum,
     Settings,
@@ -29,7 +30,12 @@ from ..contrast import (
 from ..contrast import (
     TOLERANCE as PATH_TOLERANCE,
 )
-from ..data import Groups, LatentGaussian, Study
+from ..data import (
+    Groups,
+    refuse,
+    study_of,
+    tables_of,
+)
 from ..estimators import ContrastSolver
 from ..exceptions import InfeasibleGammaError, RankError, UnboundedError
 from ..missing import Incomplete, Start, attempt_fit, incomplete_background_model, upper_bound
@@ -84,10 +90,10 @@ def contrast_path(
     (40, (400, 2))
     """
     check_estimator(estimator, "contrast_path")
-    study = Study.of(X, background, "contrast_path")
-    study.refuse("contrast_path", covariates="pass regress_out(study)")
+    study = study_of(X, background, "contrast_path")
+    refuse(study, "contrast_path", covariates="pass regress_out(study)")
     check_solver_of(study.rows.foreground, estimator.solver)
-    tables = study.for_fit(allow_missing=estimator._takes_missing)
+    tables = tables_of(study, allow_missing=estimator._takes_missing)
     return path_of_data(estimator._collected(tables), estimator, gammas, progress=progress)
 
 
@@ -191,6 +197,7 @@ def _solved_path(
         scaling=data.scaling,
         estimator=estimator._with(),
         solver=data.choice,
+        filling=data.filling,
         solved=int(found.solved.sum()),
         background_model=complete_background_model(data, r) if estimator._has_model else None,
     )

@@ -14,8 +14,8 @@ from .._util.arrays import Array
 from .._util.checks import check_count, generator
 from .._util.optional import require
 from .._util.tables import Table, shown_as_html
-from ..contrast import principal_angles
-from ..data import LatentGaussian, Scaling
+from ..contrast import LatentGaussian, principal_angles
+from ..data import Scaling
 from ..exceptions import warn
 
 KINDS = ("gibbs", "bootstrap")

@@ -21,7 +21,18 @@ from ..contrast import (
     relative_log_likelihood,
     solve_path,
 )
-from ..data import Groups, Indices, Study, Tables, fewer_folds, table_units
+from ..data import (
+    Groups,
+    Indices,
+    Study,
+    Tables,
+    fewer_folds,
+    refuse,
+    refuse_moments,
+    study_of,
+    table_units,
+    tables_of,
+)
 from ..estimators import ContrastSolver
 from ..missing import any_folds
 from ..moments import DenseScatter, assign_folds, contrast, make_folds
@@ -126,10 +137,10 @@ class GammaSearch(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 "(Clusters computed from the latents look separated at any gamma.) Without labels, use 'contrast'."
             )
         given = {"y": y, "background_label": estimator.background_label, "sample_weight": sample_weight}
-        study = Study.of(X, background, "GammaSearch", **given)
-        study.refuse_moments("GammaSearch")
-        study.refuse("GammaSearch", covariates="pass regress_out(study)")
-        tables = study.for_fit(allow_missing=estimator._takes_missing)
+        study = study_of(X, background, "GammaSearch", **given)
+        refuse_moments(study, "GammaSearch")
+        refuse(study, "GammaSearch", covariates="pass regress_out(study)")
+        tables = tables_of(study, allow_missing=estimator._takes_missing)
         X = study.rows.foreground if isinstance(X, Study) else X
         folds = self._folds(tables, study.blocks)
         data = estimator._collected(tables)

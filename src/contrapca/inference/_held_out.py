@@ -22,7 +22,19 @@ from ..contrast import (
     mean_ratio,
     ratio_intervals,
 )
-from ..data import Design, Groups, Study, Tables, regression, without_covariates
+from ..data import (
+    Design,
+    Groups,
+    Study,
+    Tables,
+    design_of,
+    refuse,
+    refuse_moments,
+    regression,
+    study_of,
+    units_of,
+    without_covariates,
+)
 from ..estimators import Decomposition
 from ..missing import filled_draws, usable
 from ..moments import Parts, make_parts, mixture
@@ -135,10 +147,10 @@ def held_out_contrast(
     if not isinstance(estimator, Decomposition):
         raise TypeError(f"held_out_contrast takes an estimator of contrapca, not a {type(estimator).__name__}.")
     name, model = "held_out_contrast", prepared(estimator)
-    study = Study.of(X, background, name)
+    study = study_of(X, background, name)
     tables = measured_tables(study, name)
-    unit_of = study.units(tables, least=2, what="holding rows out")
-    return held_out_of(model, tables, unit_of, study.design(tables), n_splits, random_state)
+    unit_of = units_of(study, tables, least=2, what="holding rows out")
+    return held_out_of(model, tables, unit_of, design_of(study, tables), n_splits, random_state)
 
 
 def held_out_of(
@@ -220,7 +232,7 @@ def prepared(estimator: Any) -> Any:
 
 def measured_tables(study: Study, name: str) -> Tables:
     """The tables of a study; values may be missing, but in no whole row, and no whole feature of a group (F45)."""
-    study.refuse_moments(name)
+    refuse_moments(study, name)
     if study.tables.incomplete:
-        study.refuse(name, weights="where values are missing, repeat rows instead")
+        refuse(study, name, weights="where values are missing, repeat rows instead")
     return usable(study.tables, name)

@@ -14,7 +14,10 @@ from .._util.checks import SCALES, check_n_components, check_option, generator
 from .._util.tables import Table, shown_as_html
 from .._util.text import format_gamma, plural
 from ..contrast import cpca_limit, pcpca_limit
-from ..data import Study
+from ..data import (
+    adjusted_tables,
+    study_of,
+)
 from ..exceptions import SolverError, warn
 from ..missing import Incomplete, collect, masked_bound
 from ..moments import (
@@ -67,9 +70,9 @@ def gamma_limits(
     True
     """
     check_option(scale, "scale", SCALES)
-    study = Study.of(X, background, "gamma_limits")
+    study = study_of(X, background, "gamma_limits")
     check_solver_of(study.rows.foreground, solver)
-    tables = study.adjusted
+    tables = adjusted_tables(study)
     d = check_n_components(n_components, tables.n_features)
     data = collect(tables, d, scale, solver)
     ratio = sum(own.weight for own in data.scaling.backgrounds) / data.scaling.foreground.weight

@@ -12,11 +12,21 @@ from .._files import check_values, save
 from .._util.arrays import Array, Rows, float_type, namespace, put
 from .._util.checks import check_count, check_fixed_gamma
 from .._util.tables import Table, shown_as_html
-from ..contrast import UNIT_LENGTH, Fit, affinity, principal_angles, procrustes, same_groups, share_of
-from ..data import Groups, LatentGaussian, Scaling, group_of
+from ..contrast import (
+    UNIT_LENGTH,
+    Fit,
+    LatentGaussian,
+    affinity,
+    principal_angles,
+    procrustes,
+    project,
+    same_groups,
+    share_of,
+)
+from ..data import Groups, Scaling, group_of
 from ..data.rows import storage
 from ..estimators import ContrastSolver
-from ..moments import SolverChoice, mixed
+from ..moments import Filling, SolverChoice, mixed
 
 ROUNDING = 1e-12  # of entries of vectors, relative to the largest
 
@@ -64,6 +74,8 @@ class ContrastPath:
         Number of gammas that were solved exactly; the others are certified in their basis.
     background_model : LatentGaussian or None
         PPCA of the background, for `contrast_score` of the models.
+    filling : Filling or None
+        As for `Fit`: what missing values of rows are replaced by, without a probability model.
 
     Examples
     --------
@@ -96,6 +108,7 @@ class ContrastPath:
     solver: SolverChoice
     solved: int
     background_model: LatentGaussian | None = None
+    filling: Filling | None = None
 
     def __repr__(self) -> str:
         edge = f"{self.gammas[0]:.4g} to {self.gammas[-1]:.4g}, gamma_max {self.gamma_max:.4g}"
@@ -189,7 +202,7 @@ class ContrastPath:
         """
         rows, missing, scaling = self._rows(X, center)
         if not missing or not self.estimator._has_model:
-            inside = scaling.project(rows, self.basis)
+            inside = project(rows, self.basis, scaling, self.filling)
             return inside @ put(self.projections(), inside, float_type(inside))
         k, W = self.n_components, self.loading_coordinates
         models = [
@@ -201,13 +214,18 @@ class ContrastPath:
     def _rows(self, X: Any, center: str) -> tuple[Rows, bool, Scaling]:
         """Checked rows, whether values are missing, and the units of the group named by `center`."""
         scaling = group_of(self.scaling, center)
-        rows, missing = scaling.check(X, allow_missing=self.estimator._has_model)
+        rows, missing = scaling.check(X, allow_missing=self.maps_missing)
         return storage(rows).prepared(rows), missing, scaling
+
+    @property
+    def maps_missing(self) -> bool:
+        """Whether rows with missing values have latents: with a probability model, or after a fit to such rows."""
+        return self.estimator._has_model or self.filling is not None
 
     def inside(self, X: Any, *, center: str = "foreground") -> Array:
         """Complete rows in the basis of all gammas, shape (n, k); multiply by `projections()[g]` for latents."""
         rows, _, scaling = self._rows(X, center)
-        return scaling.project(rows, self.basis)
+        return project(rows, self.basis, scaling, self.filling)
 
     def projections(self) -> Array:
         """From the basis to the latents of each gamma, shape (G, k, d): M^-1 W', or V' for CPCA."""
@@ -294,6 +312,7 @@ class ContrastPath:
             eigenvalues=self.eigenvalues[g] if self.axis_ratios is None else None,
             axes="variance" if self.axis_ratios is None else self.estimator._latents().axes,
             background_model=self.background_model,
+            filling=self.filling,
             limit=self.gamma_max,
             limit_is_bound=self.gamma_max_is_bound,
             history=self.objective[[g]],

@@ -82,7 +82,7 @@ def posterior(
     if not getattr(model, "_sampled", False):
         raise TypeError(f"posterior needs a PPCA, PCPCA, ContraPCA or CPCA, not a {type(model).__name__}.")
     data = model._fitted_data(_study_of_fit(model, X, background, "posterior"))
-    fit = model._state
+    fit = model.fit_
     check_count(draws, "draws")
     check_count(chains, "chains")
     check_count(tune, "tune")

@@ -70,7 +70,7 @@ def calibrate_power(
     refits = bootstrap(model, X, n_resamples=n_resamples, **drawing)
     wanted = float(np.mean(np.sin(refits.angles()) ** 2))
     if hasattr(model, "noise_variance_"):
-        D, r = model._state.W.shape  # all latent dimensions, also those that are not shown
+        D, r = model.fit_.W.shape  # all latent dimensions, also those that are not shown
         least = float((D + r + 4) / model.n_effective_)  # below it the posterior or its variances do not exist
         rate = max(1.0, least)
     else:  # CPCA: start from the inverse of its noise, half the mean of the variance that is left

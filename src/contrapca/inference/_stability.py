@@ -14,7 +14,12 @@ from .._util.checks import check_count, generator
 from .._util.progress import Progress
 from .._util.tables import Table
 from ..contrast import unwarned
-from ..data import Study
+from ..data import (
+    adjusted_tables,
+    refuse,
+    study_of,
+    units_of,
+)
 from ..estimators import SparseCPCA
 from ..moments import assign_folds, contrast, make_folds
 from ._result import Result
@@ -133,12 +138,12 @@ def stability_selection(
     if not isinstance(estimator, SparseCPCA):
         raise TypeError(f"stability_selection needs a SparseCPCA; got {type(estimator).__name__}.")
     check_count(n_splits, "n_splits")
-    study = Study.of(X, background, "stability_selection")
-    study.refuse("stability_selection", missing=True)
-    unit_of = study.units(least=2, what="splitting rows")
-    model, tables = clone(estimator).fit(study), study.adjusted
+    study = study_of(X, background, "stability_selection")
+    refuse(study, "stability_selection", missing=True)
+    unit_of = units_of(study, least=2, what="splitting rows")
+    model, tables = clone(estimator).fit(study), adjusted_tables(study)
     fixed, d = model._path_estimator()._with_strength(model.gamma_), model.n_components
-    random, all_rows = generator(random_state), model._state
+    random, all_rows = generator(random_state), model.fit_
     found = []
     with Progress("stability selection", n_splits, progress) as bar, unwarned():
         for split in range(n_splits):

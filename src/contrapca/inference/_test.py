@@ -20,10 +20,14 @@ from ..data import (
     Indices,
     Study,
     Tables,
+    adjusted_tables,
     count_units,
     match_depth,
     paired_units,
+    refuse,
     refuse_devices,
+    refuse_moments,
+    study_of,
     table_units,
 )
 from ..data.checks import warn_of_depth, warn_of_far_cells, warn_of_imputed, warn_of_replicates
@@ -239,7 +243,7 @@ def contrast_test(
     """
     check_option(depth, "depth", DEPTHS)
     rng = generator(random_state)
-    study = Study.of(X, background, "contrast_test")
+    study = study_of(X, background, "contrast_test")
     refuse_weights(study, "contrast_test")
     if depth == "match":
         study = match_depth(study, random_state=rng)
@@ -252,7 +256,7 @@ def contrast_test(
     # regression on the other half are too long where covariates are far from their mean, by twice as much as those of
     # one regression on all rows are too short. If one group has the wider covariates, that looks like a contrast. With
     # all rows the level holds: .013 to .06 of 150 with five covariates three times as wide in one group of 40 + 40.
-    tables = study.adjusted
+    tables = adjusted_tables(study)
     warn_of_far_cells(tables.rows, tables.names, study.sample_names)
     found = significance_of(
         tables,
@@ -272,8 +276,8 @@ def contrast_test(
 
 def refuse_weights(study: Study, name: str) -> None:
     """Raise if rows have weights, which no test of ours has."""
-    study.refuse_moments(name)
-    study.refuse(name, weights="its p-values are for rows that count once, so leave them out or repeat rows in blocks")
+    refuse_moments(study, name)
+    refuse(study, name, weights="its p-values are for rows that count once, so leave them out or repeat rows in blocks")
 
 
 def significance_of(

@@ -8,21 +8,15 @@ import numpy as np
 import numpy.typing as npt
 
 from .._util.arrays import Array
-from ..contrast import dimensions_above_noise
-from ..data import Conditional, Groups, centred_condition, filled
+from ..contrast import Conditional, centred_condition, dimensions_above_noise, filled
+from ..data import Groups
 from ..moments import DenseScatter, Moments
 from ._rows import observe
 from ._starts import estimated_moments, masked_start, missing_edge
 
 GroupLabels = npt.NDArray[np.intp]
-
-
 LEAST_NOISE = 0.1  # of a feature's variance: with few values, factors would explain all of it
-
-
 MOST_FACTORS = 10
-
-
 STEPS, LATER_STEPS = 20, 5  # of EM: from scratch, and from the model of almost the same rows
 
 

@@ -8,7 +8,7 @@ import numpy as np
 from scipy.sparse.linalg import LinearOperator, cg
 
 from .._util.arrays import Array
-from ..data import LatentGaussian, masked_inverses, packed_products, triangle
+from ..contrast import LatentGaussian, masked_inverses, packed_products, triangle
 from ._likelihood import masked_latents
 from ._rows import MaskedBlocks, MaskedGroup, MaskedRows
 

@@ -13,19 +13,13 @@ from .._util.arrays import Array, float_type
 from ..data import Groups, Tables, refuse_devices
 from ..data.rows import DaskRows
 from ..exceptions import GroupError, warn
-from ..moments import Complete, Fold, SolverChoice, make_folds
+from ..moments import Complete, Filling, Fold, SolverChoice, make_folds
 from ._collect import collect
 from ._common import Common, fit_common
 
 MOST_FEATURES = 3000  # expected moments are dense: 72 MB for each group of each fold
-
-
 FEW_FEATURES = 3  # that are named in a message
-
-
 Flags = npt.NDArray[np.bool_]
-
-
 Labels = npt.NDArray[np.intp]
 
 
@@ -75,9 +69,10 @@ def collect_expected(tables: Tables, d: int, scale: str | None, solver: str, nam
     moments = model.moments(tables.rows)
     data = collect(Tables.of_moments(moments, tables.names, tables.text_names), d, scale)
     assert isinstance(data, Complete)
-    factors, noise = model.factors.W * model.divisor[:, None], model.factors.noise * model.divisor**2
-    scaling = data.scaling.map(lambda own: replace(own, dtype=dtype, factors=factors, noise=noise))
-    return replace(data, scaling=scaling, choice=SolverChoice("eigh", "values are missing: moments are expected ones"))
+    filling = Filling(model.factors.W * model.divisor[:, None], model.factors.noise * model.divisor**2)
+    scaling = data.scaling.map(lambda own: replace(own, dtype=dtype))
+    choice = SolverChoice("eigh", "values are missing: moments are expected ones")
+    return replace(data, scaling=scaling, choice=choice, filling=filling)
 
 
 def thinned(rows: Groups[Array], rng: np.random.Generator) -> Groups[Array]:

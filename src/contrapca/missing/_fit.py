@@ -12,20 +12,20 @@ from .._util.arrays import Array
 from .._util.checks import generator
 from .._util.progress import Progress
 from ..contrast import (
-    SHORTEST,
     Fit,
+    LatentGaussian,
     Latents,
     Settings,
     Step,
     dimensions_above_noise,
     latent_rank,
+    loadings_around,
     principal_axes,
     ratio_axes,
     settled,
     show_axes,
-    strongest_around,
 )
-from ..data import Groups, LatentGaussian, feature_label
+from ..data import Groups, feature_label
 from ..exceptions import RankError, UnboundedError, warn
 from ..moments import DenseScatter, Moments, SolverChoice, mixture, rounding_variance
 from ._collect import Incomplete
@@ -38,20 +38,15 @@ from ._starts import estimated_moments, masked_start, missing_edge, random_start
 # gamma="auto" starts at a fraction of the bound and multiplies gamma by this until a fit converges.
 BACKTRACK, MAX_ATTEMPTS = 0.85, 25
 
-
 # Rounds of fitting and estimating the means anew (mean="gls"), and the change, in sd, that ends them.
 MEAN_ROUNDS, MEAN_CHANGE = 100, 1e-5
-
 
 # n_init="auto" takes several starts if two features are both observed in fewer rows than this, on average, for each
 # latent dimension: until the best maximum was found three times, at most eight. Maxima whose objectives differ by no
 # more than this for each observed value are the same.
 ENOUGH_PAIRS, TIMES_FOUND, MOST_STARTS, SAME = 20, 3, 8, 1e-6
 
-
 Start = tuple[Array, float]  # W and sigma2
-
-
 MASKED_SPARE = 10  # latent dimensions of a model of incomplete rows beyond those that are shown
 
 
@@ -234,9 +229,11 @@ def _result(data: Incomplete, latents: Latents, gamma: float, solution: Gradient
     """The fit at a solution. W is determined only up to rotation, so its axes start from the singular vectors of W."""
     W, sigma2, groups = solution.W, solution.sigma2, data.groups
     U, lengths = principal_axes(W)
-    known = None
-    if latents.axes == "ratio" and groups.backgrounds:
-        U, lengths, known = _around_ratio_axes(groups, latents, W, sigma2)
+    known = _ratio_axes(groups, latents.n_shown, W, sigma2) if latents.axes == "ratio" and groups.backgrounds else None
+    if known is not None:  # the model's subspace must hold them (F41)
+        ratios, V = known
+        U, lengths = loadings_around(W, sigma2, V)
+        known = ratios, U.T @ V
     covariances = groups.map(lambda group: expected_covariance(group, U, W, sigma2))
     totals = groups.map(lambda group: expected_total_variance(group, W, sigma2))
     shown = show_axes(latents, lengths, sigma2, covariances, totals, mixture(groups), U.shape[0], known)
@@ -264,32 +261,19 @@ def _result(data: Incomplete, latents: Latents, gamma: float, solution: Gradient
     return replace(fit, eigenvalues=fit.contrasted)
 
 
-def _around_ratio_axes(
-    groups: Groups[MaskedGroup], latents: Latents, W: Array, sigma2: float
-) -> tuple[Array, Array, tuple[Array, Array] | None]:
-    """Directions and lengths of a model whose subspace holds the ratio axes, and these in its coordinates (F41).
+def _ratio_axes(groups: Groups[MaskedGroup], k: int, W: Array, sigma2: float) -> tuple[Array, Array] | None:
+    """`ratio_axes` of expected moments.
 
     Missing values are replaced by their expectations given the observed ones, and the covariances of what is left of
-    them are added, by the model of the foreground in both groups. The loadings and the noise change only as far as they
-    must: their covariance is that of the solution in the new subspace.
+    them are added, by the model of the foreground in both groups.
     """
-    U, lengths = principal_axes(W)
     features = np.eye(len(W))
 
     def moments(group: MaskedGroup) -> Moments:
-        return Moments(
-            group.weight, group.mean, DenseScatter(group.weight * expected_covariance(group, features, W, sigma2))
-        )
+        scatter = group.weight * expected_covariance(group, features, W, sigma2)
+        return Moments(group.weight, group.mean, DenseScatter(scatter))
 
-    found = ratio_axes(groups.map(moments), latents.n_shown)
-    if found is None:
-        return U, lengths, None
-    basis = np.linalg.qr(np.hstack([found[1], U]))[0]
-    inside = (basis.T @ U) * lengths
-    values, small = strongest_around(inside @ inside.T, latents.n_shown, lengths.size)
-    directions = basis @ small
-    lengths = np.maximum(np.sqrt(np.maximum(values, 0.0)), SHORTEST * np.sqrt(sigma2))
-    return directions, lengths, (found[0], directions.T @ found[1])
+    return ratio_axes(groups.map(moments), k)
 
 
 def incomplete_background_model(data: Incomplete, fit: Fit, settings: Settings) -> LatentGaussian | None:

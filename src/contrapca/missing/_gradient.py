@@ -19,38 +19,23 @@ from ._likelihood import masked_log_likelihood
 from ._rows import MaskedGroup, counted_terms, multiplications
 
 Status = Literal["converged", "budget", "stalled", "unbounded"]
-
-
 Observer = Callable[[int, float, float], None]  # called with iteration, objective, relative gradient
-
 
 # sigma2 below this fraction of the median variance is going to 0; loadings above this multiple of it are going to
 # infinity. Where rounding ends the iteration, a larger sigma2 counts if the objective still rises as fast as this, per
 # observed value, when log sigma2 falls; a sigma2 that has settled is just small.
 VANISHING, RUNAWAY = 1e-14, 1e6
 
-
 FAINT, FALLING = 1e-10, 0.01
-
-
 LOG_RANGE = (math.log(VANISHING) - 1, 30.0)  # range of log sigma2 for distant trial points
-
-
 LOOSEST = 1e-4  # the largest residual at which rounding may end the iteration
-
-
 VANISHED = (
     "the noise variance goes to 0, as far as floating point can tell (if the features have very unequal units, "
     "scale='pooled' helps)"
 )
 
-
 CERTAIN = 1e-9  # how negative a difference must be, relative to its terms, to exceed rounding
-
-
 LSQR_TOLERANCE, LSQR_STEPS = 1e-10, 2000
-
-
 MISFIT = 1e-4  # relative residual above which the equations have no solution
 
 

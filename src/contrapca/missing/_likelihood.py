@@ -7,8 +7,7 @@ from functools import partial
 import numpy as np
 
 from .._util.arrays import Array
-from ..contrast import Evaluation, moments_log_likelihood
-from ..data import log_normaliser, masked_inverses, triangle, unpack
+from ..contrast import Evaluation, log_normaliser, masked_inverses, moments_log_likelihood, triangle, unpack
 from ._rows import MaskedGroup, MaskedRows
 
 

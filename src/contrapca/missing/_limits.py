@@ -23,15 +23,9 @@ from ._starts import masked_start, random_start
 # gives a bound, and only the loadings relative to sigma matter.
 PROBE_NOISE = 1e-3
 
-
 MAX_STEPS, STEP_ITERATIONS, STEP_TOLERANCE = 8, 60, 1e-6
-
-
 STANDSTILL = 1e-3  # relative change of the bound after which a search ends
-
-
 MAX_STARTS, PATIENCE = 80, 8  # starts of the search: in total, and in a row without improvement
-
 
 # Iterations that show whether the smallest ratio is near gamma, and the multiple of gamma that counts as near: local
 # minima differed by up to 1.5 in small tables with half the values missing.

@@ -3,6 +3,7 @@
 from ._batches import Stream, read_batch, read_batches
 from ._complete import (
     Complete,
+    Filling,
     Plateau,
     Scale,
     check_solver_for,

@@ -15,7 +15,6 @@ from .._files import read as read_file
 from .._util.arrays import float_type
 from .._util.text import listed
 from ..data import (
-    Study,
     Tables,
     by_background,
     check_labelled,
@@ -23,6 +22,7 @@ from ..data import (
     check_weights,
     label_groups,
     named_backgrounds,
+    study_of,
     text_names,
 )
 from ..exceptions import GroupError, ModelFileError
@@ -79,7 +79,7 @@ class Stream:
         """The moments in place of tables; `name` is what needs them, for messages."""
         others = {group: own for group, own in self.moments.items() if group != "foreground"}
         asked = {"needs_background": needs_background}
-        return Study.of(self.moments["foreground"], others or None, name, **asked).tables
+        return study_of(self.moments["foreground"], others or None, name, **asked).tables
 
     def save(self, path: Any) -> None:
         """Write a checkpoint, atomically: an interrupted write leaves the previous one intact."""

@@ -68,6 +68,25 @@ class Plateau:
 
 
 @dataclass(frozen=True)
+class Filling:
+    """Every group as N(mean, W W' + diag(noise)), in original units and with its own mean: what missing values of rows
+    are expected by, where there is no probability model (F45).
+
+    Attributes
+    ----------
+    W : ndarray of shape (D, r)
+    noise : ndarray of shape (D,)
+    """
+
+    W: Array
+    noise: Array
+
+    def _check_values(self) -> None:
+        """Raise if no distribution has these."""
+        check_values(self, {"W": "Dr", "noise": "D"}, positive=("noise",))
+
+
+@dataclass(frozen=True)
 class Complete:
     """The data of a fit to complete rows: the moments of each group, scaled, and stored as its solver wants them.
 
@@ -84,6 +103,8 @@ class Complete:
         What decided on the units, if that was left to the data.
     strongest : tuple of Strongest
         Of the first groups, if products looked for them (F49).
+    filling : Filling or None
+        What the moments expect of missing values; None if rows are complete.
     """
 
     groups: Groups[Moments]
@@ -92,6 +113,7 @@ class Complete:
     basis: Basis | Subspace | None = None
     plateau: Plateau | None = None
     strongest: tuple[Any, ...] = ()
+    filling: Filling | None = None
 
     def feature_matrix(self, contrast: Contrast) -> Array:
         """C of a contrast of these groups in the coordinates of the features, shape (D, D)."""

@@ -42,8 +42,8 @@ def mixed(groups: Groups[W], values: Groups[Array]) -> Array:
 
 def weighted_terms(groups: Groups[W], gamma: float) -> tuple[tuple[float, W], ...]:
     """(1, foreground) and (-gamma_raw, background), where gamma_raw = gamma' n / m for each background's part of it."""
-    n = groups.foreground.weight
-    return tuple((float(f) * n / group.weight, group) for f, group in zip(factors(groups, gamma), groups, strict=True))
+    n, parts = groups.foreground.weight, zip(mixture(groups), groups.backgrounds, strict=True)
+    return (1.0, groups.foreground), *((float(-gamma * part) * n / group.weight, group) for part, group in parts)
 
 
 @dataclass(frozen=True)

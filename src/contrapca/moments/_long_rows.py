@@ -15,11 +15,7 @@ from ..data.rows import DaskRows, blocks, storage
 from ._moments import Moments
 
 REACH = 3 * 1.4826  # median absolute deviations: three standard deviations of Gaussian lengths
-
-
 CENTRE_ROWS = 1000  # rows that the centre is the median of, at most
-
-
 Indices = npt.NDArray[np.intp]
 
 

@@ -135,13 +135,15 @@ class Moments:
 
 def dense_moments(rows: Rows, mean: Array, weights: Array | None = None) -> Moments:
     """Moments with the scatter matrix of rows that count so often, given their mean."""
-    return Moments(_total(rows, weights), mean, DenseScatter(storage(rows).scatter(rows, mean, weights)))
+    weight = float(rows.shape[0] if weights is None else weights.sum())
+    return Moments(weight, mean, DenseScatter(storage(rows).scatter(rows, mean, weights)))
 
 
 def row_moments(rows: Rows, mean: Array, weights: Array | None = None) -> Moments:
     """Moments with an implicit scatter, which keeps `rows`; products with single vectors copy sparse float32 rows."""
     rows = rows if is_sparse(rows) else storage(rows).prepared(rows)
-    return Moments(_total(rows, weights), mean, RowScatter(rows, mean, np.ones(mean.size), weights))
+    weight = float(rows.shape[0] if weights is None else weights.sum())
+    return Moments(weight, mean, RowScatter(rows, mean, np.ones(mean.size), weights))
 
 
 def _checked(moments: Moments) -> Moments:
@@ -149,10 +151,6 @@ def _checked(moments: Moments) -> Moments:
     if not np.isfinite(moments.scatter.trace):
         raise ValueError("Input contains values too large to be squared: rescale them.")
     return moments
-
-
-def _total(rows: Rows, weights: Array | None) -> float:
-    return float(rows.shape[0] if weights is None else weights.sum())
 
 
 def pooled_deviation(groups: Iterable[Moments]) -> Array:

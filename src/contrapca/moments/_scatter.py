@@ -15,8 +15,6 @@ from .._util.arrays import Array, Rows, host, is_sparse, namespace, outer, put
 from ..data.rows import storage
 
 WIDE = 8  # with more columns, rows are converted for each product: that moves fewer bytes than the product
-
-
 Indices = npt.NDArray[np.intp]
 
 

@@ -11,12 +11,10 @@ from ..data.rows import DaskRows
 # Up to this order a dense eigenproblem takes at most a minute and about 1.5 GiB.
 MAX_DENSE = 8000
 
-
 # What sparse rows cost, counted in multiplications with one stored value, each of which moves 24 bytes: the
 # eigenproblems of a fit, as a part of D^3, and the number of vectors that the rows are multiplied with, forth and back,
 # instead of forming a matrix. Both were measured on one machine, for a few components.
 EIGENPROBLEMS, PRODUCTS = 4 / 9, 500
-
 
 SPECTRAL = ("eigh", "dual", "lanczos")
 

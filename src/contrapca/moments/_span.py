@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import Any, Self
@@ -13,7 +13,7 @@ from scipy.linalg import solve_triangular
 from scipy.linalg.blas import dsyrk
 from scipy.linalg.lapack import dpstrf
 
-from .._util.arrays import Array, host, namespace, on_device, put, row_slices
+from .._util.arrays import EPS, Array, host, namespace, on_device, put, row_slices
 from ..data import Groups
 from ..data.rows import centred, centred_on_device
 from ._contrast import Contrast
@@ -23,7 +23,6 @@ from ._solver import MAX_DENSE
 
 # Squared distance of a row from the span of the others, relative to its length, below which it is only rounding.
 RANK_TOLERANCE = 1e-13
-
 
 BLOCK_ROWS = 256  # sparse rows that are filled in at a time
 
@@ -40,14 +39,14 @@ class Basis:
         Their coordinates.
     edges : tuple of int
         Where the rows of each group begin, and where those of the last group end.
-    pivots : ndarray of shape (rank,)
-        Rows whose coordinates are a triangular matrix of full rank.
+    from_rows : callable
+        From coordinates (size, d) to weights (k, d) of the rows that add up to the same vectors: Q = Z' times these.
     """
 
     rows: Any
     R: Any
     edges: tuple[int, ...]
-    pivots: npt.NDArray[np.integer]
+    from_rows: Callable[[Array], Any]
 
     def of_group(self, k: int) -> Self:
         """The same basis for a contrast of group k alone."""
@@ -64,14 +63,11 @@ class Basis:
         return self.rows[inside, :].T @ (weights * self.rows[inside, :])
 
     def vectors(self, V: Array) -> Array:
-        """Q V in R^D for any V of shape (size, k), from Q = Z_p'L^-T with L the pivots' triangular coordinates.
+        """Q V in R^D for any V of shape (size, k).
 
         A linear system is solved, so nearly dependent rows cost accuracy; for eigenvectors use `lift`.
         """
-        rank = self.pivots.size
-        L, coefficients = host(self.R)[self.pivots, :rank], np.zeros((self.rows.shape[0], V.shape[1]))
-        coefficients[self.pivots] = solve_triangular(L, V[:rank], lower=True, trans="T")
-        return host(self.rows.T @ put(coefficients, self.rows))
+        return host(self.rows.T @ self.from_rows(V))
 
     def lift(self, U: Array, values: Array, coefficients: Sequence[float]) -> Array:
         """Eigenvectors Q U in R^D, shape (D, d), of C = Z'J Z, from those of R'J R, J the coefficients of the rows.
@@ -114,9 +110,9 @@ def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], 
     """Scatter matrices in an orthonormal basis of the span of all centred rows, Z = R Q'.
 
     S_X = Q (R_X'R_X) Q', where R_X are the rows of R that belong to X: one R serves every contrast of the groups. R is
-    a pivoted Cholesky factor of the Gram matrix Z Z' = R R', which is several times cheaper than a QR of Z'. `n_null`
-    additional coordinates represent directions orthogonal to all rows: their zeros are eigenvalues of the full matrix
-    that the small one would lack, and up to n_components of them can be among its largest.
+    a factor of the Gram matrix Z Z' = R R', which is several times cheaper than a QR of Z'. `n_null` additional
+    coordinates represent directions orthogonal to all rows: their zeros are eigenvalues of the full matrix that the
+    small one would lack, and up to n_components of them can be among its largest.
 
     Parameters
     ----------
@@ -135,16 +131,21 @@ def reduce_rows(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], 
         rows = namespace(first).concat(
             [centred_on_device(own.rows, own.mean, own.divisor, own.weights) for own in scatters], axis=0
         )
-        gram = host(rows @ rows.T)  # no library of GPUs has a pivoted Cholesky factor
+        R, from_rows = eigen_factor(rows, n_null)
     else:
         rows = np.empty((edges[-1], D))
         for scatter, (a, b) in zip(scatters, pairwise(edges), strict=True):
             _centred(scatter, rows[a:b])
         # Use SciPy's BLAS and LAPACK here: NumPy's own threads would still be spinning while SciPy's factorise.
         gram = dsyrk(1.0, rows.T, trans=1, lower=1)
-    R, pivots = pivoted_factor(gram, n_null, D)
-    R = put(R, rows)
-    return _scatters_of(groups, R, edges), Basis(rows, R, tuple(edges.tolist()), pivots)
+        R, pivots = pivoted_factor(gram, n_null, D)
+
+        def from_rows(V: Array) -> Array:
+            weights = np.zeros((len(rows), V.shape[1]))
+            weights[pivots] = solve_triangular(R[pivots, : pivots.size], V[: pivots.size], lower=True, trans="T")
+            return weights
+
+    return _in_coordinates(groups, R, edges), Basis(rows, R, tuple(edges.tolist()), from_rows)
 
 
 def reduced_contrast(contrast: Contrast, n_null: int) -> tuple[Contrast, Basis]:
@@ -204,7 +205,7 @@ def in_span(groups: Groups[Moments], n_null: int) -> tuple[Groups[Moments], int]
             gram[:, place] = np.concatenate([other.products(block) for other in scatters])
     backgrounds = pivoted_factor(gram[n:, n:].copy(order="F"), 0, D)[1].size
     R, pivots = pivoted_factor(gram, n_null, D)
-    return _scatters_of(groups, R, edges), pivots.size - backgrounds
+    return _in_coordinates(groups, R, edges), pivots.size - backgrounds
 
 
 def _row_scatters(groups: Groups[Moments]) -> tuple[list[RowScatter], npt.NDArray[np.int64]]:
@@ -214,7 +215,8 @@ def _row_scatters(groups: Groups[Moments]) -> tuple[list[RowScatter], npt.NDArra
 
 
 def pivoted_factor(gram: Array, n_null: int, D: int) -> tuple[Array, npt.NDArray[np.integer]]:
-    """R with R R' = gram, whose lower triangle is given (and overwritten), and `n_null` zero columns; the pivots."""
+    """R with R R' = gram, whose lower triangle is given (and overwritten), and `n_null` zero columns; and the pivots,
+    rows whose coordinates are triangular."""
     # Rows of unit length: dependence is then judged relative to each row, not to the largest row of either group.
     lengths = np.sqrt(np.diagonal(gram))
     lengths[lengths == 0] = 1.0
@@ -228,7 +230,27 @@ def pivoted_factor(gram: Array, n_null: int, D: int) -> tuple[Array, npt.NDArray
     return R, pivots[:rank] - 1
 
 
-def _scatters_of(groups: Groups[Moments], R: Array, edges: npt.NDArray[np.int64]) -> Groups[Moments]:
+def eigen_factor(rows: Any, n_null: int) -> tuple[Any, Callable[[Array], Any]]:
+    """R with R R' = rows rows' and `n_null` zero columns, and `Basis.from_rows`, for rows (k, D) on a device.
+
+    No library of GPUs has a pivoted Cholesky factor. With rows = diag(l) Z_1, those of Z_1 of unit length, and Z_1 Z_1'
+    = V diag(e) V', R = diag(l) V diag(e)^(1/2) and Q = Z_1'V diag(e)^(-1/2). Eigenvalues that are only rounding are
+    left out.
+    """
+    xp, (k, D) = namespace(rows), rows.shape
+    lengths = xp.sqrt(xp.sum(rows * rows, axis=1))
+    lengths = xp.where(lengths == 0, xp.ones_like(lengths), lengths)[:, None]
+    unit = rows / lengths
+    values, vectors = xp.linalg.eigh(unit @ unit.T)
+    of_host = host(values)
+    rank = min(int(np.sum(of_host > 4 * EPS * k * of_host[-1])), D)
+    vectors, roots = vectors[:, k - rank :], xp.sqrt(values[k - rank :])
+    null = xp.zeros((k, min(D, rank + n_null) - rank), dtype=rows.dtype, device=rows.device)
+    weights = vectors / roots / lengths
+    return xp.concat([lengths * vectors * roots, null], axis=1), lambda V: weights @ put(V[:rank], rows)
+
+
+def _in_coordinates(groups: Groups[Moments], R: Any, edges: npt.NDArray[np.int64]) -> Groups[Moments]:
     """The groups with scatter matrices in the coordinates R."""
     matrices = groups.like(R[a:b, :].T @ R[a:b, :] for a, b in pairwise(edges.tolist()))
-    return groups.map(lambda group, matrix: replace(group, scatter=DenseScatter(matrix)), matrices)
+    return groups.map(lambda group, own: replace(group, scatter=DenseScatter(own)), matrices)

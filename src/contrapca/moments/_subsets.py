@@ -23,11 +23,7 @@ from ._solver import MAX_DENSE, SolverChoice, choose_solver
 from ._span import reduce_rows
 
 LOST = 1e-6  # of a feature's scatter left after a subtraction: below it, less than ten digits would be right
-
-
 Labels = npt.NDArray[np.intp]
-
-
 Flags = npt.NDArray[np.bool_]
 
 
@@ -144,7 +140,10 @@ def make_parts(tables: Tables, part_of: Groups[Labels], *, unscaled: int | None 
     rows, means, weights = tables.rows, tables.means, tables.weights
     wide = choose_solver(tables).name == "dual"
     if wide and unscaled is not None:
-        rows = _span_coordinates(tables, unscaled)
+        # Coordinates of all rows in their span, from one Gram matrix; they give the moments of any subset.
+        _, basis = reduce_rows(rows.map(row_moments, means, weights), unscaled)
+        placed = rows.like(basis.R[a:b] for a, b in pairwise(basis.edges))
+        rows = placed.map(lambda own, w: own if w is None else own / put(np.sqrt(w), own)[:, None], weights)
         means = rows.map(_mean, weights)
 
     def of_rows(parts: Flags, moments: Callable[..., Moments]) -> Groups[Moments]:
@@ -215,13 +214,6 @@ def _union(every: Sequence[Moments], total: Moments, parts: Flags) -> Moments:
         if np.all(rest.scatter.diagonal() >= LOST * total.scatter.diagonal()):
             return rest
     return reduce(add, [every[k] for k in np.flatnonzero(parts).tolist()])
-
-
-def _span_coordinates(tables: Tables, n_null: int) -> Groups[Rows]:
-    """Coordinates of all rows in their span, from one Gram matrix; they give the moments of any subset."""
-    _, basis = reduce_rows(tables.rows.map(row_moments, tables.means, tables.weights), n_null)
-    rows = tables.rows.like(basis.R[a:b] for a, b in pairwise(basis.edges))
-    return rows.map(lambda table, w: table if w is None else table / put(np.sqrt(w), table)[:, None], tables.weights)
 
 
 def _mean(rows: Rows, weights: Array | None) -> Array:

@@ -69,7 +69,7 @@ def _fitted(subject: Subject) -> tuple[str, str, list[str]]:
     again = clone(subject.model)
     if subject.model._contrasts:
         alike = subject.model._path_estimator()._with(background_label=None)
-        again = alike._with_strength(subject.model._state.gamma)
+        again = alike._with_strength(subject.model.fit_.gamma)
     return f"model = {_shown(again)}.fit(study)", "model", [type(subject.model).__name__]
 
 

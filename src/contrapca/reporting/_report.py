@@ -8,7 +8,10 @@ from typing import Any
 from sklearn.base import BaseEstimator
 
 from .._files import atomic_write
-from ..data import Study
+from ..data import (
+    Study,
+    study_of,
+)
 from ..inference import ContrastPath, ContrastPosterior, ContrastTest
 from ._html import check_libraries
 from ._result import Report
@@ -84,7 +87,7 @@ def report(
     if isinstance(X, ContrastPath | BaseEstimator):
         raise TypeError("The first argument of report is the Study, or the cases; the model is the second.")
     return write_report(
-        Study.of(X, background, "report"),
+        study_of(X, background, "report"),
         model,
         output=output,
         uncertainty=uncertainty,

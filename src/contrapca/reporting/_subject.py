@@ -14,7 +14,17 @@ from sklearn.utils.validation import check_is_fitted
 
 from .._util.arrays import Array, Rows
 from .._util.checks import check_count
-from ..data import Groups, Study, Tables, check_same_tables, refuse_devices, regress_out
+from ..data import (
+    Groups,
+    Study,
+    Tables,
+    check_same_tables,
+    refuse,
+    refuse_devices,
+    refuse_moments,
+    regress_out,
+    tables_of,
+)
 from ..estimators import ContraPCA, ContrastSolver, check_same_data, maps_missing
 from ..exceptions import GroupError
 from ..inference import ContrastPath, ContrastPosterior, masked_path_around, path_of_data
@@ -126,13 +136,13 @@ def examine(
     if gammas is not None:
         check_count(gammas, "gammas")
     asked = model.estimator if about_path else model
-    study.refuse_moments("A report")
-    study.refuse("report", weights="the page shows every row once, so leave them out or repeat rows")
+    refuse_moments(study, "A report")
+    refuse(study, "report", weights="the page shows every row once, so leave them out or repeat rows")
     allow_missing = asked._takes_missing and _maps_missing(model)
-    study.for_fit(allow_missing=allow_missing)
+    tables_of(study, allow_missing=allow_missing)
     study.tables.with_one_background("report")
     refuse_devices(study.tables, "report")
-    if getattr(getattr(model, "_state", None), "covariates", None) is not None:
+    if getattr(getattr(model, "fit_", None), "covariates", None) is not None:
         raise GroupError(
             "The model was fitted with covariates, but a report shows rows without their effect: pass a model that is "
             "not fitted yet with a Study that has the covariates."
@@ -146,12 +156,12 @@ def examine(
         means = tables.means.map(
             lambda mean, rows: mean if np.isfinite(mean).all() else observe(rows)[0].mean, tables.rows
         )
-        check_same_tables(means, path.scaling)
+        check_same_tables(means, path.scaling, estimated=path.filling is not None)
         model, kind, long = None, type(path.estimator), tables.shortened
     else:
         model, path, start = _path_through(model, tables, points=gammas, progress=progress)
-        kind, long = type(model), model._state.shortened
-        noise = str(model._state.plateau or "")
+        kind, long = type(model), model.fit_.shortened
+        noise = str(model.fit_.plateau or "")
     if uncertainty is not None and uncertainty.estimate.shape != (tables.n_features, path.n_components):
         raise ValueError(
             f"uncertainty has (features, components) = {uncertainty.estimate.shape}, but the model has "
@@ -190,7 +200,7 @@ def _path_through(model: Any, tables: Tables, *, points: int | None, progress: b
         model._with_fit(fit)
         if isinstance(data, Incomplete) and not tables.incomplete:  # because a gradient solver was requested
             data = _data_again(model, tables)
-    fit, alike = model._state, model._path_estimator()
+    fit, alike = model.fit_, model._path_estimator()
     # Reuse a limit that was computed for the model.
     if isinstance(data, Incomplete):
         path = masked_path_around(data, fit, alike, points, limit=fit.limit, progress=progress)
@@ -202,8 +212,10 @@ def _path_through(model: Any, tables: Tables, *, points: int | None, progress: b
 
 def _data_again(model: Any, tables: Tables) -> Complete | Incomplete:
     """The tables of a fitted model in its units; other tables raise."""
-    fit, gls = model._state, getattr(model, "mean", "") == "gls"
-    check_same_tables(tables.means, fit.scaling, gls=gls)  # before columns are divided by the scales of the fit
+    fit, gls = model.fit_, getattr(model, "mean", "") == "gls"
+    estimated = gls or fit.filling is not None
+    # Before columns are divided by the scales of the fit.
+    check_same_tables(tables.means, fit.scaling, estimated=estimated)
     scale: Any = model._scaling
     if len(fit.scaling) == len(tables.rows):
         scale = fit.scaling.map(lambda known: known.scale)
@@ -211,7 +223,7 @@ def _data_again(model: Any, tables: Tables) -> Complete | Incomplete:
         data = model._collected(tables)
     else:
         data = collect(tables, fit.n_shown, scale, reduced=model._rotates)
-    check_same_data(data, fit.scaling, gls=gls)
+    check_same_data(data, fit, gls=gls)
     return data
 
 
@@ -223,8 +235,8 @@ def shown_name(name: str) -> str:
 def _maps_missing(model: Any) -> bool:
     """Whether rows with missing values can be shown: without a likelihood, those of a fit to such rows only."""
     if isinstance(model, ContrastPath):
-        return model.estimator._has_model or model.scaling.foreground.fills
-    return not model.__sklearn_is_fitted__() or maps_missing(model._state)
+        return model.maps_missing
+    return not model.__sklearn_is_fitted__() or maps_missing(model.fit_)
 
 
 def label_texts(labels: Any) -> list[str]:

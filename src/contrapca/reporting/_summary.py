@@ -16,6 +16,7 @@ from .._util.arrays import Array
 from .._util.text import natural_order
 from .._version import __version__
 from ..contrast import share_of
+from ..data import units_of
 from ..data.checks import Finding, Given, Words, check_groups, shows_replicates, warn_of_replicates
 from ..estimators import Contrastive
 from ..exceptions import InfeasibleGammaError, RankError
@@ -138,7 +139,7 @@ def _on_unseen_rows(subject: Subject) -> HeldOutContrast | None:
         return None
     try:
         tables = usable(subject.tables, "holding rows out")
-        unit_of = subject.study.units(tables, least=2, what="holding rows out")
+        unit_of = units_of(subject.study, tables, least=2, what="holding rows out")
         model = subject.path.model(subject.path.gammas[subject.start])
         return held_out_of(prepared(model), tables, unit_of)
     except (InfeasibleGammaError, RankError):  # gamma or n_components is too large for fewer rows

@@ -1,28 +1,17 @@
 """Probable mistakes in a study: one sentence, and what to do, for each."""
 
-from ._columns import (
-    IMPUTED,
-    advice_on_values,
-    are_counts,
-    depth_finding,
-    imputed_values,
-    is_whole,
-    names_rows,
+from ._columns import is_whole, names_rows
+from ._finding import Finding, Given, Words
+from ._names import alike_labels, repeated_names, replicates, swapped_names
+from ._tables import (
+    check_groups,
+    check_tables,
+    same_row_names,
+    shows_replicates,
     warn_of_depth,
     warn_of_far_cells,
     warn_of_imputed,
-)
-from ._finding import Finding, Words
-from ._tables import (
-    Given,
-    alike_labels,
-    check_groups,
-    check_tables,
-    repeated_names,
-    replicates,
-    same_row_names,
-    shows_replicates,
-    swapped_names,
     warn_of_moments,
     warn_of_replicates,
 )
+from ._values import IMPUTED, advice_on_values, are_counts, depth_finding, imputed_values

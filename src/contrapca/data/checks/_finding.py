@@ -1,11 +1,20 @@
-"""What a check has found: a sentence, and what to do about it."""
+"""What checks look at, and what they find: a sentence, and what to do about it."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal
+from functools import cached_property
+from typing import Any, Literal
 
+import numpy as np
+
+from ..._util.arrays import Array, Rows
 from ..._util.tables import shown_as_html
+from ..._util.text import default_names
+from .._groups import Groups
+
+MAX_ROWS = 100_000  # rows of a group that most checks look at, evenly spread
 
 Words = Literal["python", "command"]
 
@@ -53,3 +62,63 @@ class Findings(list[Finding]):
 
     def _sentences(self) -> list[str]:
         return [str(finding) for finding in self] or ["No problems found."]
+
+
+@dataclass(frozen=True)
+class Given:
+    """What the checks look at.
+
+    Attributes
+    ----------
+    rows : Groups of tables of shape (n_k, D)
+    columns : sequence of str, or None
+        Names of the features.
+    names : Groups of list of str, or of None
+        Names of the rows.
+    labels : array-like, or None
+        Labels of the cases.
+    has_blocks : bool
+        Whether it is known which rows belong together.
+    """
+
+    rows: Groups[Rows]
+    columns: Sequence[str] | None
+    names: Groups[list[str] | None]
+    labels: Any = None
+    has_blocks: bool = False
+
+    @property
+    def people(self) -> list[str]:
+        """What the rows of each group are called in sentences."""
+        return ["cases", "controls"] if len(self.rows) == 2 else ["cases", *self.rows.names[1:]]
+
+    @property
+    def features(self) -> Sequence[str]:
+        """Names of the features; x0, x1, ... if there are none."""
+        return default_names(self.rows.foreground.shape[1]) if self.columns is None else self.columns
+
+    @cached_property
+    def arrays(self) -> list[Array]:
+        """The rows of all groups; empty if some group is sparse or not in memory."""
+        known = all(isinstance(table, np.ndarray) for table in self.rows)
+        return [np.asarray(table) for table in self.rows] if known else []
+
+    @cached_property
+    def parts(self) -> list[Array]:
+        """At most 100,000 rows of each group, evenly spread."""
+        return [every_few(table, MAX_ROWS) for table in self.arrays]
+
+    @cached_property
+    def two(self) -> list[Array]:
+        """The same, the backgrounds in one."""
+        return [*self.parts[:1], np.vstack(self.parts[1:])] if len(self.parts) > 2 else self.parts
+
+    @property
+    def pairs(self) -> list[tuple[Array, Array]]:
+        """The cases with each background."""
+        return [(self.parts[0], own) for own in self.parts[1:]]
+
+
+def every_few(table: Array, most: int) -> Array:
+    """At most this many rows of a table, evenly spread; a view."""
+    return table[:: -(-len(table) // most)]

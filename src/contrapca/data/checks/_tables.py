@@ -1,38 +1,24 @@
-"""All checks of a study, and those of its rows and groups: names, labels, shared rows, samples as columns, batches."""
+"""All checks of a study, and those that compare its groups: shared rows, samples as columns, batches."""
 
 from __future__ import annotations
 
 import re
-from collections import Counter
-from collections.abc import Callable, Iterable, Sequence
-from dataclasses import dataclass
-from functools import cached_property
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
-import numpy.typing as npt
 
 from ..._util.arrays import Array, Rows
-from ..._util.text import as_command, default_names, is_missing, listed, plural, spelling
+from ..._util.text import default_names, listed, plural
 from ...exceptions import TableWarning, warn
 from .._groups import Groups, feature_label
-from .._replicates import PEOPLE, looks_like_replicates, replicate_example
-from .._study import Study
-from ._columns import (
-    advice_on_values,
-    constant_columns,
-    duplicate_columns,
-    every_few,
-    far_cells,
-    identifiers,
-    information,
-    missing_codes,
-    people_of,
-    unequal_depth,
-)
-from ._finding import Finding, Findings
+from .._replicates import PEOPLE
+from .._study import refuse_moments, study_of
+from ._columns import codes_or_far_cells, constant_columns, duplicate_columns, far_cells, identifiers, information
+from ._finding import Finding, Findings, Given, every_few
+from ._names import labels_alike, names_of_rows, replicates
+from ._values import IMPUTED, advice_on_values, imputed_values, unequal_depth
 
-SUMMARIES = re.compile(r"(?:grand )?(?:mean|average|avg|total|sum|median|sd|std|stdev|se|sem|min|max|count)s?", re.I)
 SURE_BITS = 10.0  # equal rows are chance with a probability below 2 ** -10, by a careful estimate
 HASHED = 16  # columns that rows are compared by first
 ROW_EFFECT, COLUMN_EFFECT = 0.5, 0.05  # fractions of the variance between rows, and between columns, if transposed
@@ -44,15 +30,10 @@ NUMBERED_SAMPLES = re.compile(
     rf"(?:{'|'.join(PEOPLE)}|sample|control|ctrl|case|tumou?r|normal|healthy|gsm|srr|tcga|cell)s?[ _.-]?\w*\d+",
     re.IGNORECASE,
 )
-CASES = re.compile(r"(?:^|[^a-z])(?:cases?|patients?|diseased?|ill|tumou?rs?|treated|affected|positive)(?![a-z])", re.I)
-CONTROLS = re.compile(
-    r"(?:^|[^a-z])(?:controls?|ctrls?|healthy|normals?|background|untreated|unaffected|wild[ _-]?types?|wt)(?![a-z])",
-    re.I,
-)
 STANDARDISED, OTHER = 1e-6, 3.0  # error of means and variances; ratio of standard deviations, or distance of means
 FAR_APART = 10.0  # pooled sd between the means of a feature: prepared in different ways
 APART, MOST = 2.0, 0.5  # pooled sd, in this fraction of the features: measured in different batches
-MAX_ROWS, FEW_ROWS = 100_000, 2_000  # rows that are checked, and rows whose means are compared, evenly spread
+FEW_ROWS = 2_000  # rows whose means are compared, evenly spread
 SAME_TABLE = Finding(
     "same table",
     "Cases and controls are the same table, so nothing can vary more in the cases.",
@@ -67,149 +48,60 @@ OTHER_UNITS = Finding(
 )
 
 
-def alike_labels(labels: Iterable[str], what: str) -> list[Finding]:
-    """Labels that differ only in upper and lower case or in blanks.
-
-    Parameters
-    ----------
-    labels : iterable of str
-    what : str
-        What the labels are, for the sentence: "Labels", "Values of 'stage'".
-    """
-    groups: dict[str, Counter[str]] = {}
-    for label in labels:
-        groups.setdefault(spelling(label), Counter())[label] += 1
-    found = [counts for counts in groups.values() if len(counts) > 1]
-    if not found:
-        return []
-    shown = "; ".join(
-        ", ".join(f"{label!r} ({plural(count, 'row')})" for label, count in sorted(counts.items()))
-        for counts in found[:3]
-    )
-    return [
-        Finding(
-            "spelling",
-            f"{what} differ only in case or blanks: {shown}{'; ...' * (len(found) > 3)}.",
-            "If they mean the same, spell them alike.",
-        )
-    ]
-
-
-def repeated_names(names: Sequence[str] | None, group: str) -> list[Finding]:
-    """Row names that occur more than once in one table."""
-    repeated = [name for name, count in Counter(names or []).items() if count > 1]
-    if not repeated:
-        return []
-    occur = "occurs" if len(repeated) == 1 else "occur"
-    return [
-        Finding(
-            "repeated names",
-            f"{plural(len(repeated), 'row name')} of the {group} {occur} more than once ({listed(repeated, 3)}).",
-            "If a row was entered twice, drop one; if they are replicates, pass a Study with blocks=.",
-            "If a row was entered twice, delete one; for replicates, add --blocks with a column that names them.",
-        )
-    ]
-
-
-def summary_rows(names: Sequence[str] | None) -> list[Finding]:
-    """Rows such as "mean" and "total" that spreadsheets add below the samples."""
-    found = [name for name in names or [] if SUMMARIES.fullmatch(name.strip())]
-    if not found:
-        return []
-    one = len(found) == 1
-    return [
-        Finding(
-            "summary row",
-            f"{'The row' if one else 'Rows'} named {listed(found)} {'looks' if one else 'look'} like a summary of the "
-            f"table, not like {'a sample' if one else 'samples'}.",
-            f"Remove {'it' if one else 'them'}.",
-        )
-    ]
-
-
-def replicates(names: Sequence[str], what: str = "The row names", column: str | None = None) -> list[Finding]:
-    """Names such as 309_1, 309_2 that say that several rows belong together; `column` is where a file has them."""
-    stems = looks_like_replicates(names)
-    if stems is None:
-        return []
-    return [
-        Finding(
-            "replicates",
-            f"{what} look like replicates ({replicate_example(names, stems)}). Rows of one donor, animal or plate are "
-            "not independent, and p-values that ignore this are far too small.",
-            "Pass a Study with blocks=.",
-            f"Add --blocks {as_command([column])}."
-            if column
-            else "Give the column that they are in a name in both files, such as donor, and add --blocks donor.",
-        )
-    ]
-
-
-def shared_rows(X: Array, Y: Array) -> list[Finding]:
+def shared_rows(given: Given) -> Iterator[Finding]:
     """Rows that are in both tables, too long, or too many, to be equal by chance."""
-    same = X.shape == Y.shape and len(X) >= MIN_NAMES and np.array_equal(X[:MIN_NAMES], Y[:MIN_NAMES], equal_nan=True)
-    if same and np.array_equal(X, Y, equal_nan=True):
-        return [SAME_TABLE]
+    for X, Y in given.pairs:
+        first = slice(0, MIN_NAMES)  # rows tell most tables apart
+        alike = X.shape == Y.shape and len(X) >= MIN_NAMES and np.array_equal(X[first], Y[first], equal_nan=True)
+        if alike and np.array_equal(X, Y, equal_nan=True):
+            yield SAME_TABLE
+        elif count := _count_shared(X, Y):
+            yield Finding(
+                "shared rows",
+                f"{plural(count, 'row')} of the controls {'is' if count == 1 else 'are'} also among the cases, with "
+                "the same values throughout: a sample belongs to one group only.",
+                "Remove them from one of the tables.",
+            )
+
+
+def _count_shared(X: Array, Y: Array) -> int:
+    """How many rows of Y are in X, not counting those that may be equal by chance."""
     columns = np.unique(np.linspace(0, X.shape[1] - 1, HASHED).astype(int))
-    keys = [np.ascontiguousarray(table[:, columns]) for table in (X, Y)]
-    places = {key.tobytes(): i for i, key in enumerate(keys[0])}
-    pairs = [(places[key.tobytes()], j) for j, key in enumerate(keys[1]) if key.tobytes() in places]
+    keys = [[row.tobytes() for row in np.ascontiguousarray(table[:, columns])] for table in (X, Y)]
+    places = {key: i for i, key in enumerate(keys[0])}
+    pairs = [(places[key], j) for j, key in enumerate(keys[1]) if key in places]
     pairs = [(i, j) for i, j in pairs if np.array_equal(X[i], Y[j], equal_nan=True)]
-    if not pairs:
-        return []
     # Rows of a few common values, such as zeros, are equal by chance: as often within a table as between the two.
-    once = len(places) == len(X) and len({key.tobytes() for key in keys[1]}) == len(Y)
-    count = len(pairs)
-    if not once or count <= SURE_BITS:
-        bits = sum(information(X[:, k])[[i for i, _ in pairs]] for k in range(X.shape[1]))
-        count = int(np.sum(bits > SURE_BITS + np.log2(len(X)) + np.log2(len(Y))))
-    if not count:
-        return []
-    return [
-        Finding(
-            "shared rows",
-            f"{plural(count, 'row')} of the controls {'is' if count == 1 else 'are'} also among the cases, with the "
-            "same values throughout: a sample belongs to one group only.",
-            "Remove them from one of the tables.",
-        )
-    ]
+    once = len(places) == len(X) and len(set(keys[1])) == len(Y)
+    if not pairs or (once and len(pairs) > SURE_BITS):
+        return len(pairs)
+    bits = sum(information(X[:, k])[[i for i, _ in pairs]] for k in range(X.shape[1]))
+    return int(np.sum(bits > SURE_BITS + np.log2(len(X)) + np.log2(len(Y))))
 
 
-def transposed(
-    X: Array, columns: Sequence[str] | None, names: Sequence[str] | None, other_names: Sequence[str] | None
-) -> list[Finding]:
-    """Find tables with samples as columns: they are named like samples, or rows named alike differ like features.
-
-    Parameters
-    ----------
-    X : ndarray of shape (n, D)
-    columns : sequence of str, or None
-    names, other_names : sequence of str, or None
-        Row names of the cases and of the controls.
-    """
-    if columns is None or list(columns) == default_names(len(columns)):
-        columns = []
-    numbered = _fraction(columns, NUMBERED_SAMPLES)
-    rows_are_samples = names is not None and _fraction(names, NUMBERED_SAMPLES) > 1 - SAME_NAMES
-    alike = same_row_names(names, other_names)
-    if numbered >= SAME_NAMES and not rows_are_samples and names is not None:
-        why = f"The columns are named like samples ({listed(list(columns), 3)})"
-    elif alike and _varies_by_row(X):
-        why = f"The rows of both tables have the same names ({listed(list(names or []), 3)}) and differ like features"
-    else:
-        return []
-    return [
-        Finding(
+def transposed(given: Given) -> Iterator[Finding]:
+    """Tables with samples as columns: they are named like samples, or rows named alike differ like features."""
+    columns, names = list(given.columns or []), given.names.foreground
+    columns = [] if columns == default_names(len(columns)) else columns
+    numbered = _numbered(columns) >= SAME_NAMES and names is not None and _numbered(names) <= 1 - SAME_NAMES
+    for (X, _), others in zip(given.pairs, given.names.backgrounds if given.pairs else (), strict=True):
+        if numbered:
+            why = f"The columns are named like samples ({listed(columns, 3)})"
+        elif same_row_names(names, others) and _varies_by_row(X):
+            why = f"The rows of both tables have the same names ({listed(names or [], 3)}) and differ like features"
+        else:
+            continue
+        yield Finding(
             "transposed",
             f"{why}: rows should be samples and columns features.",
             "If they are not, transpose both tables (X.T).",
             "If they are not, add --transpose.",
         )
-    ]
 
 
-def _fraction(names: Sequence[str], pattern: re.Pattern[str]) -> float:
-    return sum(pattern.fullmatch(name) is not None for name in names) / len(names) if len(names) >= MIN_NAMES else 0.0
+def _numbered(names: Sequence[str]) -> float:
+    """The fraction of names that number samples; 0 of few names."""
+    return sum(map(bool, map(NUMBERED_SAMPLES.fullmatch, names))) / len(names) if len(names) >= MIN_NAMES else 0.0
 
 
 def same_row_names(names: Sequence[str] | None, others: Sequence[str] | None) -> bool:
@@ -229,161 +121,61 @@ def _varies_by_row(X: Array) -> bool:
     return bool(total > 0 and by_row > ROW_EFFECT * total and by_column < COLUMN_EFFECT * total)
 
 
-def swapped_names(cases: str, controls: str) -> list[Finding]:
-    """Names of tables or groups that say the opposite of what they are used for."""
-    if CONTROLS.search(cases) and CASES.search(controls) and not CASES.search(cases) and not CONTROLS.search(controls):
-        return [
-            Finding(
-                "swapped",
-                f"{cases!r} is used as the cases and {controls!r} as the controls: by their names it should be the "
-                "other way round.",
-                "If so, swap them.",
-            )
-        ]
-    return []
+def batches(given: Given) -> Iterator[Finding]:
+    """Means of the observed values that are many pooled standard deviations apart."""
+    for pair in given.pairs:
+        means, squares, counts = [], 0.0, 0.0
+        for table in (every_few(own, FEW_ROWS) for own in pair):
+            observed = np.isfinite(table)
+            count = np.maximum(observed.sum(axis=0), 1)
+            filled = np.where(observed, table, 0.0) if not observed.all() else table
+            mean = filled.sum(axis=0, dtype=np.float64) / count
+            centred = (filled - mean) * observed
+            means.append(mean)
+            squares = squares + np.einsum("ij,ij->j", centred, centred)
+            counts = counts + count
+        pooled, gap = np.sqrt(squares / counts), np.abs(means[0] - means[1])
+        varies = pooled > 1e-12 * (np.abs(means[0]) + np.abs(means[1]))
+        yield from distant_means(np.divide(gap, pooled, out=np.zeros_like(gap), where=varies), given.columns)
 
 
 def distant_means(distance: Array, names: Sequence[str] | None) -> list[Finding]:
-    """Means of the groups that are many pooled standard deviations apart.
-
-    Parameters
-    ----------
-    distance : ndarray of shape (D,)
-        Of the means of each feature, in pooled standard deviations.
-    names : sequence of str, or None
-    """
-    far, apart = np.flatnonzero(distance > FAR_APART), np.flatnonzero(distance > APART)
-    if far.size:
-        return [_apart(far, FAR_APART, distance.size, names)]
-    if apart.size > max(1.0, MOST * distance.size):
-        return [_apart(apart, APART, distance.size, names)]
-    return []
-
-
-def _apart(found: npt.NDArray[np.intp], limit: float, n_features: int, names: Sequence[str] | None) -> Finding:
+    """A finding if means are far apart in one feature, or apart in most; in pooled standard deviations, shape (D,)."""
+    limit, found = FAR_APART, np.flatnonzero(distance > FAR_APART)
+    if not found.size:
+        limit, found = APART, np.flatnonzero(distance > APART)
+        if found.size <= max(1.0, MOST * distance.size):
+            return []
     first = ", ".join(feature_label(names, int(j)) for j in found[:3])
     check = "Check that both groups were measured and preprocessed in the same way"
     if limit == FAR_APART:
         check += " and that none of these columns is an identifier"
-    return Finding(
-        "batch",
-        f"In {found.size} of {n_features} features (the first: {first}) the means of cases and controls differ by more "
-        f"than {limit:.0f} pooled standard deviations, as after different preprocessing or in different batches.",
-        f"{check}. In a Pipeline, a background= table bypasses the earlier steps: use background_label= and y there.",
-        f"{check}.",
-    )
-
-
-def _distance(X: Array, Y: Array) -> Array:
-    """Distance of the means of each feature in pooled standard deviations, of the observed values; 0 if constant."""
-    means, squares, counts = [], 0.0, 0.0
-    for table in (every_few(X, FEW_ROWS), every_few(Y, FEW_ROWS)):
-        observed = np.isfinite(table)
-        count = np.maximum(observed.sum(axis=0), 1)
-        filled = np.where(observed, table, 0.0) if not observed.all() else table
-        mean = filled.sum(axis=0, dtype=np.float64) / count
-        centred = (filled - mean) * observed
-        means.append(mean)
-        squares = squares + np.einsum("ij,ij->j", centred, centred)
-        counts = counts + count
-    pooled = np.sqrt(squares / counts)
-    gap = np.abs(means[0] - means[1])
-    return np.divide(gap, pooled, out=np.zeros_like(gap), where=pooled > 1e-12 * (np.abs(means[0]) + np.abs(means[1])))
-
-
-@dataclass(frozen=True)
-class Given:
-    """What the checks look at.
-
-    Attributes
-    ----------
-    rows : Groups of tables of shape (n_k, D)
-    columns : sequence of str, or None
-        Names of the features.
-    names : Groups of list of str, or of None
-        Names of the rows.
-    labels : array-like, or None
-        Labels of the cases.
-    has_blocks : bool
-        Whether it is known which rows belong together.
-    """
-
-    rows: Groups[Rows]
-    columns: Sequence[str] | None
-    names: Groups[list[str] | None]
-    labels: Any = None
-    has_blocks: bool = False
-
-    @property
-    def people(self) -> list[str]:
-        """What the rows of each group are called."""
-        return people_of(self.names)
-
-    @property
-    def features(self) -> Sequence[str]:
-        """Names of the features; x0, x1, ... if there are none."""
-        return default_names(self.rows.foreground.shape[1]) if self.columns is None else self.columns
-
-    @cached_property
-    def arrays(self) -> list[Array]:
-        """The rows of all groups; empty if some group is sparse or not in memory."""
-        known = all(isinstance(table, np.ndarray) for table in self.rows)
-        return [np.asarray(table) for table in self.rows] if known else []
-
-    @cached_property
-    def parts(self) -> list[Array]:
-        """At most 100,000 rows of each group, evenly spread."""
-        return [every_few(table, MAX_ROWS) for table in self.arrays]
-
-    @cached_property
-    def two(self) -> list[Array]:
-        """The same, the backgrounds in one."""
-        return [*self.parts[:1], np.vstack(self.parts[1:])] if len(self.parts) > 2 else self.parts
-
-    @property
-    def pairs(self) -> list[tuple[Array, Array, list[str] | None]]:
-        """The cases, and each background with its names of rows."""
-        backgrounds = zip(self.parts[1:], self.names.backgrounds, strict=bool(self.parts))
-        return [(self.parts[0], *own) for own in backgrounds]
-
-
-def labels_alike(given: Given) -> list[Finding]:
-    """Labels of the cases that differ only in upper and lower case or in blanks."""
-    labels = [] if given.labels is None else np.asarray(given.labels).tolist()
-    return alike_labels([label for label in labels if not is_missing(label) and isinstance(label, str)], "Labels")
-
-
-def names_of_rows(given: Given) -> list[Finding]:
-    """Names that occur twice, that are those of summaries, or that look like replicates without blocks."""
-    found = [
-        own for group, names in zip(given.people, given.names, strict=True) for own in repeated_names(names, group)
+    return [
+        Finding(
+            "batch",
+            f"In {found.size} of {distance.size} features (the first: {first}) the means of cases and controls differ "
+            f"by more than {limit:.0f} pooled standard deviations, as after different preprocessing or in different "
+            "batches.",
+            f"{check}. In a Pipeline, a background= table bypasses the earlier steps: use background_label= and y "
+            "there.",
+            f"{check}.",
+        )
     ]
-    alone = not given.has_blocks and not found
-    found += [own for names in given.names for own in summary_rows(names)]
-    return found + (replicates([name for names in given.names for name in names or []]) if alone else [])
-
-
-def codes_or_far_cells(given: Given) -> list[Finding]:
-    """Codes for missing values; where there are none, for they are far from all others, too, single far values."""
-    codes = missing_codes(given.features, given.two) if given.two else []
-    return codes or (far_cells(given.features, given.arrays, list(given.names), given.people) if given.two else [])
 
 
 # To add a check, write a function from `Given` to its findings, and add it here.
-CHECKS: list[Callable[[Given], list[Finding]]] = [
+CHECKS: list[Callable[[Given], Iterable[Finding]]] = [
     labels_alike,
     names_of_rows,
     lambda given: advice_on_values(given.rows),
     lambda given: unequal_depth(given.rows),
-    lambda given: identifiers(given.features, given.two) if given.two else [],
+    identifiers,
     codes_or_far_cells,
-    lambda given: constant_columns(given.features, given.two) if given.two else [],
-    lambda given: duplicate_columns(given.features, given.two) if given.two else [],
-    lambda given: [found for X, Y, _ in given.pairs for found in shared_rows(X, Y)],
-    lambda given: [
-        found for X, _, own in given.pairs for found in transposed(X, given.columns, given.names.foreground, own)
-    ],
-    lambda given: [found for X, Y, _ in given.pairs for found in distant_means(_distance(X, Y), given.columns)],
+    constant_columns,
+    duplicate_columns,
+    shared_rows,
+    transposed,
+    batches,
 ]
 
 
@@ -419,8 +211,8 @@ def check_tables(X: Any, *, background: Any = None) -> Findings:
     missing code - 999 occurs in 2 cells of 'x2', far from all other values or below them: it looks like a code for \
 missing values.
     """
-    study = Study.of(X, background, "check_tables")
-    study.refuse_moments("check_tables")
+    study = study_of(X, background, "check_tables")
+    refuse_moments(study, "check_tables")
     about = study.sample_names, study.labels.foreground, study.blocks is not None
     return Findings(check_groups(Given(study.tables.rows, study.features, *about)))
 
@@ -433,13 +225,7 @@ def check_groups(given: Given) -> list[Finding]:
 def warn_of_moments(X: Any, Y: Any, pooled: Array, names: Sequence[str] | None) -> None:
     """Warn if two groups are one table, in other units, or very far apart: all that their moments show.
 
-    Parameters
-    ----------
-    X, Y : moments
-        Anything with `weight`, `mean` and `variance`.
-    pooled : ndarray of shape (D,)
-        Standard deviations within groups.
-    names : sequence of str, or None
+    `X` and `Y` have `weight`, `mean` and `variance`; `pooled` standard deviations are those within groups, shape (D,).
     """
     distance = np.abs(X.mean - Y.mean) / pooled
     found: list[Finding] = []
@@ -449,8 +235,7 @@ def warn_of_moments(X: Any, Y: Any, pooled: Array, names: Sequence[str] | None) 
         found = [OTHER_UNITS]
     elif np.any(distance > FAR_APART):
         found = distant_means(distance, names)
-    for finding in found:
-        warn(finding.text(), TableWarning)
+    _warn_of(found)
 
 
 def _standardised(group: Any) -> bool:
@@ -475,7 +260,28 @@ def shows_replicates(findings: Iterable[Finding]) -> bool:
 
 def warn_of_replicates(names: Groups[list[str] | None]) -> bool:
     """Warn if the row names of the groups look like replicates, and say so; None where rows have no names."""
-    found = replicates([name for own in names if own is not None for name in own])
+    return _warn_of(replicates([name for own in names for name in own or []]))
+
+
+def warn_of_depth(tables: Groups[Rows]) -> None:
+    """Warn of unequal depth."""
+    _warn_of(unequal_depth(tables))
+
+
+def warn_of_far_cells(rows: Groups[Rows], columns: Sequence[str] | None, names: Groups[list[str] | None]) -> None:
+    """Warn of single values far from all others, in tables that are arrays."""
+    _warn_of(far_cells(Given(rows, columns, names)))
+
+
+def warn_of_imputed(tables: Iterable[Any]) -> None:
+    """Warn of data frames that `impute` has filled."""
+    counts = [getattr(table, "attrs", {}).get(IMPUTED) for table in tables]
+    _warn_of(imputed_values(count, "a table") for count in counts if count)
+
+
+def _warn_of(findings: Iterable[Finding]) -> bool:
+    """Warn of each, and say whether there was one."""
+    found = list(findings)
     for finding in found:
         warn(finding.text(), TableWarning)
     return bool(found)

@@ -6,7 +6,7 @@ import scipy.sparse as sp
 import scipy.stats
 
 import oracles
-from contrapca.data._gaussian import LatentGaussian
+from contrapca.contrast._gaussian import LatentGaussian
 
 rng = np.random.default_rng(0)
 MODEL = LatentGaussian(rng.standard_normal(7), rng.standard_normal((7, 2)) * 2, 0.3)

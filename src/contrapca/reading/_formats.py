@@ -19,11 +19,11 @@ import numpy.typing as npt
 import scipy.io
 import scipy.sparse as sp
 
-from ..._files import HEADER
-from ..._util.arrays import Rows, is_sparse
-from ..._util.optional import require
-from ..._util.text import default_names, did_you_mean, listed, plural
-from ...exceptions import MissingExtraError, TableFileError
+from .._files import HEADER
+from .._util.arrays import Rows, is_sparse
+from .._util.optional import require
+from .._util.text import Option, default_names, did_you_mean, listed, plural
+from ..exceptions import MissingExtraError, TableFileError
 from ._layout import Numerals
 from ._table import DataTable, take_columns, without_empty
 from ._text import UTF_8, open_text, text_errors, text_table, turned_text_table
@@ -209,7 +209,7 @@ def read_h5ad(path: Path, *, layer: str | None, mask: str | None) -> DataTable:
         data = anndata.read_h5ad(path)
         if layer is not None and layer not in data.layers:
             have = f"only {listed(list(data.layers))}" if len(data.layers) else "which has none"
-            raise TableFileError(f"--layer: {layer!r} is not a layer of {str(path)!r}, {have}.")
+            raise TableFileError(f"{layer!r} is not a layer of {str(path)!r}, {have}.", option="layer")
         matrix = data.X if layer is None else data.layers[layer]
         if matrix is None:
             raise TableFileError(f"{str(path)!r} has no matrix X: store the values to be analysed there.")
@@ -230,11 +230,13 @@ def _masked_genes(path: Path, var: Any, mask: str | None) -> tuple[list[int], li
         return list(range(len(var))), []
     if mask not in var.columns:
         have = f"only {listed([str(name) for name in var.columns])}" if len(var.columns) else "which has no columns"
-        raise TableFileError(f"--mask: {mask!r} is not a column of var of {str(path)!r}, {have}.")
+        raise TableFileError(f"{mask!r} is not a column of var of {str(path)!r}, {have}.", option="mask")
     flags = var[mask].tolist()
     if not all(isinstance(flag, bool) for flag in flags) or not any(flags):
         what = "is False for all genes" if not any(flags) else "has other values than True and False"
-        raise TableFileError(f"--mask: {mask!r} of {str(path)!r} {what}: name another column, or 'none' for all genes.")
+        raise TableFileError(
+            f"{mask!r} of {str(path)!r} {what}: name another column, or 'none' for all genes.", option="mask"
+        )
     genes = [j for j, flag in enumerate(flags) if flag]
     return genes, [f"features are the {len(genes)} of {len(flags)} genes of the mask {mask!r}"]
 
@@ -328,19 +330,22 @@ def read_table(
     if sheet is not None and not name.endswith(EXCEL):
         raise TableFileError(f"{str(path)!r} has no sheet {sheet!r}: only Excel files ({EXCEL}) have sheets.")
     if not name.endswith(ANNDATA) and (layer is not None or mask not in (None, "none")):
-        option = "--layer" if layer is not None else "--mask"
+        option = "layer" if layer is not None else "mask"
         raise TableFileError(
-            f"{option}: {str(path)!r} has neither layers nor masks: only AnnData files ({ANNDATA}) do."
+            f"{str(path)!r} has neither layers nor masks: only AnnData files ({ANNDATA}) do.", option=option
         )
     is_text = name.endswith((*TEXT, ".zip"))
     if encoding is not None and not is_text:
-        raise TableFileError(f"{str(path)!r} is not a text file: --encoding is for {', '.join(TEXT)} files.")
+        raise TableFileError(
+            f"{str(path)!r} is not a text file: ", Option("encoding"), f" is for {', '.join(TEXT)} files."
+        )
     if is_text or name.endswith(EXCEL):
         open_: Callable[[], TextIO] = partial(open_text, path, _known(encoding))
         if not is_text:
             open_ = partial(io.StringIO, sheet_text(path, sheet))
         read = turned_text_table if transpose else text_table
-        table = read(str(path), open_, header=header, separator=None if is_text else ",", numerals=numerals)
+        called = str(path) if sheet is None else f"{path} (sheet {sheet})"
+        table = read(called, open_, header=header, separator=None if is_text else ",", numerals=numerals)
     elif name.endswith(ANNDATA):
         table = read_h5ad(path, layer=layer, mask=mask)
         table = _transposed(table) if transpose else table
@@ -388,7 +393,9 @@ def _without_codes(table: DataTable, numerals: Numerals) -> DataTable:
     if not numerals.codes or not table.names:
         return table
     if is_sparse(table.values):
-        raise TableFileError(f"{table.path!r} is sparse, which has no missing values: leave --missing out.")
+        raise TableFileError(
+            f"{table.path!r} is sparse, which has no missing values: leave ", Option("missing"), " out."
+        )
     coded = np.isin(table.values, np.array(sorted(numerals.codes)))
     if not coded.any():
         return table

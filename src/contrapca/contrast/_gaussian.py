@@ -17,8 +17,10 @@ import numpy.typing as npt
 import scipy.linalg
 
 from .._files import check_values
-from .._util.arrays import Array, Rows, cast
-from .rows import storage
+from .._util.arrays import Array, Rows, cast, is_sparse, namespace
+from ..data import Scaling
+from ..data.rows import storage
+from ..moments import Filling
 
 
 def log_normaliser(n_values: Array | float, d: float, sigma2: Array | float, log_M: Array | float) -> Array | float:
@@ -203,6 +205,20 @@ def filled(X: Array, mean: Array, W: Array, noise: Array) -> Array:
     """
     latent = centred_condition(X - mean, W, noise).latent_mean
     return np.where(np.isnan(X), mean + latent @ W.T, X)
+
+
+def project(rows: Rows, P: Array, scaling: Scaling, filling: Filling | None) -> Array:
+    """`Scaling.project`, of rows whose missing values are replaced by their means given the observed ones (F45)."""
+    if filling is None or is_sparse(rows):
+        return scaling.project(rows, P)
+    W, noise = filling.W / scaling.scale[:, None], filling.noise / scaling.scale**2
+
+    def product(block: Rows) -> Array:
+        if namespace(block).any(namespace(block).isnan(block)):
+            block = filled(block, scaling.origin, W, noise)
+        return storage(block).centred_product(block, scaling.origin, P)
+
+    return scaling.apply(product, rows)
 
 
 def times(matrices: Array, vectors: Array) -> Array:

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from ..._util.arrays import Array, Rows, is_sparse
-from ..._util.text import listed, plural, spelling
-from ...data.checks import same_row_names
-from ...exceptions import TableFileError
+from .._util.arrays import Array, Rows, is_sparse
+from .._util.text import Option, Worded, did_you_mean, listed, plural, spelling
+from ..data.checks import same_row_names
+from ..exceptions import TableFileError
 from ._hidden import dropped_columns, hidden_by
 from ._layout import Numerals
 
@@ -51,6 +51,11 @@ class DataTable:
         """Names of all columns: numeric, other and empty ones."""
         return [*self.names, *self.texts, *self.empty]
 
+    @property
+    def in_order(self) -> list[str]:
+        """The same in the order of the file, where that is known."""
+        return list(self.columns if self.source is None else self.source.columns)
+
     def select(self, names: list[str]) -> Rows:
         """The named numeric columns in that order, shape (n, len(names))."""
         place = {name: j for j, name in enumerate(self.names)}
@@ -64,13 +69,25 @@ class DataTable:
             return np.array(["" if is_missing(cell) and cell.lower() not in none else cell for cell in cells])
         if name in self.empty:
             return np.full(len(self), "")
-        column = dense(self.select([name]))[:, 0]
+        column = self.select([name])
+        column = np.asarray(column.toarray() if is_sparse(column) else column)[:, 0]
         return np.array(["" if np.isnan(value) else f"{value:.12g}" for value in column.tolist()])
 
-    def stray_words(self, name: str) -> set[str]:
-        """The cells of a column of `mixed` that are not numbers."""
-        numerals = Numerals() if self.source is None else self.source.numerals
-        return {cell for cell in self.as_text(name).tolist() if cell and numerals.value(cell) is None}
+    def as_numbers(self, name: str) -> npt.NDArray[Any]:
+        """A column as numbers where all of it are, also if they are among the annotations of an h5ad; else as text."""
+        if name in self.names and not is_sparse(self.values):
+            return np.asarray(self.select([name])[:, 0])
+        try:
+            return self.as_text(name).astype(np.float64)
+        except ValueError:
+            return self.as_text(name)
+
+    def check_has(self, names: Collection[str], option: str) -> None:
+        """Refuse columns that the table lacks, with the one that was probably meant."""
+        if unknown := [name for name in names if name not in self.columns]:
+            hint = did_you_mean(unknown[0], self.columns)
+            have = "." if hint else f", only {listed(self.columns)}."
+            raise TableFileError(f"{self.path!r} has no column {listed(unknown)}{have}{hint}", option=option)
 
 
 def take_columns(values: Rows, columns: list[int]) -> Rows:
@@ -83,11 +100,6 @@ def without_empty(names: list[str], values: Array) -> tuple[list[str], Array, li
     empty = np.asarray(np.isnan(values).all(axis=0)).tolist()
     kept = [j for j, is_empty in enumerate(empty) if not is_empty]
     return [names[j] for j in kept], take_columns(values, kept), list(itertools.compress(names, empty))
-
-
-def dense(values: Rows) -> Array:
-    """A table as an ndarray."""
-    return np.asarray(values.toarray() if is_sparse(values) else values)
 
 
 def check_distinct(path: str, names: list[str]) -> None:
@@ -123,30 +135,23 @@ def align(
         _check_widths(controls, len(right), f"{cases.path!r}", len(left))
         own = left if cases.named else right if controls.named else None
         return own, cases.select(left), controls.select(right)
-    in_left, in_right = set(left), set(right)
-    names = [name for name in left if name in in_right]
+    names = [name for name in left if name in set(right)]
+    if_transposed: list[str | Worded] = []  # then the rows of both tables have the same names
+    if cases.row_names is not None and same_row_names(cases.row_names, controls.row_names):
+        alike = listed(cases.row_names, 3)
+        add = f". The rows of both have the same names ({alike}): if these are features, add "
+        if_transposed = [add, Option("transpose", True)]
     if not names:
         texts = {name: table.as_text(name).tolist() for table in (cases, controls) for name in table.texts}
         hidden = dropped_columns({name: cells for name, cells in texts.items() if name not in without})
-        raise TableFileError(
-            f"{cases.path!r} and {controls.path!r} have no numeric columns in common{_if_transposed(cases, controls)}."
-            + "".join(f" {found.text('command')}" for found in hidden)
-        )
-    if not common:
-        for table, other, lacking in ((controls, cases, in_left - in_right), (cases, controls, in_right - in_left)):
-            if lacking:
-                way_out = f"or add --common to continue without them{_if_transposed(cases, controls)}"
-                raise _lacks(table, [name for name in other.names if name in lacking], f"{other.path!r}", way_out)
+        about = [part for finding in hidden for part in (" ", finding)]
+        neither = f"{cases.path!r} and {controls.path!r} have no numeric columns in common"
+        raise TableFileError(neither, *if_transposed, ".", *about)
+    for table, other, lacking in ((controls, cases, {*left} - {*right}), (cases, controls, {*right} - {*left})):
+        if lacking and not common:
+            way_out = ["or add ", Option("common", True), " to continue without them", *if_transposed]
+            raise _lacks(table, [name for name in other.names if name in lacking], f"{other.path!r}", way_out)
     return names, cases.select(names), controls.select(names)
-
-
-def _if_transposed(cases: DataTable, controls: DataTable) -> str:
-    """What to do if samples are columns: then the rows of both tables have the same names."""
-    if cases.row_names is None or not same_row_names(cases.row_names, controls.row_names):
-        return ""
-    return (
-        f". The rows of both have the same names ({listed(cases.row_names, 3)}): if these are features, add --transpose"
-    )
 
 
 def align_to(names: list[str] | None, n_features: int, table: DataTable, *, without: Collection[str] = ()) -> Rows:
@@ -155,9 +160,8 @@ def align_to(names: list[str] | None, n_features: int, table: DataTable, *, with
     if names is None or not table.named:
         _check_widths(table, len(given), "the model", n_features)
         return table.select(given)
-    present = set(given)
-    if lacking := [name for name in names if name not in present]:
-        raise _lacks(table, lacking, "the model", "all are needed", without)
+    if lacking := [name for name in names if name not in set(given)]:
+        raise _lacks(table, lacking, "the model", ["all are needed"], without)
     return table.select(names)
 
 
@@ -170,25 +174,25 @@ def _check_widths(table: DataTable, width: int, whose: str, wanted: int) -> None
 
 
 def _lacks(
-    table: DataTable, names: list[str], whose: str, way_out: str, without: Collection[str] = ()
+    table: DataTable, names: list[str], whose: str, way_out: list[str | Worded], without: Collection[str] = ()
 ) -> TableFileError:
     """An error about columns that a table lacks: which of them it has, but not as numbers, and what to do about it."""
     left_out = [name for name in names if name in without and name in table.columns]
     others = [name for name in names if name not in left_out and (name in table.texts or name in table.empty)]
-    hidden = {name: found for name in others if (found := hidden_by(table.as_text(name).tolist()))}
+    hidden = [found for name in others if (found := hidden_by(table.as_text(name).tolist()))]
     spelt = {spelling(column): column for column in table.columns if column not in left_out}
     alike = [spelt[spelling(name)] for name in names if name not in others and spelling(name) in spelt]
-    why = f" ({listed(left_out)} left out by --ignore or the like)" if left_out else ""
+    why: list[str | Worded] = []
+    if left_out:
+        why += [f" ({listed(left_out)} left out by ", Option("ignore"), " or the like)"]
     if others:
-        because = f", {next(iter(hidden.values())).reason}" if hidden else ""
-        why += f" ({listed(others)} not numeric there{because})"
+        why += [f" ({listed(others)} not numeric there{f', {hidden[0].reason}' if hidden else ''})"]
     if alike:
         differs = "differs" if len(alike) == 1 else "differ"
-        why += f" ({listed(alike)} there {differs} only in case or blanks)"
-    to_do = ["correct the names"] if len(left_out) + len(others) < len(names) else []
-    to_do += ["write such cells as numbers"] if others else []
-    to_do += [found.way_out for found in hidden.values() if found.kind == "thousands separators"][:1]
-    return TableFileError(
-        f"{table.path!r} lacks {plural(len(names), 'numeric column')} of {whose}: {listed(names)}{why}; "
-        f"{', '.join([*to_do, way_out])}."
-    )
+        why += [f" ({listed(alike)} there {differs} only in case or blanks)"]
+    to_do: list[str | Worded] = ["correct the names, "] if len(left_out) + len(others) < len(names) else []
+    to_do += ["write such cells as numbers, "] if others else []
+    thousands = next((found for found in hidden if found.kind == "thousands separators"), None)
+    to_do += [*thousands.way_out, ", "] if thousands else []
+    lacks = f"{table.path!r} lacks {plural(len(names), 'numeric column')} of {whose}: {listed(names)}"
+    return TableFileError(lacks, *why, "; ", *to_do, *way_out, ".")

@@ -12,7 +12,8 @@ from functools import cached_property
 from itertools import pairwise
 from typing import Any, Literal
 
-from ...exceptions import TableFileError
+from .._util.text import Option
+from ..exceptions import TableFileError
 
 MISSING = {"", "na", "n/a", "#n/a", "<na>", "nan", "-nan", "null", "none", ".", "?"}  # in any case
 NUMBER_WITH_COMMA = re.compile(r"[-+]?\d*,\d+(?:[eE][-+]?\d+)?")
@@ -140,11 +141,6 @@ def _heads(line: str, lines: list[str]) -> bool:
     return len(top) == len(rows[0]) or (not line.startswith(COMMENT) and 1 < len(top) == len(rows[0]) - 1)
 
 
-def is_comment(line: str, separator: str, width: int) -> bool:
-    """Whether a line in or below a table is a comment: it begins with # and is not a row of `width` cells."""
-    return line.startswith(COMMENT) and len(next(cells_of([line], separator, strict=False))) != width
-
-
 def find_separator(sample: list[str]) -> str | None:
     """The first that gives all rows one number of cells (the header may be one short), else the most frequent."""
     for separator in SEPARATORS:
@@ -199,8 +195,11 @@ def find_header(path: str, rows: list[list[str]], numerals: Numerals) -> bool:
     if _is_scale(top, below, numerals):
         raise TableFileError(
             f"It is unclear whether the first line of {path!r} contains names: its numbers are in order, from "
-            f"{numbers[0].strip()} to {numbers[-1].strip()}, and those below are not. Add --header if they are names "
-            "or --no-header if they are values."
+            f"{numbers[0].strip()} to {numbers[-1].strip()}, and those below are not. Add ",
+            Option("header", True),
+            " if they are names or ",
+            Option("header", False),
+            " if they are values.",
         )
     return False
 

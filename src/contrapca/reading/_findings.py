@@ -2,27 +2,27 @@
 
 from __future__ import annotations
 
-from argparse import Namespace
 from collections import Counter
 from collections.abc import Iterable, Sequence
-from pathlib import Path
 
 import numpy as np
 
-from ..._util.arrays import is_sparse
-from ..._util.text import as_command, listed
-from ...data import names_source
-from ...data.checks import (
+from .._util.arrays import is_sparse
+from .._util.text import Option, Worded, listed
+from ..data import names_source
+from ..data.checks import (
+    IMPUTED,
     Finding,
     alike_labels,
+    imputed_values,
     is_whole,
     names_rows,
     repeated_names,
     replicates,
-    swapped_names,
 )
-from ...exceptions import TableFileError
-from ._hidden import dropped_columns, hidden_by
+from ..exceptions import TableFileError
+from ._hidden import dropped_columns, finding, hidden_by
+from ._layout import Numerals
 from ._table import DataTable
 
 MAX_LISTED = 10  # columns with bad cells
@@ -30,8 +30,8 @@ NEARLY = 0.9  # fraction of distinct values in a first column that should name t
 MIN_NAMES, FEW_TIMES = 10, 4  # at least 10 distinct values, all equally often and at most 4 times, do so as well
 
 
-def findings_of_tables(tables: list[DataTable], options: Namespace, without: set[str]) -> list[Finding]:
-    """Findings about row names, labels and columns of text."""
+def findings_of_tables(tables: list[DataTable], columns: Iterable[str], without: set[str]) -> list[Finding]:
+    """Findings about row names, columns of text, and the labels in some columns."""
     found: list[Finding] = []
     texts: dict[str, list[str]] = {}
     for given, group in zip(tables, ("cases", "controls") if len(tables) > 1 else ("table",), strict=True):
@@ -42,16 +42,9 @@ def findings_of_tables(tables: list[DataTable], options: Namespace, without: set
             found.append(Finding("empty column", f"{given.path!r} has no values in {listed(empty)}."))
     mixed = {name for given in tables for name in given.mixed}
     found += dropped_columns({name: cells for name, cells in texts.items() if name not in mixed})
-    for option in ("labels", "blocks", "pairs", "group"):
-        name = getattr(options, option, None)
-        if name is not None:
-            cells = (cell for given in tables if name in given.columns for cell in given.as_text(name).tolist())
-            found += alike_labels(cells, f"Values of {name!r}")
-    if len(tables) > 1 and options.cases != options.background:
-        found += swapped_names(Path(options.cases).stem, Path(options.background).stem)
-    elif options.group is not None:
-        others = set(tables[0].as_text(options.group).tolist()) - {options.background}
-        found += swapped_names(others.pop(), options.background) if len(others) == 1 else []
+    for name in columns:
+        cells = (cell for given in tables if name in given.columns for cell in given.as_text(name).tolist())
+        found += alike_labels(cells, f"Values of {name!r}")
     return found
 
 
@@ -83,14 +76,11 @@ def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
             return found
     for column in tables[0].columns:
         if names_source(column) and 1 < np.unique(tables[0].as_text(column)).size <= len(tables[0]) / 2:
-            return [
-                Finding(
-                    "replicates",
-                    f"The column {column!r} may name whom or what several rows come from: if so, they are not "
-                    "independent, and p-values that ignore it are far too small.",
-                    f"Add --blocks {as_command([column])}.",
-                )
-            ]
+            sentence = (
+                f"The column {column!r} may name whom or what several rows come from: if so, they are not independent, "
+                "and p-values that ignore it are far too small."
+            )
+            return [finding("replicates", sentence, "Add ", Option("blocks", column), ".")]
     return []
 
 
@@ -137,16 +127,34 @@ def check_mixed(tables: list[DataTable], without: Iterable[str]) -> None:
     ]
     if not bad:
         return
-    parts = [f"column {name!r} of {table.path!r} is numeric except for {table.mixed[name]}" for table, name in bad]
-    parts = list(dict.fromkeys(parts))  # one file may be both
-    more = f"; and {len(parts) - MAX_LISTED} more columns" if len(parts) > MAX_LISTED else ""
-    listing = "; ".join(parts[:MAX_LISTED])
-    words = {word for table, name in bad for word in table.stray_words(name)}
+    places = [f"column {name!r} of {table.path!r} is numeric except for {table.mixed[name]}" for table, name in bad]
+    places = list(dict.fromkeys(places))  # one file may be both
+    more = f"; and {len(places) - MAX_LISTED} more columns" if len(places) > MAX_LISTED else ""
+    listing = "; ".join(places[:MAX_LISTED])
+    words = set()  # that are not numbers
+    for table, name in bad:
+        numerals = Numerals() if table.source is None else table.source.numerals
+        words |= {cell for cell in table.as_text(name).tolist() if cell and numerals.value(cell) is None}
     names = list(dict.fromkeys(name for _, name in bad))[:MAX_LISTED]
     hidden = hidden_by(sorted(words))
-    hint = "" if hidden is None else f" ({hidden.way_out})"
-    word = as_command(words) if len(words) == 1 else "WORD"
+    hint: list[str | Worded] = [] if hidden is None else [" (", *hidden.way_out, ")"]
     raise TableFileError(
-        f"{listing[0].upper()}{listing[1:]}{more}. Correct the file{hint}, add --missing {word} if a word means a "
-        f"missing value, or --ignore {as_command(names)} if that is not a feature."
+        f"{listing[0].upper()}{listing[1:]}{more}. Correct the file",
+        *hint,
+        ", add ",
+        Option("missing", words.pop() if len(words) == 1 else "WORD"),
+        " if a word means a missing value, or ",
+        Option("ignore", names),
+        " if that is not a feature.",
     )
+
+
+def imputed_in(tables: list[DataTable]) -> list[Finding]:
+    """Tables with the column that `contrapca impute` writes: how many values of each row were imputed."""
+    found = []
+    for given in tables:
+        if IMPUTED in given.names and not is_sparse(given.values):
+            counts = np.asarray(given.select([IMPUTED]), dtype=np.float64)[:, 0]
+            if np.all((counts >= 0) & (counts == np.round(counts))) and counts.any():
+                found.append(imputed_values(int(counts.sum()), repr(given.path)))
+    return found

@@ -21,10 +21,10 @@ from typing import IO, Any, TextIO
 
 import numpy as np
 
-from ..._util.arrays import Array
-from ..._util.optional import require
-from ..._util.text import default_names, listed, plural
-from ...exceptions import TableFileError
+from .._util.arrays import Array
+from .._util.optional import require
+from .._util.text import Option, Worded, default_names, listed, plural
+from ..exceptions import TableFileError
 from ._layout import (
     COMMA_TO_POINT,
     COMMENT,
@@ -37,7 +37,6 @@ from ._layout import (
     find_decimal,
     find_header,
     find_separator,
-    is_comment,
     is_empty,
     lines_above,
 )
@@ -49,7 +48,13 @@ MOSTLY = 0.5  # a column with a larger share of numbers is numeric, and its othe
 MAX_SHOWN = 40  # characters of a cell
 MAX_STRAY = 10  # cells of a column that are listed
 IN_ARCHIVES = (".csv", ".tsv", ".txt")
-OTHER_ENCODING = "save it as CSV in UTF-8, or name its encoding, such as --encoding latin-1 or --encoding utf-16"
+OTHER_ENCODING: tuple[str | Worded, ...] = (
+    "save it as CSV in UTF-8, or name its encoding, such as ",
+    Option("encoding", "latin-1"),
+    " or ",
+    Option("encoding", "utf-16"),
+    ".",
+)
 
 
 def open_text(path: Path, encoding: str = UTF_8) -> TextIO:
@@ -74,18 +79,6 @@ def open_text(path: Path, encoding: str = UTF_8) -> TextIO:
     return path.open(encoding=encoding)
 
 
-def _quotes_cells(line: str, separator: str) -> bool:
-    """Whether quotes are only around whole cells, and separators only outside."""
-    parts = f"{separator}{line.rstrip()}{separator}".split('"')
-    before, inside, after = parts[:-1:2], parts[1::2], parts[2::2]
-    return (
-        len(before) == len(inside) == len(after)
-        and all(part.endswith(separator) for part in before)
-        and all(part.startswith(separator) for part in after)
-        and not any(separator in part for part in inside)
-    )
-
-
 @contextlib.contextmanager
 def text_errors(path: str) -> Iterator[None]:
     """Say which file cannot be read, and what to do about it."""
@@ -93,9 +86,9 @@ def text_errors(path: str) -> Iterator[None]:
         yield
     except UnicodeDecodeError as error:
         encoding = "UTF-8" if error.encoding.lower().startswith("utf-8") else error.encoding
-        raise TableFileError(f"{path!r} is not {encoding} text: {OTHER_ENCODING}.") from error
+        raise TableFileError(f"{path!r} is not {encoding} text: ", *OTHER_ENCODING) from error
     except UnicodeError as error:  # of UTF-16 without a byte-order mark
-        raise TableFileError(f"{path!r} cannot be decoded ({error}): {OTHER_ENCODING}.") from error
+        raise TableFileError(f"{path!r} cannot be decoded ({error}): ", *OTHER_ENCODING) from error
     except (gzip.BadGzipFile, zipfile.BadZipFile, EOFError, zlib.error) as error:
         raise TableFileError(f"{path!r} is not a complete compressed file: compress or copy it again.") from error
     except RuntimeError as error:  # a zip archive with a password, or of a rare kind
@@ -121,7 +114,7 @@ class TextFile:
         with text_errors(self.path), self.open() as text:
             for number, line in enumerate(text, 1):
                 if "\0" in line:
-                    raise TableFileError(f"{self.path!r} is not a text file: {OTHER_ENCODING}.")
+                    raise TableFileError(f"{self.path!r} is not a text file: ", *OTHER_ENCODING)
                 if number > len(self.above):
                     yield number, line
 
@@ -129,53 +122,45 @@ class TextFile:
         """(number of the first line, text, cells) of each row, header included, blank lines left out.
 
         There are no cells in a comment, and None stands for a row that any library reads as it is. Once the columns
-        are known, comments are told from rows.
+        are known, comments are told from rows: they have other numbers of cells.
         """
         width, separator = len(self.columns), self.separator
         blank = string.whitespace + '"' + separator
+        # A row whose quotes are only around whole cells, and separators only outside of them.
+        cell = f'(?:"[^"{separator}\n]*"|[^"{separator}\n]*)'
+        is_plain = re.compile(f"{cell}(?:{re.escape(separator)}{cell}){{{max(width - 1, 0)}}}\n?").fullmatch
         lines, at_top = self.lines(), True
         for number, line in lines:
-            is_plain = separator != " " and line.count(separator) == width - 1 and line.lstrip(blank)
-            if is_plain and ('"' not in line or _quotes_cells(line, separator)):
-                yield number, line, None
-            elif width and not at_top and is_comment(line, separator, width):
-                yield number, line, []
-            else:
-                cells = self._cells(number, line, lines)
+            fits = separator != " " and line.count(separator) == width - 1 and line.lstrip(blank)
+            if fits and ('"' not in line or is_plain(line)):
+                cells = None
+            elif line.startswith(COMMENT) and width and not at_top and len(self.split(line)) != width:
+                cells = []
+            else:  # line breaks in quotes take further lines
+                try:
+                    following = itertools.chain([line], (text for _, text in lines))
+                    cells = next(cells_of(following, separator, strict=True))
+                except csv.Error as error:
+                    raise TableFileError(
+                        f"Line {number} of {self.path!r} cannot be read ({error}): is a quote not closed?"
+                    ) from error
                 if len(cells) < 2 and is_empty(cells):
                     continue
-                yield number, line, cells
+            yield number, line, cells
             at_top = False
+
+    def split(self, line: str) -> list[str]:
+        return next(cells_of([line], self.separator, strict=False))  # type: ignore[no-any-return]
 
     def rows(self) -> Iterator[list[str]]:
         """The cells of each row, header included, blank lines and comments left out."""
         for _, line, cells in self.records():
             if cells is None or cells:
-                yield next(cells_of([line], self.separator, strict=False)) if cells is None else cells
-
-    def _cells(self, number: int, line: str, lines: Iterator[tuple[int, str]]) -> list[str]:
-        """The cells of the row that begins with `line`; line breaks in quotes take further lines."""
-        following = (text for _, text in lines)
-        try:
-            return next(cells_of(itertools.chain([line], following), self.separator, strict=True))
-        except csv.Error as error:
-            raise TableFileError(
-                f"Line {number} of {self.path!r} cannot be read ({error}): is a quote not closed?"
-            ) from error
-
-    def joined(self, cells: list[str]) -> str:
-        text = io.StringIO()
-        csv.writer(text, delimiter=self.separator, lineterminator="\n").writerow(cells)
-        return text.getvalue()
+                yield self.split(line) if cells is None else cells
 
 
 def text_table(
-    path: str,
-    open: Callable[[], TextIO],
-    *,
-    header: bool | None,
-    separator: str | None,
-    numerals: Numerals,
+    path: str, open: Callable[[], TextIO], *, header: bool | None, separator: str | None, numerals: Numerals
 ) -> DataTable:
     """Read a text table; its separator and whether it has a header are found unless given.
 
@@ -270,20 +255,20 @@ def turned_text_table(
         )
     names, *columns = zip(*rows, strict=True)
     notes = ["transposed: samples are columns in the file"]
-    about = [cells[0] for cells in columns if _describes(cells[1:], numerals)]
+    # Columns that describe the features, as words about genes do: a sample has numbers.
+    about = [
+        cells
+        for cells in columns
+        if all(numerals.value(cell) is None for cell in cells[1:]) and not all(map(numerals.is_missing, cells[1:]))
+    ]
     if 0 < len(about) < len(columns):
-        columns = [cells for cells in columns if not _describes(cells[1:], numerals)]
-        notes.append(f"{plural(len(about), 'column')} of text left out ({listed(about)})")
+        columns = [cells for cells in columns if cells not in about]
+        notes.append(f"{plural(len(about), 'column')} of text left out ({listed([cells[0] for cells in about])})")
     text = io.StringIO()
     csv.writer(text, lineterminator="\n").writerows([names, *columns])
     turned = partial(io.StringIO, text.getvalue())
     table = text_table(f"{path} (transposed)", turned, header=header, separator=",", numerals=numerals)
     return dataclasses.replace(table, notes=[*notes, *table.notes])
-
-
-def _describes(cells: Sequence[str], numerals: Numerals) -> bool:
-    """Whether a column describes the features, as words about genes do: a sample has numbers."""
-    return all(numerals.value(cell) is None for cell in cells) and not all(map(numerals.is_missing, cells))
 
 
 def _layout(
@@ -325,7 +310,8 @@ def _layout(
 
 def _content(file: TextFile) -> tuple[bytes, list[int], list[str]]:
     """The rows as any library reads them, the line of each, and what was decided, in words."""
-    parts: list[bytes] = []
+    text = io.StringIO()
+    writer = csv.writer(text, delimiter=file.separator, lineterminator="\n")
     lines: list[int] = []
     n_empty, n_comments, in_header = 0, 0, file.has_header
     for number, line, cells in file.records():
@@ -337,12 +323,14 @@ def _content(file: TextFile) -> tuple[bytes, list[int], list[str]]:
                 title = "" if lines else ". If a title is above the table, remove it or begin it with #"
                 found, expected = plural(len(cells), "cell"), len(file.columns)
                 raise TableFileError(f"Line {number} of {file.path!r} has {found}; expected {expected}{title}.")
-            line = file.joined(cells)
         if in_header:
             in_header = False
             continue
         lines.append(number)
-        parts.append(line.encode())
+        if cells is None:
+            text.write(line)
+        else:
+            writer.writerow(cells)
     notes = [] if file.has_header else ["no header"]
     if file.above and (skipped := [line.strip() for line in file.above if not SEPARATOR_LINE.match(line)]):
         first = next(filter(None, skipped), "").strip(f'"{file.separator} ')[:MAX_SHOWN]
@@ -353,7 +341,7 @@ def _content(file: TextFile) -> tuple[bytes, list[int], list[str]]:
         notes.append(f"{plural(n_empty, 'empty row')} left out")
     if n_comments:
         notes.append(f"{plural(n_comments, 'line')} that begin{'s' * (n_comments == 1)} with # skipped")
-    return b"".join(parts), lines, notes
+    return text.getvalue().encode(), lines, notes
 
 
 def _parsed(file: TextFile, content: bytes, n_rows: int) -> tuple[Array, list[int], Any]:
@@ -397,7 +385,9 @@ def _check_percent(file: TextFile, cells: Any, columns: list[int]) -> None:
         if signed is not None and bare is not None:
             raise TableFileError(
                 f"Column {file.columns[j]!r} of {file.path!r} has numbers with and without percent signs, such as "
-                f"{signed!r} and {bare!r}: --percent divides only the former by 100. Write all alike."
+                f"{signed!r} and {bare!r}: ",
+                Option("percent", True),
+                " divides only the former by 100. Write all alike.",
             )
 
 
@@ -410,6 +400,8 @@ def _stray_cells(file: TextFile, cells: list[str]) -> list[int]:
     if with_comma and len(present) - len(stray) + len(with_comma) > MOSTLY * len(present):
         raise TableFileError(
             f"{file.path!r} has decimal commas or thousands separators, such as {with_comma[0]!r}: write 1.5 instead "
-            "of 1,5; if 1,234 means 1234, add --thousands."
+            "of 1,5; if 1,234 means 1234, add ",
+            Option("thousands", True),
+            ".",
         )
     return [i for i, _ in stray] if len(present) - len(stray) > MOSTLY * len(present) else []

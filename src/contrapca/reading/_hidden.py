@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
-from ..._util.text import listed
-from ...data.checks import Finding
+from .._util.text import Option, Worded, listed, worded
+from ..data.checks import Finding
 
 MOSTLY = 0.9  # fraction of the cells that must look alike
 NUMBER = r"[-+]?\d+(?:[.,]\d+)?"
@@ -29,17 +29,17 @@ BETWEEN_TWO = ("/", "\N{EN DASH}")  # a hyphen is also part of dates and codes
 ANSWERS = ({"yes", "no"}, {"y", "n"}, {"true", "false"}, {"positive", "negative"}, {"present", "absent"})
 
 # What hides numbers, and the way out.
-WAYS_OUT = {
-    "answers": "write 1 and 0 to use such answers",
-    "percent signs": "add --percent to read 12% as 0.12",
-    "thousands separators": "add --thousands to read 1,234 as 1234",
-    "units": "write the unit into the name of the column instead",
-    "units that differ": "convert all to one unit, and write it into the name of the column",
-    "currency signs": "write the currency into the name of the column instead",
-    "errors after ±": "leave only the number before ±",
-    "second numbers in the cells": "leave one number in each, or make two columns",
-    "brackets": "write the numbers without them, and with a minus sign if that is what they mean",
-    "signs around the numbers": "write the numbers alone",
+WAYS_OUT: dict[str, tuple[str | Worded, ...]] = {
+    "answers": ("write 1 and 0 to use such answers",),
+    "percent signs": ("add ", Option("percent", True), " to read 12% as 0.12"),
+    "thousands separators": ("add ", Option("thousands", True), " to read 1,234 as 1234"),
+    "units": ("write the unit into the name of the column instead",),
+    "units that differ": ("convert all to one unit, and write it into the name of the column",),
+    "currency signs": ("write the currency into the name of the column instead",),
+    "errors after ±": ("leave only the number before ±",),
+    "second numbers in the cells": ("leave one number in each, or make two columns",),
+    "brackets": ("write the numbers without them, and with a minus sign if that is what they mean",),
+    "signs around the numbers": ("write the numbers alone",),
 }
 
 
@@ -57,7 +57,7 @@ class Hidden(NamedTuple):
         return f"because of {self.kind} (such as {self.example!r})"
 
     @property
-    def way_out(self) -> str:
+    def way_out(self) -> tuple[str | Worded, ...]:
         """How to use it as numbers."""
         return WAYS_OUT[self.kind]
 
@@ -75,7 +75,26 @@ def dropped_columns(texts: Mapping[str, Sequence[str]]) -> list[Finding]:
         found = hidden_by(cells)
         if found is not None:
             kinds.setdefault(found.kind, {})[name] = found
-    return [_finding(list(columns), next(iter(columns.values()))) for columns in kinds.values()]
+    findings = []
+    for kind, columns in kinds.items():
+        names, hidden, many = list(columns), next(iter(columns.values())), len(columns) > 1
+        it, they_hold = ("them", "they hold") if many else ("it", "it holds")
+        not_used = f"{listed(names)} {'are' if many else 'is'} not used as {'features' if many else 'a feature'}"
+        hint: list[str | Worded]
+        if kind == "answers":
+            sentence = f"{not_used}: {they_hold} words such as {hidden.example!r}, not numbers."
+            hint = ["Write 1 and 0 to use such answers; add ", Option("ignore"), " or ", Option("labels")]
+            hint += [" to silence this."]
+        else:
+            sentence = f"{not_used}, {hidden.reason}."
+            hint = [f"To use {it}, ", *hidden.way_out, f"; otherwise name {it} with ", Option("ignore"), "."]
+        findings.append(finding("dropped column", sentence, *hint))
+    return findings
+
+
+def finding(check: str, sentence: str, *hint: str | Worded) -> Finding:
+    """A finding whose hint names options."""
+    return Finding(check, sentence, worded(hint, "python"), worded(hint, "command"))
 
 
 def hidden_by(cells: Sequence[str]) -> Hidden | None:
@@ -123,20 +142,3 @@ def _signs(cell: str) -> str | None:
     if any(unicodedata.category(sign) == "Sc" for sign in around):
         return "currency signs"
     return "brackets" if around in BRACKETS else "signs around the numbers" if around else None
-
-
-def _finding(names: list[str], hidden: Hidden) -> Finding:
-    many = len(names) > 1
-    it = "them" if many else "it"
-    not_used = f"{listed(names)} {'are' if many else 'is'} not used as {'features' if many else 'a feature'}"
-    if hidden.kind == "answers":
-        return Finding(
-            "dropped column",
-            f"{not_used}: {'they hold' if many else 'it holds'} words such as {hidden.example!r}, not numbers.",
-            "Write 1 and 0 to use such answers; add --ignore or --labels to silence this.",
-        )
-    return Finding(
-        "dropped column",
-        f"{not_used}, {hidden.reason}.",
-        f"To use {it}, {hidden.way_out}; otherwise name {it} with --ignore.",
-    )

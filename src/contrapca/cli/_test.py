@@ -1,0 +1,36 @@
+"""`contrapca test`: is there anything to find?"""
+
+from __future__ import annotations
+
+from argparse import Namespace
+from dataclasses import asdict, replace
+
+from ..data.checks import shows_replicates
+from ..inference import contrast_test
+from ._console import Console
+from ._inputs import cautions_of, described, input_facts, read_inputs
+from ._models import scale_of
+from ._summary import records
+
+MOST = 10  # dimensions tested by default
+
+
+def test(options: Namespace, console: Console) -> None:
+    """Test the tables; print the verdict, then the p-values."""
+    inputs = read_inputs(options)
+    found = contrast_test(
+        inputs.study,
+        max_components=options.components or MOST,
+        scale=scale_of(options),
+        depth="match" if options.depth == "match" else "ignore",  # reading the tables has warned already
+        random_state=options.seed,
+        progress=console.progress,
+    )
+    found = replace(found, ignores_replicates=shows_replicates(inputs.findings))
+    console.say(found, *described(inputs))
+    facts = {"n_components": found.n_components, "level": found.level, "units": found.units}
+    facts |= {"missing": None if found.missing is None else asdict(found.missing)}
+    facts |= {"noise_ratio": found.noise_ratio, "remarks": found.remarks(), "dimensions": records(found.table())}
+    console.summarise(
+        {"verdict": found.verdict(), "test": facts, "cautions": cautions_of(inputs), "inputs": input_facts(inputs)}
+    )

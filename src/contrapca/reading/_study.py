@@ -1,0 +1,488 @@
+"""A study from files: two tables, or one with a column that tells the groups apart."""
+
+from __future__ import annotations
+
+import dataclasses
+import os
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import numpy.typing as npt
+
+from .._util.arrays import Rows, is_sparse
+from .._util.text import Option, did_you_mean, listed, plural, spelling
+from ..data import Groups, Study, looks_like_replicates, regress_out
+from ..data.checks import IMPUTED, Finding, Given, check_groups, swapped_names
+from ..exceptions import TableFileError, TableWarning, warn
+from ..plots import on_a_scale
+from ._findings import block_findings, check_mixed, findings_of_tables, identifiers_of, imputed_in, not_analysed
+from ._formats import read_table
+from ._table import DataTable, align, align_to
+
+BY_PLACE = "columns matched by position, because one file has no column names"
+MAX_VALUES_LISTED = 10
+Features = tuple[list[str] | None, int]  # of a model: their names, if it has them, and number
+
+
+@dataclass(frozen=True)
+class Request:
+    """Which files to read and what is said of their columns: the arguments of `read`, which explains them."""
+
+    path: Path
+    background: Any = None
+    group: str | None = None
+    blocks: str | None = None
+    pairs: str | None = None
+    covariates: Sequence[str] = ()
+    labels: str | None = None
+    weights: str | None = None
+    ignore: Sequence[str] = ()
+    common: bool = False
+    sheet: Sequence[str] = ()
+    layer: str | None = None
+    mask: str | None = None
+    header: bool | None = None
+    transpose: bool = False
+    encoding: str | None = None
+    missing: Sequence[str] = ()
+    percent: bool = False
+    thousands: bool = False
+
+    def code(self) -> str:
+        """Python code that reads the same."""
+        arguments = [repr(str(self.path))]
+        for own in dataclasses.fields(self)[1:]:
+            value = getattr(self, own.name)
+            if value is None or value == own.default or value == []:
+                continue
+            if isinstance(value, list | tuple):
+                value = value[0] if len(value) == 1 else tuple(value)
+            arguments.append(f"{own.name}={str(value) if isinstance(value, Path) else value!r}")
+        return f"contrapca.read({', '.join(arguments)})"
+
+
+@dataclass(frozen=True)
+class Part:
+    """The rows of a file that are one group."""
+
+    table: DataTable
+    rows: npt.NDArray[np.intp]  # which rows of the file
+    values: Rows  # of its features, in these rows
+
+    @property
+    def names(self) -> list[str]:
+        """Names of the rows, or their numbers in the file."""
+        names = self.table.row_names
+        return [names[i] if names else str(i + 1) for i in self.rows.tolist()]
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """Checked tables of both groups, with the same columns."""
+
+    study: Study  # the groups; covariates are taken out
+    as_read: Study  # the same with them
+    table: DataTable  # the file of the cases
+    columns: list[str]  # names of the features in that file
+    rows: npt.NDArray[np.intp]  # rows of that file that are cases
+    sources: list[str]  # the files
+    notes: list[str]  # what was decided while reading, in words
+    findings: list[Finding]  # probable mistakes in the tables
+
+    @property
+    def ignored(self) -> list[str]:
+        """Columns of the cases' file that are not features, in the order of the file."""
+        used = set(self.columns)
+        return [name for name in self.table.in_order if name not in used]
+
+
+def read(
+    path: str | os.PathLike[str],
+    *,
+    background: Any = None,
+    group: str | None = None,
+    blocks: str | None = None,
+    pairs: str | None = None,
+    covariates: str | Sequence[str] = (),
+    labels: str | None = None,
+    weights: str | None = None,
+    ignore: str | Sequence[str] = (),
+    common: bool = False,
+    sheet: str | tuple[str, str] | None = None,
+    layer: str | None = None,
+    mask: str | None = None,
+    header: bool | None = None,
+    transpose: bool = False,
+    encoding: str | None = None,
+    missing: str | Sequence[str] = (),
+    percent: bool = False,
+    thousands: bool = False,
+) -> Study:
+    """Read a study from files, as the command line does: any separator, header and spelling of numbers.
+
+    Features are the numeric columns, without those named here and without numbers that only identify rows.
+    What is probably a mistake in the tables is a warning (`TableWarning`), as `check_tables` has it.
+
+    Parameters
+    ----------
+    path : str or path-like
+        The cases, or all samples: text (.csv, .tsv, .txt; also with .gz, or alone in a .zip), .xlsx, .parquet, .npy,
+        .npz, .mtx, .mtx.gz or .h5ad. Rows are samples.
+    background : str or path-like, optional
+        The file of the controls; with `group`, the value of that column that marks them.
+    group : str, optional
+        The column that tells the groups apart, in one file of all samples.
+    blocks, pairs, labels, weights : str, optional
+        Columns, as for `Study`; pairs are blocks with `paired=True`. Block labels such as 309_1 and 309_2, one for each
+        row, name replicates: the block is the part before the last separator.
+    covariates : str or sequence of str, optional
+        Columns, numbers or text.
+    ignore : str or sequence of str, optional
+        Columns to leave out.
+    common : bool, default False
+        Use only the columns that both files have.
+    sheet : str, or tuple of two, optional
+        Sheets of an Excel file; the first by default.
+    layer, mask : str, optional
+        Of an .h5ad file: a layer instead of X, and the column of `var` that says which genes to read ("none" for all;
+        by default "highly_variable", if that is there).
+    header : bool, optional
+        Whether the first line has names; detected by default.
+    transpose : bool, default False
+        Whether samples are columns in the file.
+    encoding : str, optional
+        Of text; UTF-8 by default.
+    missing : str or sequence of str, optional
+        Words that mean a missing value, besides NA and the like.
+    percent, thousands : bool, default False
+        Whether 12% is 0.12, and 1,234 is 1234.
+
+    Returns
+    -------
+    Study
+
+    Examples
+    --------
+    >>> import contrapca
+    >>> from pathlib import Path
+    >>> from tempfile import TemporaryDirectory
+    >>> lines = [f"{'ill' if k % 2 else 'well'},{k % 7},{k % 5}" for k in range(20)]
+    >>> with TemporaryDirectory() as folder:
+    ...     file = Path(folder, "all.csv")
+    ...     _ = file.write_text("\\n".join(["state,a,b", *lines]))
+    ...     study = contrapca.read(file, group="state", background="well")
+    >>> study
+    Study of 10 foreground + 10 background samples x 2 features
+    """
+
+    def several(given: Any) -> tuple[str, ...]:
+        return () if given is None else (given,) if isinstance(given, str) else tuple(given)
+
+    request = Request(
+        Path(path),
+        background=str(background) if group is not None and background is not None else background,
+        group=group,
+        blocks=blocks,
+        pairs=pairs,
+        covariates=several(covariates),
+        labels=labels,
+        weights=weights,
+        ignore=several(ignore),
+        common=common,
+        sheet=several(sheet),
+        layer=layer,
+        mask=mask,
+        header=header,
+        transpose=transpose,
+        encoding=encoding,
+        missing=several(missing),
+        percent=percent,
+        thousands=thousands,
+    )
+    return read_inputs(request, lambda finding: warn(finding.text("python"), TableWarning)).as_read
+
+
+def read_inputs(
+    request: Request, tell: Callable[[Finding], None], *, features: Features | None = None, silent: Collection[str] = ()
+) -> Inputs:
+    """Read the tables, and check them together.
+
+    Parameters
+    ----------
+    request : Request
+    tell : callable
+        Called with each thing that looks like a mistake, before a study is made of the tables.
+    features : (names or None, number), optional
+        Features of a model to be used, in its order.
+    silent : collection of str
+        Checks that are left out.
+    """
+    tables = _opened(request, every_gene=features is not None)
+    table, notes = tables[0], list(dict.fromkeys(note for given in tables for note in given.notes))
+    covariates = _covariate_names(request, tables)
+    without, about_columns = _not_features(request, tables, covariates, find_numbered=features is None)
+    columns = [name for name in table.names if name not in without]
+    if features is not None:
+        names, values = features[0], [align_to(*features, given, without=without) for given in tables]
+    elif len(tables) > 1:
+        names, *values = align(tables[0], tables[1], without=without, common=request.common)
+    else:
+        names, values = columns if table.named else None, [table.select(columns)]
+    groups = _groups(request, tables, values, names, notes)
+    beside: dict[str, Groups[Any]] = {
+        "blocks": _blocks(request, tables, groups, notes),
+        "labels": groups.map(lambda part: _labels(part, request.labels)),
+        "weights": groups.map(lambda part: _weights(part, request.weights)),
+        "names": groups.map(lambda part: part.names),
+        "covariates": groups.map(lambda part: covariate_columns(part.table, covariates, part.rows)),
+    }
+    if len({given.named for given in tables}) > 1:
+        notes.append(BY_PLACE)
+    findings: list[Finding] = []
+
+    def say(found: list[Finding]) -> None:
+        for finding in found:
+            if finding.check not in silent:
+                findings.append(finding)
+                tell(finding)
+
+    said = [name for name in (request.labels, request.blocks, request.pairs, request.group) if name is not None]
+    say([*findings_of_tables(tables, said, without), *_swapped(request, table), *about_columns])
+    if len(groups) > 1 and request.blocks is None and request.pairs is None:
+        say(block_findings(tables))
+    as_read = study = Study(
+        groups.foreground.values,
+        background=groups.backgrounds[0].values if groups.backgrounds else None,
+        paired=request.pairs is not None and len(groups) > 1,
+        features=names,
+        label_name=request.labels,
+        **{what: tuple(own) for what, own in beside.items() if any(one is not None for one in own)},
+    )
+    rows = groups.map(lambda part: part.values)
+    if covariates:
+        study = regress_out(as_read)
+        rows = study.rows
+        notes.append(f"without the effect of {listed(covariates)}")
+    # Repetitions and replicates among the names of rows were looked for in the whole tables.
+    distinct: Groups[Any] = beside["names"].map(lambda own: list(dict.fromkeys(own)))
+    say(check_groups(Given(rows, names, distinct, has_blocks=True)))
+    columns = columns if names is None or not table.named else names
+    sources = [given.path for given in tables]
+    return Inputs(study, as_read, table, columns, groups.foreground.rows, sources, notes, findings)
+
+
+def _opened(request: Request, *, every_gene: bool) -> list[DataTable]:
+    """The file of the cases, or of all samples, and that of the controls, if there is one."""
+    if request.group is not None and request.background is None:
+        raise TableFileError(Option("background"), " is needed: the value that marks controls.")
+    sheets: Sequence[str | None] = request.sheet or [None]
+    reading: dict[str, Any] = {
+        "layer": request.layer,
+        "mask": request.mask or ("none" if every_gene else None),  # a model's genes are found by name among all
+        "header": request.header,
+        "transpose": request.transpose,
+        "encoding": request.encoding,
+        "missing": request.missing,
+        "percent": request.percent,
+        "thousands": request.thousands,
+    }
+    table = read_table(request.path, sheet=sheets[0], **reading)
+    if request.background is None or request.group is not None:
+        return [table]
+    if not Path(request.background).exists():
+        for name, cells in table.texts.items():
+            if str(request.background) in cells.tolist():
+                raise TableFileError(
+                    f"there is no file {str(request.background)!r}, but column {name!r} of {table.path!r} has this "
+                    "value: add ",
+                    Option("group", name),
+                    " if it marks the controls.",
+                    option="background",
+                )
+    return [table, read_table(request.background, sheet=sheets[-1], **reading)]
+
+
+def _covariate_names(request: Request, tables: Sequence[DataTable]) -> list[str]:
+    """The columns that are covariates; age,sex are two unless a column is called that."""
+    first = tables[0].columns
+    names = [name for text in request.covariates for name in ([text] if text in first else text.split(","))]
+    for table in tables:
+        table.check_has(names, "covariates")
+    return list(dict.fromkeys(names))
+
+
+def _not_features(
+    request: Request, tables: list[DataTable], covariates: list[str], *, find_numbered: bool
+) -> tuple[set[str], list[Finding]]:
+    """The columns that are not features, and what looks like a mistake among them."""
+    if request.blocks is not None and request.pairs is not None:
+        both = (Option("pairs"), " and ", Option("blocks"))
+        raise TableFileError(*both, " cannot be used together: pairs are blocks with rows in both groups.")
+    named = {"group": request.group, "labels": request.labels}
+    for option, column in named.items():
+        if column is not None:
+            tables[0].check_has([column], option)
+    every = {name for table in tables for name in table.columns}
+    if unknown := [name for name in request.ignore if name not in every]:
+        hint = did_you_mean(unknown[0], every)
+        have = "." if hint else f", only {listed(tables[0].columns)}."
+        raise TableFileError(f"no table has a column {listed(unknown)}{have}{hint}", option="ignore")
+    others = (*named.values(), request.weights, request.blocks, request.pairs)
+    without = {*request.ignore, *(column for column in others if column is not None)}
+    check_mixed(tables, without)
+    without |= set(covariates)
+    imputed = imputed_in(tables)
+    without |= {IMPUTED} if imputed else set()
+    numbered = identifiers_of(tables, without) if find_numbered else []
+    return without | set(numbered), [*not_analysed(numbered), *imputed]
+
+
+def _groups(
+    request: Request, tables: list[DataTable], values: list[Rows], names: list[str] | None, notes: list[str]
+) -> Groups[Part]:
+    """The rows of each group: one file each, or those of one file by the values of a column."""
+    parts = [Part(given, np.arange(len(given)), own) for given, own in zip(tables, values, strict=True)]
+    if request.group is not None:
+        (whole,) = parts
+        marks = whole.table.as_text(request.group)
+        is_control = _controls_mask(whole.table, marks, request.group, request.background)
+        both = [np.flatnonzero(~is_control), np.flatnonzero(is_control)]
+        parts = [Part(whole.table, rows, whole.values[rows]) for rows in both]
+        if len(others := np.unique(marks[~is_control]).tolist()) > 1:
+            notes.append(f"cases are all rows except {request.background!r}: {listed(others)}")
+    for part, group in zip(parts, ("cases", "controls"), strict=False):
+        path, size = part.table.path, len(part.rows)
+        if size < 2:
+            raise TableFileError(f"{path!r} has {plural(size, 'row')} of {group}: at least 2 are needed.")
+        if not is_sparse(part.values) and np.isinf(part.values).any():
+            infinite = np.flatnonzero(np.isinf(part.values).any(axis=0)).tolist()
+            found = listed([names[j] if names else j + 1 for j in infinite])
+            what, has = ("Column", "has") if len(infinite) == 1 else ("Columns", "have")
+            way_out = (": correct them, or use ", Option("ignore"), ".")
+            raise TableFileError(f"{what} {found} of {path!r} {has} infinite values", *way_out)
+        if request.covariates and is_sparse(part.values):
+            raise TableFileError(
+                f"{path!r} is sparse, and what covariates leave of it is dense: store the genes that you use as a "
+                "dense table, or regress the covariates out first.",
+                option="covariates",
+            )
+    return Groups.from_items(parts, ("foreground", "background")[: len(parts)])
+
+
+def _controls_mask(table: DataTable, groups: npt.NDArray[Any], column: str, value: str) -> npt.NDArray[np.bool_]:
+    """Which rows are controls, by their value in the group column."""
+    missing = int(np.sum(groups == ""))
+    if missing:
+        raise TableFileError(
+            f"{missing} of {len(table)} rows of {table.path!r} have no value in column {column!r}: remove them or fill "
+            "in their group."
+        )
+    mask = np.asarray(groups == value)
+    alike = sorted({label for label in groups[~mask].tolist() if spelling(label) == spelling(value)})
+    if mask.any() and alike:
+        raise TableFileError(
+            f"column {column!r} of {table.path!r} has {value!r} ({plural(int(mask.sum()), 'row')}) and also "
+            f"{listed(alike)} ({plural(int(np.isin(groups, alike).sum()), 'row')}), which would become cases: spell "
+            "the controls alike.",
+            option="background",
+        )
+    if not mask.any():
+        values, counts = np.unique(groups, return_counts=True)
+        common = values[np.argsort(-counts, kind="stable")].tolist()
+        hint = did_you_mean(value, common)
+        have = "." if hint else f", only {listed(common, MAX_VALUES_LISTED)}."
+        raise TableFileError(
+            f"{value!r} does not occur in column {column!r} of {table.path!r}{have}{hint}", option="background"
+        )
+    if mask.all():
+        raise TableFileError(f"All rows of {table.path!r} have {value!r} in column {column!r}: there are no cases.")
+    return mask
+
+
+def _blocks(request: Request, tables: list[DataTable], groups: Groups[Part], notes: list[str]) -> Groups[Any]:
+    """The block or pair of each row; None without a column for them.
+
+    Labels such as 309_1, 309_2, one for each row, name replicates: the part before the last separator is the block.
+    """
+    column, what = request.blocks or request.pairs, "blocks" if request.blocks else "pairs"
+    if column is None:
+        return groups.map(lambda _: None)
+    for table in tables:
+        table.check_has([column], what)
+        missing = int(np.sum(table.as_text(column) == ""))
+        if missing:
+            raise TableFileError(
+                f"{missing} of {len(table)} rows of {table.path!r} have nothing in the column {column!r}: remove them, "
+                f"or fill in their {what[:-1]}.",
+                option=what,
+            )
+    labels: Groups[Any] = groups.map(lambda part: part.table.as_text(column)[part.rows])
+    every = [label for own in labels for label in own.tolist()]
+    stems = looks_like_replicates(every)
+    if stems is None:
+        notes.append(f"{what} are the {len(set(every))} values of {column!r}")
+        return labels
+    notes.append(f"{what} are the {len(set(stems))} beginnings of {column!r}, such as {stems[0]!r} of {every[0]!r}")
+    return labels.like(np.split(np.array(stems), [len(labels.foreground)])[: len(labels)])
+
+
+def _swapped(request: Request, table: DataTable) -> list[Finding]:
+    """Whether names of groups, or of files, say that they should be the other way round."""
+    if request.group is not None:
+        others = set(table.as_text(request.group).tolist()) - {request.background}
+        return swapped_names(others.pop(), request.background) if len(others) == 1 else []
+    if request.background is None or request.path == Path(request.background):
+        return []
+    return swapped_names(request.path.stem, Path(request.background).stem)
+
+
+def _labels(part: Part, column: str | None) -> Any:
+    """The labels of some rows, as numbers if those of the file are a scale, else as they are written."""
+    if column is None or column not in part.table.columns:
+        return None
+    texts = part.table.as_text(column)
+    try:
+        values = on_a_scale([float(text or "nan") for text in texts.tolist()])
+    except ValueError:
+        values = None
+    return (texts if values is None else values)[part.rows]
+
+
+def _weights(part: Part, column: str | None) -> Any:
+    if column is None:
+        return None
+    part.table.check_has([column], "weights")
+    weights = part.table.as_numbers(column)
+    if weights.dtype.kind != "f":
+        raise TableFileError(
+            f"column {column!r} of {part.table.path!r} has values that are not numbers.", option="weights"
+        )
+    return weights[part.rows]
+
+
+@dataclass(frozen=True)
+class Columns:
+    """Columns of a file, with their names as a data frame has them."""
+
+    columns: list[str]
+    values: npt.NDArray[Any]
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> npt.NDArray[Any]:
+        return np.asarray(self.values, dtype=dtype)
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self.values.shape
+
+
+def covariate_columns(
+    table: DataTable, names: Sequence[str], rows: npt.NDArray[np.intp] | None = None
+) -> Columns | None:
+    """These columns of a table, numbers or text, of all rows or some; None if there are none."""
+    if not names:
+        return None
+    values = np.column_stack([table.as_numbers(name).astype(object) for name in names])
+    return Columns(list(names), values if rows is None else values[rows])
