@@ -37,10 +37,18 @@ autodoc_typehints = "none"  # the docstrings name types and shapes
 autodoc_member_order = "bysource"
 autodoc_default_options = {"members": True, "inherited-members": True}
 numpydoc_show_class_members = False  # autodoc lists them in full
-numpydoc_xref_param_type = True
-# numpydoc's own targets are labels and terms of other sites, which are errors where those cannot be reached.
-numpydoc_xref_aliases = {name: name for name, target in DEFAULT_LINKS.items() if target.startswith(":")}
-numpydoc_xref_ignore = {"array", "default", "generator", "matplotlib", "of", "optional", "shape", "table", "type"}
+numpydoc_xref_param_type = True  # types of parameters become links, their other words stay words
+numpydoc_xref_ignore = "all"
+numpydoc_xref_aliases = {
+    # numpydoc's own targets are labels and terms of other sites, which are errors where those cannot be reached.
+    **{name: name for name, target in DEFAULT_LINKS.items() if target.startswith(":")},
+    **{name: f"contrapca.{name}" for name in ("Moments", "Study")},
+    "AnnData": "anndata.AnnData",
+    "Axes": "matplotlib.axes.Axes",
+    "DataFrame": "pandas.DataFrame",
+    "Figure": "matplotlib.figure.Figure",
+    "ndarray": "numpy.ndarray",
+}
 
 # Pages of the reference are made anew, so that none is left of a name that is gone.
 shutil.rmtree(Path(__file__).parent / "api" / "generated", ignore_errors=True)
