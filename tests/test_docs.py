@@ -117,6 +117,11 @@ def test_every_page_is_in_the_index():
     assert listed == {page.rpartition(".")[0] for page in [*PAGES, *NOTEBOOKS]} - {"docs/index"}
 
 
+def test_the_guide_is_short():
+    [guide] = re.findall(r"```\{toctree\}\n:caption: Guide\n:maxdepth: 1\n\n(.*?)\n```", read("docs/index.md"), re.S)
+    assert 5 < len(guide.splitlines()) <= 10
+
+
 def public_names():
     """Full names of everything public; modules themselves are pages."""
     yield from (

@@ -1,5 +1,7 @@
 """Methods side by side: the scores are what they say, and the question that a method is for is the one it answers."""
 
+from pathlib import Path
+
 import numpy as np
 import pytest
 
@@ -72,9 +74,26 @@ def test_residuals_have_the_treatments_covariance():
 
 @pytest.mark.usefixtures("data_folder")
 @pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
-def test_quick_run_and_figure(tmp_path):
+def test_quick_run_and_figure(tmp_path, need):
+    need("matplotlib")
     run_stage("which_question", tmp_path, quick=True, tick=lambda text: None)
     found = read_results(tmp_path)
     assert figure_stage("which_question", tmp_path).stat().st_size > 10_000
     assert len(experiment("which_question").rows(found)) == len(study.CELLS) + len(study.WELLS)
     assert all(0 < np.mean(values) < 1 for values in found["wells"].values())
+
+
+@pytest.mark.slow
+@pytest.mark.usefixtures("data_folder")
+@pytest.mark.filterwarnings("ignore::contrapca.exceptions.ContrastWarning")
+def test_the_page_shows_what_the_study_finds():
+    found = study.run(study.config(quick=False), tick=lambda text: None)
+    page = (Path(__file__).parents[2] / "docs" / "which_question.md").read_text(encoding="utf-8").replace("**", "")
+    shown = [[cell.strip() for cell in line.split("|")[2:-1]] for line in page.splitlines() if line.startswith("| ")]
+    numbers = [[float(cell) for cell in cells] for cells in shown if cells[0][:1] in (".", "1", "2") and cells[0] != ""]
+    expected = [
+        [np.mean(s["auc"]), np.exp(np.mean(s["log_ratio"])), np.mean(s["patients"])] for s in found["cells"].values()
+    ] + [[np.mean(values)] for values in found["wells"].values()]
+    assert len(numbers) == len(expected)
+    for row in expected:
+        assert any(len(other) == len(row) and np.allclose(other, row, atol=0.011) for other in numbers), row
