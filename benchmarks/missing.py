@@ -11,9 +11,9 @@ import numpy as np
 
 from contrapca import PCPCA
 from contrapca.data._groups import Groups
+from contrapca.missing._estimates import masked_start
 from contrapca.missing._likelihood import masked_log_likelihood
 from contrapca.missing._rows import counted_terms, observe
-from contrapca.missing._starts import masked_start
 from experiments import gamma_fraction as experiments
 
 from .timing import spread

@@ -79,4 +79,4 @@ def test_names_reach_the_sentences_of_the_library():
     assert Study(sp.csr_array(Y), background=Y, features=list("abc")).features == ("a", "b", "c")
     for wrong, message in ((list("ab"), "2 names for 3 features"), (list("aba"), "more than once")):
         with pytest.raises(GroupError, match=message):
-            Study(Y, background=Y, features=wrong)
+            Study(Y, background=Y[::-1], features=wrong)

@@ -367,6 +367,14 @@ def test_depths_of_a_study_are_matched():
     assert test.units.endswith("of equal depth")
 
 
+def test_a_missing_label_in_a_list_is_not_the_text_nan():
+    labels = Study(X, background=Y, labels=["a", np.nan] * 20).labels.foreground
+    assert [label for label in labels.tolist() if label == label] == ["a"] * 20
+    assert repr(Study(X, background=Y, labels=["a", None] * 20)).endswith("labels (1 different)")
+    with pytest.raises(GroupError, match="blocks of the foreground has no label for 20 of 40 rows"):
+        Study(X, background=Y, blocks=(["a", np.nan] * 20, DONORS[1]))
+
+
 def test_checks_know_labels_and_blocks():
     names = {"labels": ["a", "A "] * 20}
     assert [finding.check for finding in check_tables(Study(X, background=Y, **names))] == ["spelling"]

@@ -505,3 +505,13 @@ def test_scikit_learns_own_checks():
     )
     assert done.returncode == 0, done.stderr
     assert int(done.stdout) >= 3 * 2  # scikit-learn 1.9 has four for NumPy and array-api-strict
+
+
+def test_a_method_that_tensors_have_does_not_make_them_moments(monkeypatch):
+    kind = type(there(np.ones(1)))
+    monkeypatch.setattr(kind, "scatter", lambda self, *given: None, raising=False)
+    X, Y = TALL
+    found = PCPCA(2, gamma=0.3).fit(there(X), background=there(Y))
+    np.testing.assert_allclose(
+        back(found.components_), PCPCA(2, gamma=0.3).fit(X, background=Y).components_, atol=1e-10
+    )

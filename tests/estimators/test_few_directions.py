@@ -102,6 +102,20 @@ def test_large_matrices_are_searched_too(spikes, monkeypatch):
     assert np.min(cosines(model, exact)) > 0.999
 
 
+def test_few_rows_of_many_features_are_searched_in_their_span(monkeypatch):
+    rng = np.random.default_rng(3)
+    X, Y = rng.standard_normal((90, 400)), rng.standard_normal((80, 400))
+    X[:, :K] *= 20
+    exact = fitted((X, Y), K)
+    monkeypatch.setattr(_few_directions, "LEAST_ORDER", 100)
+    model = fitted((X, Y), K)
+    assert model.gamma_max_is_bound_
+    assert model.components_.shape == (K, 400)
+    np.testing.assert_allclose(np.linalg.norm(model.components_, axis=1), 1)
+    assert np.min(cosines(model, exact)) > 0.999
+    assert model.transform(X).shape == (90, K)
+
+
 def test_products_are_few_and_none_is_with_a_single_vector(cells, few_products, monkeypatch):
     """So float32 rows are never copied in float64, and nothing is of the order of the features."""
     columns = {"coarse": [], "exact": []}

@@ -27,10 +27,9 @@ from contrapca import (
 from contrapca.data import Groups, study_of
 from contrapca.exceptions import ContrastWarning, GroupError, NonFiniteError, TableWarning
 from contrapca.inference._test import missing_of
-from contrapca.missing._common import Factors, fit_common, fit_factors
-from contrapca.missing._filled import filled_draws, thinned, usable
+from contrapca.missing._estimates import estimated_moments
+from contrapca.missing._filled import Factors, filled_draws, fit_common, fit_factors, thinned, usable
 from contrapca.missing._rows import observe
-from contrapca.missing._starts import estimated_moments
 
 
 def noise(rng, n, m, D=10, factors=1):

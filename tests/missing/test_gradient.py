@@ -7,12 +7,17 @@ import oracles
 from conftest import make_groups
 from contrapca import gamma_limits
 from contrapca.data._groups import Groups
-from contrapca.missing._estimates import expected_covariance, expected_total_variance, gls_mean
+from contrapca.missing._estimates import (
+    expected_covariance,
+    expected_total_variance,
+    gls_mean,
+    masked_start,
+    random_start,
+)
 from contrapca.missing._gradient import GradientSolution, maximise
 from contrapca.missing._likelihood import masked_log_likelihood
 from contrapca.missing._limits import comes_near_the_bound, count_bound, masked_bound
 from contrapca.missing._rows import counted_terms, observe
-from contrapca.missing._starts import masked_start, random_start
 
 X, Y = make_groups(60, 50, 7)
 

@@ -8,7 +8,6 @@ from ._axes import (
     contrast_axes,
     loadings_around,
     path_around_axes,
-    settled,
     show_axes,
     show_solution,
     variance_inside,
@@ -27,6 +26,7 @@ from ._fit import (
     Settings,
     Step,
     same_groups,
+    settled,
     share_of,
     shared_components,
 )

@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from .._util.arrays import EPS, Array
 from ..data import Groups
-from ..moments import Complete, Contrast, Moments, Plateau, alone, mixture
+from ..moments import Complete, Contrast, Moments, alone, mixture
 from ._eigen import Spectrum
 from ._few_directions import count_above_noise
 from ._fit import Latents
@@ -27,13 +27,6 @@ DEAD = 1e-7  # a latent dimension shorter than this, in units of its standard de
 # Least length of a loading where ratio axes are shown, in units of the noise's standard deviation: along such an axis
 # the foreground may vary less than in the mean of all others, but what is shown must depend on the row.
 SHORTEST = 0.5
-
-
-def settled(plateau: Plateau | None, latents: Latents) -> Latents:
-    """`latents` with the kind of axes that the data ask for, if that was left to them."""
-    if latents.axes != "auto":
-        return latents
-    return replace(latents, axes="contrast" if plateau is None else plateau.axes)
 
 
 def automatic_rank(data: Complete, k: int) -> int:

@@ -28,7 +28,7 @@ MAX_RESTARTS = 200  # ARPACK's default, 10 D, is too many for a large D
 # cost one direct solution: a restart is 20 products, a direct solution order / 10 products.
 MIN_ITERATED_ORDER, MAX_ITERATED_SHARE, RESTARTS_PER_ORDER = 500, 1 / 30, 1 / 200
 
-# The same on a GPU: 10 pairs of order 2000 take 26 ms directly and 7 ms by Lanczos, of which a product is 0.06 ms.
+# The same on a GPU: 10 pairs of order 2000 take 26 ms directly and 7 ms by Lanczos, whose products take 0.06 ms each.
 MIN_ITERATED_ON_DEVICE, MAX_SHARE_ON_DEVICE = 1000, 1 / 100
 
 MAX_UNTHREADED = 64  # up to this order products with vectors are so small that a BLAS uses one thread anyway
@@ -152,7 +152,7 @@ def _threads_of(order: int) -> contextlib.AbstractContextManager[None]:
 
 
 def _direct(contrast: Contrast, d: int) -> Spectrum:
-    """Partial eigendecomposition of C as a dense matrix; on a device the whole one, of which d vectors leave it."""
+    """Partial eigendecomposition of C as a dense matrix; on a device the whole one, and d vectors leave it."""
     matrix, last = contrast.dense(), contrast.size - 1
     if on_device(matrix):
         found = namespace(matrix).linalg.eigh(matrix)

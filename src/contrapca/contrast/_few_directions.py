@@ -12,16 +12,16 @@ from .._util.arrays import Array
 from ..data import Groups
 from ..moments import Complete, InnerScatter, Moments, RowScatter, Scatter, Subspace, contrast, mixture
 from ._eigen import LOOSE, top_eigenpairs
-from ._fit import Latents
+from ._fit import Latents, settled
 from ._limits import pcpca_limit
 from ._path import outside
 from ._rank import CAP, SPARE, dimensions_above_noise, noise_edges
 from ._ratio import floor_share, ratio_axes
 
 BLOCK = 16  # vectors at a time
-CANCELLED = 1e-3  # what is left of a unit vector outside a basis, below which rounding errors need a second step
-GROWTH = 1.15  # of the searched space between two looks at it, of which each solves a small eigenproblem
-ACCURACY = 5e-3  # of what is shown: the residual of its equation, in parts of its largest term
+CANCELLED = 1e-3  # if a unit vector is nearer to a basis than this, rounding errors need a second step
+GROWTH = 1.15  # of the searched space between two looks at it, since each look solves a small eigenproblem
+ACCURACY = 5e-3  # of the axes shown: the residual of their equation, in parts of its largest term
 FOUND = 0.1  # residual of a value beyond those that stand out, in parts of it, above which the search goes on
 MOST = 1000  # directions to search
 FLOOR_VALUES = 32  # eigenvalues of the background that may be so large that the floor depends on them
@@ -120,7 +120,7 @@ class Equations:
     wanted: int
 
     def residuals(self, search: Directions, groups: Groups[Moments]) -> Array:
-        """What is left of the equations outside the directions that were searched, in parts of A v, shape (D, j)."""
+        """The residuals of the equations outside the directions searched, in parts of A v, shape (D, j)."""
         foreground, *backgrounds = (
             (image @ self.vectors) / group.weight for image, group in zip(search.images, groups, strict=True)
         )
@@ -208,6 +208,7 @@ def count_above_noise(groups: Groups[Moments], enough: float = CAP - SPARE) -> t
 def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Complete:
     """Data whose groups are rows and no matrix in the coordinates of few directions: those that are shown, and strong
     ones for the model (F49)."""
+    latents = settled(data.plateau, latents)
     varies = any(group.total_variance() > 0 for group in data.groups.backgrounds)
     if not varies or not latents.contrast_axes or not by_products(data.groups):
         return data
@@ -215,7 +216,7 @@ def few_directions(data: Complete, latents: Latents, gamma: float | None) -> Com
     found = list(data.strongest or count_above_noise(data.groups)[1])
     q = max(own.values.size for own in found)
     most = [k + CAP] * len(found) + [FLOOR_VALUES] * (len(data.groups) - len(found))
-    for group in list(data.groups)[len(found) :]:  # the floor, too, depends on what is strong in the background
+    for group in list(data.groups)[len(found) :]:  # the floor, too, depends on strong directions of the background
         found.append(strongest(group, FLOOR_VALUES, 5 * BLOCK))
 
     def ratios(groups: Groups[Moments]) -> Equations:
@@ -249,7 +250,7 @@ def in_strongest(
     """The data in the coordinates of few directions: the strongest of the groups, the foreground's first, and those
     that solve some equations.
 
-    Inside what was searched they are solved exactly. What is left of them outside, the residuals, are the directions
+    Inside the directions searched they are solved exactly. The residuals, which are outside, are the directions
     to search next, as in the methods of Lanczos and Davidson.
     """
     groups = data.groups
@@ -263,4 +264,6 @@ def in_strongest(
         left = np.linalg.norm(residuals, axis=0) > ACCURACY
         if not left[: asked.wanted].any() or not search.add(residuals[:, np.argsort(~left, kind="stable")[:BLOCK]]):
             break
-    return replace(data, groups=inside(search, groups), basis=Subspace(search.basis.copy()), strongest=())
+    # Few rows are in coordinates of their span already.
+    basis = search.basis.copy() if data.basis is None else data.vectors(search.basis)
+    return replace(data, groups=inside(search, groups), basis=Subspace(basis), strongest=())

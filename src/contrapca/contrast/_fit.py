@@ -106,6 +106,13 @@ class Latents:
         return CONTRAST_FRACTION if self.contrast_axes else AUTO_FRACTION
 
 
+def settled(plateau: Plateau | None, latents: Latents) -> Latents:
+    """`latents` with the kind of axes that the data ask for, if that was left to them."""
+    if latents.axes != "auto":
+        return latents
+    return replace(latents, axes="contrast" if plateau is None else plateau.axes)
+
+
 @dataclass(frozen=True)
 class Fit:
     """A solved contrast; arrays in model (scaled) units and float64.

@@ -149,7 +149,7 @@ class UnitSquares:
             for g, (Z, unseen, units, w) in enumerate(zip(half.every, half.unseen, unit_of, weights, strict=True)):
                 often = np.ones(len(Z)) if w is None else w
                 # Deviations are from the mean of the units that were seen, which is as far from the truth as the mean
-                # of so many units of one size is.
+                # of as many units of one size is.
                 sizes = np.bincount(units[~unseen], often[~unseen])
                 seen = sizes.sum() ** 2 / np.sum(sizes**2)
                 own, part = units[unseen], (often[:, None] * Z**2)[unseen] * seen / (seen + 1)

@@ -144,7 +144,7 @@ def _ritz(
 ) -> tuple[Array, Array, Array]:
     """(coordinates of d vectors, `count` values, residuals) at every gamma' from the reduced basis.
 
-    What is of size D happens where `like` is, and the small eigenproblems in as many threads as there are workers.
+    Products of size D are made where `like` is, and the small eigenproblems in as many threads as there are workers.
     """
     combined = [images[0]] + ([-np.tensordot(factors, images[1:], 1)] if factors.size else [])
     placed, rest = put(basis, like), put(np.hstack(combined), like)

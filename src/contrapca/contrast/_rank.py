@@ -12,7 +12,7 @@ from ._eigen import is_iterated, top_eigenpairs, top_eigenvalues
 EDGE = 2.02  # .99 quantile of the Tracy-Widom law (beta = 1): noise alone exceeds its edge once in a hundred tables
 SPARE = 1  # latent dimensions beyond those that the edges count and those that are shown
 CAP = 50  # maximum number beyond those that are shown: noise that is not white exceeds any edge
-PLATEAU = 0.75  # fraction of the possible dimensions above the noise from which there is no noise to be seen
+PLATEAU = 0.75  # with this fraction of the possible dimensions above it, or more, the noise cannot be seen
 
 # Eigenvalues that the rank rule considers: more than 50 would not count. If each costs products, the first few are
 # tried first: they are enough for most tables.

@@ -373,7 +373,7 @@ def ridge_of_strength(gamma: float) -> float:
 
 def ratio_axes(groups: Groups[Moments], k: int, share: float | None = None) -> Axes | None:
     """The k largest ratios of A v = theta (B + t I) v and their directions of unit length, shape (size, k) (F41); None
-    if the background does not vary, so that there is no ratio. `share` is that of `floor_share`, if it is known."""
+    if the background does not vary, as ratios are then infinite. `share` is that of `floor_share`, if it is known."""
     if mixture(groups) @ [group.total_variance() for group in groups.backgrounds] <= 0:
         return None
     gamma = strength_of_ridge(floor_share(groups) if share is None else share)  # the metric is gamma (B + t I)
@@ -382,7 +382,7 @@ def ratio_axes(groups: Groups[Moments], k: int, share: float | None = None) -> A
 
 
 def floor_share(groups: Groups[Moments]) -> float:
-    """t, in units of the background's mean variance: the mean of its eigenvalues, of which none counts as more than
+    """t, in units of the background's mean variance: the mean of its eigenvalues, none counted as more than
     `HIGHEST` times t itself.
 
     So a few strong directions that both groups share do not raise the floor above all that is weaker. Beyond the

@@ -50,7 +50,7 @@ def _solved(C: _Columns, dense: Array, size: int) -> Solution:
     return Solution(Spectrum(values, V, C.contrast.images(V), steps), np.ones(d), 0.0, feasible, eigenvectors=False)
 
 
-# ---------------------------------------------------------------------- what is searched
+# ---------------------------------------------------------------------- the matrix that is searched
 
 
 class _Columns:

@@ -11,7 +11,7 @@ from .._util.arrays import Array
 from .._util.text import listed, plural
 from ..exceptions import GroupError, warn
 from ._groups import Groups, Tables
-from ._labels import check_labels
+from ._labels import checked_labels
 from ._replicates import looks_like_replicates, replicate_example
 
 Indices = npt.NDArray[np.intp]
@@ -79,9 +79,7 @@ def checked_blocks(given: Groups[Any], counts: Groups[int], *, paired: bool = Fa
                 f"The {group} has no blocks, but the other group has: blocks can only be compared with blocks. Pass "
                 "those of both; give each independent row its own label."
             )
-    labels: Groups[list[Any]] = given.map_named(
-        lambda group, own: check_labels(own, counts[group], f"blocks of the {group}").tolist()
-    )
+    labels: Groups[list[Any]] = checked_labels(given, counts, "blocks").map(lambda own: own.tolist())
     if paired:
         _check_partners(labels)
         return labels

@@ -13,7 +13,7 @@ from .._files import check_values
 from .._util.arrays import Array, Rows, is_sparse, on_device
 from .._util.text import is_missing, listed, plural
 from ..exceptions import GroupError
-from ._groups import Groups, Tables
+from ._groups import Groups, Tables, is_moments
 from ._tables import aligned, column_means, column_names
 
 CATEGORIES = ("categor", "enum")  # how the types of such columns begin
@@ -116,12 +116,17 @@ def _typed(values: Values, where: str, categorical: bool) -> Values:
         )
     is_text = [isinstance(value, str) for value in values] if values.dtype == object else [False]
     if categorical or any(is_text):
-        if all(is_text) and not categorical and _are_numbers(values):
-            raise GroupError(
-                f"{where} has numbers written as text, such as {values[0]!r}. Convert them to numbers or, if they name "
-                "categories, to words or pandas' category type."
-            )
-        return np.array(list(map(str, values)), dtype=object)
+        texts = np.array(list(map(str, values)), dtype=object)
+        if categorical or not all(is_text):
+            return texts
+        try:
+            texts.astype(np.float64)
+        except ValueError:
+            return texts
+        raise GroupError(
+            f"{where} has numbers written as text, such as {values[0]!r}. Convert them to numbers or, if they name "
+            "categories, to words or pandas' category type."
+        )
     try:
         numbers = values.astype(np.float64)
     except (TypeError, ValueError) as error:
@@ -130,21 +135,6 @@ def _typed(values: Values, where: str, categorical: bool) -> Values:
     if not np.isfinite(numbers).all():
         raise GroupError(f"{where} is infinite in row {np.argmin(np.isfinite(numbers))}, counting from 0.")
     return numbers
-
-
-def _are_numbers(texts: Values) -> bool:
-    try:
-        texts.astype(np.float64)
-    except ValueError:
-        return False
-    return True
-
-
-def levels_of(values: Sequence[Values]) -> tuple[str, ...] | None:
-    """Sorted levels of a column in all groups; None for numbers."""
-    if all(own.dtype != object for own in values):
-        return None
-    return tuple(sorted({str(value) for own in values for value in own.tolist()}))
 
 
 def numbers_of(columns: Sequence[Column], values: Sequence[Values], argument: str) -> Array:
@@ -185,8 +175,13 @@ def encoded(tables: Tables, covariates: Groups[dict[str, Values]]) -> Design:
     given = covariates.map(
         lambda own, kept: [values if kept is None else values[kept] for values in own.values()], tables.kept
     )
-    found = tuple(Column(name, levels_of([own[j] for own in given])) for j, name in enumerate(covariates.foreground))
-    return _checked(Design(found, given.map(lambda own: numbers_of(found, own, "covariates"))), tables)
+    columns = []
+    for j, name in enumerate(covariates.foreground):
+        values = [own[j] for own in given]
+        levels = sorted({str(value) for own in values for value in own.tolist()})
+        columns.append(Column(name, tuple(levels) if any(own.dtype == object for own in values) else None))
+    numbers = given.map(lambda own: numbers_of(columns, own, "covariates"))
+    return _checked(Design(tuple(columns), numbers), tables)
 
 
 def checked_covariates(given: Groups[Any], rows: Groups[Any]) -> Groups[dict[str, Values]] | None:
@@ -224,7 +219,7 @@ def check_dense(rows: Rows, group: str) -> None:
         return
     if is_sparse(rows):
         how = "is sparse: pass X.toarray(), of fewer features if that is too large"
-    elif hasattr(rows, "scatter"):
+    elif is_moments(rows):
         how = "was given as Moments: adjust the rows first (regress_out), and take the moments of the result"
     elif on_device(rows):
         how = "is on a device: pass it as a NumPy array, for example X.cpu().numpy() (torch) or cupy.asnumpy(X)"

@@ -17,6 +17,11 @@ T = TypeVar("T")
 R = TypeVar("R")
 
 
+def is_moments(table: Any) -> bool:
+    """Whether a table is given as moments, a class of a higher floor; tensors of torch have a method `scatter`."""
+    return hasattr(table, "scatter") and hasattr(table, "weight")
+
+
 @dataclass(frozen=True)
 class Groups(Generic[T]):
     """One value for the foreground and one for each background, the foreground first.
@@ -132,7 +137,7 @@ class Tables:
     @property
     def are_moments(self) -> bool:
         """Whether moments take the place of rows."""
-        return hasattr(self.rows.foreground, "scatter")
+        return is_moments(self.rows.foreground)
 
     @property
     def n_features(self) -> int:
@@ -145,16 +150,15 @@ class Tables:
 
     def foreground_alone(self) -> Tables:
         """The foreground as the only group."""
-        every: tuple[Groups[Any], ...] = (self.rows, self.means, self.weights, self.kept)
-        rows, means, weights, kept = (Groups.of(one.foreground) for one in every)
-        long = None if self.shortened is None else Groups.of(self.shortened.foreground)
-        return replace(self, rows=rows, means=means, weights=weights, kept=kept, shortened=long)
+        return self._regrouped(lambda groups: Groups.of(groups.foreground))
 
     def exchanged(self) -> Tables:
         """The background as the foreground, and the foreground as the background."""
-        every: tuple[Groups[Any], ...] = (self.rows, self.means, self.weights, self.kept)
-        rows, means, weights, kept = (one.like(list(one)[::-1]) for one in every)
-        long = None if self.shortened is None else self.shortened.like(list(self.shortened)[::-1])
+        return self._regrouped(lambda groups: groups.like(list(groups)[::-1]))
+
+    def _regrouped(self, change: Callable[[Groups[Any]], Groups[Any]]) -> Tables:
+        rows, means, weights, kept = map(change, (self.rows, self.means, self.weights, self.kept))
+        long = None if self.shortened is None else change(self.shortened)
         return replace(self, rows=rows, means=means, weights=weights, kept=kept, shortened=long)
 
     def with_one_background(self, name: str) -> Tables:

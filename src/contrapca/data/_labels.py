@@ -17,21 +17,42 @@ Codes = npt.NDArray[np.intp]
 MAX_LISTED = 10
 
 
-def check_labels(labels: Any, n_rows: int, name: str, *, allow_missing: bool = False) -> npt.NDArray[Any]:
-    """One label for each row, shape (n,), and none is missing."""
-    values = np.asarray(host(labels), dtype=None if allow_missing else object)
-    if values.shape != (n_rows,):
-        table = " The table of the controls is background=." if values.ndim == 2 and values.shape[1] > 1 else ""
-        raise GroupError(f"{name} has shape {values.shape} for {plural(n_rows, 'row')}: pass one label per row.{table}")
-    if allow_missing:
-        return values
-    missing = [i for i, label in enumerate(values) if is_missing(label) or (isinstance(label, str) and not label)]
-    if missing:
-        raise GroupError(
-            f"{name} has no label for {len(missing)} of {plural(n_rows, 'row')} (the first is row {missing[0]}, "
-            "counting from 0): label these rows or drop them."
-        )
-    return values
+def checked_labels(
+    given: Groups[Any], counts: Groups[int], what: str, *, allow_missing: bool = False
+) -> Groups[npt.NDArray[Any] | None]:
+    """One label for each row of a group, and none is missing; None for groups without labels.
+
+    Parameters
+    ----------
+    given : Groups of array-like of shape (n_k,), or of None
+    counts : Groups of int
+        Rows of each group.
+    what : str
+        What they are, for messages.
+    allow_missing : bool, default False
+    """
+    found: list[npt.NDArray[Any] | None] = []
+    for group, labels, n_rows in zip(given.names, given, counts, strict=True):
+        if labels is None:
+            found.append(None)
+            continue
+        values = np.asarray(host(labels))
+        if values.dtype.kind == "U" and not hasattr(labels, "dtype"):  # of a list, in which NumPy writes NaN as text
+            values = np.asarray(labels, dtype=object)
+        if values.shape != (n_rows,):
+            table = " The table of the controls is background=." if values.ndim == 2 and values.shape[1] > 1 else ""
+            raise GroupError(
+                f"{what} of the {group} has shape {values.shape} for {plural(n_rows, 'row')}: pass one label per row."
+                f"{table}"
+            )
+        checked = values[:0] if allow_missing else values
+        if missing := [k for k, own in enumerate(checked) if is_missing(own) or (isinstance(own, str) and not own)]:
+            raise GroupError(
+                f"{what} of the {group} has no label for {len(missing)} of {plural(n_rows, 'row')} (the first is row "
+                f"{missing[0]}, counting from 0): label these rows or drop them."
+            )
+        found.append(values)
+    return given.like(found)
 
 
 def named_backgrounds(background: Any) -> dict[str, Any]:

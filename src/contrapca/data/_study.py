@@ -27,8 +27,8 @@ from ._arguments import (
 )
 from ._blocks import Indices, checked_blocks, table_units
 from ._covariates import Design, checked_covariates, encoded, without_covariates
-from ._groups import Groups, Tables
-from ._labels import check_labels, group_rows, named_backgrounds
+from ._groups import Groups, Tables, is_moments
+from ._labels import group_rows, named_backgrounds
 from ._tables import checked_tables, column_names, index_names, moments_tables, refuse_missing, stacked_tables
 
 
@@ -121,36 +121,27 @@ class Study:
         label_name: str | None = None,
     ) -> None:
         # The groups, and what is said of each; columns that are named here are no features.
-        rows, known = read_known(
-            groups_of(X, background),
-            {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels, "names": names},
-        )
-        if any(hasattr(table, "scatter") for table in rows):
+        given = groups_of(X, background)
+        for k, (group, table) in enumerate(zip(given.names, given, strict=True)):
+            if any(table is other for other in list(given)[:k]):
+                raise GroupError(f"The {group} is a table of another group, too: a sample is in one group only.")
+        beside = {"blocks": blocks, "covariates": covariates, "weights": weights, "labels": labels, "names": names}
+        rows, known = read_known(given, beside)
+        if any(is_moments(table) for table in rows):
             if features is not None:
                 raise GroupError("Moments have the names of their features: leave features= out.")
             self._set(rows, moments_tables(rows, known))
             return
-        for k, (group, table) in enumerate(zip(rows.names, rows, strict=True)):
-            if any(table is other for other in list(rows)[:k]):
-                raise GroupError(f"The {group} is a table of another group, too: a sample is in one group only.")
         own_features = None if features is None else checked_features(features, rows.foreground)
         tables = checked_tables(rows, known["weights"], name="Study", features=own_features, weights_are="weights")
         # A value for each sample. A design of more than two groups (several conditions, two factors, a dose) would be
         # made here: from these blocks and labels, a weight of either sign for each row of `tables`.
         counts = rows.map(n_rows_of)
-        beside: dict[str, Any] = {
+        beside = {
             "blocks": checked_blocks(known["blocks"], counts, paired=paired),
             "covariates": checked_covariates(known["covariates"], rows),
-            "labels": known["labels"].map_named(
-                lambda group, own: (
-                    own
-                    if own is None
-                    else check_labels(own, counts[group], f"labels of the {group}", allow_missing=True)
-                )
-            ),
-            "_names": known["names"].map_named(
-                lambda group, own: own if own is None else check_labels(own, counts[group], f"names of the {group}")
-            ),
+            "labels": checked_labels(known["labels"], counts, "labels", allow_missing=True),
+            "_names": checked_labels(known["names"], counts, "names"),
         }
         # Samples of weight 0, which are no longer in `tables`, are left out of everything.
         if any(own is not None for own in tables.kept):
@@ -441,7 +432,7 @@ def study_of(
             raise GroupError("Both background= and y with background_label= were given: use only one of them.")
         rows = groups_of(X, background)
         weights = rows.like([sample_weight, *[None] * len(rows.backgrounds)])
-        if any(hasattr(table, "scatter") for table in rows):
+        if any(is_moments(table) for table in rows):
             tables = moments_tables(rows, {"sample_weight": weights})
         elif background is None and background_label is not None:
             tables = stacked_tables(X, y, background_label, sample_weight, name=name)

@@ -26,7 +26,7 @@ from .._util.arrays import (
 )
 from .._util.text import default_names, is_missing, listed, plural
 from ..exceptions import GroupError, NonFiniteError
-from ._groups import Groups, Tables, feature_label
+from ._groups import Groups, Tables, feature_label, is_moments
 from ._labels import check_labelled, check_present, label_groups
 from ._weights import check_total, check_weights, counted_rows
 from .rows import DaskRows, as_rows, is_kept, storage
@@ -95,7 +95,7 @@ def refuse_labels(table: Any, name: str, group: str) -> None:
 
 def refuse_others(table: Any, name: str, given: str) -> None:
     """Raise for moments and studies, where rows are needed, and for dates, which would be read as nanoseconds."""
-    if hasattr(table, "scatter"):
+    if is_moments(table):
         raise TypeError(f"{name} needs rows, but {given} was given as moments: pass the table.")
     if hasattr(table, "sample_names"):
         raise TypeError(f"{name} needs a table, but {given} is a Study: pass its rows, such as study.rows.foreground.")
@@ -195,8 +195,13 @@ def checked_tables(
     for group, table in zip(given.names, given, strict=True):
         refuse_labels(table, name, group)
     rows = given.map_named(lambda group, table: check_table(table, name, group))
-    if any(map(on_device, rows)):
-        _check_same_place(rows)
+    first, *others = map(place_of, rows) if any(map(on_device, rows)) else [""]
+    for group, place in zip(rows.names[1:], others, strict=False):
+        if place != first:
+            raise GroupError(
+                f"The foreground is {first}, but the {group} is {place}. Move one of them, so that both use the same "
+                "library and device: for torch, background.to(X.device)."
+            )
     names = column_names(given.foreground)
     for group, table, own in zip(rows.names[1:], given.backgrounds, rows.backgrounds, strict=True):
         check_same_columns(rows.foreground.shape[1], own.shape[1], names, column_names(table), group)
@@ -205,7 +210,7 @@ def checked_tables(
 
 def moments_tables(moments: Groups[Any], known: Mapping[str, Groups[Any]]) -> Tables:
     """Moments in place of the tables of all groups; raise if something is `known` of their rows."""
-    if not all(hasattr(table, "scatter") for table in moments):
+    if not all(is_moments(table) for table in moments):
         raise GroupError("One group is given as Moments and the other as rows: use Moments.from_rows for both groups.")
     for argument, groups in known.items():
         if any(own is not None for own in groups):
@@ -304,17 +309,6 @@ def refuse_device(rows: Rows, name: str) -> None:
         )
 
 
-def _check_same_place(rows: Groups[Rows]) -> None:
-    """Raise if some group is on another device, or of another library, than the foreground."""
-    first, *others = map(place_of, rows)
-    for name, place in zip(rows.names[1:], others, strict=True):
-        if place != first:
-            raise GroupError(
-                f"The foreground is {first}, but the {name} is {place}. Move one of them, so that both use the "
-                "same library and device: for torch, background.to(X.device)."
-            )
-
-
 def unconvertible_columns(table: Any) -> str:
     """The names (or numbers) of columns that do not convert to float; empty for numeric tables."""
     if getattr(table, "ndim", 2) != 2 or not hasattr(table, "shape") or is_sparse(table):
@@ -372,36 +366,32 @@ def check_features(found: list[str], names: list[str]) -> None:
 
 
 def check_same_columns(n_left: int, n_right: int, left: list[Any] | None, right: list[Any] | None, group: str) -> None:
+    """Raise unless foreground and background have the same columns: how their names differ, and what to do about it."""
     if left is not None and right is not None and left != right:
-        raise GroupError(_how_names_differ(left, right, group))
+        known_left, known_right = set(left), set(right)
+        only = {
+            "foreground": [name for name in left if name not in known_right],
+            group: [name for name in right if name not in known_left],
+        }
+        if alone := [
+            f"{len(names)} only in the {which} (the first: {', '.join(map(repr, names[:3]))})"
+            for which, names in only.items()
+            if names
+        ]:
+            raise GroupError(
+                f"The feature names of foreground and {group} differ: {' and '.join(alone)}. Keep the common columns, "
+                "for example common = X.columns.intersection(background.columns)."
+            )
+        first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
+        raise GroupError(
+            f"The feature names of foreground and {group} are the same but in a different order, starting at column "
+            f"{first}: {left[first]!r} and {right[first]!r}. Use background[X.columns]."
+        )
     if n_left != n_right:
         raise GroupError(
             f"The foreground has {n_left} features and the {group} {n_right}: both need "
             "the same columns. (Rows are samples; transpose tables that have samples as columns.)"
         )
-
-
-def _how_names_differ(left: list[Any], right: list[Any], group: str) -> str:
-    """How the column names of foreground and background differ, and what to do about it."""
-    sets = set(left), set(right)
-    alone = [
-        f"{len(names)} only in the {which} (the first: {', '.join(map(repr, names[:3]))})"
-        for which, names in (
-            ("foreground", [name for name in left if name not in sets[1]]),
-            (group, [name for name in right if name not in sets[0]]),
-        )
-        if names
-    ]
-    if alone:
-        return (
-            f"The feature names of foreground and {group} differ: {' and '.join(alone)}. Keep the common columns, "
-            "for example common = X.columns.intersection(background.columns)."
-        )
-    first = next(j for j, (a, b) in enumerate(zip(left, right, strict=True)) if a != b)
-    return (
-        f"The feature names of foreground and {group} are the same but in a different order, starting at column "
-        f"{first}: {left[first]!r} and {right[first]!r}. Use background[X.columns]."
-    )
 
 
 def index_names(table: Any) -> list[str] | None:

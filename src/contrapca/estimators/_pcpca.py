@@ -558,7 +558,7 @@ class ContraPCA(PCPCA):
 
     def _solve(self, data: Complete | Incomplete, gamma: float | None, tables: Tables | None = None) -> Fit:
         if self.solver == "auto" and isinstance(data, Complete):
-            data = few_directions(data, settled(data.plateau, self._latents()), gamma)
+            data = few_directions(data, self._latents(), gamma)
         return super()._solve(data, gamma, tables)
 
     def _settled(self, data: Complete | Incomplete, halves: Halves | None = None) -> Self:

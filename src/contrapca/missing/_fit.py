@@ -29,11 +29,18 @@ from ..data import Groups, feature_label
 from ..exceptions import RankError, UnboundedError, warn
 from ..moments import DenseScatter, Moments, SolverChoice, mixture, rounding_variance
 from ._collect import Incomplete
-from ._estimates import expected_covariance, expected_total_variance, gls_mean
+from ._estimates import (
+    estimated_moments,
+    expected_covariance,
+    expected_total_variance,
+    gls_mean,
+    masked_start,
+    missing_edge,
+    random_start,
+)
 from ._gradient import GradientSolution, maximise, noise_is_determined
 from ._limits import comes_near_the_bound, count_bound, masked_bound
 from ._rows import MaskedGroup
-from ._starts import estimated_moments, masked_start, missing_edge, random_start
 
 # gamma="auto" starts at a fraction of the bound and multiplies gamma by this until a fit converges.
 BACKTRACK, MAX_ATTEMPTS = 0.85, 25

@@ -15,9 +15,9 @@ from .._util.arrays import Array
 from .._util.threads import calm_threads
 from ..contrast import minimise
 from ..data import Groups
+from ._estimates import masked_start, random_start
 from ._likelihood import masked_log_likelihood
 from ._rows import MaskedGroup, counted_terms, multiplications
-from ._starts import masked_start, random_start
 
 # The search for directions that only the background has fixes sigma2 at this fraction of the mean variance: any W then
 # gives a bound, and only the loadings relative to sigma matter.

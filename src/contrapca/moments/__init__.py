@@ -1,4 +1,4 @@
-"""What is kept of rows: number, mean and scatter of each group, and their signed sums."""
+"""Rows reduced to moments: number, mean and scatter of each group, and their signed sums."""
 
 from ._batches import Stream, read_batch, read_batches
 from ._complete import (

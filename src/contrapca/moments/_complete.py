@@ -30,7 +30,7 @@ class Plateau:
         Dimensions that stand out from the noise in the units given and, if these are many, in units of the within-group
         standard deviations.
     bound : float
-        So many dimensions of scaled features, or more, are not a plateau.
+        The noise of scaled features has no plateau if this many dimensions, or more, stand out.
     """
 
     counts: tuple[int, ...]

@@ -62,7 +62,7 @@ def _factors(rows: Rows, weights: Array | None) -> Array:
         lengths = np.concatenate([_lengths(block, centre) for block in blocks(rows)])
     usual = weighted_median(lengths, weights)
     reach = usual + REACH * weighted_median(np.abs(lengths - usual), weights)
-    if not usual < reach < np.inf:  # most rows are alike: there is no measure of what is usual
+    if not usual < reach < np.inf:  # most rows are alike, so nothing tells how long rows usually are
         return np.ones(lengths.size)
     least = np.finfo(np.float64).tiny ** 0.25  # weights stay above 0
     return np.maximum(np.minimum(1.0, reach / np.maximum(lengths, reach)), least)
@@ -70,7 +70,7 @@ def _factors(rows: Rows, weights: Array | None) -> Array:
 
 @np.errstate(over="ignore", invalid="ignore")
 def _lengths(block: Any, centre: Array) -> Array:
-    """Root mean square distance of each row from the centre, over what is observed, shape (n,); 0 without values."""
+    """Root mean square distance of each row from the centre, over observed values, shape (n,); 0 without values."""
     block = _readable(block)
     if is_sparse(block):
         values = block.data.astype(np.float64)
@@ -96,7 +96,7 @@ def _readable(rows: Any) -> Any:
 
 
 def _medians(rows: Any, weights: Array | None) -> Array:
-    """Median of what is observed of each feature, shape (D,)."""
+    """Median of the observed values of each feature, shape (D,)."""
     rows = _readable(rows)
     if on_device(rows) and weights is None:
         xp, middle = namespace(rows), (rows.shape[0] - 1) // 2

@@ -33,7 +33,7 @@ class SolverChoice:
     reason: str
 
     def _check_values(self) -> None:
-        """Raise if there is no such solver."""
+        """Raise unless there is such a solver."""
         if self.name not in (*SPECTRAL, "lbfgs"):
             raise ValueError(f"its solver {self.name!r} does not exist")
 
@@ -58,8 +58,8 @@ def choose_solver(tables: Tables, requested: str = "auto") -> SolverChoice:
 
 
 def select_solver(n_rows: int, n_features: int, stored: int | None, requested: str = "auto") -> SolverChoice:
-    """The solver for `n_rows` rows (both groups together) of `n_features` features, of which sparse rows have so many
-    values `stored`; None if rows are dense.
+    """The solver for `n_rows` rows (both groups together) of `n_features` features, given how many values sparse rows
+    have `stored`; None if rows are dense.
 
     - "eigh": partial eigendecomposition of the D x D contrast, rows read once.
     - "dual": a factor of the stacked rows' Gram matrix, then a problem of the order of their number (F7).

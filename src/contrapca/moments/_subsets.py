@@ -34,8 +34,8 @@ class Fold:
     Attributes
     ----------
     training : Tables or Complete
-        What is left, to be collected as the data of a fit: moments, or rows where there are too many features; or the
-        data themselves, see `make_folds`.
+        The rest of the rows, to be collected as the data of a fit: moments, or rows where there are too many
+        features; or the data themselves, see `make_folds`.
     left, held : Groups of Moments
         Of the rows that are left and of those held out, in original units.
     """
@@ -125,7 +125,7 @@ def spread_out(count: int, most: int | None) -> Labels:
 def make_parts(tables: Tables, part_of: Groups[Labels], *, unscaled: int | None = None) -> Parts:
     """Parts of complete rows.
 
-    What is kept of the rows is what is smallest: the moments of each part; coordinates in the span of all rows (F7), if
+    The smallest of these is kept of the rows: the moments of each part; coordinates in the span of all rows (F7), if
     these are fewer than their features; or the rows themselves.
 
     Parameters

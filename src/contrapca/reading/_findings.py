@@ -48,15 +48,25 @@ def findings_of_tables(tables: list[DataTable], columns: Iterable[str], without:
     return found
 
 
-def identifiers_of(tables: list[DataTable], without: set[str]) -> list[str]:
+def identifiers_of(tables: list[DataTable], without: set[str]) -> tuple[list[str], list[Finding]]:
     """Columns of whole numbers that say which row it is, or whose, by their name: MouseID, patient, plate."""
     tables = [table for table in tables if not table.annotated and not is_sparse(table.values)]
-    names = dict.fromkeys(name for table in tables for name in table.names)
-    named = [name for name in names if name not in without and (names_rows(name) or names_source(name))]
-    found = {
-        name: [np.asarray(table.select([name]))[:, 0] for table in tables if name in table.names] for name in named
-    }
-    return [name for name, columns in found.items() if all(map(is_whole, columns))]
+    names = []
+    for name in dict.fromkeys(name for table in tables for name in table.names):
+        columns = (np.asarray(table.select([name]))[:, 0] for table in tables if name in table.names)
+        if name not in without and (names_rows(name) or names_source(name)) and all(map(is_whole, columns)):
+            names.append(name)
+    if not names:
+        return [], []
+    are, theirs, these, them = (
+        ("are", "their names", "these columns say", "them as features, rename the columns")
+        if len(names) > 1
+        else ("is", "its name", "this column says", "it as a feature, rename the column")
+    )
+    sentence = (
+        f"{listed(names)} {are} not analysed: by {theirs} and whole numbers, {these} which sample a row is, or whose."
+    )
+    return names, [Finding("identifier", sentence, f"To use {them}.")]
 
 
 def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
@@ -82,22 +92,6 @@ def block_findings(tables: Sequence[DataTable]) -> list[Finding]:
             )
             return [finding("replicates", sentence, "Add ", Option("blocks", column), ".")]
     return []
-
-
-def not_analysed(names: list[str]) -> list[Finding]:
-    """A finding that identifiers are not analysed."""
-    if not names:
-        return []
-    many = len(names) > 1
-    return [
-        Finding(
-            "identifier",
-            f"{listed(names)} {'are' if many else 'is'} not analysed: by {'their names' if many else 'its name'} and "
-            f"whole numbers, {'these columns say' if many else 'this column says'} which sample a row is, or whose.",
-            f"To use {'them' if many else 'it'} as {'features' if many else 'a feature'}, rename "
-            f"{'the columns' if many else 'the column'}.",
-        )
-    ]
 
 
 def _names_of_rows(table: DataTable, without: set[str]) -> list[str] | None:

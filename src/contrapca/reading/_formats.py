@@ -111,15 +111,14 @@ def read_mtx(path: Path) -> DataTable:
             f"{str(path)!r} has {rows} rows and {columns} columns, which does not match the {' and '.join(found)} in "
             "the files next to it."
         )
-    names = _gene_names(genes) if genes else default_names(values.shape[1])
-    return DataTable(
-        str(path),
-        names,
-        values,
-        named=genes is not None,
-        row_names=[row[0] for row in barcodes] if barcodes else None,
-        notes=notes,
-    )
+    names = default_names(values.shape[1])
+    if genes:  # symbols (the second column), with the identifier if a symbol occurs more than once
+        symbols = [row[1] if len(row) > 1 else row[0] for row in genes]
+        repeated = {symbol for symbol, count in Counter(symbols).items() if count > 1}
+        pairs = zip(symbols, genes, strict=True)
+        names = [f"{symbol} ({row[0]})" if symbol in repeated else symbol for symbol, row in pairs]
+    cells = [row[0] for row in barcodes] if barcodes else None
+    return DataTable(str(path), names, values, named=genes is not None, row_names=cells, notes=notes)
 
 
 def _check_mtx(path: Path) -> None:
@@ -153,13 +152,6 @@ def _beside(path: Path, kinds: tuple[str, ...]) -> list[list[str]] | None:
                 with text_errors(str(file)), open_text(file) as text:
                     return [line.rstrip("\n").split("\t") for line in text if line.strip()]
     return None
-
-
-def _gene_names(genes: list[list[str]]) -> list[str]:
-    """Symbols (the second column), with the identifier if a symbol occurs more than once."""
-    symbols = [row[1] if len(row) > 1 else row[0] for row in genes]
-    seen = Counter(symbols)
-    return [f"{symbol} ({row[0]})" if seen[symbol] > 1 else symbol for symbol, row in zip(symbols, genes, strict=True)]
 
 
 def read_parquet(path: Path) -> DataTable:
@@ -286,40 +278,7 @@ def read_table(
     percent: bool = False,
     thousands: bool = False,
 ) -> DataTable:
-    """Read a table; the file extension gives the format.
-
-    Parameters
-    ----------
-    path : str or Path
-        A text table (.csv, .tsv, .txt; also with .gz, or alone in a .zip), .xlsx, .parquet, .npy, .npz, .mtx, .mtx.gz
-        or .h5ad.
-    header : bool, optional
-        Whether the first line of a text table or a sheet contains column names; detected by default.
-    sheet : str, optional
-        Name of the sheet of an Excel file; the first by default.
-    layer : str, optional
-        Layer of an AnnData file; X by default.
-    mask : str, optional
-        Column of `var` of an AnnData file that says which genes to read; "none" means all. By default
-        "highly_variable" if there is such a column.
-    transpose : bool, default False
-        Whether samples are columns in the file.
-    encoding : str, optional
-        Of a text table; UTF-8 by default.
-    missing : sequence of str
-        Words or numbers that mean a missing value, besides empty cells, NA and the like.
-    percent, thousands : bool, default False
-        Whether 12% is the number 0.12, and 1,234 the number 1234, in text tables and sheets.
-
-    Returns
-    -------
-    DataTable
-
-    Raises
-    ------
-    TableFileError
-        If the file does not contain a usable table.
-    """
+    """Read a table as `read` does; the extension gives the format. Raises TableFileError."""
     path = Path(path)
     if not path.exists():
         beside = sorted(file.name for file in path.parent.iterdir()) if path.parent.is_dir() else []
@@ -340,7 +299,15 @@ def read_table(
             f"{str(path)!r} is not a text file: ", Option("encoding"), f" is for {', '.join(TEXT)} files."
         )
     if is_text or name.endswith(EXCEL):
-        open_: Callable[[], TextIO] = partial(open_text, path, _known(encoding))
+        try:
+            "".encode(encoding or UTF_8)
+        except LookupError as error:
+            raise TableFileError(
+                f"There is no encoding {encoding!r}: use a name such as utf-8, utf-16, latin-1 or cp1252."
+            ) from error
+        if encoding is None or encoding.lower().replace("_", "-") in ("utf-8", "utf8"):
+            encoding = UTF_8
+        open_: Callable[[], TextIO] = partial(open_text, path, encoding)
         if not is_text:
             open_ = partial(io.StringIO, sheet_text(path, sheet))
         read = turned_text_table if transpose else text_table
@@ -357,19 +324,6 @@ def read_table(
         table = reader(path)
         table = _transposed(table) if transpose else table
     return _without_codes(dataclasses.replace(table, missing=tuple(missing)), numerals) if missing else table
-
-
-def _known(encoding: str | None) -> str:
-    """An encoding that Python knows, by default UTF-8."""
-    if encoding is None:
-        return UTF_8
-    try:
-        "".encode(encoding)
-    except LookupError as error:
-        raise TableFileError(
-            f"There is no encoding {encoding!r}: use a name such as utf-8, utf-16, latin-1 or cp1252."
-        ) from error
-    return UTF_8 if encoding.lower().replace("_", "-") in ("utf-8", "utf8") else encoding
 
 
 def _transposed(table: DataTable) -> DataTable:

@@ -18,7 +18,7 @@ from ..data import Groups, Study, looks_like_replicates, regress_out
 from ..data.checks import IMPUTED, Finding, Given, check_groups, swapped_names
 from ..exceptions import TableFileError, TableWarning, warn
 from ..plots import on_a_scale
-from ._findings import block_findings, check_mixed, findings_of_tables, identifiers_of, imputed_in, not_analysed
+from ._findings import block_findings, check_mixed, findings_of_tables, identifiers_of, imputed_in
 from ._formats import read_table
 from ._table import DataTable, align, align_to
 
@@ -208,22 +208,13 @@ def read(
 def read_inputs(
     request: Request, tell: Callable[[Finding], None], *, features: Features | None = None, silent: Collection[str] = ()
 ) -> Inputs:
-    """Read the tables, and check them together.
+    """Read the tables, and check them together; `tell` gets what looks like a mistake, unless its check is silent.
 
-    Parameters
-    ----------
-    request : Request
-    tell : callable
-        Called with each thing that looks like a mistake, before a study is made of the tables.
-    features : (names or None, number), optional
-        Features of a model to be used, in its order.
-    silent : collection of str
-        Checks that are left out.
+    The features are those of a model, in its order, if these are given.
     """
     tables = _opened(request, every_gene=features is not None)
     table, notes = tables[0], list(dict.fromkeys(note for given in tables for note in given.notes))
-    covariates = _covariate_names(request, tables)
-    without, about_columns = _not_features(request, tables, covariates, find_numbered=features is None)
+    without, covariates, about_columns = _not_features(request, tables, find_numbered=features is None)
     columns = [name for name in table.names if name not in without]
     if features is not None:
         names, values = features[0], [align_to(*features, given, without=without) for given in tables]
@@ -305,22 +296,18 @@ def _opened(request: Request, *, every_gene: bool) -> list[DataTable]:
     return [table, read_table(request.background, sheet=sheets[-1], **reading)]
 
 
-def _covariate_names(request: Request, tables: Sequence[DataTable]) -> list[str]:
-    """The columns that are covariates; age,sex are two unless a column is called that."""
-    first = tables[0].columns
-    names = [name for text in request.covariates for name in ([text] if text in first else text.split(","))]
-    for table in tables:
-        table.check_has(names, "covariates")
-    return list(dict.fromkeys(names))
-
-
 def _not_features(
-    request: Request, tables: list[DataTable], covariates: list[str], *, find_numbered: bool
-) -> tuple[set[str], list[Finding]]:
-    """The columns that are not features, and what looks like a mistake among them."""
+    request: Request, tables: list[DataTable], *, find_numbered: bool
+) -> tuple[set[str], list[str], list[Finding]]:
+    """The columns that are not features, those that are covariates, and what looks like a mistake among them."""
     if request.blocks is not None and request.pairs is not None:
         both = (Option("pairs"), " and ", Option("blocks"))
         raise TableFileError(*both, " cannot be used together: pairs are blocks with rows in both groups.")
+    first = tables[0].columns
+    # age,sex are two columns unless one is called that.
+    covariates = [name for text in request.covariates for name in ([text] if text in first else text.split(","))]
+    for table in tables:
+        table.check_has(covariates, "covariates")
     named = {"group": request.group, "labels": request.labels}
     for option, column in named.items():
         if column is not None:
@@ -328,7 +315,7 @@ def _not_features(
     every = {name for table in tables for name in table.columns}
     if unknown := [name for name in request.ignore if name not in every]:
         hint = did_you_mean(unknown[0], every)
-        have = "." if hint else f", only {listed(tables[0].columns)}."
+        have = "." if hint else f", only {listed(first)}."
         raise TableFileError(f"no table has a column {listed(unknown)}{have}{hint}", option="ignore")
     others = (*named.values(), request.weights, request.blocks, request.pairs)
     without = {*request.ignore, *(column for column in others if column is not None)}
@@ -336,8 +323,8 @@ def _not_features(
     without |= set(covariates)
     imputed = imputed_in(tables)
     without |= {IMPUTED} if imputed else set()
-    numbered = identifiers_of(tables, without) if find_numbered else []
-    return without | set(numbered), [*not_analysed(numbered), *imputed]
+    numbered, findings = identifiers_of(tables, without) if find_numbered else ([], [])
+    return without | set(numbered), list(dict.fromkeys(covariates)), [*findings, *imputed]
 
 
 def _groups(

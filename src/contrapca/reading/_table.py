@@ -114,20 +114,9 @@ def check_distinct(path: str, names: list[str]) -> None:
 def align(
     cases: DataTable, controls: DataTable, *, without: Collection[str] = (), common: bool = False
 ) -> tuple[list[str] | None, Rows, Rows]:
-    """Find the features of two tables, and the values of both in the same order.
+    """The features of two tables (None if neither has names), and the values of both in the order of the cases.
 
-    Parameters
-    ----------
-    cases, controls : DataTable
-    without : collection of str
-        Columns that are not features.
-    common : bool
-        Use the columns that both tables have, instead of raising an error if one lacks some.
-
-    Returns
-    -------
-    names : list of str, or None if neither file has names
-    X, Y : ndarray or CSR matrix
+    All columns must be in both, unless only the common ones are asked for.
     """
     left = [name for name in cases.names if name not in without]
     right = [name for name in controls.names if name not in without]

@@ -126,13 +126,19 @@ class TextFile:
         """
         width, separator = len(self.columns), self.separator
         blank = string.whitespace + '"' + separator
-        # A row whose quotes are only around whole cells, and separators only outside of them.
-        cell = f'(?:"[^"{separator}\n]*"|[^"{separator}\n]*)'
-        is_plain = re.compile(f"{cell}(?:{re.escape(separator)}{cell}){{{max(width - 1, 0)}}}\n?").fullmatch
         lines, at_top = self.lines(), True
         for number, line in lines:
             fits = separator != " " and line.count(separator) == width - 1 and line.lstrip(blank)
-            if fits and ('"' not in line or is_plain(line)):
+            parts = f"{separator}{line.rstrip()}{separator}".split('"') if fits and '"' in line else [separator]
+            outside, inside = parts[::2], parts[1::2]
+            # Quotes may only be around whole cells, and separators only outside of them.
+            if (
+                fits
+                and len(parts) % 2
+                and all(part.endswith(separator) for part in outside[:-1])
+                and all(part.startswith(separator) for part in outside[1:])
+                and not any(separator in part for part in inside)
+            ):
                 cells = None
             elif line.startswith(COMMENT) and width and not at_top and len(self.split(line)) != width:
                 cells = []

@@ -231,26 +231,24 @@ def warn_of_moments(X: Any, Y: Any, pooled: Array, names: Sequence[str] | None) 
     found: list[Finding] = []
     if X.weight == Y.weight and np.array_equal(X.mean, Y.mean) and np.array_equal(X.variance, Y.variance):
         found = [SAME_TABLE]
-    elif _standardised(X) and (np.median(_times_off(Y)) > OTHER or np.median(np.abs(Y.mean)) > OTHER):
+    elif _in_other_units(X, Y):
         found = [OTHER_UNITS]
     elif np.any(distance > FAR_APART):
         found = distant_means(distance, names)
     _warn_of(found)
 
 
-def _standardised(group: Any) -> bool:
-    """Whether all features, of two or more, have mean 0 and variance 1, dividing by n or by n - 1."""
-    varies = group.variance > 0
-    if np.sum(varies) < 2 or np.abs(group.mean).max() > STANDARDISED:
+def _in_other_units(X: Any, Y: Any) -> bool:
+    """Whether all features of X that vary, of two or more, have mean 0 and variance 1, and those of Y are far off."""
+    variances = X.variance[X.variance > 0]
+    if variances.size < 2 or np.abs(X.mean).max() > STANDARDISED:
         return False
-    wanted = (1.0, (group.weight - 1) / group.weight)
-    return any(np.abs(group.variance[varies] - variance).max() < STANDARDISED for variance in wanted)
-
-
-def _times_off(group: Any) -> Array:
-    """How many times larger or smaller than 1 standard deviations are; 1 if all are constant."""
-    deviations = np.sqrt(group.variance[group.variance > 0])
-    return np.maximum(deviations, 1 / deviations) if deviations.size else np.ones(1)
+    divisors = (1.0, (X.weight - 1) / X.weight)  # by n or by n - 1
+    if all(np.abs(variances - one).max() >= STANDARDISED for one in divisors):
+        return False
+    deviations = np.sqrt(Y.variance[Y.variance > 0])
+    times_off = np.median(np.maximum(deviations, 1 / deviations)) if deviations.size else 1.0
+    return bool(times_off > OTHER or np.median(np.abs(Y.mean)) > OTHER)
 
 
 def shows_replicates(findings: Iterable[Finding]) -> bool:
